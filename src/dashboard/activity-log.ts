@@ -3,7 +3,7 @@ import { html, type Html } from '#libs/pages';
 import { Team } from '../team/index.js';
 import { objectsOf } from './belonging.js';
 import { SectionOf, timeIn } from './parts.js';
-import { type Visit } from './visit.js';
+import { type PageContext } from './page-context.js';
 import { type Words } from './words/index.js';
 
 /** Events per page. */
@@ -17,28 +17,31 @@ const MOST = 100;
  * @param beside events of other streams that users see as part of this record.
  */
 export async function ActivityLog(
-  visit: Visit,
+  context: PageContext,
   recordId: string,
   beside: Promise<readonly RecordedEvent[]> = Promise.resolve([]),
 ): Promise<Html> {
-  const { words, organizationId } = visit;
-  const before = beforeIn(visit);
+  const { words, organizationId } = context;
+  const before = beforeIn(context);
   const [about, besides] = await Promise.all([
-    visit.find(EventStore).readAbout(organizationId, recordId, MOST, before),
+    context.find(EventStore).readAbout(organizationId, recordId, MOST, before),
     beside,
   ]);
   const others = besides.filter(({ position }) => before === undefined || position < before);
   const all = [...about.events, ...others].toSorted((one, other) => other.position - one.position);
   const events = all.slice(0, MOST);
   const hasMore = about.hasMore || all.length > MOST;
-  const [nameOf, objectOf] = await Promise.all([actorsOf(visit, events), objectsOf(visit, recordId, events)]);
+  const [nameOf, objectOf] = await Promise.all([
+    actorsOf(context, events),
+    objectsOf(context, recordId, events),
+  ]);
   const { past } = words;
   return SectionOf(past.title, [
     html`<span id="past"></span>
       <ul class="past">
       ${events.map((event) => {
-        const what = eventIn(visit, event.type);
-        const changed = changedBy(visit, event);
+        const what = eventIn(context, event.type);
+        const changed = changedBy(context, event);
         const object = objectOf(event);
         return html`<li>
           <p>${changed === undefined ? what : past.changed(what, changed)}${object && html`: ${object}`}</p>
@@ -48,31 +51,31 @@ export async function ActivityLog(
     </ul>`,
     before === undefined
       ? null
-      : html`<p><a href="${visit.withQuery({ before: null })}#past">${past.newest}</a></p>`,
+      : html`<p><a href="${context.withQuery({ before: null })}#past">${past.newest}</a></p>`,
     hasMore && events.length > 0
-      ? html`<p>${past.more} <a href="${visit.withQuery({ before: String(events.at(-1)!.position) })}#past">${past.older}</a></p>`
+      ? html`<p>${past.more} <a href="${context.withQuery({ before: String(events.at(-1)!.position) })}#past">${past.older}</a></p>`
       : null,
-    visit.may('history:read')
-      ? html`<p><a href="${visit.path(`history?recordId=${recordId}`)}">${past.all}</a></p>`
+    context.may('history:read')
+      ? html`<p><a href="${context.path(`history?recordId=${recordId}`)}">${past.all}</a></p>`
       : null,
   ]);
 }
 
 /** The page shows events before this position; undefined for the newest. */
-function beforeIn(visit: Visit): number | undefined {
-  const before = visit.query('before');
+function beforeIn(context: PageContext): number | undefined {
+  const before = context.query('before');
   return before !== undefined && /^\d{1,15}$/.test(before) ? Number(before) : undefined;
 }
 
 /** Labels of the fields that an event changed. Undefined if it changed no fields, or they were erased. */
-function changedBy({ words }: Visit, { type, data, personal }: RecordedEvent): string | undefined {
+function changedBy({ words }: PageContext, { type, data, personal }: RecordedEvent): string | undefined {
   if (!type.endsWith('Updated') || !isObject(data)) return undefined;
   const names = [...Object.keys(data), ...Object.keys(personal ?? {})].map((name) => fieldIn(words, name));
   return names.length === 0 ? undefined : new Intl.ListFormat(words.locale).format(names);
 }
 
 /** The text of an event type, or the type itself if there is no text. */
-export function eventIn({ words }: Visit, type: string): string {
+export function eventIn({ words }: PageContext, type: string): string {
   return Object.hasOwn(words.events, type) ? words.events[type]! : type;
 }
 
@@ -85,12 +88,15 @@ export function fieldIn({ fields }: Words, name: string): string {
 type Done = { readonly metadata: { readonly actor: Actor } };
 
 /** The actor: team members by email address, all others by their kind. */
-export async function actorsOf(visit: Visit, events: readonly Done[]): Promise<(event: Done) => string> {
-  const { words, organizationId } = visit;
+export async function actorsOf(
+  context: PageContext,
+  events: readonly Done[],
+): Promise<(event: Done) => string> {
+  const { words, organizationId } = context;
   const users = events.flatMap(({ metadata: { actor } }) =>
     actor.type === 'user' && actor.id !== null ? [actor.id] : [],
   );
-  const addresses = await visit.find(Team).addressesOf(organizationId, [...new Set(users)]);
+  const addresses = await context.find(Team).addressesOf(organizationId, [...new Set(users)]);
   const { actors } = words.past;
   return ({ metadata: { actor } }) =>
     (actor.type === 'user' && actor.id !== null ? addresses.get(actor.id) : undefined) ?? actors[actor.type];

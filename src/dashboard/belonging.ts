@@ -5,7 +5,7 @@ import { isId } from '#libs/rpc';
 import { lists } from '../lists/index.js';
 import { petitions } from '../petitions/index.js';
 import { tags } from '../tags/index.js';
-import { type Visit } from './visit.js';
+import { type PageContext } from './page-context.js';
 
 /** The kinds of records that contacts belong to, each with its name column. */
 const KINDS = [
@@ -18,25 +18,25 @@ type Kind = (typeof KINDS)[number];
 /** Records of each kind shown on a contact's page. */
 const MOST = 50;
 
-function kindsIn(visit: Visit): Kind[] {
-  return KINDS.filter(({ resource }) => visit.may(`${resource.object}:read`));
+function kindsIn(context: PageContext): Kind[] {
+  return KINDS.filter(({ resource }) => context.may(`${resource.object}:read`));
 }
 
-function linkTo(visit: Visit, { section }: Kind, { id, name }: { id: string; name: string }): Html {
-  return html`<a href="${visit.path(`${section}/${id}`)}">${name}</a>`;
+function linkTo(context: PageContext, { section }: Kind, { id, name }: { id: string; name: string }): Html {
+  return html`<a href="${context.path(`${section}/${id}`)}">${name}</a>`;
 }
 
 /** The newest lists, tags and petitions of a contact that the viewer may see. */
 export function belongingOf(
-  visit: Visit,
+  context: PageContext,
   contactId: string,
 ): Promise<{ section: Kind['section']; links: Html[]; hasMore: boolean }[]> {
   return Promise.all(
-    kindsIn(visit).map(async (kind) => {
-      const found = await visit
+    kindsIn(context).map(async (kind) => {
+      const found = await context
         .find(Resources)
-        .linkedWith(kind.resource, visit.organizationId, contactId, kind.called, MOST + 1);
-      const links = found.slice(0, MOST).map((record) => linkTo(visit, kind, record));
+        .linkedWith(kind.resource, context.organizationId, contactId, kind.called, MOST + 1);
+      const links = found.slice(0, MOST).map((record) => linkTo(context, kind, record));
       return { section: kind.section, links, hasMore: found.length > MOST };
     }),
   );
@@ -47,11 +47,11 @@ export function belongingOf(
  * if the viewer may not see it. Needs one query per kind, however many events.
  */
 export async function objectsOf(
-  visit: Visit,
+  context: PageContext,
   recordId: string,
   events: readonly RecordedEvent[],
 ): Promise<(event: RecordedEvent) => Html | undefined> {
-  const kinds = kindsIn(visit);
+  const kinds = kindsIn(context);
   const named = ({ data }: RecordedEvent, { resource }: Kind): string | undefined => {
     const id = isObject(data) ? data[resource.idField] : undefined;
     return typeof id === 'string' && isId(id) && id !== recordId ? id : undefined;
@@ -61,10 +61,10 @@ export async function objectsOf(
     kinds.map(async (kind) => {
       const ids = new Set(events.map((event) => named(event, kind)).filter((id) => id !== undefined));
       if (ids.size === 0) return;
-      const found = await visit
+      const found = await context
         .find(Resources)
-        .named(kind.resource, visit.organizationId, [...ids], kind.called);
-      for (const record of found) links.set(record.id, linkTo(visit, kind, record));
+        .named(kind.resource, context.organizationId, [...ids], kind.called);
+      for (const record of found) links.set(record.id, linkTo(context, kind, record));
     }),
   );
   return (event) => kinds.map((kind) => links.get(named(event, kind) ?? '')).find((link) => link);

@@ -8,7 +8,7 @@ import { noticePage, type Page } from './document.js';
 import { type PageDefinition } from './page.js';
 import { findPage } from './pages.js';
 import { isMember, People, type Person } from './people.js';
-import { type Refusal, Visit } from './visit.js';
+import { type Refusal, PageContext } from './page-context.js';
 import { type Words } from './words/index.js';
 
 /**
@@ -27,21 +27,21 @@ export class DashboardController {
 
   @Get(['', '{*below}'])
   show(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.answer(request, response, ({ show }, visit) => show(visit));
+    return this.answer(request, response, ({ show }, context) => show(context));
   }
 
   @Post(['', '{*below}'])
   act(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.answer(request, response, async (page, visit) => {
+    return this.answer(request, response, async (page, context) => {
       try {
-        const done = await page.act!(visit);
-        if ('isShownAgain' in done) return await page.show(visit);
-        return 'to' in done ? { redirect: addressOf(visit, done.to, done.done) } : done;
+        const done = await page.act!(context);
+        if ('isShownAgain' in done) return await page.show(context);
+        return 'to' in done ? { redirect: addressOf(context, done.to, done.done) } : done;
       } catch (error) {
-        visit.refusal = refusalOf(error, visit.words);
-        if (!visit.refusal) throw error;
+        context.refusal = refusalOf(error, context.words);
+        if (!context.refusal) throw error;
         // Shows the page again with the typed input.
-        return page.show(visit);
+        return page.show(context);
       }
     });
   }
@@ -49,7 +49,7 @@ export class DashboardController {
   private async answer(
     request: Request,
     response: Response,
-    make: (page: PageDefinition, visit: Visit) => Promise<Answered>,
+    make: (page: PageDefinition, context: PageContext) => Promise<Answered>,
   ): Promise<void> {
     const { organization } = request.params as { organization: string };
     const found = findPage(request.path.slice(`/dashboard/${organization}`.length));
@@ -71,8 +71,8 @@ export class DashboardController {
           const now = await this.people.find(request, person.organization.id, true);
           if (!now || !isMember(now) || accessTo(page, deed, now) !== 'allowed') throw noSuch('member');
         };
-        const answered = await this.within({ ...asked, person, params, requireStill }, (visit) =>
-          make(page, visit),
+        const answered = await this.within({ ...asked, person, params, requireStill }, (context) =>
+          make(page, context),
         );
         return answered instanceof StreamedAnswer ? answered.while(requireStill) : answered;
       },
@@ -82,14 +82,14 @@ export class DashboardController {
 
   /** Errors about permissions or missing records become pages of the organization. */
   private async within(
-    asked: Asked & Pick<ConstructorParameters<typeof Visit>[0], 'person' | 'params' | 'requireStill'>,
-    make: (visit: Visit) => Promise<Answered>,
+    asked: Asked & Pick<ConstructorParameters<typeof PageContext>[0], 'person' | 'params' | 'requireStill'>,
+    make: (context: PageContext) => Promise<Answered>,
   ): Promise<Answered> {
     const find = <T>(type: Type<T>) => this.modules.get(type, { strict: false });
     try {
-      const visit = new Visit({ ...asked, people: this.people, find });
-      const answered = await make(visit);
-      await visit.finished();
+      const context = new PageContext({ ...asked, people: this.people, find });
+      const answered = await make(context);
+      await context.finished();
       return answered;
     } catch (error) {
       const notice = noticeOf(error, asked.words, asked.person);
@@ -99,9 +99,9 @@ export class DashboardController {
   }
 }
 
-function addressOf(visit: Visit, to: string, done: string | undefined): string {
-  if (done === undefined) return visit.path(to);
-  return visit.path(`${to}${to.includes('?') ? '&' : '?'}done=${done}`);
+function addressOf(context: PageContext, to: string, done: string | undefined): string {
+  if (done === undefined) return context.path(to);
+  return context.path(`${to}${to.includes('?') ? '&' : '?'}done=${done}`);
 }
 
 function noticeOf(error: unknown, words: Words, person: Person): Page | undefined {

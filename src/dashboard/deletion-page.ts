@@ -1,6 +1,6 @@
 import { type PageDefinition } from './page.js';
 import { ConfirmForm } from './parts.js';
-import { type Visit } from './visit.js';
+import { type PageContext } from './page-context.js';
 
 /** Sections whose records are deleted after a simple confirmation. */
 type Deleting = 'petitions' | 'posts' | 'images' | 'broadcasts';
@@ -18,23 +18,28 @@ export function deletionPage({
 }: {
   section: Deleting;
   record: string;
-  find: (visit: Visit) => Promise<{ id: string; name: string; title?: string }>;
+  find: (context: PageContext) => Promise<{ id: string; name: string; title?: string }>;
   fields?: Record<string, unknown>;
 }): PageDefinition {
   return {
     path: `${section}/:${record}/delete`,
     needs: `${record}:write`,
-    show: async (visit) => {
-      const { id, name, title = name } = await find(visit);
-      const { title: question, text, button } = visit.words[section].deleting;
-      return visit.page({
+    show: async (context) => {
+      const { id, name, title = name } = await find(context);
+      const { title: question, text, button } = context.words[section].deleting;
+      return context.page({
         section,
         title: question(title),
-        content: ConfirmForm(visit, { text, button: button(title), back: `${section}/${id}`, isFinal: true }),
+        content: ConfirmForm(context, {
+          text,
+          button: button(title),
+          back: `${section}/${id}`,
+          isFinal: true,
+        }),
       });
     },
-    act: async (visit) => {
-      await visit.run(`${record}.delete-${record}`, { [`${record}Id`]: visit.params[record], ...fields });
+    act: async (context) => {
+      await context.run(`${record}.delete-${record}`, { [`${record}Id`]: context.params[record], ...fields });
       return { to: section, done: `${section}.deleted` };
     },
   };

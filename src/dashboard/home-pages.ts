@@ -2,7 +2,7 @@ import { html, type Html } from '#libs/pages';
 import { type PageDefinition } from './page.js';
 import { ButtonLink, Actions, numberIn, Progress, SectionOf } from './parts.js';
 import { type PetitionRecord } from './petitions/petition.js';
-import { type Visit } from './visit.js';
+import { type PageContext } from './page-context.js';
 
 /** Number of petitions shown. */
 const MOST = 5;
@@ -12,24 +12,24 @@ export const homePages: PageDefinition[] = [
   {
     path: '',
     needs: null,
-    show: async (visit) => {
-      const { words, person } = visit;
+    show: async (context) => {
+      const { words, person } = context;
       const { home } = words;
-      return visit.page({
+      return context.page({
         section: 'overview',
         title: words.sections.overview,
         heading: person.organization.name,
         content: html`<p class="lead">${home.text}</p>
-          ${visit.may('petition:read') ? await PetitionsOf(visit) : null} ${FirstSteps(visit)}`,
+          ${context.may('petition:read') ? await PetitionsOf(context) : null} ${FirstSteps(context)}`,
       });
     },
   },
 ];
 
-async function PetitionsOf(visit: Visit): Promise<Html> {
-  const { words } = visit;
+async function PetitionsOf(context: PageContext): Promise<Html> {
+  const { words } = context;
   const { home, petitions } = words;
-  const { records } = await visit.run<{ records: PetitionRecord[] }>('petition.list-petitions', {
+  const { records } = await context.run<{ records: PetitionRecord[] }>('petition.list-petitions', {
     limit: MOST,
     status: 'PUBLISHED',
   });
@@ -38,7 +38,7 @@ async function PetitionsOf(visit: Visit): Promise<Html> {
     home.open,
     records.map(
       ({ id, title, signatures, goal }) =>
-        html`<h3><a href="${visit.path(`petitions/${id}`)}">${title}</a></h3>
+        html`<h3><a href="${context.path(`petitions/${id}`)}">${title}</a></h3>
           ${Progress({ words, name: id, label: petitions.signatures, value: signatures, max: goal })}
           <p class="small">${signatures >= goal ? home.reached : home.missing(numberIn(words, goal - signatures))}</p>`,
     ),
@@ -46,11 +46,11 @@ async function PetitionsOf(visit: Visit): Promise<Html> {
 }
 
 /** First steps that the person's role allows. */
-function FirstSteps(visit: Visit): Html | null {
-  const { words } = visit;
+function FirstSteps(context: PageContext): Html | null {
+  const { words } = context;
   const { home } = words;
   const step = (needs: string, to: string, text: string) =>
-    visit.may(needs) ? ButtonLink(visit, to, text, true) : null;
+    context.may(needs) ? ButtonLink(context, to, text, true) : null;
   const deeds = Actions([
     step('petition:write', 'petitions/new', words.petitions.add),
     step('contact:write', 'contacts/import', words.contacts.import),

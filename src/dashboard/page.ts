@@ -1,7 +1,7 @@
 import { type StreamedAnswer } from '#libs/rpc';
 import { type Page } from './document.js';
 import { type Member } from './people.js';
-import { type Visit } from './visit.js';
+import { type PageContext } from './page-context.js';
 
 /** The page to redirect to after an action. `done` is the key of the confirmation that it shows. */
 export type Done = { to: string; done?: string };
@@ -16,9 +16,9 @@ export type PageDefinition = {
   isThere?: (person: Member) => boolean;
   /** The scope required to send the form, if it differs from `needs`. */
   changes?: string;
-  show: (visit: Visit) => Promise<Page | StreamedAnswer>;
-  /** @returns a redirect, a page if the result is shown only once, or `visit.again()`. Errors of operations are shown on the page itself. */
-  act?: (visit: Visit) => Promise<Done | Page | { isShownAgain: true }>;
-  /** The form uploads a file: `act` reads the request itself with `visit.upload()`. */
+  show: (context: PageContext) => Promise<Page | StreamedAnswer>;
+  /** @returns a redirect, a page if the result is shown only once, or `context.again()`. Errors of operations are shown on the page itself. */
+  act?: (context: PageContext) => Promise<Done | Page | { isShownAgain: true }>;
+  /** The form uploads a file: `act` reads the request itself with `context.upload()`. */
   takesFile?: boolean;
 };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { formatDate, formatNumber, html, type Html, trusted } from '#libs/pages';
-import { type Visit } from './visit.js';
+import { type PageContext } from './page-context.js';
 import { type Words } from './words/index.js';
 
 /** Distinguishes two identical forms from one form that was sent twice. */
@@ -23,8 +23,8 @@ export function numberIn({ dates }: Words, number: number): string {
 }
 
 /** @param to relative to the organization. */
-export function ButtonLink(visit: Visit, to: string, text: string, isPlain = false): Html {
-  return html`<a class="button${isPlain ? ' plain' : ''}" href="${visit.path(to)}">${text}</a>`;
+export function ButtonLink(context: PageContext, to: string, text: string, isPlain = false): Html {
+  return html`<a class="button${isPlain ? ' plain' : ''}" href="${context.path(to)}">${text}</a>`;
 }
 
 /** A row of actions. */
@@ -113,11 +113,11 @@ type FieldOptions = {
 
 /** A field's label, hint and error. */
 function FieldOf(
-  visit: Visit,
+  context: PageContext,
   { name, label, hint, isOptional = false, isChosen = false }: FieldOptions,
   input: (attributes: Html) => Html,
 ): Html {
-  const { words, refusal, labels } = visit;
+  const { words, refusal, labels } = context;
   labels.set(name, label);
   const fault = refusal?.faults.find(({ field }) => field === name)?.text;
   const described = [hint && `${name}-hint`, fault && `${name}-fault`].filter(Boolean).join(' ');
@@ -133,7 +133,7 @@ function FieldOf(
 }
 
 export function TextField(
-  visit: Visit,
+  context: PageContext,
   options: FieldOptions & {
     type?: 'text' | 'email' | 'url' | 'tel' | 'number' | 'search' | 'color' | 'datetime-local' | 'date';
     max?: number;
@@ -144,10 +144,10 @@ export function TextField(
 ): Html {
   const { name, value, type = 'text', max, autocomplete = 'off', offered = [] } = options;
   return FieldOf(
-    visit,
+    context,
     options,
     (attributes) =>
-      html`<input ${attributes}${type === 'text' ? trusted(' dir="auto"') : null} type="${type}" autocomplete="${autocomplete}" value="${visit.valueOf(name, value)}"${
+      html`<input ${attributes}${type === 'text' ? trusted(' dir="auto"') : null} type="${type}" autocomplete="${autocomplete}" value="${context.valueOf(name, value)}"${
         max === undefined ? null : html` maxlength="${max}"`
       }${offered.length === 0 ? null : html` list="${name}-offered"`} />${
         offered.length === 0
@@ -157,27 +157,33 @@ export function TextField(
   );
 }
 
-export function AreaField(visit: Visit, options: FieldOptions & { max?: number; isLong?: boolean }): Html {
+export function AreaField(
+  context: PageContext,
+  options: FieldOptions & { max?: number; isLong?: boolean },
+): Html {
   const { name, value, max, isLong = false } = options;
   // Browsers ignore the first line break in a textarea.
   return FieldOf(
-    visit,
+    context,
     options,
     (attributes) => html`<textarea ${attributes} dir="auto"${isLong ? trusted(' class="long"') : null}${
       max === undefined ? null : html` maxlength="${max}"`
     }>
-${visit.valueOf(name, value)}</textarea>`,
+${context.valueOf(name, value)}</textarea>`,
   );
 }
 
 export type Choice = { value: string; text: string; hint?: string };
 
-export function SelectField(visit: Visit, options: FieldOptions & { choices: readonly Choice[] }): Html {
+export function SelectField(
+  context: PageContext,
+  options: FieldOptions & { choices: readonly Choice[] },
+): Html {
   const { name, value, choices } = options;
-  const chosen = visit.valueOf(name, value);
+  const chosen = context.valueOf(name, value);
   const selected = (one: string) => (one === chosen ? trusted(' selected') : null);
   return FieldOf(
-    visit,
+    context,
     { ...options, isOptional: false, isChosen: true },
     (attributes) =>
       html`<select ${attributes}>
@@ -186,9 +192,9 @@ export function SelectField(visit: Visit, options: FieldOptions & { choices: rea
   );
 }
 
-export function FileField(visit: Visit, options: FieldOptions & { accept: string }): Html {
+export function FileField(context: PageContext, options: FieldOptions & { accept: string }): Html {
   return FieldOf(
-    visit,
+    context,
     options,
     (attributes) => html`<input ${attributes} type="file" accept="${options.accept}" />`,
   );
@@ -196,7 +202,7 @@ export function FileField(visit: Visit, options: FieldOptions & { accept: string
 
 /** Radio buttons, or checkboxes with `isMany`. */
 export function ChoiceField(
-  visit: Visit,
+  context: PageContext,
   {
     name,
     label,
@@ -210,8 +216,8 @@ export function ChoiceField(
     isMany?: boolean;
   },
 ): Html {
-  visit.labels.set(name, label);
-  const fault = visit.refusal?.faults.find(({ field }) => field === name)?.text;
+  context.labels.set(name, label);
+  const fault = context.refusal?.faults.find(({ field }) => field === name)?.text;
   const described = [hint && `${name}-hint`, fault && `${name}-fault`].filter(Boolean).join(' ');
   // Groups of checkboxes do not support `aria-required` and `aria-invalid` (WAI-ARIA 1.2, role group).
   const group = isMany
@@ -226,7 +232,7 @@ export function ChoiceField(
       return html`<div class="choice">
         <input type="${isMany ? 'checkbox' : 'radio'}" name="${name}" id="${id}" value="${value}"${
           more === undefined ? null : html` aria-describedby="${id}-hint"`
-        }${visit.isTicked(name, values.includes(value), value) ? trusted(' checked') : null} />
+        }${context.isTicked(name, values.includes(value), value) ? trusted(' checked') : null} />
         <label for="${id}">${text}</label>
         ${more === undefined ? null : html`<p class="hint" id="${id}-hint">${more}</p>`}
       </div>`;
@@ -236,12 +242,12 @@ export function ChoiceField(
 
 /** A checkbox. Browsers do not send it if it is not checked: use `form.has(name)`. */
 export function CheckField(
-  visit: Visit,
+  context: PageContext,
   { name, label, isTicked = false }: { name: string; label: string; isTicked?: boolean },
 ): Html {
-  visit.labels.set(name, label);
+  context.labels.set(name, label);
   return html`<div class="check">
-    <input type="checkbox" id="${name}" name="${name}" value="true"${visit.isTicked(name, isTicked) ? trusted(' checked') : null} />
+    <input type="checkbox" id="${name}" name="${name}" value="true"${context.isTicked(name, isTicked) ? trusted(' checked') : null} />
     <label for="${name}">${label}</label>
   </div>`;
 }
@@ -253,7 +259,7 @@ export function CheckField(
  *   irreversible.
  */
 export function FormOf(
-  visit: Visit,
+  context: PageContext,
   {
     fields,
     button,
@@ -270,24 +276,24 @@ export function FormOf(
     isFinal?: boolean;
   },
 ): Html {
-  const { sureOf: sure } = visit;
-  return html`${RefusalOf(visit)}
+  const { sureOf: sure } = context;
+  return html`${RefusalOf(context)}
     <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null} novalidate>
-      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${visit.sinceOf(of)}" />`}
+      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${context.sinceOf(of)}" />`}
       ${sure === null ? null : html`<input type="hidden" name="sure" value="${sure}" />`} ${fields}
       <p><button class="button${isFinal ? ' final' : ''}">${button}</button> ${beside ?? null}</p>
     </form>`;
 }
 
 /** A button that acts immediately. Only for harmless or reversible actions. */
-export function ButtonOf(visit: Visit, to: string, text: string, isPlain = true): Html {
-  return html`<form method="post" action="${visit.path(to)}">
+export function ButtonOf(context: PageContext, to: string, text: string, isPlain = true): Html {
+  return html`<form method="post" action="${context.path(to)}">
     ${onceOf()}<button class="button${isPlain ? ' plain' : ''}">${text}</button>
   </form>`;
 }
 
 /** Errors at the top of the form, where they are read first. Each links to its field. */
-export function RefusalOf({ words, refusal, labels }: Visit): Html | null {
+export function RefusalOf({ words, refusal, labels }: PageContext): Html | null {
   if (!refusal) return null;
   const { faults, text } = refusal;
   return html`<div class="faults" id="faults" role="alert" tabindex="-1">
@@ -310,7 +316,7 @@ export function RefusalOf({ words, refusal, labels }: Visit): Html | null {
 
 /** Explains the action and asks for confirmation. The button names the action. */
 export function ConfirmForm(
-  visit: Visit,
+  context: PageContext,
   {
     text,
     button,
@@ -321,14 +327,14 @@ export function ConfirmForm(
 ): Html {
   return html`<div class="text">
     <p>${text}</p>
-    ${FormOf(visit, { fields, button, isFinal })}
-    <p><a href="${visit.path(back)}">${visit.words.cancel}</a></p>
+    ${FormOf(context, { fields, button, isFinal })}
+    <p><a href="${context.path(back)}">${context.words.cancel}</a></p>
   </div>`;
 }
 
 /** A secret that is shown only once, with a copy button if scripts run. */
 export function SecretField(
-  { words }: Visit,
+  { words }: PageContext,
   { name, label, value }: { name: string; label: string; value: string },
 ): Html {
   return html`<div class="field">
@@ -345,11 +351,11 @@ export function SecretField(
  *
  * @param says the status for screen readers. It is read out on each change, so it should change rarely.
  */
-export function Live(visit: Visit, { isGoing, says }: { isGoing: boolean; says: string }): Html {
-  const { live } = visit.words;
-  const isHeld = visit.query('still') !== undefined;
-  if (isGoing && !isHeld) visit.refreshSeconds = 3;
-  const asks = html` hx-ext="morph" hx-get="${visit.withQuery({})}" hx-trigger="every 2s" hx-select="#main" hx-target="#main" hx-swap="morph:outerHTML"`;
+export function Live(context: PageContext, { isGoing, says }: { isGoing: boolean; says: string }): Html {
+  const { live } = context.words;
+  const isHeld = context.query('still') !== undefined;
+  if (isGoing && !isHeld) context.refreshSeconds = 3;
+  const asks = html` hx-ext="morph" hx-get="${context.withQuery({})}" hx-trigger="every 2s" hx-select="#main" hx-target="#main" hx-swap="morph:outerHTML"`;
   // Polling stops only if its element is removed, so the paused state uses a different id. The status element stays.
   return html`<p class="pot" role="status" id="how-it-is">${says}</p>
     ${
@@ -357,7 +363,7 @@ export function Live(visit: Visit, { isGoing, says }: { isGoing: boolean; says: 
         ? html`<div id="${isHeld ? 'held' : 'live'}"${isHeld ? null : asks}>
             <p class="small">
               ${isHeld ? live.held : live.going}
-              <a href="${visit.withQuery({ still: isHeld ? null : '1' })}">${isHeld ? live.goOn : live.hold}</a>
+              <a href="${context.withQuery({ still: isHeld ? null : '1' })}">${isHeld ? live.goOn : live.hold}</a>
             </p>
           </div>`
         : null

@@ -2,48 +2,50 @@ import { html, type Html, trusted } from '#libs/pages';
 import { findImage, pathOfImage } from './images/choice.js';
 import { AreaField, Facts, TextField } from './parts.js';
 import { richTextOf } from './rich-text.js';
-import { type Visit } from './visit.js';
+import { type PageContext } from './page-context.js';
 
 /** Name of the preview button. */
 const PREVIEW = 'preview';
 
 /** Whether the form asks for a preview instead of saving. */
-export function isPreview({ form }: Visit): boolean {
+export function isPreview({ form }: PageContext): boolean {
   return form.has(PREVIEW);
 }
 
 /** The title of a petition or a post. For a new record it is the name, from which the operation creates the title. */
 export function TitleField(
-  visit: Visit,
+  context: PageContext,
   { value, ...options }: { label: string; hint?: string; value: string | undefined },
 ): Html {
   const field = value === undefined ? { name: 'name', max: 200 } : { name: 'title', value, max: 500 };
-  return TextField(visit, { ...options, ...field });
+  return TextField(context, { ...options, ...field });
 }
 
 /** The typed title, or the name of a new record. */
-export function typedTitle(visit: Visit): { name: string } | { title: string } {
-  return visit.form.has('name') ? { name: visit.typed('name') ?? '' } : { title: visit.typed('title') ?? '' };
+export function typedTitle(context: PageContext): { name: string } | { title: string } {
+  return context.form.has('name')
+    ? { name: context.typed('name') ?? '' }
+    : { title: context.typed('title') ?? '' };
 }
 
 /** The text of a petition or a post, in Markdown. Text in another program's format cannot be edited. */
 export function ContentField(
-  visit: Visit,
+  context: PageContext,
   content: unknown,
   { label, hint, foreign }: { label: string; hint: string; foreign: string },
 ): Html {
   if (content !== null && content !== undefined && typeof content !== 'string')
     return html`<p class="hint">${foreign}</p>`;
-  return AreaField(visit, { name: 'content', label, hint, value: content, isLong: true, isOptional: true });
+  return AreaField(context, { name: 'content', label, hint, value: content, isLong: true, isOptional: true });
 }
 
 /** The typed text; empty if the form has no such field. */
-export function typedContent(visit: Visit): { content?: string | null } {
-  return visit.form.has('content') ? { content: visit.typed('content') } : {};
+export function typedContent(context: PageContext): { content?: string | null } {
+  return context.form.has('content') ? { content: context.typed('content') } : {};
 }
 
 /** Shows a preview of the form. Next to the save button. */
-export function PreviewButton({ words }: Visit): Html {
+export function PreviewButton({ words }: PageContext): Html {
   return html`<button class="button plain" name="${PREVIEW}" value="true">${words.posts.preview}</button>`;
 }
 
@@ -79,22 +81,24 @@ export async function WrittenOf({ image, title, description, facts = [], content
  * @param heading used if there is no title. @param before stored values of parts without a field in the form.
  */
 export async function PreviewOf(
-  visit: Visit,
+  context: PageContext,
   heading: string,
   {
     before,
     facts,
   }: { before?: Pick<Written, 'image' | 'content'> | undefined; facts?: Written['facts'] } = {},
 ): Promise<Html | null> {
-  if (!isPreview(visit)) return null;
-  const { form, words } = visit;
+  if (!isPreview(context)) return null;
+  const { form, words } = context;
   return html`<section class="section" id="preview" aria-labelledby="preview-title" tabindex="-1"${trusted(' autofocus')}>
     <h2 id="preview-title">${words.posts.preview}</h2>
     <p>${words.posts.previewText}</p>
     ${await WrittenOf({
-      image: form.has('imageId') ? await findImage(visit, visit.typed('imageId')) : (before?.image ?? null),
-      title: visit.typed('name') ?? visit.typed('title') ?? heading,
-      description: visit.typed('description'),
+      image: form.has('imageId')
+        ? await findImage(context, context.typed('imageId'))
+        : (before?.image ?? null),
+      title: context.typed('name') ?? context.typed('title') ?? heading,
+      description: context.typed('description'),
       ...(facts ? { facts } : {}),
       content: form.has('content') ? form.get('content') : before?.content,
     })}

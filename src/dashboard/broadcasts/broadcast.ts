@@ -1,4 +1,4 @@
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import { type Words } from '../words/index.js';
 
 /** Only contains the parts that were set. */
@@ -39,12 +39,15 @@ export type BroadcastRecord = {
 };
 
 /** The broadcast in the page's address. @throws RpcError NOT_FOUND */
-export function broadcastOf(visit: Visit, broadcastId = visit.params.broadcast): Promise<BroadcastRecord> {
-  return visit.run<BroadcastRecord>('broadcast.get-broadcast', { broadcastId });
+export function broadcastOf(
+  context: PageContext,
+  broadcastId = context.params.broadcast,
+): Promise<BroadcastRecord> {
+  return context.run<BroadcastRecord>('broadcast.get-broadcast', { broadcastId });
 }
 
-export function toBroadcast(visit: Visit, { id, name }: BroadcastRecord) {
-  return { href: visit.path(`broadcasts/${id}`), text: name };
+export function toBroadcast(context: PageContext, { id, name }: BroadcastRecord) {
+  return { href: context.path(`broadcasts/${id}`), text: name };
 }
 
 /** The subject for a recipient without data: defaults replace outputs, and conditions are ignored. */
@@ -64,11 +67,11 @@ export function faultWithin({ broadcasts: { fields } }: Words, path: string, tex
 }
 
 /** Names the fields of errors on a page that does not contain these fields. @param own fields that the page does contain. */
-export function nameFaults(visit: Visit, own: readonly string[]): void {
-  const { refusal, words } = visit;
+export function nameFaults(context: PageContext, own: readonly string[]): void {
+  const { refusal, words } = context;
   if (!refusal) return;
   const faults = refusal.faults.map(({ field, text }) =>
     own.includes(field) ? { field, text } : { field: '', text: faultWithin(words, field, text) },
   );
-  visit.refusal = { ...refusal, faults };
+  context.refusal = { ...refusal, faults };
 }

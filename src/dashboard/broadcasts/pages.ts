@@ -15,7 +15,7 @@ import {
   timeIn,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import { type BroadcastRecord, broadcastOf, FIGURES, readableSubject, type Recipients } from './broadcast.js';
 import { sendingPages } from './sending-pages.js';
 import { writingPages } from './writing-pages.js';
@@ -32,17 +32,17 @@ export const broadcastPages: PageDefinition[] = [
     text: ({ broadcasts }) => broadcasts.text,
     empty: ({ broadcasts }) => broadcasts.none,
     search: ({ broadcasts }) => broadcasts.search,
-    fields: (visit) => ({ status: visit.query('status') }),
-    filters: (visit) => {
-      const { broadcasts, state } = visit.words;
+    fields: (context) => ({ status: context.query('status') }),
+    filters: (context) => {
+      const { broadcasts, state } = context.words;
       const choices = STATUSES.map((value) => ({ value, text: broadcasts.statuses[value] }));
-      return Promise.resolve([FilterField(visit, { name: 'status', label: state, choices })]);
+      return Promise.resolve([FilterField(context, { name: 'status', label: state, choices })]);
     },
     add: { path: 'broadcasts/new', text: ({ broadcasts }) => broadcasts.add, needs: 'broadcast:write' },
     columns: [
       {
         name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, visit) => html`<a href="${visit.path(`broadcasts/${id}`)}">${name}</a>`,
+        cell: ({ id, name }, context) => html`<a href="${context.path(`broadcasts/${id}`)}">${name}</a>`,
         exported: ({ name }) => name,
       },
       {
@@ -63,52 +63,56 @@ export const broadcastPages: PageDefinition[] = [
   deletionPage({ section: 'broadcasts', record: 'broadcast', find: broadcastOf }),
 ];
 
-async function showBroadcast(visit: Visit) {
-  const { words } = visit;
+async function showBroadcast(context: PageContext) {
+  const { words } = context;
   const { broadcasts } = words;
-  const broadcast = await broadcastOf(visit);
+  const broadcast = await broadcastOf(context);
   // Loaded after the broadcast. A page that shows a final status stops polling, so its activity must be complete.
-  const past = await ActivityLog(visit, broadcast.id);
+  const past = await ActivityLog(context, broadcast.id);
   const { id, status, sendAt, subject } = broadcast;
   const isUnsent = status === 'DRAFT' || status === 'SCHEDULED';
-  const [mayWrite, maySend] = [visit.may('broadcast:write'), visit.may('broadcast:send')];
-  return visit.page({
+  const [mayWrite, maySend] = [context.may('broadcast:write'), context.may('broadcast:send')];
+  return context.page({
     section: 'broadcasts',
-    back: { href: visit.path('broadcasts'), text: broadcasts.title },
+    back: { href: context.path('broadcasts'), text: broadcasts.title },
     title: broadcast.name,
     content: html`<p class="lead">${readableSubject(subject)}</p>
       <p>
         <span class="badge">${broadcasts.statuses[status]}</span>
         ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}
       </p>
-      ${Live(visit, { isGoing: isGoing(broadcast), says: howItIs(visit, broadcast) })}
-      ${ResultsOf(visit, broadcast)}
+      ${Live(context, { isGoing: isGoing(broadcast), says: howItIs(context, broadcast) })}
+      ${ResultsOf(context, broadcast)}
       ${Actions([
         maySend && status === 'SENDING'
-          ? ButtonOf(visit, `broadcasts/${id}/pause`, broadcasts.steps.pause)
+          ? ButtonOf(context, `broadcasts/${id}/pause`, broadcasts.steps.pause)
           : null,
         maySend && status === 'PAUSED'
-          ? ButtonOf(visit, `broadcasts/${id}/resume`, broadcasts.steps.resume, false)
+          ? ButtonOf(context, `broadcasts/${id}/resume`, broadcasts.steps.resume, false)
           : null,
         maySend && status === 'DRAFT'
-          ? ButtonLink(visit, `broadcasts/${id}/send`, broadcasts.send.link)
+          ? ButtonLink(context, `broadcasts/${id}/send`, broadcasts.send.link)
           : null,
         maySend && status === 'SCHEDULED'
-          ? ButtonLink(visit, `broadcasts/${id}/send`, broadcasts.send.changeLink)
+          ? ButtonLink(context, `broadcasts/${id}/send`, broadcasts.send.changeLink)
           : null,
-        ButtonLink(visit, `broadcasts/${id}/preview`, broadcasts.preview, true),
-        isUnsent ? ButtonLink(visit, `broadcasts/${id}/audience`, broadcasts.audience.title, true) : null,
-        maySend && isUnsent ? ButtonLink(visit, `broadcasts/${id}/test`, broadcasts.test.title, true) : null,
-        isUnsent ? null : ButtonLink(visit, `broadcasts/${id}/recipients`, broadcasts.recipients.title, true),
-        mayWrite && isUnsent ? ButtonLink(visit, `broadcasts/${id}/edit`, broadcasts.edit, true) : null,
+        ButtonLink(context, `broadcasts/${id}/preview`, broadcasts.preview, true),
+        isUnsent ? ButtonLink(context, `broadcasts/${id}/audience`, broadcasts.audience.title, true) : null,
+        maySend && isUnsent
+          ? ButtonLink(context, `broadcasts/${id}/test`, broadcasts.test.title, true)
+          : null,
+        isUnsent
+          ? null
+          : ButtonLink(context, `broadcasts/${id}/recipients`, broadcasts.recipients.title, true),
+        mayWrite && isUnsent ? ButtonLink(context, `broadcasts/${id}/edit`, broadcasts.edit, true) : null,
         maySend && (status === 'SENDING' || status === 'PAUSED' || status === 'SCHEDULED')
-          ? ButtonLink(visit, `broadcasts/${id}/cancel`, broadcasts.steps.cancel, true)
+          ? ButtonLink(context, `broadcasts/${id}/cancel`, broadcasts.steps.cancel, true)
           : null,
         mayWrite && (status === 'SENT' || status === 'CANCELLED')
-          ? ButtonLink(visit, `broadcasts/new?like=${id}`, broadcasts.again, true)
+          ? ButtonLink(context, `broadcasts/new?like=${id}`, broadcasts.again, true)
           : null,
         mayWrite && (status === 'DRAFT' || status === 'CANCELLED')
-          ? ButtonLink(visit, `broadcasts/${id}/delete`, broadcasts.delete, true)
+          ? ButtonLink(context, `broadcasts/${id}/delete`, broadcasts.delete, true)
           : null,
       ])}
       ${past}`,
@@ -150,7 +154,7 @@ function isSettled({ recipients }: BroadcastRecord): boolean {
   return recipients === null || doneOf(recipients) >= recipients.total;
 }
 
-function howItIs({ words: { broadcasts } }: Visit, { status, recipients }: BroadcastRecord): string {
+function howItIs({ words: { broadcasts } }: PageContext, { status, recipients }: BroadcastRecord): string {
   const says = broadcasts.statuses[status];
   return status !== 'SENDING' || recipients === null
     ? says
@@ -158,7 +162,7 @@ function howItIs({ words: { broadcasts } }: Visit, { status, recipients }: Broad
 }
 
 /** Progress and results. At the end, the progress bar shows how many emails were sent. */
-function ResultsOf({ words }: Visit, broadcast: BroadcastRecord) {
+function ResultsOf({ words }: PageContext, broadcast: BroadcastRecord) {
   const { recipients, status } = broadcast;
   if (recipients === null || status === 'DRAFT' || status === 'SCHEDULED') return null;
   const { broadcasts } = words;

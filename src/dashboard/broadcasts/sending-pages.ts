@@ -17,7 +17,7 @@ import {
   TextField,
   timeIn,
 } from '../parts.js';
-import { type Asked, type Visit } from '../visit.js';
+import { type Asked, type PageContext } from '../page-context.js';
 import { type Words } from '../words/index.js';
 import { type BroadcastRecord, broadcastOf, nameFaults, toBroadcast } from './broadcast.js';
 
@@ -52,18 +52,18 @@ export const sendingPages: PageDefinition[] = [
   {
     path: 'broadcasts/:broadcast/audience',
     needs: 'broadcast:read',
-    show: async (visit) => {
-      const { words } = visit;
+    show: async (context) => {
+      const { words } = context;
       const { audience } = words.broadcasts;
-      const broadcast = await broadcastOf(visit);
-      const preview = await audienceOf(visit);
+      const broadcast = await broadcastOf(context);
+      const preview = await audienceOf(context);
       const { total, excluded } = preview;
       const others = EXCLUDED.filter((why) => excluded[why] > 0);
-      return visit.page({
+      return context.page({
         section: 'broadcasts',
-        back: toBroadcast(visit, broadcast),
+        back: toBroadcast(context, broadcast),
         title: audience.title,
-        content: html`<p class="lead">${total === 0 ? whyNobody(visit, broadcast, preview) : audience.total(total)}</p>
+        content: html`<p class="lead">${total === 0 ? whyNobody(context, broadcast, preview) : audience.total(total)}</p>
           ${
             others.length === 0
               ? null
@@ -80,65 +80,68 @@ export const sendingPages: PageDefinition[] = [
   {
     path: 'broadcasts/:broadcast/test',
     needs: 'broadcast:send',
-    show: async (visit) => {
-      const { test } = visit.words.broadcasts;
-      nameFaults(visit, ['to']);
-      const broadcast = await broadcastOf(visit);
+    show: async (context) => {
+      const { test } = context.words.broadcasts;
+      nameFaults(context, ['to']);
+      const broadcast = await broadcastOf(context);
       const fields = [
-        TextField(visit, { name: 'to', label: test.to, type: 'email', autocomplete: 'email', max: 254 }),
+        TextField(context, { name: 'to', label: test.to, type: 'email', autocomplete: 'email', max: 254 }),
       ];
-      return visit.page({
+      return context.page({
         section: 'broadcasts',
-        back: toBroadcast(visit, broadcast),
+        back: toBroadcast(context, broadcast),
         title: test.title,
         content: html`<div class="text">
           <p class="lead">${test.text}</p>
-          ${FormOf(visit, { fields, button: test.button })}
+          ${FormOf(context, { fields, button: test.button })}
         </div>`,
       });
     },
-    act: async (visit) => {
-      const broadcastId = visit.params.broadcast!;
-      const { outcomes } = await visit.run<{ outcomes: { sent: boolean; detail: string }[] }>(
+    act: async (context) => {
+      const broadcastId = context.params.broadcast!;
+      const { outcomes } = await context.run<{ outcomes: { sent: boolean; detail: string }[] }>(
         'broadcast.send-test',
         {
           broadcastId,
-          to: [visit.typed('to') ?? ''],
+          to: [context.typed('to') ?? ''],
         },
       );
       const failed = outcomes.find(({ sent }) => !sent);
-      if (failed) throw new RpcError('BAD_REQUEST', visit.words.broadcasts.test.failed(failed.detail));
+      if (failed) throw new RpcError('BAD_REQUEST', context.words.broadcasts.test.failed(failed.detail));
       return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.tested' };
     },
   },
   {
     path: 'broadcasts/:broadcast/send',
     needs: 'broadcast:send',
-    show: async (visit) => {
-      const { words } = visit;
+    show: async (context) => {
+      const { words } = context;
       const { send, audience } = words.broadcasts;
-      nameFaults(visit, ['sendAt']);
-      const broadcast = await broadcastOf(visit);
-      const [preview, { mailFrom, postalAddress }] = await Promise.all([audienceOf(visit), senderOf(visit)]);
+      nameFaults(context, ['sendAt']);
+      const broadcast = await broadcastOf(context);
+      const [preview, { mailFrom, postalAddress }] = await Promise.all([
+        audienceOf(context),
+        senderOf(context),
+      ]);
       const { total } = preview;
       const isNamed = mailFrom !== null && postalAddress !== null;
-      return visit.page({
+      return context.page({
         section: 'broadcasts',
-        back: toBroadcast(visit, broadcast),
+        back: toBroadcast(context, broadcast),
         title: `${send.title}: ${broadcast.name}`,
         content: html`<div class="text">
-          <p class="lead">${total === 0 ? whyNobody(visit, broadcast, preview) : send.text(total)}</p>
-          ${total === 0 ? html`<p><a href="${visit.path(`broadcasts/${broadcast.id}/audience`)}">${audience.title}</a></p>` : null}
-          ${broadcast.status === 'SCHEDULED' ? Rescheduling(visit, broadcast, total) : Sending(visit, total)}
-          ${isNamed ? null : html`<p><a href="${visit.path('organization/mails')}">${send.organization}</a></p>`}
-          <p><a href="${visit.path(`broadcasts/${broadcast.id}`)}">${words.cancel}</a></p>
+          <p class="lead">${total === 0 ? whyNobody(context, broadcast, preview) : send.text(total)}</p>
+          ${total === 0 ? html`<p><a href="${context.path(`broadcasts/${broadcast.id}/audience`)}">${audience.title}</a></p>` : null}
+          ${broadcast.status === 'SCHEDULED' ? Rescheduling(context, broadcast, total) : Sending(context, total)}
+          ${isNamed ? null : html`<p><a href="${context.path('organization/mails')}">${send.organization}</a></p>`}
+          <p><a href="${context.path(`broadcasts/${broadcast.id}`)}">${words.cancel}</a></p>
         </div>`,
       });
     },
-    act: async (visit) => {
-      const broadcastId = visit.params.broadcast!;
-      const sendAt = momentOf(visit, await broadcastOf(visit));
-      await visit.run('broadcast.send-broadcast', { broadcastId, sendAt });
+    act: async (context) => {
+      const broadcastId = context.params.broadcast!;
+      const sendAt = momentOf(context, await broadcastOf(context));
+      await context.run('broadcast.send-broadcast', { broadcastId, sendAt });
       const done = sendAt === undefined ? 'broadcasts.sent' : 'broadcasts.scheduled';
       return { to: `broadcasts/${broadcastId}`, done };
     },
@@ -148,13 +151,13 @@ export const sendingPages: PageDefinition[] = [
   {
     path: 'broadcasts/:broadcast/cancel',
     needs: 'broadcast:send',
-    show: async (visit) => {
-      const { id, name } = await broadcastOf(visit);
-      const { cancel, cancelTitle, cancelText } = visit.words.broadcasts.steps;
-      return visit.page({
+    show: async (context) => {
+      const { id, name } = await broadcastOf(context);
+      const { cancel, cancelTitle, cancelText } = context.words.broadcasts.steps;
+      return context.page({
         section: 'broadcasts',
         title: cancelTitle(name),
-        content: ConfirmForm(visit, {
+        content: ConfirmForm(context, {
           text: cancelText,
           button: cancel,
           back: `broadcasts/${id}`,
@@ -162,9 +165,9 @@ export const sendingPages: PageDefinition[] = [
         }),
       });
     },
-    act: async (visit) => {
-      await visit.run('broadcast.cancel-broadcast', { broadcastId: visit.params.broadcast });
-      return { to: `broadcasts/${visit.params.broadcast!}`, done: 'broadcasts.cancelled' };
+    act: async (context) => {
+      await context.run('broadcast.cancel-broadcast', { broadcastId: context.params.broadcast });
+      return { to: `broadcasts/${context.params.broadcast!}`, done: 'broadcasts.cancelled' };
     },
   },
   ...listPages<Recipient>({
@@ -179,28 +182,28 @@ export const sendingPages: PageDefinition[] = [
     search: ({ contacts }) => contacts.search,
     searchNeeds: 'contact:read',
     fields: ({ params, query }) => ({ broadcastId: params.broadcast, status: query('status') }),
-    filters: (visit) => {
-      const { broadcasts, state } = visit.words;
+    filters: (context) => {
+      const { broadcasts, state } = context.words;
       const choices = STATUSES.map((value) => ({ value, text: broadcasts.recipients.statuses[value] }));
-      return Promise.resolve([FilterField(visit, { name: 'status', label: state, choices })]);
+      return Promise.resolve([FilterField(context, { name: 'status', label: state, choices })]);
     },
-    back: async (visit) => toBroadcast(visit, await broadcastOf(visit)),
-    before: async (visit) => {
-      const { status, recipients } = await broadcastOf(visit);
-      if (!visit.may('broadcast:send') || (status !== 'SENDING' && status !== 'SENT') || !recipients)
+    back: async (context) => toBroadcast(context, await broadcastOf(context)),
+    before: async (context) => {
+      const { status, recipients } = await broadcastOf(context);
+      if (!context.may('broadcast:send') || (status !== 'SENDING' && status !== 'SENT') || !recipients)
         return null;
-      const { retryFailed, retryInDoubt } = visit.words.broadcasts.steps;
-      const path = `broadcasts/${visit.params.broadcast!}`;
+      const { retryFailed, retryInDoubt } = context.words.broadcasts.steps;
+      const path = `broadcasts/${context.params.broadcast!}`;
       return Actions([
-        recipients.failed ? ButtonOf(visit, `${path}/retry-failed`, retryFailed) : null,
+        recipients.failed ? ButtonOf(context, `${path}/retry-failed`, retryFailed) : null,
         // Asks for confirmation, because recipients may get the email twice.
-        recipients.inDoubt ? ButtonLink(visit, `${path}/retry-in-doubt`, retryInDoubt, true) : null,
+        recipients.inDoubt ? ButtonLink(context, `${path}/retry-in-doubt`, retryInDoubt, true) : null,
       ]);
     },
-    complete: async (visit, recipients) => {
+    complete: async (context, recipients) => {
       const ids = recipients.map(({ contactId }) => contactId);
-      const contacts = visit.may('contact:read')
-        ? await visit.find(ContactsByIds).find(visit.organizationId, ids)
+      const contacts = context.may('contact:read')
+        ? await context.find(ContactsByIds).find(context.organizationId, ids)
         : new Map<string, never>();
       return recipients.map((one) => {
         const contact = contacts.get(one.contactId);
@@ -211,10 +214,10 @@ export const sendingPages: PageDefinition[] = [
     columns: [
       {
         name: ({ broadcasts }) => broadcasts.recipients.who,
-        cell: ({ contactId, name }, visit) =>
+        cell: ({ contactId, name }, context) =>
           name === undefined
-            ? visit.words.broadcasts.recipients.gone
-            : html`<a href="${visit.path(`contacts/${contactId}`)}">${name}</a>`,
+            ? context.words.broadcasts.recipients.gone
+            : html`<a href="${context.path(`contacts/${contactId}`)}">${name}</a>`,
         exported: ({ name = null }) => name,
       },
       { name: ({ email }) => email, cell: ({ email = null }) => email },
@@ -238,24 +241,31 @@ export const sendingPages: PageDefinition[] = [
 ];
 
 /** The operation does not support search. Searches the contacts (at most 100) and looks them up among the recipients. */
-async function listRecipients(visit: Visit, { q, ...asked }: Asked): Promise<PageOfRecords<Recipient>> {
-  if (typeof q !== 'string') return visit.run('broadcast.list-recipients', asked);
-  const { organizationId, params } = visit;
-  const { records } = await visit.run<PageOfRecords<{ id: string }>>('contact.list-contacts', {
+async function listRecipients(
+  context: PageContext,
+  { q, ...asked }: Asked,
+): Promise<PageOfRecords<Recipient>> {
+  if (typeof q !== 'string') return context.run('broadcast.list-recipients', asked);
+  const { organizationId, params } = context;
+  const { records } = await context.run<PageOfRecords<{ id: string }>>('contact.list-contacts', {
     organizationId,
     q,
     limit: 100,
   });
   const ids = records.map(({ id }) => id);
-  const found = await visit
+  const found = await context
     .find(Recipients)
-    .among(organizationId, params.broadcast!, ids, visit.query('status'));
+    .among(organizationId, params.broadcast!, ids, context.query('status'));
   return { records: found, pagination: { cursor: null, hasMore: false } };
 }
 
 /** Why there are no recipients: none chosen, none in the chosen lists, or all excluded. */
-function whyNobody(visit: Visit, { audience }: BroadcastRecord, { excluded }: AudiencePreview): string {
-  const { nobody, nobodyThere, nobodyLeft } = visit.words.broadcasts.audience;
+function whyNobody(
+  context: PageContext,
+  { audience }: BroadcastRecord,
+  { excluded }: AudiencePreview,
+): string {
+  const { nobody, nobodyThere, nobodyLeft } = context.words.broadcasts.audience;
   const { listIds = [], petitionIds = [], contactIds = [] } = audience;
   if (listIds.length + petitionIds.length + contactIds.length === 0) return nobody;
   return EXCLUDED.every((why) => excluded[why] === 0) ? nobodyThere : nobodyLeft;
@@ -268,25 +278,25 @@ function detailIn({ broadcasts, faultOf }: Words, detail: string): string {
   return own === undefined ? detail : broadcasts.recipients.details[own];
 }
 
-function Sending(visit: Visit, total: number): Html | null {
-  if (total === 0) return RefusalOf(visit);
-  const { send } = visit.words.broadcasts;
-  return FormOf(visit, { fields: [WhenField(visit)], button: send.button(total) });
+function Sending(context: PageContext, total: number): Html | null {
+  if (total === 0) return RefusalOf(context);
+  const { send } = context.words.broadcasts;
+  return FormOf(context, { fields: [WhenField(context)], button: send.button(total) });
 }
 
 /** Two separate forms, so that rescheduling never sends immediately by mistake. */
-function Rescheduling(visit: Visit, broadcast: BroadcastRecord, total: number): Html {
-  const { words } = visit;
+function Rescheduling(context: PageContext, broadcast: BroadcastRecord, total: number): Html {
+  const { words } = context;
   const { send } = words.broadcasts;
   return html`<p>${send.planned(timeIn(words, broadcast.sendAt!))}</p>
-    ${FormOf(visit, { fields: [WhenField(visit, broadcast.sendAt)], button: send.change })}
-    ${total === 0 ? null : ButtonOf(visit, `broadcasts/${broadcast.id}/send`, send.now(total))}`;
+    ${FormOf(context, { fields: [WhenField(context, broadcast.sendAt)], button: send.change })}
+    ${total === 0 ? null : ButtonOf(context, `broadcasts/${broadcast.id}/send`, send.now(total))}`;
 }
 
 /** @param planned the scheduled time. If undefined, the field may be left empty to send now. */
-function WhenField(visit: Visit, planned?: string | null): Html {
-  const { send } = visit.words.broadcasts;
-  return TextField(visit, {
+function WhenField(context: PageContext, planned?: string | null): Html {
+  const { send } = context.words.broadcasts;
+  return TextField(context, {
     name: 'sendAt',
     label: send.when,
     hint: planned === undefined ? send.whenHint : send.zone,
@@ -301,11 +311,11 @@ function WhenField(visit: Visit, planned?: string | null): Html {
  *
  * @throws RpcError BAD_REQUEST if the field is empty while rescheduling, or in the past.
  */
-function momentOf(visit: Visit, { status, sendAt: planned }: BroadcastRecord): string | undefined {
-  const at = visit.typed('sendAt')?.slice(0, 16);
+function momentOf(context: PageContext, { status, sendAt: planned }: BroadcastRecord): string | undefined {
+  const at = context.typed('sendAt')?.slice(0, 16);
   if (at === undefined) {
     // Sending now has its own button there.
-    if (status === 'SCHEDULED' && visit.form.has('sendAt'))
+    if (status === 'SCHEDULED' && context.form.has('sendAt'))
       throw invalid([{ path: 'sendAt', message: 'is required' }]);
     return undefined;
   }
@@ -317,8 +327,10 @@ function momentOf(visit: Visit, { status, sendAt: planned }: BroadcastRecord): s
   return sendAt;
 }
 
-function audienceOf(visit: Visit): Promise<AudiencePreview> {
-  return visit.run<AudiencePreview>('broadcast.preview-audience', { broadcastId: visit.params.broadcast });
+function audienceOf(context: PageContext): Promise<AudiencePreview> {
+  return context.run<AudiencePreview>('broadcast.preview-audience', {
+    broadcastId: context.params.broadcast,
+  });
 }
 
 /** Reversible, so the button acts directly. The page asks for confirmation if someone opens it by address. */
@@ -326,18 +338,18 @@ function step(path: 'pause' | 'resume', done: string): PageDefinition {
   return {
     path: `broadcasts/:broadcast/${path}`,
     needs: 'broadcast:send',
-    show: async (visit) => {
-      const { id, name } = await broadcastOf(visit);
-      const button = visit.words.broadcasts.steps[path];
-      return visit.page({
+    show: async (context) => {
+      const { id, name } = await broadcastOf(context);
+      const button = context.words.broadcasts.steps[path];
+      return context.page({
         section: 'broadcasts',
         title: `${button}: ${name}`,
-        content: ConfirmForm(visit, { text: name, button, back: `broadcasts/${id}` }),
+        content: ConfirmForm(context, { text: name, button, back: `broadcasts/${id}` }),
       });
     },
-    act: async (visit) => {
-      await visit.run(`broadcast.${path}-broadcast`, { broadcastId: visit.params.broadcast });
-      return { to: `broadcasts/${visit.params.broadcast!}`, done };
+    act: async (context) => {
+      await context.run(`broadcast.${path}-broadcast`, { broadcastId: context.params.broadcast });
+      return { to: `broadcasts/${context.params.broadcast!}`, done };
     },
   };
 }
@@ -346,23 +358,23 @@ function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
   return {
     path: `broadcasts/:broadcast/${path}`,
     needs: 'broadcast:send',
-    show: async (visit) => {
-      const { id, name, recipients } = await broadcastOf(visit);
-      const { retryFailed, retryInDoubt, retrying } = visit.words.broadcasts.steps;
+    show: async (context) => {
+      const { id, name, recipients } = await broadcastOf(context);
+      const { retryFailed, retryInDoubt, retrying } = context.words.broadcasts.steps;
       const isFailed = status === 'FAILED';
       const many = (isFailed ? recipients?.failed : recipients?.inDoubt) ?? 0;
       const back = {
-        href: visit.path(`broadcasts/${id}/recipients`),
-        text: visit.words.broadcasts.recipients.title,
+        href: context.path(`broadcasts/${id}/recipients`),
+        text: context.words.broadcasts.recipients.title,
       };
-      return visit.page({
+      return context.page({
         section: 'broadcasts',
         title: `${isFailed ? retryFailed : retryInDoubt}: ${name}`,
         ...(many === 0 ? { back } : {}),
         content:
           many === 0
             ? html`<p>${retrying.nobody}</p>`
-            : ConfirmForm(visit, {
+            : ConfirmForm(context, {
                 text: isFailed ? retrying.failed(many) : retrying.inDoubt(many),
                 button: retrying.button(many),
                 back: `broadcasts/${id}/recipients`,
@@ -370,13 +382,13 @@ function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
               }),
       });
     },
-    act: async (visit) => {
-      await visit.run('broadcast.retry-recipients', { broadcastId: visit.params.broadcast, status });
-      return { to: `broadcasts/${visit.params.broadcast!}/recipients`, done: 'broadcasts.retried' };
+    act: async (context) => {
+      await context.run('broadcast.retry-recipients', { broadcastId: context.params.broadcast, status });
+      return { to: `broadcasts/${context.params.broadcast!}/recipients`, done: 'broadcasts.retried' };
     },
   };
 }
 
-function senderOf(visit: Visit): Promise<{ mailFrom: object | null; postalAddress: string | null }> {
-  return visit.run('organization.get-organization', { organizationId: visit.organizationId });
+function senderOf(context: PageContext): Promise<{ mailFrom: object | null; postalAddress: string | null }> {
+  return context.run('organization.get-organization', { organizationId: context.organizationId });
 }

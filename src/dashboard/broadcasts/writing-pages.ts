@@ -14,7 +14,7 @@ import {
   Table,
   TextField,
 } from '../parts.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import { type Words } from '../words/index.js';
 import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadcast } from './broadcast.js';
 
@@ -37,20 +37,20 @@ export const writingPages: PageDefinition[] = [
   {
     path: 'broadcasts/new',
     needs: 'broadcast:write',
-    show: async (visit) => {
-      const { broadcasts } = visit.words;
-      return visit.page({
+    show: async (context) => {
+      const { broadcasts } = context.words;
+      return context.page({
         section: 'broadcasts',
-        back: { href: visit.path('broadcasts'), text: broadcasts.title },
+        back: { href: context.path('broadcasts'), text: broadcasts.title },
         title: broadcasts.add,
-        content: await WritingOf(visit, { like: await likeOf(visit) }),
+        content: await WritingOf(context, { like: await likeOf(context) }),
       });
     },
-    act: async (visit) => {
-      const like = await likeOf(visit);
-      const { broadcastId } = await visit.run<{ broadcastId: string }>('broadcast.create-broadcast', {
+    act: async (context) => {
+      const like = await likeOf(context);
+      const { broadcastId } = await context.run<{ broadcastId: string }>('broadcast.create-broadcast', {
         ...(like?.format === 'HTML' ? { format: like.format, content: like.content } : {}),
-        ...typedIn(visit, like?.audience),
+        ...typedIn(context, like?.audience),
       });
       return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.created' };
     },
@@ -58,52 +58,52 @@ export const writingPages: PageDefinition[] = [
   {
     path: 'broadcasts/:broadcast/edit',
     needs: 'broadcast:write',
-    show: async (visit) => {
-      const broadcast = await broadcastOf(visit);
-      return visit.page({
+    show: async (context) => {
+      const broadcast = await broadcastOf(context);
+      return context.page({
         section: 'broadcasts',
-        back: toBroadcast(visit, broadcast),
-        title: `${visit.words.broadcasts.edit}: ${broadcast.name}`,
-        content: await WritingOf(visit, { like: broadcast, of: broadcast }),
+        back: toBroadcast(context, broadcast),
+        title: `${context.words.broadcasts.edit}: ${broadcast.name}`,
+        content: await WritingOf(context, { like: broadcast, of: broadcast }),
       });
     },
-    act: async (visit) => {
-      const broadcast = await broadcastOf(visit);
-      visit.requireSame(broadcast);
+    act: async (context) => {
+      const broadcast = await broadcastOf(context);
+      context.requireSame(broadcast);
       const { audience } = broadcast;
-      const broadcastId = visit.params.broadcast!;
-      await visit.run('broadcast.update-broadcast', { broadcastId, ...typedIn(visit, audience) });
+      const broadcastId = context.params.broadcast!;
+      await context.run('broadcast.update-broadcast', { broadcastId, ...typedIn(context, audience) });
       return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.changed' };
     },
   },
   {
     path: 'broadcasts/:broadcast/preview',
     needs: 'broadcast:read',
-    show: async (visit) => {
-      const { broadcasts } = visit.words;
-      const broadcast = await broadcastOf(visit);
-      const contactId = visit.query('contactId');
-      const shown = await shownOf(visit);
+    show: async (context) => {
+      const { broadcasts } = context.words;
+      const broadcast = await broadcastOf(context);
+      const contactId = context.query('contactId');
+      const shown = await shownOf(context);
       if ('why' in shown)
-        return visit.page({
+        return context.page({
           section: 'broadcasts',
-          back: toBroadcast(visit, broadcast),
+          back: toBroadcast(context, broadcast),
           title: `${broadcasts.preview}: ${broadcast.name}`,
           content: html`<div class="faults" role="alert">${shown.why.map((why) => html`<p>${why}</p>`)}</div>
-            ${visit.may('broadcast:write') ? html`<p>${ButtonLink(visit, `broadcasts/${broadcast.id}/edit`, broadcasts.edit)}</p>` : null}`,
+            ${context.may('broadcast:write') ? html`<p>${ButtonLink(context, `broadcasts/${broadcast.id}/edit`, broadcasts.edit)}</p>` : null}`,
         });
       const { subject, text } = shown;
       const query = contactId === undefined ? '' : `?contactId=${encodeURIComponent(contactId)}`;
-      return visit.page({
+      return context.page({
         section: 'broadcasts',
-        back: toBroadcast(visit, broadcast),
+        back: toBroadcast(context, broadcast),
         title: `${broadcasts.preview}: ${broadcast.name}`,
-        content: html`${await ReaderOf(visit, broadcast)}
+        content: html`${await ReaderOf(context, broadcast)}
           <p class="lead">${subject}</p>
           <iframe
             sandbox
             title="${broadcasts.frame}"
-            src="${visit.path(`broadcasts/${broadcast.id}/mail${query}`)}"
+            src="${context.path(`broadcasts/${broadcast.id}/mail${query}`)}"
           ></iframe>
           ${SectionOf(broadcasts.previewText, html`<pre class="code" tabindex="0">${text}</pre>`)}`,
       });
@@ -112,12 +112,12 @@ export const writingPages: PageDefinition[] = [
   {
     path: 'broadcasts/:broadcast/mail',
     needs: 'broadcast:read',
-    show: async (visit) => {
-      const mail = await previewOf(visit);
+    show: async (context) => {
+      const mail = await previewOf(context);
       return {
         status: 200,
         body: Buffer.from(mail.html),
-        language: visit.words.locale,
+        language: context.words.locale,
         headers: MAIL_HEADERS,
       };
     },
@@ -125,45 +125,45 @@ export const writingPages: PageDefinition[] = [
 ];
 
 /** The broadcast to duplicate, if the address names one. @throws RpcError NOT_FOUND */
-async function likeOf(visit: Visit): Promise<BroadcastRecord | undefined> {
-  const like = visit.query('like');
-  return like === undefined ? undefined : broadcastOf(visit, like);
+async function likeOf(context: PageContext): Promise<BroadcastRecord | undefined> {
+  const like = context.query('like');
+  return like === undefined ? undefined : broadcastOf(context, like);
 }
 
-function previewOf(visit: Visit): Promise<Preview> {
-  return visit.run<Preview>('broadcast.preview-broadcast', {
-    broadcastId: visit.params.broadcast,
-    contactId: visit.query('contactId'),
+function previewOf(context: PageContext): Promise<Preview> {
+  return context.run<Preview>('broadcast.preview-broadcast', {
+    broadcastId: context.params.broadcast,
+    contactId: context.query('contactId'),
   });
 }
 
 /** The preview, or the errors that prevent it. */
-async function shownOf(visit: Visit): Promise<Preview | { why: string[] }> {
+async function shownOf(context: PageContext): Promise<Preview | { why: string[] }> {
   try {
-    return await previewOf(visit);
+    return await previewOf(context);
   } catch (error) {
     if (!(error instanceof RpcError) || error.code !== 'CONFLICT') throw error;
     const { issues = [] } = error.details;
-    const { words } = visit;
+    const { words } = context;
     return { why: issues.map(({ path, message }) => faultWithin(words, path, words.faultOf(message))) };
   }
 }
 
 /** The form that chooses a recipient for the preview, because each recipient's email differs. */
-async function ReaderOf(visit: Visit, broadcast: BroadcastRecord): Promise<Html | null> {
-  if (!visit.may('contact:read')) return null;
-  const { words } = visit;
+async function ReaderOf(context: PageContext, broadcast: BroadcastRecord): Promise<Html | null> {
+  if (!context.may('contact:read')) return null;
+  const { words } = context;
   const { previewAs, previewSearch, anybody } = words.broadcasts;
-  const chosen = visit.query('contactId');
+  const chosen = context.query('contactId');
   const [found, [own]] = await Promise.all([
-    readersOf(visit, broadcast.audience),
-    chosen === undefined ? [] : contactsOf(visit, [chosen]),
+    readersOf(context, broadcast.audience),
+    chosen === undefined ? [] : contactsOf(context, [chosen]),
   ]);
   const readers = own && !found.some(({ id }) => id === own.id) ? [own, ...found] : found;
   return html`<form class="find" method="get">
     <div class="field">
       <label for="q">${previewSearch}</label>
-      <input id="q" name="q" type="search" autocomplete="off" maxlength="200" value="${visit.query('q') ?? ''}" />
+      <input id="q" name="q" type="search" autocomplete="off" maxlength="200" value="${context.query('q') ?? ''}" />
     </div>
     <div class="field">
       <label for="contactId">${previewAs}</label>
@@ -189,23 +189,28 @@ function nameAndAddress(contact: ContactRecord): string {
  * Some recipients that match the search; without an audience, any contacts. May include contacts whom the audience excludes, because
  * `contact.list-contacts` has no such filter.
  */
-async function readersOf(visit: Visit, audience: Audience): Promise<ContactRecord[]> {
+async function readersOf(context: PageContext, audience: Audience): Promise<ContactRecord[]> {
   const { listIds = [], petitionIds = [], contactIds = [], filter = {} } = audience;
-  const q = visit.query('q');
-  const lists = visit.may('list:read') ? listIds.map((listId) => ({ listId })) : [];
-  const petitions = visit.may('petition:read') ? petitionIds.map((petitionId) => ({ petitionId })) : [];
+  const q = context.query('q');
+  const lists = context.may('list:read') ? listIds.map((listId) => ({ listId })) : [];
+  const petitions = context.may('petition:read') ? petitionIds.map((petitionId) => ({ petitionId })) : [];
   const isOfAll = listIds.length + petitionIds.length + contactIds.length === 0;
   const sources = isOfAll ? [{}] : [...lists, ...petitions].slice(0, MOST_SOURCES);
-  const listed = await Promise.all(sources.map((source) => listReaders(visit, { q, ...filter, ...source })));
-  const named = await contactsOf(visit, contactIds.slice(0, MOST_NAMED));
+  const listed = await Promise.all(
+    sources.map((source) => listReaders(context, { q, ...filter, ...source })),
+  );
+  const named = await contactsOf(context, contactIds.slice(0, MOST_NAMED));
   const meant = named.filter((contact) => isMeant(contact, filter, q));
   const byId = new Map([...listed.flat(), ...meant].map((contact) => [contact.id, contact]));
   return [...byId.values()].slice(0, MOST_READERS);
 }
 
-async function listReaders(visit: Visit, chosenBy: Record<string, unknown>): Promise<ContactRecord[]> {
+async function listReaders(
+  context: PageContext,
+  chosenBy: Record<string, unknown>,
+): Promise<ContactRecord[]> {
   try {
-    const { records } = await visit.run<{ records: ContactRecord[] }>('contact.list-contacts', {
+    const { records } = await context.run<{ records: ContactRecord[] }>('contact.list-contacts', {
       limit: MOST_READERS,
       subscribed: 'true',
       ...chosenBy,
@@ -218,8 +223,8 @@ async function listReaders(visit: Visit, chosenBy: Record<string, unknown>): Pro
   }
 }
 
-async function contactsOf(visit: Visit, contactIds: readonly string[]): Promise<ContactRecord[]> {
-  const found = await visit.find(ContactsByIds).find(visit.organizationId, contactIds.filter(isId));
+async function contactsOf(context: PageContext, contactIds: readonly string[]): Promise<ContactRecord[]> {
+  const found = await context.find(ContactsByIds).find(context.organizationId, contactIds.filter(isId));
   return [...found.values()] as unknown as ContactRecord[];
 }
 
@@ -234,27 +239,27 @@ function isMeant(contact: ContactRecord, filter: NonNullable<Audience['filter']>
 }
 
 /** Countries and cities come from contacts, so they require `contact:read`. */
-async function placesOf(visit: Visit): Promise<{ country: string[]; city: string[] }> {
-  if (!visit.may('contact:read')) return { country: [], city: [] };
-  const places = visit.find(Places);
+async function placesOf(context: PageContext): Promise<{ country: string[]; city: string[] }> {
+  if (!context.may('contact:read')) return { country: [], city: [] };
+  const places = context.find(Places);
   const [country, city] = await Promise.all([
-    places.countries(visit.organizationId),
-    places.cities(visit.organizationId),
+    places.countries(context.organizationId),
+    places.cities(context.organizationId),
   ]);
   return { country, city };
 }
 
 /** @param like initial values of the fields. @param of the broadcast to edit; undefined creates a new one. */
 async function WritingOf(
-  visit: Visit,
+  context: PageContext,
   { like, of }: { like?: BroadcastRecord | undefined; of?: BroadcastRecord },
 ): Promise<Html> {
-  const { fields, save, saveDraft } = visit.words.broadcasts;
+  const { fields, save, saveDraft } = context.words.broadcasts;
   const audience = like?.audience;
   const { listIds = [], excludeListIds = [], petitionIds = [], excludePetitionIds = [] } = audience ?? {};
-  const lists = await choicesWith(visit, 'list', [...listIds, ...excludeListIds]);
-  const petitions = await choicesWith(visit, 'petition', [...petitionIds, ...excludePetitionIds]);
-  const places = await placesOf(visit);
+  const lists = await choicesWith(context, 'list', [...listIds, ...excludeListIds]);
+  const petitions = await choicesWith(context, 'petition', [...petitionIds, ...excludePetitionIds]);
+  const places = await placesOf(context);
   const choice = (
     name: Exclude<keyof Audience, 'filter'>,
     label: string,
@@ -262,7 +267,7 @@ async function WritingOf(
   ) =>
     choices.length === 0
       ? null
-      : ChoiceField(visit, {
+      : ChoiceField(context, {
           name,
           label,
           choices,
@@ -270,15 +275,15 @@ async function WritingOf(
           values: audience?.[name] ?? [],
         });
   const written = [
-    TextField(visit, {
+    TextField(context, {
       name: 'name',
       label: fields.name,
       hint: fields.nameHint,
       value: like?.name,
       max: 200,
     }),
-    TextField(visit, { name: 'subject', label: fields.subject, value: like?.subject, max: 200 }),
-    TextField(visit, {
+    TextField(context, { name: 'subject', label: fields.subject, value: like?.subject, max: 200 }),
+    TextField(context, {
       name: 'preheader',
       label: fields.preheader,
       hint: fields.preheaderHint,
@@ -287,21 +292,21 @@ async function WritingOf(
     }),
     like?.format === 'HTML'
       ? html`<p class="hint">${fields.html}</p>`
-      : AreaField(visit, {
+      : AreaField(context, {
           name: 'content',
           label: fields.content,
           hint: fields.contentHint,
           value: like?.content,
           isLong: true,
         }),
-    MergeFields(visit.words),
+    MergeFields(context.words),
     lists.length + petitions.length === 0 ? html`<p class="hint">${fields.nobody}</p>` : null,
     choice('listIds', fields.lists, lists),
     choice('petitionIds', fields.petitions, petitions),
     choice('excludeListIds', fields.excludeLists, lists),
     choice('excludePetitionIds', fields.excludePetitions, petitions),
     ...(['country', 'city'] as const).map((name) =>
-      TextField(visit, {
+      TextField(context, {
         name,
         label: fields[name],
         hint: fields.placeHint,
@@ -313,23 +318,27 @@ async function WritingOf(
     ),
   ];
   return html`<div class="text">
-    ${FormOf(visit, { fields: written, button: of ? save : saveDraft, of })}
+    ${FormOf(context, { fields: written, button: of ? save : saveDraft, of })}
   </div>`;
 }
 
 /** The newest, and all that are already chosen: saving the form would remove any that it does not show. */
-async function choicesWith(visit: Visit, object: 'list' | 'petition', chosen: string[]): Promise<Choice[]> {
-  if (!visit.may(`${object}:read`)) return [];
-  const newest = await choicesOf(visit, `${object}.list-${object}s`);
+async function choicesWith(
+  context: PageContext,
+  object: 'list' | 'petition',
+  chosen: string[],
+): Promise<Choice[]> {
+  if (!context.may(`${object}:read`)) return [];
+  const newest = await choicesOf(context, `${object}.list-${object}s`);
   const missing = new Set(chosen.filter((id) => !newest.some(({ value }) => value === id)));
-  const older = await Promise.all([...missing].map((id) => choiceOf(visit, object, id)));
+  const older = await Promise.all([...missing].map((id) => choiceOf(context, object, id)));
   return [...newest, ...older.filter((choice) => choice !== undefined)];
 }
 
 /** Undefined if it was deleted. */
-async function choiceOf(visit: Visit, object: string, id: string): Promise<Choice | undefined> {
+async function choiceOf(context: PageContext, object: string, id: string): Promise<Choice | undefined> {
   try {
-    const record = await visit.run<{ name: string; title?: string }>(`${object}.get-${object}`, {
+    const record = await context.run<{ name: string; title?: string }>(`${object}.get-${object}`, {
       [`${object}Id`]: id,
     });
     return { value: id, text: record.title ?? record.name };
@@ -365,9 +374,9 @@ function MergeFields({ broadcasts: { mergeFields }, fields }: Words): Html {
 }
 
 /** @param before the stored audience. Parts without a field in the form are kept. */
-function typedIn(visit: Visit, before?: Audience): Record<string, unknown> {
-  const { form } = visit;
-  const [country, city] = [visit.typed('country'), visit.typed('city')];
+function typedIn(context: PageContext, before?: Audience): Record<string, unknown> {
+  const { form } = context;
+  const [country, city] = [context.typed('country'), context.typed('city')];
   const zip = before?.filter?.zip ?? null;
   const chosen = {
     listIds: form.getAll('listIds'),
@@ -384,9 +393,9 @@ function typedIn(visit: Visit, before?: Audience): Record<string, unknown> {
     ...(Object.keys(filter).length > 0 ? { filter } : {}),
   };
   return {
-    name: visit.typed('name') ?? '',
-    ...(visit.typed('subject') === null ? {} : { subject: visit.typed('subject') }),
-    preheader: visit.typed('preheader'),
+    name: context.typed('name') ?? '',
+    ...(context.typed('subject') === null ? {} : { subject: context.typed('subject') }),
+    preheader: context.typed('preheader'),
     ...(form.has('content') ? { content: form.get('content') } : {}),
     ...(Object.keys(audience).length > 0 || before ? { audience } : {}),
   };

@@ -2,21 +2,21 @@ import { html, type Html } from '#libs/pages';
 import { type ConsentRecord } from '../../contacts/index.js';
 import { SectionOf, timeIn } from '../parts.js';
 import { actorsOf } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 
 const MOST = 10;
 
 /** The consents of a contact with their evidence, newest first. */
-export async function ConsentsOf(visit: Visit, contactId: string): Promise<Html> {
-  const { words } = visit;
-  const cursor = visit.query('consents');
+export async function ConsentsOf(context: PageContext, contactId: string): Promise<Html> {
+  const { words } = context;
+  const cursor = context.query('consents');
   const place = cursor === undefined ? {} : { cursor };
-  const { records, pagination } = await visit.run<{
+  const { records, pagination } = await context.run<{
     records: ConsentRecord[];
     pagination: { cursor: string | null };
   }>('contact.list-consents', { contactId, limit: MOST, ...place });
   const nameOf = await actorsOf(
-    visit,
+    context,
     records.map(({ actor }) => ({ metadata: { actor } })),
   );
   const { consents } = words.contacts;
@@ -43,9 +43,9 @@ export async function ConsentsOf(visit: Visit, contactId: string): Promise<Html>
     </ul>`,
     cursor === undefined
       ? null
-      : html`<p><a href="${visit.withQuery({ consents: null })}#consents">${words.past.newest}</a></p>`,
+      : html`<p><a href="${context.withQuery({ consents: null })}#consents">${words.past.newest}</a></p>`,
     pagination.cursor === null
       ? null
-      : html`<p><a href="${visit.withQuery({ consents: pagination.cursor })}#consents">${consents.older}</a></p>`,
+      : html`<p><a href="${context.withQuery({ consents: pagination.cursor })}#consents">${consents.older}</a></p>`,
   ]);
 }

@@ -20,7 +20,7 @@ import {
   Table,
   timeIn,
 } from '../parts.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import {
   isConsent,
   isEvidence,
@@ -39,11 +39,11 @@ export const importPages: PageDefinition[] = [
     path: 'contacts/import',
     needs: 'contact:write',
     takesFile: true,
-    show: async (visit) => {
-      const { imports } = visit.words.contacts;
-      const lists = visit.may('list:write') ? await choicesOf(visit, 'list.list-lists') : [];
+    show: async (context) => {
+      const { imports } = context.words.contacts;
+      const lists = context.may('list:write') ? await choicesOf(context, 'list.list-lists') : [];
       const fields = [
-        ChoiceField(visit, {
+        ChoiceField(context, {
           name: 'onConflict',
           label: imports.conflict,
           values: ['fail'],
@@ -54,34 +54,34 @@ export const importPages: PageDefinition[] = [
         }),
         lists.length === 0
           ? null
-          : SelectField(visit, {
+          : SelectField(context, {
               name: 'listId',
               label: imports.list,
               isOptional: true,
               choices: [{ value: '', text: imports.noList }, ...lists],
             }),
-        FileField(visit, {
+        FileField(context, {
           name: 'file',
           label: imports.file,
           hint: imports.fileHint,
           accept: '.csv,text/csv,text/plain',
         }),
       ];
-      return visit.page({
+      return context.page({
         section: 'contacts',
-        back: toContacts(visit),
+        back: toContacts(context),
         title: imports.title,
         content: html`<div class="text">
           <p class="lead">${imports.text}</p>
-            ${FormOf(visit, { fields, button: imports.look, takesFile: true })}
+            ${FormOf(context, { fields, button: imports.look, takesFile: true })}
           </div>
-          ${await BegunImports(visit)}`,
+          ${await BegunImports(context)}`,
       });
     },
-    act: async (visit) => {
-      const file = await visit.upload();
+    act: async (context) => {
+      const file = await context.upload();
       if (!file) throw invalid([{ path: 'file', message: 'is no file' }]);
-      const bytes = await wholeOf(visit, file.bytes);
+      const bytes = await wholeOf(context, file.bytes);
       const { columns, examples, lines, format, values } = await lookAt(bytes);
       const meanings = recognise(columns, values);
       const about: AboutImport = {
@@ -93,32 +93,32 @@ export const importPages: PageDefinition[] = [
         suspects: columns.flatMap((column, n) =>
           isConsent(meanings[n]!) || suggestsOptOut(column, values[n] ?? []) ? [n] : [],
         ),
-        onConflict: visit.form.get('onConflict') === 'update' ? 'update' : 'fail',
-        listId: visit.may('list:write') ? visit.typed('listId') : null,
+        onConflict: context.form.get('onConflict') === 'update' ? 'update' : 'fail',
+        listId: context.may('list:write') ? context.typed('listId') : null,
       };
-      const whose = { organizationId: visit.organizationId, userId: visit.person.session.userId };
-      const id = await visit.find(Imports).keep(whose, bytes, about, lines);
+      const whose = { organizationId: context.organizationId, userId: context.person.session.userId };
+      const id = await context.find(Imports).keep(whose, bytes, about, lines);
       return { to: `contacts/import/${id}` };
     },
   },
   {
     path: 'contacts/import/:import',
     needs: 'contact:write',
-    show: async (visit) => {
-      const found = await visit.find(Imports).find(visit.organizationId, visit.params.import!);
-      return found.status === 'KEPT' ? preview(visit, found) : progress(visit, found);
+    show: async (context) => {
+      const found = await context.find(Imports).find(context.organizationId, context.params.import!);
+      return found.status === 'KEPT' ? preview(context, found) : progress(context, found);
     },
-    act: async (visit) => {
-      const { about, id } = await visit.find(Imports).find(visit.organizationId, visit.params.import!);
+    act: async (context) => {
+      const { about, id } = await context.find(Imports).find(context.organizationId, context.params.import!);
       const meanings = about.columns.map((_, n) => {
-        const chosen = visit.form.get(`column-${n}`);
+        const chosen = context.form.get(`column-${n}`);
         return MEANINGS.find((meaning) => meaning === chosen) ?? null;
       });
-      const agreed = visit.form.has('agreed');
+      const agreed = context.form.has('agreed');
       requireSense(meanings);
-      requireAnswers(visit, about);
-      const userId = visit.person.session.userId;
-      await visit.find(Imports).begin(visit.organizationId, id, userId, { ...about, meanings, agreed });
+      requireAnswers(context, about);
+      const userId = context.person.session.userId;
+      await context.find(Imports).begin(context.organizationId, id, userId, { ...about, meanings, agreed });
       return { to: `contacts/import/${id}` };
     },
   },
@@ -129,12 +129,13 @@ export const importPages: PageDefinition[] = [
   },
 ];
 
-async function wholeOf(visit: Visit, bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
+async function wholeOf(context: PageContext, bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of bytes) {
     size += chunk.length;
-    if (size > LARGEST_TABLE) throw new RpcError('PAYLOAD_TOO_LARGE', visit.words.contacts.imports.tooLarge);
+    if (size > LARGEST_TABLE)
+      throw new RpcError('PAYLOAD_TOO_LARGE', context.words.contacts.imports.tooLarge);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
@@ -156,21 +157,21 @@ function requireSense(meanings: readonly (Meaning | null)[]): void {
 const UNRELATED = 'unrelated';
 
 /** @throws RpcError BAD_REQUEST if a column that may state opt-outs is ignored without an answer. */
-function requireAnswers(visit: Visit, { suspects = [] }: AboutImport): void {
+function requireAnswers(context: PageContext, { suspects = [] }: AboutImport): void {
   const issues = suspects
-    .filter((n) => (visit.form.get(`column-${n}`) ?? '') === '')
+    .filter((n) => (context.form.get(`column-${n}`) ?? '') === '')
     .map((n) => ({ path: `column-${n}`, message: 'may state who gets no email' }));
   if (issues.length > 0) throw invalid(issues);
 }
 
 /** Leads back to imports whose page was left. */
-async function BegunImports(visit: Visit): Promise<Html | null> {
-  const { words } = visit;
+async function BegunImports(context: PageContext): Promise<Html | null> {
+  const { words } = context;
   const { imports } = words.contacts;
-  const begun = await visit.find(Imports).listBegun(visit.organizationId);
+  const begun = await context.find(Imports).listBegun(context.organizationId);
   if (begun.length === 0) return null;
   const rows = begun.map(({ id, file, status, madeAt }) => [
-    html`<a href="${visit.path(`contacts/import/${id}`)}">${file}</a>`,
+    html`<a href="${context.path(`contacts/import/${id}`)}">${file}</a>`,
     imports.states[status],
     timeIn(words, madeAt),
   ]);
@@ -178,17 +179,17 @@ async function BegunImports(visit: Visit): Promise<Html | null> {
   return SectionOf(imports.begun, Table({ caption: imports.begun, columns, rows }));
 }
 
-function nameOfField({ words }: Visit, field: Meaning): string {
+function nameOfField({ words }: PageContext, field: Meaning): string {
   const { contacts } = words;
   if (isConsent(field)) return contacts.imports.consents[field];
   if (isEvidence(field)) return contacts.imports.evidence[field];
   return field === 'tags' ? contacts.imports.tags : contacts.fields[field];
 }
 
-function preview(visit: Visit, { about, lines }: ContactImport) {
-  const { imports } = visit.words.contacts;
-  const fields = MEANINGS.filter((field) => field !== 'tags' || visit.may('tag:write'));
-  const chosen = fields.map((field) => ({ value: field, text: nameOfField(visit, field) }));
+function preview(context: PageContext, { about, lines }: ContactImport) {
+  const { imports } = context.words.contacts;
+  const fields = MEANINGS.filter((field) => field !== 'tags' || context.may('tag:write'));
+  const chosen = fields.map((field) => ({ value: field, text: nameOfField(context, field) }));
   const choices = [{ value: '', text: imports.ignored }, ...chosen];
   const choicesOfSuspect = [
     { value: '', text: imports.undecided },
@@ -196,30 +197,30 @@ function preview(visit: Visit, { about, lines }: ContactImport) {
     { value: UNRELATED, text: imports.unrelated },
   ];
   const columns = about.columns.map((column, n) =>
-    SelectField(visit, {
+    SelectField(context, {
       name: `column-${n}`,
       label: column === '' ? `${imports.column} ${n + 1}` : column,
-      hint: exampleOf(visit, about, n),
+      hint: exampleOf(context, about, n),
       value: about.meanings[n] ?? '',
       isOptional: true,
       choices: about.suspects?.includes(n) ? choicesOfSuspect : choices,
     }),
   );
-  return visit.page({
+  return context.page({
     section: 'contacts',
-    back: { href: visit.path('contacts/import'), text: imports.again },
+    back: { href: context.path('contacts/import'), text: imports.again },
     title: imports.preview,
     content: html`<p class="lead">${imports.previewText(about.file)}</p>
       <div class="text">
-        ${FormOf(visit, { fields: [...columns, ConsentField(visit)], button: imports.start(lines) })}
+        ${FormOf(context, { fields: [...columns, ConsentField(context)], button: imports.start(lines) })}
       </div>`,
   });
 }
 
 /** An explicit tick: a forgotten column never subscribes anyone. */
-function ConsentField(visit: Visit): Html {
-  const { consent, agreed, agreedHint } = visit.words.contacts.imports;
-  return ChoiceField(visit, {
+function ConsentField(context: PageContext): Html {
+  const { consent, agreed, agreedHint } = context.words.contacts.imports;
+  return ChoiceField(context, {
     name: 'agreed',
     label: consent,
     hint: agreedHint,
@@ -228,43 +229,43 @@ function ConsentField(visit: Visit): Html {
   });
 }
 
-function exampleOf({ words }: Visit, { examples }: AboutImport, n: number): string {
+function exampleOf({ words }: PageContext, { examples }: AboutImport, n: number): string {
   const cells = examples.map((row) => row[n]?.trim() ?? '').filter((cell) => cell !== '');
   return cells.length === 0
     ? words.contacts.imports.noExample
     : `${words.contacts.imports.example}: ${cells.slice(0, 3).join(' · ')}`;
 }
 
-function progress(visit: Visit, { id, status, lines, linesDone, result, about }: ContactImport) {
-  const { words } = visit;
+function progress(context: PageContext, { id, status, lines, linesDone, result, about }: ContactImport) {
+  const { words } = context;
   const { imports } = words.contacts;
   const isGoing = status === 'RUNNING';
   const state = isGoing ? imports.going : status === 'DONE' ? imports.done : imports.failed;
-  return visit.page({
+  return context.page({
     section: 'contacts',
-    back: toContacts(visit),
+    back: toContacts(context),
     // The title of a background tab shows when the import has finished.
     title: isGoing ? imports.title : state,
     heading: imports.title,
     content: html`<p class="lead">${about.file}</p>
       <h2>${state}</h2>
       ${isGoing ? html`<p>${imports.goingText}</p>` : null}
-      ${Live(visit, { isGoing, says: isGoing ? inQuarters(state, linesDone, lines) : state })}
+      ${Live(context, { isGoing, says: isGoing ? inQuarters(state, linesDone, lines) : state })}
       ${Progress({ words, label: imports.lines, value: isGoing ? linesDone : lines, max: lines })}
-      ${result ? ResultOf(visit, { id, about }, result) : null}`,
+      ${result ? ResultOf(context, { id, about }, result) : null}`,
   });
 }
 
 function ResultOf(
-  visit: Visit,
+  context: PageContext,
   { id, about }: Pick<ContactImport, 'id' | 'about'>,
   result: NonNullable<ContactImport['result']>,
 ): Html {
-  const { words } = visit;
+  const { words } = context;
   const { imports } = words.contacts;
   const { answer } = result;
   if (answer === null)
-    return html`<div class="faults" role="alert"><p>${failureIn(visit, result)}</p><p>${imports.failedText}</p></div>`;
+    return html`<div class="faults" role="alert"><p>${failureIn(context, result)}</p><p>${imports.failedText}</p></div>`;
   const { created, updated, unchanged, failed, failedCount } = answer;
   return html`<div role="status">
       ${Facts([
@@ -288,58 +289,63 @@ function ResultOf(
               rows: failed.map(({ line, address = '', message }) => [
                 line,
                 address,
-                whyOf(visit, message, about),
+                whyOf(context, message, about),
               ]),
             }),
             failedCount > failed.length ? html`<p>${imports.more(failedCount - failed.length)}</p>` : null,
             html`<p>
-              <a href="${visit.path(`contacts/import/${id}/wrong-lines`)}">${imports.download(Math.min(failedCount, MOST_TOLD))}</a>
+              <a href="${context.path(`contacts/import/${id}/wrong-lines`)}">${imports.download(Math.min(failedCount, MOST_TOLD))}</a>
             </p>`,
           ])
     }
-    ${Actions([ButtonLink(visit, 'contacts', imports.toContacts)])}`;
+    ${Actions([ButtonLink(context, 'contacts', imports.toContacts)])}`;
 }
 
 /** The rows that were not imported, to be corrected and imported again. */
-async function fileOfWrong(visit: Visit): Promise<StreamedAnswer> {
-  const { imports, fields } = visit.words.contacts;
-  const { about, wrong } = await visit.find(Imports).findWrong(visit.organizationId, visit.params.import!);
+async function fileOfWrong(context: PageContext): Promise<StreamedAnswer> {
+  const { imports, fields } = context.words.contacts;
+  const { about, wrong } = await context
+    .find(Imports)
+    .findWrong(context.organizationId, context.params.import!);
   const rows = wrong.map(({ line, address = '', message }) => [
     line,
     harmless(address),
-    whyOf(visit, message, about),
+    whyOf(context, message, about),
   ]);
   const csv = stringify([[imports.line, fields.email, imports.why], ...rows]);
   return new StreamedAnswer('text/csv; charset=utf-8', 'not-imported.csv', Readable.from([csv]));
 }
 
 /** Why the whole import failed. */
-function failureIn({ words }: Visit, { failure, code }: NonNullable<ContactImport['result']>): string | null {
+function failureIn(
+  { words }: PageContext,
+  { failure, code }: NonNullable<ContactImport['result']>,
+): string | null {
   const { imports } = words.contacts;
   if (code === 'NOT_FOUND') return imports.goneFailure;
   return code === 'INSUFFICIENT_PERMISSIONS' ? imports.roleFailure : failure;
 }
 
 /** Why a row was not imported. Messages without a translation are shown as they are. */
-function whyOf(visit: Visit, message: string, { listId }: AboutImport): string {
-  const { imports } = visit.words.contacts;
+function whyOf(context: PageContext, message: string, { listId }: AboutImport): string {
+  const { imports } = context.words.contacts;
   if (/^has \d+ cells?, but the header/.test(message)) return imports.overlong;
   if (/^(has a quote|has more than|is longer than|is not valid)/.test(message)) return imports.unreadable;
   if (message.startsWith('Another contact of your organization has this'))
     return listId === null ? imports.taken : imports.takenAndListed;
   return message
     .split('; ')
-    .map((issue) => issueIn(visit, issue))
+    .map((issue) => issueIn(context, issue))
     .join('; ');
 }
 
 /** Translates an issue such as "email is required". */
-function issueIn(visit: Visit, issue: string): string {
-  const { words } = visit;
+function issueIn(context: PageContext, issue: string): string {
+  const { words } = context;
   const field = MEANINGS.find((name) => issue.startsWith(`${name} `));
   if (field === undefined) return issue;
   const { subscribed } = words.contacts;
   const short = { tags: words.sections.tags, subscribed };
-  const name = field in short ? short[field as keyof typeof short] : nameOfField(visit, field);
+  const name = field in short ? short[field as keyof typeof short] : nameOfField(context, field);
   return `${name}: ${words.faultOf(issue.slice(field.length + 1))}`;
 }

@@ -16,7 +16,7 @@ import {
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type SuppressionRecord } from '../suppressions/pages.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import { ConsentsOf } from './consents.js';
 
 const DETAILS = [
@@ -63,16 +63,16 @@ export const contactPages: PageDefinition[] = [
     fields: filtersOf,
     filters: FiltersOf,
     add: { path: 'contacts/new', text: ({ contacts }) => contacts.add, needs: 'contact:write' },
-    deeds: (visit) => [
-      visit.may('contact:write')
-        ? ButtonLink(visit, 'contacts/import', visit.words.contacts.import, true)
+    deeds: (context) => [
+      context.may('contact:write')
+        ? ButtonLink(context, 'contacts/import', context.words.contacts.import, true)
         : null,
     ],
     columns: [
       {
         name: ({ nameOf }) => nameOf,
-        cell: (contact, visit) =>
-          html`<a href="${visit.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
+        cell: (contact, context) =>
+          html`<a href="${context.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
         exported: nameOf,
       },
       { name: ({ email }) => email, cell: ({ email }) => email },
@@ -83,36 +83,36 @@ export const contactPages: PageDefinition[] = [
       { name: ({ contacts }) => contacts.fields.country, cell: ({ country }) => country },
       { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
     ],
-    exportBy: (visit) =>
-      visit.run<StreamedAnswer>('contact.export-contacts', {
+    exportBy: (context) =>
+      context.run<StreamedAnswer>('contact.export-contacts', {
         format: 'csv',
-        q: visit.query('q'),
-        ...filtersOf(visit),
+        q: context.query('q'),
+        ...filtersOf(context),
       }),
   }),
   {
     path: 'contacts/new',
     needs: 'contact:write',
-    show: (visit) => {
-      const { contacts } = visit.words;
-      const subscribe = CheckField(visit, { name: 'subscribed', label: contacts.adding.subscribe });
-      const fields = [...FieldsOf(visit), subscribe];
+    show: (context) => {
+      const { contacts } = context.words;
+      const subscribe = CheckField(context, { name: 'subscribed', label: contacts.adding.subscribe });
+      const fields = [...FieldsOf(context), subscribe];
       return Promise.resolve(
-        visit.page({
+        context.page({
           section: 'contacts',
-          back: toContacts(visit),
+          back: toContacts(context),
           title: contacts.adding.title,
           content: html`<div class="text">
             <p class="lead">${contacts.adding.hint}</p>
-            ${FormOf(visit, { fields, button: contacts.adding.button })}
+            ${FormOf(context, { fields, button: contacts.adding.button })}
           </div>`,
         }),
       );
     },
-    act: async (visit) => {
-      const { contactId } = await visit.run<{ contactId: string }>('contact.create-contact', {
-        organizationId: visit.organizationId,
-        ...typedIn(visit),
+    act: async (context) => {
+      const { contactId } = await context.run<{ contactId: string }>('contact.create-contact', {
+        organizationId: context.organizationId,
+        ...typedIn(context),
       });
       return { to: `contacts/${contactId}`, done: 'contacts.created' };
     },
@@ -120,26 +120,26 @@ export const contactPages: PageDefinition[] = [
   {
     path: 'contacts/:contact',
     needs: 'contact:read',
-    show: async (visit) => {
-      const { words } = visit;
-      const found = contactOf(visit);
+    show: async (context) => {
+      const { words } = context;
+      const found = contactOf(context);
       const [contact, mails, belonging, consents, past] = await Promise.all([
         found,
-        found.then((one) => MailsTo(visit, one)),
-        BelongingOf(visit, visit.params.contact!),
-        ConsentsOf(visit, visit.params.contact!),
-        ActivityLog(visit, visit.params.contact!),
+        found.then((one) => MailsTo(context, one)),
+        BelongingOf(context, context.params.contact!),
+        ConsentsOf(context, context.params.contact!),
+        ActivityLog(context, context.params.contact!),
       ]);
       const { edit, erase, fields, subscribed } = words.contacts;
-      return visit.page({
+      return context.page({
         section: 'contacts',
-        back: toContacts(visit),
+        back: toContacts(context),
         title: nameOf(contact),
         content: html`${
-          visit.may('contact:write')
+          context.may('contact:write')
             ? Actions([
-                ButtonLink(visit, `contacts/${contact.id}/edit`, edit),
-                ButtonLink(visit, `contacts/${contact.id}/erase`, erase, true),
+                ButtonLink(context, `contacts/${contact.id}/edit`, edit),
+                ButtonLink(context, `contacts/${contact.id}/erase`, erase, true),
               ])
             : null
         }
@@ -160,52 +160,52 @@ export const contactPages: PageDefinition[] = [
   {
     path: 'contacts/:contact/edit',
     needs: 'contact:write',
-    show: async (visit) => {
-      const { contacts } = visit.words;
-      const contact = await contactOf(visit);
-      const subscribe = CheckField(visit, {
+    show: async (context) => {
+      const { contacts } = context.words;
+      const contact = await contactOf(context);
+      const subscribe = CheckField(context, {
         name: 'subscribed',
         label: contacts.adding.subscribe,
         isTicked: contact.subscribed,
       });
-      return visit.page({
+      return context.page({
         section: 'contacts',
-        back: { href: visit.path(`contacts/${contact.id}`), text: nameOf(contact) },
+        back: { href: context.path(`contacts/${contact.id}`), text: nameOf(contact) },
         title: contacts.editing.title(nameOf(contact)),
         content: html`<div class="text">
-          ${FormOf(visit, { fields: [...FieldsOf(visit, contact), subscribe], button: contacts.editing.button, of: contact })}
+          ${FormOf(context, { fields: [...FieldsOf(context, contact), subscribe], button: contacts.editing.button, of: contact })}
         </div>`,
       });
     },
-    act: async (visit) => {
-      const contactId = visit.params.contact!;
-      visit.requireSame(await contactOf(visit));
-      await visit.run('contact.update-contact', { contactId, ...typedIn(visit) });
+    act: async (context) => {
+      const contactId = context.params.contact!;
+      context.requireSame(await contactOf(context));
+      await context.run('contact.update-contact', { contactId, ...typedIn(context) });
       return { to: `contacts/${contactId}`, done: 'contacts.changed' };
     },
   },
   {
     path: 'contacts/:contact/erase',
     needs: 'contact:write',
-    show: async (visit) => {
-      const contact = await contactOf(visit);
-      const { title, text, button } = visit.words.contacts.erasing;
+    show: async (context) => {
+      const contact = await contactOf(context);
+      const { title, text, button } = context.words.contacts.erasing;
       const name = nameOf(contact);
-      return visit.page({
+      return context.page({
         section: 'contacts',
         title: title(name),
-        content: ConfirmForm(visit, { text, button: button(name), back: `contacts/${contact.id}` }),
+        content: ConfirmForm(context, { text, button: button(name), back: `contacts/${contact.id}` }),
       });
     },
-    act: async (visit) => {
-      await visit.run('contact.delete-contact', { contactId: visit.params.contact });
+    act: async (context) => {
+      await context.run('contact.delete-contact', { contactId: context.params.contact });
       return { to: 'contacts', done: 'contacts.erased' };
     },
   },
 ];
 
-export function toContacts(visit: Visit) {
-  return { href: visit.path('contacts'), text: visit.words.contacts.title };
+export function toContacts(context: PageContext) {
+  return { href: context.path('contacts'), text: context.words.contacts.title };
 }
 
 /** The name of a contact, or the address if there is no name. */
@@ -217,14 +217,14 @@ export function nameOf({
   return [firstName, lastName].filter(Boolean).join(' ') || (email ?? '');
 }
 
-function contactOf(visit: Visit): Promise<ContactRecord> {
-  const { organizationId, params } = visit;
-  return visit.run<ContactRecord>('contact.get-contact', { organizationId, contactId: params.contact });
+function contactOf(context: PageContext): Promise<ContactRecord> {
+  const { organizationId, params } = context;
+  return context.run<ContactRecord>('contact.get-contact', { organizationId, contactId: params.contact });
 }
 
-async function BelongingOf(visit: Visit, contactId: string) {
-  const { contacts, sections } = visit.words;
-  return (await belongingOf(visit, contactId)).map(({ section, links, hasMore }) => ({
+async function BelongingOf(context: PageContext, contactId: string) {
+  const { contacts, sections } = context.words;
+  return (await belongingOf(context, contactId)).map(({ section, links, hasMore }) => ({
     name: section === 'petitions' ? contacts.signed : sections[section],
     value:
       links.length === 0
@@ -234,23 +234,23 @@ async function BelongingOf(visit: Visit, contactId: string) {
 }
 
 /** Whether a contact is subscribed. A suppressed address receives no email even then. */
-async function MailsTo(visit: Visit, { email, subscribed }: ContactRecord): Promise<Html | string> {
-  const { words } = visit;
+async function MailsTo(context: PageContext, { email, subscribed }: ContactRecord): Promise<Html | string> {
+  const { words } = context;
   const agreed = subscribed ? words.yes : words.no;
-  if (!visit.may('suppression:read')) return agreed;
-  const { records } = await visit.run<{ records: SuppressionRecord[] }>('suppression.list-suppressions', {
+  if (!context.may('suppression:read')) return agreed;
+  const { records } = await context.run<{ records: SuppressionRecord[] }>('suppression.list-suppressions', {
     email,
     limit: 1,
   });
   const [blocked] = records;
   if (!blocked) return agreed;
-  const path = visit.path(`suppressions?email=${encodeURIComponent(email)}`);
+  const path = context.path(`suppressions?email=${encodeURIComponent(email)}`);
   return html`<a href="${path}">${words.contacts.blocked(words.suppressions.reasons[blocked.reason])}</a>`;
 }
 
-function FieldsOf(visit: Visit, contact?: ContactRecord): Html[] {
-  const { fields } = visit.words.contacts;
-  const email = TextField(visit, {
+function FieldsOf(context: PageContext, contact?: ContactRecord): Html[] {
+  const { fields } = context.words.contacts;
+  const email = TextField(context, {
     name: 'email',
     label: fields.email,
     value: contact?.email,
@@ -258,7 +258,7 @@ function FieldsOf(visit: Visit, contact?: ContactRecord): Html[] {
     max: 254,
   });
   const details = DETAILS.filter((name) => name !== 'bio').map((name) =>
-    TextField(visit, {
+    TextField(context, {
       name,
       label: fields[name],
       value: contact?.[name],
@@ -267,41 +267,41 @@ function FieldsOf(visit: Visit, contact?: ContactRecord): Html[] {
       isOptional: true,
     }),
   );
-  const bio = AreaField(visit, { name: 'bio', label: fields.bio, value: contact?.bio, isOptional: true });
+  const bio = AreaField(context, { name: 'bio', label: fields.bio, value: contact?.bio, isOptional: true });
   return [email, ...details, bio];
 }
 
 /** The submitted fields. An empty field is null. */
-function typedIn(visit: Visit): Record<string, unknown> {
-  const details = DETAILS.map((name) => [name, visit.typed(name)]);
+function typedIn(context: PageContext): Record<string, unknown> {
+  const details = DETAILS.map((name) => [name, context.typed(name)]);
   return {
-    email: visit.typed('email') ?? '',
+    email: context.typed('email') ?? '',
     ...(Object.fromEntries(details) as Record<string, string | null>),
-    subscribed: visit.form.has('subscribed'),
+    subscribed: context.form.has('subscribed'),
   };
 }
 
-function filtersOf(visit: Visit): Record<string, unknown> {
-  const chosen = CHOSEN_BY.filter(({ needs }) => visit.may(needs)).map(({ name }) => [
+function filtersOf(context: PageContext): Record<string, unknown> {
+  const chosen = CHOSEN_BY.filter(({ needs }) => context.may(needs)).map(({ name }) => [
     name,
-    visit.query(name),
+    context.query(name),
   ]);
   return {
-    subscribed: visit.query('subscribed'),
+    subscribed: context.query('subscribed'),
     ...(Object.fromEntries(chosen) as Record<string, string | undefined>),
   };
 }
 
-async function FiltersOf(visit: Visit): Promise<Html[]> {
-  const { words } = visit;
+async function FiltersOf(context: PageContext): Promise<Html[]> {
+  const { words } = context;
   const { filters } = words.contacts;
   const kinds = await Promise.all(
-    CHOSEN_BY.filter(({ needs }) => visit.may(needs)).map(async ({ name, operation, label }) => {
-      const choices = await choicesOf(visit, operation);
-      return choices.length === 0 ? null : FilterField(visit, { name, label: filters[label], choices });
+    CHOSEN_BY.filter(({ needs }) => context.may(needs)).map(async ({ name, operation, label }) => {
+      const choices = await choicesOf(context, operation);
+      return choices.length === 0 ? null : FilterField(context, { name, label: filters[label], choices });
     }),
   );
-  const subscribed = FilterField(visit, {
+  const subscribed = FilterField(context, {
     name: 'subscribed',
     label: filters.subscribed,
     choices: [
@@ -313,8 +313,11 @@ async function FiltersOf(visit: Visit): Promise<Html[]> {
 }
 
 /** The newest hundred records, as choices by name. */
-export async function choicesOf(visit: Visit, operation: string): Promise<{ value: string; text: string }[]> {
-  const { records } = await visit.run<{ records: { id: string; name: string; title?: string }[] }>(
+export async function choicesOf(
+  context: PageContext,
+  operation: string,
+): Promise<{ value: string; text: string }[]> {
+  const { records } = await context.run<{ records: { id: string; name: string; title?: string }[] }>(
     operation,
     {
       limit: 100,

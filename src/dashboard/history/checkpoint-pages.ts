@@ -3,7 +3,7 @@ import { noSuch } from '#libs/rpc';
 import { Checkpoints } from '#libs/sealing';
 import { type PageDefinition } from '../page.js';
 import { ButtonLink, Actions, Facts, numberIn, RefusalOf, SectionOf, TextField, timeIn } from '../parts.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import { fileOf, sealed, toHistory } from './sealed.js';
 
 export type Checkpoint = {
@@ -22,14 +22,14 @@ export const checkpointPages: PageDefinition[] = [
   {
     path: 'history/checkpoints',
     needs: 'history:read',
-    show: (visit) => sealed(visit, () => showCheckpoints(visit)),
+    show: (context) => sealed(context, () => showCheckpoints(context)),
   },
   {
     path: 'history/checkpoint',
     needs: 'history:read',
-    show: (visit) =>
-      sealed(visit, async () => {
-        const { checkpoint, size } = await checkpointOf(visit);
+    show: (context) =>
+      sealed(context, async () => {
+        const { checkpoint, size } = await checkpointOf(context);
         return fileOf(TEXT, `checkpoint-${size}.txt`, checkpoint);
       }),
   },
@@ -39,15 +39,15 @@ export const checkpointPages: PageDefinition[] = [
   {
     path: 'history/checkpoint/key',
     needs: 'history:read',
-    show: (visit) => Promise.resolve(fileOf(TEXT, 'key.txt', `${keyOf(visit)}\n`)),
+    show: (context) => Promise.resolve(fileOf(TEXT, 'key.txt', `${keyOf(context)}\n`)),
   },
   {
     path: 'history/checkpoint/consistency',
     needs: 'history:read',
-    show: (visit) =>
-      sealed(visit, async () => {
-        const { size, consistency, checkpoint } = await checkpointOf(visit, visit.query('size'));
-        const older = Number(visit.query('size') ?? size);
+    show: (context) =>
+      sealed(context, async () => {
+        const { size, consistency, checkpoint } = await checkpointOf(context, context.query('size'));
+        const older = Number(context.query('size') ?? size);
         const text = `${JSON.stringify({ older, size, path: consistency, checkpoint }, null, 2)}\n`;
         return fileOf('application/json; charset=utf-8', `consistency-${older}-${size}.json`, text);
       }),
@@ -59,9 +59,9 @@ function file(name: string, textOf: (checkpoint: Checkpoint) => string | null): 
   return {
     path: `history/checkpoint/${name}`,
     needs: 'history:read',
-    show: (visit) =>
-      sealed(visit, async () => {
-        const checkpoint = await checkpointOf(visit);
+    show: (context) =>
+      sealed(context, async () => {
+        const checkpoint = await checkpointOf(context);
         const text = textOf(checkpoint);
         if (text === null) throw noSuch('checkpoint');
         return fileOf(TEXT, `checkpoint-${checkpoint.size}.${name}`, text);
@@ -69,22 +69,22 @@ function file(name: string, textOf: (checkpoint: Checkpoint) => string | null): 
   };
 }
 
-export function checkpointOf(visit: Visit, size?: string): Promise<Checkpoint> {
-  return visit.run<Checkpoint>('history.get-checkpoint', { size });
+export function checkpointOf(context: PageContext, size?: string): Promise<Checkpoint> {
+  return context.run<Checkpoint>('history.get-checkpoint', { size });
 }
 
-export function keyOf(visit: Visit): string {
-  return visit.find(Checkpoints).keyOf(visit.organizationId);
+export function keyOf(context: PageContext): string {
+  return context.find(Checkpoints).keyOf(context.organizationId);
 }
 
-async function showCheckpoints(visit: Visit) {
-  const { words } = visit;
+async function showCheckpoints(context: PageContext) {
+  const { words } = context;
   const { checkpoints: said } = words.history;
-  const { checkpoint, witnessed, proof, size } = await checkpointOf(visit);
-  const older = OlderOf(visit, size);
-  return visit.page({
+  const { checkpoint, witnessed, proof, size } = await checkpointOf(context);
+  const older = OlderOf(context, size);
+  return context.page({
     section: 'history',
-    back: toHistory(visit),
+    back: toHistory(context),
     title: said.title,
     content: html`<p class="lead">${said.text}</p>
       ${SectionOf(said.newest, [
@@ -94,24 +94,24 @@ async function showCheckpoints(visit: Visit) {
         ]),
         html`<pre class="code" tabindex="0">${checkpoint}</pre>`,
         Actions([
-          ButtonLink(visit, 'history/checkpoint', said.download),
-          ButtonLink(visit, 'history/verify', words.history.verify, true),
+          ButtonLink(context, 'history/checkpoint', said.download),
+          ButtonLink(context, 'history/verify', words.history.verify, true),
         ]),
         witnessed === null
           ? html`<p>${said.noWitness}</p>`
           : html`<p>${said.witnessed(numberIn(words, sizeOf(witnessed)))}
-              <a href="${visit.path('history/checkpoint/witnessed')}">${said.downloadWitnessed}</a></p>`,
+              <a href="${context.path('history/checkpoint/witnessed')}">${said.downloadWitnessed}</a></p>`,
         html`<ul>
-          <li>${said.parts} <a href="${visit.path('history/checkpoint/parts')}">${said.downloadParts}</a></li>
-          ${proof === null ? null : html`<li>${said.inAll} <a href="${visit.path('history/checkpoint/tlog-proof')}">${said.downloadInAll}</a></li>`}
+          <li>${said.parts} <a href="${context.path('history/checkpoint/parts')}">${said.downloadParts}</a></li>
+          ${proof === null ? null : html`<li>${said.inAll} <a href="${context.path('history/checkpoint/tlog-proof')}">${said.downloadInAll}</a></li>`}
         </ul>`,
       ])}
       ${SectionOf(said.key, [
         html`<p>${said.keyText}</p>`,
-        html`<pre class="code" tabindex="0">${keyOf(visit)}</pre>`,
-        html`<p><a href="${visit.path('history/checkpoint/key')}">${said.downloadKey}</a></p>`,
+        html`<pre class="code" tabindex="0">${keyOf(context)}</pre>`,
+        html`<p><a href="${context.path('history/checkpoint/key')}">${said.downloadKey}</a></p>`,
       ])}
-      ${SectionOf(said.older, older)} ${SectionOf(said.log, await LogOf(visit))}
+      ${SectionOf(said.older, older)} ${SectionOf(said.log, await LogOf(context))}
       ${SectionOf(said.how, [
         html`<p>${said.howText}</p>`,
         html`<pre class="code" tabindex="0">${COMMAND}</pre>`,
@@ -123,18 +123,18 @@ async function showCheckpoints(visit: Visit) {
 const COMMAND = 'npm run -s cli -- history verify events.ndjson --checkpoint checkpoint.txt --key key.txt';
 
 /** Proves that the history of an older checkpoint is the beginning of the current one. */
-function OlderOf(visit: Visit, size: number): Html {
-  const { words } = visit;
+function OlderOf(context: PageContext, size: number): Html {
+  const { words } = context;
   const { checkpoints: said } = words.history;
-  const asked = visit.query('size');
+  const asked = context.query('size');
   const isRight =
     asked !== undefined && /^\d{1,15}$/.test(asked) && Number(asked) >= 1 && Number(asked) <= size;
   if (asked !== undefined && !isRight) {
     const text = words.faultOf(`must be a whole number from 1 to ${size}`);
-    visit.form = new URLSearchParams({ size: asked });
-    visit.refusal = { status: 422, faults: [{ field: 'size', text }], text: undefined };
+    context.form = new URLSearchParams({ size: asked });
+    context.refusal = { status: 422, faults: [{ field: 'size', text }], text: undefined };
   }
-  const field = TextField(visit, {
+  const field = TextField(context, {
     name: 'size',
     label: said.olderSize,
     hint: said.olderHint,
@@ -142,21 +142,21 @@ function OlderOf(visit: Visit, size: number): Html {
     value: asked,
   });
   return html`<p>${said.olderText}</p>
-    ${RefusalOf(visit)}
+    ${RefusalOf(context)}
     <form method="get" novalidate>${field}<p><button class="button plain">${said.olderButton}</button></p></form>
     ${
       isRight
         ? html`<p class="done" role="status">${said.isBeginning(numberIn(words, Number(asked)), numberIn(words, size))}</p>
-            <p><a href="${visit.path(`history/checkpoint/consistency?size=${asked}`)}">${said.downloadOlder}</a></p>`
+            <p><a href="${context.path(`history/checkpoint/consistency?size=${asked}`)}">${said.downloadOlder}</a></p>`
         : null
     }`;
 }
 
-async function LogOf(visit: Visit): Promise<Html> {
-  const { log, logPublic, logPrivate } = visit.words.history.checkpoints;
-  const { publicLog } = await visit.run<{ publicLog: boolean }>('organization.get-organization');
+async function LogOf(context: PageContext): Promise<Html> {
+  const { log, logPublic, logPrivate } = context.words.history.checkpoints;
+  const { publicLog } = await context.run<{ publicLog: boolean }>('organization.get-organization');
   return publicLog
-    ? html`<p>${logPublic} <a href="/log/${visit.organizationId}/checkpoint">${log}</a></p>`
+    ? html`<p>${logPublic} <a href="/log/${context.organizationId}/checkpoint">${log}</a></p>`
     : html`<p>${logPrivate}</p>`;
 }
 

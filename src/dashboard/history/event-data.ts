@@ -4,7 +4,7 @@ import { isId } from '#libs/rpc';
 import { Facts, numberIn, timeIn } from '../parts.js';
 import { fieldIn } from '../activity-log.js';
 import { SECTIONS, type Section } from '../sections.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 
 /** The section that shows a kind of record, and the scope it needs if that differs from the section's. */
 const SHOWN: Record<string, { section: Section; needs?: string }> = {
@@ -39,31 +39,31 @@ const LONGEST = 400;
 const MOST_PARTS = 20;
 
 /** The page of a record, or undefined if there is none that the user may see. */
-export function pageOfRecord(visit: Visit, recordType: string, recordId: string): string | undefined {
-  if (OF_ORGANIZATION.includes(recordType)) return visit.path(SECTIONS.organization.path);
+export function pageOfRecord(context: PageContext, recordType: string, recordId: string): string | undefined {
+  if (OF_ORGANIZATION.includes(recordType)) return context.path(SECTIONS.organization.path);
   const shown = SHOWN[recordType];
   if (!shown) return undefined;
   const { path, needs } = SECTIONS[shown.section];
   const scope = shown.needs ?? needs;
-  return scope !== null && !visit.may(scope) ? undefined : visit.path(`${path}/${recordId}`);
+  return scope !== null && !context.may(scope) ? undefined : context.path(`${path}/${recordId}`);
 }
 
 /** The data of an event, field by field. */
-export function DataOf(visit: Visit, data: JsonObject): Html {
+export function DataOf(context: PageContext, data: JsonObject): Html {
   return Facts(
     Object.entries(data).map(([name, value]) => ({
-      name: fieldIn(visit.words, name),
-      value: ValueOf(visit, name, value),
+      name: fieldIn(context.words, name),
+      value: ValueOf(context, name, value),
     })),
   );
 }
 
-function ValueOf(visit: Visit, name: string, value: Json): Html | string | null {
-  const { words } = visit;
+function ValueOf(context: PageContext, name: string, value: Json): Html | string | null {
+  const { words } = context;
   if (value === null) return null;
   if (typeof value === 'boolean') return value ? words.yes : words.no;
   if (typeof value === 'number') return numberIn(words, value);
-  if (typeof value === 'string') return TextOf(visit, name, value);
+  if (typeof value === 'string') return TextOf(context, name, value);
   if (Array.isArray(value) && value.every((part) => typeof part !== 'object')) {
     const shown = value.slice(0, MOST_PARTS).join(', ');
     const rest = value.length - MOST_PARTS;
@@ -72,16 +72,18 @@ function ValueOf(visit: Visit, name: string, value: Json): Html | string | null 
   return html`<code>${shortened(JSON.stringify(value))}</code>`;
 }
 
-function TextOf(visit: Visit, name: string, text: string): Html | string {
+function TextOf(context: PageContext, name: string, text: string): Html | string {
   const kind = NAMED[name];
   if (kind !== undefined && isId(text)) {
-    const page = pageOfRecord(visit, kind, text);
+    const page = pageOfRecord(context, kind, text);
     return page === undefined ? text : html`<a href="${page}">${text}</a>`;
   }
   if (name === 'eventId' && isId(text)) {
-    return html`<a href="${visit.path(`history/events/${text}`)}">${text}</a>`;
+    return html`<a href="${context.path(`history/events/${text}`)}">${text}</a>`;
   }
-  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(text) ? timeIn(visit.words, text) : shortened(text);
+  return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(text)
+    ? timeIn(context.words, text)
+    : shortened(text);
 }
 
 function shortened(text: string): string {

@@ -4,7 +4,7 @@ import { invalid, isId, type Page as PageOfRecords } from '#libs/rpc';
 import { FilterField } from '../list-pages.js';
 import { ButtonLink, Actions, numberIn, Table, timeIn } from '../parts.js';
 import { eventIn } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import { pageOfRecord } from './event-data.js';
 import { type Actor, type Choice, knownIn, namesOf } from './who.js';
 
@@ -38,31 +38,34 @@ type Filter = {
 /** Newest first. */
 type Slice = { events: EventRecord[]; hasOlder: boolean; hasNewer: boolean };
 
-export async function showEvents(visit: Visit) {
-  const { history } = visit.words;
-  const filter = filterOf(visit);
-  const [{ events, hasOlder, hasNewer }, known] = await Promise.all([sliceOf(visit, filter), knownIn(visit)]);
+export async function showEvents(context: PageContext) {
+  const { history } = context.words;
+  const filter = filterOf(context);
+  const [{ events, hasOlder, hasNewer }, known] = await Promise.all([
+    sliceOf(context, filter),
+    knownIn(context),
+  ]);
   const actors = events.map(({ actor }) => actor);
-  const nameOf = await namesOf(visit, actors, known);
-  const people = withChosen(visit, known, actors, nameOf);
+  const nameOf = await namesOf(context, actors, known);
+  const people = withChosen(context, known, actors, nameOf);
   const way = (change: Record<'after' | 'before', string | null>, text: string) =>
-    html`<a href="${visit.withQuery(change)}">${text}</a>`;
+    html`<a href="${context.withQuery(change)}">${text}</a>`;
   const [newest, oldest] = [events[0], events.at(-1)];
-  return visit.page({
+  return context.page({
     section: 'history',
     title: history.title,
     content: html`<p class="lead">${history.text}</p>
       <p class="small">${history.told}</p>
       ${Actions([
-        ButtonLink(visit, 'history/verify', history.verify),
-        ButtonLink(visit, 'history/checkpoints', history.checkpoint, true),
-        ButtonLink(visit, 'history/export', history.export, true),
+        ButtonLink(context, 'history/verify', history.verify),
+        ButtonLink(context, 'history/checkpoints', history.checkpoint, true),
+        ButtonLink(context, 'history/export', history.export, true),
       ])}
       <p class="small">${history.exportText}</p>
-      ${FiltersOf(visit, people)} ${OnlyOf(visit, events[0])}
+      ${FiltersOf(context, people)} ${OnlyOf(context, events[0])}
       <div id="list">
-        ${events.length === 0 ? html`<p>${visit.words.nothingFound}</p>` : EventsOf(visit, events, nameOf)}
-        <nav class="paging" aria-label="${visit.words.pages}">
+        ${events.length === 0 ? html`<p>${context.words.nothingFound}</p>` : EventsOf(context, events, nameOf)}
+        <nav class="paging" aria-label="${context.words.pages}">
           ${hasNewer ? way({ after: null, before: null }, history.newest) : null}
           ${hasNewer && newest ? way({ after: String(newest.position), before: null }, history.newer) : null}
           ${hasOlder && oldest ? way({ after: null, before: String(oldest.position) }, history.older) : null}
@@ -76,18 +79,18 @@ export async function showEvents(visit: Visit) {
  * The operation lists the oldest events first. The start of the last page is looked up, so the end of a long history is as fast to
  * reach as its beginning.
  */
-async function sliceOf(visit: Visit, filter: Filter): Promise<Slice> {
+async function sliceOf(context: PageContext, filter: Filter): Promise<Slice> {
   const list = (after: number, limit: number) =>
-    visit.run<PageOfRecords<EventRecord>>('history.list-events', { ...filter, after, limit });
-  const [after, before] = [positionIn(visit, 'after'), positionIn(visit, 'before')];
+    context.run<PageOfRecords<EventRecord>>('history.list-events', { ...filter, after, limit });
+  const [after, before] = [positionIn(context, 'after'), positionIn(context, 'before')];
   if (after !== undefined) {
     const { records, pagination } = await list(after, MOST);
     return { events: records.toReversed(), hasOlder: after > 0, hasNewer: pagination.hasMore };
   }
-  const store = visit.find(EventStore);
+  const store = context.find(EventStore);
   const horizon = await store.horizon();
   const upTo = before === undefined ? horizon : Math.min(horizon, before - 1);
-  const start = await store.startOfLast(visit.organizationId, { after: 0, upTo }, MOST, filter);
+  const start = await store.startOfLast(context.organizationId, { after: 0, upTo }, MOST, filter);
   const events: EventRecord[] = [];
   // Large events need several responses.
   for (let position = start.after, hasMore = true; hasMore;) {
@@ -100,17 +103,17 @@ async function sliceOf(visit: Visit, filter: Filter): Promise<Slice> {
 }
 
 /** Rejects invalid values here, because `startOfLast` uses them in SQL without the checks of the operation. */
-function filterOf(visit: Visit): Filter {
-  const { words } = visit;
-  const from = dayIn(visit, 'from');
-  const to = dayIn(visit, 'to');
+function filterOf(context: PageContext): Filter {
+  const { words } = context;
+  const from = dayIn(context, 'from');
+  const to = dayIn(context, 'to');
   return {
-    type: textIn(visit, 'type', (text) => Object.hasOwn(words.events, text)),
-    recordType: textIn(visit, 'recordType', (text) => Object.hasOwn(words.kinds, text)),
-    recordId: textIn(visit, 'recordId', isId),
+    type: textIn(context, 'type', (text) => Object.hasOwn(words.events, text)),
+    recordType: textIn(context, 'recordType', (text) => Object.hasOwn(words.kinds, text)),
+    recordId: textIn(context, 'recordId', isId),
     // Actors that are neither users nor API keys have a program name.
-    actorId: textIn(visit, 'actorId', (text) => /^[a-z0-9-]{1,100}$/.test(text)),
-    requestId: textIn(visit, 'requestId', (text) => /^[\x21-\x7e]{1,200}$/.test(text)),
+    actorId: textIn(context, 'actorId', (text) => /^[a-z0-9-]{1,100}$/.test(text)),
+    requestId: textIn(context, 'requestId', (text) => /^[\x21-\x7e]{1,200}$/.test(text)),
     // Times are whole milliseconds, and both bounds are exclusive.
     occurredAfter: from && new Date(from.getTime() - 1).toISOString(),
     occurredBefore: to && new Date(to.getTime() + DAY_MS).toISOString(),
@@ -118,28 +121,32 @@ function filterOf(visit: Visit): Filter {
 }
 
 /** @throws RpcError BAD_REQUEST */
-function textIn(visit: Visit, name: string, isRight: (text: string) => boolean): string | undefined {
-  const value = visit.query(name);
+function textIn(context: PageContext, name: string, isRight: (text: string) => boolean): string | undefined {
+  const value = context.query(name);
   if (value === undefined || isRight(value)) return value;
   throw invalid([{ path: name, message: 'must be one of those that are offered' }]);
 }
 
-function dayIn(visit: Visit, name: string): Date | undefined {
+function dayIn(context: PageContext, name: string): Date | undefined {
   const value = textIn(
-    visit,
+    context,
     name,
     (text) => /^[12]\d{3}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)),
   );
   return value === undefined ? undefined : new Date(value);
 }
 
-function positionIn(visit: Visit, name: string): number | undefined {
-  const value = textIn(visit, name, (text) => /^\d{1,15}$/.test(text));
+function positionIn(context: PageContext, name: string): number | undefined {
+  const value = textIn(context, name, (text) => /^\d{1,15}$/.test(text));
   return value === undefined ? undefined : Number(value);
 }
 
-function EventsOf(visit: Visit, events: readonly EventRecord[], nameOf: (actor: Actor) => string): Html {
-  const { words } = visit;
+function EventsOf(
+  context: PageContext,
+  events: readonly EventRecord[],
+  nameOf: (actor: Actor) => string,
+): Html {
+  const { words } = context;
   const { history } = words;
   return Table({
     caption: history.title,
@@ -151,7 +158,7 @@ function EventsOf(visit: Visit, events: readonly EventRecord[], nameOf: (actor: 
     ],
     rows: events.map(({ id, position, type, actor, occurredAt }) => [
       numberIn(words, position),
-      html`<a href="${visit.path(`history/events/${id}`)}">${eventIn(visit, type)}</a>`,
+      html`<a href="${context.path(`history/events/${id}`)}">${eventIn(context, type)}</a>`,
       nameOf(actor),
       timeIn(words, occurredAt),
     ]),
@@ -159,40 +166,40 @@ function EventsOf(visit: Visit, events: readonly EventRecord[], nameOf: (actor: 
 }
 
 /** The name of a kind of record. A kind without one is shown as it is. */
-export function kindIn({ words }: Visit, recordType: string): string {
+export function kindIn({ words }: PageContext, recordType: string): string {
   return Object.hasOwn(words.kinds, recordType) ? words.kinds[recordType]! : recordType;
 }
 
 /** Adds an actor chosen by a link, such as a former member, whom the filter does not offer. */
 function withChosen(
-  visit: Visit,
+  context: PageContext,
   known: readonly Choice[],
   actors: readonly Actor[],
   nameOf: (actor: Actor) => string,
 ): readonly Choice[] {
-  const chosen = visit.query('actorId');
+  const chosen = context.query('actorId');
   if (chosen === undefined || known.some(({ value }) => value === chosen)) return known;
   const actor = actors.find(({ id }) => id === chosen);
-  return [...known, { value: chosen, text: actor ? nameOf(actor) : visit.words.history.somebodyElse }];
+  return [...known, { value: chosen, text: actor ? nameOf(actor) : context.words.history.somebodyElse }];
 }
 
 /** Unlike in other lists, changing a filter does not search immediately: the history records each search. */
-function FiltersOf(visit: Visit, people: readonly Choice[]): Html {
-  const { words } = visit;
+function FiltersOf(context: PageContext, people: readonly Choice[]): Html {
+  const { words } = context;
   const { filters } = words.history;
   const day = (name: string, label: string) =>
     html`<div class="field">
       <label for="${name}">${label}</label>
-      <input id="${name}" name="${name}" type="date" value="${visit.query(name) ?? ''}" />
+      <input id="${name}" name="${name}" type="date" value="${context.query(name) ?? ''}" />
     </div>`;
   const kept = ['recordId', 'requestId'].map((name) => {
-    const value = visit.query(name);
+    const value = context.query(name);
     return value === undefined ? null : html`<input type="hidden" name="${name}" value="${value}" />`;
   });
   return html`<form class="find" method="get" role="search">
-    ${FilterField(visit, { name: 'type', label: filters.type, choices: sortedIn(visit, 'events') })}
-    ${FilterField(visit, { name: 'recordType', label: filters.kind, choices: sortedIn(visit, 'kinds') })}
-    ${FilterField(visit, { name: 'actorId', label: filters.actor, choices: people })}
+    ${FilterField(context, { name: 'type', label: filters.type, choices: sortedIn(context, 'events') })}
+    ${FilterField(context, { name: 'recordType', label: filters.kind, choices: sortedIn(context, 'kinds') })}
+    ${FilterField(context, { name: 'actorId', label: filters.actor, choices: people })}
     ${day('from', filters.from)} ${day('to', filters.to)} ${kept}
     <button class="button plain">${words.search}</button>
   </form>`;
@@ -200,7 +207,7 @@ function FiltersOf(visit: Visit, people: readonly Choice[]): Html {
 
 /** Sorted by name, once per language: sorting eighty texts takes 0.1 ms. */
 const sorted = new Map<string, readonly Choice[]>();
-function sortedIn({ words }: Visit, name: 'events' | 'kinds'): readonly Choice[] {
+function sortedIn({ words }: PageContext, name: 'events' | 'kinds'): readonly Choice[] {
   const key = `${words.locale} ${name}`;
   const known = sorted.get(key);
   if (known) return known;
@@ -213,12 +220,13 @@ function sortedIn({ words }: Visit, name: 'events' | 'kinds'): readonly Choice[]
 }
 
 /** Filters that only a link can set, with a link to remove them. */
-function OnlyOf(visit: Visit, event: EventRecord | undefined): Html | null {
-  const { only } = visit.words.history;
-  const [recordId, requestId] = [visit.query('recordId'), visit.query('requestId')];
+function OnlyOf(context: PageContext, event: EventRecord | undefined): Html | null {
+  const { only } = context.words.history;
+  const [recordId, requestId] = [context.query('recordId'), context.query('requestId')];
   if (recordId === undefined && requestId === undefined) return null;
-  const all = html`<a href="${visit.withQuery({ recordId: null, requestId: null, after: null, before: null })}">${only.all}</a>`;
-  const page = recordId !== undefined && event ? pageOfRecord(visit, event.recordType, recordId) : undefined;
+  const all = html`<a href="${context.withQuery({ recordId: null, requestId: null, after: null, before: null })}">${only.all}</a>`;
+  const page =
+    recordId !== undefined && event ? pageOfRecord(context, event.recordType, recordId) : undefined;
   return html`<p>
     ${recordId === undefined ? only.request : only.record} ${page === undefined ? null : html`<a href="${page}">${only.show}</a>`} ${all}
   </p>`;

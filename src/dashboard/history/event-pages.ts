@@ -3,7 +3,7 @@ import { writeProof } from '#libs/sealing';
 import { type PageDefinition } from '../page.js';
 import { ButtonLink, Actions, Facts, numberIn, SectionOf, timeIn } from '../parts.js';
 import { eventIn } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import { DataOf, pageOfRecord, partsOf } from './event-data.js';
 import { type EventRecord, kindIn, showEvents } from './event-list.js';
 import { fileOf, sealed, toHistory } from './sealed.js';
@@ -18,9 +18,9 @@ export const eventPages: PageDefinition[] = [
   {
     path: 'history/events/:event/proof',
     needs: 'history:read',
-    show: (visit) =>
-      sealed(visit, async () => {
-        const proof = await proofOf(visit);
+    show: (context) =>
+      sealed(context, async () => {
+        const proof = await proofOf(context);
         const name = `event-${proof.event.position}-proof.json`;
         return fileOf('application/json; charset=utf-8', name, `${JSON.stringify(proof, null, 2)}\n`);
       }),
@@ -28,9 +28,9 @@ export const eventPages: PageDefinition[] = [
   {
     path: 'history/events/:event/tlog-proof',
     needs: 'history:read',
-    show: (visit) =>
-      sealed(visit, async () => {
-        const { event, index, path, checkpoint: note } = await proofOf(visit);
+    show: (context) =>
+      sealed(context, async () => {
+        const { event, index, path, checkpoint: note } = await proofOf(context);
         const hashes = path.map((hash) => Buffer.from(hash, 'base64'));
         const text = writeProof({ index, path: hashes, checkpoint: { note } });
         return fileOf('text/plain; charset=utf-8', `event-${event.position}.tlog-proof`, text);
@@ -38,24 +38,24 @@ export const eventPages: PageDefinition[] = [
   },
 ];
 
-function proofOf(visit: Visit): Promise<Proof> {
-  return visit.run<Proof>('history.get-proof', { eventId: visit.params.event });
+function proofOf(context: PageContext): Promise<Proof> {
+  return context.run<Proof>('history.get-proof', { eventId: context.params.event });
 }
 
-async function showEvent(visit: Visit) {
-  const { words } = visit;
+async function showEvent(context: PageContext) {
+  const { words } = context;
   const { event: said, when, who } = words.history;
-  const event = await visit.run<EventRecord>('history.get-event', { eventId: visit.params.event });
+  const event = await context.run<EventRecord>('history.get-event', { eventId: context.params.event });
   const { id, recordType, recordId, requestId, actor, occurredAt } = event;
-  const nameOf = await namesOf(visit, [actor], actor.type === 'api-key' ? await keysIn(visit) : []);
+  const nameOf = await namesOf(context, [actor], actor.type === 'api-key' ? await keysIn(context) : []);
   const linked = (to: string | undefined, text: string) =>
     to === undefined ? text : html`<a href="${to}">${text}</a>`;
   const ofActor =
-    actor.id === null ? undefined : visit.path(`history?actorId=${encodeURIComponent(actor.id)}`);
-  return visit.page({
+    actor.id === null ? undefined : context.path(`history?actorId=${encodeURIComponent(actor.id)}`);
+  return context.page({
     section: 'history',
-    back: toHistory(visit),
-    title: eventIn(visit, event.type),
+    back: toHistory(context),
+    title: eventIn(context, event.type),
     content: html`${Facts([
       {
         name: when,
@@ -64,23 +64,23 @@ async function showEvent(visit: Visit) {
       { name: who, value: linked(ofActor, nameOf(actor)) },
       {
         name: said.record,
-        value: linked(pageOfRecord(visit, recordType, recordId), kindIn(visit, recordType)),
+        value: linked(pageOfRecord(context, recordType, recordId), kindIn(context, recordType)),
       },
       { name: said.version, value: numberIn(words, event.version) },
       { name: said.position, value: numberIn(words, event.position) },
       { name: said.id, value: id },
       {
         name: said.request,
-        value: linked(visit.path(`history?requestId=${encodeURIComponent(requestId)}`), requestId),
+        value: linked(context.path(`history?requestId=${encodeURIComponent(requestId)}`), requestId),
       },
     ])}
-      ${Actions([ButtonLink(visit, `history?recordId=${recordId}`, said.all, true)])}
-      ${SectionOf(said.data, SaidBy(visit, event))}
+      ${Actions([ButtonLink(context, `history?recordId=${recordId}`, said.all, true)])}
+      ${SectionOf(said.data, SaidBy(context, event))}
       ${SectionOf(said.proof, [
         html`<p>${said.proofText}</p>`,
         Actions([
-          ButtonLink(visit, `history/events/${id}/proof`, said.download),
-          ButtonLink(visit, `history/events/${id}/tlog-proof`, said.downloadNote, true),
+          ButtonLink(context, `history/events/${id}/proof`, said.download),
+          ButtonLink(context, `history/events/${id}/tlog-proof`, said.downloadNote, true),
         ]),
         html`<details>
           <summary>${said.how}</summary>
@@ -90,17 +90,17 @@ async function showEvent(visit: Visit) {
   });
 }
 
-function SaidBy(visit: Visit, { data, recordType }: EventRecord) {
-  const { event: words } = visit.words.history;
+function SaidBy(context: PageContext, { data, recordType }: EventRecord) {
+  const { event: words } = context.words.history;
   if (data === null) return html`<p>${words.damaged}</p>`;
   const { said, personal } = partsOf(data);
   // The personal data of a key is the hash of its secret, which is never shown.
   const isPersonal = personal !== undefined && recordType !== 'api-key';
   const isEmpty = Object.keys(said).length === 0;
   return [
-    isEmpty ? (isPersonal ? null : html`<p>${words.none}</p>`) : DataOf(visit, said),
+    isEmpty ? (isPersonal ? null : html`<p>${words.none}</p>`) : DataOf(context, said),
     isPersonal ? html`<h3>${words.personal}</h3>` : null,
-    isPersonal ? (personal === null ? html`<p>${words.erased}</p>` : DataOf(visit, personal)) : null,
+    isPersonal ? (personal === null ? html`<p>${words.erased}</p>` : DataOf(context, personal)) : null,
     isEmpty && !isPersonal
       ? null
       : html`<details>

@@ -3,7 +3,7 @@ import { type StreamedAnswer } from '#libs/rpc';
 import { type Page } from '../document.js';
 import { type PageDefinition } from '../page.js';
 import { pathOfScript } from '../scripts.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import { checkpointOf, checkpointPages, keyOf } from './checkpoint-pages.js';
 import { eventPages } from './event-pages.js';
 import { sealed, toHistory } from './sealed.js';
@@ -14,22 +14,22 @@ export const historyPages: PageDefinition[] = [
   {
     path: 'history/export',
     needs: 'history:read',
-    show: (visit) => visit.run<StreamedAnswer>('history.export-events'),
+    show: (context) => context.run<StreamedAnswer>('history.export-events'),
   },
   {
     path: 'history/verify',
     needs: 'history:read',
-    show: (visit) => sealed(visit, () => showVerifying(visit)),
+    show: (context) => sealed(context, () => showVerifying(context)),
   },
 ];
 
-async function showVerifying(visit: Visit): Promise<Page> {
-  const { words } = visit;
+async function showVerifying(context: PageContext): Promise<Page> {
+  const { words } = context;
   const { verifying } = words.history;
-  const { checkpoint } = await checkpointOf(visit);
-  return visit.page({
+  const { checkpoint } = await checkpointOf(context);
+  return context.page({
     section: 'history',
-    back: toHistory(visit),
+    back: toHistory(context),
     title: verifying.title,
     scripts: ['verify'],
     content: html`<div class="text">
@@ -37,16 +37,16 @@ async function showVerifying(visit: Visit): Promise<Page> {
           <noscript><p>${verifying.script}</p></noscript>
           <form
             hidden
-            data-export="${visit.path('history/export')}"
+            data-export="${context.path('history/export')}"
             data-worker="${pathOfScript('verify-worker')}"
-            data-dates="${visit.words.dates}"
+            data-dates="${context.words.dates}"
             data-words="${JSON.stringify(verifying)}"
           >
             <div class="field">
               <label for="key">${verifying.key}</label>
               <p class="hint" id="key-hint">${verifying.keyHint}</p>
               <p class="fault" id="key-fault" hidden>${verifying.noKey}</p>
-              <input id="key" name="key" value="${keyOf(visit)}" aria-describedby="key-hint" spellcheck="false" />
+              <input id="key" name="key" value="${keyOf(context)}" aria-describedby="key-hint" spellcheck="false" />
             </div>
             <div class="field">
               <label for="checkpoint">${verifying.checkpoint}</label>

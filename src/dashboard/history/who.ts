@@ -1,6 +1,6 @@
 import { type Actor } from '#libs/event-store';
 import { actorsOf } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 
 export type { Actor };
 
@@ -11,14 +11,14 @@ export type Choice = { value: string; text: string };
 const MOST = 100;
 
 /** The options of the filter: team members by address, API keys by name. */
-export async function knownIn(visit: Visit): Promise<Choice[]> {
-  const [people, keys] = await Promise.all([peopleIn(visit), keysIn(visit)]);
+export async function knownIn(context: PageContext): Promise<Choice[]> {
+  const [people, keys] = await Promise.all([peopleIn(context), keysIn(context)]);
   return [...people, ...keys];
 }
 
 /** The names of actors. @param known names that need no lookup. */
 export async function namesOf(
-  visit: Visit,
+  context: PageContext,
   actors: readonly Actor[],
   known: readonly Choice[],
 ): Promise<(actor: Actor) => string> {
@@ -26,14 +26,14 @@ export async function namesOf(
   const nameIn = ({ id }: Actor) => (id === null ? undefined : names.get(id));
   const others = actors.filter((actor) => nameIn(actor) === undefined);
   const nameOfOthers = await actorsOf(
-    visit,
+    context,
     others.map((actor) => ({ metadata: { actor } })),
   );
   return (actor) => nameIn(actor) ?? nameOfOthers({ metadata: { actor } });
 }
 
-async function peopleIn(visit: Visit): Promise<Choice[]> {
-  const { records } = await visit.run<{ records: { userId: string; email: string | null }[] }>(
+async function peopleIn(context: PageContext): Promise<Choice[]> {
+  const { records } = await context.run<{ records: { userId: string; email: string | null }[] }>(
     'team.list-members',
     { limit: MOST },
   );
@@ -41,9 +41,9 @@ async function peopleIn(visit: Visit): Promise<Choice[]> {
 }
 
 /** API keys by name. Empty if the user may not see them. */
-export async function keysIn(visit: Visit): Promise<Choice[]> {
-  if (!visit.may('api-key:read')) return [];
-  const { records } = await visit.run<{ records: { id: string; name: string; prefix: string }[] }>(
+export async function keysIn(context: PageContext): Promise<Choice[]> {
+  if (!context.may('api-key:read')) return [];
+  const { records } = await context.run<{ records: { id: string; name: string; prefix: string }[] }>(
     'api-key.list-api-keys',
     { limit: MOST },
   );
@@ -51,6 +51,6 @@ export async function keysIn(visit: Visit): Promise<Choice[]> {
   const isOneOfSome = (name: string) => records.filter((one) => one.name === name).length > 1;
   return records.map(({ id, name, prefix }) => ({
     value: id,
-    text: visit.words.history.key(isOneOfSome(name) ? `${name}, ${prefix}…` : name),
+    text: context.words.history.key(isOneOfSome(name) ? `${name}, ${prefix}…` : name),
   }));
 }

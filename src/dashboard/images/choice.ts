@@ -1,7 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { RpcError } from '#libs/rpc';
 import { SelectField } from '../parts.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 
 export type ImageRecord = {
   id: string;
@@ -36,10 +36,10 @@ export function Thumb({ alt, url, width, height, variants }: ImageRecord): Html 
 }
 
 /** The image of a record or a form; null if it does not exist, or the viewer may not read images. */
-export async function findImage(visit: Visit, imageId: string | null): Promise<ImageRecord | null> {
-  if (imageId === null || !visit.may('image:read')) return null;
+export async function findImage(context: PageContext, imageId: string | null): Promise<ImageRecord | null> {
+  if (imageId === null || !context.may('image:read')) return null;
   try {
-    return await visit.run<ImageRecord>('image.get-image', { imageId });
+    return await context.run<ImageRecord>('image.get-image', { imageId });
   } catch (error) {
     if (error instanceof RpcError && ['NOT_FOUND', 'BAD_REQUEST'].includes(error.code)) return null;
     throw error;
@@ -47,13 +47,16 @@ export async function findImage(visit: Visit, imageId: string | null): Promise<I
 }
 
 /** Offers the newest 100 images. Null if the viewer may not read images: the stored image is then kept. */
-export async function ImageField(visit: Visit, imageId: string | null | undefined): Promise<Html | null> {
-  if (!visit.may('image:read')) return null;
-  const { images } = visit.words;
-  const { records } = await visit.run<{ records: ImageRecord[] }>('image.list-images', { limit: 100 });
+export async function ImageField(
+  context: PageContext,
+  imageId: string | null | undefined,
+): Promise<Html | null> {
+  if (!context.may('image:read')) return null;
+  const { images } = context.words;
+  const { records } = await context.run<{ records: ImageRecord[] }>('image.list-images', { limit: 100 });
   const known = records.map(({ id, name }) => ({ value: id, text: name }));
   const isElsewhere = imageId && !known.some(({ value }) => value === imageId);
-  return SelectField(visit, {
+  return SelectField(context, {
     name: 'imageId',
     label: images.choose,
     hint: images.chooseHint,

@@ -5,7 +5,7 @@ import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { ButtonLink, dateIn, Actions, Facts, FileField, FormOf, numberIn, TextField } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import { type ImageRecord, pathOfImage, Thumb } from './choice.js';
 
 export const imagePages: PageDefinition[] = [
@@ -23,7 +23,7 @@ export const imagePages: PageDefinition[] = [
       { name: ({ images }) => images.picture, cell: (image) => Thumb(image), exported: ({ url }) => url },
       {
         name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, visit) => html`<a href="${visit.path(`images/${id}`)}">${name}</a>`,
+        cell: ({ id, name }, context) => html`<a href="${context.path(`images/${id}`)}">${name}</a>`,
         exported: ({ name }) => name,
       },
       { name: ({ images }) => images.alt, cell: ({ alt }) => alt },
@@ -34,32 +34,32 @@ export const imagePages: PageDefinition[] = [
     path: 'images/new',
     needs: 'image:write',
     takesFile: true,
-    show: (visit) => {
-      const { images } = visit.words;
+    show: (context) => {
+      const { images } = context.words;
       const fields = [
-        ...NamesOf(visit),
-        FileField(visit, { name: 'file', label: images.file, hint: images.fileHint, accept: 'image/*' }),
+        ...NamesOf(context),
+        FileField(context, { name: 'file', label: images.file, hint: images.fileHint, accept: 'image/*' }),
       ];
       return Promise.resolve(
-        visit.page({
+        context.page({
           section: 'images',
-          back: toImages(visit),
+          back: toImages(context),
           title: images.add,
-          content: html`<div class="text">${FormOf(visit, { fields, button: images.upload, takesFile: true })}</div>`,
+          content: html`<div class="text">${FormOf(context, { fields, button: images.upload, takesFile: true })}</div>`,
         }),
       );
     },
-    act: async (visit) => {
-      const file = await visit.upload();
+    act: async (context) => {
+      const file = await context.upload();
       if (!file) throw invalid([{ path: 'file', message: 'is no file' }]);
       const { mediaType, bytes } = file;
       const fields = {
-        name: visit.typed('name') ?? file.name.slice(-200),
-        alt: visit.typed('alt') ?? undefined,
+        name: context.typed('name') ?? file.name.slice(-200),
+        alt: context.typed('alt') ?? undefined,
       };
       const body = { mediaType, contentType: mediaType, bytes };
-      const { imageId } = await uploaded(visit, fields, body);
-      const isKnown = await nameAnew(visit, imageId);
+      const { imageId } = await uploaded(context, fields, body);
+      const isKnown = await nameAnew(context, imageId);
       return { to: `images/${imageId}`, done: isKnown ? 'images.known' : 'images.uploaded' };
     },
   },
@@ -67,13 +67,16 @@ export const imagePages: PageDefinition[] = [
     path: 'images/:image',
     needs: 'image:read',
     changes: 'image:write',
-    show: async (visit) => {
-      const { words } = visit;
+    show: async (context) => {
+      const { words } = context;
       const { images } = words;
-      const [image, past] = await Promise.all([imageOf(visit), ActivityLog(visit, visit.params.image!)]);
-      return visit.page({
+      const [image, past] = await Promise.all([
+        imageOf(context),
+        ActivityLog(context, context.params.image!),
+      ]);
+      return context.page({
         section: 'images',
-        back: toImages(visit),
+        back: toImages(context),
         title: image.name,
         content: html`<figure class="picture">
             <img src="${pathOfImage(image.url)}" alt="${image.alt ?? ''}" width="${image.width}" height="${image.height}" />
@@ -83,24 +86,24 @@ export const imagePages: PageDefinition[] = [
               name: images.size,
               value: `${numberIn(words, image.width)} × ${numberIn(words, image.height)}`,
             },
-            ...(visit.may('image:write') ? [] : [{ name: images.alt, value: image.alt }]),
+            ...(context.may('image:write') ? [] : [{ name: images.alt, value: image.alt }]),
           ])}
           ${
-            visit.may('image:write')
-              ? html`<div class="text">${FormOf(visit, { fields: NamesOf(visit, image), button: images.edit, of: image })}</div>
-                  ${Actions([ButtonLink(visit, `images/${image.id}/delete`, images.delete, true)])}`
+            context.may('image:write')
+              ? html`<div class="text">${FormOf(context, { fields: NamesOf(context, image), button: images.edit, of: image })}</div>
+                  ${Actions([ButtonLink(context, `images/${image.id}/delete`, images.delete, true)])}`
               : null
           }
           ${past}`,
       });
     },
-    act: async (visit) => {
-      const imageId = visit.params.image;
-      visit.requireSame(await imageOf(visit));
-      await visit.run('image.update-image', {
+    act: async (context) => {
+      const imageId = context.params.image;
+      context.requireSame(await imageOf(context));
+      await context.run('image.update-image', {
         imageId,
-        name: visit.typed('name') ?? '',
-        alt: visit.typed('alt'),
+        name: context.typed('name') ?? '',
+        alt: context.typed('alt'),
       });
       return { to: `images/${imageId!}`, done: 'images.changed' };
     },
@@ -108,19 +111,19 @@ export const imagePages: PageDefinition[] = [
   deletionPage({ section: 'images', record: 'image', find: imageOf, fields: { detach: true } }),
 ];
 
-function toImages(visit: Visit) {
-  return { href: visit.path('images'), text: visit.words.images.title };
+function toImages(context: PageContext) {
+  return { href: context.path('images'), text: context.words.images.title };
 }
 
-function imageOf(visit: Visit): Promise<ImageRecord> {
-  return visit.run<ImageRecord>('image.get-image', { imageId: visit.params.image });
+function imageOf(context: PageContext): Promise<ImageRecord> {
+  return context.run<ImageRecord>('image.get-image', { imageId: context.params.image });
 }
 
-function NamesOf(visit: Visit, image?: ImageRecord) {
-  const { name, alt, altHint } = visit.words.images;
+function NamesOf(context: PageContext, image?: ImageRecord) {
+  const { name, alt, altHint } = context.words.images;
   return [
-    TextField(visit, { name: 'name', label: name, value: image?.name, max: 200, isOptional: !image }),
-    TextField(visit, {
+    TextField(context, { name: 'name', label: name, value: image?.name, max: 200, isOptional: !image }),
+    TextField(context, {
       name: 'alt',
       label: alt,
       hint: altHint,
@@ -132,9 +135,13 @@ function NamesOf(visit: Visit, image?: ImageRecord) {
 }
 
 /** @throws RpcError BAD_REQUEST with an issue of the `file` field. */
-async function uploaded(visit: Visit, fields: Record<string, unknown>, body: Parameters<Visit['run']>[2]) {
+async function uploaded(
+  context: PageContext,
+  fields: Record<string, unknown>,
+  body: Parameters<PageContext['run']>[2],
+) {
   try {
-    return await visit.run<{ imageId: string }>('image.upload-image', fields, body);
+    return await context.run<{ imageId: string }>('image.upload-image', fields, body);
   } catch (error) {
     if (!(error instanceof RpcError) || error.details.issues?.some(({ path }) => path !== '')) throw error;
     const message = FAULTS_OF_FILES[error.code];
@@ -143,12 +150,12 @@ async function uploaded(visit: Visit, fields: Record<string, unknown>, body: Par
 }
 
 /** Uploading the same bytes returns the existing image. Updates its name and description. @returns whether they changed. */
-async function nameAnew(visit: Visit, imageId: string): Promise<boolean> {
-  const known = await visit.run<ImageRecord>('image.get-image', { imageId });
-  const name = visit.typed('name') ?? known.name;
-  const alt = visit.typed('alt') ?? known.alt;
+async function nameAnew(context: PageContext, imageId: string): Promise<boolean> {
+  const known = await context.run<ImageRecord>('image.get-image', { imageId });
+  const name = context.typed('name') ?? known.name;
+  const alt = context.typed('alt') ?? known.alt;
   if (name === known.name && alt === known.alt) return false;
-  await visit.run('image.update-image', { imageId, name, alt });
+  await context.run('image.update-image', { imageId, name, alt });
   return true;
 }
 

@@ -19,7 +19,7 @@ import {
   timeIn,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import { type Words } from '../words/index.js';
 
 type KeyRecord = {
@@ -51,7 +51,7 @@ export const keyPages: PageDefinition[] = [
     columns: [
       {
         name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, visit) => html`<a href="${visit.path(`keys/${id}`)}">${name}</a>`,
+        cell: ({ id, name }, context) => html`<a href="${context.path(`keys/${id}`)}">${name}</a>`,
         exported: ({ name }) => name,
       },
       { name: ({ keys }) => keys.begins, cell: ({ prefix }) => prefix },
@@ -62,26 +62,26 @@ export const keyPages: PageDefinition[] = [
   {
     path: 'keys/new',
     needs: 'api-key:write',
-    show: (visit) => {
-      const { keys } = visit.words;
+    show: (context) => {
+      const { keys } = context.words;
       const { fields } = keys;
-      const own = scopesOf(visit.person.organization.role);
+      const own = scopesOf(context.person.organization.role);
       const scopes = allScopes().filter((scope) => hasScope(own, scope));
       const written = [
-        TextField(visit, { name: 'name', label: fields.name, hint: fields.nameHint, max: 200 }),
-        ChoiceField(visit, {
+        TextField(context, { name: 'name', label: fields.name, hint: fields.nameHint, max: 200 }),
+        ChoiceField(context, {
           name: 'scopes',
           label: fields.scopes,
           isMany: true,
-          choices: scopes.map((value) => ({ value, text: scopeIn(visit.words, value) })),
+          choices: scopes.map((value) => ({ value, text: scopeIn(context.words, value) })),
         }),
-        TextField(visit, {
+        TextField(context, {
           name: 'rateLimit',
           label: fields.rateLimit,
           type: 'number',
           value: String(DEFAULT_RATE),
         }),
-        TextField(visit, {
+        TextField(context, {
           name: 'expiresAt',
           label: fields.expiresAt,
           hint: fields.expiresHint,
@@ -90,45 +90,47 @@ export const keyPages: PageDefinition[] = [
         }),
       ];
       return Promise.resolve(
-        visit.page({
+        context.page({
           section: 'keys',
-          back: toKeys(visit),
+          back: toKeys(context),
           title: keys.add,
-          content: html`<div class="text">${FormOf(visit, { fields: written, button: keys.button })}</div>`,
+          content: html`<div class="text">${FormOf(context, { fields: written, button: keys.button })}</div>`,
         }),
       );
     },
-    act: async (visit) => {
-      const expiresAt = visit.typed('expiresAt');
-      const made = await visit.run<{ key: string | null }>('api-key.create-api-key', {
-        name: visit.typed('name') ?? '',
-        scopes: visit.form.getAll('scopes'),
-        rateLimit: Number(visit.typed('rateLimit') ?? Number.NaN),
+    act: async (context) => {
+      const expiresAt = context.typed('expiresAt');
+      const made = await context.run<{ key: string | null }>('api-key.create-api-key', {
+        name: context.typed('name') ?? '',
+        scopes: context.form.getAll('scopes'),
+        rateLimit: Number(context.typed('rateLimit') ?? Number.NaN),
         expiresAt: expiresAt === null ? undefined : `${expiresAt.slice(0, 16)}:00Z`,
       });
-      return shownOnce(visit, {
+      return shownOnce(context, {
         ...made,
-        name: visit.typed('name') ?? '',
-        scopes: visit.form.getAll('scopes'),
+        name: context.typed('name') ?? '',
+        scopes: context.form.getAll('scopes'),
       });
     },
   },
   {
     path: 'keys/:key',
     needs: 'api-key:read',
-    show: async (visit) => {
-      const { words } = visit;
+    show: async (context) => {
+      const { words } = context;
       const { keys } = words;
-      const [key, past] = await Promise.all([keyOf(visit), ActivityLog(visit, visit.params.key!)]);
-      return visit.page({
+      const [key, past] = await Promise.all([keyOf(context), ActivityLog(context, context.params.key!)]);
+      return context.page({
         section: 'keys',
-        back: toKeys(visit),
+        back: toKeys(context),
         title: key.name,
         content: html`${
-          isGood(key) && visit.may('api-key:write')
+          isGood(key) && context.may('api-key:write')
             ? Actions([
-                key.revokedAt === null ? ButtonLink(visit, `keys/${key.id}/rotate`, keys.rotate, true) : null,
-                ButtonLink(visit, `keys/${key.id}/revoke`, keys.revoke, true),
+                key.revokedAt === null
+                  ? ButtonLink(context, `keys/${key.id}/rotate`, keys.rotate, true)
+                  : null,
+                ButtonLink(context, `keys/${key.id}/revoke`, keys.revoke, true),
               ])
             : null
         }
@@ -147,20 +149,20 @@ export const keyPages: PageDefinition[] = [
   {
     path: 'keys/:key/rotate',
     needs: 'api-key:write',
-    show: async (visit) => {
-      const { rotating } = visit.words.keys;
-      const { id, name } = await keyOf(visit);
-      const overlap = SelectField(visit, {
+    show: async (context) => {
+      const { rotating } = context.words.keys;
+      const { id, name } = await keyOf(context);
+      const overlap = SelectField(context, {
         name: 'overlapSeconds',
         label: rotating.overlap,
         value: '86400',
         choices: OVERLAPS.map((value) => ({ value, text: rotating.overlaps[value]! })),
       });
-      return visit.page({
+      return context.page({
         section: 'keys',
-        back: { href: visit.path(`keys/${id}`), text: name },
+        back: { href: context.path(`keys/${id}`), text: name },
         title: rotating.title(name),
-        content: ConfirmForm(visit, {
+        content: ConfirmForm(context, {
           text: rotating.text,
           fields: [overlap],
           button: rotating.button,
@@ -168,25 +170,25 @@ export const keyPages: PageDefinition[] = [
         }),
       });
     },
-    act: async (visit) => {
-      const { name, scopes } = await keyOf(visit);
-      const made = await visit.run<{ key: string | null }>('api-key.rotate-api-key', {
-        apiKeyId: visit.params.key,
-        overlapSeconds: Number(visit.typed('overlapSeconds') ?? 0),
+    act: async (context) => {
+      const { name, scopes } = await keyOf(context);
+      const made = await context.run<{ key: string | null }>('api-key.rotate-api-key', {
+        apiKeyId: context.params.key,
+        overlapSeconds: Number(context.typed('overlapSeconds') ?? 0),
       });
-      return shownOnce(visit, { ...made, name, scopes });
+      return shownOnce(context, { ...made, name, scopes });
     },
   },
   {
     path: 'keys/:key/revoke',
     needs: 'api-key:write',
-    show: async (visit) => {
-      const { revoking } = visit.words.keys;
-      const { id, name } = await keyOf(visit);
-      return visit.page({
+    show: async (context) => {
+      const { revoking } = context.words.keys;
+      const { id, name } = await keyOf(context);
+      return context.page({
         section: 'keys',
         title: revoking.title(name),
-        content: ConfirmForm(visit, {
+        content: ConfirmForm(context, {
           text: revoking.text,
           button: revoking.button(name),
           back: `keys/${id}`,
@@ -194,26 +196,26 @@ export const keyPages: PageDefinition[] = [
         }),
       });
     },
-    act: async (visit) => {
-      await visit.run('api-key.revoke-api-key', { apiKeyId: visit.params.key });
+    act: async (context) => {
+      await context.run('api-key.revoke-api-key', { apiKeyId: context.params.key });
       return { to: 'keys', done: 'keys.revoked' };
     },
   },
 ];
 
-function toKeys(visit: Visit) {
-  return { href: visit.path('keys'), text: visit.words.keys.title };
+function toKeys(context: PageContext) {
+  return { href: context.path('keys'), text: context.words.keys.title };
 }
 
 /** No operation returns a single key, so this searches all keys ever created: a few hundred per organization at most. */
-async function keyOf(visit: Visit): Promise<KeyRecord> {
+async function keyOf(context: PageContext): Promise<KeyRecord> {
   let cursor: string | undefined;
   do {
-    const { records, pagination } = await visit.run<{
+    const { records, pagination } = await context.run<{
       records: KeyRecord[];
       pagination: { cursor: string | null };
     }>('api-key.list-api-keys', { limit: 100, cursor });
-    const found = records.find(({ id }) => id === visit.params.key);
+    const found = records.find(({ id }) => id === context.params.key);
     if (found) return found;
     cursor = pagination.cursor ?? undefined;
   } while (cursor !== undefined);
@@ -260,21 +262,21 @@ function operationFor(scopes: readonly string[]): string | undefined {
 
 /** Shows the key only in the response to the form. No URL, list or log ever contains it. */
 function shownOnce(
-  visit: Visit,
+  context: PageContext,
   { key, name, scopes }: { key: string | null; name: string; scopes: readonly string[] },
 ): Page {
-  const { keys } = visit.words;
+  const { keys } = context.words;
   if (key === null) throw new RpcError('BAD_REQUEST', keys.shownBefore);
   const operation = operationFor(scopes);
-  const curl = `curl ${visit.find(PublicAddress).url}/v1/${operation} -H 'Authorization: Bearer ${key}'`;
-  return visit.page({
+  const curl = `curl ${context.find(PublicAddress).url}/v1/${operation} -H 'Authorization: Bearer ${key}'`;
+  return context.page({
     section: 'keys',
     title: keys.shown(name),
     content: html`<div class="text">
         <p class="lead" role="status">${keys.shownText}</p>
-        ${SecretField(visit, { name: 'key', label: keys.key, value: key })}
+        ${SecretField(context, { name: 'key', label: keys.key, value: key })}
         ${operation === undefined ? null : html`<h2>${keys.try}</h2><pre class="code" tabindex="0">${curl}</pre>`}
       </div>
-      <p>${ButtonLink(visit, 'keys', keys.toKeys)}</p>`,
+      <p>${ButtonLink(context, 'keys', keys.toKeys)}</p>`,
   });
 }

@@ -19,7 +19,7 @@ import {
   TextField,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 
 type GroupRecord = {
   updatedAt: string;
@@ -45,31 +45,34 @@ function pagesOfGroups({
 }): PageDefinition[] {
   const { object: service, object: param, idField } = resource;
   const [reads, writes] = [`${service}:read`, `${service}:write`];
-  const idOf = ({ params }: Visit) => params[param]!;
-  const groupOf = (visit: Visit) =>
-    visit.run<GroupRecord>(`${service}.get-${service}`, { [idField]: idOf(visit) });
-  const toAll = (visit: Visit) => ({ href: visit.path(section), text: visit.words[section].title });
-  const fieldsOf = (visit: Visit, group?: GroupRecord) => [
-    TextField(visit, { name: 'name', label: visit.words.nameOf, value: group?.name, max: 200 }),
-    AreaField(visit, {
+  const idOf = ({ params }: PageContext) => params[param]!;
+  const groupOf = (context: PageContext) =>
+    context.run<GroupRecord>(`${service}.get-${service}`, { [idField]: idOf(context) });
+  const toAll = (context: PageContext) => ({
+    href: context.path(section),
+    text: context.words[section].title,
+  });
+  const fieldsOf = (context: PageContext, group?: GroupRecord) => [
+    TextField(context, { name: 'name', label: context.words.nameOf, value: group?.name, max: 200 }),
+    AreaField(context, {
       name: 'description',
-      label: visit.words[section].description,
+      label: context.words[section].description,
       value: group?.description,
       isOptional: true,
     }),
   ];
-  const typedIn = (visit: Visit) => ({
-    name: visit.typed('name') ?? '',
-    description: visit.typed('description'),
+  const typedIn = (context: PageContext) => ({
+    name: context.typed('name') ?? '',
+    description: context.typed('description'),
   });
   /** Users cannot tell two groups with the same name apart, so a second one needs a confirmation. */
-  const requireOwnName = async (visit: Visit, group?: GroupRecord) => {
-    const { name } = typedIn(visit);
+  const requireOwnName = async (context: PageContext, group?: GroupRecord) => {
+    const { name } = typedIn(context);
     if (name === group?.name) return;
-    const [other] = await visit.find(Resources).having(resource, visit.organizationId, 'name', name, 1);
+    const [other] = await context.find(Resources).having(resource, context.organizationId, 'name', name, 1);
     // A form that is submitted twice finds its own record.
-    if (other && other.id !== (await visit.madeBefore(`${service}.create-${service}`)))
-      visit.requireSure(name, visit.words[section].sameName);
+    if (other && other.id !== (await context.madeBefore(`${service}.create-${service}`)))
+      context.requireSure(name, context.words[section].sameName);
   };
   return [
     ...listPages<GroupRecord>({
@@ -85,7 +88,7 @@ function pagesOfGroups({
       columns: [
         {
           name: ({ nameOf }) => nameOf,
-          cell: ({ id, name }, visit) => html`<a href="${visit.path(`${section}/${id}`)}">${name}</a>`,
+          cell: ({ id, name }, context) => html`<a href="${context.path(`${section}/${id}`)}">${name}</a>`,
           exported: ({ name }) => name,
         },
         {
@@ -100,20 +103,23 @@ function pagesOfGroups({
     {
       path: `${section}/new`,
       needs: writes,
-      show: (visit) => {
-        const { title, button } = visit.words[section].new;
+      show: (context) => {
+        const { title, button } = context.words[section].new;
         return Promise.resolve(
-          visit.page({
+          context.page({
             section,
-            back: toAll(visit),
+            back: toAll(context),
             title,
-            content: html`<div class="text">${FormOf(visit, { fields: fieldsOf(visit), button })}</div>`,
+            content: html`<div class="text">${FormOf(context, { fields: fieldsOf(context), button })}</div>`,
           }),
         );
       },
-      act: async (visit) => {
-        await requireOwnName(visit);
-        const made = await visit.run<Record<string, string>>(`${service}.create-${service}`, typedIn(visit));
+      act: async (context) => {
+        await requireOwnName(context);
+        const made = await context.run<Record<string, string>>(
+          `${service}.create-${service}`,
+          typedIn(context),
+        );
         return { to: `${section}/${made[idField]!}`, done: `${section}.created` };
       },
     },
@@ -121,77 +127,77 @@ function pagesOfGroups({
       path: `${section}/:${param}`,
       needs: reads,
       changes: writes,
-      show: async (visit) => {
+      show: async (context) => {
         const [group, members, past] = await Promise.all([
-          groupOf(visit),
-          visit.may('contact:read') ? MembersOf(visit) : null,
-          ActivityLog(visit, idOf(visit)),
+          groupOf(context),
+          context.may('contact:read') ? MembersOf(context) : null,
+          ActivityLog(context, idOf(context)),
         ]);
-        const { edit, delete: deletion } = visit.words[section];
-        return visit.page({
+        const { edit, delete: deletion } = context.words[section];
+        return context.page({
           section,
-          back: toAll(visit),
+          back: toAll(context),
           title: group.name,
           content: html`${group.description === null ? null : html`<p class="lead">${group.description}</p>`}
           ${
-            visit.may(writes)
+            context.may(writes)
               ? Actions([
-                  ButtonLink(visit, `${section}/${group.id}/edit`, edit.link, true),
-                  ButtonLink(visit, `${section}/${group.id}/delete`, deletion.link, true),
+                  ButtonLink(context, `${section}/${group.id}/edit`, edit.link, true),
+                  ButtonLink(context, `${section}/${group.id}/delete`, deletion.link, true),
                 ])
               : null
           }
           ${members} ${past}`,
         });
       },
-      act: async (visit) => {
-        const email = visit.typed('email') ?? '';
-        const { records } = await visit.run<{ records: ContactRecord[] }>('contact.list-contacts', {
+      act: async (context) => {
+        const email = context.typed('email') ?? '';
+        const { records } = await context.run<{ records: ContactRecord[] }>('contact.list-contacts', {
           email,
           limit: 1,
         });
         const [contact] = records;
         // The same shape as the issues of an operation.
         if (!contact) throw invalid([{ path: 'email', message: 'is the address of no contact' }]);
-        await visit.run(`${service}.add-contacts`, { [idField]: idOf(visit), contactIds: [contact.id] });
-        return { to: `${section}/${idOf(visit)}`, done: `${section}.added` };
+        await context.run(`${service}.add-contacts`, { [idField]: idOf(context), contactIds: [contact.id] });
+        return { to: `${section}/${idOf(context)}`, done: `${section}.added` };
       },
     },
     {
       path: `${section}/:${param}/edit`,
       needs: writes,
-      show: async (visit) => {
-        const group = await groupOf(visit);
-        const { title, button } = visit.words[section].edit;
-        return visit.page({
+      show: async (context) => {
+        const group = await groupOf(context);
+        const { title, button } = context.words[section].edit;
+        return context.page({
           section,
-          back: { href: visit.path(`${section}/${group.id}`), text: group.name },
+          back: { href: context.path(`${section}/${group.id}`), text: group.name },
           title: title(group.name),
-          content: html`<div class="text">${FormOf(visit, { fields: fieldsOf(visit, group), button, of: group })}</div>`,
+          content: html`<div class="text">${FormOf(context, { fields: fieldsOf(context, group), button, of: group })}</div>`,
         });
       },
-      act: async (visit) => {
-        const group = await groupOf(visit);
-        visit.requireSame(group);
-        await requireOwnName(visit, group);
-        await visit.run(`${service}.update-${service}`, { [idField]: idOf(visit), ...typedIn(visit) });
-        return { to: `${section}/${idOf(visit)}`, done: `${section}.changed` };
+      act: async (context) => {
+        const group = await groupOf(context);
+        context.requireSame(group);
+        await requireOwnName(context, group);
+        await context.run(`${service}.update-${service}`, { [idField]: idOf(context), ...typedIn(context) });
+        return { to: `${section}/${idOf(context)}`, done: `${section}.changed` };
       },
     },
     {
       path: `${section}/:${param}/delete`,
       needs: writes,
-      show: async (visit) => {
-        const group = await groupOf(visit);
-        const { title, text, button } = visit.words[section].delete;
-        return visit.page({
+      show: async (context) => {
+        const group = await groupOf(context);
+        const { title, text, button } = context.words[section].delete;
+        return context.page({
           section,
           title: title(group.name),
-          content: ConfirmForm(visit, { text, button: button(group.name), back: `${section}/${group.id}` }),
+          content: ConfirmForm(context, { text, button: button(group.name), back: `${section}/${group.id}` }),
         });
       },
-      act: async (visit) => {
-        await visit.run(`${service}.delete-${service}`, { [idField]: idOf(visit) });
+      act: async (context) => {
+        await context.run(`${service}.delete-${service}`, { [idField]: idOf(context) });
         return { to: section, done: `${section}.deleted` };
       },
     },
@@ -200,46 +206,46 @@ function pagesOfGroups({
       needs: reads,
       changes: writes,
       // The confirmation page.
-      show: async (visit) => {
-        const group = await groupOf(visit);
-        const contact = await visit.run<ContactRecord>('contact.get-contact', {
-          organizationId: visit.organizationId,
-          contactId: visit.params.contact,
+      show: async (context) => {
+        const group = await groupOf(context);
+        const contact = await context.run<ContactRecord>('contact.get-contact', {
+          organizationId: context.organizationId,
+          contactId: context.params.contact,
         });
-        const { removeName, removeText } = visit.words[section];
-        return visit.page({
+        const { removeName, removeText } = context.words[section];
+        return context.page({
           section,
           title: `${removeName(nameOf(contact))}?`,
-          content: ConfirmForm(visit, {
+          content: ConfirmForm(context, {
             text: removeText,
             button: removeName(nameOf(contact)),
             back: `${section}/${group.id}`,
           }),
         });
       },
-      act: async (visit) => {
-        const contactIds = [visit.params.contact];
-        await visit.run(`${service}.remove-contacts`, { [idField]: idOf(visit), contactIds });
-        return { to: `${section}/${idOf(visit)}`, done: `${section}.removed` };
+      act: async (context) => {
+        const contactIds = [context.params.contact];
+        await context.run(`${service}.remove-contacts`, { [idField]: idOf(context), contactIds });
+        return { to: `${section}/${idOf(context)}`, done: `${section}.removed` };
       },
     },
   ];
 
-  async function MembersOf(visit: Visit): Promise<Html> {
-    const { words } = visit;
-    const id = idOf(visit);
+  async function MembersOf(context: PageContext): Promise<Html> {
+    const { words } = context;
+    const id = idOf(context);
     const { addressLabel, addressHint, addButton, noMembers, remove, removeName, members, all } =
       words[section];
-    const listed = await visit.list<ContactRecord>('contact.list-contacts', {
+    const listed = await context.list<ContactRecord>('contact.list-contacts', {
       [idField]: id,
       limit: 25,
     });
-    const mayChange = visit.may(writes);
+    const mayChange = context.may(writes);
     return SectionOf(members, [
       mayChange
-        ? FormOf(visit, {
+        ? FormOf(context, {
             fields: [
-              TextField(visit, { name: 'email', label: addressLabel, hint: addressHint, type: 'email' }),
+              TextField(context, { name: 'email', label: addressLabel, hint: addressHint, type: 'email' }),
             ],
             button: addButton,
           })
@@ -254,12 +260,12 @@ function pagesOfGroups({
               ...(mayChange ? [{ name: remove }] : []),
             ],
             rows: listed.records.map((contact) => [
-              html`<a href="${visit.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
+              html`<a href="${context.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
               contact.email,
               ...(mayChange
                 ? [
                     html`<a
-                      href="${visit.path(`${section}/${id}/contacts/${contact.id}`)}"
+                      href="${context.path(`${section}/${id}/contacts/${contact.id}`)}"
                       aria-label="${removeName(nameOf(contact))}"
                       >${remove}</a
                     >`,
@@ -267,8 +273,8 @@ function pagesOfGroups({
                 : []),
             ]),
           }),
-      Paging(visit, listed),
-      html`<p><a href="${visit.path(`contacts?${idField}=${id}`)}">${all}</a></p>`,
+      Paging(context, listed),
+      html`<p><a href="${context.path(`contacts?${idField}=${id}`)}">${all}</a></p>`,
     ]);
   }
 }

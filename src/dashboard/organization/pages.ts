@@ -5,7 +5,7 @@ import { findImage, ImageField, Thumb } from '../images/choice.js';
 import { type PageDefinition } from '../page.js';
 import { AreaField, CheckField, Facts, FormOf, SectionOf, SelectField, TextField } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 
 type OrganizationRecord = {
   updatedAt: string;
@@ -35,23 +35,23 @@ export const organizationPages: PageDefinition[] = [
   {
     path: 'organization',
     needs: 'organization:read',
-    show: async (visit) => {
-      const { words } = visit;
+    show: async (context) => {
+      const { words } = context;
       const { organization: said, yes, no } = words;
       const { fields } = said;
       const [{ url, mailFrom, ...own }, past] = await Promise.all([
-        organizationOf(visit),
-        ActivityLog(visit, visit.organizationId, besideOf(visit)),
+        organizationOf(context),
+        ActivityLog(context, context.organizationId, besideOf(context)),
       ]);
-      const logo = await findImage(visit, own.imageId);
+      const logo = await findImage(context, own.imageId);
       const part = (title: string, path: string, facts: { name: string; value: Html | string | null }[]) =>
         SectionOf(title, [
           Facts(facts),
-          visit.may('organization:write')
-            ? html`<p><a href="${visit.path(path)}" aria-label="${title}: ${said.change}">${said.change}</a></p>`
+          context.may('organization:write')
+            ? html`<p><a href="${context.path(path)}" aria-label="${title}: ${said.change}">${said.change}</a></p>`
             : null,
         ]);
-      return visit.page({
+      return context.page({
         section: 'organization',
         title: said.title,
         content: html`<p class="lead">${said.text}</p>
@@ -72,68 +72,68 @@ export const organizationPages: PageDefinition[] = [
           ${part(said.pages, 'organization/pages', [
             { name: fields.page, value: url },
             { name: fields.colour, value: own.colour },
-            ...(visit.may('image:read') ? [{ name: fields.logo, value: logo && Thumb(logo) }] : []),
+            ...(context.may('image:read') ? [{ name: fields.logo, value: logo && Thumb(logo) }] : []),
             { name: fields.privacyUrl, value: own.privacyUrl },
           ])}
           ${url === null ? null : html`<p>${ButtonOfPage(url, fields.page)}</p>`} ${past}`,
       });
     },
   },
-  form('who', (visit, own) => {
-    const { fields, languages } = visit.words.organization;
+  form('who', (context, own) => {
+    const { fields, languages } = context.words.organization;
     return [
-      TextField(visit, { name: 'name', label: fields.name, value: own.name, max: 200 }),
-      TextField(visit, {
+      TextField(context, { name: 'name', label: fields.name, value: own.name, max: 200 }),
+      TextField(context, {
         name: 'website',
         label: fields.website,
         value: own.website,
         type: 'url',
         isOptional: true,
       }),
-      TextField(visit, {
+      TextField(context, {
         name: 'email',
         label: fields.email,
         value: own.email,
         type: 'email',
         isOptional: true,
       }),
-      TextField(visit, { name: 'country', label: fields.country, value: own.country, isOptional: true }),
-      SelectField(visit, {
+      TextField(context, { name: 'country', label: fields.country, value: own.country, isOptional: true }),
+      SelectField(context, {
         name: 'language',
         label: fields.language,
         value: own.language,
         choices: LANGUAGES.map((value) => ({ value, text: languages[value] })),
       }),
       // Only people who can read the history decide whether it is public.
-      visit.may('history:read')
-        ? CheckField(visit, { name: 'publicLog', label: fields.publicLog, isTicked: own.publicLog })
+      context.may('history:read')
+        ? CheckField(context, { name: 'publicLog', label: fields.publicLog, isTicked: own.publicLog })
         : null,
     ];
   }),
-  form('mails', (visit, own) => {
-    const { fields } = visit.words.organization;
+  form('mails', (context, own) => {
+    const { fields } = context.words.organization;
     return [
-      TextField(visit, {
+      TextField(context, {
         name: 'mailFrom.name',
         label: fields.fromName,
         value: own.mailFrom?.name,
         isOptional: true,
       }),
-      TextField(visit, {
+      TextField(context, {
         name: 'mailFrom.address',
         label: fields.fromAddress,
         hint: fields.fromHint,
         value: own.mailFrom?.address,
         type: 'email',
       }),
-      TextField(visit, {
+      TextField(context, {
         name: 'replyTo',
         label: fields.replyTo,
         value: own.replyTo,
         type: 'email',
         isOptional: true,
       }),
-      AreaField(visit, {
+      AreaField(context, {
         name: 'postalAddress',
         label: fields.postalAddress,
         hint: fields.postalHint,
@@ -142,10 +142,10 @@ export const organizationPages: PageDefinition[] = [
       }),
     ];
   }),
-  form('pages', async (visit, own) => {
-    const { fields } = visit.words.organization;
+  form('pages', async (context, own) => {
+    const { fields } = context.words.organization;
     return [
-      TextField(visit, {
+      TextField(context, {
         name: 'slug',
         label: fields.slug,
         hint: fields.slugHint,
@@ -153,20 +153,20 @@ export const organizationPages: PageDefinition[] = [
         max: 80,
         isOptional: true,
       }),
-      TextField(visit, {
+      TextField(context, {
         name: 'colour',
         label: fields.colour,
         value: own.colour ?? DEFAULT_COLOUR,
         type: 'color',
       }),
-      TextField(visit, {
+      TextField(context, {
         name: 'privacyUrl',
         label: fields.privacyUrl,
         value: own.privacyUrl,
         type: 'url',
         isOptional: true,
       }),
-      await ImageField(visit, own.imageId),
+      await ImageField(context, own.imageId),
     ];
   }),
 ];
@@ -176,74 +176,74 @@ function ButtonOfPage(url: string, text: string): Html {
 }
 
 /** The forms also write to other streams: language and sender, and whether anyone can verify the history. */
-async function besideOf(visit: Visit): Promise<RecordedEvent[]> {
-  const { organizationId } = visit;
-  const store = visit.find(EventStore);
+async function besideOf(context: PageContext): Promise<RecordedEvent[]> {
+  const { organizationId } = context;
+  const store = context.find(EventStore);
   const streams = [senderId(organizationId), publicLogId(organizationId)];
   const read = await Promise.all(streams.map((id) => store.readAbout(organizationId, id, MOST_BESIDE)));
   return read.flatMap(({ events }) => events);
 }
 
-function organizationOf(visit: Visit): Promise<OrganizationRecord> {
-  return visit.run<OrganizationRecord>('organization.get-organization');
+function organizationOf(context: PageContext): Promise<OrganizationRecord> {
+  return context.run<OrganizationRecord>('organization.get-organization');
 }
 
 /** One of three forms. Each changes only its own fields. */
 function form(
   task: 'who' | 'mails' | 'pages',
-  fieldsOf: (visit: Visit, own: OrganizationRecord) => (Html | null)[] | Promise<(Html | null)[]>,
+  fieldsOf: (context: PageContext, own: OrganizationRecord) => (Html | null)[] | Promise<(Html | null)[]>,
 ): PageDefinition {
   return {
     path: `organization/${task}`,
     needs: 'organization:write',
-    show: async (visit) => {
-      const { organization } = visit.words;
-      const own = await organizationOf(visit);
-      const fields = await fieldsOf(visit, own);
-      return visit.page({
+    show: async (context) => {
+      const { organization } = context.words;
+      const own = await organizationOf(context);
+      const fields = await fieldsOf(context, own);
+      return context.page({
         section: 'organization',
-        back: { href: visit.path('organization'), text: organization.title },
+        back: { href: context.path('organization'), text: organization.title },
         title: organization[task],
-        content: html`<div class="text">${FormOf(visit, { fields, button: organization.save, of: own })}</div>`,
+        content: html`<div class="text">${FormOf(context, { fields, button: organization.save, of: own })}</div>`,
       });
     },
-    act: async (visit) => {
-      visit.requireSame(await organizationOf(visit));
-      await visit.run('organization.update-organization', typedIn(visit, task));
+    act: async (context) => {
+      context.requireSame(await organizationOf(context));
+      await context.run('organization.update-organization', typedIn(context, task));
       return { to: 'organization', done: 'organization.changed' };
     },
   };
 }
 
-function typedIn(visit: Visit, task: 'who' | 'mails' | 'pages'): Record<string, unknown> {
-  const typed = (...names: string[]) => Object.fromEntries(names.map((name) => [name, visit.typed(name)]));
+function typedIn(context: PageContext, task: 'who' | 'mails' | 'pages'): Record<string, unknown> {
+  const typed = (...names: string[]) => Object.fromEntries(names.map((name) => [name, context.typed(name)]));
   switch (task) {
     case 'who':
       return {
         ...typed('email', 'country'),
-        website: typedAddress(visit, 'website'),
-        name: visit.typed('name') ?? '',
-        ...(visit.form.has('language') ? { language: visit.form.get('language') } : {}),
-        ...(visit.may('history:read') ? { publicLog: visit.form.has('publicLog') } : {}),
+        website: typedAddress(context, 'website'),
+        name: context.typed('name') ?? '',
+        ...(context.form.has('language') ? { language: context.form.get('language') } : {}),
+        ...(context.may('history:read') ? { publicLog: context.form.has('publicLog') } : {}),
       };
     case 'mails': {
-      const address = visit.typed('mailFrom.address');
+      const address = context.typed('mailFrom.address');
       return {
         ...typed('replyTo', 'postalAddress'),
-        mailFrom: { name: visit.typed('mailFrom.name'), address: address ?? '' },
+        mailFrom: { name: context.typed('mailFrom.name'), address: address ?? '' },
       };
     }
     case 'pages':
       return {
         ...typed('slug', 'colour'),
-        privacyUrl: typedAddress(visit, 'privacyUrl'),
-        ...(visit.form.has('imageId') ? { imageId: visit.typed('imageId') } : {}),
+        privacyUrl: typedAddress(context, 'privacyUrl'),
+        ...(context.form.has('imageId') ? { imageId: context.typed('imageId') } : {}),
       };
   }
 }
 
 /** Adds `https://`, because most people type addresses without it, as browsers show them. */
-function typedAddress(visit: Visit, name: string): string | null {
-  const address = visit.typed(name);
+function typedAddress(context: PageContext, name: string): string | null {
+  const address = context.typed(name);
   return address === null || /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `https://${address}`;
 }

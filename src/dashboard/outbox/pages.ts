@@ -7,7 +7,7 @@ import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { Facts, numberIn, SectionOf, timeIn } from '../parts.js';
 import { SECTIONS } from '../sections.js';
-import { type Lister, type Visit } from '../visit.js';
+import { type Lister, type PageContext } from '../page-context.js';
 
 /** An unreadable file is listed without its content. */
 type ListedMail = MailHead & { id: string };
@@ -24,21 +24,21 @@ const pages: PageDefinition[] = [
     path: 'outbox',
     section: 'outbox',
     needs,
-    operation: (visit, asked) => listMails(visit, asked),
+    operation: (context, asked) => listMails(context, asked),
     isSorted: false,
     title: ({ outbox }) => outbox.title,
     text: ({ outbox }) => outbox.text,
     empty: ({ outbox }) => outbox.none,
     search: (words) => words.outbox.search(numberIn(words, SEARCHED)),
-    before: (visit) => {
-      const folder = join(filesOf(visit).directory, visit.organizationId);
-      return Promise.resolve(html`<p>${visit.words.outbox.where(folder)}</p>`);
+    before: (context) => {
+      const folder = join(filesOf(context).directory, context.organizationId);
+      return Promise.resolve(html`<p>${context.words.outbox.where(folder)}</p>`);
     },
     columns: [
       {
         name: ({ outbox }) => outbox.subject,
-        cell: ({ id, subject }, visit) =>
-          html`<a href="${visit.path(`outbox/${id}`)}">${subject === '' ? visit.words.outbox.noSubject : subject}</a>`,
+        cell: ({ id, subject }, context) =>
+          html`<a href="${context.path(`outbox/${id}`)}">${subject === '' ? context.words.outbox.noSubject : subject}</a>`,
         exported: ({ subject }) => subject,
       },
       { name: ({ outbox }) => outbox.to, cell: ({ to }) => to },
@@ -52,14 +52,14 @@ const pages: PageDefinition[] = [
   {
     path: 'outbox/:mail',
     needs,
-    show: async (visit) => {
-      const { words, params } = visit;
+    show: async (context) => {
+      const { words, params } = context;
       const { outbox } = words;
-      const mail = await mailOf(visit);
+      const mail = await mailOf(context);
       const title = mail.subject === '' ? outbox.noSubject : mail.subject;
-      return visit.page({
+      return context.page({
         section: 'outbox',
-        back: { href: visit.path('outbox'), text: outbox.title },
+        back: { href: context.path('outbox'), text: outbox.title },
         title,
         content: html`${Facts([
           { name: outbox.from, value: mail.from },
@@ -80,7 +80,7 @@ const pages: PageDefinition[] = [
                   html`<iframe
                     sandbox
                     title="${outbox.frame}"
-                    src="${visit.path(`outbox/${params.mail!}/mail`)}"
+                    src="${context.path(`outbox/${params.mail!}/mail`)}"
                   ></iframe>`,
                 )
           }`,
@@ -90,13 +90,13 @@ const pages: PageDefinition[] = [
   {
     path: 'outbox/:mail/mail',
     needs,
-    show: async (visit) => {
-      const mail = await mailOf(visit);
+    show: async (context) => {
+      const mail = await mailOf(context);
       if (mail.html === null) throw noSuch('mail');
       return {
         status: 200,
         body: Buffer.from(mail.html),
-        language: visit.words.locale,
+        language: context.words.locale,
         headers: MAIL_HEADERS,
       };
     },
@@ -106,11 +106,11 @@ const pages: PageDefinition[] = [
 /** An organization's emails that this server wrote to files, for trying the product without a mail server. */
 export const outboxPages: PageDefinition[] = pages.map((page) => ({ ...page, isThere }));
 
-const listMails: Lister<ListedMail> = async (visit, { q, limit, cursor: before }) => {
+const listMails: Lister<ListedMail> = async (context, { q, limit, cursor: before }) => {
   if (before !== undefined && !isId(before))
     throw new RpcError('BAD_REQUEST', 'The cursor is not the id of an email.');
-  const files = filesOf(visit);
-  const { organizationId } = visit;
+  const files = filesOf(context);
+  const { organizationId } = context;
   const words = typeof q === 'string' ? q.trim().toLowerCase() : '';
   const among =
     words === ''
@@ -131,14 +131,14 @@ const listMails: Lister<ListedMail> = async (visit, { q, limit, cursor: before }
 };
 
 /** @throws RpcError NOT_FOUND if the organization has no email with this id. */
-async function mailOf(visit: Visit): Promise<ReadMail> {
-  const mail = await filesOf(visit).find(visit.organizationId, visit.params.mail!);
+async function mailOf(context: PageContext): Promise<ReadMail> {
+  const mail = await filesOf(context).find(context.organizationId, context.params.mail!);
   if (!mail) throw noSuch('mail');
   return mail;
 }
 
-function filesOf(visit: Visit): MailFiles {
-  const files = visit.find(Mailer).written;
+function filesOf(context: PageContext): MailFiles {
+  const files = context.find(Mailer).written;
   if (!files) throw noSuch('mail');
   return files;
 }

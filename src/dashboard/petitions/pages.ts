@@ -24,7 +24,7 @@ import {
   timeIn,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import {
   ContentField,
   isPreview,
@@ -57,17 +57,17 @@ export const petitionPages: PageDefinition[] = [
     text: ({ petitions }) => petitions.text,
     empty: ({ petitions }) => petitions.none,
     search: ({ petitions }) => petitions.search,
-    fields: (visit) => ({ status: visit.query('status') }),
-    filters: (visit) => {
-      const { petitions, state } = visit.words;
+    fields: (context) => ({ status: context.query('status') }),
+    filters: (context) => {
+      const { petitions, state } = context.words;
       const choices = STATUSES.map((value) => ({ value, text: petitions.statuses[value] }));
-      return Promise.resolve([FilterField(visit, { name: 'status', label: state, choices })]);
+      return Promise.resolve([FilterField(context, { name: 'status', label: state, choices })]);
     },
     add: { path: 'petitions/new', text: ({ petitions }) => petitions.add, needs: 'petition:write' },
     columns: [
       {
         name: ({ petitions }) => petitions.fields.title,
-        cell: ({ id, title }, visit) => html`<a href="${visit.path(`petitions/${id}`)}">${title}</a>`,
+        cell: ({ id, title }, context) => html`<a href="${context.path(`petitions/${id}`)}">${title}</a>`,
         exported: ({ title }) => title,
       },
       { name: ({ state }) => state, cell: ({ status }, { words }) => words.petitions.statuses[status] },
@@ -88,20 +88,20 @@ export const petitionPages: PageDefinition[] = [
   {
     path: 'petitions/new',
     needs: 'petition:write',
-    show: async (visit) => {
-      const { petitions } = visit.words;
-      return visit.page({
+    show: async (context) => {
+      const { petitions } = context.words;
+      return context.page({
         section: 'petitions',
-        back: { href: visit.path('petitions'), text: petitions.title },
+        back: { href: context.path('petitions'), text: petitions.title },
         title: petitions.add,
-        content: await WritingOf(visit),
+        content: await WritingOf(context),
       });
     },
-    act: async (visit) => {
-      if (isPreview(visit)) return visit.again();
-      const fields = typedIn(visit);
-      requireOpen(visit, null, 'petition.create-petition', fields);
-      const { petitionId } = await visit.run<{ petitionId: string }>('petition.create-petition', fields);
+    act: async (context) => {
+      if (isPreview(context)) return context.again();
+      const fields = typedIn(context);
+      requireOpen(context, null, 'petition.create-petition', fields);
+      const { petitionId } = await context.run<{ petitionId: string }>('petition.create-petition', fields);
       return { to: `petitions/${petitionId}`, done: 'petitions.created' };
     },
   },
@@ -109,23 +109,23 @@ export const petitionPages: PageDefinition[] = [
   {
     path: 'petitions/:petition/edit',
     needs: 'petition:write',
-    show: async (visit) => {
-      const petition = await petitionOf(visit);
-      return visit.page({
+    show: async (context) => {
+      const petition = await petitionOf(context);
+      return context.page({
         section: 'petitions',
-        back: toPetition(visit, petition),
-        title: `${visit.words.petitions.edit}: ${petition.title}`,
-        content: await WritingOf(visit, petition),
+        back: toPetition(context, petition),
+        title: `${context.words.petitions.edit}: ${petition.title}`,
+        content: await WritingOf(context, petition),
       });
     },
-    act: async (visit) => {
-      if (isPreview(visit)) return visit.again();
-      const petitionId = visit.params.petition!;
-      const petition = await petitionOf(visit);
-      visit.requireSame(petition);
-      const fields = { petitionId, ...typedIn(visit, petition.closesAt) };
-      requireOpen(visit, petition.closesAt, 'petition.update-petition', fields);
-      await visit.run('petition.update-petition', fields);
+    act: async (context) => {
+      if (isPreview(context)) return context.again();
+      const petitionId = context.params.petition!;
+      const petition = await petitionOf(context);
+      context.requireSame(petition);
+      const fields = { petitionId, ...typedIn(context, petition.closesAt) };
+      requireOpen(context, petition.closesAt, 'petition.update-petition', fields);
+      await context.run('petition.update-petition', fields);
       return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
     },
   },
@@ -139,83 +139,83 @@ function step(path: 'publish' | 'close', operation: string, done: string): PageD
   return {
     path: `petitions/:petition/${path}`,
     needs: 'petition:write',
-    show: async (visit) => {
-      const { id, title, status } = await petitionOf(visit);
-      const { petitions } = visit.words;
-      const button = path === 'publish' ? publishingOf(visit, status) : petitions.close;
-      return visit.page({
+    show: async (context) => {
+      const { id, title, status } = await petitionOf(context);
+      const { petitions } = context.words;
+      const button = path === 'publish' ? publishingOf(context, status) : petitions.close;
+      return context.page({
         section: 'petitions',
         title: `${button}: ${title}`,
-        content: ConfirmForm(visit, {
+        content: ConfirmForm(context, {
           text: path === 'publish' ? petitions.publishing : petitions.closing,
           button,
           back: `petitions/${id}`,
         }),
       });
     },
-    act: async (visit) => {
-      await visit.run(operation, { petitionId: visit.params.petition });
-      return { to: `petitions/${visit.params.petition!}`, done };
+    act: async (context) => {
+      await context.run(operation, { petitionId: context.params.petition });
+      return { to: `petitions/${context.params.petition!}`, done };
     },
   };
 }
 
 /** The operation is the same, but people distinguish publishing from reopening. */
-function publishingOf({ words }: Visit, status: PetitionRecord['status']): string {
+function publishingOf({ words }: PageContext, status: PetitionRecord['status']): string {
   const { publish, reopen } = words.petitions;
   return status === 'CLOSED' ? reopen : publish;
 }
 
-async function showPetition(visit: Visit) {
-  const { words } = visit;
+async function showPetition(context: PageContext) {
+  const { words } = context;
   const { petitions } = words;
   const [petition, past, stats] = await Promise.all([
-    petitionOf(visit),
-    ActivityLog(visit, visit.params.petition!, takenOutOf(visit)),
-    StatsOf(visit),
+    petitionOf(context),
+    ActivityLog(context, context.params.petition!, takenOutOf(context)),
+    StatsOf(context),
   ]);
   const { id, status, url, signatures, pendingSignatures, goal, closesAt } = petition;
-  const mayWrite = visit.may('petition:write');
+  const mayWrite = context.may('petition:write');
   const facts = [
     ...(url !== null && status !== 'DRAFT' ? [{ name: petitions.address, value: url }] : []),
     ...(closesAt === null ? [] : [{ name: petitions.lastDay, value: timeIn(words, closesAt) }]),
   ];
-  return visit.page({
+  return context.page({
     section: 'petitions',
-    back: { href: visit.path('petitions'), text: petitions.title },
+    back: { href: context.path('petitions'), text: petitions.title },
     title: petition.title,
     content: html`<p><span class="badge">${petitions.statuses[status]}</span></p>
       ${Progress({ words, label: petitions.signatures, value: signatures, max: goal })}
       ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
       ${Actions([
         mayWrite && status !== 'PUBLISHED'
-          ? ButtonLink(visit, `petitions/${id}/publish`, publishingOf(visit, status))
+          ? ButtonLink(context, `petitions/${id}/publish`, publishingOf(context, status))
           : null,
         url !== null && status !== 'DRAFT'
           ? html`<a class="button plain" href="${new URL(url).pathname}">${petitions.open}</a>`
           : null,
-        mayWrite ? ButtonLink(visit, `petitions/${id}/edit`, petitions.edit, true) : null,
-        ButtonLink(visit, `petitions/${id}/signatures`, petitions.signers.title, true),
+        mayWrite ? ButtonLink(context, `petitions/${id}/edit`, petitions.edit, true) : null,
+        ButtonLink(context, `petitions/${id}/signatures`, petitions.signers.title, true),
         mayWrite && status === 'PUBLISHED'
-          ? ButtonLink(visit, `petitions/${id}/close`, petitions.close, true)
+          ? ButtonLink(context, `petitions/${id}/close`, petitions.close, true)
           : null,
         mayWrite && status !== 'PUBLISHED'
-          ? ButtonLink(visit, `petitions/${id}/delete`, petitions.delete, true)
+          ? ButtonLink(context, `petitions/${id}/delete`, petitions.delete, true)
           : null,
       ])}
       ${facts.length === 0 ? null : Facts(facts)} ${stats}
-      ${SectionOf(words.posts.preview, await WrittenOf({ ...petition, facts: askedOf(visit, petition) }))} ${past}`,
+      ${SectionOf(words.posts.preview, await WrittenOf({ ...petition, facts: askedOf(context, petition) }))} ${past}`,
   });
 }
 
 /** One event per invalidation or restoration, however many signatures it covers. */
-async function takenOutOf(visit: Visit): Promise<RecordedEvent[]> {
-  const { records } = await visit.run<{ records: { id: string }[] }>('petition.list-invalidations', {
-    petitionId: visit.params.petition,
+async function takenOutOf(context: PageContext): Promise<RecordedEvent[]> {
+  const { records } = await context.run<{ records: { id: string }[] }>('petition.list-invalidations', {
+    petitionId: context.params.petition,
     limit: MOST_TAKEN_OUT,
   });
-  return visit.find(EventStore).readBeginnings(
-    visit.organizationId,
+  return context.find(EventStore).readBeginnings(
+    context.organizationId,
     records.map(({ id }) => id),
   );
 }
@@ -228,11 +228,11 @@ type Stats = {
   sources: { source: string | null; signatures: number }[];
 };
 
-async function StatsOf(visit: Visit): Promise<Html | null> {
-  const { words } = visit;
+async function StatsOf(context: PageContext): Promise<Html | null> {
+  const { words } = context;
   const { stats } = words.petitions;
-  const { days, countries, sources } = await visit.run<Stats>('petition.get-stats', {
-    petitionId: visit.params.petition,
+  const { days, countries, sources } = await context.run<Stats>('petition.get-stats', {
+    petitionId: context.params.petition,
   });
   if (days.length === 0) return null;
   const tables = [
@@ -288,7 +288,7 @@ function everyDay(days: Stats['days']): Stats['days'] {
 }
 
 /** The petition's target and demand, as facts. */
-function askedOf({ words }: Visit, { target, ask }: Pick<PetitionRecord, 'target' | 'ask'>) {
+function askedOf({ words }: PageContext, { target, ask }: Pick<PetitionRecord, 'target' | 'ask'>) {
   const { fields } = words.petitions;
   return [
     { name: fields.target, value: target },
@@ -296,29 +296,29 @@ function askedOf({ words }: Visit, { target, ask }: Pick<PetitionRecord, 'target
   ];
 }
 
-async function WritingOf(visit: Visit, petition?: PetitionRecord): Promise<Html> {
-  const { petitions, posts } = visit.words;
+async function WritingOf(context: PageContext, petition?: PetitionRecord): Promise<Html> {
+  const { petitions, posts } = context.words;
   const { fields } = petitions;
   const more = [
-    ChoiceField(visit, {
+    ChoiceField(context, {
       name: 'confirmation',
       label: fields.confirmation,
       values: [petition?.confirmation ?? 'EMAIL'],
       choices: (['EMAIL', 'NONE'] as const).map((value) => ({ value, text: fields.confirmations[value] })),
     }),
-    TextField(visit, {
+    TextField(context, {
       name: 'closesAt',
       label: fields.closesAt,
       value: petition?.closesAt?.slice(0, 16),
       type: 'datetime-local',
       isOptional: true,
     }),
-    CheckField(visit, {
+    CheckField(context, {
       name: 'publicComments',
       label: fields.publicComments,
       isTicked: petition?.publicComments ?? false,
     }),
-    TextField(visit, {
+    TextField(context, {
       name: 'slug',
       label: posts.fields.slug,
       hint: posts.fields.slugHint,
@@ -328,40 +328,40 @@ async function WritingOf(visit: Visit, petition?: PetitionRecord): Promise<Html>
     }),
   ];
   const written = [
-    TitleField(visit, { label: fields.title, hint: fields.titleHint, value: petition?.title }),
-    AreaField(visit, {
+    TitleField(context, { label: fields.title, hint: fields.titleHint, value: petition?.title }),
+    AreaField(context, {
       name: 'description',
       label: fields.description,
       value: petition?.description,
       isOptional: true,
     }),
-    TextField(visit, {
+    TextField(context, {
       name: 'target',
       label: fields.target,
       hint: fields.targetHint,
       value: petition?.target,
       isOptional: true,
     }),
-    TextField(visit, { name: 'ask', label: fields.ask, value: petition?.ask, isOptional: true }),
-    TextField(visit, {
+    TextField(context, { name: 'ask', label: fields.ask, value: petition?.ask, isOptional: true }),
+    TextField(context, {
       name: 'goal',
       label: fields.goal,
       value: String(petition?.goal ?? DEFAULT_GOAL),
       type: 'number',
     }),
-    await ImageField(visit, petition?.imageId),
-    ContentField(visit, petition?.content, {
+    await ImageField(context, petition?.imageId),
+    ContentField(context, petition?.content, {
       label: posts.fields.content,
       hint: posts.fields.contentHint,
       foreign: posts.fields.foreign,
     }),
     // Open after an error, because the field with the error may be inside.
-    html`<details${visit.refusal ? trusted(' open') : null}><summary>${fields.more}</summary>${more}</details>`,
+    html`<details${context.refusal ? trusted(' open') : null}><summary>${fields.more}</summary>${more}</details>`,
   ];
   const button = petition ? petitions.save : petitions.saveDraft;
-  const facts = askedOf(visit, { target: visit.typed('target'), ask: visit.typed('ask') });
-  return html`<div class="text">${FormOf(visit, { fields: written, button, beside: PreviewButton(visit), of: petition })}</div>
-    ${await PreviewOf(visit, petitions.add, { before: petition, facts })}`;
+  const facts = askedOf(context, { target: context.typed('target'), ask: context.typed('ask') });
+  return html`<div class="text">${FormOf(context, { fields: written, button, beside: PreviewButton(context), of: petition })}</div>
+    ${await PreviewOf(context, petitions.add, { before: petition, facts })}`;
 }
 
 /**
@@ -371,12 +371,12 @@ async function WritingOf(visit: Visit, petition?: PetitionRecord): Promise<Html>
  *   together with this one.
  */
 function requireOpen(
-  visit: Visit,
+  context: PageContext,
   before: string | null,
   operation: string,
   fields: Record<string, unknown>,
 ): void {
-  const closesAt = visit.typed('closesAt');
+  const closesAt = context.typed('closesAt');
   if (closesAt === null || closesAt.slice(0, 16) === before?.slice(0, 16)) return;
   if (Date.parse(`${closesAt.slice(0, 16)}:00Z`) > Date.now()) return;
   throw invalid([...issuesOf(operation, fields), { path: 'closesAt', message: 'must lie in the future' }]);
@@ -394,16 +394,16 @@ function issuesOf(operation: string, fields: Record<string, unknown>): Issue[] {
 }
 
 /** @param before the stored closing time. It keeps its seconds if unchanged, because the form only shows minutes. */
-function typedIn(visit: Visit, before: string | null = null): Record<string, unknown> {
-  const { form } = visit;
-  const closesAt = visit.typed('closesAt');
+function typedIn(context: PageContext, before: string | null = null): Record<string, unknown> {
+  const { form } = context;
+  const closesAt = context.typed('closesAt');
   return {
-    ...typedTitle(visit),
-    description: visit.typed('description'),
-    target: visit.typed('target'),
-    ask: visit.typed('ask'),
-    goal: Number(visit.typed('goal') ?? Number.NaN),
-    ...(form.has('imageId') ? { imageId: visit.typed('imageId') } : {}),
+    ...typedTitle(context),
+    description: context.typed('description'),
+    target: context.typed('target'),
+    ask: context.typed('ask'),
+    goal: Number(context.typed('goal') ?? Number.NaN),
+    ...(form.has('imageId') ? { imageId: context.typed('imageId') } : {}),
     ...(form.has('confirmation') ? { confirmation: form.get('confirmation') } : {}),
     closesAt:
       closesAt === null
@@ -412,7 +412,7 @@ function typedIn(visit: Visit, before: string | null = null): Record<string, unk
           ? before
           : `${closesAt.slice(0, 16)}:00Z`,
     publicComments: form.has('publicComments'),
-    ...(visit.typed('slug') === null ? {} : { slug: visit.typed('slug') }),
-    ...typedContent(visit),
+    ...(context.typed('slug') === null ? {} : { slug: context.typed('slug') }),
+    ...typedContent(context),
   };
 }

@@ -1,4 +1,4 @@
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 
 export type PetitionRecord = {
   updatedAt: string;
@@ -24,10 +24,10 @@ export type PetitionRecord = {
 };
 
 /** The petition in the page's address. @throws RpcError NOT_FOUND */
-export function petitionOf(visit: Visit): Promise<PetitionRecord> {
-  return visit.run<PetitionRecord>('petition.get-petition', { petitionId: visit.params.petition });
+export function petitionOf(context: PageContext): Promise<PetitionRecord> {
+  return context.run<PetitionRecord>('petition.get-petition', { petitionId: context.params.petition });
 }
 
-export function toPetition(visit: Visit, { id, title }: PetitionRecord) {
-  return { href: visit.path(`petitions/${id}`), text: title };
+export function toPetition(context: PageContext, { id, title }: PetitionRecord) {
+  return { href: context.path(`petitions/${id}`), text: title };
 }

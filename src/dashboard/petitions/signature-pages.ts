@@ -19,7 +19,7 @@ import {
   timeIn,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import { petitionOf, toPetition } from './petition.js';
 
 type SignatureRecord = {
@@ -63,8 +63,8 @@ export const signaturePages: PageDefinition[] = [
     search: ({ petitions }) => petitions.signers.search,
     searchNeeds: 'contact:read',
     fields: ({ params, query }) => ({ petitionId: params.petition, status: query('status') }),
-    filters: (visit) => {
-      const { petitions, state } = visit.words;
+    filters: (context) => {
+      const { petitions, state } = context.words;
       const { statuses } = petitions.signers;
       // The operation lists confirmed signatures by default.
       const choices = [
@@ -72,14 +72,16 @@ export const signaturePages: PageDefinition[] = [
         { value: 'PENDING', text: statuses.PENDING },
         { value: 'INVALIDATED', text: statuses.INVALIDATED },
       ];
-      return Promise.resolve([FilterField(visit, { name: 'status', label: state, choices, hasAll: false })]);
+      return Promise.resolve([
+        FilterField(context, { name: 'status', label: state, choices, hasAll: false }),
+      ]);
     },
-    back: async (visit) => toPetition(visit, await petitionOf(visit)),
-    deeds: (visit) => [
+    back: async (context) => toPetition(context, await petitionOf(context)),
+    deeds: (context) => [
       ButtonLink(
-        visit,
-        `petitions/${visit.params.petition!}/invalidations`,
-        visit.words.petitions.invalidations.title,
+        context,
+        `petitions/${context.params.petition!}/invalidations`,
+        context.words.petitions.invalidations.title,
         true,
       ),
     ],
@@ -93,7 +95,7 @@ export const signaturePages: PageDefinition[] = [
       {
         name: ({ email }) => email,
         cell: ({ signer }) => signer?.email ?? null,
-        isShown: (visit) => visit.may('contact:read'),
+        isShown: (context) => context.may('contact:read'),
       },
       { name: ({ petitions }) => petitions.signers.said, cell: ({ comment }) => comment },
       {
@@ -112,39 +114,39 @@ export const signaturePages: PageDefinition[] = [
         cell: TakeOut,
         isDeed: true,
         // All rows have the same status.
-        isShown: (visit) =>
-          visit.may('petition:write') && (visit.query('status') ?? 'CONFIRMED') === 'CONFIRMED',
+        isShown: (context) =>
+          context.may('petition:write') && (context.query('status') ?? 'CONFIRMED') === 'CONFIRMED',
       },
     ],
     // The export operation does not support search.
-    exportBy: (visit, byColumns) =>
-      visit.query('q') !== undefined
+    exportBy: (context, byColumns) =>
+      context.query('q') !== undefined
         ? byColumns()
-        : visit.run<StreamedAnswer>('petition.export-signatures', {
-            petitionId: visit.params.petition,
+        : context.run<StreamedAnswer>('petition.export-signatures', {
+            petitionId: context.params.petition,
             format: 'csv',
             safe: 'true',
-            status: visit.query('status'),
-            ...(visit.may('contact:read') ? { contacts: 'true' } : {}),
+            status: context.query('status'),
+            ...(context.may('contact:read') ? { contacts: 'true' } : {}),
           }),
   }),
   {
     path: 'petitions/:petition/signatures/:signature/invalidate',
     needs: 'petition:write',
-    show: async (visit) => {
-      const [petition, signer] = await Promise.all([petitionOf(visit), signerAsked(visit)]);
-      const { invalidations, signers } = visit.words.petitions;
-      return visit.page({
+    show: async (context) => {
+      const [petition, signer] = await Promise.all([petitionOf(context), signerAsked(context)]);
+      const { invalidations, signers } = context.words.petitions;
+      return context.page({
         section: 'petitions',
-        back: { href: visit.path(`petitions/${petition.id}/signatures`), text: signers.title },
+        back: { href: context.path(`petitions/${petition.id}/signatures`), text: signers.title },
         title: signer === undefined ? invalidations.takeOut(1) : `${signers.takeOutOf(signer)}?`,
         content: html`<div class="text">
           <p>${signers.takingOut}</p>
-          ${FormOf(visit, { fields: [], button: invalidations.takeOut(1) })}
+          ${FormOf(context, { fields: [], button: invalidations.takeOut(1) })}
         </div>`,
       });
     },
-    act: (visit) => invalidate(visit, { signatureIds: [visit.params.signature] }),
+    act: (context) => invalidate(context, { signatureIds: [context.params.signature] }),
   },
   ...listPages<InvalidationRecord>({
     path: 'petitions/:petition/invalidations',
@@ -155,7 +157,7 @@ export const signaturePages: PageDefinition[] = [
     text: ({ petitions }) => petitions.invalidations.text,
     empty: ({ petitions }) => petitions.invalidations.none,
     fields: ({ params }) => ({ petitionId: params.petition }),
-    back: async (visit) => toPetition(visit, await petitionOf(visit)),
+    back: async (context) => toPetition(context, await petitionOf(context)),
     add: {
       path: ({ params }) => `petitions/${params.petition!}/invalidate`,
       text: ({ petitions }) => petitions.invalidations.start,
@@ -164,9 +166,9 @@ export const signaturePages: PageDefinition[] = [
     columns: [
       {
         name: ({ petitions }) => petitions.signers.when,
-        cell: ({ id, createdAt }, visit) =>
-          html`<a href="${visit.path(`petitions/${visit.params.petition!}/invalidations/${id}`)}"
-            >${timeIn(visit.words, createdAt)}</a
+        cell: ({ id, createdAt }, context) =>
+          html`<a href="${context.path(`petitions/${context.params.petition!}/invalidations/${id}`)}"
+            >${timeIn(context.words, createdAt)}</a
           >`,
         exported: ({ createdAt }) => createdAt,
       },
@@ -189,19 +191,19 @@ export const signaturePages: PageDefinition[] = [
     needs: 'petition:read',
     changes: 'petition:write',
     show: showInvalidation,
-    act: async (visit) => {
-      const { petition, invalidation } = visit.params;
-      await visit.run('petition.restore-signatures', { invalidationId: invalidation });
+    act: async (context) => {
+      const { petition, invalidation } = context.params;
+      await context.run('petition.restore-signatures', { invalidationId: invalidation });
       return { to: `petitions/${petition!}/invalidations/${invalidation!}`, done: 'petitions.broughtBack' };
     },
   },
 ];
 
 /** Adds the signers if the viewer may read contacts. */
-async function withSigners(visit: Visit, signatures: SignatureRecord[]): Promise<SignatureRecord[]> {
-  if (!visit.may('contact:read')) return signatures;
+async function withSigners(context: PageContext, signatures: SignatureRecord[]): Promise<SignatureRecord[]> {
+  if (!context.may('contact:read')) return signatures;
   const ids = signatures.flatMap(({ contactId }) => contactId ?? []);
-  const contacts = await visit.find(ContactsByIds).find(visit.organizationId, ids);
+  const contacts = await context.find(ContactsByIds).find(context.organizationId, ids);
   return signatures.map((signature) => {
     const contact = signature.contactId === null ? undefined : contacts.get(signature.contactId);
     return contact ? { ...signature, signer: { name: nameOf(contact), email: contact.email } } : signature;
@@ -209,41 +211,41 @@ async function withSigners(visit: Visit, signatures: SignatureRecord[]): Promise
 }
 
 /** Name of the signer whose signature is to be removed, if the list linked to this page. */
-async function signerAsked(visit: Visit): Promise<string | undefined> {
-  const contactId = visit.query('contact');
-  if (contactId === undefined || !isId(contactId) || !visit.may('contact:read')) return undefined;
-  const contacts = await visit.find(ContactsByIds).find(visit.organizationId, [contactId]);
+async function signerAsked(context: PageContext): Promise<string | undefined> {
+  const contactId = context.query('contact');
+  if (contactId === undefined || !isId(contactId) || !context.may('contact:read')) return undefined;
+  const contacts = await context.find(ContactsByIds).find(context.organizationId, [contactId]);
   const contact = contacts.get(contactId);
   return contact && nameOf(contact);
 }
 
-function SignerOf(signature: SignatureRecord, visit: Visit): Html | string {
+function SignerOf(signature: SignatureRecord, context: PageContext): Html | string {
   const { contactId, signer } = signature;
-  if (contactId === null || signer === undefined) return nameOfSigner(signature, visit);
-  return html`<a href="${visit.path(`contacts/${contactId}`)}">${signer.name}</a>`;
+  if (contactId === null || signer === undefined) return nameOfSigner(signature, context);
+  return html`<a href="${context.path(`contacts/${contactId}`)}">${signer.name}</a>`;
 }
 
 /** An unconfirmed signature belongs to no contact. */
-function nameOfSigner({ signer, status }: SignatureRecord, { words }: Visit): string {
+function nameOfSigner({ signer, status }: SignatureRecord, { words }: PageContext): string {
   const { gone, unconfirmed } = words.petitions.signers;
   return signer?.name ?? (status === 'PENDING' ? unconfirmed : gone);
 }
 
 /** The status of a removed signature links to its invalidation, which can be restored. */
-function StateOf({ status, invalidationId }: SignatureRecord, visit: Visit): Html | string {
-  const text = visit.words.petitions.signers.statuses[status];
+function StateOf({ status, invalidationId }: SignatureRecord, context: PageContext): Html | string {
+  const text = context.words.petitions.signers.statuses[status];
   if (invalidationId === null) return text;
-  const path = `petitions/${visit.params.petition!}/invalidations/${invalidationId}`;
-  return html`<a href="${visit.path(path)}">${text}</a>`;
+  const path = `petitions/${context.params.petition!}/invalidations/${invalidationId}`;
+  return html`<a href="${context.path(path)}">${text}</a>`;
 }
 
-function TakeOut(signature: SignatureRecord, visit: Visit): Html {
+function TakeOut(signature: SignatureRecord, context: PageContext): Html {
   const { id, contactId } = signature;
-  const { signers } = visit.words.petitions;
-  const href = visit.path(
-    `petitions/${visit.params.petition!}/signatures/${id}/invalidate?contact=${contactId ?? ''}`,
+  const { signers } = context.words.petitions;
+  const href = context.path(
+    `petitions/${context.params.petition!}/signatures/${id}/invalidate?contact=${contactId ?? ''}`,
   );
-  return html`<a href="${href}" aria-label="${signers.takeOutOf(nameOfSigner(signature, visit))}">${signers.takeOut}</a>`;
+  return html`<a href="${href}" aria-label="${signers.takeOutOf(nameOfSigner(signature, context))}">${signers.takeOut}</a>`;
 }
 
 const CONDITIONS = ['emailDomain', 'createdAfter', 'createdBefore', 'clientAddress', 'suspicion'] as const;
@@ -267,13 +269,13 @@ function conditionOf(read: (name: string) => string | null | undefined): Record<
 }
 
 /** Counts the matching signatures first. Nothing is removed before the user has seen the number. */
-async function showChoosing(visit: Visit) {
-  const { words } = visit;
+async function showChoosing(context: PageContext) {
+  const { words } = context;
   const { invalidations, suspicions } = words.petitions;
-  const petition = await petitionOf(visit);
-  const typed = (name: string) => visit.form.get(name) ?? visit.query(name);
+  const petition = await petitionOf(context);
+  const typed = (name: string) => context.form.get(name) ?? context.query(name);
   const fields = [
-    TextField(visit, {
+    TextField(context, {
       name: 'emailDomain',
       label: invalidations.emailDomain,
       hint: invalidations.emailDomainHint,
@@ -281,7 +283,7 @@ async function showChoosing(visit: Visit) {
       isOptional: true,
     }),
     ...(['createdAfter', 'createdBefore'] as const).map((name) =>
-      TextField(visit, {
+      TextField(context, {
         name,
         label: name === 'createdAfter' ? invalidations.after : invalidations.before,
         value: typed(name),
@@ -289,14 +291,14 @@ async function showChoosing(visit: Visit) {
         isOptional: true,
       }),
     ),
-    TextField(visit, {
+    TextField(context, {
       name: 'clientAddress',
       label: invalidations.network,
       hint: invalidations.networkHint,
       value: typed('clientAddress'),
       isOptional: true,
     }),
-    SelectField(visit, {
+    SelectField(context, {
       name: 'suspicion',
       label: invalidations.suspicion,
       value: typed('suspicion'),
@@ -307,20 +309,20 @@ async function showChoosing(visit: Visit) {
       ],
     }),
   ];
-  const found = visit.found === undefined ? null : FoundOf(visit, visit.found);
-  return visit.page({
+  const found = context.found === undefined ? null : FoundOf(context, context.found);
+  return context.page({
     section: 'petitions',
-    back: { href: visit.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
+    back: { href: context.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
     title: invalidations.chooseTitle,
     content: html`<div class="text">
       <p class="lead">${invalidations.chooseText}</p>
-      ${found} ${FormOf(visit, { fields, button: invalidations.look })}
+      ${found} ${FormOf(context, { fields, button: invalidations.look })}
     </div>`,
   });
 }
 
 /** A separate form repeats the counted condition, because the fields below may have changed since. */
-function FoundOf({ words, form }: Visit, signatures: number): Html {
+function FoundOf({ words, form }: PageContext, signatures: number): Html {
   const { invalidations } = words.petitions;
   // Focused, so that screen readers announce the result first.
   const first = trusted(' id="found" tabindex="-1" autofocus');
@@ -336,23 +338,23 @@ function FoundOf({ words, form }: Visit, signatures: number): Html {
   </form>`;
 }
 
-async function takeOutChosen(visit: Visit) {
-  const condition = conditionOf((name) => visit.form.get(name));
+async function takeOutChosen(context: PageContext) {
+  const condition = conditionOf((name) => context.form.get(name));
   if (Object.keys(condition).length === 0)
-    throw new RpcError('BAD_REQUEST', visit.words.petitions.invalidations.nothingSaid);
-  if (visit.form.has('takeOut')) return invalidate(visit, condition);
-  const { signatures } = await visit.run<{ signatures: number }>('petition.invalidate-signatures', {
-    petitionId: visit.params.petition,
+    throw new RpcError('BAD_REQUEST', context.words.petitions.invalidations.nothingSaid);
+  if (context.form.has('takeOut')) return invalidate(context, condition);
+  const { signatures } = await context.run<{ signatures: number }>('petition.invalidate-signatures', {
+    petitionId: context.params.petition,
     ...condition,
     dryRun: true,
   });
-  visit.found = signatures;
-  return visit.again();
+  context.found = signatures;
+  return context.again();
 }
 
-async function invalidate(visit: Visit, condition: Record<string, unknown>) {
-  const petitionId = visit.params.petition!;
-  const { invalidationId } = await visit.run<{ invalidationId: string | null }>(
+async function invalidate(context: PageContext, condition: Record<string, unknown>) {
+  const petitionId = context.params.petition!;
+  const { invalidationId } = await context.run<{ invalidationId: string | null }>(
     'petition.invalidate-signatures',
     {
       petitionId,
@@ -363,26 +365,26 @@ async function invalidate(visit: Visit, condition: Record<string, unknown>) {
   return invalidationId === null ? { to } : { to: `${to}/${invalidationId}`, done: 'petitions.takenOut' };
 }
 
-async function showInvalidation(visit: Visit) {
-  const { words } = visit;
+async function showInvalidation(context: PageContext) {
+  const { words } = context;
   const { invalidations } = words.petitions;
-  const invalidationId = visit.params.invalidation!;
+  const invalidationId = context.params.invalidation!;
   const [petition, found] = await Promise.all([
-    petitionOf(visit),
-    visit.run<InvalidationRecord>('petition.get-invalidation', { invalidationId }),
+    petitionOf(context),
+    context.run<InvalidationRecord>('petition.get-invalidation', { invalidationId }),
   ]);
   // Loaded after the invalidation. A page that shows a final status stops polling, so its activity must be complete.
-  const past = await ActivityLog(visit, invalidationId);
+  const past = await ActivityLog(context, invalidationId);
   const { status, matched, invalidated, restored } = found;
   const isGoing = status === 'INVALIDATING' || status === 'RESTORING';
   const value = status === 'RESTORING' || status === 'RESTORED' ? restored : invalidated;
-  const facts = factsOf(visit, found);
-  return visit.page({
+  const facts = factsOf(context, found);
+  return context.page({
     section: 'petitions',
-    back: { href: visit.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
+    back: { href: context.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
     title: matched === 1 ? invalidations.single : invalidations.title,
     content: html`<p><span class="badge">${invalidations.statuses[status]}</span></p>
-      ${Live(visit, {
+      ${Live(context, {
         isGoing,
         says: isGoing
           ? inQuarters(invalidations.statuses[status], value, matched)
@@ -391,8 +393,8 @@ async function showInvalidation(visit: Visit) {
       ${Progress({ words, label: invalidations.progress, value, max: matched })}
       ${facts.length > 0 ? Facts(facts) : null}
       ${
-        visit.may('petition:write') && (status === 'INVALIDATED' || status === 'INVALIDATING')
-          ? ButtonOf(visit, `petitions/${petition.id}/invalidations/${found.id}`, invalidations.restore)
+        context.may('petition:write') && (status === 'INVALIDATED' || status === 'INVALIDATING')
+          ? ButtonOf(context, `petitions/${petition.id}/invalidations/${found.id}`, invalidations.restore)
           : null
       }
       ${past}`,
@@ -400,7 +402,10 @@ async function showInvalidation(visit: Visit) {
 }
 
 /** The condition of an invalidation; empty if signatures were selected individually. */
-function factsOf({ words }: Visit, { condition }: InvalidationRecord): { name: string; value: string }[] {
+function factsOf(
+  { words }: PageContext,
+  { condition }: InvalidationRecord,
+): { name: string; value: string }[] {
   const { invalidations, suspicions } = words.petitions;
   const { emailDomain, createdAfter, createdBefore, clientAddress, suspicion } = condition ?? {};
   return [
@@ -412,8 +417,8 @@ function factsOf({ words }: Visit, { condition }: InvalidationRecord): { name: s
   ].flatMap(({ name, value }) => (value ? [{ name, value }] : []));
 }
 
-function chosenIn(record: InvalidationRecord, visit: Visit): string {
-  const { named } = visit.words.petitions.invalidations;
-  const facts = factsOf(visit, record);
+function chosenIn(record: InvalidationRecord, context: PageContext): string {
+  const { named } = context.words.petitions.invalidations;
+  const facts = factsOf(context, record);
   return facts.map(({ name, value }) => `${name}: ${value}`).join('; ') || named(record.matched);
 }

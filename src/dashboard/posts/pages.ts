@@ -15,7 +15,7 @@ import {
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { richTextOf } from '../rich-text.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 import {
   ContentField,
   isPreview,
@@ -53,17 +53,17 @@ export const postPages: PageDefinition[] = [
     text: ({ posts }) => posts.text,
     empty: ({ posts }) => posts.none,
     search: ({ posts }) => posts.search,
-    fields: (visit) => ({ status: visit.query('status') }),
-    filters: (visit) => {
-      const { status, statuses } = visit.words.posts;
+    fields: (context) => ({ status: context.query('status') }),
+    filters: (context) => {
+      const { status, statuses } = context.words.posts;
       const choices = STATUSES.map((value) => ({ value, text: statuses[value] }));
-      return Promise.resolve([FilterField(visit, { name: 'status', label: status, choices })]);
+      return Promise.resolve([FilterField(context, { name: 'status', label: status, choices })]);
     },
     add: { path: 'posts/new', text: ({ posts }) => posts.add, needs: 'post:write' },
     columns: [
       {
         name: ({ posts }) => posts.fields.title,
-        cell: ({ id, title }, visit) => html`<a href="${visit.path(`posts/${id}`)}">${title}</a>`,
+        cell: ({ id, title }, context) => html`<a href="${context.path(`posts/${id}`)}">${title}</a>`,
         exported: ({ title }) => title,
       },
       { name: ({ state }) => state, cell: ({ status }, { words }) => words.posts.statuses[status] },
@@ -73,45 +73,45 @@ export const postPages: PageDefinition[] = [
   {
     path: 'posts/new',
     needs: 'post:write',
-    show: async (visit) => {
-      const { posts } = visit.words;
-      return visit.page({
+    show: async (context) => {
+      const { posts } = context.words;
+      return context.page({
         section: 'posts',
-        back: toPosts(visit),
+        back: toPosts(context),
         title: posts.add,
-        content: await WritingOf(visit),
+        content: await WritingOf(context),
       });
     },
-    act: async (visit) => {
-      if (isPreview(visit)) return visit.again();
-      const { postId } = await visit.run<{ postId: string }>('post.create-post', typedIn(visit));
+    act: async (context) => {
+      if (isPreview(context)) return context.again();
+      const { postId } = await context.run<{ postId: string }>('post.create-post', typedIn(context));
       return { to: `posts/${postId}`, done: 'posts.created' };
     },
   },
   {
     path: 'posts/:post',
     needs: 'post:read',
-    show: async (visit) => {
-      const { posts } = visit.words;
-      const [post, past] = await Promise.all([postOf(visit), ActivityLog(visit, visit.params.post!)]);
-      const mayWrite = visit.may('post:write');
-      return visit.page({
+    show: async (context) => {
+      const { posts } = context.words;
+      const [post, past] = await Promise.all([postOf(context), ActivityLog(context, context.params.post!)]);
+      const mayWrite = context.may('post:write');
+      return context.page({
         section: 'posts',
-        back: toPosts(visit),
+        back: toPosts(context),
         title: post.title,
         content: html`<p><span class="badge">${posts.statuses[post.status]}</span></p>
           ${Actions([
-            mayWrite ? ButtonLink(visit, `posts/${post.id}/edit`, posts.edit) : null,
+            mayWrite ? ButtonLink(context, `posts/${post.id}/edit`, posts.edit) : null,
             mayWrite && post.status !== 'PUBLISHED'
-              ? ButtonOf(visit, `posts/${post.id}/publish`, posts.publish, false)
+              ? ButtonOf(context, `posts/${post.id}/publish`, posts.publish, false)
               : null,
             mayWrite && post.status === 'PUBLISHED'
-              ? ButtonLink(visit, `posts/${post.id}/archive`, posts.archive, true)
+              ? ButtonLink(context, `posts/${post.id}/archive`, posts.archive, true)
               : null,
             post.url !== null && post.status === 'PUBLISHED'
               ? html`<a class="button plain" href="${new URL(post.url).pathname}">${posts.open}</a>`
               : null,
-            mayWrite ? ButtonLink(visit, `posts/${post.id}/delete`, posts.delete, true) : null,
+            mayWrite ? ButtonLink(context, `posts/${post.id}/delete`, posts.delete, true) : null,
           ])}
           ${
             post.image
@@ -129,20 +129,20 @@ export const postPages: PageDefinition[] = [
   {
     path: 'posts/:post/edit',
     needs: 'post:write',
-    show: async (visit) => {
-      const post = await postOf(visit);
-      return visit.page({
+    show: async (context) => {
+      const post = await postOf(context);
+      return context.page({
         section: 'posts',
-        back: { href: visit.path(`posts/${post.id}`), text: post.title },
-        title: `${visit.words.posts.edit}: ${post.title}`,
-        content: await WritingOf(visit, post),
+        back: { href: context.path(`posts/${post.id}`), text: post.title },
+        title: `${context.words.posts.edit}: ${post.title}`,
+        content: await WritingOf(context, post),
       });
     },
-    act: async (visit) => {
-      if (isPreview(visit)) return visit.again();
-      const postId = visit.params.post!;
-      visit.requireSame(await postOf(visit));
-      await visit.run('post.update-post', { postId, ...typedIn(visit) });
+    act: async (context) => {
+      if (isPreview(context)) return context.again();
+      const postId = context.params.post!;
+      context.requireSame(await postOf(context));
+      await context.run('post.update-post', { postId, ...typedIn(context) });
       return { to: `posts/${postId}`, done: 'posts.changed' };
     },
   },
@@ -156,53 +156,53 @@ function step(path: 'publish' | 'archive', operation: string, done: string): Pag
   return {
     path: `posts/:post/${path}`,
     needs: 'post:write',
-    show: async (visit) => {
-      const { id, title } = await postOf(visit);
-      const { posts } = visit.words;
+    show: async (context) => {
+      const { id, title } = await postOf(context);
+      const { posts } = context.words;
       const button = posts[path];
-      return visit.page({
+      return context.page({
         section: 'posts',
         title: `${button}: ${title}`,
-        content: ConfirmForm(visit, {
+        content: ConfirmForm(context, {
           text: path === 'publish' ? posts.publishing : posts.archiving,
           button,
           back: `posts/${id}`,
         }),
       });
     },
-    act: async (visit) => {
-      await visit.run(operation, { postId: visit.params.post });
-      return { to: `posts/${visit.params.post!}`, done };
+    act: async (context) => {
+      await context.run(operation, { postId: context.params.post });
+      return { to: `posts/${context.params.post!}`, done };
     },
   };
 }
 
-function toPosts(visit: Visit) {
-  return { href: visit.path('posts'), text: visit.words.posts.title };
+function toPosts(context: PageContext) {
+  return { href: context.path('posts'), text: context.words.posts.title };
 }
 
-function postOf(visit: Visit): Promise<PostRecord> {
-  return visit.run<PostRecord>('post.get-post', { postId: visit.params.post });
+function postOf(context: PageContext): Promise<PostRecord> {
+  return context.run<PostRecord>('post.get-post', { postId: context.params.post });
 }
 
-async function WritingOf(visit: Visit, post?: PostRecord): Promise<Html> {
-  const { fields, save, add } = visit.words.posts;
+async function WritingOf(context: PageContext, post?: PostRecord): Promise<Html> {
+  const { fields, save, add } = context.words.posts;
   const written = [
-    TitleField(visit, { label: fields.title, value: post?.title }),
-    AreaField(visit, {
+    TitleField(context, { label: fields.title, value: post?.title }),
+    AreaField(context, {
       name: 'description',
       label: fields.description,
       hint: fields.descriptionHint,
       value: post?.description,
       isOptional: true,
     }),
-    await ImageField(visit, post?.imageId),
-    ContentField(visit, post?.content, {
+    await ImageField(context, post?.imageId),
+    ContentField(context, post?.content, {
       label: fields.content,
       hint: fields.contentHint,
       foreign: fields.foreign,
     }),
-    TextField(visit, {
+    TextField(context, {
       name: 'slug',
       label: fields.slug,
       hint: fields.slugHint,
@@ -212,18 +212,18 @@ async function WritingOf(visit: Visit, post?: PostRecord): Promise<Html> {
     }),
   ];
   return html`<div class="text">
-      ${FormOf(visit, { fields: written, button: save, beside: PreviewButton(visit), of: post })}
+      ${FormOf(context, { fields: written, button: save, beside: PreviewButton(context), of: post })}
     </div>
-    ${await PreviewOf(visit, add, { before: post })}`;
+    ${await PreviewOf(context, add, { before: post })}`;
 }
 
-function typedIn(visit: Visit): Record<string, unknown> {
-  const { form } = visit;
+function typedIn(context: PageContext): Record<string, unknown> {
+  const { form } = context;
   return {
-    ...typedTitle(visit),
-    description: visit.typed('description'),
-    ...(form.has('imageId') ? { imageId: visit.typed('imageId') } : {}),
-    ...(visit.typed('slug') === null ? {} : { slug: visit.typed('slug') }),
-    ...typedContent(visit),
+    ...typedTitle(context),
+    description: context.typed('description'),
+    ...(form.has('imageId') ? { imageId: context.typed('imageId') } : {}),
+    ...(context.typed('slug') === null ? {} : { slug: context.typed('slug') }),
+    ...typedContent(context),
   };
 }

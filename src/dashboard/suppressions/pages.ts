@@ -3,7 +3,7 @@ import { isEmailAddress } from '#libs/rpc';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { ConfirmForm, dateIn, FormOf, TextField } from '../parts.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 
 export type SuppressionRecord = {
   id: string;
@@ -21,18 +21,20 @@ export const suppressionPages: PageDefinition[] = [
     title: ({ suppressions }) => suppressions.title,
     text: ({ suppressions }) => suppressions.text,
     empty: ({ suppressions }) => suppressions.none,
-    fields: (visit) => ({ email: searchedIn(visit) }),
+    fields: (context) => ({ email: searchedIn(context) }),
     // Addresses are found by a keyed hash of the whole address, so a part of one matches nothing.
-    cannotFind: (visit) => {
-      const email = searchedIn(visit);
-      return email === undefined || isEmailAddress(email) ? undefined : visit.words.suppressions.wholeAddress;
+    cannotFind: (context) => {
+      const email = searchedIn(context);
+      return email === undefined || isEmailAddress(email)
+        ? undefined
+        : context.words.suppressions.wholeAddress;
     },
-    filters: (visit) => {
-      const { email } = visit.words.suppressions;
+    filters: (context) => {
+      const { email } = context.words.suppressions;
       return Promise.resolve([
         html`<div class="field">
           <label for="email">${email}</label>
-          <input id="email" name="email" type="search" autocomplete="off" value="${visit.query('email') ?? ''}" />
+          <input id="email" name="email" type="search" autocomplete="off" value="${context.query('email') ?? ''}" />
         </div>`,
       ]);
     },
@@ -50,10 +52,10 @@ export const suppressionPages: PageDefinition[] = [
       { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
       {
         name: ({ suppressions }) => suppressions.lift,
-        cell: ({ email }, visit) => {
-          if (email === null || !visit.may('suppression:write')) return null;
-          const { lift, liftOf } = visit.words.suppressions;
-          const href = visit.path(`suppressions/lift?email=${encodeURIComponent(email)}`);
+        cell: ({ email }, context) => {
+          if (email === null || !context.may('suppression:write')) return null;
+          const { lift, liftOf } = context.words.suppressions;
+          const href = context.path(`suppressions/lift?email=${encodeURIComponent(email)}`);
           return html`<a href="${href}" aria-label="${liftOf(email)}">${lift}</a>`;
         },
         exported: () => null,
@@ -63,36 +65,36 @@ export const suppressionPages: PageDefinition[] = [
   {
     path: 'suppressions/new',
     needs: 'suppression:write',
-    show: (visit) => {
-      const { suppressions } = visit.words;
+    show: (context) => {
+      const { suppressions } = context.words;
       const fields = [
-        TextField(visit, { name: 'email', label: suppressions.email, type: 'email', max: 254 }),
+        TextField(context, { name: 'email', label: suppressions.email, type: 'email', max: 254 }),
       ];
       return Promise.resolve(
-        visit.page({
+        context.page({
           section: 'suppressions',
-          back: toAll(visit),
+          back: toAll(context),
           title: suppressions.add,
-          content: html`<div class="text">${FormOf(visit, { fields, button: suppressions.button })}</div>`,
+          content: html`<div class="text">${FormOf(context, { fields, button: suppressions.button })}</div>`,
         }),
       );
     },
-    act: async (visit) => {
-      await visit.run('suppression.create-suppression', { email: visit.typed('email') ?? '' });
+    act: async (context) => {
+      await context.run('suppression.create-suppression', { email: context.typed('email') ?? '' });
       return { to: 'suppressions', done: 'suppressions.added' };
     },
   },
   {
     path: 'suppressions/lift',
     needs: 'suppression:write',
-    show: (visit) => {
-      const { lifting } = visit.words.suppressions;
-      const email = visit.query('email') ?? visit.typed('email') ?? '';
+    show: (context) => {
+      const { lifting } = context.words.suppressions;
+      const email = context.query('email') ?? context.typed('email') ?? '';
       return Promise.resolve(
-        visit.page({
+        context.page({
           section: 'suppressions',
           title: lifting.title(email),
-          content: ConfirmForm(visit, {
+          content: ConfirmForm(context, {
             text: lifting.text,
             fields: [html`<input type="hidden" name="email" value="${email}" />`],
             button: lifting.button,
@@ -101,18 +103,18 @@ export const suppressionPages: PageDefinition[] = [
         }),
       );
     },
-    act: async (visit) => {
-      await visit.run('suppression.delete-suppression', { email: visit.typed('email') ?? '' });
+    act: async (context) => {
+      await context.run('suppression.delete-suppression', { email: context.typed('email') ?? '' });
       return { to: 'suppressions', done: 'suppressions.lifted' };
     },
   },
 ];
 
-function searchedIn(visit: Visit): string | undefined {
-  const email = visit.query('email')?.trim();
+function searchedIn(context: PageContext): string | undefined {
+  const email = context.query('email')?.trim();
   return email === '' ? undefined : email;
 }
 
-function toAll(visit: Visit) {
-  return { href: visit.path('suppressions'), text: visit.words.suppressions.title };
+function toAll(context: PageContext) {
+  return { href: context.path('suppressions'), text: context.words.suppressions.title };
 }

@@ -15,7 +15,7 @@ import {
   TextField,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 
 export const teamPages: PageDefinition[] = [
   ...listPages<MemberRecord>({
@@ -29,7 +29,7 @@ export const teamPages: PageDefinition[] = [
     search: ({ email }) => email,
     searchIn: ({ email }) => email ?? '',
     add: { path: 'team/invite', text: ({ team }) => team.invite, needs: 'team:write' },
-    deeds: (visit) => [ButtonLink(visit, 'team/invitations', visit.words.team.invitations.title, true)],
+    deeds: (context) => [ButtonLink(context, 'team/invitations', context.words.team.invitations.title, true)],
     columns: [
       { name: ({ email }) => email, cell: MemberName, exported: ({ email }) => email },
       {
@@ -69,162 +69,162 @@ export const teamPages: PageDefinition[] = [
   {
     path: 'team/invite',
     needs: 'team:write',
-    show: (visit) => {
-      const { words } = visit;
+    show: (context) => {
+      const { words } = context;
       const { title, text, button } = words.team.inviting;
       const fields = [
-        TextField(visit, { name: 'email', label: words.email, type: 'email', max: 254 }),
-        RoleField(visit),
+        TextField(context, { name: 'email', label: words.email, type: 'email', max: 254 }),
+        RoleField(context),
       ];
       return Promise.resolve(
-        visit.page({
+        context.page({
           section: 'team',
-          back: toTeam(visit),
+          back: toTeam(context),
           title,
-          content: html`<div class="text"><p class="lead">${text}</p>${FormOf(visit, { fields, button })}</div>`,
+          content: html`<div class="text"><p class="lead">${text}</p>${FormOf(context, { fields, button })}</div>`,
         }),
       );
     },
-    act: async (visit) => {
-      const { form } = visit;
-      await visit.run('team.invite-member', {
-        email: visit.typed('email') ?? '',
+    act: async (context) => {
+      const { form } = context;
+      await context.run('team.invite-member', {
+        email: context.typed('email') ?? '',
         role: form.get('role') ?? '',
       });
-      const isWritten = visit.find(Mailer).written !== undefined;
+      const isWritten = context.find(Mailer).written !== undefined;
       return { to: 'team/invitations', done: isWritten ? 'team.written' : 'team.invited' };
     },
   },
   {
     path: 'team/:member',
     needs: 'team:write',
-    show: async (visit) => {
-      const { words } = visit;
+    show: async (context) => {
+      const { words } = context;
       const [member, past, isLast] = await Promise.all([
-        memberOf(visit),
-        ActivityLog(visit, visit.params.member!),
-        isLastOwner(visit),
+        memberOf(context),
+        ActivityLog(context, context.params.member!),
+        isLastOwner(context),
       ]);
       const { save, remove, removeText, last } = words.team.member;
       const { name, may } = words.roles[member.role];
-      const mayChange = rolesFor(visit).includes(member.role);
-      return visit.page({
+      const mayChange = rolesFor(context).includes(member.role);
+      return context.page({
         section: 'team',
-        back: toTeam(visit),
-        title: nameOf(visit, member.email),
+        back: toTeam(context),
+        title: nameOf(context, member.email),
         content: html`<div class="text">
           <p>${name}: ${may}</p>
           ${isLast ? html`<p>${last}</p>` : null}
           ${
             mayChange && !isLast
-              ? html`${FormOf(visit, { fields: [RoleField(visit, member.role)], button: save })}
-                ${SectionOf(remove, html`<p>${removeText}</p><p>${ButtonLink(visit, `team/${member.id}/remove`, remove, true)}</p>`)}`
+              ? html`${FormOf(context, { fields: [RoleField(context, member.role)], button: save })}
+                ${SectionOf(remove, html`<p>${removeText}</p><p>${ButtonLink(context, `team/${member.id}/remove`, remove, true)}</p>`)}`
               : null
           }
           ${past}
         </div>`,
       });
     },
-    act: async (visit) => {
-      const { id: memberId } = await memberOf(visit);
-      await visit.run('team.update-member', { memberId, role: visit.form.get('role') ?? '' });
+    act: async (context) => {
+      const { id: memberId } = await memberOf(context);
+      await context.run('team.update-member', { memberId, role: context.form.get('role') ?? '' });
       return { to: 'team', done: 'team.roleChanged' };
     },
   },
   {
     path: 'team/:member/remove',
     needs: 'team:write',
-    show: async (visit) => {
-      const { id, email } = await memberOf(visit);
-      const { title, text, keys, webhooks, invitations, button } = visit.words.team.removal;
-      const name = nameOf(visit, email);
-      return visit.page({
+    show: async (context) => {
+      const { id, email } = await memberOf(context);
+      const { title, text, keys, webhooks, invitations, button } = context.words.team.removal;
+      const name = nameOf(context, email);
+      return context.page({
         section: 'team',
         title: title(name),
-        content: html`${ConfirmForm(visit, { text, button: button(name), back: `team/${id}`, isFinal: true })}
+        content: html`${ConfirmForm(context, { text, button: button(name), back: `team/${id}`, isFinal: true })}
           ${Actions([
-            ButtonLink(visit, 'keys', keys, true),
-            ButtonLink(visit, 'webhooks', webhooks, true),
-            ButtonLink(visit, 'team/invitations', invitations, true),
+            ButtonLink(context, 'keys', keys, true),
+            ButtonLink(context, 'webhooks', webhooks, true),
+            ButtonLink(context, 'team/invitations', invitations, true),
           ])}`,
       });
     },
-    act: async (visit) => {
-      await visit.run('team.remove-member', { memberId: visit.params.member });
+    act: async (context) => {
+      await context.run('team.remove-member', { memberId: context.params.member });
       return { to: 'team', done: 'team.removed' };
     },
   },
   {
     path: 'team/invitations/:invitation',
     needs: 'team:write',
-    show: async (visit) => {
-      const { state } = await visit.find(Team).load(visit.organizationId, visit.params.invitation!);
+    show: async (context) => {
+      const { state } = await context.find(Team).load(context.organizationId, context.params.invitation!);
       if (state.status !== 'INVITED') throw noSuch('invitation');
-      const email = await visit.find(Team).emailOf(visit.organizationId, visit.params.invitation!);
-      const { title, text, button } = visit.words.team.revocation;
-      return visit.page({
+      const email = await context.find(Team).emailOf(context.organizationId, context.params.invitation!);
+      const { title, text, button } = context.words.team.revocation;
+      return context.page({
         section: 'team',
-        title: title(nameOf(visit, email)),
-        content: ConfirmForm(visit, { text, button, back: 'team/invitations' }),
+        title: title(nameOf(context, email)),
+        content: ConfirmForm(context, { text, button, back: 'team/invitations' }),
       });
     },
-    act: async (visit) => {
-      await visit.run('team.revoke-invitation', { invitationId: visit.params.invitation });
+    act: async (context) => {
+      await context.run('team.revoke-invitation', { invitationId: context.params.invitation });
       return { to: 'team/invitations', done: 'team.revoked' };
     },
   },
 ];
 
-function toTeam(visit: Visit) {
-  return { href: visit.path('team'), text: visit.words.team.title };
+function toTeam(context: PageContext) {
+  return { href: context.path('team'), text: context.words.team.title };
 }
 
 /** Checks only teams below 100 members. In larger ones, the operation itself rejects removing the last owner. */
-async function isLastOwner(visit: Visit): Promise<boolean> {
-  const { records } = await visit.run<{ records: MemberRecord[] }>('team.list-members', { limit: 100 });
+async function isLastOwner(context: PageContext): Promise<boolean> {
+  const { records } = await context.run<{ records: MemberRecord[] }>('team.list-members', { limit: 100 });
   const owners = records.filter(({ role }) => role === 'OWNER');
-  return records.length < 100 && owners.length === 1 && owners[0]!.id === visit.params.member;
+  return records.length < 100 && owners.length === 1 && owners[0]!.id === context.params.member;
 }
 
 /** @throws RpcError NOT_FOUND */
-async function memberOf(visit: Visit): Promise<MemberRecord> {
-  const found = await visit.find(Team).find(visit.organizationId, visit.params.member!);
+async function memberOf(context: PageContext): Promise<MemberRecord> {
+  const found = await context.find(Team).find(context.organizationId, context.params.member!);
   if (!found) throw noSuch('member');
   return found;
 }
 
-function nameOf({ words }: Visit, email: string | null): string {
+function nameOf({ words }: PageContext, email: string | null): string {
   return email ?? words.team.formerly;
 }
 
-function MemberName({ id, email, userId }: MemberRecord, visit: Visit): Html {
-  const { team } = visit.words;
-  const name = nameOf(visit, email);
-  const shown = visit.may('team:write')
-    ? html`<a href="${visit.path(`team/${id}`)}" aria-label="${team.change(name)}">${name}</a>`
+function MemberName({ id, email, userId }: MemberRecord, context: PageContext): Html {
+  const { team } = context.words;
+  const name = nameOf(context, email);
+  const shown = context.may('team:write')
+    ? html`<a href="${context.path(`team/${id}`)}" aria-label="${team.change(name)}">${name}</a>`
     : name;
-  return html`${shown} ${userId === visit.person.session.userId ? team.you : null}`;
+  return html`${shown} ${userId === context.person.session.userId ? team.you : null}`;
 }
 
-function InvitedName({ id, email }: InvitationRecord, visit: Visit): Html | string {
-  const name = nameOf(visit, email);
-  if (!visit.may('team:write')) return name;
-  const says = visit.words.team.invitations.revoke(name);
-  return html`<a href="${visit.path(`team/invitations/${id}`)}" aria-label="${says}">${name}</a>`;
+function InvitedName({ id, email }: InvitationRecord, context: PageContext): Html | string {
+  const name = nameOf(context, email);
+  if (!context.may('team:write')) return name;
+  const says = context.words.team.invitations.revoke(name);
+  return html`<a href="${context.path(`team/invitations/${id}`)}" aria-label="${says}">${name}</a>`;
 }
 
-function EndOf({ expiresAt }: InvitationRecord, { words }: Visit): string {
+function EndOf({ expiresAt }: InvitationRecord, { words }: PageContext): string {
   const isOver = Date.parse(expiresAt) <= Date.now();
   return isOver ? words.team.invitations.expired : dateIn(words, expiresAt);
 }
 
-function RoleField(visit: Visit, role?: Role): Html {
-  const { words } = visit;
-  return ChoiceField(visit, {
+function RoleField(context: PageContext, role?: Role): Html {
+  const { words } = context;
+  return ChoiceField(context, {
     name: 'role',
     label: words.team.member.role,
     values: role ? [role] : [],
-    choices: rolesFor(visit).map((one) => ({
+    choices: rolesFor(context).map((one) => ({
       value: one,
       text: words.roles[one].name,
       hint: words.roles[one].may,
@@ -233,6 +233,6 @@ function RoleField(visit: Visit, role?: Role): Html {
 }
 
 /** The roles that this person can assign. */
-function rolesFor({ person }: Visit): readonly Role[] {
+function rolesFor({ person }: PageContext): readonly Role[] {
   return person.organization.role === 'OWNER' ? ROLES : ROLES.filter((role) => role !== 'OWNER');
 }

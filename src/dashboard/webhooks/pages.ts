@@ -17,7 +17,7 @@ import {
   timeIn,
 } from '../parts.js';
 import { eventIn, ActivityLog } from '../activity-log.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 
 type WebhookRecord = {
   updatedAt: string;
@@ -58,7 +58,7 @@ export const webhookPages: PageDefinition[] = [
     columns: [
       {
         name: ({ webhooks }) => webhooks.url,
-        cell: ({ id, url }, visit) => html`<a href="${visit.path(`webhooks/${id}`)}">${url}</a>`,
+        cell: ({ id, url }, context) => html`<a href="${context.path(`webhooks/${id}`)}">${url}</a>`,
         exported: ({ url }) => url,
       },
       { name: ({ webhooks }) => webhooks.description, cell: ({ description }) => description },
@@ -68,102 +68,105 @@ export const webhookPages: PageDefinition[] = [
   {
     path: 'webhooks/new',
     needs: 'webhook:write',
-    show: async (visit) => {
-      const { webhooks } = visit.words;
-      return visit.page({
+    show: async (context) => {
+      const { webhooks } = context.words;
+      return context.page({
         section: 'webhooks',
-        back: toAll(visit),
+        back: toAll(context),
         title: webhooks.add,
         content: html`<div class="text">
-          ${FormOf(visit, { fields: await FieldsOf(visit), button: webhooks.button })}
+          ${FormOf(context, { fields: await FieldsOf(context), button: webhooks.button })}
         </div>`,
       });
     },
-    act: async (visit) => {
-      const made = await visit.run<{ webhookId: string; secret: string | null }>(
+    act: async (context) => {
+      const made = await context.run<{ webhookId: string; secret: string | null }>(
         'webhook.create-webhook',
-        typedIn(visit),
+        typedIn(context),
       );
-      return secretOnce(visit, made.webhookId, made.secret);
+      return secretOnce(context, made.webhookId, made.secret);
     },
   },
   { path: 'webhooks/:webhook', needs: 'webhook:read', show: showWebhook },
   {
     path: 'webhooks/:webhook/edit',
     needs: 'webhook:write',
-    show: async (visit) => {
-      const { webhooks } = visit.words;
-      const webhook = await webhookOf(visit);
-      return visit.page({
+    show: async (context) => {
+      const { webhooks } = context.words;
+      const webhook = await webhookOf(context);
+      return context.page({
         section: 'webhooks',
-        back: toWebhook(visit, webhook),
+        back: toWebhook(context, webhook),
         title: `${webhooks.edit}: ${webhook.description ?? webhook.url}`,
         content: html`<div class="text">
-          ${FormOf(visit, { fields: await FieldsOf(visit, webhook), button: webhooks.save, of: webhook })}
+          ${FormOf(context, { fields: await FieldsOf(context, webhook), button: webhooks.save, of: webhook })}
         </div>`,
       });
     },
-    act: async (visit) => {
-      const webhookId = visit.params.webhook!;
-      visit.requireSame(await webhookOf(visit));
-      await visit.run('webhook.update-webhook', { webhookId, ...typedIn(visit) });
+    act: async (context) => {
+      const webhookId = context.params.webhook!;
+      context.requireSame(await webhookOf(context));
+      await context.run('webhook.update-webhook', { webhookId, ...typedIn(context) });
       return { to: `webhooks/${webhookId}`, done: 'webhooks.changed' };
     },
   },
-  step('pause', async (visit, webhookId) => {
-    await visit.run('webhook.pause-webhook', { webhookId });
+  step('pause', async (context, webhookId) => {
+    await context.run('webhook.pause-webhook', { webhookId });
     return 'webhooks.paused';
   }),
-  step('resume', async (visit, webhookId) => {
-    await visit.run('webhook.resume-webhook', { webhookId });
+  step('resume', async (context, webhookId) => {
+    await context.run('webhook.resume-webhook', { webhookId });
     return 'webhooks.resumed';
   }),
-  step('test', async (visit, webhookId) => {
-    const { delivered, reason, statusCode } = await visit.run<{
+  step('test', async (context, webhookId) => {
+    const { delivered, reason, statusCode } = await context.run<{
       delivered: boolean;
       reason: string | null;
       statusCode: number | null;
     }>('webhook.test-webhook', { webhookId });
     if (!delivered)
-      throw new RpcError('BAD_REQUEST', visit.words.webhooks.testFailed(reason ?? String(statusCode ?? '')));
+      throw new RpcError(
+        'BAD_REQUEST',
+        context.words.webhooks.testFailed(reason ?? String(statusCode ?? '')),
+      );
     return 'webhooks.tested';
   }),
   {
     path: 'webhooks/:webhook/rotate',
     needs: 'webhook:write',
-    show: async (visit) => {
-      const { webhooks } = visit.words;
-      const webhook = await webhookOf(visit);
-      return visit.page({
+    show: async (context) => {
+      const { webhooks } = context.words;
+      const webhook = await webhookOf(context);
+      return context.page({
         section: 'webhooks',
         title: webhooks.rotate,
-        content: ConfirmForm(visit, {
+        content: ConfirmForm(context, {
           text: webhooks.rotating,
           button: webhooks.rotate,
           back: `webhooks/${webhook.id}`,
         }),
       });
     },
-    act: async (visit) => {
-      const webhookId = visit.params.webhook!;
-      const made = await visit.run<{ secret: string | null }>('webhook.rotate-secret', {
+    act: async (context) => {
+      const webhookId = context.params.webhook!;
+      const made = await context.run<{ secret: string | null }>('webhook.rotate-secret', {
         webhookId,
         overlapSeconds: OVERLAP,
       });
-      return secretOnce(visit, webhookId, made.secret);
+      return secretOnce(context, webhookId, made.secret);
     },
   },
   {
     path: 'webhooks/:webhook/replay',
     needs: 'webhook:write',
-    show: async (visit) => {
-      const { replay, replaying } = visit.words.webhooks;
-      const { id } = await webhookOf(visit);
-      const from = TextField(visit, { name: 'from', label: replaying.from, type: 'datetime-local' });
-      return visit.page({
+    show: async (context) => {
+      const { replay, replaying } = context.words.webhooks;
+      const { id } = await webhookOf(context);
+      const from = TextField(context, { name: 'from', label: replaying.from, type: 'datetime-local' });
+      return context.page({
         section: 'webhooks',
         title: replay,
-        content: ConfirmForm(visit, {
+        content: ConfirmForm(context, {
           text: replaying.text,
           fields: [from],
           button: replaying.button,
@@ -171,10 +174,10 @@ export const webhookPages: PageDefinition[] = [
         }),
       });
     },
-    act: async (visit) => {
-      const webhookId = visit.params.webhook!;
-      const from = visit.typed('from');
-      await visit.run('webhook.replay-webhook', {
+    act: async (context) => {
+      const webhookId = context.params.webhook!;
+      const from = context.typed('from');
+      await context.run('webhook.replay-webhook', {
         webhookId,
         from: from === null ? '' : `${from.slice(0, 16)}:00Z`,
       });
@@ -184,13 +187,13 @@ export const webhookPages: PageDefinition[] = [
   {
     path: 'webhooks/:webhook/delete',
     needs: 'webhook:write',
-    show: async (visit) => {
-      const { deleting } = visit.words.webhooks;
-      const { id, url } = await webhookOf(visit);
-      return visit.page({
+    show: async (context) => {
+      const { deleting } = context.words.webhooks;
+      const { id, url } = await webhookOf(context);
+      return context.page({
         section: 'webhooks',
         title: deleting.title(url),
-        content: ConfirmForm(visit, {
+        content: ConfirmForm(context, {
           text: deleting.text,
           button: deleting.button,
           back: `webhooks/${id}`,
@@ -198,8 +201,8 @@ export const webhookPages: PageDefinition[] = [
         }),
       });
     },
-    act: async (visit) => {
-      await visit.run('webhook.delete-webhook', { webhookId: visit.params.webhook });
+    act: async (context) => {
+      await context.run('webhook.delete-webhook', { webhookId: context.params.webhook });
       return { to: 'webhooks', done: 'webhooks.deleted' };
     },
   },
@@ -212,20 +215,20 @@ export const webhookPages: PageDefinition[] = [
     text: ({ webhooks }) => webhooks.deliveries.text,
     empty: ({ webhooks }) => webhooks.deliveries.none,
     search: ({ webhooks }) => webhooks.deliveries.search,
-    searchIn: ({ type, outcome, statusCode, reason }, visit) =>
+    searchIn: ({ type, outcome, statusCode, reason }, context) =>
       [
-        eventIn(visit, type),
+        eventIn(context, type),
         type,
-        visit.words.webhooks.deliveries.outcomes[outcome],
+        context.words.webhooks.deliveries.outcomes[outcome],
         statusCode,
         reason,
       ].join(' '),
     fields: ({ params }) => ({ webhookId: params.webhook }),
-    back: async (visit) => toWebhook(visit, await webhookOf(visit)),
+    back: async (context) => toWebhook(context, await webhookOf(context)),
     columns: [
       {
         name: ({ webhooks }) => webhooks.deliveries.event,
-        cell: ({ type }, visit) => eventIn(visit, type),
+        cell: ({ type }, context) => eventIn(context, type),
       },
       {
         name: ({ webhooks }) => webhooks.deliveries.when,
@@ -242,11 +245,11 @@ export const webhookPages: PageDefinition[] = [
       },
       {
         name: ({ webhooks }) => webhooks.deliveries.again,
-        cell: ({ eventId, type }, visit) => {
-          if (!visit.may('webhook:write')) return null;
-          const { again, againOf } = visit.words.webhooks.deliveries;
-          const href = visit.path(`webhooks/${visit.params.webhook!}/deliveries/${eventId}/again`);
-          return html`<a href="${href}" aria-label="${againOf(eventIn(visit, type))}">${again}</a>`;
+        cell: ({ eventId, type }, context) => {
+          if (!context.may('webhook:write')) return null;
+          const { again, againOf } = context.words.webhooks.deliveries;
+          const href = context.path(`webhooks/${context.params.webhook!}/deliveries/${eventId}/again`);
+          return html`<a href="${href}" aria-label="${againOf(eventIn(context, type))}">${again}</a>`;
         },
         exported: ({ eventId }) => eventId,
       },
@@ -255,57 +258,60 @@ export const webhookPages: PageDefinition[] = [
   {
     path: 'webhooks/:webhook/deliveries/:event/again',
     needs: 'webhook:write',
-    show: async (visit) => {
-      const { deliveries } = visit.words.webhooks;
-      const { id } = await webhookOf(visit);
-      return visit.page({
+    show: async (context) => {
+      const { deliveries } = context.words.webhooks;
+      const { id } = await webhookOf(context);
+      return context.page({
         section: 'webhooks',
         title: deliveries.again,
-        content: ConfirmForm(visit, {
+        content: ConfirmForm(context, {
           text: deliveries.againText,
           button: deliveries.again,
           back: `webhooks/${id}/deliveries`,
         }),
       });
     },
-    act: async (visit) => {
-      const { webhook: webhookId, event: eventId } = visit.params;
-      await visit.run('webhook.redeliver', { webhookId, eventId });
+    act: async (context) => {
+      const { webhook: webhookId, event: eventId } = context.params;
+      await context.run('webhook.redeliver', { webhookId, eventId });
       return { to: `webhooks/${webhookId!}/deliveries`, done: 'webhooks.redelivered' };
     },
   },
 ];
 
-async function showWebhook(visit: Visit) {
-  const { words } = visit;
+async function showWebhook(context: PageContext) {
+  const { words } = context;
   const { webhooks } = words;
-  const [webhook, past] = await Promise.all([webhookOf(visit), ActivityLog(visit, visit.params.webhook!)]);
+  const [webhook, past] = await Promise.all([
+    webhookOf(context),
+    ActivityLog(context, context.params.webhook!),
+  ]);
   const { id, status, lastDelivery, eventTypes, lag } = webhook;
   const path = `webhooks/${id}`;
-  const deeds = visit.may('webhook:write')
+  const deeds = context.may('webhook:write')
     ? [
-        ButtonOf(visit, `${path}/test`, webhooks.test),
+        ButtonOf(context, `${path}/test`, webhooks.test),
         status === 'ACTIVE' || status === 'FAILING'
-          ? ButtonOf(visit, `${path}/pause`, webhooks.pause)
-          : ButtonOf(visit, `${path}/resume`, webhooks.resume, false),
-        ButtonLink(visit, `${path}/edit`, webhooks.edit, true),
-        ButtonLink(visit, `${path}/rotate`, webhooks.rotate, true),
-        ButtonLink(visit, `${path}/replay`, webhooks.replay, true),
-        ButtonLink(visit, `${path}/delete`, webhooks.delete, true),
+          ? ButtonOf(context, `${path}/pause`, webhooks.pause)
+          : ButtonOf(context, `${path}/resume`, webhooks.resume, false),
+        ButtonLink(context, `${path}/edit`, webhooks.edit, true),
+        ButtonLink(context, `${path}/rotate`, webhooks.rotate, true),
+        ButtonLink(context, `${path}/replay`, webhooks.replay, true),
+        ButtonLink(context, `${path}/delete`, webhooks.delete, true),
       ]
     : [];
   const heard =
-    eventTypes === null ? webhooks.allEvents : eventTypes.map((type) => eventIn(visit, type)).join(', ');
+    eventTypes === null ? webhooks.allEvents : eventTypes.map((type) => eventIn(context, type)).join(', ');
   const last =
     lastDelivery === null
       ? webhooks.never
       : `${timeIn(words, lastDelivery.at)}: ${webhooks.deliveries.outcomes[lastDelivery.outcome]}`;
-  return visit.page({
+  return context.page({
     section: 'webhooks',
-    back: toAll(visit),
+    back: toAll(context),
     title: webhook.description ?? webhook.url,
     content: html`<p><span class="badge">${webhooks.statuses[status]}</span></p>
-      ${Actions([ButtonLink(visit, `${path}/deliveries`, webhooks.deliveries.title), ...deeds])}
+      ${Actions([ButtonLink(context, `${path}/deliveries`, webhooks.deliveries.title), ...deeds])}
       ${Facts([
         { name: webhooks.url, value: webhook.url },
         { name: webhooks.events, value: heard },
@@ -316,46 +322,46 @@ async function showWebhook(visit: Visit) {
   });
 }
 
-function toAll(visit: Visit) {
-  return { href: visit.path('webhooks'), text: visit.words.webhooks.title };
+function toAll(context: PageContext) {
+  return { href: context.path('webhooks'), text: context.words.webhooks.title };
 }
 
-function toWebhook(visit: Visit, { id, url, description }: WebhookRecord) {
-  return { href: visit.path(`webhooks/${id}`), text: description ?? url };
+function toWebhook(context: PageContext, { id, url, description }: WebhookRecord) {
+  return { href: context.path(`webhooks/${id}`), text: description ?? url };
 }
 
-function webhookOf(visit: Visit): Promise<WebhookRecord> {
-  return visit.run<WebhookRecord>('webhook.get-webhook', { webhookId: visit.params.webhook });
+function webhookOf(context: PageContext): Promise<WebhookRecord> {
+  return context.run<WebhookRecord>('webhook.get-webhook', { webhookId: context.params.webhook });
 }
 
 function step(
   path: 'pause' | 'resume' | 'test',
-  work: (visit: Visit, webhookId: string) => Promise<string>,
+  work: (context: PageContext, webhookId: string) => Promise<string>,
 ): PageDefinition {
   return {
     path: `webhooks/:webhook/${path}`,
     needs: 'webhook:write',
-    show: async (visit) => {
-      const { id, url } = await webhookOf(visit);
-      const button = visit.words.webhooks[path];
-      return visit.page({
+    show: async (context) => {
+      const { id, url } = await webhookOf(context);
+      const button = context.words.webhooks[path];
+      return context.page({
         section: 'webhooks',
         title: `${button}: ${url}`,
-        content: ConfirmForm(visit, { text: url, button, back: `webhooks/${id}` }),
+        content: ConfirmForm(context, { text: url, button, back: `webhooks/${id}` }),
       });
     },
-    act: async (visit) => {
-      const webhookId = visit.params.webhook!;
-      return { to: `webhooks/${webhookId}`, done: await work(visit, webhookId) };
+    act: async (context) => {
+      const webhookId = context.params.webhook!;
+      return { to: `webhooks/${webhookId}`, done: await work(context, webhookId) };
     },
   };
 }
 
-async function FieldsOf(visit: Visit, webhook?: WebhookRecord) {
-  const { url, urlHint, description, events, eventsHint } = visit.words.webhooks;
-  const { records } = await visit.run<{ records: { type: string }[] }>('webhook.list-event-types');
+async function FieldsOf(context: PageContext, webhook?: WebhookRecord) {
+  const { url, urlHint, description, events, eventsHint } = context.words.webhooks;
+  const { records } = await context.run<{ records: { type: string }[] }>('webhook.list-event-types');
   return [
-    TextField(visit, {
+    TextField(context, {
       name: 'url',
       label: url,
       hint: urlHint,
@@ -363,14 +369,14 @@ async function FieldsOf(visit: Visit, webhook?: WebhookRecord) {
       type: 'url',
       max: 2_000,
     }),
-    TextField(visit, {
+    TextField(context, {
       name: 'description',
       label: description,
       value: webhook?.description,
       max: 500,
       isOptional: true,
     }),
-    ChoiceField(visit, {
+    ChoiceField(context, {
       name: 'eventTypes',
       label: events,
       hint: eventsHint,
@@ -378,32 +384,32 @@ async function FieldsOf(visit: Visit, webhook?: WebhookRecord) {
       values: webhook?.eventTypes ?? [],
       // Sorted by text, which groups the events of one kind of record.
       choices: records
-        .map(({ type }) => ({ value: type, text: eventIn(visit, type) }))
-        .toSorted((one, other) => one.text.localeCompare(other.text, visit.words.locale)),
+        .map(({ type }) => ({ value: type, text: eventIn(context, type) }))
+        .toSorted((one, other) => one.text.localeCompare(other.text, context.words.locale)),
     }),
   ];
 }
 
-function typedIn(visit: Visit): Record<string, unknown> {
-  const eventTypes = visit.form.getAll('eventTypes');
+function typedIn(context: PageContext): Record<string, unknown> {
+  const eventTypes = context.form.getAll('eventTypes');
   return {
-    url: visit.typed('url') ?? '',
-    description: visit.typed('description'),
+    url: context.typed('url') ?? '',
+    description: context.typed('description'),
     eventTypes: eventTypes.length === 0 ? null : eventTypes,
   };
 }
 
 /** Shown only in the response to the form. */
-function secretOnce(visit: Visit, webhookId: string, secret: string | null): Page {
-  const { webhooks } = visit.words;
+function secretOnce(context: PageContext, webhookId: string, secret: string | null): Page {
+  const { webhooks } = context.words;
   if (secret === null) throw new RpcError('BAD_REQUEST', webhooks.secretBefore);
-  return visit.page({
+  return context.page({
     section: 'webhooks',
     title: webhooks.secret,
     content: html`<div class="text">
         <p class="lead" role="status">${webhooks.secretText}</p>
-        ${SecretField(visit, { name: 'secret', label: webhooks.secret, value: secret })}
+        ${SecretField(context, { name: 'secret', label: webhooks.secret, value: secret })}
       </div>
-      <p>${ButtonLink(visit, `webhooks/${webhookId}`, webhooks.toWebhook)}</p>`,
+      <p>${ButtonLink(context, `webhooks/${webhookId}`, webhooks.toWebhook)}</p>`,
   });
 }

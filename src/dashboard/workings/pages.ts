@@ -4,7 +4,7 @@ import { Sealer } from '#libs/sealing';
 import { type Failures, Subscriptions } from '#libs/subscriptions';
 import { type PageDefinition } from '../page.js';
 import { Live, numberIn, SectionOf, Table } from '../parts.js';
-import { type Visit } from '../visit.js';
+import { type PageContext } from '../page-context.js';
 
 /** A lag of at most this many events is normal and clears within moments. */
 const MOMENTARY = 100;
@@ -26,10 +26,10 @@ export const workingsPages: PageDefinition[] = [
   { path: 'workings', needs: 'history:read', show: showWorkings },
 ];
 
-async function showWorkings(visit: Visit) {
-  const { words } = visit;
+async function showWorkings(context: PageContext) {
+  const { words } = context;
   const { workings: said } = words;
-  const { models, reactions, failures, webhooks } = await lookAt(visit);
+  const { models, reactions, failures, webhooks } = await lookAt(context);
   const all = [...models, ...reactions, ...webhooks];
   const parked = failures.some((one) => one.parked.length > 0);
   const verdict =
@@ -39,31 +39,31 @@ async function showWorkings(visit: Visit) {
         ? said.verdicts.behind
         : said.verdicts.fine;
   const part = (title: string, text: string, workings: readonly Working[]) =>
-    SectionOf(title, [html`<p>${text}</p>`, WorkingsOf(visit, title, workings)]);
-  return visit.page({
+    SectionOf(title, [html`<p>${text}</p>`, WorkingsOf(context, title, workings)]);
+  return context.page({
     section: 'workings',
     title: said.title,
     content: html`<p class="lead">${said.text}</p>
       <div class="done"><strong>${verdict.title}</strong><br />${verdict.text}</div>
-      ${Live(visit, { isGoing: true, says: verdict.title })} ${FailuresOf(visit, failures)}
+      ${Live(context, { isGoing: true, says: verdict.title })} ${FailuresOf(context, failures)}
       ${part(said.models, said.modelsText, models)} ${part(said.reactions, said.reactionsText, reactions)}
       ${webhooks.length === 0 ? null : part(words.sections.webhooks, said.webhooksText, webhooks)}`,
   });
 }
 
 /** Uses values that the server already has, so a page that is left open rarely queries PostgreSQL. */
-async function lookAt(visit: Visit) {
-  const { words } = visit;
+async function lookAt(context: PageContext) {
+  const { words } = context;
   const { workings: said } = words;
-  const subscriptions = visit.find(Subscriptions);
+  const subscriptions = context.find(Subscriptions);
   const [models, reactions] = await Promise.all([
-    visit.find(DatabaseMonitor).ask(),
+    context.find(DatabaseMonitor).ask(),
     subscriptions.lastSeen ?? subscriptions.status(),
   ]);
   const hasFailed = reactions.some(({ retrying, parked }) => retrying + parked > 0);
-  const failures = hasFailed ? await subscriptions.failuresOf(visit.organizationId) : [];
+  const failures = hasFailed ? await subscriptions.failuresOf(context.organizationId) : [];
   const isParked = (name: string) => failures.some((one) => one.name === name && one.parked.length > 0);
-  const sealing = visit.find(Sealer).lastSeen;
+  const sealing = context.find(Sealer).lastSeen;
   return {
     failures,
     models: [
@@ -72,26 +72,28 @@ async function lookAt(visit: Visit) {
         state: stateOf(lag, failure !== null),
         lag,
       })),
-      ...(sealing ? [sealsOf(visit, Math.max(0, sealing.last - sealing.sealed))] : []),
+      ...(sealing ? [sealsOf(context, Math.max(0, sealing.last - sealing.sealed))] : []),
     ],
     reactions: reactions.map(({ name, lag }) => ({
       name: namedIn(said.namesOfReactions, name),
       state: stateOf(lag, isParked(name)),
       lag,
     })),
-    webhooks: visit.may('webhook:read') ? await webhooksOf(visit) : [],
+    webhooks: context.may('webhook:read') ? await webhooksOf(context) : [],
   };
 }
 
 /** Everything is signed every few seconds, so newer events do not count as a delay. */
-function sealsOf({ words }: Visit, lag: number): Working {
+function sealsOf({ words }: PageContext, lag: number): Working {
   return { name: words.workings.seals, state: stateOf(lag, false), lag };
 }
 
-async function webhooksOf(visit: Visit): Promise<Working[]> {
-  const { records } = await visit.run<{ records: WebhookRecord[] }>('webhook.list-webhooks', { limit: 100 });
+async function webhooksOf(context: PageContext): Promise<Working[]> {
+  const { records } = await context.run<{ records: WebhookRecord[] }>('webhook.list-webhooks', {
+    limit: 100,
+  });
   return records.map(({ id, url, status, lag }) => ({
-    name: html`<a href="${visit.path(`webhooks/${id}`)}">${url}</a>`,
+    name: html`<a href="${context.path(`webhooks/${id}`)}">${url}</a>`,
     // Failing webhooks are retried automatically.
     state: status === 'PAUSED' ? 'paused' : stateOf(lag ?? 0, status === 'DISABLED'),
     lag: lag ?? 0,
@@ -108,7 +110,7 @@ function namedIn(names: Readonly<Record<string, string>>, name: string): string 
   return Object.hasOwn(names, name) ? names[name]! : name;
 }
 
-function WorkingsOf({ words }: Visit, caption: string, workings: readonly Working[]): Html {
+function WorkingsOf({ words }: PageContext, caption: string, workings: readonly Working[]): Html {
   const { workings: said } = words;
   return Table({
     caption,
@@ -121,12 +123,12 @@ function WorkingsOf({ words }: Visit, caption: string, workings: readonly Workin
   });
 }
 
-function FailuresOf(visit: Visit, failures: readonly Failures[]): Html | null {
+function FailuresOf(context: PageContext, failures: readonly Failures[]): Html | null {
   if (failures.length === 0) return null;
-  const { words } = visit;
+  const { words } = context;
   const { workings: said } = words;
   const eventAt = (position: number) =>
-    html`<a href="${visit.path(`history?before=${position + 1}`)}">${numberIn(words, position)}</a> `;
+    html`<a href="${context.path(`history?before=${position + 1}`)}">${numberIn(words, position)}</a> `;
   return SectionOf(said.failures, [
     html`<p>${said.failuresText}</p>`,
     Table({

@@ -33,7 +33,7 @@ type Options = {
 };
 
 /** The context of a page: the person, the address and the form. */
-export class Visit {
+export class PageContext {
   readonly words: Words;
   readonly person: Member;
   readonly request: Request;
@@ -287,7 +287,7 @@ export class Visit {
 export type Asked = { limit: number; cursor: string | undefined; q?: unknown };
 
 /** Lists records like an operation, for data that no operation returns. */
-export type Lister<Listed> = (visit: Visit, asked: Asked) => Promise<PageOfRecords<Listed>>;
+export type Lister<Listed> = (context: PageContext, asked: Asked) => Promise<PageOfRecords<Listed>>;
 
 export type ListedPage<Listed> = {
   records: Listed[];
