@@ -326,7 +326,7 @@ describe('user', () => {
     expectMistakes(['user', 'invite'], {
       '': /--organization/,
       [`--organization|${client.organizationId}`]: /--email/,
-      [`--organization|${client.organizationId}|--email|ada`]: /must be an e-mail address/,
+      [`--organization|${client.organizationId}|--email|ada`]: /must be an email address/,
       [`--organization|${client.organizationId}|--email|a@b.org|--role|BOSS`]: /--role must be one of/,
       '--organization|nobody|--email|a@b.org': /organization/i,
     }));

@@ -121,7 +121,7 @@ function inOptions(error: unknown): unknown {
   // By its code: the class would load what a mistake at the keyboard has no need of.
   if (!(error instanceof Error && 'code' in error && error.code === 'BAD_REQUEST')) return error;
   const message = error.message
-    .replace('Send unknown=ignore', 'Add --unknown ignore')
+    .replace('send unknown=ignore', 'add --unknown ignore')
     .replace('Send subscribed=true', 'Add --subscribed yes')
     .replace('subscribed=false if', '--subscribed no if');
   return new UsageError(message);
