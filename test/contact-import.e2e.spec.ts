@@ -484,7 +484,7 @@ describe('who gets email after import-contacts', () => {
     const body = text('email,Kind', ...people, 'z@example.org,Unsubscribed', 'zz@example.org,member');
     const answer = await send(body, { type: CSV, query: { unknown: 'ignore' } });
     expect(answer.body).toEqual(
-      done({ created: 301 }, [[302, expect.stringMatching(/^states "Unsubscribed" in a column/)]]),
+      done({ created: 301 }, [[302, expect.stringMatching(/^has "Unsubscribed" in a column/)]]),
     );
   });
 

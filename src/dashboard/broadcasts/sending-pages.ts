@@ -263,7 +263,7 @@ function whyNobody(visit: Visit, { audience }: BroadcastRecord, { excluded }: Au
 
 /** Responses of mail servers are shown unchanged. */
 function detailIn({ broadcasts, faultOf }: Words, detail: string): string {
-  if (detail.startsWith('The template cannot be used')) return faultOf(`TEMPLATE_INVALID: ${detail}`);
+  if (detail.startsWith('The template is invalid')) return faultOf(`TEMPLATE_INVALID: ${detail}`);
   const own = DETAILS.get(detail);
   return own === undefined ? detail : broadcasts.recipients.details[own];
 }
@@ -313,7 +313,7 @@ function momentOf(visit: Visit, { status, sendAt: planned }: BroadcastRecord): s
   const sendAt = status === 'SCHEDULED' && planned?.startsWith(at) ? planned : `${at}:00Z`;
   // The operation would send immediately. A mistyped year must not cause that.
   if (Date.parse(sendAt) <= Date.now())
-    throw invalid([{ path: 'sendAt', message: 'must lie in the future' }]);
+    throw invalid([{ path: 'sendAt', message: 'must be in the future' }]);
   return sendAt;
 }
 
