@@ -156,7 +156,7 @@ describe('import-contacts', () => {
     const bad: [string | Buffer, RegExp][] = [
       ['{"email":"secret@example.org"', /^is not a JSON object$/],
       ['["secret@example.org"]', /^is not a JSON object$/],
-      ['{"email":"secret"}', /^email must be an e-mail address, like ada@example\.org$/],
+      ['{"email":"secret"}', /^email must be an email address, like ada@example\.org$/],
       ['{"firstName":"secret"}', /^email is required$/],
       ['{"email":null}', /^email must not be null$/],
       ['{"email":"secret@example.org","nickname":"secret"}', /^nickname is not a field of this operation$/],

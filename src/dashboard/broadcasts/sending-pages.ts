@@ -312,8 +312,7 @@ function momentOf(visit: Visit, { status, sendAt: planned }: BroadcastRecord): s
   // Keeps the seconds, which the field does not show.
   const sendAt = status === 'SCHEDULED' && planned?.startsWith(at) ? planned : `${at}:00Z`;
   // The operation would send immediately. A mistyped year must not cause that.
-  if (Date.parse(sendAt) <= Date.now())
-    throw invalid([{ path: 'sendAt', message: 'must be in the future' }]);
+  if (Date.parse(sendAt) <= Date.now()) throw invalid([{ path: 'sendAt', message: 'must be in the future' }]);
   return sendAt;
 }
 
