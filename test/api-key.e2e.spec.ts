@@ -555,7 +555,7 @@ describe('an organization has at most 100 live keys', () => {
       await post('rotate', { apiKeyId: old.id, overlapSeconds: 60 }),
       409,
       'CONFLICT',
-      'at most 100',
+      'up to 100',
     );
     const successor = await rotate(old.id);
     await clock.moveTo(expiresAt, -1);
