@@ -226,7 +226,7 @@ describe('a key can only grant scopes that it has itself', () => {
     for (const [fields, scope] of attempts) {
       const answer = await post('create', { name: 'More', ...fields }, lesser);
       expectError(answer, 403, 'INSUFFICIENT_PERMISSIONS', `lacks ${scope}`);
-      expect(answer.body.error.message).toContain('Give scopes among these: contact:read, api-key:write.');
+      expect(answer.body.error.message).toContain('Choose from these scopes: contact:read, api-key:write.');
     }
     expect(await countOf('ApiKeyCreated')).toBe(before);
   });
@@ -532,7 +532,7 @@ describe('an organization has at most 100 live keys', () => {
     const made = answers.filter(({ status }) => status === 200);
     const refused = answers.filter(({ status }) => status !== 200);
     expect([made.length, refused.length, await live()]).toEqual([20, 30, 100]);
-    for (const answer of refused) expectError(answer, 409, 'CONFLICT', 'at most 100 live API keys');
+    for (const answer of refused) expectError(answer, 409, 'CONFLICT', 'up to 100 live API keys');
 
     await revoke(made[0]!.body.data.apiKeyId);
     expect((await post('create', { name: 'In its place' })).status).toBe(200);
@@ -555,7 +555,7 @@ describe('an organization has at most 100 live keys', () => {
       await post('rotate', { apiKeyId: old.id, overlapSeconds: 60 }),
       409,
       'CONFLICT',
-      'at most 100',
+      'up to 100',
     );
     const successor = await rotate(old.id);
     await clock.moveTo(expiresAt, -1);
@@ -725,7 +725,7 @@ describe('rotate-api-key', () => {
     const { apiKeyId } = await create();
     const successor = await rotate(apiKeyId, 60);
     const answer = await post('rotate', { apiKeyId });
-    expectError(answer, 409, 'CONFLICT', `overlapSeconds 60, and ${successor.apiKeyId} follows it`);
+    expectError(answer, 409, 'CONFLICT', `overlapSeconds 60. Its successor is ${successor.apiKeyId}`);
     expect(answer.body.error.message).toContain('revoke');
   });
 

@@ -161,7 +161,7 @@ describe('contacts import', () => {
       ],
       [
         ['import', bad, '--organization', organizationId],
-        /^nickname is not a column of an import; .*Add --unknown ignore to import the file without/,
+        /^nickname is not a column that can be imported; .*To import the file without these columns, add --unknown ignore/,
       ],
       [
         ['import', good, '--organization', organizationId],

@@ -156,7 +156,7 @@ describe('import-contacts', () => {
     const bad: [string | Buffer, RegExp][] = [
       ['{"email":"secret@example.org"', /^is not a JSON object$/],
       ['["secret@example.org"]', /^is not a JSON object$/],
-      ['{"email":"secret"}', /^email must be an e-mail address, like ada@example\.org$/],
+      ['{"email":"secret"}', /^email must be an email address, like ada@example\.org$/],
       ['{"firstName":"secret"}', /^email is required$/],
       ['{"email":null}', /^email must not be null$/],
       ['{"email":"secret@example.org","nickname":"secret"}', /^nickname is not a field of this operation$/],
@@ -484,7 +484,7 @@ describe('who gets email after import-contacts', () => {
     const body = text('email,Kind', ...people, 'z@example.org,Unsubscribed', 'zz@example.org,member');
     const answer = await send(body, { type: CSV, query: { unknown: 'ignore' } });
     expect(answer.body).toEqual(
-      done({ created: 301 }, [[302, expect.stringMatching(/^states "Unsubscribed" in a column/)]]),
+      done({ created: 301 }, [[302, expect.stringMatching(/^has "Unsubscribed" in a column/)]]),
     );
   });
 

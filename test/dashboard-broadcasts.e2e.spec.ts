@@ -306,7 +306,7 @@ describe('recipients', () => {
       { status: 'FAILED', detail: '550 5.1.1 No such user' },
     ]);
     const inGerman = wordsOf(await getInGerman(`broadcasts/${broadcastId}/recipients`));
-    expect(inGerman).not.toMatch(/The process|The broadcast/);
+    expect(inGerman).not.toMatch(/The sending process|The broadcast/);
     expect(inGerman).toContain('Der Versand wurde abgebrochen.');
     expect(inGerman).toContain('550 5.1.1 No such user');
 

@@ -408,7 +408,7 @@ describe('what is no table', () => {
       'ada@example.org;Ada\nalan@example.org;Alan\n',
       'has an address in its first line',
     ],
-    ['bytes', 'email\n\0\0\n', 'is not a table'],
+    ['bytes', 'email\n\0\0\n', 'is not a readable table'],
   ])('is refused, and it is said why: %s', async (_, content, why) => {
     const { status, text } = await bring(content);
     expect([status, text.includes(en.faultOf(why))]).toEqual([422, true]);

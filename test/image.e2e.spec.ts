@@ -194,7 +194,7 @@ describe('upload-image', () => {
     [
       'pixels in all frames',
       () => gif(60, 1_000, 1_000),
-      /has too many pixels: send an animation of at most 50 megapixels in all its frames/,
+      /has too many pixels: send an animation of at most 50 megapixels across all frames/,
     ],
   ])('400 for an animation of too many %s', async (_what, make, message) => {
     const { status, body } = await send(make(), {}, { type: 'image/gif' });
@@ -366,8 +366,8 @@ describe('delete-image', () => {
     expect([refused.status, refused.body.error]).toMatchObject([409, { reason: 'IMAGE_SHOWN' }]);
     const named = refused.body.error.issues.map(({ message }: { message: string }) => message).sort();
     expect(named).toEqual([
-      `is shown by the petition ${petitionId}, "River"`,
-      `is shown by the post ${postId}, "Done"`,
+      `is used by the petition ${petitionId}, "River"`,
+      `is used by the post ${postId}, "Done"`,
     ]);
     expect((await client.delete('image.delete-image', { imageId, detach: true })).status).toBe(200);
     expect((await client.get('petition.get-petition', { petitionId })).body.data).toMatchObject({

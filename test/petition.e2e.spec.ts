@@ -155,7 +155,7 @@ describe('states', () => {
     await move('publish', petitionId);
     const deleted = await client.delete('petition.delete-petition', { petitionId });
     expect([deleted.status, deleted.body.error.code]).toEqual([409, 'CONFLICT']);
-    expect(deleted.body.error.message).toMatch(/close it/);
+    expect(deleted.body.error.message).toMatch(/Close it/);
   });
 
   it('deleted: gone, and deleting it again answers the same', async () => {
@@ -262,7 +262,7 @@ describe('add-signature', () => {
     const contactId = await person();
     const draft = await sign(petitionId, { contactId });
     expect([draft.status, draft.body.error.code]).toEqual([409, 'CONFLICT']);
-    expect(draft.body.error.message).toMatch(/publish it/);
+    expect(draft.body.error.message).toMatch(/Publish it/);
     await move('publish', petitionId);
     await move('close', petitionId);
     const closed = await sign(petitionId, { contactId });

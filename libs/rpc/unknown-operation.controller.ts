@@ -20,6 +20,6 @@ export class UnknownOperationController {
         headers: { Allow: allowed.join(', ') },
       });
     }
-    throw new RpcError('NOT_FOUND', 'This operation does not exist. All operations are listed at /docs');
+    throw new RpcError('NOT_FOUND', 'This operation does not exist. See the list of all operations: /docs');
   }
 }

@@ -49,12 +49,12 @@ export type ApiKeyRecord = {
   organizationId: string;
 };
 
-/** Keys out of an exported history, which does not hold when they were used. */
+/** API keys from an exported history, which does not record when they were used. */
 export const replayableApiKeys = replayable('api-key', apiKey, (organization_id, id, { state, createdAt }) =>
   apiKeyRecord({ organization_id, id, created_at: createdAt!, state }, null),
 );
 
-/** The key as the API answers it: field by field, because the state holds the hash of its secret too. */
+/** The key as the API returns it. Field by field, because the state also holds the hash of its secret. */
 export function apiKeyRecord(
   row: Pick<RecordRow<ApiKey>, 'organization_id' | 'id' | 'created_at' | 'state'>,
   lastUsedAt: Date | null,

@@ -1,7 +1,7 @@
 import { type Decider } from '#libs/event-store';
 import { RpcError } from '#libs/rpc';
 
-/** Requests per second; null is the default. Unlimited keys are made on the command line alone. */
+/** Requests per second; null is the default. Only the command line creates unlimited keys. */
 export type RateLimit = number | 'unlimited' | null;
 
 /** The specification's default, in requests per second. */
@@ -9,9 +9,9 @@ export const DEFAULT_RATE_LIMIT = 10;
 
 export type ApiKeyDetails = {
   name: string;
-  /** The 8 characters after `adv_`: they find the key, and may be shown. */
+  /** The 8 characters after `adv_`. They identify the key and are not secret. */
   publicId: string;
-  /** SHA-256 of the secret, hexadecimal; the secret itself is shown once and kept nowhere. */
+  /** SHA-256 of the secret, hexadecimal. The secret itself is shown once and not stored. */
   secretHash: string;
   scopes: string[];
   rateLimit: RateLimit;
@@ -30,11 +30,11 @@ export type ApiKeyEvent =
       data: Omit<ApiKeyDetails, 'secretHash'> & { secretHash?: string };
       personal?: { secretHash?: string } | null;
     }
-  /** The key goes on working for `overlapSeconds` after this was recorded, beside its successor. */
+  /** The key keeps working next to its successor for `overlapSeconds` after this was recorded. */
   | { type: 'ApiKeyRotated'; data: { successorId: string; overlapSeconds: number } }
   | { type: 'ApiKeyRevoked'; data: Record<string, never> };
 
-/** `revokedAt` (RFC 3339) lies in the future while a rotated key still works beside its successor. */
+/** `revokedAt` (RFC 3339) is in the future while a rotated key still works next to its successor. */
 export type KnownApiKey = ApiKeyDetails &
   (
     | { status: 'active'; revokedAt: null }
@@ -66,7 +66,7 @@ export const apiKey: Decider<ApiKey, ApiKeyEvent> = {
   },
 };
 
-/** @throws RpcError NOT_FOUND where there never was such a key. */
+/** @throws RpcError NOT_FOUND if the key never existed. */
 export function knownApiKey(state: ApiKey): KnownApiKey {
   if (state.status === 'unknown') {
     throw new RpcError('NOT_FOUND', 'Your organization has no API key with this apiKeyId.');
@@ -78,7 +78,7 @@ export function createApiKey(details: ApiKeyDetails): ApiKeyEvent[] {
   return [{ type: 'ApiKeyCreated', data: details }];
 }
 
-/** Rotating the rotated in the same way changes nothing: it has its successor. */
+/** Rotating a key again in the same way changes nothing: it already has a successor. */
 export function rotateApiKey(
   state: ApiKey,
   { successorId, overlapSeconds, now }: { successorId: string; overlapSeconds: number; now: Date },
@@ -107,7 +107,7 @@ function cannotRotate(why: string): RpcError {
   });
 }
 
-/** Revoking what has ended changes nothing; a rotated key that still works ends at once. */
+/** Revoking an ended key changes nothing; a rotated key that still works ends immediately. */
 export function revokeApiKey(state: ApiKey, now: Date): ApiKeyEvent[] {
   const key = knownApiKey(state);
   switch (key.status) {

@@ -91,7 +91,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
       });
     }
     const { apiKeyId, key, write } = newApiKey(this.store.keyring, details);
-    // Networks repeat requests. Whoever types a command twice wants two keys, and may test an expired one.
+    // Networks repeat requests. An operator who runs a command twice wants two keys, and may test an expired one.
     const isRequest = context.actor.type !== 'system';
     const creates = this.commands.named(
       apiKey,
@@ -115,7 +115,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
   }
 }
 
-/** What stands against a new key, unless it was made before. */
+/** The reasons against a new key, unless it was created before. */
 function refusalOf({ expiresAt }: Pick<ApiKeyDetails, 'expiresAt'>, keys: KeysNow): RpcError | undefined {
   if (expiresAt !== null && !isInFuture(new Date(expiresAt), keys.now)) {
     return invalid([{ path: 'expiresAt', message: 'must be in the future and before the year 10000' }]);
@@ -127,7 +127,7 @@ function isInFuture(moment: Date, now: Date): boolean {
   return moment > now && moment.getUTCFullYear() < 10_000;
 }
 
-/** A key to be stored with the events of whoever makes it. `key` is what its owner gets, once. */
+/** A key to store with its creator's events. `key` is the value its owner receives, once. */
 export function newApiKey(
   keyring: Keyring,
   details: Omit<ApiKeyDetails, 'publicId' | 'secretHash'>,

@@ -2,7 +2,7 @@ import { RpcError } from '#libs/rpc';
 import { type ApiKeyDetails, DEFAULT_RATE_LIMIT, type RateLimit } from './api-key.js';
 import { requireScopes } from './scopes.js';
 
-/** How much a key may, how fast, and how long. */
+/** What a key can do, how fast and for how long. */
 export type Grant = Pick<ApiKeyDetails, 'scopes' | 'rateLimit' | 'expiresAt'>;
 
 /** Requests per second; Infinity for no limit. */
@@ -11,9 +11,9 @@ export function requestsPerSecond(rateLimit: RateLimit): number {
 }
 
 /**
- * Otherwise whoever has a key that may little could make one, or get hold of one, that may more.
+ * Without this check, a key with few rights could create or obtain a key with more.
  *
- * @param advice what to do instead, where it is the rate limit or the expiry.
+ * @param advice what to do instead if the rate limit or the expiry is exceeded.
  * @throws RpcError INSUFFICIENT_PERMISSIONS naming what `own` lacks of `granted`.
  */
 export function requireWithin(

@@ -11,13 +11,13 @@ import { HAS_ENDED } from './api-keys-table.js';
 import { API_KEYS_TABLE } from './api-keys.projection.js';
 import { type KeyOrigin, mayMakeKeys } from './lines.js';
 
-/** How many live keys an organization has at most; the operator may make more. */
+/** The most live keys of an organization; the operator can create more. */
 export const MOST_LIVE_KEYS = 100;
 
-/** Requests per second that the key of a person has at most, as create-api-key says. */
+/** The most requests per second for a person's key, as documented in create-api-key. */
 const FASTEST = 1_000;
 
-/** What the keys of an organization are at one moment of the database's clock. */
+/** The keys of an organization at one moment of the database's clock. */
 export type KeysNow = {
   now: Date;
   origins: readonly KeyOrigin[];
@@ -39,7 +39,7 @@ export class OrganizationKeys {
     private readonly source: DataSource,
   ) {}
 
-  /** As they are after all that was stored before this call. */
+  /** The keys after everything stored before this call. */
   async read(organizationId: string): Promise<KeysNow> {
     await this.projections.catchUpWithLog();
     const rows = await this.source.query<(KeyOrigin & { now: Date; changes: number })[]>(READ, [
@@ -81,7 +81,7 @@ export class OrganizationKeys {
         { reason: 'KEY_INVALID' },
       );
     }
-    // An instance of a version before this one ends keys without a claim: it moves the stream.
+    // Instances of earlier versions end keys without a claim, which moves the stream.
     const { version } = await this.records.load(apiKey, organizationId, actor.id!);
     return [{ streamId: actor.id!, version }];
   }

@@ -55,7 +55,7 @@ export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {
       return {
         recordId: apiKeyId,
         writes,
-        // The requests that created them may be made again, for other keys.
+        // The requests that created them can then be repeated to create other keys.
         releasesAll: [apiKeyId, ...made.keys()],
         claims: changesAny ? [keys.claim(decide)] : [],
       };

@@ -64,14 +64,14 @@ export class RotateApiKeyHandler implements ICommandHandler<RotateApiKey> {
       const successorId = successor.apiKeyId;
       const events = rotateApiKey(state, { successorId, overlapSeconds, now: keys.now });
       if (old.status === 'rotated') return { recordId: old.successorId, writes: [] };
-      // Beside its successor the old one is one more.
+      // Next to its successor, the old key counts as one more.
       if (own && overlapSeconds > 0 && keys.live >= MOST_LIVE_KEYS) throw tooManyKeys(keys);
       made.set(successorId, successor.key);
       return {
         recordId: successorId,
         writes: [writeTo(apiKey, apiKeyId, version, events), successor.write],
         guards: isItself ? [] : await this.keys.guardOf(context, keys),
-        // The request that created the old key may be made again, for another one.
+        // The request that created the old key can then be repeated to create another one.
         releasesAll: [apiKeyId],
         claims: [keys.claim(decide)],
       };

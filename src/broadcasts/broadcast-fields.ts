@@ -41,7 +41,7 @@ class AudienceInput implements Audience {
   filter?: AudienceFilter;
 }
 
-/** The fields that create-broadcast and update-broadcast have in common, all optional. */
+/** The fields shared by create-broadcast and update-broadcast, all optional. */
 export abstract class BroadcastFieldsInput extends Input {
   @Text({ max: 200, optional: true, example: 'News of the river, in May' })
   name?: string;
@@ -84,7 +84,7 @@ export abstract class BroadcastFieldsInput extends Input {
   audience?: AudienceInput;
 }
 
-/** Who may choose recipients by a list or a petition learns who is on it. @throws RpcError INSUFFICIENT_PERMISSIONS, NOT_FOUND */
+/** Choosing recipients by a list or petition reveals who is on it. @throws RpcError INSUFFICIENT_PERMISSIONS, NOT_FOUND */
 export async function checkAudience(
   { organizationId, context, audience }: BroadcastFieldsInput,
   resources: Pick<Resources, 'require'>,

@@ -2,7 +2,7 @@ import { changedFields } from '#libs/commands';
 import { type Decider } from '#libs/event-store';
 import { noSuch, RpcError } from '#libs/rpc';
 
-/** Whom a broadcast is for: who is named by one of the first three, without who is named by the exclusions. */
+/** The audience: contacts selected by one of the first three fields, minus the exclusions. */
 export type Audience = {
   listIds?: string[];
   petitionIds?: string[];
@@ -23,7 +23,7 @@ export type BroadcastFields = {
   audience: Audience;
 };
 
-/** What became of the recipients, as far as the history tells: as they were when it was sent, or cancelled. */
+/** The results of the recipients in the history: as of the end or cancellation of sending. */
 export type Figures = { sent: number; failed: number; skipped: number; inDoubt: number };
 
 /** Why a broadcast cannot be sent. */
@@ -43,7 +43,7 @@ export type BroadcastEvent =
   | { type: 'BroadcastCreated'; data: BroadcastFields }
   | { type: 'BroadcastUpdated'; data: Partial<BroadcastFields> }
   | { type: 'BroadcastScheduled'; data: { sendAt: string } }
-  /** Its time had come, and it could not be sent. */
+  /** Its scheduled time came, but it could not be sent. */
   | { type: 'BroadcastHindered'; data: { hindrances: Blocker[] } }
   /**
    * Its audience is fixed: who had to get it follows from the events up to `position`. `digest` is that of their ids, with
@@ -56,7 +56,7 @@ export type BroadcastEvent =
   | { type: 'BroadcastPaused'; data: Record<string, never> }
   | { type: 'BroadcastResumed'; data: Record<string, never> }
   | { type: 'BroadcastCancelled'; data: Record<string, never> }
-  /** Those of its recipients with this status are sent to once more. */
+  /** Its recipients with this status are sent to again. */
   | { type: 'BroadcastRetried'; data: { status: 'FAILED' | 'IN_DOUBT' } }
   | { type: 'BroadcastSent'; data: Figures }
   | { type: 'BroadcastDeleted'; data: Record<string, never> };
@@ -69,7 +69,7 @@ export type ExistingBroadcast = BroadcastFields & {
   sendAt: string | null;
   startedAt: string | null;
   finishedAt: string | null;
-  /** Of the recipients that were fixed at its start; null before it. */
+  /** Of the recipients fixed at the start; null before. */
   sendingId: string | null;
   recipients: ({ total: number } & Partial<Figures>) | null;
 };
@@ -130,13 +130,13 @@ export function exists(state: Broadcast): state is ExistingBroadcast {
   return state.status !== 'UNKNOWN' && state.status !== 'DELETED';
 }
 
-/** @throws RpcError NOT_FOUND unless the broadcast stands. */
+/** @throws RpcError NOT_FOUND if the broadcast does not exist. */
 export function existingBroadcast(state: Broadcast): ExistingBroadcast {
   if (!exists(state)) throw noSuch('broadcast');
   return state;
 }
 
-/** A field that is not given stays. Only before it is sent. */
+/** Fields that are not given stay unchanged. Only before sending starts. */
 export function updateBroadcast(state: Broadcast, given: Partial<BroadcastFields>): BroadcastEvent[] {
   const before = existingBroadcast(state);
   const data = changedFields<BroadcastFields>(before, given);
@@ -145,7 +145,7 @@ export function updateBroadcast(state: Broadcast, given: Partial<BroadcastFields
   return [{ type: 'BroadcastUpdated', data }];
 }
 
-/** To be sent at a moment, or at another one than before. */
+/** Schedules or reschedules a broadcast. */
 export function scheduleBroadcast(state: Broadcast, sendAt: string): BroadcastEvent[] {
   const { status, sendAt: before } = requireUnsent(state);
   return status === 'SCHEDULED' && before === sendAt
@@ -153,14 +153,14 @@ export function scheduleBroadcast(state: Broadcast, sendAt: string): BroadcastEv
     : [{ type: 'BroadcastScheduled', data: { sendAt } }];
 }
 
-/** @throws RpcError CONFLICT once it is being sent. */
+/** @throws RpcError CONFLICT once sending has started. */
 export function requireUnsent(state: Broadcast): ExistingBroadcast {
   const standing = existingBroadcast(state);
   if (!isUnsent(standing)) throw begun('it cannot be sent again');
   return standing;
 }
 
-/** Pausing the paused changes nothing. */
+/** Pausing a paused broadcast changes nothing. */
 export function pauseBroadcast(state: Broadcast): BroadcastEvent[] {
   const { status } = existingBroadcast(state);
   if (status === 'PAUSED') return [];
@@ -168,7 +168,7 @@ export function pauseBroadcast(state: Broadcast): BroadcastEvent[] {
   return [{ type: 'BroadcastPaused', data: {} }];
 }
 
-/** Resuming what is being sent changes nothing. */
+/** Resuming a broadcast that is being sent changes nothing. */
 export function resumeBroadcast(state: Broadcast): BroadcastEvent[] {
   const { status } = existingBroadcast(state);
   if (status === 'SENDING') return [];
@@ -176,7 +176,7 @@ export function resumeBroadcast(state: Broadcast): BroadcastEvent[] {
   return [{ type: 'BroadcastResumed', data: {} }];
 }
 
-/** From every state but sent; cancelling the cancelled changes nothing. */
+/** Allowed in any state except SENT. Cancelling a cancelled broadcast changes nothing. */
 export function cancelBroadcast(state: Broadcast): BroadcastEvent[] {
   const { status } = existingBroadcast(state);
   if (status === 'CANCELLED') return [];
@@ -188,18 +188,18 @@ export function cancelBroadcast(state: Broadcast): BroadcastEvent[] {
   return [{ type: 'BroadcastCancelled', data: {} }];
 }
 
-/** @throws RpcError CONFLICT unless it is being sent, paused, or was sent. */
+/** @throws RpcError CONFLICT unless it is being sent, is paused or was sent. */
 export function retryBroadcast(state: Broadcast, status: 'FAILED' | 'IN_DOUBT'): BroadcastEvent[] {
   if (!['SENDING', 'PAUSED', 'SENT'].includes(existingBroadcast(state).status)) throw notSending('retried');
   return [{ type: 'BroadcastRetried', data: { status } }];
 }
 
-/** Nothing where it is not being sent any more. */
+/** Returns no events if it is no longer being sent. */
 export function finishBroadcast(state: Broadcast, figures: Figures): BroadcastEvent[] {
   return exists(state) && state.status === 'SENDING' ? [{ type: 'BroadcastSent', data: figures }] : [];
 }
 
-/** Drafts and what was cancelled; deleting the deleted changes nothing. */
+/** Only drafts and cancelled broadcasts. Deleting a deleted broadcast changes nothing. */
 export function deleteBroadcast(state: Broadcast): BroadcastEvent[] {
   if (state.status === 'DELETED') return [];
   const { status } = existingBroadcast(state);

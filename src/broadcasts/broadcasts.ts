@@ -53,7 +53,7 @@ export const broadcastSchema = recordSchema({
   organizationId: { type: 'string' },
 });
 
-/** Of an element of a list. */
+/** For an element of a list. */
 export const listedBroadcastSchema = schemaWithout(broadcastSchema, 'content');
 
 export const broadcastIdSchema = recordSchema({ broadcastId: { type: 'string' } });
@@ -66,7 +66,7 @@ export const broadcasts = new Resource({
     const { recipients } = state;
     return { ...state, recipients: recipients && { ...UNKNOWN, ...recipients } };
   },
-  // The newsletter of last week is not the one of this week.
+  // Last week's newsletter is not this week's.
   isRepeated: (state) => exists(state) && state.status === 'DRAFT',
   answers: broadcastSchema,
   version: 1,
@@ -79,7 +79,7 @@ export const broadcasts = new Resource({
   apart: 'content',
 });
 
-/** What the history does not tell. */
+/** The parts that are not in the history. */
 const UNKNOWN = {
   total: 0,
   sent: null,

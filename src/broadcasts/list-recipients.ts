@@ -17,7 +17,7 @@ import {
 import { broadcast, existingBroadcast } from './broadcast.js';
 import { RECIPIENT_STATUSES, type RecipientRecord, Recipients } from './recipients.js';
 
-/** The only order that there is: a recipient has neither name nor time of its own. */
+/** The only possible order: a recipient has neither a name nor a time of its own. */
 const SORT = 'contactId';
 
 @Operation({

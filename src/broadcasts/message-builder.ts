@@ -14,7 +14,7 @@ import { CONTACT_FIELDS, type MergeFields, PETITION_FIELDS, TemplateError } from
 import { type CompiledTemplate, templates } from './templates.js';
 import { unsubscribeToken } from './unsubscribe-token.js';
 
-/** What every letter of a broadcast has in common. */
+/** The parts shared by all messages of a broadcast. */
 export type MessageTemplate = {
   organizationId: string;
   broadcastId: string;
@@ -26,7 +26,7 @@ export type MessageTemplate = {
 
 export type Blocked = { hindrance: Blocker; path: string; message: string };
 
-/** Who gets it. */
+/** The recipient of a message. */
 export type Recipient = { id: string } & ContactDetails;
 
 export type Letter = {
@@ -34,13 +34,13 @@ export type Letter = {
   html: string;
   text: string;
   unsubscribeUrl: string;
-  /** Milliseconds that its template took. */
+  /** Milliseconds spent in its template. */
   took: number;
 };
 
 const TRIALS = 2;
 
-/** Whom a preview is written to where nobody is named: somebody of whom nothing is known. */
+/** The recipient of a preview without a contact: a contact without any details. */
 export const NOBODY = '00000000-0000-0000-0000-000000000000';
 
 /** Writes a broadcast's message to each of its recipients. */
@@ -54,7 +54,7 @@ export class MessageBuilder {
     private readonly address: PublicAddress,
   ) {}
 
-  /** What there is to write with, or all that stands against it. */
+  /** Returns everything needed to write messages, or all blockers. */
   async prepare(
     organizationId: string,
     broadcastId: string,
@@ -104,7 +104,7 @@ export class MessageBuilder {
         name: from?.name ?? name,
         postalAddress: sender.postalAddress,
         language: sender.language,
-        // Of a preview: what cannot be sent has none.
+        // For previews only: a broadcast that cannot be sent may have no sender.
         from: from ?? { name, address: '' },
         replyTo: sender.replyTo,
       },
@@ -119,7 +119,7 @@ export class MessageBuilder {
   /**
    * As {@link write}, for a preview.
    *
-   * @param scopes of whoever looks at it: without `contact:write` the unsubscribe link is nobody's.
+   * @param scopes of the user of the preview. Without `contact:write`, the unsubscribe link belongs to no contact.
    * @throws RpcError CONFLICT if the template fails.
    */
   async show(
@@ -135,7 +135,7 @@ export class MessageBuilder {
     }
   }
 
-  /** What runs for too long, or takes too much, is told before anybody gets it. */
+  /** Reports templates that take too much time or memory before anyone receives a message. */
   private async trial(writing: MessageTemplate): Promise<Blocked | undefined> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -143,7 +143,7 @@ export class MessageBuilder {
         return undefined;
       } catch (error) {
         if (!(error instanceof TemplateError)) throw error;
-        // A machine that stood still for a moment is none of the template's doing.
+        // A machine that stalls for a moment is not the template's fault.
         if (attempt === TRIALS)
           return { hindrance: error.hindrance, path: 'content', message: error.message };
       }
@@ -151,8 +151,8 @@ export class MessageBuilder {
   }
 
   /**
-   * @param contact null: somebody of whom nothing is known.
-   * @param unsubscribes the contact whom the link in it unsubscribes.
+   * @param contact null: a contact without any details.
+   * @param unsubscribes the contact that its link unsubscribes.
    * @throws TemplateError
    */
   async write(
@@ -184,9 +184,9 @@ export class MessageBuilder {
   }
 
   /**
-   * The message with a letter.
+   * Builds the mail message from a letter.
    *
-   * @param messageId what tells it from every other, without its domain.
+   * @param messageId its unique id, without the domain.
    */
   message(writing: MessageTemplate, letter: Letter, to: string, messageId: string): MailMessage {
     const { from, replyTo } = writing.sender;
@@ -207,7 +207,7 @@ export class MessageBuilder {
     };
   }
 
-  /** A petition that is no more is one of which nothing is known. */
+  /** A deleted petition counts as one without any details. */
   private async petition(organizationId: string, petitionId: string): Promise<MergeFields['petition']> {
     try {
       const record = await this.resources.get(petitions, {
@@ -223,7 +223,7 @@ export class MessageBuilder {
   }
 }
 
-/** All that stands against it at once. */
+/** Returns all blockers at once. */
 export function notReady(hindered: readonly Blocked[]): RpcError {
   const sentences = hindered.map(({ hindrance, message }) => `${hindrance}: ${message}`);
   return new RpcError('CONFLICT', `This broadcast cannot be sent. ${sentences.join(' ')}`, {
@@ -238,7 +238,7 @@ function pick(values: Partial<NonNullable<MergeFields['petition']>>): NonNullabl
   >;
 }
 
-/** The petition whose signers are the audience, where it is one petition's. */
+/** The petition whose signers are the audience, if it is exactly one. */
 function onlyPetition({ petitionIds = [], listIds = [], contactIds = [] }: Audience): string | undefined {
   const [only, ...others] = petitionIds;
   return others.length + listIds.length + contactIds.length === 0 ? only : undefined;
@@ -252,7 +252,7 @@ export function messageIdOf(broadcastId: string, contactId: string): string {
   return `b${Buffer.concat([bytesOf(broadcastId), bytesOf(contactId)]).toString('base64url')}`;
 }
 
-/** In either form: messages of earlier versions name their ids as they are. Undefined where a message is no broadcast's. */
+/** Accepts both forms: earlier versions wrote the ids unencoded. Undefined if the message is not from a broadcast. */
 export function readMessageId(messageId: string): { broadcastId: string; contactId: string } | undefined {
   const uuid = '([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})';
   const [, broadcastId, contactId] = new RegExp(`^<?broadcast\\.${uuid}\\.${uuid}@`).exec(messageId) ?? [];

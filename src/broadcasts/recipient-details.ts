@@ -1,4 +1,4 @@
-/** Why somebody got nothing, or may have: what this program itself says of recipients. All else is what mail servers have said. */
+/** Why a recipient received nothing, or may have: the reasons that this server itself records. Other details come from mail servers. */
 export const RECIPIENT_DETAILS = {
   died: 'The sending process crashed before it recorded the outcome.',
   failed: 'The server failed while sending the message.',

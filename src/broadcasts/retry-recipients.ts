@@ -44,7 +44,7 @@ export class RetryRecipientsHandler implements ICommandHandler<RetryRecipients> 
       const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
       const events = retryBroadcast(state, status);
       const sendingId = existingBroadcast(state).sendingId!;
-      // First: whoever repeats the request after a crash between the two finds them waiting, and sets it going.
+      // Recipients first: repeating the request after a crash between the two steps finds them waiting and resumes sending.
       const count = await this.recipients.retry(organizationId, sendingId, status);
       const isStill =
         existingBroadcast(state).status === 'SENT' && (await this.recipients.hasUnsettled(sendingId));

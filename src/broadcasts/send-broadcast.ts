@@ -48,7 +48,7 @@ export class SendBroadcastHandler implements ICommandHandler<SendBroadcast> {
   private async decide({ organizationId, broadcastId, sendAt }: SendBroadcast): Promise<Decision> {
     const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
     const at = sendAt === undefined ? undefined : new Date(sendAt);
-    // Whoever sends what is being sent already, repeats.
+    // Sending a broadcast that is already being sent is a repeat.
     const standing = existingBroadcast(state);
     if (standing.status === 'SENDING' && at === undefined)
       return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, [])] };

@@ -9,7 +9,7 @@ import { broadcast, type ExistingBroadcast } from './broadcast.js';
 import { type Blocked, MessageBuilder } from './message-builder.js';
 import { Recipients } from './recipients.js';
 
-/** Starts broadcasts: finds out whether they can be sent, and fixes their recipients. */
+/** Starts broadcasts: checks whether they can be sent, and fixes their recipients. */
 @Injectable()
 export class Starts {
   constructor(
@@ -25,7 +25,7 @@ export class Starts {
    * The decision to start a broadcast, whose recipients are kept for it already. They count only once the event is stored: of two who
    * start it at once, one's are never used, and forgotten.
    *
-   * @returns or all that stands against it.
+   * @returns the decision, or all blockers.
    */
   async decide(
     organizationId: string,
@@ -58,7 +58,7 @@ export class Starts {
     };
   }
 
-  /** What stands against sending it now; nothing is kept. */
+  /** The blockers against sending it now. Stores nothing. */
   async hindrances(
     organizationId: string,
     broadcastId: string,

@@ -13,49 +13,49 @@ import {
   TemplateError,
 } from './merge-fields.js';
 
-/** A broadcast's words, ready to be written to each recipient. */
+/** The texts of a broadcast, compiled and ready to be rendered for each recipient. */
 export type Template = { subject: Node[]; preheader: Node[]; html: Node[]; text: Node[] };
 
-/** Nobody's subject is longer in any mailbox; RFC 5322 would take 998 bytes in a line. */
+/** No mailbox shows longer subjects; RFC 5322 would allow 998 bytes per line. */
 const LONGEST_SUBJECT = 500;
 
-/** A template may not read files, run for long, or fill the memory. Milliseconds are of each part: a letter has four. */
+/** A template cannot read files, run for long, or fill the memory. Milliseconds per part: a letter has four. */
 const LIMITS = { parseLimit: 1_000_000, renderLimit: 100, memoryLimit: 1_000_000 };
 /**
  * Nobody else is served while a template is read. That takes the square of how many of these there are, so 256 KiB of nothing else took
  * ten seconds; of so many each a twentieth of a second. A long newsletter has some hundred merge fields and some thousand tags.
  */
 const MOST_MERGES = 1_000;
-/** Of one tag or output. A letter needs a few of each; the time limit does not cover what one tag takes. */
+/** Per tag or output. A letter needs a few of each; the time limit does not cover the time within one tag. */
 const LONGEST_MERGE = 2_000;
 const MOST_FILTERS = 20;
 const MOST_OPERANDS = 50;
 const DEEPEST_ACCESS = 5;
 const LONGEST_PATH = 10;
-/** Characters that the filters of one rendering read, together and each: a rendering looks at the time between tags only. */
+/** Characters that the filters of one rendering read, in total and each: rendering checks the time only between tags. */
 const MOST_FILTERED = 1_000_000;
 const LONGEST_FILTERED = 50_000;
-/** Of an argument that names a field: a long path is followed for each element. */
+/** For an argument that names a field: a long path is followed for each element. */
 const LONGEST_ARGUMENT = 200;
-/** Addresses that are turned into links, or recognised as such: each is looked for anew. */
+/** Addresses that are linked or recognized: each one is searched for separately. */
 const MOST_ADDRESSES = 2_000;
 const MOST_MARKS = 20_000;
-/** Deeper ones are left out: what reads them calls itself for each. */
+/** Deeper elements are dropped: the parser recurses for each level. */
 const DEEPEST = 100;
 const OPTIONS = { ...LIMITS, templates: {}, strictFilters: true, ownPropertyOnly: true, jsTruthy: true };
 
-/** Others read files, or write values that nobody has escaped. */
+/** Other tags read files, or write values unescaped. */
 const TAGS = ['if', 'unless', 'case', 'for', 'break', 'continue', 'assign', 'capture', 'comment', 'raw', '#'];
 
 const plain = engine(new Liquid(OPTIONS));
-/** Escapes each value: what a person is called is never markup. */
+/** Escapes each value: a person's name is never markup. */
 const escaping = engine(new Liquid({ ...OPTIONS, outputEscape: 'escape' }));
 
 function engine(liquid: Liquid): Liquid {
   for (const tag of Object.keys(liquid.tags)) if (!TAGS.includes(tag)) delete liquid.tags[tag];
-  // It would let a value through as it is.
+  // It would output a value unescaped.
   delete liquid.filters.raw;
-  // They run a text as a template, element after element, and nobody looks at the time, nor which fields it names.
+  // They run a text as a template for each element, without checks of the time or of the fields it names.
   for (const filter of Object.keys(liquid.filters))
     if (filter.endsWith('_exp')) delete liquid.filters[filter];
   for (const [name, filter] of Object.entries(liquid.filters)) liquid.filters[name] = bounded(filter);
@@ -63,10 +63,10 @@ function engine(liquid: Liquid): Liquid {
 }
 
 type Filter = Liquid['filters'][string];
-/** Characters that the filters of the current rendering have read. Renderings are synchronous. */
+/** Characters that the filters of the current rendering have read. Rendering is synchronous. */
 let spent = 0;
 
-/** A filter that reads no more than it may. */
+/** Limits how much a filter reads. */
 function bounded(filter: Filter): Filter {
   const run = typeof filter === 'function' ? filter : filter.handler;
   const handler: typeof run = function (value: unknown, ...parameters: unknown[]) {
@@ -80,7 +80,7 @@ function bounded(filter: Filter): Filter {
   return typeof filter === 'function' ? handler : { ...filter, handler };
 }
 
-/** Characters and elements, those within elements too. */
+/** Counts characters and elements, including nested ones. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length;
   if (!Array.isArray(value)) return 1;
@@ -95,7 +95,7 @@ function sizeOf(value: unknown): number {
 const markdown = new MarkdownIt({ html: true, linkify: true });
 
 /**
- * @param hasPetition whether the fields of a petition are known.
+ * @param hasPetition whether the fields of a petition are available.
  * @throws TemplateError
  */
 export function compile(
@@ -109,7 +109,7 @@ export function compile(
 ): Template {
   const merges = new Merges(content);
   for (const part of [subject, preheader ?? '']) new Merges(part);
-  // First: what it says is wrong is then told by its place in what was written.
+  // First, so that errors report the place in the original text.
   const asWritten = parse(plain, content);
   if (format === 'MARKDOWN') requireFewer(/@|:\/\/|www\./gi, merges.hidden, 'addresses', MOST_ADDRESSES);
   if (format === 'MARKDOWN') requireFewer(/[<[*_`~|]/g, merges.hidden, 'characters that mark something up');
@@ -123,7 +123,7 @@ export function compile(
     html: parse(escaping, merges.shown(html)),
     text: parse(plain, merges.shown(text)),
   };
-  // Of the content also what sanitizing took away, with which somebody may have meant something.
+  // Also checks the parts of the content that sanitizing removed, which the author may have meant.
   const parts = [
     ['subject', template.subject],
     ['preheader', template.preheader],
@@ -147,14 +147,14 @@ function requireFewer(marks: RegExp, text: string, what: string, most = MOST_MAR
   if (count > most) throw tooMany(what, most);
 }
 
-/** @param written one tag or output. @throws TemplateError where reading or running it could take long. */
+/** @param written one tag or output. @throws TemplateError if parsing or running it could take long. */
 function requireBounded(written: string): void {
   if (written.length > LONGEST_MERGE)
     throw new TemplateError(
       'TEMPLATE_INVALID',
       `A tag or output is longer than ${LONGEST_MERGE.toLocaleString('en')} characters. Shorten it.`,
     );
-  // Texts are no code.
+  // Quoted texts are not code.
   const code = written.replace(/"[^"]*"|'[^']*'/g, '""');
   const count = (marks: RegExp) => code.match(marks)?.length ?? 0;
   if (count(/\|/g) > MOST_FILTERS) throw tooMany('filters in one output', MOST_FILTERS);
@@ -174,7 +174,7 @@ function tooMany(what: string, most: number): TemplateError {
   return new TemplateError('TEMPLATE_INVALID', `The content has too many ${what}. The limit is ${most}.`);
 }
 
-/** @throws TemplateError where it takes too long or too much. */
+/** @throws TemplateError if it takes too much time or memory. */
 export function render(template: Template, fields: MergeFields): Rendered {
   const values = fields as unknown as object;
   spent = 0;
@@ -190,7 +190,7 @@ export function render(template: Template, fields: MergeFields): Rendered {
   }
 }
 
-/** Line breaks in a subject would be headers. */
+/** Line breaks in a subject would become headers. */
 function inOneLine(text: string): string {
   return text.replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ').trim();
 }
@@ -204,7 +204,7 @@ function parse(liquid: Liquid, text: string, part?: TemplateError['part']): Node
 }
 
 function invalid(error: unknown, part?: TemplateError['part']): TemplateError {
-  // Of several lines, with the place; none of them says anything of the inside.
+  // The first line contains the place; the others reveal nothing internal.
   const [line = ''] = error instanceof Error ? error.message.split('\n') : [];
   return new TemplateError('TEMPLATE_INVALID', `The template is invalid: ${line}.`, part);
 }
@@ -218,7 +218,7 @@ function knownFields(hasPetition: boolean): string[] {
   ];
 }
 
-/** A field's parts must be words of the template: what is computed could name anything. */
+/** A field's parts must be literal words of the template: a computed part could name anything. */
 function unknownFields(nodes: Node[], hasPetition: boolean): string[] {
   const known = new Set(knownFields(hasPetition));
   const { globals }: { globals: Variables } = plain.analyzeSync(nodes);
@@ -228,7 +228,7 @@ function unknownFields(nodes: Node[], hasPetition: boolean): string[] {
     .filter((path) => !known.has(path.replace(/\.size$/, '')));
 }
 
-/** Of a tag or an output. */
+/** In a tag or an output. */
 const BEGINNING = /\{[{%]/g;
 
 /**
@@ -240,7 +240,7 @@ class Merges {
   private readonly tokens: string[] = [];
   readonly hidden: string;
 
-  /** @throws TemplateError where a tag or an output is not closed. */
+  /** @throws TemplateError if a tag or an output is not closed. */
   constructor(text: string) {
     let hidden = '';
     try {
@@ -282,7 +282,7 @@ const LENGTH = /^-?[\d.]+(px|em|rem|%|pt)?( -?[\d.]+(px|em|rem|%|pt)?| auto){0,3
 const COLOUR = /^(#[\da-f]{3,8}|[a-z]+|rgba?\([\d., %]+\))$/i;
 const WORDS = /^[\w\s,'"-]+$/;
 
-/** Nothing that runs, loads by itself other than pictures, or looks like something else. */
+/** Removes everything that runs, loads by itself (except images), or disguises itself. */
 function sanitized(html: string, merges: Merges): string {
   return sanitizeHtml(html, {
     allowedTags: [
@@ -381,7 +381,7 @@ function sanitized(html: string, merges: Merges): string {
   });
 }
 
-/** Of the HTML the part in plain text: as people write it, with addresses behind their words. */
+/** Converts the HTML to plain text, with each address after its link text. */
 const TEXT: Parameters<typeof convert>[1] = {
   wordwrap: false,
   selectors: [

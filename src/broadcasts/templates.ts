@@ -11,16 +11,16 @@ const LIMITS_MS = { compile: 1_000, render: 250 };
 type TemplateJobs = ReturnType<typeof templateJobs>;
 export type TemplateThread = BoundedThread<TemplateJobs>;
 
-/** A template that can be used, and writes letters. */
+/** A valid template that renders letters. */
 export type CompiledTemplate = {
   /**
-   * @returns also the milliseconds that the thread took for it.
+   * @returns also the milliseconds that the thread spent on it.
    * @throws TemplateError
    */
   render: (values: MergeFields) => Promise<{ rendered: Rendered; took: number }>;
 };
 
-/** Compiles and renders what users wrote, in a thread that nobody else waits for. */
+/** Compiles and renders user-written templates in a separate thread that blocks nothing else. */
 export class Templates {
   private lastId = 0;
 
@@ -35,7 +35,7 @@ export class Templates {
   async compile(source: TemplateSource): Promise<CompiledTemplate> {
     const id = (this.lastId += 1);
     await this.teach(id, source);
-    /** Many letters are written at once, and a thread that lost a template learns it once. */
+    /** Letters are rendered concurrently, and a thread that lost a template reloads it once. */
     let teaching: Promise<void> | undefined;
     const render: CompiledTemplate['render'] = async (values) => {
       for (;;) {
@@ -75,5 +75,5 @@ function errorOf({ hindrance, message, part }: Rejection, took = 0): TemplateErr
   return new TemplateError(hindrance, message, part, took);
 }
 
-/** One thread for all of the process. */
+/** One thread per process. */
 export const templates = new Templates();

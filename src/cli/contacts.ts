@@ -122,7 +122,7 @@ function inOptions(error: unknown): unknown {
   // Checked by its code: importing the class would load modules that a usage error does not need.
   if (!(error instanceof Error && 'code' in error && error.code === 'BAD_REQUEST')) return error;
   const message = error.message
-    .replace('Send unknown=ignore', 'Add --unknown ignore')
+    .replace('send unknown=ignore', 'add --unknown ignore')
     .replace('Send subscribed=true', 'Add --subscribed yes')
     .replace('subscribed=false if', '--subscribed no if');
   return new UsageError(message);

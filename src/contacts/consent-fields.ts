@@ -1,7 +1,7 @@
 import { invalid, IpAddress, PastTimestamp, Text } from '#libs/rpc';
 import { type Evidence } from './consent.js';
 
-/** What proves the yes or no that a request states. */
+/** The evidence for the consent stated in a request. */
 export class ConsentFields {
   @Text({
     max: 200,
@@ -23,11 +23,11 @@ export class ConsentFields {
   @IpAddress({ optional: true, description: "The person's IP address at that time." })
   ip?: string;
 
-  /** Of `text`, if one of our own pages showed it. Not a field. */
+  /** The language of `text`, if one of our own pages showed it. Not a field. */
   language?: string;
 }
 
-/** Moments in one form, so that the same evidence is the same. Undefined if there is none. */
+/** Normalizes times, so that identical evidence compares as equal. Undefined without evidence. */
 export function evidenceOf(given: ConsentFields | undefined): Evidence | undefined {
   const { source, text, language, at, ip } = given ?? {};
   const moment = at && new Date(at).toISOString();
@@ -37,7 +37,7 @@ export function evidenceOf(given: ConsentFields | undefined): Evidence | undefin
   return said.length > 0 ? Object.fromEntries(said) : undefined;
 }
 
-/** @throws RpcError BAD_REQUEST for evidence without a yes or no. */
+/** @throws RpcError BAD_REQUEST for evidence without `subscribed`. */
 export function requireStated(
   { consent, subscribed }: { consent?: ConsentFields; subscribed?: boolean },
   prefix = '',

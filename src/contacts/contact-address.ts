@@ -24,7 +24,7 @@ function earlierForm(email: string): string {
   return email.normalize('NFC').toLowerCase();
 }
 
-/** What a contact's keys must become when its address does; both addresses may be the same. */
+/** The keys a contact needs when its address changes; both addresses may be equal. */
 export function moveEmail(
   before: string,
   after: string,
@@ -48,7 +48,7 @@ export function emailTaken(advice: string): RpcError {
   return new RpcError('CONFLICT', message, { reason: 'EMAIL_TAKEN' });
 }
 
-/** Contacts as holders of an address, for decisions that rest on them. */
+/** Contacts as owners of an address, for decisions that depend on them. */
 @Injectable()
 export class ContactsByEmail {
   constructor(
@@ -72,7 +72,7 @@ export class ContactsByEmail {
     return undefined;
   }
 
-  /** What must stay as it is for `find` to find the contact; undefined where it does not. */
+  /** What must not change for `find` to find the contact; undefined if it does not find it. */
   async hold(input: Input, contactId: string, email: string): Promise<Guard | undefined> {
     const found = await this.find(input, contactId, email);
     return found && { streamId: contactId, version: found.version };

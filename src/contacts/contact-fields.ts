@@ -1,7 +1,7 @@
 import { Email, Flag, Input, Nested, Text } from '#libs/rpc';
 import { ConsentFields } from './consent-fields.js';
 
-/** The fields that describe a contact, all optional: what create-contact and update-contact have in common. */
+/** The fields that describe a contact, shared by create-contact and update-contact. All optional. */
 export abstract class ContactFields extends Input {
   @Email({ optional: true, example: 'ada@example.org' })
   email?: string;

@@ -3,7 +3,7 @@ import { type Resource, type Resources } from '#libs/resources';
 import { comparableEmail, Email, Flag, Id, Text, TimeFilters } from '#libs/rpc';
 import { SEARCHED } from './contact-columns.js';
 
-/** What contacts are chosen by: in lists and in exports alike. */
+/** The filters of contacts, for lists and exports. */
 export abstract class ContactFilters extends TimeFilters {
   @Email({ optional: true, description: 'Compared with the same rules as in create-contact.' })
   email?: string;
@@ -24,10 +24,10 @@ export abstract class ContactFilters extends TimeFilters {
   q?: string;
 }
 
-/** The kinds of records that contacts are chosen by, by the fields that name one. */
+/** The kinds of records by which contacts can be filtered, by the field that names them. */
 const choices = new Map<string, Resource>();
 
-/** Who may choose contacts by a list or a petition learns who is on it. */
+/** Filtering contacts by a list or a petition reveals who is on it. */
 export const FILTER_SCOPES: Record<string, string> = {};
 
 /**
@@ -42,7 +42,7 @@ export function chooseContactsBy(resource: Resource, description: string): void 
   choices.set(resource.idField, resource);
 }
 
-/** The conditions for `findRows`. @throws RpcError NOT_FOUND when a record that is named does not stand. */
+/** The conditions for `findRows`. @throws RpcError NOT_FOUND if a named record does not exist. */
 export async function contactConditions(
   filters: ContactFilters,
   resources: Pick<Resources, 'linked'>,

@@ -3,10 +3,10 @@ import { replayable } from '#libs/projections';
 import { type FieldSchema, recordSchema } from '#libs/rpc';
 import { contact, type Contact, type ContactDetails, existingContact } from './contact.js';
 
-/** A contact as the API answers it. */
+/** A contact as the API returns it. */
 export type ContactRecord = {
   id: string;
-  /** As text where it is only answered: see `momentAsText`. */
+  /** As text if it is only returned: see `momentAsText`. */
   createdAt: Date | string;
   updatedAt: Date | string;
   organizationId: string;
@@ -40,17 +40,17 @@ const fields = {
 
 export const contactSchema = recordSchema(fields);
 
-/** The fields of a record, in the order in which they are answered. */
+/** The fields of a record, in the order of the response. */
 export const CONTACT_COLUMNS = Object.keys(fields) as (keyof ContactRecord)[];
 
 export const contactIdSchema = recordSchema({ contactId: { type: 'string' } });
 
-/** Contacts out of an exported history. */
+/** Contacts from an exported history. */
 export const replayableContacts = replayable('contact', contact, (organizationId, id, folded) =>
   folded.state.status === 'standing' ? recordFromHistory(organizationId, id, folded) : undefined,
 );
 
-/** The record from its history. @throws RpcError NOT_FOUND unless the contact stood there. */
+/** The record from its history. @throws RpcError NOT_FOUND if the contact did not exist then. */
 export function recordFromHistory(
   organizationId: string,
   contactId: string,

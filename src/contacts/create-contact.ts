@@ -46,7 +46,7 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
 
   async execute(command: CreateContact): Promise<{ contactId: string }> {
     requireStated(command);
-    // The default belongs to a new contact: an existing one is subscribed again by an explicit true alone.
+    // The default applies to new contacts only: an existing one is resubscribed only by an explicit true.
     if (command.onConflict === 'fail') command.subscribed ??= true;
     const { recordId } = await this.commands.run(command, () => this.decide(command));
     return { contactId: recordId };
@@ -61,7 +61,7 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
       if (onConflict === 'update') return mergeContact(writing, contactId, found, given);
       throw emailTaken('Use update-contact, or create-contact with onConflict: update.');
     });
-    // An update may have to happen again after the record changed: only its effect is idempotent.
+    // An update may have to run again after the record changed: only its effect is idempotent.
     if (onConflict === 'update') return created;
     const { email } = command;
     const creates = this.commands.named(contact, organizationId, (state) => hasEmail(state, email));

@@ -52,7 +52,7 @@ export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
     return { contactId: recordId };
   }
 
-  /** The present one and all before it, as the contact's history has them. */
+  /** The current address and all previous ones, from the contact's history. */
   private async emailsOf(
     organizationId: string,
     contactId: string,

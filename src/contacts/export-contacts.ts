@@ -8,7 +8,7 @@ import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filt
 import { CONTACT_COLUMNS, type ContactRecord, contactSchema } from './contact-record.js';
 import { CONTACT_PAGE, type ContactRow, ContactsTable } from './contacts-table.js';
 
-/** Contacts of one query, and of one chunk of the answer. */
+/** Contacts per query, and per chunk of the response. */
 const PAGE = 1_000;
 
 const FORMATS = {
@@ -40,7 +40,7 @@ export class ExportContacts extends ContactFilters {
   @OneOf(Object.keys(FORMATS), { default: 'ndjson' })
   format!: keyof typeof FORMATS;
 
-  /** Told after each page how many contacts there were so far. Not a field. */
+  /** Called after each page with the number of contacts so far. Not a field. */
   onProgress?: (contacts: number) => void;
 }
 
@@ -74,7 +74,7 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
         conditions,
         kind: 'export',
       });
-      // With the first page, so that a database that cannot be reached is answered as such.
+      // With the first page, so that an unreachable database is reported as such.
       const text = (after === undefined ? header : '') + write(rows.map((row) => this.contacts.record(row)));
       if (text !== '') yield text;
       contacts += rows.length;

@@ -18,7 +18,7 @@ import { type Evidence } from './consent.js';
 import { type ConsentChange, Consents, isGiven } from './consents.js';
 import { contact, existingContact } from './contact.js';
 
-/** A yes or no as the API answers it. */
+/** A consent or refusal as the API returns it. */
 export type ConsentRecord = {
   given: boolean;
   at: string;

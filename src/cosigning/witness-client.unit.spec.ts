@@ -95,7 +95,7 @@ it('tells what a witness refuses, in its words', async () => {
   const strange = { ...signed(1), note: others.signCheckpoint(signed(1)) };
   expect(await ask(strange)).toEqual({
     is: 'refused',
-    reason: 'status 403: The checkpoint is not signed with a key known to this witness.',
+    reason: 'status 403: The checkpoint is not signed by a key known to this witness.',
   });
 });
 

@@ -1,7 +1,7 @@
 import { type Actor, isObject, type JsonObject, type RecordedEvent } from '#libs/event-store';
 import { actorSchema, recordSchema, timestamp } from '#libs/rpc';
 
-/** An event as the API answers it. */
+/** An event as the API returns it. */
 export type EventRecord = {
   id: string;
   position: number;
@@ -55,7 +55,7 @@ export function eventRecord(event: RecordedEvent): EventRecord {
   };
 }
 
-/** What nobody learns anything from but who tries keys: of these, what is not needed for a proof is not shown. */
+/** Fields that only help an attacker who tries keys; omitted unless a proof needs them. */
 const SECRETS = ['secretHash'];
 
 function withoutSecrets(data: JsonObject): JsonObject {
@@ -63,7 +63,7 @@ function withoutSecrets(data: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(data).filter(([name]) => !SECRETS.includes(name)));
 }
 
-/** Of a person or of a key; no digest covers it, as it must be able to go. */
+/** Belongs to a person or a key. Not covered by a digest, because it must be erasable. */
 export function personalOf({ personal = null }: RecordedEvent): JsonObject | null {
   return personal && withoutSecrets(personal);
 }

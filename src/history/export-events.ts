@@ -5,9 +5,9 @@ import { Input, Integer, Operation, StreamedAnswer } from '#libs/rpc';
 import { HistoryReads } from './history-reads.js';
 import { exportedEventSchema, exportedLine } from './exported-event.js';
 
-/** Events of one query, and of one chunk of the answer, at most. */
+/** The most events per query, and per chunk of the response. */
 const PAGE = 1_000;
-/** Between two looks at a horizon that an append under way holds back. */
+/** The delay between checks of a horizon that an append in progress holds back. */
 const HORIZON_PAUSE_MS = 5;
 
 @Operation({
@@ -32,7 +32,7 @@ export class ExportEvents extends Input {
   })
   after!: number;
 
-  /** Told after each page how many events there were, how far it is, and where it ends. Not a field. */
+  /** Called after each page with the number of events, the position reached and the last position. Not a field. */
   onProgress?: (events: number, position: number, upTo: number) => void;
 }
 
@@ -46,7 +46,7 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
   async execute({ onProgress, ...asked }: ExportEvents): Promise<StreamedAnswer> {
     const query = Object.assign(new ExportEvents(), asked);
     await this.reads.record(query);
-    // With its own record, so that a checkpoint made right after it has no event that the export lacks.
+    // Includes its own record, so that a checkpoint taken right after it contains no event that the export lacks.
     const upTo = await this.store.lastPosition();
     await this.untilComplete(upTo);
     return new StreamedAnswer('application/x-ndjson', 'events.ndjson', this.write(query, upTo, onProgress));
@@ -75,7 +75,7 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
       if (lines !== '') yield lines;
       exported += events.length;
       position = hasMore ? previous : upTo;
-      // Who was erased while this was written is told to have been: otherwise their data seem to be lost.
+      // Includes erasures that happen during the export. Otherwise, the data of the erased would seem lost.
       const erasedAt = await this.store.lastPositionOf(organizationId, unreadableSubjects(events));
       if (erasedAt > upTo) {
         upTo = erasedAt;

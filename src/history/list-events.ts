@@ -68,13 +68,13 @@ export class ListEventsHandler implements IQueryHandler<ListEvents> {
 
   async execute(query: ListEvents): Promise<Page<EventRecord>> {
     const { organizationId, after, limit, recordId } = query;
-    // Read before the access is recorded: a reader who asks until there is no more comes to an end.
+    // Read before the access is recorded, so that a reader who pages to the end gets there.
     const upTo = await this.store.horizon();
     if (recordId !== undefined && !isId(recordId)) {
       await this.reads.collect(query, undefined);
       return page([], false);
     }
-    // In clear in events of before ids were hashed.
+    // Events recorded before ids were hashed contain them in clear.
     const requestId =
       query.requestId === undefined
         ? undefined

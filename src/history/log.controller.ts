@@ -19,12 +19,12 @@ import { Cosigning } from '../cosigning/index.js';
 import { isLogPublic } from '../organizations/index.js';
 import { sealed } from './not-sealed.js';
 
-/** `<L>/<N>` or `entries/<N>`, with `.p/<W>` for less than a whole tile: each in its one spelling (C2SP tlog-tiles). */
+/** `<L>/<N>` or `entries/<N>`, with `.p/<W>` for a partial tile. Only the canonical spelling is accepted (C2SP tlog-tiles). */
 const TILE = /^(entries|\d|[1-5]\d|6[0-3])\/(?!x000\/)((?:x\d{3}\/)*\d{3})(?:\.p\/([1-9]\d{0,2}))?$/;
 const SCOPE = 'history:read';
 const WHO = `Needs the scope \`${SCOPE}\`. If the organization has \`publicLog\`, no key is required.`;
 
-/** What an operation would be that showed a log: its errors are those of these routes. */
+/** The input of an equivalent operation, so that these routes document the same errors. */
 class NamedLog extends Input {
   @Id()
   log!: string;
@@ -33,7 +33,7 @@ const READS = { method: 'GET', reasons: ['NOT_SEALED'] } as const;
 
 const LOG_PATH = /^\/log\/[^/]+\/(checkpoint|tile)(?:\/(entries)?|$)/;
 
-/** What is logged and counted of `/log/…`: addresses hold what their senders like. */
+/** The name of `/log/…` in logs and metrics: addresses contain whatever the client sends. */
 export function nameOfLogPath(path: string): string | undefined {
   const [, kind, entries] = LOG_PATH.exec(path) ?? [];
   return kind && `/log/${entries ?? kind}`;
@@ -111,7 +111,7 @@ export class LogController {
         ? await sealed(this.checkpoints.leaves(organizationId, number, width))
         : await sealed(this.checkpoints.tile(organizationId, Number(kind), number, width));
     if (!bytes) throw notFound();
-    // What was sealed never changes.
+    // Sealed data never changes.
     response.setHeader('Cache-Control', `${isPublic ? 'public' : 'private'}, max-age=31536000, immutable`);
     send(request, response, BYTES, Array.isArray(bytes) ? bundle(bytes) : bytes);
   }
@@ -146,7 +146,7 @@ function notFound(): RpcError {
   );
 }
 
-/** Not by Express’s `send`, which has its own opinion of charsets. */
+/** Not with Express’s `send`, which changes the charset. */
 function send(request: Request, response: Response, type: string, body: string | Buffer): void {
   if (request.isGivenUp) return;
   countAnswer(request, response);
@@ -155,7 +155,7 @@ function send(request: Request, response: Response, type: string, body: string |
   response.end(body);
 }
 
-/** Each leaf after its length, in 2 bytes. */
+/** Prefixes each leaf with its length in 2 bytes. */
 function bundle(leaves: readonly Buffer[]): Buffer {
   return Buffer.concat(
     leaves.flatMap((leaf) => {

@@ -1,7 +1,7 @@
 import { RpcError } from '#libs/rpc';
 import { NotSealed } from '#libs/sealing';
 
-/** @throws RpcError CONFLICT where nothing is signed that has what was asked for. */
+/** @throws RpcError CONFLICT if nothing signed covers the requested data. */
 export async function sealed<Found>(found: Promise<Found>): Promise<Found> {
   return found.catch((error: unknown) => {
     if (!(error instanceof NotSealed)) throw error;

@@ -8,9 +8,9 @@ import { deleteImage, image } from './image.js';
 import { imageIdSchema } from './images.js';
 import { thoseThatShowImages } from './shown-images.js';
 
-/** Records that one command takes an image out of. */
+/** The most records from which one command removes an image. */
 const MOST_DETACHED = 1_000;
-/** That an answer names. */
+/** The most records that a response names. */
 const MOST_NAMED = 20;
 
 @Operation({
@@ -49,7 +49,7 @@ export class DeleteImageHandler implements ICommandHandler<DeleteImage> {
     await this.commands.run(command, async () => {
       const { state, version } = await this.records.load(image, organizationId, imageId);
       const events = deleteImage(state);
-      // Who shows it is what the read models say, and they may lag behind.
+      // The records come from the read models, which may lag behind.
       if (events.length > 0) await this.projections.catchUpWithLog();
       const detached = events.length > 0 ? await this.takeOut(organizationId, imageId, detach) : [];
       return {
@@ -61,7 +61,7 @@ export class DeleteImageHandler implements ICommandHandler<DeleteImage> {
     return { imageId };
   }
 
-  /** @throws RpcError CONFLICT where something shows it that must not be changed. */
+  /** @throws RpcError CONFLICT if a record that must not be changed uses it. */
   private async takeOut(organizationId: string, imageId: string, detach: boolean): Promise<StreamWrite[]> {
     const shown = await Promise.all(
       thoseThatShowImages().map(async (kind) => ({

@@ -8,23 +8,23 @@ import { inStore } from './image-files.js';
 const FILE = /^\/images\/([0-9a-f]{64})\/(\d{1,4}\.(webp|jpg|png))$/;
 const TYPES: Record<string, string> = { webp: 'image/webp', jpg: 'image/jpeg', png: 'image/png' };
 
-/** What lies under a name never changes. Whatever a browser takes it for, it runs nothing of it. */
+/** The file under a name never changes. A browser never runs it, whatever type it detects. */
 const HEADERS = {
   'Cache-Control': 'public, max-age=31536000, immutable',
   'Content-Security-Policy': "default-src 'none'",
   'X-Content-Type-Options': 'nosniff',
-  // Other sites may show it: campaigns are made of it.
+  // Other sites can embed it: campaigns depend on that.
   'Cross-Origin-Resource-Policy': 'cross-origin',
   'Access-Control-Allow-Origin': '*',
   'Accept-Ranges': 'bytes',
 };
 
-/** What is logged and counted of `/images/…`. */
+/** The name of `/images/…` in logs and metrics. */
 export function nameOfImagePath(path: string): string | undefined {
   return FILE.test(path) ? '/images' : undefined;
 }
 
-/** The files of images. Everybody may see them, and no database is asked: whoever knows the address was shown it. */
+/** The files of images. They are public, and serving them needs no database: knowing the address is enough. */
 @Controller('images')
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
 export class ImageFileController {
@@ -70,7 +70,7 @@ export class ImageFileController {
       response.end();
       return;
     }
-    // Whoever goes away before the end has taken what they wanted.
+    // A client that disconnects early has read what it wanted.
     await pipeline(file.stream, response).catch(() => response.destroy());
   }
 
@@ -96,7 +96,7 @@ function isKnown({ headers }: Request, etag: string): boolean {
   );
 }
 
-/** What is asked for of it; undefined: the whole. Several ranges at once are answered by the whole, as RFC 9110 allows. */
+/** The requested range; undefined: the whole file. Several ranges return the whole file, as RFC 9110 allows. */
 function rangeOf(request: Request, size: number, etag: string): ByteRange | 'none' | undefined {
   const { range, 'if-range': ifRange } = request.headers;
   if (range === undefined || (ifRange !== undefined && ifRange !== etag)) return undefined;

@@ -8,17 +8,17 @@ import { RpcError } from '#libs/rpc';
 import { Storage, StorageUnreachable } from '#libs/storage';
 import { type Variant } from './image.js';
 
-/** What an upload may take from its first file to its event; who takes longer begins anew. */
+/** The longest time between the first file of an upload and its event. Slower uploads start again. */
 const UPLOAD_SECONDS = 240;
-/** So much later it is taken for dead. */
+/** After this time, an upload is considered dead. */
 const GRACE_SECONDS = 60;
-/** A removal that took longer has died; one that failed says so by a time long ago. */
+/** A removal that took longer has died; a failed one is marked with a time in the distant past. */
 const IS_LEFT = `removing_since < clock_timestamp() - interval '10 minutes'`;
-/** The same bytes again, while their files go: a removal takes a moment. */
+/** How long an upload of the same bytes waits while their files are removed. */
 const REMOVAL_PATIENCE_MS = 5_000;
 const MOST_AT_ONCE = 100;
 
-/** That an image of an organization shows the files of this hash. */
+/** Records that an image of an organization uses the files of this hash. */
 export type Use = { organizationId: string; imageId: string; hash: string };
 
 /**
@@ -36,9 +36,9 @@ export class ImageFiles {
   /**
    * Puts the files of an image that is about to be stored; `keep` has to follow once it is.
    *
-   * @param directory that has them.
-   * @returns to be called before the image is stored. It throws where that is too late.
-   * @throws RpcError SERVICE_UNAVAILABLE where the store is away, or the same files are just being removed.
+   * @param directory that contains them.
+   * @returns a function to call before the image is stored. It throws if that is too late.
+   * @throws RpcError SERVICE_UNAVAILABLE if the store is unreachable, or the same files are being removed.
    */
   async put(
     { organizationId, imageId, hash }: Use,
@@ -76,7 +76,7 @@ export class ImageFiles {
     return used.length > 0;
   }
 
-  /** The image stands. */
+  /** The image exists. */
   async keep({ organizationId, imageId }: Omit<Use, 'hash'>): Promise<void> {
     await this.source.query(
       'UPDATE image_uses SET until = NULL WHERE organization_id = $1 AND image_id = $2',
@@ -84,10 +84,10 @@ export class ImageFiles {
     );
   }
 
-  /** The image does not stand, or no more. What nobody uses then is removed. @throws StorageUnreachable */
+  /** The image does not exist, or no longer. Removes files that are no longer used. @throws StorageUnreachable */
   async release({ organizationId, imageId, hash }: Use): Promise<void> {
     const isUnused = await inTransaction(this.source, {}, async (transaction) => {
-      // Whoever begins to use them waits here, or is seen below.
+      // A new user of the files waits here, or is detected below.
       await transaction.query('SELECT FROM image_files WHERE hash = $1 FOR UPDATE', [hash]);
       await transaction.query('DELETE FROM image_uses WHERE organization_id = $1 AND image_id = $2', [
         organizationId,
@@ -104,7 +104,7 @@ export class ImageFiles {
     if (isUnused) await this.remove(hash);
   }
 
-  /** Uploads that were not heard of any more: whether their images stand, the history knows. */
+  /** Uploads that never finished. The history shows whether their images exist. */
   unsettled(): Promise<Use[]> {
     return this.source.query<Use[]>(
       `SELECT organization_id AS "organizationId", image_id AS "imageId", hash FROM image_uses
@@ -112,7 +112,7 @@ export class ImageFiles {
     );
   }
 
-  /** Goes on with removals that failed, or whose process died. @throws StorageUnreachable */
+  /** Resumes removals that failed, or whose process died. @throws StorageUnreachable */
   async goOnRemoving(): Promise<void> {
     for (let n = 0; n < MOST_AT_ONCE; n += 1) {
       const [[taken]] = await this.source.query<[{ hash: string }[], number]>(
@@ -124,7 +124,7 @@ export class ImageFiles {
     }
   }
 
-  /** By who has marked them, and nobody else: a removal that comes late would take the files of the next image. */
+  /** Only the process that marked the files removes them: a late removal would delete the files of the next image. */
   private async remove(hash: string): Promise<void> {
     try {
       await this.storage.removeFolder(hash);
@@ -136,7 +136,7 @@ export class ImageFiles {
   }
 }
 
-/** @throws RpcError SERVICE_UNAVAILABLE where the store is away. */
+/** @throws RpcError SERVICE_UNAVAILABLE if the store is unreachable. */
 export async function inStore<Answer>(work: () => Promise<Answer>): Promise<Answer> {
   try {
     return await work();

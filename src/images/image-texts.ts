@@ -1,6 +1,6 @@
 import { Text } from '#libs/rpc';
 
-/** What is said of an image. */
+/** The texts that describe an image. */
 export class ImageTextsInput {
   @Text({ max: 200, optional: true })
   name?: string;

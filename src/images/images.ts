@@ -34,12 +34,12 @@ export const imageRecordSchema = recordSchema({
 
 export const imageIdSchema = recordSchema({ imageId: { type: 'string' } });
 
-/** Where the file of an image is, on this server. */
+/** The path of an image's file on this server. */
 export function pathOfFile(hash: string, name: string): string {
   return `/images/${hash}/${name}`;
 }
 
-/** Addresses begin with a slash: answers put the server's before them. */
+/** Paths begin with a slash: responses prepend the server's address. */
 export const images = new Resource({
   object: 'image',
   decider: image,

@@ -8,12 +8,12 @@ import { MOST_MEBIBYTES } from './image-limits.js';
 import { ImageTextsInput } from './image-texts.js';
 
 const LARGEST_FILE = MOST_MEBIBYTES * 1024 * 1024;
-/** What stands around a file in a form. */
+/** The bytes around a file in a form. */
 export const LARGEST_FORM = LARGEST_FILE + 64 * 1024;
 export const FORM_TYPE = 'multipart/form-data';
 const LONGEST_FIELD = 8 * 1024;
 const MOST_FIELDS = 10;
-/** What busboy says of a form that is none, or ends before its end. */
+/** The errors of busboy for an invalid or incomplete form. */
 const BROKEN = /unexpected end of (form|file)|malformed part header/i;
 
 /** `hash`: SHA-256 of the bytes, in hexadecimal. */
@@ -41,7 +41,7 @@ async function receiveForm(
     form = busboy({
       headers: { 'content-type': contentType },
       defParamCharset: 'utf8',
-      // One more than there may be, so that it is noticed.
+      // One more than allowed, so that it is noticed.
       limits: { files: 2, fields: MOST_FIELDS, fieldSize: LONGEST_FIELD, fileSize: LARGEST_FILE + 1 },
     });
   } catch {
@@ -61,7 +61,7 @@ async function receiveForm(
       return;
     }
     const kept = keep(file, path).then((one) => ({ ...one, ...namedBy(filename) }));
-    // Nothing more is read then; why, is looked at below.
+    // Reading stops then; the cause is checked below.
     kept.catch((error: Error) => form.destroy(error));
     files.push(kept);
   });
@@ -96,7 +96,7 @@ async function keep(file: Readable, path: string): Promise<{ hash: string }> {
   return { hash: hash.digest('hex') };
 }
 
-/** The last part of what the file is called where it comes from, if that can be a name here. */
+/** The last part of the file's original path, if it is a valid name here. */
 function namedBy(filename: string | undefined): { name?: string } {
   const name = filename?.split(/[/\\]/).at(-1)?.trim() ?? '';
   if (name === '') return {};

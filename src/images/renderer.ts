@@ -7,12 +7,12 @@ import { type Variant } from './image.js';
 import { MOST_AVIF_MEGAPIXELS, MOST_FRAMES, MOST_MEGAPIXELS, TAKEN_TYPES } from './image-limits.js';
 import { type Rendered } from './processing.js';
 
-/** Compiled, wherever this is run from. */
+/** Always the compiled file, wherever this runs from. */
 const PROGRAM = createRequire(import.meta.url).resolve('#render-image');
 
-/** Of one image; a second is usual, and what takes longer was made to. */
+/** Per image. A second is usual; images that take longer are crafted. */
 const LONGEST_MS = 25_000;
-/** For a turn. With what follows it is less than a request is given (`DEADLINE.stream`). */
+/** The wait for a turn. Together with the rendering, it is below the deadline of a request (`DEADLINE.stream`). */
 const LONGEST_WAIT_MS = 20_000;
 
 /**
@@ -22,16 +22,16 @@ const LONGEST_WAIT_MS = 20_000;
 @Injectable()
 export class Renderer {
   private readonly gate = new FairGate({ atOnce: 1, ofOneGroup: 1, waiting: 8 });
-  /** Milliseconds that an image may take. Shorter in tests. */
+  /** Milliseconds per image. Shorter in tests. */
   longestMs = LONGEST_MS;
 
-  /** Images that are rendered and that wait for it, and how many found no turn. */
+  /** Images being rendered and waiting, and how many were turned away. */
   get use(): { running: number; waiting: number; turnedAway: number } {
     return this.gate.use;
   }
 
   /**
-   * @param directory where the files are put.
+   * @param directory for the rendered files.
    * @throws RpcError UNSUPPORTED_MEDIA_TYPE for what is no image that is taken, BAD_REQUEST for one that is damaged or too large,
    *   SERVICE_UNAVAILABLE if too many wait, or it took too long.
    */
@@ -93,7 +93,7 @@ function overloaded(why: string): RpcError {
 }
 
 function run(file: string, directory: string, longestMs: number): Promise<Rendered | 'late'> {
-  // Of what stands in the environment it needs nothing, and keys stand there.
+  // It needs nothing from the environment, which contains keys.
   const options = { env: {}, timeout: longestMs, killSignal: 'SIGKILL', maxBuffer: 64 * 1024 } as const;
   return new Promise((resolve, reject) => {
     execFile(
@@ -102,9 +102,9 @@ function run(file: string, directory: string, longestMs: number): Promise<Render
       options,
       (error, stdout, stderr) => {
         if (!error) return resolve(JSON.parse(stdout) as Rendered);
-        // By us: that says nothing against the image.
+        // Killed by us, which does not mean that the image is bad.
         if (error.killed) return resolve('late');
-        // By what it had to decode. Otherwise it could not even begin.
+        // Killed by the image it decoded. Otherwise, it could not even start.
         if (error.signal) return resolve({ problem: 'damaged' });
         reject(
           new Error(`Images cannot be rendered: ${stderr.trim().split('\n').find(Boolean) ?? error.message}`),

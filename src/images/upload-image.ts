@@ -18,7 +18,7 @@ import { imageIdSchema } from './images.js';
 import { FORM_TYPE, LARGEST_FORM, receiveFile } from './received-file.js';
 import { Renderer } from './renderer.js';
 
-/** Of an image that nobody has named, nor a file of it. */
+/** The name of an image if neither the request nor the file names it. */
 const UNNAMED = 'image';
 
 @Operation({
@@ -51,7 +51,7 @@ export class UploadImage extends StreamedInput {
   alt?: string | null;
 }
 
-/** What an upload is once its bytes are known: by these fields it is the same as another. */
+/** An upload once its bytes are known. Uploads with equal fields are the same. */
 class StoreImage extends Input {
   hash!: string;
   name!: string;
@@ -93,7 +93,7 @@ export class UploadImageHandler implements ICommandHandler<UploadImage> {
       const decision: Decision = {
         recordId: use.imageId,
         writes: [writeTo(image, use.imageId, 0, [{ type: 'ImageUploaded', data }])],
-        // Somebody has uploaded them meanwhile: then that is the image.
+        // Another request uploaded the same bytes in between: return its image.
         claims: [{ value: claim, streamId: use.imageId, taken: () => undefined }],
       };
       return { decision, requireInTime };

@@ -14,5 +14,5 @@ it('deletes a list, once', () => {
 it('keeps what an update does not name, and is no more once deleted', () => {
   const state = [created, renamed].reduce((s, event) => list.evolve(s, event, new Date(0)), list.initial);
   expect(existingList(state)).toEqual({ name: 'Helpers', description: null });
-  expect(() => existingList(list.evolve(state, deleted, new Date(0)))).toThrow(/no list/);
+  expect(() => existingList(list.evolve(state, deleted, new Date(0)))).toThrow(/^No list/);
 });

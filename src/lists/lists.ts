@@ -3,7 +3,7 @@ import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { chooseContactsBy, contactLink, importContactsInto } from '../contacts/index.js';
 import { list } from './list.js';
 
-/** A contact's place on a list. It ends when the contact is removed or erased. */
+/** A contact's membership of a list. It ends when the contact is removed or erased. */
 export const membership = contactLink({
   record: 'list',
   streamType: 'list-membership',

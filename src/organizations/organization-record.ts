@@ -70,7 +70,7 @@ export type OrganizationRecord = {
   mailHook: string | null;
 };
 
-/** The organization out of its exported history. */
+/** The organization from its exported history. */
 export const replayableOrganization: Replayable = {
   object: 'organization',
   streamTypes: [organization.streamType, publicLog.streamType, sender.streamType],
@@ -97,9 +97,9 @@ export const replayableOrganization: Replayable = {
 };
 
 /**
- * The organization as the API answers it.
+ * The organization as the API returns it.
  *
- * @param server what only a server knows: `mailHook` for who may know it.
+ * @param server what only a server knows: `mailHook`, if the caller can see it.
  * @throws RpcError NOT_FOUND before it was created.
  */
 export function organizationRecord(

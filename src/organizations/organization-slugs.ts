@@ -3,9 +3,9 @@ import { DataSource } from 'typeorm';
 import { RpcError } from '#libs/rpc';
 import { RESERVED_SLUGS } from './reserved-slugs.js';
 
-/** For so long a slug that was left leads to the one of now, and belongs to nobody else. */
+/** For this long, a previous slug redirects to the current one and is reserved. */
 const LED_FOR = "interval '1 year'";
-/** Of one organization; the oldest are free before. */
+/** Per organization; the oldest ones are released first. */
 const MOST_LEFT = 20;
 
 /**
@@ -17,7 +17,7 @@ const MOST_LEFT = 20;
 export class OrganizationSlugs {
   constructor(private readonly source: DataSource) {}
 
-  /** Before the event says so. @throws RpcError CONFLICT where another organization has it, or had it within a year. */
+  /** Runs before the event is stored. @throws RpcError CONFLICT if another organization has the slug, or had it within a year. */
   async take(organizationId: string, slug: string): Promise<void> {
     const rows = await this.source.query<unknown[]>(
       `INSERT INTO organization_slugs AS s (slug, organization_id) VALUES ($1, $2)
@@ -34,7 +34,7 @@ export class OrganizationSlugs {
     );
   }
 
-  /** After the event: all others lead to it from now on. */
+  /** Runs after the event: all previous slugs now redirect to it. */
   async settle(organizationId: string, slug: string | null): Promise<void> {
     await this.source.query(
       `UPDATE organization_slugs SET left_at = clock_timestamp()
@@ -49,7 +49,7 @@ export class OrganizationSlugs {
     );
   }
 
-  /** The organization that is found by it, or was within a year. */
+  /** The organization with this slug, now or within the past year. */
   async find(slug: string): Promise<string | undefined> {
     const [row] = await this.source.query<{ organization_id: string }[]>(
       `SELECT organization_id FROM organization_slugs

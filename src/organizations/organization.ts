@@ -7,7 +7,7 @@ export type OrganizationFields = {
   website: string | null;
   email: string | null;
   country: string | null;
-  /** What its pages begin with; null: it has none. */
+  /** The first part of the path of its pages; null: none. */
   slug: string | null;
   /** `#rrggbb` */
   colour: string | null;
@@ -19,7 +19,7 @@ export type OrganizationEvent =
   | { type: 'OrganizationCreated'; data: { name: string } }
   | { type: 'OrganizationUpdated'; data: Partial<OrganizationFields> };
 
-/** Of the time before there were pages. */
+/** Organizations created before pages existed. */
 export const organizationShapes: Upcasters = {
   OrganizationUpdated: {
     reads: [(body) => body],
@@ -57,7 +57,7 @@ export function createOrganization(name: string): OrganizationEvent[] {
   return [{ type: 'OrganizationCreated', data: { name } }];
 }
 
-/** @throws RpcError NOT_FOUND before the organization was created: a key's organization exists today. */
+/** @throws RpcError NOT_FOUND before the organization was created. A key's organization exists today. */
 export function existingOrganization(state: Organization): ExistingOrganization {
   if (state.status === 'unknown') {
     throw new RpcError('NOT_FOUND', 'This organization does not exist.');
@@ -65,7 +65,7 @@ export function existingOrganization(state: Organization): ExistingOrganization 
   return state;
 }
 
-/** A field that is not given stays. */
+/** Fields that are not given stay unchanged. */
 export function updateOrganization(
   state: Organization,
   given: Partial<OrganizationFields>,

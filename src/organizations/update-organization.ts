@@ -31,7 +31,7 @@ import { publicLog, publicLogId, publishLog } from './public-log.js';
 import { LANGUAGES, sender, type SenderFields, senderId, updateSender } from './sender.js';
 import { SiteAddress } from './site-address.js';
 
-/** Who mail comes from. */
+/** The sender of email. */
 class MailFrom {
   @Text({ max: 200, optional: true, nullable: true, example: 'Clean Rivers' })
   name?: string | null;
@@ -46,7 +46,7 @@ class MailFrom {
   object: 'organization',
   summary: 'Update your organization',
   description: 'Changes only the fields you send; `null` clears an optional field.',
-  // Whoever publishes the log may read it from then on.
+  // Publishing the log makes it readable for everyone, so it requires the scope to read it.
   fieldScopes: { publicLog: 'history:read' },
   answers: organizationSchema,
   reasons: ['SLUG_TAKEN'],
@@ -186,14 +186,14 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
     return organizationRecord(organizationId, changed, log, mail, { mailHook, url });
   }
 
-  /** By what it is now: a repeated request may be long ago. */
+  /** Uses the current state: a repeated request may be old. */
   private async settleSlug(organizationId: string): Promise<void> {
     const { state } = await this.records.look(organization, organizationId, organizationId);
     await this.slugs.settle(organizationId, existingOrganization(state).slug);
     this.addresses.forget(organizationId);
   }
 
-  /** What there is to say against it beside its own history. */
+  /** Problems that do not follow from its own history. */
   private async prepare(
     organizationId: string,
     { slug, imageId }: Partial<OrganizationFields>,
@@ -219,7 +219,7 @@ function requireSendable({ mailFrom, replyTo }: Partial<SenderFields>): void {
   if (issues.length > 0) throw invalid(issues);
 }
 
-/** @throws RpcError BAD_REQUEST for what leads elsewhere. */
+/** @throws RpcError BAD_REQUEST for slugs that are paths of this server. */
 function requireFree(slug: string | null | undefined): void {
   if (slug == null || !isReserved(slug)) return;
   throw invalid([{ path: 'slug', message: 'is an address of this server: choose another' }]);

@@ -30,7 +30,7 @@ import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.
     'recorded for a new contact, and for an existing one if its `subscribed` stays the same.',
   answers: signatureAnswerSchema,
   reasons: ['PETITION_NOT_PUBLISHED', 'PETITION_CLOSED'],
-  // It makes contacts, and its answer tells whether somebody was one.
+  // It can create contacts, and its response reveals whether someone already was one.
   fieldScopes: { contact: 'contact:write' },
 })
 export class AddSignature extends Input {
@@ -83,14 +83,14 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     };
   }
 
-  /** @param afresh false at the first attempt, which believes what it was told and what is remembered. */
+  /** @param afresh false for the first attempt, which trusts the given and cached values. */
   private async decide(command: AddSignature, afresh: boolean): Promise<Decision> {
     const { organizationId, petitionId, contactId } = command;
     let open: Guard;
     try {
       open = await this.open.guard(organizationId, petitionId, afresh);
     } catch (error) {
-      // Who signed while it was open is answered as then: the request may be a repeat.
+      // Signers from before the close get the same response as then: the request may be a repeat.
       const standing = isConflict(error) ? await this.findStanding(command) : undefined;
       if (standing === undefined) throw error;
       return { recordId: standing, writes: [] };
@@ -100,14 +100,14 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     return sign(command, contactId, [open]);
   }
 
-  /** A new contact signs, unless somebody has the address already: then they do. */
+  /** Creates a contact that signs. If a contact already has the address, that contact signs. */
   private signAsPerson(command: AddSignature, open: Guard): Decision {
     const contact = command.contact!;
     const created = createInline(this.consents, command, contact, async (owner) => {
       const found = await this.byEmail.find(command, owner, contact.email);
       if (!found) return undefined;
       const signed = sign(command, owner, [open, { streamId: owner, version: found.version }]);
-      // The contact is not changed. What they have said before can be proved once more.
+      // The contact is not changed. Evidence for an existing consent can be added.
       if (contact.subscribed !== found.state.subscribed || signed.writes.length === 0) return signed;
       const same = { contactId: owner, version: found.version, events: [] };
       const { organizationId } = command;
@@ -145,7 +145,7 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
   }
 }
 
-/** A new signature; whoever has signed already is answered theirs. */
+/** Creates a signature, or returns the existing one. */
 function sign(
   { petitionId, comment, source = null }: AddSignature,
   contactId: string,

@@ -22,12 +22,12 @@ export class CreatePetition extends PetitionFieldsInput {
 
 export const CreatePetitionHandler = createHandler(CreatePetition, petitions, (command): PetitionEvent => {
   const { name, target = null, description = null, ask = null, imageId = null, content = null } = command;
-  // Filled in before the request is compared with others: with or without the defaults it is the same.
+  // Set before requests are compared: a request with the defaults equals one without them.
   const title = (command.title ??= name);
   const goal = (command.goal ??= DEFAULT_GOAL);
   const { slug = slugOf(name), confirmation = 'EMAIL', publicComments = false } = command;
   const closesAt = momentOf(command.closesAt) ?? null;
-  // Left out: versions before did not know them, and a request that was made there may be repeated here.
+  // Omitted: earlier versions did not have them, and requests made there may be repeated here.
   if (confirmation === 'EMAIL') delete command.confirmation;
   if (!publicComments) delete command.publicComments;
   const page = { slug, confirmation, closesAt, publicComments };

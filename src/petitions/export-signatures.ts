@@ -10,10 +10,10 @@ import { petitions } from './petitions.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
 import { signatureRecord, type SignatureRow, SIGNATURES } from './signature-rows.js';
 
-/** Signatures of one query, and of one chunk of the answer. */
+/** Signatures per query, and per chunk of the response. */
 const PAGE = 1_000;
 
-/** What is said of the signer. */
+/** The fields of the signer. */
 const OF_CONTACT = ['email', 'firstName', 'lastName', 'zip', 'city', 'country'] as const;
 type Signer = { [field in (typeof OF_CONTACT)[number]]: string | null };
 const NOBODY = Object.fromEntries(OF_CONTACT.map((field) => [field, null])) as Signer;
@@ -98,7 +98,7 @@ export class ExportSignaturesHandler implements IQueryHandler<ExportSignatures> 
         kind: 'export',
       });
       const records = rows.map((row) => signatureRecord(row, petitionId, status, this.store));
-      // With the first page, so that a database that cannot be reached is answered as such.
+      // With the first page, so that an unreachable database is reported as such.
       const header = after === undefined && format === 'csv' ? writeCsv([columns]) : '';
       const text = header + write(contacts ? await this.withSigners(query.organizationId, records) : records);
       if (text !== '') yield text;

@@ -8,9 +8,9 @@ import { Id, Input, noSuch, Operation, PastRecord, recordSchema, textOrNull, Tim
 import { contact, joinCountry } from '../contacts/index.js';
 import { petitions } from './petitions.js';
 
-/** Countries and sources that are named: people write what they like there. */
+/** The most countries and sources returned: both are free text. */
 const MOST_NAMED = 250;
-/** Contacts that are looked up at once as they were. */
+/** Contacts whose past state is read at once. */
 const AT_ONCE = 50;
 
 type Count = { signatures: number };
@@ -71,7 +71,7 @@ export class GetStatsHandler implements IQueryHandler<GetStats> {
   async execute({ organizationId, petitionId, asOf }: GetStats): Promise<Stats | PastRecord<Stats>> {
     const past = await this.records.past(asOf);
     if (!(await this.resources.findAt(petitions, organizationId, petitionId, past))) throw noSuch('petition');
-    // Later than anything: then all is as it is.
+    // Later than any event, so the current state applies.
     const { moment, position } = past ?? { moment: 'infinity', position: Number.MAX_SAFE_INTEGER };
     const values = [organizationId, petitionId, moment, position];
     const rows = await queryWide<Row>(this.reads, organizationId, 'page', STATS, values);
@@ -90,7 +90,7 @@ export class GetStatsHandler implements IQueryHandler<GetStats> {
     return past ? new PastRecord(stats, past) : stats;
   }
 
-  /** Of contacts that have changed since, their histories say where they were then. */
+  /** For contacts that have changed since, reads their country at that time from their histories. */
   private async addChanged(
     organizationId: string,
     values: unknown[],

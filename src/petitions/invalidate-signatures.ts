@@ -149,7 +149,7 @@ export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSi
     return { recordId, guards, writes };
   }
 
-  /** @throws RpcError BAD_REQUEST unless it is an address, or a range of which the networks are known. */
+  /** @throws RpcError BAD_REQUEST unless it is an address, or a range whose networks are stored. */
   private requireRange(condition: PlannedCondition | null): void {
     const range = condition?.clientAddress;
     if (range == null || networksIn(this.store.keyring, range)) return;
@@ -158,7 +158,7 @@ export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSi
     throw invalid([{ path: 'clientAddress', message }]);
   }
 
-  /** @throws RpcError NOT_FOUND, naming the one that is no signature of the petition. */
+  /** @throws RpcError NOT_FOUND with the id that is not a signature of the petition. */
   private async choose(
     { organizationId, petitionId, signatureIds = [] }: InvalidateSignatures,
     condition: PlannedCondition | null,
@@ -180,7 +180,7 @@ export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSi
   }
 }
 
-/** @throws RpcError BAD_REQUEST unless it is said which are meant, in one of the two ways. */
+/** @throws RpcError BAD_REQUEST unless exactly one of the two ways selects signatures. */
 function conditionOf({
   signatureIds,
   createdAfter,
@@ -206,7 +206,7 @@ function conditionOf({
   return hasCondition ? condition : null;
 }
 
-/** As it stands in the events. */
+/** In the format of the events. */
 function asBefore({ createdAfter, createdBefore, emailDomain }: PlannedCondition): InvalidationCondition {
   return { createdAfter, createdBefore, emailDomain };
 }

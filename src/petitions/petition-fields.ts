@@ -5,7 +5,7 @@ import { type Confirmation } from './petition.js';
 export const DEFAULT_GOAL = 100;
 const LARGEST_CONTENT = 256 * 1024;
 
-/** The fields that create-petition and update-petition have in common, all optional. */
+/** The fields shared by create-petition and update-petition, all optional. */
 export abstract class PetitionFieldsInput extends Input {
   @Text({ max: 200, optional: true, example: 'Save the river' })
   name?: string;
@@ -78,7 +78,7 @@ export abstract class PetitionFieldsInput extends Input {
   publicComments?: boolean;
 }
 
-/** A moment as it is stored: one moment is written in many ways. */
+/** Normalizes a time for storage: the same time can be written in many ways. */
 export function momentOf(text: string | null | undefined): string | null | undefined {
   return text == null ? text : new Date(text).toISOString();
 }

@@ -3,7 +3,7 @@ import { type Decider, type Json, type Upcasters } from '#libs/event-store';
 import { type Slugged, withSlug } from '#libs/resources';
 import { noSuch, RpcError } from '#libs/rpc';
 
-/** Whether who signs on the public site has to confirm it by mail. */
+/** Whether signatures from the public site must be confirmed by email. */
 export type Confirmation = 'EMAIL' | 'NONE';
 
 export type PetitionFields = {
@@ -15,12 +15,12 @@ export type PetitionFields = {
   ask: string | null;
   imageId: string | null;
   content: Json;
-  /** What its page is found by; null: its id. */
+  /** The path of its page; null: its id. */
   slug: string | null;
   confirmation: Confirmation;
-  /** When it closes by itself: RFC 3339, UTC. */
+  /** When it closes automatically: RFC 3339, UTC. */
   closesAt: string | null;
-  /** Whether its page shows what signers have said for everybody. */
+  /** Whether its page shows the comments that signers made public. */
   publicComments: boolean;
 };
 
@@ -31,7 +31,7 @@ export type PetitionEvent =
   | { type: 'PetitionClosed'; data: Record<string, never> }
   | { type: 'PetitionDeleted'; data: Record<string, never> };
 
-/** What petitions have of the time before they had pages. */
+/** Values of petitions created before pages existed. */
 const WITHOUT_PAGE = {
   slug: null,
   confirmation: 'EMAIL',
@@ -81,24 +81,24 @@ export function exists(state: Petition): state is ExistingPetition {
   return state.status !== 'UNKNOWN' && state.status !== 'DELETED';
 }
 
-/** @throws RpcError NOT_FOUND unless the petition stands. */
+/** @throws RpcError NOT_FOUND if the petition does not exist. */
 export function existingPetition(state: Petition): ExistingPetition {
   if (!exists(state)) throw noSuch('petition');
   return state;
 }
 
-/** A field that is not given stays. */
+/** Fields that are not given stay unchanged. */
 export function updatePetition(state: Petition, given: Partial<PetitionFields>): PetitionEvent[] {
   const data = changedFields<PetitionFields>(existingPetition(state), given);
   return data ? [{ type: 'PetitionUpdated', data }] : [];
 }
 
-/** Whether its last moment has come: from then on nobody signs, also where nobody has closed it yet. */
+/** Whether its closing time has passed. From then on, it cannot be signed, even before it is marked as closed. */
 export function isOver({ closesAt }: Pick<PetitionFields, 'closesAt'>, now: Date): boolean {
   return closesAt !== null && Date.parse(closesAt) <= now.getTime();
 }
 
-/** A draft is published; a closed petition may be opened again; the published stays so. */
+/** Publishes a draft, or reopens a closed petition. Publishing a published petition changes nothing. */
 export function publishPetition(state: Petition, now: Date): PetitionEvent[] {
   const standing = existingPetition(state);
   switch (standing.status) {
@@ -133,13 +133,13 @@ export function closePetition(state: Petition): PetitionEvent[] {
   }
 }
 
-/** What happens when its moment has come, if that has not been moved since. */
+/** Closes the petition at its closing time, unless that was moved. */
 export function closeAtItsEnd(state: Petition, now: Date): PetitionEvent[] {
   const isMeant = exists(state) && state.status === 'PUBLISHED' && isOver(state, now);
   return isMeant ? [{ type: 'PetitionClosed', data: {} }] : [];
 }
 
-/** Not while people can sign; deleting the deleted changes nothing. */
+/** Not while it can be signed. Deleting a deleted petition changes nothing. */
 export function deletePetition(state: Petition): PetitionEvent[] {
   if (state.status === 'DELETED') return [];
   if (existingPetition(state).status === 'PUBLISHED') {
@@ -150,7 +150,7 @@ export function deletePetition(state: Petition): PetitionEvent[] {
   return [{ type: 'PetitionDeleted', data: {} }];
 }
 
-/** @throws RpcError CONFLICT unless the petition takes signatures. */
+/** @throws RpcError CONFLICT unless the petition accepts signatures. */
 export function requireOpen(state: Petition, now: Date): void {
   const standing = existingPetition(state);
   switch (isOver(standing, now) && standing.status === 'PUBLISHED' ? 'CLOSED' : standing.status) {

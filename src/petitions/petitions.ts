@@ -6,7 +6,7 @@ import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
 import { exists, petition, updatePetition } from './petition.js';
 
-/** Why somebody should look at a signature, in a column: PostgreSQL splits what `,` joins. */
+/** The reasons to review a signature, in one column separated by commas, which PostgreSQL splits. */
 const suspicionIn = ({ data }: RecordedEvent): string | null =>
   ((data.suspicion as string[] | undefined) ?? []).join(',') || null;
 
@@ -16,7 +16,7 @@ const FACTS: Facts = {
   is_comment_public: { type: 'boolean', of: ({ data }) => data.isCommentPublic === true },
 };
 
-/** A contact's signature under a petition. Those of the erased stay counted, without a name. */
+/** A contact's signature of a petition. Signatures of erased contacts still count, without a name. */
 export const signature = contactLink({
   record: 'petition',
   streamType: 'signature',
@@ -41,7 +41,7 @@ export const signature = contactLink({
       WHERE suspicion IS NOT NULL;`,
 });
 
-/** Signatures that somebody has still to confirm. Each is a person's own: it goes, with all that it says, when it ends. */
+/** Signatures awaiting confirmation. Each belongs to its own subject: all its data is destroyed when it ends. */
 const pending: Counted = {
   handles: ['SignatureRequested', 'SignatureConfirmed', 'SignatureExpired'],
   atErasure: 'loses its name',
@@ -113,7 +113,7 @@ export const petitionSchema = recordSchema({
   },
 });
 
-/** Of an element of a list. */
+/** For an element of a list. */
 export const listedPetitionSchema = schemaWithout(petitionSchema, 'content');
 
 export const petitionIdSchema = recordSchema({ petitionId: { type: 'string' } });
@@ -142,7 +142,7 @@ export const petitions = new Resource({
   hasSlug: true,
   erasure: {
     event: 'ContactErased',
-    // Comments are sealed, names are the contacts'.
+    // Comments are encrypted; names belong to the contacts.
     inPlain: false,
     earlier: {
       1: FORGET_COMMENTS,

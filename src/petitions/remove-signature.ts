@@ -52,21 +52,21 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
     if (unknown !== undefined) {
       const erased = await this.contacts.findErased(organizationId, [contactId]);
       if (!erased.has(contactId)) throw noSuch('contact');
-      // Their signature stays counted, without a name: nobody can say which it is.
+      // The signature still counts, without a name: no one can tell which one it is.
       return { recordId: petitionId, writes: [] };
     }
 
     const key = signature.keyOf(petitionId, contactId);
     const [standing] = await this.commands.findOwners(organizationId, [key]);
     if (standing === undefined) {
-      // A repeat answers like the first time; without any signature the answer is about the petition alone.
+      // A repeat returns the same response; without any signature, the response contains only the petition.
       const withdrawn = await this.resources.findEndedLink(petitions, organizationId, petitionId, contactId);
       return { recordId: withdrawn ?? petitionId, writes: [] };
     }
-    // Only what this version does not know can have moved a signature that stands.
+    // Only an event unknown to this version can have changed an active signature.
     if (afresh) await this.records.load(signature.decider, organizationId, standing);
     const { write } = signature.end(standing, petitionId, contactId);
-    // Beside the contact's also the mailbox's, where it was given on the public site.
+    // Also releases the key of the mailbox, if it was signed on the public site.
     return { recordId: standing, writes: [write], releasesAll: [standing] };
   }
 }

@@ -1,9 +1,9 @@
 import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { SUSPICIONS } from './signature-request.js';
 
-/** What add-signature and remove-signature answer. */
+/** The response of add-signature and remove-signature. */
 export type SignatureAnswer = {
-  /** null where remove-signature found none. */
+  /** null if remove-signature found none. */
   signatureId: string | null;
   petitionId: string;
   contactId: string;
@@ -23,7 +23,7 @@ export const withdrawnAnswerSchema = recordSchema({
   signatureId: { ...textOrNull, description: 'null if the contact has never signed.' },
 });
 
-/** A standing signature as the API answers it. */
+/** An active signature as the API returns it. */
 export type SignatureRecord = {
   id: string;
   createdAt: string;

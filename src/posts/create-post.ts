@@ -22,7 +22,7 @@ export class CreatePost extends PostFieldsInput {
 
 export const CreatePostHandler = createHandler(CreatePost, posts, (command): PostEvent => {
   const { name, description = null, imageId = null, content = null } = command;
-  // Filled in before the request is compared with others: with or without the default it is the same.
+  // Set before requests are compared: a request with the default equals one without it.
   const title = (command.title ??= name);
   const { slug = slugOf(name) } = command;
   return { type: 'PostCreated', data: { name, title, description, imageId, content, slug } };

@@ -3,7 +3,7 @@ import { AnyJson, Input, Slug, Text } from '#libs/rpc';
 
 const LARGEST_CONTENT = 256 * 1024;
 
-/** The fields that create-post and update-post have in common, all optional. */
+/** The fields shared by create-post and update-post, all optional. */
 export abstract class PostFieldsInput extends Input {
   @Text({ max: 200, optional: true, example: 'We did it' })
   name?: string;

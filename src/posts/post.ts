@@ -9,7 +9,7 @@ export type PostFields = {
   description: string | null;
   imageId: string | null;
   content: Json;
-  /** What its page is found by; null: its id. */
+  /** The path of its page; null: its id. */
   slug: string | null;
 };
 
@@ -20,7 +20,7 @@ export type PostEvent =
   | { type: 'PostArchived'; data: Record<string, never> }
   | { type: 'PostDeleted'; data: Record<string, never> };
 
-/** Posts of the time before they had pages. */
+/** Posts created before pages existed. */
 export const postShapes: Upcasters = {
   PostCreated: {
     reads: [({ data, personal }) => ({ data: { ...data, slug: null }, personal })],
@@ -64,19 +64,19 @@ export function exists(state: Post): state is ExistingPost {
   return state.status !== 'UNKNOWN' && state.status !== 'DELETED';
 }
 
-/** @throws RpcError NOT_FOUND unless the post stands. */
+/** @throws RpcError NOT_FOUND if the post does not exist. */
 export function existingPost(state: Post): ExistingPost {
   if (!exists(state)) throw noSuch('post');
   return state;
 }
 
-/** A field that is not given stays. */
+/** Fields that are not given stay unchanged. */
 export function updatePost(state: Post, given: Partial<PostFields>): PostEvent[] {
   const data = changedFields<PostFields>(existingPost(state), given);
   return data ? [{ type: 'PostUpdated', data }] : [];
 }
 
-/** A draft is published; what was archived may be published again; the published stays so. */
+/** Publishes a draft or an archived post. Publishing a published post changes nothing. */
 export function publishPost(state: Post): PostEvent[] {
   switch (existingPost(state).status) {
     case 'DRAFT':
@@ -102,7 +102,7 @@ export function archivePost(state: Post): PostEvent[] {
   }
 }
 
-/** Deleting the deleted changes nothing. */
+/** Deleting a deleted post changes nothing. */
 export function deletePost(state: Post): PostEvent[] {
   if (state.status === 'DELETED') return [];
   existingPost(state);

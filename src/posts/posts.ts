@@ -23,7 +23,7 @@ export const postSchema = recordSchema({
   },
 });
 
-/** Of an element of a list. */
+/** For an element of a list. */
 export const listedPostSchema = schemaWithout(postSchema, 'content');
 
 export const postIdSchema = recordSchema({ postId: { type: 'string' } });

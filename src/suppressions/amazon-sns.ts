@@ -8,10 +8,10 @@ const CERTIFICATE = /^\/SimpleNotificationService-[0-9A-Za-z]{1,64}\.pem$/;
 
 const PATIENCE_MS = 5_000;
 const LARGEST_ANSWER = 64 * 1024;
-/** There is one for each region and year. */
+/** One exists per region and year. */
 const MOST_CERTIFICATES = 20;
 
-/** What is signed, in this order (Amazon SNS Developer Guide, "Verifying the signatures of Amazon SNS messages"). */
+/** The signed fields in order (Amazon SNS Developer Guide, "Verifying the signatures of Amazon SNS messages"). */
 const SIGNED = {
   Notification: ['Message', 'MessageId', 'Subject', 'Timestamp', 'TopicArn', 'Type'],
   SubscriptionConfirmation: [
@@ -26,24 +26,24 @@ const SIGNED = {
 };
 const ALGORITHMS: { [version: string]: string } = { 1: 'RSA-SHA1', 2: 'RSA-SHA256' };
 
-/** A message of Amazon SNS, as it comes. */
+/** A message of Amazon SNS as received. */
 export type SnsEnvelope = { Type: string; [field: string]: unknown };
 
-/** Opens what Amazon SNS sends: nothing is believed that Amazon has not signed. */
+/** Verifies and unwraps Amazon SNS messages: nothing is trusted without Amazon's signature. */
 export class AmazonSns {
   private readonly keys = new Map<string, Promise<KeyObject>>();
 
-  /** @param fetchText asks Amazon; something else in tests alone. */
+  /** @param fetchText fetches from Amazon; replaced only in tests. */
   constructor(private readonly fetchText: (url: URL) => Promise<string> = fetchFromAmazon) {}
 
   /**
-   * What a message carries, and its id; undefined where it carries nothing. A subscription is confirmed.
+   * The content of a message, and its id; undefined without content. Confirms subscriptions.
    *
-   * @throws RpcError BAD_REQUEST where it is not signed by Amazon, SERVICE_UNAVAILABLE where Amazon cannot be asked.
+   * @throws RpcError BAD_REQUEST if Amazon did not sign it, SERVICE_UNAVAILABLE if Amazon does not respond.
    */
   async open(envelope: SnsEnvelope): Promise<{ id: string; message: unknown } | undefined> {
     const { Type } = envelope;
-    // Somebody has ended the subscription: to confirm that again is theirs.
+    // Someone ended the subscription. Confirming it again is their decision.
     if (!isSigned(Type)) return undefined;
     await this.requireSignature(envelope, Type);
     if (Type === 'SubscriptionConfirmation') {
@@ -81,7 +81,7 @@ export class AmazonSns {
     const known = this.keys.get(url.href);
     if (known) return known;
     const key = this.ask(url).then((pem) => createPublicKey(pem));
-    // What failed is tried again.
+    // Failures are retried.
     key.catch(() => this.keys.delete(url.href));
     this.keys.set(url.href, key);
     if (this.keys.size > MOST_CERTIFICATES) this.keys.delete(this.keys.keys().next().value!);
@@ -121,7 +121,7 @@ function refused(field: string, problem: string): RpcError {
   });
 }
 
-/** JSON; SES also says in plain words that it has found the topic. */
+/** JSON. SES also reports in plain text that it found the topic. */
 function parsed(message: string): unknown {
   try {
     return JSON.parse(message);

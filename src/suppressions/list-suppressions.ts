@@ -40,7 +40,7 @@ const PAGE: ListedTable = {
   columns: `id, organization_id, ${momentAsText('page.created_at')} AS created_at, reason, subject_id, sealed_email,
     CASE WHEN sealed_email IS NOT NULL THEN ${wrappedKeyOf('page', 'subject_id')} END AS wrapped_key`,
   bytes: 'coalesce(octet_length(sealed_email), 0)',
-  // An address has 254 characters at most.
+  // An address has at most 254 characters.
   widest: 4 * 254 + 100,
 };
 

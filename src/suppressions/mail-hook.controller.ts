@@ -29,12 +29,12 @@ const TYPES = /^\s*(application\/json|text\/plain)\s*(;|$)/i;
 
 const PATH = /^\/hooks\/mail\/[^/]+$/;
 
-/** What is logged and counted of `/hooks/mail/…`: never the token. */
+/** The name of `/hooks/mail/…` in logs and metrics: never the token. */
 export function nameOfMailHook(path: string): string | undefined {
   return PATH.test(path) ? '/hooks/mail' : undefined;
 }
 
-/** Where mail providers report bounces and complaints. The token in the address is all that they know, so this is no operation. */
+/** Where email providers report bounces and complaints. They only know the token in the address, so this is not an operation. */
 @Controller('hooks/mail')
 @Documented(({ ApiTags }) => [ApiTags('hooks')])
 export class MailHookController {
@@ -126,7 +126,7 @@ export class MailHookController {
     return opened ? readSesReports(opened.message, opened.id) : { reports: [], issues: [] };
   }
 
-  /** All of them, then the read models once. */
+  /** Processes all reports, then updates the read models once. */
   private async act(reports: readonly IdentifiedReport[], context: RequestContext): Promise<void> {
     if (reports.length === 0) return;
     await fewAtOnce(reports, ({ id, ...report }) => {
@@ -146,7 +146,7 @@ const ANSWER = {
   },
 };
 
-/** The same report, sent again, does nothing even after its suppression was lifted. */
+/** Repeating the same report does nothing, even after its suppression was deleted. */
 function keyOf(report: IdentifiedReport): string {
   return `mail-hook ${createHash('sha256').update(canonical(report)).digest('hex')}`;
 }

@@ -2,10 +2,10 @@ import { isObject, type JsonObject } from '#libs/event-store';
 import { comparableEmail, isEmailAddress, type Issue } from '#libs/rpc';
 import { type MailReport } from './suppressions.js';
 
-/** `id`: the provider's, of the event: what it sends again has it again. */
+/** `id`: the provider's id of the event, which stays the same in retries. */
 export type IdentifiedReport = MailReport & { id: string | null };
 
-/** What a message of a provider says: each permanent bounce, complaint and unsubscribe, and what in it is broken. */
+/** The content of a provider's message: permanent bounces, complaints and unsubscribes, and any invalid parts. */
 export type Reports = { reports: IdentifiedReport[]; issues: Issue[] };
 
 type Found = { kind: MailReport['kind']; email: unknown; path: string; messageId?: unknown; id?: unknown };
@@ -38,7 +38,7 @@ export function readReports(body: unknown): Reports {
 
 const OWN_KINDS = ['bounce', 'complaint', 'unsubscribe'] as const;
 
-/** What Amazon SES says in a message of SNS, by either name of its kind: as a notification, or as a published event. */
+/** Reads the Amazon SES content of an SNS message, which has two formats: notification and published event. */
 export function readSesReports(message: unknown, id: string): Reports {
   if (!isObject(message)) return { reports: [], issues: [] };
   const { bounce, complaint, subscription, mail } = message;
@@ -52,11 +52,11 @@ export function readSesReports(message: unknown, id: string): Reports {
   if (kind === 'Bounce' && isObject(bounce) && bounce.bounceType === 'Permanent') {
     return collected(found('bounce', bounce.bouncedRecipients, 'bounce.bouncedRecipients'));
   }
-  // `not-spam`: somebody has taken the message out of the folder of unwanted ones.
+  // `not-spam`: a recipient moved the message out of the spam folder.
   if (kind === 'Complaint' && isObject(complaint) && complaint.complaintFeedbackType !== 'not-spam') {
     return collected(found('complaint', complaint.complainedRecipients, 'complaint.complainedRecipients'));
   }
-  // From all topics or from one: the list of SES is one for the organization.
+  // From all topics or one: an organization has a single list in SES.
   if (kind === 'Subscription' && isObject(subscription) && optsOut(subscription.newTopicPreferences)) {
     const [email] = isObject(mail) && Array.isArray(mail.destination) ? (mail.destination as unknown[]) : [];
     return collected([{ kind: 'unsubscribe', email, path: 'mail.destination[0]', messageId, id }]);
@@ -71,14 +71,14 @@ function optsOut(preferences: unknown): boolean {
   return unsubscribeAll === true || (Array.isArray(topics) && topics.some(isOut));
 }
 
-/** Why Postmark has stopped to write to somebody (Subscription change webhook). */
+/** Why Postmark stopped sending to an address (Subscription change webhook). */
 const POSTMARK_STOPPED: { [reason: string]: MailReport['kind'] } = {
   HardBounce: 'bounce',
   SpamComplaint: 'complaint',
   ManualSuppression: 'unsubscribe',
 };
 
-/** Types that Postmark itself writes to no more (Bounce API, "Bounce types"). */
+/** Types after which Postmark itself stops sending (Bounce API, "Bounce types"). */
 const POSTMARK_PERMANENT = ['HardBounce', 'BadEmailAddress'];
 
 function postmark(report: JsonObject): Found[] {
@@ -94,7 +94,7 @@ function postmark(report: JsonObject): Found[] {
   return isPermanent ? [{ kind: 'bounce', ...found }] : [];
 }
 
-/** What SendGrid does not even try, because it knows better. */
+/** Messages that SendGrid drops without trying. */
 const SENDGRID_DROPPED: { [reason: string]: MailReport['kind'] } = {
   'Bounced Address': 'bounce',
   Invalid: 'bounce',
@@ -102,7 +102,7 @@ const SENDGRID_DROPPED: { [reason: string]: MailReport['kind'] } = {
   'Unsubscribed Address': 'unsubscribe',
 };
 
-/** A bounce of the type `blocked` is the server's refusal of this message, not of the address. */
+/** A bounce of type `blocked` means that the server rejected this message, not the address. */
 function sendGrid(event: JsonObject, path: string): Found[] {
   const { event: name, type, email, reason, sg_event_id: id } = event;
   const found = { email, path: `${path}email`, messageId: event['smtp-id'], id };
@@ -146,7 +146,7 @@ function collected(found: readonly Found[], issues: readonly Issue[] = []): Repo
   return all;
 }
 
-/** As it is, or as the header of a message has it: `Ada Lovelace <ada@example.org>`. */
+/** A plain address, or as in a message header: `Ada Lovelace <ada@example.org>`. */
 function addressIn(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   const [, inside] = /<([^<>]*)>\s*$/.exec(value) ?? [];
@@ -154,13 +154,13 @@ function addressIn(value: unknown): string | undefined {
   return isEmailAddress(email) ? email : undefined;
 }
 
-/** Those that this program gives its messages, now and in earlier versions. */
+/** The ids that this server gives its messages, now and in earlier versions. */
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const OWN = new RegExp(
   `^<?((?:b[\\w-]{43}|broadcast\\.${UUID}\\.${UUID}|(?:invitation|sign-in|signature|webhook-disabled)\\.${UUID})@[\\w.-]{1,253})>?$`,
 );
 
-/** History is for ever: what may be somebody's address is not kept. */
+/** The history is permanent, so values that may be an address are not stored. */
 function ownMessageId(value: unknown, email: string): string | null {
   const [, id] = typeof value === 'string' ? (OWN.exec(value.trim()) ?? []) : [];
   return id === undefined || comparableEmail(id) === comparableEmail(email) ? null : id;

@@ -5,7 +5,7 @@ import { contact } from '../contacts/index.js';
 import { suppressedAddress } from './suppressed-address.js';
 import { isSuppressed, type Reason, REASONS, suppression } from './suppression.js';
 
-/** A suppression as the API answers it. */
+/** A suppression as the API returns it. */
 export type SuppressionRecord = {
   id: string;
   createdAt: string;
@@ -45,7 +45,7 @@ export const replayableSuppressions: Replayable = {
         const { type, streamType, streamId, subjectId } = event;
         if (type === 'ContactErased' || type === 'SuppressedAddressErased') erased.add(streamId);
         if (streamType === suppressedAddress.streamType) return isKnown(suppressedAddress, event);
-        // Whether they are known, their own kind tells.
+        // Its own kind decides whether they are known.
         if (streamType === contact.streamType) return true;
         if (type === 'AddressSuppressed' && subjectId !== null) holders.set(streamId, subjectId);
         return suppressions.apply(event);

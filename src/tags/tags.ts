@@ -3,7 +3,7 @@ import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { tag } from './tag.js';
 
-/** That a contact has a tag. It ends when the tag is taken away or the contact erased. */
+/** A contact's tag. It ends when the tag is removed or the contact is erased. */
 export const tagging = contactLink({
   record: 'tag',
   streamType: 'tagging',

@@ -9,7 +9,7 @@ import { requireRole, type Role, ROLES } from './roles.js';
 import { Team } from './team.js';
 import { Users } from './users.js';
 
-/** The same again within so long sends no other mail: networks repeat requests. */
+/** Repeating an invitation within this time sends no second email: networks repeat requests. */
 const RENEWED_AFTER_MS = 10 * 60_000;
 
 @Operation({
@@ -43,7 +43,7 @@ export class InviteMemberHandler implements ICommandHandler<InviteMember> {
   async execute(command: InviteMember): Promise<{ invitationId: string }> {
     const { context, email, role } = command;
     requireRole(context.scopes, role);
-    // Whoever follows the link is taken for the person with this address, in all organizations.
+    // Following the link identifies the person with this address in all organizations.
     if (!isSentAsCompared(email))
       throw invalid([{ path: 'email', message: 'must be an email address, like ada@example.org' }]);
     const userId = await this.users.findOrMake(email);
@@ -68,7 +68,7 @@ export class InviteMemberHandler implements ICommandHandler<InviteMember> {
     memberId: string,
   ): Promise<Decision | undefined> {
     const { state, version } = await this.team.load(organizationId, memberId);
-    // Ended since: then the address is free.
+    // Ended since, so the address is free.
     if (state.status !== 'ACTIVE' && state.status !== 'INVITED') return undefined;
     if (state.status === 'ACTIVE') {
       throw new RpcError(

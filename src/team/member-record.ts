@@ -4,7 +4,7 @@ import { recordSchema, timestamp } from '#libs/rpc';
 import { expiryOf, exists, member, type Member, type MemberEvent } from './member.js';
 import { type Role, ROLES } from './roles.js';
 
-/** A person in an organization, as the API answers them. */
+/** A member of an organization, as the API returns them. */
 export type MemberRecord = {
   id: string;
   createdAt: string;
@@ -15,7 +15,7 @@ export type MemberRecord = {
   organizationId: string;
 };
 
-/** An invitation, as the API answers it. */
+/** An invitation, as the API returns it. */
 export type InvitationRecord = {
   id: string;
   createdAt: string;
@@ -61,14 +61,14 @@ export const invitationIdSchema = recordSchema({ invitationId: { type: 'string' 
 
 type Stored = { organizationId: string; id: string; createdAt: string; state: Member; email: string | null };
 
-/** Undefined unless they are in the organization. */
+/** Undefined unless they are a member. */
 export function memberOf({ organizationId, id, createdAt, state, email }: Stored): MemberRecord | undefined {
   if (state.status !== 'ACTIVE') return undefined;
   const { userId, role, joinedAt } = state;
   return { id, createdAt, userId, email, role, joinedAt, organizationId };
 }
 
-/** Undefined unless they are invited, and have not come yet. */
+/** Undefined unless their invitation is pending. */
 export function invitationOf(stored: Stored): InvitationRecord | undefined {
   const { organizationId, id, createdAt, state, email } = stored;
   if (state.status !== 'INVITED') return undefined;
@@ -78,7 +78,7 @@ export function invitationOf(stored: Stored): InvitationRecord | undefined {
 
 type WithAddress = { member: Member; email: string | null };
 
-/** With their address, which no read model has in clear. */
+/** Adds their address, which no read model stores in clear. */
 const memberWithAddress: Decider<WithAddress, MemberEvent> = {
   streamType: member.streamType,
   events: member.events,

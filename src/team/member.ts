@@ -2,19 +2,19 @@ import { type Decider } from '#libs/event-store';
 import { noSuch, RpcError } from '#libs/rpc';
 import { type Role } from './roles.js';
 
-/** Days in which an invitation is accepted. */
+/** Days for which an invitation is valid. */
 export const DAYS_TO_ACCEPT = 7;
 
 type Nothing = Record<string, never>;
 
-/** `userId`: a person is the same user in all organizations. Their address is in `personal`, with a key of the member's own. */
+/** `userId`: a person is the same user in all organizations. `personal` contains their address, encrypted with the member's own key. */
 export type MemberEvent =
   | {
       type: 'MemberInvited';
       data: { userId: string; role: Role };
       personal: { email: string } | null;
     }
-  /** Once more, and with this role: the days to accept it begin anew. */
+  /** Sent again, with this role. The validity starts again. */
   | { type: 'InvitationRenewed'; data: { role: Role } }
   | { type: 'InvitationAccepted'; data: Nothing }
   | { type: 'InvitationRevoked'; data: Nothing }
@@ -29,12 +29,12 @@ type Person = {
 };
 
 export type Invited = Person & { status: 'INVITED' };
-/** `roleChangedAt`: sessions that began before are good no more. */
+/** `roleChangedAt`: sessions that began earlier are no longer valid. */
 export type Active = Person & { status: 'ACTIVE'; joinedAt: string; roleChangedAt: string | null };
 
 export type Member = { status: 'UNKNOWN' } | Invited | Active | { status: 'ENDED' };
 
-/** A person in an organization, from the invitation to the end. */
+/** A person in an organization, from invitation to removal. */
 export const member: Decider<Member, MemberEvent> = {
   streamType: 'member',
   initial: { status: 'UNKNOWN' },
@@ -68,13 +68,13 @@ export function exists(state: Member): state is Invited | Active {
   return state.status === 'INVITED' || state.status === 'ACTIVE';
 }
 
-/** @throws RpcError NOT_FOUND unless they are in the organization. */
+/** @throws RpcError NOT_FOUND unless they are a member. */
 export function activeMember(state: Member): Active {
   if (state.status !== 'ACTIVE') throw noSuch('member');
   return state;
 }
 
-/** Whether an invitation can be accepted no more. */
+/** Whether an invitation can no longer be accepted. */
 export function hasExpired({ invitedAt }: Pick<Person, 'invitedAt'>, now: Date): boolean {
   return now.getTime() >= expiryOf({ invitedAt }).getTime();
 }
@@ -83,14 +83,14 @@ export function expiryOf({ invitedAt }: Pick<Person, 'invitedAt'>): Date {
   return new Date(Date.parse(invitedAt) + DAYS_TO_ACCEPT * 24 * 3_600_000);
 }
 
-/** Accepting what was accepted changes nothing. @throws RpcError NOT_FOUND where it stands no more. */
+/** Accepting an accepted invitation changes nothing. @throws RpcError NOT_FOUND if it no longer exists. */
 export function acceptInvitation(state: Member, now: Date): MemberEvent[] {
   if (state.status === 'ACTIVE') return [];
   if (state.status !== 'INVITED' || hasExpired(state, now)) throw noSuch('invitation');
   return [{ type: 'InvitationAccepted', data: {} }];
 }
 
-/** Revoking what has ended changes nothing; who has accepted is removed as a member. */
+/** Revoking an ended invitation changes nothing. Accepted ones are removed as members. */
 export function revokeInvitation(state: Member): MemberEvent[] {
   switch (state.status) {
     case 'UNKNOWN':
@@ -114,7 +114,7 @@ export function changeRole(state: Member, role: Role): MemberEvent[] {
   return activeMember(state).role === role ? [] : [{ type: 'MemberRoleChanged', data: { role } }];
 }
 
-/** Removing the removed changes nothing. */
+/** Removing a removed member changes nothing. */
 export function removeMember(state: Member): MemberEvent[] {
   if (state.status === 'ENDED') return [];
   activeMember(state);

@@ -3,14 +3,14 @@ import { allScopes, hasScope, RpcError } from '#libs/rpc';
 export const ROLES = ['OWNER', 'ADMIN', 'EDITOR', 'VIEWER', 'AUDITOR'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What an editor works on, service by service. */
+/** The services that an editor works with. */
 const CAMPAIGNING = ['contact', 'petition', 'post', 'list', 'tag', 'image', 'broadcast', 'suppression'];
-/** What everybody sees of the organization that they are in. */
+/** What every member can see of their organization. */
 const COMMON = ['organization:read', 'team:read'];
 
 const MAY: Record<Role, (scope: string) => boolean> = {
   OWNER: () => true,
-  // Everything by its name: `*`, by which owners are made, is the owners' alone.
+  // Lists every scope by name: only owners have `*`, which can create owners.
   ADMIN: (scope) => scope !== '*',
   EDITOR: (scope) => COMMON.includes(scope) || CAMPAIGNING.includes(scope.split(':')[0]!),
   VIEWER: (scope) =>
@@ -18,16 +18,16 @@ const MAY: Record<Role, (scope: string) => boolean> = {
   AUDITOR: (scope) => [...COMMON, 'history:read', 'api-key:read', 'webhook:read'].includes(scope),
 };
 
-/** What a role may do: the one table of it, which the documentation prints. */
+/** The scopes of each role. The documentation prints this table. */
 export function scopesOf(role: Role): readonly string[] {
   return role === 'OWNER' ? ['*'] : allScopes().filter((scope) => MAY[role](scope));
 }
 
 /**
- * Otherwise whoever may invite could invite an owner, or take an owner's role away.
+ * Without this check, anyone who can invite could invite an owner, or take away an owner's role.
  *
- * @param own scopes of who asks.
- * @throws RpcError INSUFFICIENT_PERMISSIONS naming what they lack of the role.
+ * @param own scopes of the caller.
+ * @throws RpcError INSUFFICIENT_PERMISSIONS naming the scopes of the role that the caller lacks.
  */
 export function requireRole(own: readonly string[], role: Role): void {
   const lacking = scopesOf(role).filter((scope) => !hasScope(own, scope));

@@ -30,7 +30,7 @@ const PAGE: ListedTable = {
   widest: 4 * 254 + 2_000,
 };
 
-/** The people of an organization as a whole. */
+/** All members of an organization. */
 @Injectable()
 export class Team {
   constructor(
@@ -64,7 +64,7 @@ export class Team {
     return pageOf(query, records, next);
   }
 
-  /** Where a person is a member, by the read model of this instance. */
+  /** A person's memberships, from the read model of this instance. */
   async membershipsOf(userId: string): Promise<Membership[]> {
     const [row] = await this.source.query<[{ memberships: Membership[] }]>(
       `SELECT ${membershipsOf('$1')} AS memberships`,
@@ -73,7 +73,7 @@ export class Team {
     return row.memberships;
   }
 
-  /** The addresses of people who are in the organization, by who they are. */
+  /** The addresses of an organization's members, by user. */
   async addressesOf(
     organizationId: string,
     userIds: readonly string[],
@@ -94,7 +94,7 @@ export class Team {
     );
   }
 
-  /** Undefined unless they are in the organization. */
+  /** Undefined unless they are a member. */
   async find(organizationId: string, memberId: string): Promise<MemberRecord | undefined> {
     const { state, createdAt } = await this.load(organizationId, memberId);
     if (state.status !== 'ACTIVE') return undefined;
@@ -102,19 +102,19 @@ export class Team {
     return memberOf({ organizationId, id: memberId, createdAt: createdAt!.toISOString(), state, email });
   }
 
-  /** Who may still accept an invitation. */
+  /** Invitations that can still be accepted. */
   async invitedBy(organizationId: string, invitationId: string): Promise<Invited | undefined> {
     const { state } = await this.load(organizationId, invitationId);
     return state.status === 'INVITED' && !hasExpired(state, new Date()) ? state : undefined;
   }
 
-  /** The address of who is invited, or in; null where it was destroyed. */
+  /** The address of a member or invited person; null if it was destroyed. */
   async emailOf(organizationId: string, memberId: string): Promise<string | null> {
     const [first] = await this.store.readStream<MemberEvent>(organizationId, memberId);
     return first?.type === 'MemberInvited' ? (first.personal?.email ?? null) : null;
   }
 
-  /** To decide on. */
+  /** The state for decisions. */
   load(organizationId: string, memberId: string) {
     return this.records.load(member, organizationId, memberId);
   }
@@ -122,7 +122,7 @@ export class Team {
   /**
    * What keeps an organization its last owner: that another one stands, and goes on to stand until this is stored.
    *
-   * @throws RpcError CONFLICT where there is none.
+   * @throws RpcError CONFLICT if no other owner exists.
    */
   async guardOfOtherOwner(organizationId: string, memberId: string): Promise<Guard> {
     await this.projections.catchUpWithLog();

@@ -9,7 +9,7 @@ import { inOrder, refusedUrl, typeNames, URL_RULE } from './webhook-fields.js';
 import { exists, webhook } from './webhook.js';
 import { newSecretSchema } from './webhooks.js';
 
-/** Of one organization: each is sent every event. */
+/** Per organization: each webhook is sent every event. */
 const MOST_WEBHOOKS = 50;
 
 @Operation({
@@ -52,7 +52,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
 
   async execute(command: CreateWebhook): Promise<{ webhookId: string; secret: string | null }> {
     const { context, organizationId, description = null } = command;
-    // Before the request is compared with others: in any order it is the same.
+    // Before requests are compared: the order does not matter.
     command.eventTypes = inOrder(command.eventTypes) ?? null;
     const url = this.destinations.read(command.url)?.href;
     if (url === undefined) throw refusedUrl();

@@ -1,13 +1,13 @@
 import { lookup as resolve, type LookupAddress } from 'node:dns';
 import { BlockList, isIP, type LookupFunction } from 'node:net';
 
-/** Everything of IPv4 that is not an address somewhere on the Internet (RFC 6890 and its successors, IANA's registry). */
+/** All IPv4 ranges that are not public Internet addresses (RFC 6890 and its successors, IANA's registry). */
 const NOT_PUBLIC = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
-  // Not in the registry: Azure's own, by which each of its machines asks for its configuration.
+  // Not in the registry: Azure's address from which its machines read their configuration.
   '168.63.129.16/32',
   // Where clouds keep the credentials of their machines.
   '169.254.0.0/16',
@@ -23,9 +23,9 @@ const NOT_PUBLIC = [
   '240.0.0.0/4',
 ];
 
-/** The addresses of IPv6 that are given out; all else is local, or another form of an address of IPv4. */
+/** The allocated IPv6 addresses. All others are local, or another form of an IPv4 address. */
 const GIVEN_OUT = '2000::/3';
-/** Within these: special uses (Teredo among them), documentation, and addresses of IPv4 (6to4). */
+/** Exceptions within these: special uses (including Teredo), documentation, and IPv4 addresses (6to4). */
 const NOT_PUBLIC_6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 
 const notPublic = blockListOf('ipv4', NOT_PUBLIC);
@@ -41,9 +41,9 @@ function blockListOf(family: 'ipv4' | 'ipv6', subnets: readonly string[]): Block
   return list;
 }
 
-/** Whether an address is one on the Internet, and none of a network that this machine may be in. */
+/** Whether an address is on the public Internet, and not in a network of this machine. */
 export function isPublic(address: string): boolean {
-  // With a zone it is local, and no block list reads it.
+  // An address with a zone is local, and block lists cannot parse it.
   if (address.includes('%')) return false;
   switch (isIP(address)) {
     case 4:
@@ -55,7 +55,7 @@ export function isPublic(address: string): boolean {
   }
 }
 
-/** What a connection fails with that would have gone where nothing may be delivered to. */
+/** The error of a connection to an address that is not allowed. */
 export class MayNotBeDeliveredTo extends Error {
   constructor() {
     super('Delivery to this address is not allowed.');
@@ -68,19 +68,19 @@ export class MayNotBeDeliveredTo extends Error {
  */
 export class Destinations {
   /**
-   * @param allowsPrivate for development: everything, by http too.
-   * @param resolver of names; the machine's.
+   * @param allowsPrivate for development: allows every address, also over http.
+   * @param resolver resolves names; the machine's by default.
    */
   constructor(
     readonly allowsPrivate: boolean,
     private readonly resolver: typeof resolve = resolve,
   ) {}
 
-  /** The address that a text means; undefined where nothing may be delivered to it, whatever its name is resolved to. */
+  /** The URL of a text; undefined if delivery to it is never allowed, whatever its name resolves to. */
   read(text: string): URL | undefined {
     let url: URL;
     try {
-      // Also turns decimal, octal and hexadecimal forms into the usual one.
+      // Also normalizes decimal, octal and hexadecimal forms.
       url = new URL(text);
     } catch {
       return undefined;
@@ -90,12 +90,12 @@ export class Destinations {
     return this.allowsLiteral(url) ? url : undefined;
   }
 
-  /** For a connection, which asks it for names alone: of addresses `read` has decided. */
+  /** For a connection, which only resolves names with it: `read` has already decided about addresses. */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
     const isAll = options.all === true;
     this.resolver(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
       if (error) return callback(error, '');
-      // One that is private spoils all: which of them is connected to is not ours to say.
+      // One private address rejects all: we do not control which one is connected to.
       const isAllowed = this.allowsPrivate || addresses.every(({ address }) => isPublic(address));
       if (addresses.length === 0 || !isAllowed) return callback(new MayNotBeDeliveredTo(), '');
       if (isAll) callback(null, addresses);

@@ -48,7 +48,7 @@ export class ReplayWebhookHandler implements ICommandHandler<ReplayWebhook> {
     return this.commands.change(webhooks, command, (state) => replayWebhook(state, after));
   }
 
-  /** The position before the first event that occurred at this moment or later. */
+  /** The position before the first event that occurred at or after this time. */
   private async positionBefore(organizationId: string, from: string): Promise<number> {
     const upTo = await this.store.horizon();
     // Events are recorded to the millisecond.

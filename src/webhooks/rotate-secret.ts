@@ -6,7 +6,7 @@ import { secretOf } from './signatures.js';
 import { rotateSecret, existingWebhook, webhook } from './webhook.js';
 import { newSecretSchema } from './webhooks.js';
 
-/** A day is time enough to give the receiver the new one. */
+/** A day is enough time to give the new secret to the receiver. */
 const LONGEST_OVERLAP_SECONDS = 86_400;
 
 @Operation({

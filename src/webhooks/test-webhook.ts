@@ -6,7 +6,7 @@ import { type EventRecord } from '../history/index.js';
 import { WebhookRequests } from './webhook-requests.js';
 import { existingWebhook, webhook } from './webhook.js';
 
-/** What a test is told as; no event of the history. */
+/** The type of a test event; not an event of the history. */
 const TEST_TYPE = 'webhook.test';
 
 type TestAnswer = {

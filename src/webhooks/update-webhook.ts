@@ -44,7 +44,7 @@ export class UpdateWebhookHandler implements ICommandHandler<UpdateWebhook> {
     if (command.url !== undefined && url === undefined) throw refusedUrl();
     const given = { url, description, eventTypes: inOrder(command.eventTypes) };
     return this.commands.change(webhooks, command, (state) => {
-      // Otherwise whoever may not read personal data could have it sent to themselves.
+      // Otherwise, a key that cannot read personal data could have it sent to itself.
       if (existingWebhook(state).personalData) {
         for (const field of ['url', 'eventTypes'] as const) {
           if (given[field] !== undefined) requireScope(context.scopes, 'history:read', field);

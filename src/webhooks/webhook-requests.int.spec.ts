@@ -177,7 +177,7 @@ it('who ends the connection, speaks no HTTP, or does not listen has not been del
   rude.close();
   await once(rude, 'close');
   const nobody = await send({}, { url: `http://127.0.0.1:${rudePort}/` });
-  expect(nobody!.reason).toMatch(/^No connection/);
+  expect(nobody!.reason).toMatch(/^Could not connect/);
 });
 
 it.each([200, 500])('an answer of %d that is cut off counts as what it began to say', async (status) => {
@@ -231,7 +231,7 @@ it('a connection that was left open and was closed by the other side is made ane
 });
 
 describe('where nothing may be delivered to', () => {
-  const NOWHERE = { delivered: false, statusCode: null, reason: expect.stringMatching(/^No connection/) };
+  const NOWHERE = { delivered: false, statusCode: null, reason: expect.stringMatching(/^Could not connect/) };
 
   it('a name that means a public address first and this machine when it is connected to', async () => {
     answer = (_, response) => response.end('a secret');

@@ -6,15 +6,15 @@ import { Destinations, MayNotBeDeliveredTo } from './destinations.js';
 import { secretsAt, signatureOf } from './signatures.js';
 import { type ExistingWebhook } from './webhook.js';
 
-/** From the look-up of the name to the end of the answer. */
+/** From the DNS lookup to the end of the response. */
 const LONGEST_MS = 10_000;
-/** Of an answer that is read, and that is kept. */
+/** Bytes of a response that are read, and that are kept. */
 const MOST_READ = 64 * 1024;
 const MOST_KEPT = 1024;
-/** A connection is left open for the next event for so long, or shorter where the receiver says so. */
+/** How long a connection stays open for the next event, unless the receiver closes it earlier. */
 const LEFT_OPEN_MS = 5_000;
 
-/** What may go wrong, in words that tell nothing of the network that this machine is in. */
+/** Failure reasons that reveal nothing about this machine's network. */
 const REASONS = {
   notConnected: 'Could not connect to the address, or delivery to it is not allowed.',
   notSecure: 'Could not establish a secure connection: the certificate is not valid for the address.',
@@ -24,7 +24,7 @@ const REASONS = {
   refused: 'The endpoint did not respond with a success status (2xx).',
 } as const;
 
-/** What became of an attempt. */
+/** The result of an attempt. */
 export type Attempt = {
   at: Date;
   delivered: boolean;

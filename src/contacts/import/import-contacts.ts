@@ -32,13 +32,13 @@ import { type Meaning } from './columns.js';
 import { type TableFormat } from './table.js';
 import { ImportedLinks, type NamedRecords } from './imported-links.js';
 
-/** Failed lines that an answer names; the others it counts. */
+/** Failed lines that a response lists; it only counts the others. */
 const MOST_FAILURES = 100;
 
 const count = { type: 'integer' };
 const failure = recordSchema({ line: count, message: { type: 'string' } });
 
-/** The kinds of records that all contacts of a file can be linked to, by the fields that name one. */
+/** The kinds of records to which all contacts of a file can be linked, by the field that names them. */
 const targets = new Map<string, Resource>();
 const IMPORT_SCOPES: Record<string, string> = {};
 
@@ -54,7 +54,7 @@ export function importContactsInto(resource: Resource, description: string): voi
   targets.set(resource.idField, resource);
 }
 
-/** @returns what must stay as it is for the address to be unsuppressed; undefined if it is suppressed. */
+/** @returns what must not change for the address to remain unsuppressed; undefined if it is suppressed. */
 type Unsuppressed = (
   reads: { records: RecordReader; store: EventStore },
   organizationId: string,
@@ -131,10 +131,10 @@ export class ImportContacts extends StreamedInput {
   onProgress?: (done: ImportAnswer) => void;
   /** Called for each line that fails. Not a field. */
   onFailure?: (failure: { line: number; address: string; message: string }) => void;
-  /** What each column of a CSV table becomes and how the table is written, if someone has chosen it. Not fields. */
+  /** How each column is used and how the table is encoded, if a user has chosen it. Not fields. */
   meanings?: readonly (Meaning | null)[];
   format?: TableFormat;
-  /** Whether a contact that differs from its line and is left as it is gets linked anyway. Not a field. */
+  /** Whether a contact that differs from its line and is left unchanged is still linked. Not a field. */
   linksTaken?: boolean;
 }
 
@@ -146,13 +146,13 @@ export type ImportAnswer = {
   failedCount: number;
 };
 
-/** What became of a line. */
+/** The result of a line. */
 type Done =
   | { did: 'created' | 'updated' | 'unchanged'; contactId: string }
-  /** `contactId`: who has the address, and stays as they are. */
+  /** `contactId`: the contact that has the address and is not changed. */
   | { problem: string; contactId?: string };
 
-/** Of a line that was not taken. */
+/** For a line that was rejected. */
 const NO_NAMES: NamedRecords = new Map();
 
 type Known = { contactId: string; state: ExistingContact; version: number };
@@ -160,7 +160,7 @@ type Known = { contactId: string; state: ExistingContact; version: number };
 /** A page, and the contacts that have its addresses. */
 type LookedUp = { page: ImportedLine[]; known: Map<string, Known> };
 
-/** What an import may write of contacts. */
+/** What an import can write to contacts. */
 const WRITTEN = ['ContactCreated', 'ContactUpdated', 'ContactSubscribed', 'ContactUnsubscribed'];
 
 @CommandHandler(ImportContacts)
@@ -182,7 +182,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   }
 
   private async import(command: ImportContacts, bytes: AsyncIterable<Uint8Array>): Promise<ImportAnswer> {
-    // The key belongs to the whole import; its parts are repeated by their effect.
+    // The key applies to the whole import; its parts are idempotent by their effect.
     const { idempotencyKey, onReplay, ...context } = command.context;
     const { organizationId, onProgress, onFailure, linksTaken } = command;
     const given = command as unknown as { [field: string]: string | undefined };
@@ -217,7 +217,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     return answer;
   }
 
-  /** Whoever bounced or complained elsewhere gets no email here, whatever became of the line. */
+  /** Addresses that bounced or were marked as spam elsewhere get no email here, whatever the result of the line. */
   private async block(context: RequestContext, page: readonly ImportedLine[]): Promise<void> {
     const { organizationId } = context;
     const blocked = page.flatMap((line) => ('blocked' in line && line.blocked ? [line] : []));
@@ -242,14 +242,14 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   ): AsyncGenerator<{ page: ImportedLine[]; results: Done[] }, void> {
     let before: ImportedLine[] = [];
     for await (const { page, known } of pages) {
-      // Looked up while these were on their way: what was found of their contacts may be so no more.
+      // Looked up while these were in progress, so the contacts may have changed since.
       for (const line of before) if ('contact' in line) known.delete(comparableEmail(line.contact.email));
       yield { page, results: await this.importPage(command, page, known) };
       before = page;
     }
   }
 
-  /** Imports the lines of a page at once, those with one address in their order. */
+  /** Imports the lines of a page concurrently; lines with the same address run in order. */
   private importPage(
     command: ImportContacts,
     page: readonly ImportedLine[],
@@ -269,7 +269,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     return settleAll(page.map(importLine));
   }
 
-  /** The contacts that have these addresses, by their address: asked once for a page, not once a line. */
+  /** The contacts that have these addresses, by address: one query per page, not per line. */
   private async findKnown(
     organizationId: string,
     page: readonly ImportedLine[],
@@ -287,7 +287,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     const contacts = await this.records
       .loadMany(contact, organizationId, contactIds)
       .catch((error: unknown) => {
-        // One of them cannot be read by this version: each line then finds out for itself.
+        // This version cannot read one of them, so each line checks its own.
         if (error instanceof NewerEvent || error instanceof DamagedEvent) return undefined;
         throw error;
       });
@@ -303,9 +303,9 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   }
 
   /**
-   * Whether a contact who has said no has agreed after that, and nothing else keeps mail from the address.
+   * Whether an unsubscribed contact has agreed since, and the address is not suppressed.
    *
-   * @returns what this rests on; undefined if it is not so.
+   * @returns what this depends on; undefined if not.
    */
   private async saidYesSince(
     organizationId: string,
@@ -333,7 +333,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     let takenBy: string | undefined;
 
     const meet = async ({ contactId, ...found }: Known): Promise<Decision> => {
-      // A contact who has said no stays unsubscribed, whatever an older file states.
+      // A contact who refused stays unsubscribed, whatever an older file states.
       const { subscribed: stated, consent, ...others } = details;
       const isProved = asNew.subscribed && consent !== undefined && onConflict === 'update';
       const again =
@@ -357,7 +357,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     const decide = (afresh: boolean): Decision | Promise<Decision> => {
       did = 'created';
       takenBy = undefined;
-      // Where it is decided again, the contact has changed meanwhile.
+      // If the decision is repeated, the contact has changed in between.
       if (known && !afresh) return meet(known);
       return newContact(writing, asNew, async (contactId) => {
         const found = await this.byEmail.find(given, contactId, details.email);
@@ -369,7 +369,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       const { recordId } = await this.commands.run(given, decide, { visible: false });
       return { did, contactId: recordId };
     } catch (error) {
-      // The key was revoked: the whole import ends.
+      // The key was revoked, so the whole import ends.
       if (error instanceof RpcError && error.code === 'UNAUTHORIZED') throw error;
       if (error instanceof RpcError && error.status < 500)
         return { problem: error.message, ...(takenBy === undefined ? {} : { contactId: takenBy }) };

@@ -21,21 +21,21 @@ import { EVIDENCE_COLUMNS, EVIDENCE_FIELDS, momentIn } from './evidence.js';
 import { formatOf, headOf, rowsOf, type TableFormat } from './table.js';
 import { type NamedKind, type NamedRecords } from './imported-links.js';
 
-/** A line of an import: a contact and what else it names, or why it is none. `address`: as the line has it. */
+/** A line of an import: a contact and the records it names, or the problem. `address`: as in the line. */
 export type ImportedLine = { line: number; address?: string } & (
   | { contact: ImportedContact; names: NamedRecords; blocked?: Blocked }
   | { problem: string }
 );
 
-/** How the lines of an import are to be understood. */
+/** How to interpret the lines of an import. */
 export type Reading = {
   mediaType: string;
   context: RequestContext;
-  /** Whether people get email if their line does not state it. */
+  /** Whether contacts are subscribed if their line does not state it. */
   subscribed?: boolean | undefined;
-  /** What becomes of columns that are not recognised. */
+  /** How to handle unrecognized columns. */
   unknown?: 'refuse' | 'ignore' | undefined;
-  /** What each column becomes and how the table is written, if someone has chosen it. */
+  /** How each column is used and how the table is encoded, if a user has chosen it. */
   meanings?: readonly (Meaning | null)[] | undefined;
   format?: TableFormat | undefined;
 };
@@ -45,7 +45,7 @@ export class ImportedContact extends ContactFields {
   override email!: string;
 }
 
-/** What an export says of a contact and an import cannot: so that an export can be imported as it is. */
+/** Exported fields that an import ignores, so that exports can be imported unchanged. */
 const IGNORED = ['id', 'createdAt', 'updatedAt'];
 const COLUMNS: string[] = [
   ...CONTACT_DETAILS,
@@ -58,7 +58,7 @@ const COLUMNS: string[] = [
 /** The columns in which a line names records of other modules. */
 const namingColumns = new Map<string, NamedKind>();
 
-/** A line may name so many records of a kind. */
+/** The most records of a kind that a line can name. */
 const MOST_NAMES = 100;
 
 /**
@@ -73,7 +73,7 @@ export function importContactsByName(column: string, kind: NamedKind): void {
   namingColumns.set(column, kind);
 }
 
-/** Of the columns that name records, for the documentation. */
+/** The columns that name records, for the documentation. */
 export function describeNamingColumns(): string[] {
   return [...namingColumns].map(
     ([column, kind]) =>
@@ -134,7 +134,7 @@ async function* readObjects(
     }
     const { line, fields } = record;
     isDecided ||= typeof fields.subscribed === 'boolean';
-    // Of the first person on: nobody is imported before someone has decided it.
+    // From the first person on: no one is imported before this is decided.
     if (!isDecided && fields.email !== undefined)
       throw invalid([undecided('the first line does not state it')]);
     const read = toLine(line, fields, context);
@@ -156,7 +156,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
   const rows = rowsOf(all, format, (names) => {
     columns = names;
     meanings = reading.meanings ?? meaningsOf(names, values, reading);
-    // Of these a later row may still say "unsubscribed".
+    // Later rows may still contain "unsubscribed" in these columns.
     suspicious = new Set(
       reading.meanings ? [] : names.flatMap((name, n) => (suggestsOptOut(name, ['unsubscribed']) ? [n] : [])),
     );
@@ -192,7 +192,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
     }
     const consent = together(consents);
     if (consent.subscribed !== undefined) fields.subscribed = consent.subscribed;
-    // Where and when people opted in proves no "no".
+    // The place and time of an opt-in do not prove a refusal.
     if ((consent.subscribed ?? reading.subscribed) && Object.keys(evidence).length > 0) {
       if (evidence.at !== undefined) {
         const moment = momentIn(evidence.at);
@@ -208,7 +208,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
     }
     const blocked = 'contact' in read ? consent.blocked : undefined;
     if (blocked) {
-      // Adds to what the import may do, as a column of tags does.
+      // Requires another scope of the import, like a column of tags.
       if (!mayBlock(context))
         yield {
           ...sized,
@@ -219,7 +219,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
   }
 }
 
-/** Problems of `consent` by the columns that it was made of. */
+/** Reports problems of `consent` by the column names. */
 function inColumns(read: ImportedLine): ImportedLine {
   if (!('problem' in read)) return read;
   const problem = EVIDENCE_COLUMNS.reduce(
@@ -252,7 +252,7 @@ function undecided(why: string): Issue {
   };
 }
 
-/** Of each column, the values in the rows that have arrived. */
+/** For each column, the values in the rows read so far. */
 async function valuesIn(lines: Buffer, format: TableFormat): Promise<string[][]> {
   const values: string[][] = [];
   let rows = 0;
@@ -265,7 +265,7 @@ async function valuesIn(lines: Buffer, format: TableFormat): Promise<string[][]>
 }
 const MOST_EXAMPLES = 200;
 
-/** By the exact names of fields, or as people and other systems name them. @throws RpcError BAD_REQUEST */
+/** By exact field names, or by the names that people and other systems use. @throws RpcError BAD_REQUEST */
 function meaningsOf(
   columns: readonly string[],
   values: readonly (readonly string[])[],
@@ -308,7 +308,7 @@ function toLine(line: number, fields: Record<string, unknown>, context: RequestC
   }
 }
 
-/** Takes what is no detail of the contact out of its fields. @throws RpcError INSUFFICIENT_PERMISSIONS */
+/** Removes everything from the fields that is not a detail of the contact. @throws RpcError INSUFFICIENT_PERMISSIONS */
 function takeNames(contact: ImportedContact, { scopes }: RequestContext): NamedRecords {
   const names = new Map<NamedKind, readonly string[]>();
   const fields = contact as unknown as { [column: string]: string[] | undefined };
@@ -328,7 +328,7 @@ function scopeToName({ resource }: NamedKind): string {
 
 const MOST_ISSUES = 5;
 
-/** A field's name that is no name at all may be somebody's data, in the wrong place. */
+/** An invalid field name may be someone's data in the wrong place, so it is not repeated. */
 function describeIssue({ path, message }: { path: string; message: string }): string {
   return `${/^[A-Za-z][\w.]{0,50}$/.test(path) ? path : 'A field'} ${message}`;
 }

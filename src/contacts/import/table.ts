@@ -5,23 +5,23 @@ import { delimitersIn, readCsv, type ReadRow } from '#libs/records';
 import { invalid, RpcError } from '#libs/rpc';
 import { isOptOutWord } from './consent.js';
 
-/** How the bytes of a table are to be read. */
+/** How to decode the bytes of a table. */
 export type TableFormat = { encoding: string; delimiter: string; skip: number; endsInReturns: boolean };
 
-/** Bytes in which the format is recognised, if the table is longer. */
+/** Bytes used to detect the format, if the table is longer. */
 const HEAD = 256 * 1024;
 const DELIMITERS = [',', ';', '\t', '|'];
-/** How workbooks begin: as a ZIP archive, or as those before 2007. */
+/** The first bytes of Excel files: a ZIP archive, or the format before 2007. */
 const WORKBOOKS = ['504b0304', 'd0cf11e0'];
-/** Excel's way to name the delimiter, in a line before the header. */
+/** Excel's line before the header that names the delimiter. */
 const DELIMITER_LINE = /^"?sep=([^\w\s"]|\t)"?(?=[\r\n]|$)/i;
-/** Letters of Windows-1250 that Windows-1252 reads as signs: no word contains them. */
+/** Letters of Windows-1250 that Windows-1252 decodes as symbols, which no word contains. */
 const CENTRAL_EUROPEAN = /\p{L}[£³¿¯¹¥¼¾]|[£³¿¯¹¥¼¾]\p{Ll}/u;
 
 /**
  * Reads how a table is written from its first bytes, of which at least the header must be there.
  *
- * @throws RpcError BAD_REQUEST if it is a workbook, or no text.
+ * @throws RpcError BAD_REQUEST if it is an Excel file or not text.
  */
 export function formatOf(bytes: Buffer): TableFormat {
   if (WORKBOOKS.includes(bytes.subarray(0, 4).toString('hex')))
@@ -43,14 +43,14 @@ export function formatOf(bytes: Buffer): TableFormat {
 function encodingOf(head: Buffer): string {
   if (head[0] === 0xff && head[1] === 0xfe) return 'utf-16le';
   if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
-  // The last character may be cut.
+  // The last character may be incomplete.
   if ([0, 1, 2, 3].some((cut) => isUtf8(head.subarray(0, head.length - cut)))) return 'utf-8';
   return CENTRAL_EUROPEAN.test(new TextDecoder('windows-1252').decode(head))
     ? 'windows-1250'
     : 'windows-1252';
 }
 
-/** The one that the header contains most often outside quotation marks. */
+/** The delimiter that occurs most often in the header outside quotation marks. */
 function delimiterOf(text: string): string {
   const [header = ''] = text.replace(/^[\uFEFF\r\n]+/, '').split(/[\r\n]/, 1);
   const counts = DELIMITERS.map((delimiter) => delimitersIn(header, delimiter));
@@ -114,7 +114,7 @@ async function* asUtf8(
   yield encoded(decoder.decode());
 }
 
-/** In pieces, so that reading a long table leaves turns to others. */
+/** In pieces, so that reading a long table does not block others. */
 export async function* piecesOf(bytes: Buffer): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += PIECE) {
     yield bytes.subarray(at, at + PIECE);
@@ -123,13 +123,13 @@ export async function* piecesOf(bytes: Buffer): AsyncGenerator<Uint8Array> {
 }
 const PIECE = 64 * 1024;
 
-/** What someone sees of a table before it is imported. */
+/** What a user sees of a table before importing it. */
 export type Look = {
   format: TableFormat;
   columns: string[];
   /** The first rows. */
   examples: string[][];
-  /** Some values of each column, for its recognition: those of the first rows, and each that looks like an opt-out. */
+  /** Example values of each column, to recognize it: the first rows, and each value that looks like an opt-out. */
   values: string[][];
   lines: number;
 };
@@ -137,17 +137,17 @@ export type Look = {
 /** Rows of the preview. */
 const EXAMPLES = 5;
 const LONGEST_EXAMPLE = 100;
-/** Values that are kept of each column. */
+/** Values kept per column. */
 const MOST_VALUES = 200;
 const LONGEST_WORD = 30;
-/** More than someone would look through. */
+/** More than a user would review. */
 const MOST_COLUMNS = 200;
 const ADDRESS = /[^\s@]@[^\s@]+\.[^\s@]/;
 
-/** @throws RpcError BAD_REQUEST unless it is a table with a row under its header. */
+/** @throws RpcError BAD_REQUEST unless it is a table with a row below its header. */
 export async function lookAt(bytes: Buffer): Promise<Look> {
   const format = formatOf(bytes);
-  // All of it is there: a letter that is not ASCII may come late.
+  // The whole file is available, and a non-ASCII letter may come late.
   if (format.encoding === 'utf-8' && !isUtf8(bytes)) format.encoding = encodingOf(bytes);
   let columns: string[] = [];
   const look: Omit<Look, 'columns' | 'values'> = { format, examples: [], lines: 0 };
@@ -176,10 +176,10 @@ export async function lookAt(bytes: Buffer): Promise<Look> {
   return { ...look, columns, values: Array.from(values, (some) => [...(some ?? [])]) };
 }
 
-/** @throws RpcError BAD_REQUEST if these can't be the names of columns. */
+/** @throws RpcError BAD_REQUEST if these cannot be column names. */
 export function columnsIn(header: readonly string[]): string[] {
   if (header.length > MOST_COLUMNS) throw refused('has more than 200 columns');
-  // Otherwise the first person would be lost without a word.
+  // Otherwise, the first person would be silently lost.
   if (header.some((cell) => ADDRESS.test(cell)))
     throw refused('has an address in its first line: add a header line');
   return header.map((name) => name.trim().slice(0, LONGEST_EXAMPLE));

@@ -273,7 +273,7 @@ function whyNobody(
 
 /** Responses of mail servers are shown unchanged. */
 function detailIn({ broadcasts, faultOf }: Words, detail: string): string {
-  if (detail.startsWith('The template cannot be used')) return faultOf(`TEMPLATE_INVALID: ${detail}`);
+  if (detail.startsWith('The template is invalid')) return faultOf(`TEMPLATE_INVALID: ${detail}`);
   const own = DETAILS.get(detail);
   return own === undefined ? detail : broadcasts.recipients.details[own];
 }
@@ -322,8 +322,7 @@ function momentOf(context: PageContext, { status, sendAt: planned }: BroadcastRe
   // Keeps the seconds, which the field does not show.
   const sendAt = status === 'SCHEDULED' && planned?.startsWith(at) ? planned : `${at}:00Z`;
   // The operation would send immediately. A mistyped year must not cause that.
-  if (Date.parse(sendAt) <= Date.now())
-    throw invalid([{ path: 'sendAt', message: 'must lie in the future' }]);
+  if (Date.parse(sendAt) <= Date.now()) throw invalid([{ path: 'sendAt', message: 'must be in the future' }]);
   return sendAt;
 }
 

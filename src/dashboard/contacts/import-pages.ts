@@ -331,7 +331,7 @@ function whyOf(context: PageContext, message: string, { listId }: AboutImport): 
   const { imports } = context.words.contacts;
   if (/^has \d+ cells?, but the header/.test(message)) return imports.overlong;
   if (/^(has a quote|has more than|is longer than|is not valid)/.test(message)) return imports.unreadable;
-  if (message.startsWith('Another contact of your organization has this'))
+  if (message.startsWith('Another contact in your organization already has this'))
     return listId === null ? imports.taken : imports.takenAndListed;
   return message
     .split('; ')

@@ -379,7 +379,7 @@ function requireOpen(
   const closesAt = context.typed('closesAt');
   if (closesAt === null || closesAt.slice(0, 16) === before?.slice(0, 16)) return;
   if (Date.parse(`${closesAt.slice(0, 16)}:00Z`) > Date.now()) return;
-  throw invalid([...issuesOf(operation, fields), { path: 'closesAt', message: 'must lie in the future' }]);
+  throw invalid([...issuesOf(operation, fields), { path: 'closesAt', message: 'must be in the future' }]);
 }
 
 /** Errors that can be found without loading records. */
