@@ -551,12 +551,7 @@ describe('an organization has at most 100 live keys', () => {
     const short = await create({ name: 'Short', expiresAt });
     await create({ name: 'Hundredth' });
     expectError(await post('create', { name: 'One more' }), 409, 'CONFLICT');
-    expectError(
-      await post('rotate', { apiKeyId: old.id, overlapSeconds: 60 }),
-      409,
-      'CONFLICT',
-      'up to 100',
-    );
+    expectError(await post('rotate', { apiKeyId: old.id, overlapSeconds: 60 }), 409, 'CONFLICT', 'up to 100');
     const successor = await rotate(old.id);
     await clock.moveTo(expiresAt, -1);
     expect((await record(short.apiKeyId)).revokedAt).toBeNull();

@@ -200,7 +200,10 @@ it('refuses a tag or an output that would take long to read or to run', () => {
     [`{{ "${times('%', 1_000)}"${times(' | url_encode', 300)} | size }}`, /longer than 2,000 characters/],
     [`{{ "%"${times(' | url_encode', 21)} }}`, /too many filters in one output\. The limit is 20/],
     [`{{ ${times('contact[', 3_000)}"email"${times(']', 3_000)} }}`, /longer than 2,000 characters/],
-    [`{{ ${times('contact[', 6)}"email"${times(']', 6)} }}`, /too many brackets within brackets\. The limit is 5/],
+    [
+      `{{ ${times('contact[', 6)}"email"${times(']', 6)} }}`,
+      /too many brackets within brackets\. The limit is 5/,
+    ],
     [
       `{% if contact.email${times(' and contact.email', 51)} %}x{% endif %}`,
       /too many conditions in one tag\. The limit is 50/,
