@@ -10,8 +10,9 @@ import { type DataSource } from 'typeorm';
 import { openDatabase } from '#libs/database';
 import { type MailMessage, type MailOutcome, Mailer } from '#libs/mail';
 import { JsonLogger } from '#libs/operations';
+import { type Projections } from '#libs/projections';
 import { type InputClass, ServerLife, systemInput, undeclaredErrors } from '#libs/rpc';
-import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
 import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config.js';
 import { HistoryReads } from '../src/history/index.js';
@@ -165,6 +166,13 @@ export class DatabaseGate {
       to.end();
     });
   }
+}
+
+/** The rows in which a projection differs from the history. Waits while the background rebuilds the same projection. */
+export async function differencesIn(projections: Projections, name: string): Promise<unknown[]> {
+  let differences: unknown[] = [];
+  await eventually(async () => (differences = await projections.maintenance.verify(name)), 120);
+  return differences;
 }
 
 export type Instance = {
