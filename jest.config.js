@@ -27,5 +27,5 @@ export default {
   testTimeout: 180_000,
   testSequencer: '<rootDir>/scripts/jest/sequencer.mjs',
   // Jest's default, one less than the cores, is one on two cores. Tests wait for their servers as much as they compute.
-  maxWorkers: Math.max(6, availableParallelism() - 1),
+  maxWorkers: Math.max(4, availableParallelism() - 1),
 };

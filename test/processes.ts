@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { EventStore, Keyring } from '#libs/event-store';
-import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
+import { createTestDatabase, eventually, killAtExit, type TestDatabase } from '#libs/testing';
 import { newApiKey } from '../src/auth/index.js';
 import { organization } from '../src/organizations/index.js';
 import { Client } from './harness.js';
@@ -28,10 +28,6 @@ export function environmentOf(environment: Environment): Environment {
   return { PATH, HOME, NODE_ENV: 'test', ...(TMPDIR === undefined ? {} : { TMPDIR }), ...environment };
 }
 
-/** One listener for all: Node warns of more than ten. */
-const running = new Set<ChildProcess>();
-process.once('exit', () => running.forEach((child) => child.kill('SIGKILL')));
-
 /** A program and what it wrote. */
 export class Program {
   stdout = '';
@@ -50,14 +46,14 @@ export class Program {
     });
     this.child.stdout!.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
     this.child.stderr!.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
-    running.add(this.child);
+    const release = killAtExit(() => void this.child.kill('SIGKILL'));
     this.exited = new Promise((resolve) => {
       this.child.once('exit', (status, signal) => resolve({ status, signal }));
     });
     this.ended = new Promise((resolve, reject) => {
       this.child.once('error', reject);
       this.child.once('close', (status, signal) => {
-        running.delete(this.child);
+        release();
         // Also where a test did not look at the answer.
         const undeclared = /^.*"message":"undeclared error.*$/m.exec(this.stdout);
         if (undeclared) reject(new Error(undeclared[0]));

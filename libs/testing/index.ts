@@ -5,6 +5,7 @@ export { eventually } from './eventually.js';
 export { given } from './given.js';
 export { type Haproxy, startHaproxy } from './haproxy.js';
 export { type PgBouncer, startPgBouncer } from './pgbouncer.js';
+export { killAtExit } from './kill-at-exit.js';
 export { findFreePort } from './ports.js';
 export { type PostgresServer, startPostgres, type StopMode } from './postgres-server.js';
 export { findProgram } from './programs.js';

@@ -2,6 +2,7 @@ import { chmod, chown, mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { findPrograms, findSystemUser, findWayToRun } from '#libs/database';
+import { killAtExit } from './kill-at-exit.js';
 import { findFreePort } from './ports.js';
 
 /** As `pg_ctl` names them: fast rolls back what runs, immediate is a crash that recovery must mend. */
@@ -90,8 +91,7 @@ export async function startPostgres({
   };
 
   let known: number | undefined;
-  const killWithParent = () => void (known !== undefined && kill(known, 'SIGQUIT'));
-  process.once('exit', killWithParent);
+  const release = killAtExit(() => void (known !== undefined && kill(known, 'SIGQUIT')));
 
   const server: PostgresServer = {
     directory: home,
@@ -119,7 +119,7 @@ export async function startPostgres({
     async remove() {
       await send('SIGCONT');
       if (await server.isRunning()) await server.stop('immediate');
-      process.off('exit', killWithParent);
+      release();
       await rm(directory === undefined ? home : data, { recursive: true, force: true });
     },
   };

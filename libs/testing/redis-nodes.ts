@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { killAtExit } from './kill-at-exit.js';
 
 const SLOTS = 16_384;
 /** Milliseconds after which the others take a node for gone. */
@@ -66,9 +67,7 @@ export class RedisNode {
 
   async start(): Promise<this> {
     const server = spawn('redis-server', this.options, { stdio: ['ignore', 'pipe', 'inherit'] });
-    const killWithParent = () => void server.kill('SIGKILL');
-    process.once('exit', killWithParent);
-    server.once('exit', () => process.off('exit', killWithParent));
+    server.once('exit', killAtExit(() => void server.kill('SIGKILL')));
     server.stdout.resume();
     await once(server, 'spawn');
     this.server = server;

@@ -2,11 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { killAtExit } from './kill-at-exit.js';
 
 /** A program that serves on a port of 127.0.0.1, is killed to stop it, and may be started again. */
 export class ServerProgram {
   private child: ChildProcess | undefined;
-  private readonly killWithParent = () => void this.child?.kill('SIGKILL');
+  private release: (() => void) | undefined;
 
   constructor(
     private readonly program: string,
@@ -21,7 +22,7 @@ export class ServerProgram {
     let said = '';
     child.stderr.on('data', (bytes: Buffer) => (said += bytes.toString()));
     child.once('error', (error) => (said += error.message));
-    process.once('exit', this.killWithParent);
+    this.release = killAtExit(() => void child.kill('SIGKILL'));
     for (let attempt = 0; attempt < 600; attempt += 1) {
       if (await takesConnections(this.port)) return;
       if (child.exitCode !== null || child.pid === undefined) break;
@@ -31,7 +32,7 @@ export class ServerProgram {
   }
 
   async stop(): Promise<void> {
-    process.off('exit', this.killWithParent);
+    this.release?.();
     const { child } = this;
     if (child?.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, 'exit');

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { eventually } from './eventually.js';
+import { killAtExit } from './kill-at-exit.js';
 import { findFreePort } from './ports.js';
 
 export type SmtpServerOptions = {
@@ -73,7 +74,7 @@ export class SmtpServer {
   private behaving: (() => void)[] = [];
   /** Stages at which it holds a connection since it was told to behave so. */
   private readonly held = new Set<SmtpStage | 'middle'>();
-  private readonly killWithParent = () => void this.child?.kill('SIGKILL');
+  private release: (() => void) | undefined;
 
   private constructor(
     readonly port: number,
@@ -111,7 +112,7 @@ export class SmtpServer {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     this.child = child;
-    process.once('exit', this.killWithParent);
+    this.release = killAtExit(() => void child.kill('SIGKILL'));
     await new Promise<void>((resolve, reject) => {
       child.once('error', reject);
       child.once('exit', (status) => reject(new Error(`the mail server ended with ${status}`)));
@@ -149,7 +150,7 @@ export class SmtpServer {
 
   /** Kills it, as a crash would; {@link start} starts it again. */
   async stop(): Promise<void> {
-    process.off('exit', this.killWithParent);
+    this.release?.();
     const { child } = this;
     this.behaving = [];
     if (child?.exitCode !== null || child.signalCode !== null) return;
