@@ -31,8 +31,7 @@ const STAMP = '.bundled-from';
 
 /** esbuild's own way to keep names: a call for each class, and for each function each time that the one around it runs. */
 const KEEPING = /\b__name\(this,\s*("(?:[^"\\]|\\.)*")\)/g;
-const KEEPER =
-  /var __name=\(target,value\)=>__defProp\(target,"name",\{value,configurable:true\}\);/g;
+const KEEPER = /var __name=\(target,value\)=>__defProp\(target,"name",\{value,configurable:true\}\);/g;
 
 /** A server that runs may come to a file of its own bundle for the first time days after it was started. */
 const KEPT_DAYS = 30;

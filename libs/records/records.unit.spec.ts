@@ -225,7 +225,8 @@ describe('whatever a text holds', () => {
       for (; !isRead; await nextTurn()) turns += 1;
     };
     const counted = count();
-    for await (const line of new Lines(true).of(cut(text, isLong ? 1_000 : 16_000))) if (line.line === 0) break;
+    for await (const line of new Lines(true).of(cut(text, isLong ? 1_000 : 4_000)))
+      if (line.line === 0) break;
     isRead = true;
     await counted;
     expect(turns).toBeGreaterThan(text.length / (128 * 1024));

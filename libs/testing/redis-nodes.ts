@@ -67,7 +67,10 @@ export class RedisNode {
 
   async start(): Promise<this> {
     const server = spawn('redis-server', this.options, { stdio: ['ignore', 'pipe', 'inherit'] });
-    server.once('exit', killAtExit(() => void server.kill('SIGKILL')));
+    server.once(
+      'exit',
+      killAtExit(() => void server.kill('SIGKILL')),
+    );
     server.stdout.resume();
     await once(server, 'spawn');
     this.server = server;
