@@ -102,7 +102,7 @@ function checkTypes() {
 /** So that it does not end with the last of its users, which a server is that makes room for the next. */
 async function usePostgres() {
   try {
-    const { loadConfig } = await import('../dist/src/config.js');
+    const { loadConfig } = await import('../dist/src/config/index.js');
     const { startEmbeddedPostgres } = await import('../dist/libs/database/embedded-postgres.js');
     const { databaseUrl, dataDirectory: directory } = loadConfig();
     return databaseUrl ? undefined : await startEmbeddedPostgres({ directory, log: () => undefined });

@@ -12,7 +12,7 @@ await prepare({ isBundle: false });
 const load = (path) => import(join(root, 'dist', path));
 const { streams } = await load('src/modules.js');
 const { ROLES, scopesOf } = await load('src/team/index.js');
-const { inspectConfig } = await load('src/config.js');
+const { inspectConfig } = await load('src/config/index.js');
 const { commandLine } = await load('src/cli/index.js');
 const { METRICS } = await load('libs/operations/metrics.js');
 const { allEventTypes } = await load('libs/modules/index.js');
@@ -435,7 +435,7 @@ function rateLimitsPage() {
     table(
       ['What', 'Value'],
       [
-        ['an `Idempotency-Key`', `${constant('src/serve.ts', 'IDEMPOTENCY_HOURS')} hours`],
+        ['an `Idempotency-Key`', `${constant('src/server/serve.ts', 'IDEMPOTENCY_HOURS')} hours`],
         ['a session', `${constant('src/team/sessions.ts', 'SESSION_DAYS')} days`],
         ['a sign-in link', `${constant('src/team/sign-in-links.ts', 'LINK_MINUTES')} minutes`],
         ['an invitation', `${constant('src/team/member.ts', 'DAYS_TO_ACCEPT')} days`],
@@ -446,7 +446,7 @@ function rateLimitsPage() {
         ['attempts of a webhook', `${constant('src/webhooks/deliveries.ts', 'KEPT_DAYS')} days`],
         [
           'overlap when a key is rotated',
-          `at most ${constant('src/api-key-limits.ts', 'LONGEST_OVERLAP_SECONDS') / 3_600} hours`,
+          `at most ${constant('src/auth/rotate-api-key.ts', 'LONGEST_OVERLAP_SECONDS') / 3_600} hours`,
         ],
       ],
     ),

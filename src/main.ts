@@ -1,12 +1,17 @@
 import cluster from 'node:cluster';
-import { readConcurrency } from './concurrency.js';
-import { loadEnvironment } from './environment.js';
+import { fileURLToPath } from 'node:url';
+import { loadEnvironment, readConcurrency } from './environment/index.js';
 
-// A bundle runs: stack traces name the sources that it was made of. It costs 40 ms at the start, and 4 MB.
+// Stack traces of a bundle name our sources. This costs 40 ms at the start and 4 MB.
 process.setSourceMapsEnabled(true);
 
-// A wrong number is told by whoever reads the rest of the configuration, too.
+// `readConfig` reports a wrong number.
 const processes = readConcurrency(loadEnvironment().WEB_CONCURRENCY) ?? 1;
-// Each loads what it needs: who only keeps others going needs no more than Node.js.
-if (processes > 1 && cluster.isPrimary) (await import('./primary.js')).lead(processes);
-else await import('./serve.js');
+// The primary process needs Node.js only, so it loads nothing of the server.
+if (processes > 1 && cluster.isPrimary) {
+  const { lead } = await import('./server/primary.js');
+  lead(processes, fileURLToPath(import.meta.url));
+} else {
+  const { serve } = await import('./server/serve.js');
+  await serve();
+}

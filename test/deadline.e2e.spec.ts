@@ -14,7 +14,7 @@ beforeAll(async () => {
   deployment = await Deployment.create(postgres.applicationUrl);
   const organization = await deployment.organization();
   server = await deployment.startServer();
-  client = organization.at(server.origin);
+  client = organization.at(server.origin).withoutRetries();
   expect((await create('first')).status).toBe(200);
 });
 afterAll(async () => {

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Page } from 'playwright-core';
-import { createDemo } from '../src/demo.js';
+import { createDemo } from '../src/demo/index.js';
 import { WORDS } from '../src/dashboard/index.js';
 import { Browser, type Look } from './browser.js';
 import { Api } from './harness.js';

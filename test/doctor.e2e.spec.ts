@@ -21,10 +21,10 @@ import {
   startS3Server,
 } from '#libs/testing';
 import { schema } from '#migrations';
-import { inspectConfig, readConfig } from '../src/config.js';
+import { inspectConfig, readConfig } from '../src/config/index.js';
 import { examine, type Examined } from '../src/doctor/index.js';
-import { openRuntime } from '../src/runtime.js';
-import { programVersion } from '../src/version.js';
+import { openRuntime } from '../src/server/index.js';
+import { programVersion } from '../src/environment/index.js';
 import { cli, Deployment, type Environment, eventually, Program } from './processes.js';
 
 const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');

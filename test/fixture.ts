@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { operationNamed, operationOf } from '#libs/rpc';
 import { type CreateApiKey } from '../src/auth/index.js';
 import { type Answer, type Api, Client } from './harness.js';
@@ -88,13 +87,9 @@ export class Fixture {
     return by[method === 'DELETE' ? 'delete' : 'post'](operation, all, headers);
   }
 
-  /** What the operation answers when nothing refuses it. Asked again, as clients do, while the machine has too much to do. */
+  /** What the operation returns if nothing rejects it. */
   async ask(operation: string, fields?: Fields, more?: Parameters<Fixture['send']>[2]): Promise<any> {
     const { status, body } = await this.send(operation, fields, more);
-    if (body.error?.reason === 'OVERLOADED') {
-      await sleep(100);
-      return this.ask(operation, fields, more);
-    }
     expect({ operation, status, error: body.error }).toEqual({ operation, status: 200 });
     return body.data;
   }

@@ -32,7 +32,7 @@ it('docs/reference is what the code says; npm run reference writes it', () => {
 });
 
 it('every variable that is read is in .env.example', () => {
-  const config = read('src/config.ts');
+  const config = read('src/config/config.ts');
   const names = [...config.matchAll(/(?:get|integer|url)\('([A-Z_]+)'/g)]
     .map(([, name]) => name!)
     // Node.js's own, which the image sets.

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { inspectConfig } from '../src/config.js';
+import { inspectConfig } from '../src/config/index.js';
 import { longIt } from './length.js';
 
 const TSC = resolve(__dirname, '../node_modules/.bin/tsc');

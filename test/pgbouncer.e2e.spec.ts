@@ -7,9 +7,9 @@ import {
   startPgBouncer,
   startPostgres,
 } from '#libs/testing';
-import { readConfig } from '../src/config.js';
+import { readConfig } from '../src/config/index.js';
 import { verifyDatabase } from '../src/history/verify/index.js';
-import { openRuntime } from '../src/runtime.js';
+import { openRuntime } from '../src/server/index.js';
 import { Client, differencesIn } from './harness.js';
 import { cli, type Environment, eventually, ServerProcess } from './processes.js';
 

@@ -3,7 +3,7 @@ import { Client as Connection } from 'pg';
 import { schemaOf } from '#libs/projections';
 import { fieldsOf, operationNamed } from '#libs/rpc';
 import { type PostgresServer, startPostgres } from '#libs/testing';
-import { inspectConfig } from '../src/config.js';
+import { inspectConfig } from '../src/config/index.js';
 import { contactsProjection } from '../src/contacts/index.js';
 import { examine } from '../src/doctor/index.js';
 import { petitions } from '../src/petitions/index.js';

@@ -15,10 +15,10 @@ import { Mailer } from '../dist/libs/mail/index.js';
 import { JsonLogger } from '../dist/libs/operations/index.js';
 import { systemInput } from '../dist/libs/rpc/index.js';
 import { CreateApiKey, RevokeApiKey } from '../dist/src/auth/index.js';
-import { readConfig } from '../dist/src/config.js';
+import { readConfig } from '../dist/src/config/index.js';
 import { CreateOrganization } from '../dist/src/organizations/index.js';
-import { openRuntime } from '../dist/src/runtime.js';
-import { createApplication } from '../dist/src/server.js';
+import { openRuntime } from '../dist/src/server/index.js';
+import { createApplication } from '../dist/src/server/index.js';
 import { AcceptInvitation, InvitationLinks } from '../dist/src/team/index.js';
 
 const COMMANDS = { AcceptInvitation, CreateApiKey, CreateOrganization, RevokeApiKey };

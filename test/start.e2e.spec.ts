@@ -6,8 +6,8 @@ import { join, resolve } from 'node:path';
 import { JsonLogger } from '#libs/operations';
 import { startRedis } from '#libs/testing';
 import { migrations } from '#migrations';
-import { readConfig } from '../src/config.js';
-import { openRuntime, type Runtime } from '../src/runtime.js';
+import { readConfig } from '../src/config/index.js';
+import { openRuntime, type Runtime } from '../src/server/index.js';
 import {
   createDirectory,
   Deployment,
@@ -399,7 +399,7 @@ describe('embedded', () => {
   it('README, tutorials and guides: each call works as it is pasted, in order, on what the first start made', async () => {
     const folder = join(directory.path, 'pasted');
     await mkdir(folder);
-    await cp(join(root, 'src/demo-river.jpg'), join(folder, 'bridge.jpg'));
+    await cp(join(root, 'src/demo/river.jpg'), join(folder, 'bridge.jpg'));
     const calls: { page: string; call: string }[] = [];
     for (const page of PASTED) {
       const text = await readFile(join(root, page), 'utf8');

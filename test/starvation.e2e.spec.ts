@@ -14,7 +14,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 beforeEach(async () => {
-  [greedy, innocent] = [await api.organization(), await api.organization()];
+  [greedy, innocent] = [(await api.organization()).withoutRetries(), await api.organization()];
 });
 
 /** Holds a table so that whoever reads it waits. */

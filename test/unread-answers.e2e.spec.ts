@@ -9,7 +9,7 @@ let innocent: Client;
 const sockets: Socket[] = [];
 beforeAll(async () => {
   api = await SharedApi.open();
-  [hostile, innocent] = [await api.organization(), await api.organization()];
+  [hostile, innocent] = [(await api.organization()).withoutRetries(), await api.organization()];
   for (const client of [hostile, innocent]) {
     for (let n = 0; n < 4; n += 1) {
       const { status } = await client.post('post.create-post', {

@@ -281,15 +281,13 @@ it('receivers that hang delay nobody of another organization', async () => {
   const givenUp = async () =>
     (await sql('SELECT FROM webhook_deliveries WHERE organization_id = $1', [client.organizationId])).length;
   let made = 0;
-  // A delivery that waits for a dead one always sees one given up, after ten seconds. A busy machine may need more than one try.
-  await eventually(async () => {
+  // A delivery that waits for a dead receiver sees one given up, after ten seconds. Others may see one by chance: five do not.
+  for (let undelayed = 0; undelayed < 5;) {
     const before = await givenUp();
-    for (let n = 0; n < 30; n += 1) {
-      await other.at(server.origin).post('list.create-list', { name: `${++made}` });
-    }
+    await other.at(server.origin).post('list.create-list', { name: `${++made}` });
     await eventually(() => expect(receiver.of('alive')).toHaveLength(made));
-    expect(await givenUp()).toBe(before);
-  });
+    if ((await givenUp()) === before) undelayed += 1;
+  }
   await receiver.goAway();
 });
 

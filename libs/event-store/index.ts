@@ -1,6 +1,7 @@
 export { type AppendCommand, type AppendResult, GivenUp, type Guard, type StreamWrite } from './append.js';
 export { canonical } from './canonical.js';
 export { fold, type Decider, type Folded, isKnown, initialState } from './decider.js';
+export { readSignedIds, signIds } from './signed-ids.js';
 export { bodyDigest, eventDigest, type DigestedEvent } from './digest.js';
 export {
   type Actor,

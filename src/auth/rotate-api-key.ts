@@ -2,10 +2,11 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { Id, Input, Integer, Operation } from '#libs/rpc';
-import { LONGEST_OVERLAP_SECONDS } from '../api-key-limits.js';
 import { newApiKeySchema } from './api-key-record.js';
 import { apiKey, knownApiKey, rotateApiKey } from './api-key.js';
 import { newApiKey } from './create-api-key.js';
+
+const LONGEST_OVERLAP_SECONDS = 86_400;
 import { requireWithin } from './delegation.js';
 import { MOST_LIVE_KEYS, OrganizationKeys, tooManyKeys } from './organization-keys.js';
 

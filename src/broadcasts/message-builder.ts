@@ -7,7 +7,7 @@ import { hasScope, RpcError } from '#libs/rpc';
 import { type ContactDetails } from '../contacts/index.js';
 import { organization, senderOf, existingOrganization } from '../organizations/index.js';
 import { petitions } from '../petitions/index.js';
-import { PublicAddress } from '../public-address.js';
+import { PublicAddress } from '../config/index.js';
 import { type Audience, type BroadcastFields, type Blocker } from './broadcast.js';
 import { htmlOf, type Sender, textOf } from './layout.js';
 import { CONTACT_FIELDS, type MergeFields, PETITION_FIELDS, TemplateError } from './merge-fields.js';

@@ -19,8 +19,11 @@ export type Template = { subject: Node[]; preheader: Node[]; html: Node[]; text:
 /** No mailbox shows longer subjects; RFC 5322 would allow 998 bytes per line. */
 const LONGEST_SUBJECT = 500;
 
-/** A template cannot read files, run for long, or fill the memory. Milliseconds per part: a letter has four. */
-const LIMITS = { parseLimit: 1_000_000, renderLimit: 100, memoryLimit: 1_000_000 };
+/**
+ * A template cannot read files, run for long, or fill the memory. `renderLimit` is milliseconds of wall time per part, so a busy
+ * machine needs room: 100 ms rejected valid templates at a load of 20. The thread that renders bounds the CPU time.
+ */
+const LIMITS = { parseLimit: 1_000_000, renderLimit: 1_000, memoryLimit: 1_000_000 };
 /**
  * Nobody else is served while a template is read. That takes the square of how many of these there are, so 256 KiB of nothing else took
  * ten seconds; of so many each a twentieth of a second. A long newsletter has some hundred merge fields and some thousand tags.

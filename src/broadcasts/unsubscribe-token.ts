@@ -1,5 +1,5 @@
 import { type Keyring } from '#libs/event-store';
-import { readSignedIds, signIds } from '../signed-ids.js';
+import { readSignedIds, signIds } from '#libs/event-store';
 
 /** Whom a link to unsubscribe is for, and by which broadcast they got it. */
 export type Unsubscriber = { organizationId: string; contactId: string; broadcastId: string };

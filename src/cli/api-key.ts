@@ -1,5 +1,4 @@
 import { type Command, InvalidArgumentError } from 'commander';
-import { LONGEST_OVERLAP_SECONDS } from '../api-key-limits.js';
 import { name } from './name.js';
 import { type Session, UsageError, withSession } from './session.js';
 
@@ -131,6 +130,9 @@ function rateLimit(text: string): number | 'unlimited' {
   if (limit < 1 || limit > 1_000) throw new InvalidArgumentError('Enter 1 to 1000, or unlimited.');
   return limit;
 }
+
+/** As `RotateApiKey` allows, which is not loaded yet. */
+const LONGEST_OVERLAP_SECONDS = 86_400;
 
 function overlap(text: string): number {
   const seconds = /^\d{1,5}$/.test(text) ? Number(text) : NaN;

@@ -1,6 +1,6 @@
 import { type Command } from 'commander';
 import { type Examined } from '../doctor/index.js';
-import { loadEnvironment } from '../environment.js';
+import { loadEnvironment } from '../environment/index.js';
 
 export function doctorCommand(program: Command): void {
   program
@@ -16,7 +16,7 @@ Never shows secrets.`,
     .action(async () => {
       const json = program.opts<{ json?: true }>().json === true;
       const findings: Examined[] = [];
-      const { inspectConfig } = await import('../config.js');
+      const { inspectConfig } = await import('../config/index.js');
       const { counted, examine } = await import('../doctor/index.js');
       for await (const finding of examine(inspectConfig(loadEnvironment()))) {
         findings.push(finding);

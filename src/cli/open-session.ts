@@ -5,10 +5,10 @@ import { RecordReader } from '#libs/commands';
 import { JsonLogger } from '#libs/operations';
 import { type Input, type InputClass, isId, systemInput } from '#libs/rpc';
 import { ALL_ORGANIZATIONS, logIdOf, logNameOf } from '#libs/sealing';
-import { AppModule } from '../app.module.js';
-import { loadConfig } from '../config.js';
+import { AppModule } from '../server/index.js';
+import { loadConfig } from '../config/index.js';
 import { organization } from '../organizations/index.js';
-import { openRuntime, type Runtime } from '../runtime.js';
+import { openRuntime, type Runtime } from '../server/index.js';
 import { UsageError } from './usage-error.js';
 
 export type Session = {

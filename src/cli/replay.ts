@@ -6,7 +6,7 @@ import { readSchema, type RecordedEvent } from '#libs/event-store';
 import { replay } from '#libs/projections';
 import { replayables, upcasters } from '../modules.js';
 import { inNewestShape, parseExported } from '../history/index.js';
-import { programVersion } from '../version.js';
+import { programVersion } from '../environment/index.js';
 import { UsageError } from './session.js';
 
 /** Limit for untrusted text. */

@@ -2,7 +2,7 @@ import { type Command } from 'commander';
 import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { describeError } from '#libs/database';
-import { invokedFrom } from '../environment.js';
+import { invokedFrom } from '../environment/index.js';
 import { type Session } from './open-session.js';
 
 export { UsageError } from './usage-error.js';

@@ -117,7 +117,7 @@ database and no server. It takes a few hundred megabytes of memory, plus 40 to 8
 
 /** Only a connection, if that is enough: the proof must not depend on what it proves. */
 async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
-  const { loadConfig } = await import('../config.js');
+  const { loadConfig } = await import('../config/index.js');
   const config = loadConfig();
   if (config.databaseUrl !== undefined) {
     const source = await openDatabase({ url: config.databaseUrl, poolSize: 2, migrations: [] });
@@ -128,7 +128,7 @@ async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promis
     }
   }
   const { JsonLogger } = await import('#libs/operations');
-  const { openRuntime } = await import('../runtime.js');
+  const { openRuntime } = await import('../server/index.js');
   const runtime = await openRuntime(config, new JsonLogger('silent'));
   try {
     return await work(runtime.source);

@@ -31,7 +31,7 @@ import {
   writeCookie,
 } from './cookie.js';
 import { noticePage } from './document.js';
-import { PublicAddress } from '../public-address.js';
+import { PublicAddress } from '../config/index.js';
 import { accountPage, organizationsPage, passkeyPage } from './account-pages.js';
 import {
   badLinkPage,

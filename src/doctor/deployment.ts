@@ -1,4 +1,4 @@
-import { type Config } from '../config.js';
+import { type Config } from '../config/index.js';
 import { type Finding } from './finding.js';
 import { type ReadOnlyDatabase } from './read-only-database.js';
 

@@ -1,7 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describeError, startEmbeddedPostgres } from '#libs/database';
-import { type Config, type Inspected } from '../config.js';
+import { type Config, type Inspected } from '../config/index.js';
 import { activity } from './activity.js';
 import { address } from './address.js';
 import { clock } from './clock.js';

@@ -1,5 +1,5 @@
 import { openStorage, StorageUnreachable } from '#libs/storage';
-import { silenceAmazon } from '../environment.js';
+import { silenceAmazon } from '../environment/index.js';
 import { ok, problem } from './finding.js';
 import { type Check } from './deployment.js';
 

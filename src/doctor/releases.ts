@@ -1,5 +1,5 @@
 import { canServeTogether, describeRelease, liveReleases } from '#libs/projections';
-import { programVersion } from '../version.js';
+import { programVersion } from '../environment/index.js';
 import { type Finding, ok, problem } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 

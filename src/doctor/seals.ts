@@ -1,6 +1,6 @@
 import { ALL_ORGANIZATIONS } from '#libs/sealing';
 import { verifyDatabase } from '../history/verify/index.js';
-import { signersOf } from '../signing.js';
+import { signersOf } from '../server/index.js';
 import { counted, type Finding, number, ok, problem, warning } from './finding.js';
 import { openKeyring } from './keys.js';
 import { instancesOf } from './read-models.js';

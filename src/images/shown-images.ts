@@ -2,7 +2,7 @@ import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { type RecordReader } from '#libs/commands';
 import { type Decider, type DomainEvent, type Past } from '#libs/event-store';
 import { type Resource, type ResourceRecord, Resources } from '#libs/resources';
-import { PublicAddress } from '../public-address.js';
+import { PublicAddress } from '../config/index.js';
 import { images } from './images.js';
 
 /** A kind of records that show an image. */

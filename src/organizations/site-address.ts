@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
-import { PublicAddress } from '../public-address.js';
+import { PublicAddress } from '../config/index.js';
 import { organization } from './organization.js';
 
 /** Milliseconds for which an organization's slug is not asked for again: a former one leads to the page, too. */

@@ -4,7 +4,7 @@ import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { isSenderAddress, Mailer, type MailOutcome } from '#libs/mail';
 import { senderOf } from '../organizations/index.js';
-import { PublicAddress } from '../public-address.js';
+import { PublicAddress } from '../config/index.js';
 import { canonicalEmail } from './canonical-email.js';
 import { wordsOf, writeMail } from './confirmation-words.js';
 

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { type Decision, RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
-import { readSignedIds, signIds } from '../signed-ids.js';
+import { readSignedIds, signIds } from '#libs/event-store';
 import { confirmRequest, expireRequest, type ExpiryReason, signatureRequest } from './signature-request.js';
 
 /** Which request a link in a mail confirms. */

@@ -15,7 +15,7 @@ import {
 } from '../organizations/index.js';
 import { type Confirmation, petitions, PublicComments } from '../petitions/index.js';
 import { posts } from '../posts/index.js';
-import { PublicAddress } from '../public-address.js';
+import { PublicAddress } from '../config/index.js';
 import { type FeedPost } from './feeds.js';
 import { richText } from './rich-text.js';
 import { type Picture, type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';

@@ -6,7 +6,7 @@ import { RateLimitGuard } from '#libs/rate-limit';
 import { Documented, isId, LONGEST_SLUG, RpcError } from '#libs/rpc';
 import { isReserved } from '../organizations/index.js';
 import { type Requested, SignatureRequests, type SignerDetails } from '../petitions/index.js';
-import { PublicAddress } from '../public-address.js';
+import { PublicAddress } from '../config/index.js';
 import { askedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { type Page } from './document.js';
 import { jsonFeedOf, rssOf, sitemapOf } from './feeds.js';

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { type Subscription } from '#libs/subscriptions';
-import { PublicAddress } from '../public-address.js';
-import { readSignedIds, signIds } from '../signed-ids.js';
+import { PublicAddress } from '../config/index.js';
+import { readSignedIds, signIds } from '#libs/event-store';
 import { Team } from './team.js';
 import { TeamMails } from './team-mails.js';
 

@@ -6,7 +6,7 @@ import { newId, randomBytes } from '#libs/random';
 import { describeError } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { networkOf, type WindowStorage } from '#libs/rate-limit';
-import { PublicAddress } from '../public-address.js';
+import { PublicAddress } from '../config/index.js';
 import { hashOf } from './sessions.js';
 import { Team } from './team.js';
 import { TeamMails } from './team-mails.js';

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { isSenderAddress, type MailAddress, Mailer, type MailOutcome, writeLetter } from '#libs/mail';
 import { senderOf } from '../organizations/index.js';
-import { PublicAddress } from '../public-address.js';
+import { PublicAddress } from '../config/index.js';
 import { mailWordsIn } from './mail-words.js';
 import { DAYS_TO_ACCEPT } from './member.js';
 import { Team } from './team.js';

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { JsonLogger } from '#libs/operations';
-import { readConfig } from '../../src/config.js';
-import { openRuntime } from '../../src/runtime.js';
+import { readConfig } from '../../src/config/index.js';
+import { openRuntime } from '../../src/server/index.js';
 import { Client } from '../harness.js';
 import { eventually } from '../processes.js';
 import { expectAnswers, type StoredDatabase } from '../stored-databases.js';

@@ -1,6 +1,6 @@
 import { html } from '#libs/pages';
 import { allScopes, hasScope, noSuch, RpcError } from '#libs/rpc';
-import { PublicAddress } from '../../public-address.js';
+import { PublicAddress } from '../../config/index.js';
 import { scopesOf } from '../../team/index.js';
 import { type Page } from '../document.js';
 import { listPages } from '../list-pages.js';

@@ -22,15 +22,15 @@ import { RpcModule } from '#libs/rpc';
 import { Checkpoints, Sealer } from '#libs/sealing';
 import { openStorage, Storage } from '#libs/storage';
 import { Subscriptions } from '#libs/subscriptions';
-import { ORGANIZATION_RATE_LIMIT } from './auth/index.js';
-import { BROADCAST_RECIPIENT_DAYS } from './broadcasts/index.js';
-import { type Config } from './config.js';
-import { silenceAmazon } from './environment.js';
-import { Cosigning } from './cosigning/index.js';
-import { MODULES } from './modules.js';
-import { PublicAddress } from './public-address.js';
-import { CAPTCHA } from './site/index.js';
-import { Destinations } from './webhooks/index.js';
+import { ORGANIZATION_RATE_LIMIT } from '../auth/index.js';
+import { BROADCAST_RECIPIENT_DAYS } from '../broadcasts/index.js';
+import { type Config } from '../config/index.js';
+import { silenceAmazon } from '../environment/index.js';
+import { Cosigning } from '../cosigning/index.js';
+import { MODULES } from '../modules.js';
+import { PublicAddress } from '../config/index.js';
+import { CAPTCHA } from '../site/index.js';
+import { Destinations } from '../webhooks/index.js';
 
 /** What every module of the product stands on. */
 type Foundation = {

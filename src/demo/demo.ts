@@ -6,22 +6,21 @@ import { createRequire } from 'node:module';
 import { newId } from '#libs/random';
 import { exclusively } from '#libs/database';
 import { type Input, type InputClass, systemInput } from '#libs/rpc';
-import { CreateBroadcast, SendBroadcast } from './broadcasts/index.js';
-import { CreateContact } from './contacts/index.js';
-import { UploadImage } from './images/index.js';
-import { AddContacts, CreateList } from './lists/index.js';
-import { CreateOrganization, UpdateOrganization } from './organizations/index.js';
+import { CreateBroadcast, SendBroadcast } from '../broadcasts/index.js';
+import { CreateContact } from '../contacts/index.js';
+import { UploadImage } from '../images/index.js';
+import { AddContacts, CreateList } from '../lists/index.js';
+import { CreateOrganization, UpdateOrganization } from '../organizations/index.js';
 import {
   AddSignature,
   ConfirmSignature,
   CreatePetition,
   PublishPetition,
   RequestSignature,
-} from './petitions/index.js';
-import { CreatePost, PublishPost } from './posts/index.js';
-import { CreateTag, TagContacts } from './tags/index.js';
-import { InvitationLinks, InviteMember } from './team/index.js';
-import { type Runtime } from './runtime.js';
+} from '../petitions/index.js';
+import { CreatePost, PublishPost } from '../posts/index.js';
+import { CreateTag, TagContacts } from '../tags/index.js';
+import { InvitationLinks, InviteMember } from '../team/index.js';
 
 const CONTACTS = [
   { firstName: 'Ada', lastName: 'Lovelace', city: 'London', country: 'United Kingdom' },
@@ -67,7 +66,7 @@ type Demo = { organizationId: string; key: string; petitionId: string; path: str
  */
 export async function createDemo(
   app: INestApplicationContext,
-  { source }: Runtime,
+  { source }: { source: DataSource },
 ): Promise<Demo | undefined> {
   if (await isUsed(source)) return undefined;
   // Under the lock: if two servers start on one directory, only one creates it.
@@ -84,12 +83,12 @@ async function isUsed(source: DataSource): Promise<boolean> {
   return log!.used;
 }
 
-/**
- * Tells in one log line how to make the first organization, as long as there is none: without it nobody has a key. In
- * containers the log is what a newcomer looks at.
- */
-export async function tellHowToBegin({ source }: Runtime, logger: LoggerService): Promise<void> {
-  // A database that just went away is told of elsewhere.
+/** Logs how to create the first organization while none exists. Newcomers who run a container look at its log first. */
+export async function logFirstSteps(
+  { source }: { source: DataSource },
+  logger: LoggerService,
+): Promise<void> {
+  // A lost connection is logged elsewhere.
   if (await isUsed(source).catch(() => true)) return;
   const create = 'organization create --name Rivers';
   logger.log({

@@ -1,5 +1,5 @@
 import { type INestApplicationContext } from '@nestjs/common';
-import { background, subscriptions, timers } from './modules.js';
+import { background, subscriptions, timers } from '../modules.js';
 import { type Runtime } from './runtime.js';
 
 /** What goes on beside requests: reactions to the history, timers, and the modules' own work. */

@@ -3,7 +3,7 @@ import * as swagger from '@nestjs/swagger';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { type Express, type Request, type Response } from 'express';
 import { documentRoutes, errorExamples, errorSchemas, RpcExpressAdapter } from '#libs/rpc';
-import { ROLES, scopesOf } from './team/index.js';
+import { ROLES, scopesOf } from '../team/index.js';
 
 /**
  * The documentation pages and the OpenAPI document. They are a separate application, because routes cannot be added to one

@@ -1,6 +1,6 @@
 import { type Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
-import { type Config } from './config.js';
+import { type Config } from '../config/index.js';
 
 /** The keys that sign checkpoints, the present one first. @param keyring opened for the database. */
 export function signersOf(

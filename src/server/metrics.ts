@@ -9,13 +9,13 @@ import {
 import { Mailer } from '#libs/mail';
 import { Concurrency, RateLimitStatus } from '#libs/rate-limit';
 import { TIMER_BACKLOG } from '#libs/subscriptions';
-import { BROADCAST_BACKLOG } from './broadcasts/index.js';
-import { type Config, ConfigError } from './config.js';
-import { IMPORT_BACKLOG } from './dashboard/index.js';
-import { Renderer } from './images/index.js';
+import { BROADCAST_BACKLOG } from '../broadcasts/index.js';
+import { type Config, ConfigError } from '../config/index.js';
+import { IMPORT_BACKLOG } from '../dashboard/index.js';
+import { Renderer } from '../images/index.js';
 import { type Runtime } from './runtime.js';
-import { programVersion } from './version.js';
-import { WEBHOOK_BACKLOG } from './webhooks/index.js';
+import { programVersion } from '../environment/index.js';
+import { WEBHOOK_BACKLOG } from '../webhooks/index.js';
 
 const BACKLOGS = [BROADCAST_BACKLOG, WEBHOOK_BACKLOG, IMPORT_BACKLOG, TIMER_BACKLOG];
 
@@ -24,7 +24,7 @@ const BACKLOGS = [BROADCAST_BACKLOG, WEBHOOK_BACKLOG, IMPORT_BACKLOG, TIMER_BACK
  *
  * @param process of several, whose ports follow on each other; undefined where there is one.
  */
-export async function serveInsight(
+export async function startMetrics(
   { host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>,
   process: number | undefined,
   app: INestApplicationContext,

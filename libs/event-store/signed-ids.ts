@@ -1,5 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { type Keyring } from '#libs/event-store';
+import { type Keyring } from './keyring.js';
 
 const MAC = 16;
 

@@ -1,10 +1,9 @@
 import { type ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
-import { fileURLToPath } from 'node:url';
 import { isTerminal, readableLine } from '#libs/terminal';
-import { loadEnvironment, PROCESS_NUMBER } from './environment.js';
+import { loadEnvironment, PROCESS_NUMBER } from '../environment/index.js';
 
-/** Who lives shorter will hardly live longer the next time: the next one has to wait. */
+/** A process that exits sooner will probably exit again, so its replacement waits. */
 const SHORT_LIFE_MS = 10_000;
 const FIRST_PAUSE_MS = 1_000;
 const LONGEST_PAUSE_MS = 30_000;
@@ -13,20 +12,22 @@ const STOPPING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
 type End = { status: number | null; signal: string | null };
 
 /**
- * Keeps so many processes that serve on one port going, passes signals on to them, and ends when they have. Each is an instance
- * like any other: this one hands out connections, and knows nothing of requests and databases.
+ * Runs this many server processes on one port, replaces those that exit, passes signals on to them, and exits after the last. Each
+ * is an instance like any other. This process only hands out connections.
  *
- * The first begins alone, so that it prepares the database for all, and one that cannot start is said once.
+ * The first process starts alone: it prepares the database for all, and an error at the start is logged once.
+ *
+ * @param program the file that each process runs.
  */
-export function lead(processes: number): void {
+export function lead(processes: number, program: string): void {
   const running = new Map<number, ReturnType<typeof cluster.fork>>();
   const pauses = new Map<number, number>();
   let hasBegun = false;
   let isStopping = false;
   let status = 0;
 
-  cluster.setupPrimary({ exec: fileURLToPath(new URL('main.js', import.meta.url)), args: [] });
-  // The reader of what we say has gone: that is no reason to go too.
+  cluster.setupPrimary({ exec: program, args: [] });
+  // The reader of our output may exit before we do.
   process.stdout.on('error', () => undefined);
   for (const signal of STOPPING) {
     process.on(signal, () => {
@@ -51,7 +52,7 @@ export function lead(processes: number): void {
     };
     worker.once('listening', begin);
     worker.once('exit', ended);
-    // Without a listener it would end us. One that runs and could not be written to ends; one that could not be made has no id.
+    // Without a listener, an error would end this process. A process that could not be created has no id and emits no exit.
     worker.on('error', () => worker.process.pid === undefined && ended(null, null));
   }
 
@@ -59,7 +60,7 @@ export function lead(processes: number): void {
     if (hasBegun || isStopping) return;
     hasBegun = true;
     for (let number = 2; number <= processes; number += 1) start(number);
-    tell('info', { message: 'several processes share one port', processes });
+    log('info', { message: 'several processes share one port', processes });
   }
 
   function replace(number: number, end: End, livedMs: number): void {
@@ -67,7 +68,7 @@ export function lead(processes: number): void {
     const afterShortLife = before === undefined ? FIRST_PAUSE_MS : Math.min(2 * before, LONGEST_PAUSE_MS);
     const pauseMs = livedMs < SHORT_LIFE_MS ? afterShortLife : 0;
     pauses.set(number, pauseMs);
-    tell('warn', {
+    log('warn', {
       message: 'a process exited: a new one replaces it, the others keep serving',
       process: number,
       ...end,
@@ -78,7 +79,7 @@ export function lead(processes: number): void {
   }
 
   function finish(end: End): void {
-    // Of one that had not even begun to listen to signals.
+    // A process that did not listen for signals yet is ended by one.
     const isStopped = isStopping && STOPPING.includes(end.signal as NodeJS.Signals);
     if (end.status !== 0 && !isStopped) status = end.status ?? 1;
     if (running.size === 0) process.exit(status);
@@ -86,8 +87,8 @@ export function lead(processes: number): void {
 }
 
 /**
- * Answers what closes the connection that was handed to a process last. Node.js closes it when the process says that it took it:
- * if that was killed before, the connection would stay open here, and its client wait for ever.
+ * Returns a function that closes the connection that was handed to a process last. Node.js closes its copy when the process
+ * confirms that it received the connection. If the process was killed before, its client would wait forever.
  */
 function keepHandedOver(child: ChildProcess): () => void {
   let last: { close(): void } | undefined;
@@ -100,8 +101,8 @@ function keepHandedOver(child: ChildProcess): () => void {
   return () => last?.close();
 }
 
-/** As the processes log: see `JsonLogger`, which would load most of what they need. */
-function tell(level: 'info' | 'warn', fields: { message: string; [field: string]: unknown }): void {
+/** Logs as `JsonLogger` does, which would load most of the server. */
+function log(level: 'info' | 'warn', fields: { message: string; [field: string]: unknown }): void {
   const levels = ['debug', 'info', 'warn'];
   const { LOG_LEVEL = 'info' } = loadEnvironment();
   const lowest = LOG_LEVEL.trim() === '' ? 'info' : LOG_LEVEL.trim();

@@ -12,8 +12,8 @@ import {
 } from '#libs/database';
 import { canServeTogether, describeRelease, liveReleases } from '#libs/projections';
 import { migrations, schema } from '#migrations';
-import { type Config, ConfigError } from './config.js';
-import { programVersion } from './version.js';
+import { type Config, ConfigError } from '../config/index.js';
+import { programVersion } from '../environment/index.js';
 
 /** Where the database is, and who hears of it. */
 export type Address = { url: string; config: Config; logger: LoggerService; troubles: IncidentLog };

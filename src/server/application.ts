@@ -8,14 +8,14 @@ import { DatabaseMonitor, RequestCounts, requestLog } from '#libs/operations';
 import { Concurrency } from '#libs/rate-limit';
 import { ErrorFilter, type ErrorCode, replaceUndecodablePath, RpcExpressAdapter } from '#libs/rpc';
 import { AppModule } from './app.module.js';
-import { type Config } from './config.js';
-import { nameOfDashboardPath } from './dashboard/index.js';
-import { nameOfLogPath } from './history/index.js';
-import { nameOfImagePath } from './images/index.js';
+import { type Config } from '../config/index.js';
+import { nameOfDashboardPath } from '../dashboard/index.js';
+import { nameOfLogPath } from '../history/index.js';
+import { nameOfImagePath } from '../images/index.js';
 import { type Runtime } from './runtime.js';
-import { nameOfSitePath, QuickPages } from './site/index.js';
-import { nameOfMailHook } from './suppressions/index.js';
-import { nameOfUnsubscribePath } from './unsubscribe/index.js';
+import { nameOfSitePath, QuickPages } from '../site/index.js';
+import { nameOfMailHook } from '../suppressions/index.js';
+import { nameOfUnsubscribePath } from '../unsubscribe/index.js';
 
 /** The HTTP application, ready to listen. */
 export async function createApplication(

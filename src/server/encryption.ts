@@ -4,7 +4,7 @@ import { access, chmod, link, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Sql } from '#libs/database';
 import { type Keyring, type KeyringFault } from '#libs/event-store';
-import { type Config, ConfigError } from './config.js';
+import { type Config, ConfigError } from '../config/index.js';
 
 /** The key that encrypts what describes persons: the embedded PostgreSQL's own unless one is configured. */
 export async function masterKeyOf({

@@ -1,0 +1,1 @@
+export { createDemo, logFirstSteps, welcome } from './demo.js';

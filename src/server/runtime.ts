@@ -1,0 +1,199 @@
+import { type LoggerService } from '@nestjs/common';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type DataSource } from 'typeorm';
+import {
+  isTurnedAway,
+  isUnavailable,
+  ReadSource,
+  RESERVED_CONNECTIONS,
+  ReservedConnections,
+  startEmbeddedPostgres,
+  IncidentLog,
+} from '#libs/database';
+import { EventStore, Keyring } from '#libs/event-store';
+import { Projections } from '#libs/projections';
+import { Checkpoints, Sealer, type Signers } from '#libs/sealing';
+import { Subscriptions } from '#libs/subscriptions';
+import { projections, upcasters } from '../modules.js';
+import { type Config, ConfigError } from '../config/index.js';
+import { Cosigning } from '../cosigning/index.js';
+import {
+  type Address,
+  connect,
+  prepareSchema,
+  reasonIn,
+  refuseToMigrateBesideIncompatible,
+  replicaOf,
+  unusable,
+} from './database.js';
+import { masterKeyOf, openKeyring } from './encryption.js';
+import { SelfCheck } from '../self-check/index.js';
+import { signersOf } from './signing.js';
+import { programVersion } from '../environment/index.js';
+
+/** The database and everything that works on it, for the server and the command line. */
+export type Runtime = {
+  source: DataSource;
+  /** Reads that a replica may serve. */
+  reads: ReadSource;
+  reserved: ReservedConnections;
+  store: EventStore;
+  projections: Projections;
+  sealer: Sealer;
+  checkpoints: Checkpoints;
+  signers: Signers;
+  selfCheck: SelfCheck;
+  cosigning: Cosigning;
+  subscriptions: Subscriptions;
+  troubles: IncidentLog;
+  embedded: boolean;
+  close(): Promise<void>;
+};
+
+type OpenOptions = {
+  /** How long to wait for a database that starts together with this process, for example in another container. */
+  databaseWaitMs: number;
+  /** Ends the wait. */
+  signal?: AbortSignal;
+  /** Whether pending migrations run while instances of an incompatible version serve. Otherwise that is an error. */
+  migratesBesideIncompatible?: boolean;
+};
+
+/**
+ * Connects to the database (the embedded PostgreSQL unless DATABASE_URL is set), migrates it, and updates the projections.
+ *
+ * @throws ConfigError if the database cannot be used as configured.
+ */
+export async function openRuntime(
+  config: Config,
+  logger: LoggerService,
+  options: OpenOptions = { databaseWaitMs: 0 },
+): Promise<Runtime> {
+  const { dataDirectory } = config;
+  const embedded = config.databaseUrl
+    ? undefined
+    : await startEmbeddedPostgres({
+        directory: dataDirectory,
+        log: (message) => {
+          logger.log({ message });
+        },
+      });
+  try {
+    const master = await masterKeyOf(config);
+    const url = config.databaseUrl ?? embedded!.url;
+    const address = { url, config, logger, troubles: new IncidentLog(logger) };
+    return await untilAvailable(config, logger, options, () => openOn(address, master, embedded, options));
+  } catch (error) {
+    await embedded?.stop();
+    throw error;
+  }
+}
+
+/** Retries while the database is unavailable, whether it has not started yet, went away, or accepts no writes yet. */
+async function untilAvailable(
+  config: Config,
+  logger: LoggerService,
+  { databaseWaitMs, signal }: OpenOptions,
+  open: () => Promise<Runtime>,
+): Promise<Runtime> {
+  const deadline = Date.now() + databaseWaitMs;
+  let logged = '';
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!isUnavailable(error)) throw error;
+      if (isTurnedAway(error) || Date.now() >= deadline) throw unusable(config, error);
+      const reason = reasonIn(config, error);
+      if (reason !== logged) logger.warn({ message: 'database not available yet', reason });
+      logged = reason;
+      await sleep(1_000, undefined, { signal });
+    }
+  }
+}
+
+/** Opens everything on a database that is available. What was opened is closed if a later step fails. */
+async function openOn(
+  address: Address,
+  master: Buffer,
+  embedded: { stop(): Promise<void> } | undefined,
+  { migratesBesideIncompatible }: OpenOptions,
+): Promise<Runtime> {
+  const { config, logger, troubles } = address;
+  const opened: (() => Promise<void>)[] = [];
+  const closeAll = async () => {
+    for (const close of opened.toReversed()) await close();
+  };
+  const opens = <One>(one: One, close: (one: One) => Promise<void>): One => {
+    opened.push(() => close(one));
+    return one;
+  };
+  try {
+    const source = opens(await connect(address, config.databasePoolSize), (one) => one.destroy());
+    const reserved = opens(await connect(address, RESERVED_CONNECTIONS), (one) => one.destroy());
+    if (!migratesBesideIncompatible) await refuseToMigrateBesideIncompatible(source);
+    await prepareSchema(source, logger);
+
+    const replica = replicaOf(config, reserved, logger);
+    const reads = opens(new ReadSource(source, replica), (one) => one.stop());
+    await reads.start();
+
+    const keyring = new Keyring(master, config.previousEncryptionKey);
+    await openKeyring(source, keyring);
+    const store = new EventStore(source, keyring, upcasters, reads, reserved);
+
+    const running = new Projections(source, store, projections, logger, {
+      purgeAfterHours: config.erasurePurgeHours,
+      release: programVersion(),
+      reserved,
+      troubles,
+    });
+    opens(running, (one) => one.stop());
+    await running.start();
+    // Again: the database now records which keys this instance has, so no instance replaces them with keys that it does not have.
+    await openKeyring(source, keyring);
+
+    const signers = signersOf(config, keyring);
+    const sealer = await openSealer(source, signers, logger, troubles);
+    const checkpoints = new Checkpoints(source, sealer);
+    const { verifyEvery, witnesses, witnessEvery } = config;
+    return {
+      source,
+      reads,
+      reserved: new ReservedConnections(reserved),
+      store,
+      projections: running,
+      sealer,
+      checkpoints,
+      signers,
+      selfCheck: new SelfCheck(source, running, signers, verifyEvery, logger, troubles),
+      subscriptions: new Subscriptions(source, store, logger, troubles),
+      cosigning: new Cosigning(source, checkpoints, signers, witnesses, witnessEvery, logger, troubles),
+      troubles,
+      embedded: embedded !== undefined,
+      close: async () => {
+        await closeAll();
+        await embedded?.stop();
+      },
+    };
+  } catch (error) {
+    await closeAll();
+    throw error;
+  }
+}
+
+/** @throws ConfigError if SIGNING_KEY did not sign this database's checkpoints. */
+async function openSealer(
+  source: DataSource,
+  signers: Signers,
+  logger: LoggerService,
+  troubles: IncidentLog,
+): Promise<Sealer> {
+  const sealer = new Sealer(source, signers, logger, troubles);
+  if (await sealer.isSignerOfDatabase()) return sealer;
+  throw new ConfigError([
+    'SIGNING_KEY is not the key that signed the checkpoints of this database, so no new ones can be signed. Set it to ' +
+      'that key. To replace it, add the previous key to SIGNING_KEY_PREVIOUS ("derived" if SIGNING_KEY was not set ' +
+      'before).',
+  ]);
+}
