@@ -64,10 +64,23 @@ const scopesOfFields = ({ 'x-scopes': scopes }) => Object.entries(scopes?.with ?
 function typeOf({ type, format, enum: values, items }) {
   const types = [type].flat().filter((one) => one !== undefined);
   const name =
-    types.map((one) => (one === 'array' ? `${typeOf(items ?? {})}[]` : one)).join(' or ') || 'JSON';
+    types.map((one) => (one === 'array' ? `array of ${elementsOf(items ?? {})}` : one)).join(' or ') ||
+    'JSON';
   return [values ? values.map(code).join(', ') : name, format && !values && `(${format})`]
     .filter(Boolean)
     .join(' ');
+}
+
+/** A longer list of values makes a table too wide to read: their own page lists them. */
+const MOST_VALUES = 12;
+
+function elementsOf(items) {
+  if (items.type === 'object') return 'objects';
+  if (!items.enum) return `${typeOf(items)}s`;
+  if (items.enum.length <= MOST_VALUES) return typeOf(items);
+  return items.enum.includes('*')
+    ? '[scopes](../../guides/authentication.md#choose-scopes)'
+    : '[event types](../event-types.md)';
 }
 
 function limitsOf({ minimum, maximum, minLength, maxLength, minItems, maxItems, default: preset }) {
@@ -80,10 +93,11 @@ function limitsOf({ minimum, maximum, minLength, maxLength, minItems, maxItems, 
     range('', minimum, maximum),
     range(' characters', minLength > 1 ? minLength : undefined, maxLength),
     range(' items', minItems > 1 ? minItems : undefined, maxItems),
-    preset !== undefined && `default ${code(JSON.stringify(preset))}`,
+    preset !== undefined && `default: ${code(typeof preset === 'string' ? preset : JSON.stringify(preset))}`,
   ]
     .filter(Boolean)
-    .join('; ');
+    .map((limit) => `${limit[0].toUpperCase()}${limit.slice(1)}.`)
+    .join(' ');
 }
 
 /** Fields of the body and the query; headers are the same for all operations. */
@@ -98,13 +112,27 @@ function fieldsOf({ parameters = [], requestBody }) {
         ...field,
         kind: ofField,
       })),
-    ...Object.entries(schema?.properties ?? {}).map(([name, field]) => ({
-      ...field,
-      name,
-      kind: field,
-      required: schema.required.includes(name),
-    })),
+    ...fieldsIn(schema),
   ];
+}
+
+/** The fields of an object, and those of the objects in it as `object.field`. */
+function fieldsIn({ properties = {}, required = [] } = {}, prefix = '') {
+  return Object.entries(properties)
+    .filter(([name]) => prefix === '' || name !== 'organizationId')
+    .flatMap(([name, field]) => [
+      { ...field, name: `${prefix}${name}`, kind: field, required: required.includes(name) },
+      ...fieldsIn(field, `${prefix}${name}.`),
+    ]);
+}
+
+/** The names of the fields of `data`, of each record where it is a list. */
+function returnedBy({ responses }) {
+  const { data, pagination } = responses['200'].content['application/json']?.schema?.properties ?? {};
+  const names = Object.keys((data?.items ?? data)?.properties ?? {})
+    .map(code)
+    .join(', ');
+  return names && `Returns${pagination ? ' a page of records with' : ''}: ${names}`;
 }
 
 function describeOperation(operation) {
@@ -120,11 +148,15 @@ function describeOperation(operation) {
     bodies.length > 0 && `Body: ${bodies.map(code).join(', ')}`,
     answers.length > 0 && `Response: ${answers.map(code).join(', ')}`,
     conflicts && `409: ${conflicts.split(', ').map(code).join(', ')}`,
+    returnedBy(operation),
   ].filter(Boolean);
   return [
     `## ${name}`,
     `${code(`${method} /v1/${name}`)}: ${summary}`,
-    ...(description ? [description] : []),
+    // The scopes follow in the notes.
+    ...[description?.replace(/ ?Needs the scope `[^`]*`(, with `[^`]*` also `[^`]*`)*\.$/, '')].filter(
+      Boolean,
+    ),
     notes.map((note) => `- ${note}`).join('\n'),
     ...(fields.length > 0
       ? [
@@ -280,7 +312,8 @@ function errorsPage() {
   return page(
     'Errors',
     'Every error is `{ "error": { "code", "reason", "message", "docs", "requestId", "issues" } }`. `code` and `reason` come from the closed ' +
-      'lists below and are never renamed. [Requests, errors and retries](../guides/errors-and-idempotency.md) explains how to handle them.',
+      'lists below and are never renamed. `reason` is missing for codes without a table of reasons. `issues` is present on 400 and on ' +
+      'some 409. [Requests, errors and retries](../guides/errors-and-idempotency.md) explains how to handle them.',
     table(
       ['Status', 'Code'],
       codes.map(([name, status]) => [status, `[${code(name)}](#${name.toLowerCase()})`]),
@@ -334,7 +367,7 @@ function rateLimitsPage() {
   const organization = inspectConfig({}).config.organizationRateLimit;
   return page(
     'Rate limits',
-    'A response to a limited key carries `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. A 429 carries `Retry-After`. ' +
+    'A response to a key with a rate limit carries `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. A 429 carries `Retry-After`. ' +
       'With `REDIS_URL`, limits count over all instances; otherwise per instance.',
     '## API',
     table(

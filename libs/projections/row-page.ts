@@ -275,7 +275,7 @@ export function searchElsewhere(
 
 /** For the descriptions of fields that `search` is made of. */
 export const SEARCH_RULE =
-  'Found anywhere where it has three letters or digits in a row, else where one of them begins with it.';
+  'Three letters or digits in a row match anywhere; anything shorter matches only the beginning.';
 
 async function searchBy(
   sql: Sql,

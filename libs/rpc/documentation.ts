@@ -89,8 +89,8 @@ export const idempotencyKeyHeader = {
   name: 'Idempotency-Key',
   required: false,
   description:
-    'Identifies repeated requests. If the key was used before, the first response is returned and nothing happens twice. ' +
-    'Keys are kept for at least 24 hours.',
+    'Identifies the request. A repeat with the same key returns the first response and changes nothing. ' +
+    'Keys are kept for 48 hours.',
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 

@@ -7,28 +7,27 @@ export const EXPLANATIONS: Record<ErrorCode, string> = {
   BAD_REQUEST:
     'The input is malformed or invalid. error.issues names each field and what is wrong with it. Correct them and send the request again.',
   UNAUTHORIZED:
-    'The request carries no API key that is good now. Send Authorization: Bearer <API_KEY> with a valid key. error.reason says what is wrong.',
+    'No valid API key was sent. Send Authorization: Bearer <API_KEY>. error.reason shows what is wrong.',
   FORBIDDEN:
-    'The API key is valid, but organizationId names another organization. Name the organization of your key (most operations also let you leave it out), or use a key of the other one.',
-  INSUFFICIENT_PERMISSIONS:
-    'The API key may not do this. Use one that may; error.message says what is missing.',
+    'The API key is valid, but it does not belong to the organization in organizationId. Send the organization of your key, or use a key of that organization. Most operations do not require organizationId.',
+  INSUFFICIENT_PERMISSIONS: 'The API key lacks a permission. error.message names it. Use a key that has it.',
   NOT_FOUND:
-    'There is no such record in your organization, or no such operation or version. Check the id and the address.',
-  METHOD_NOT_ALLOWED: 'The operation exists, but takes another HTTP method: the Allow header names it.',
+    'Your organization has no record with this id, or the operation does not exist. Check the id and the address.',
+  METHOD_NOT_ALLOWED: 'The operation exists, but only accepts the HTTP method in the Allow header.',
   CONFLICT:
-    "The record's state, or another record, stands against the request. error.reason says what, for programs, and error.message what to do.",
+    'The state of the record, or another record, prevents the change. error.reason is for programs. error.message explains what to do.',
   PAYLOAD_TOO_LARGE:
-    'The request body is larger than 1 MiB. Send less at once. (Imports may have any length; a line of them 1 MiB.)',
+    'The request body is larger than 1 MiB. Split it into several requests. Imports can have any length, but each line at most 1 MiB.',
   UNSUPPORTED_MEDIA_TYPE:
-    'Send the body in the Content-Type that error.message names: JSON in UTF-8 as application/json, but for imports.',
+    'The Content-Type is not supported. Send JSON in UTF-8 as application/json, or the type in error.message.',
   IDEMPOTENCY_KEY_REUSED:
-    'The Idempotency-Key was used before, with another request. Send a new key for a new request, and the same key only to repeat one.',
+    'The Idempotency-Key was already used for a different operation or body. Repeat a request unchanged, or send a new key.',
   RATE_LIMIT_EXCEEDED:
-    'More requests than may be sent, or more at once than may be under way. Wait as many seconds as the Retry-After header says. RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset tell how much is left.',
+    'Too many requests per second, or too many at the same time. Wait for the number of seconds in the Retry-After header, then repeat the request.',
   INTERNAL_SERVER_ERROR:
-    'Something failed on our side. Repeating the request is safe. Name error.requestId when you report it.',
+    'The server failed to process the request. Repeating it is safe. If you report this, mention error.requestId.',
   SERVICE_UNAVAILABLE:
-    'The service cannot answer now; error.reason says why. Repeating the request in a moment is safe.',
+    'The service is unavailable at the moment. error.reason shows why. Wait for the number of seconds in the Retry-After header, then repeat the request, except after HISTORY_DAMAGED.',
 };
 
 @Controller('errors')

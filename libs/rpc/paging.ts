@@ -55,10 +55,10 @@ function pagedBy<Filters extends CreationFilters>(
   sortable: readonly string[],
 ) {
   abstract class Paging extends (filters as abstract new () => CreationFilters) {
-    @Integer({ min: 1, max: LARGEST_LIMIT, default: DEFAULT_LIMIT, description: 'Records a page.' })
+    @Integer({ min: 1, max: LARGEST_LIMIT, default: DEFAULT_LIMIT, description: 'Records per page.' })
     limit!: number;
 
-    @Text({ max: 2_000, optional: true, description: '`pagination.cursor` of the page before.' })
+    @Text({ max: 2_000, optional: true, description: '`pagination.cursor` of the previous page.' })
     cursor?: string;
 
     @OneOf(sortable.flatMap((name) => [name, `-${name}`]), {

@@ -26,8 +26,9 @@ import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.
     'Requires a published petition. The signer is an existing contact (`contactId`) or a person (`contact`). ' +
     'That person is matched by email address, or created as a contact; existing details are not changed. A ' +
     'contact has one active signature per petition. Signing again returns the existing signature, even after the ' +
-    'petition is closed, and ignores a new comment: withdraw the signature and sign again. `contact.consent` is ' +
-    'recorded for a new contact, and for an existing one if its `subscribed` stays the same.',
+    'petition is closed, and ignores a new comment: withdraw the signature and sign again. For ' +
+    'an existing contact, `contact.consent` is recorded only if `contact.subscribed` matches its current state. A ' +
+    'signature never resubscribes a contact; contact.create-contact does, with `onConflict: update`.',
   answers: signatureAnswerSchema,
   reasons: ['PETITION_NOT_PUBLISHED', 'PETITION_CLOSED'],
   // It can create contacts, and its response reveals whether someone already was one.

@@ -18,9 +18,9 @@ const MOST_WEBHOOKS = 50;
   object: 'webhook',
   summary: 'Create a webhook',
   description:
-    'Sends every new event of the organization’s history to the address, in order and in the format of ' +
-    '`history.get-event`. Requests are signed according to Standard Webhooks with the `secret` in the response. ' +
-    'A failed event is retried eight times within nine hours, with the same `webhook-id`. Personal data is sent ' +
+    'Sends every new event of your organization to the address, in the format of `history.get-event`. ' +
+    'Requests are signed according to Standard Webhooks with the `secret` in the response. ' +
+    'A failed event is retried seven times within nine hours, with the same `webhook-id`. Personal data is sent ' +
     'only if the key that creates the webhook has the scope `history:read`. Repeating the request returns the ' +
     'same webhook with `secret: null`: if you lost the response, rotate the secret.',
   answers: newSecretSchema,

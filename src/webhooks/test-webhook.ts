@@ -71,6 +71,7 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
     if (!attempt) {
       throw new RpcError('SERVICE_UNAVAILABLE', 'This instance is shutting down. Retry the request.', {
         reason: 'SHUTTING_DOWN',
+        headers: { 'Retry-After': '1' },
       });
     }
     const { delivered, statusCode, ms, reason } = attempt;
