@@ -164,7 +164,9 @@ async function greet(app: INestApplicationContext, runtime: Runtime, port: numbe
   if (demo && isTerminal) await standardOutput.quiet(QUIET_MS, LONGEST_UNREST_MS);
   if (demo) standardOutput.write(welcome(origin, demo));
   else if (runtime.embedded)
-    standardOutput.write(`\n  Serving ${origin}, documentation at ${origin}/docs\n\n`);
+    standardOutput.write(
+      `\n  Serving ${origin}, dashboard at ${origin}/dashboard, API reference at ${origin}/docs\n\n`,
+    );
   else void tellHowToBegin(runtime, logger);
 }
 
