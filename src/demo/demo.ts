@@ -218,7 +218,7 @@ export function welcome(origin: string, { organizationId, key, petitionId, path,
     dashboard      ${origin}${invitation}
                    (signs you in once, as you@example.org)
 
-  Documentation: ${origin}/docs. To sign the petition, open its page in a browser, or call the API:
+  API reference: ${origin}/docs. To sign the petition, open its page in a browser, or call the API:
 
 curl -X POST ${origin}/v1/petition.add-signature -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' -d '${body}'
 

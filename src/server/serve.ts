@@ -209,7 +209,9 @@ async function greet(
   if (demo && isTerminal) await standardOutput.quiet(QUIET_MS, LONGEST_UNREST_MS);
   if (demo) standardOutput.write(welcome(origin, demo));
   else if (runtime.embedded)
-    standardOutput.write(`\n  Serving ${origin}, documentation at ${origin}/docs\n\n`);
+    standardOutput.write(
+      `\n  Serving ${origin}, dashboard at ${origin}/dashboard, API reference at ${origin}/docs\n\n`,
+    );
   else void logFirstSteps(runtime, logger);
 }
 

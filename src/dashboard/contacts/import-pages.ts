@@ -53,10 +53,13 @@ export const importPages: PageDefinition[] = [
           ],
         }),
         lists.length === 0
-          ? null
+          ? context.may('list:write')
+            ? html`<p class="hint">${imports.listFirst}</p>`
+            : null
           : SelectField(context, {
               name: 'listId',
               label: imports.list,
+              hint: imports.listHint,
               isOptional: true,
               choices: [{ value: '', text: imports.noList }, ...lists],
             }),

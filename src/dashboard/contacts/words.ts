@@ -56,6 +56,8 @@ const en = {
     fail: 'Skip existing contacts, and list those that differ',
     update: 'Update existing contacts',
     list: 'Add everyone to a list',
+    listHint: 'You send emails to lists. Choose one to email these people later.',
+    listFirst: 'You send emails to lists. Create one first to email these people later.',
     noList: 'No list',
     look: 'Review columns',
     tooLarge: 'This file is larger than 20 MB. Split it into smaller files.',
@@ -184,6 +186,9 @@ const de: typeof en = {
     fail: 'Vorhandene Kontakte überspringen und Abweichungen auflisten',
     update: 'Vorhandene Kontakte aktualisieren',
     list: 'Alle zu einer Liste hinzufügen',
+    listHint: 'E-Mails gehen an Listen. Wählen Sie eine, wenn Sie diesen Kontakten später schreiben möchten.',
+    listFirst:
+      'E-Mails gehen an Listen. Legen Sie zuerst eine Liste an, wenn Sie diesen Kontakten später schreiben möchten.',
     noList: 'Keine Liste',
     look: 'Spalten prüfen',
     tooLarge: 'Diese Datei ist größer als 20 MB. Teilen Sie sie in kleinere Dateien auf.',

@@ -21,7 +21,7 @@ const en = {
     button: (name: string) => `Delete “${name}” everywhere`,
   },
   choose: 'Image',
-  chooseHint: 'Choose one of your uploaded images.',
+  chooseHint: 'Upload it under Images first, then choose it here.',
   noImage: 'No image',
   present: 'Current image',
   done: {
@@ -59,7 +59,7 @@ const de: typeof en = {
     button: (name) => `„${name}“ überall löschen`,
   },
   choose: 'Bild',
-  chooseHint: 'Wählen Sie eines Ihrer hochgeladenen Bilder.',
+  chooseHint: 'Laden Sie es zuerst unter Bilder hoch, und wählen Sie es dann hier.',
   noImage: 'Kein Bild',
   present: 'Aktuelles Bild',
   done: {

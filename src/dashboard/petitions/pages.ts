@@ -287,12 +287,12 @@ function everyDay(days: Stats['days']): Stats['days'] {
   return all;
 }
 
-/** The petition's target and demand, as facts. */
+/** The petition's target and demand, labelled as on its public page. */
 function askedOf({ words }: PageContext, { target, ask }: Pick<PetitionRecord, 'target' | 'ask'>) {
-  const { fields } = words.petitions;
+  const { preview } = words.petitions;
   return [
-    { name: fields.target, value: target },
-    { name: fields.ask, value: ask },
+    { name: preview.target, value: target },
+    { name: preview.ask, value: ask },
   ];
 }
 

@@ -44,6 +44,8 @@ const en = {
     closesAt: 'Closing date and time (UTC)',
     publicComments: 'Show signers’ comments on the page',
   },
+  // As on the public page.
+  preview: { target: 'Petition to', ask: 'What we’re asking for' },
   stats: {
     title: 'Signatures over time',
     day: 'Day',
@@ -177,6 +179,7 @@ const de: typeof en = {
     closesAt: 'Ende der Petition (Datum und Uhrzeit, UTC)',
     publicComments: 'Kommentare auf der Seite anzeigen',
   },
+  preview: { target: 'Petition an', ask: 'Unsere Forderung' },
   stats: {
     title: 'Unterschriften im Zeitverlauf',
     day: 'Tag',

@@ -219,7 +219,7 @@ export const de: BaseWords = {
       `Er schreibt E-Mails in den Ordner „mail“ seines Datenverzeichnisses (DATA_DIR). Wenn Sie mit dieser Adresse eingeladen wurden, liegt dort gleich eine E-Mail mit einem Anmeldelink. Er gilt ${minutes} Minuten.`,
     elsewhere: 'Fragen Sie die Person, die diesen Server betreibt, nach dem Link.',
     folder: (folder) =>
-      `Sie sind auf dem Server selbst. Der Ordner ist ${folder}. Der Link steht in der neuesten Datei dort oder in einem Unterordner.`,
+      `Sie sind auf dem Server selbst. Der Ordner ist ${folder}. Öffnen Sie dort oder in einem Unterordner die neueste .eml-Datei mit einem E-Mail-Programm und folgen Sie dem Link.`,
     command:
       'Oder lassen Sie sich einen Anmeldelink ausgeben, mit der ID Ihrer Organisation und Ihrer E-Mail-Adresse:',
   },

@@ -217,7 +217,7 @@ export const en = {
       `It writes emails to the “mail” folder in its data directory (DATA_DIR). If you were invited with this address, an email with a sign-in link will appear there shortly. The link works for ${minutes} minutes.`,
     elsewhere: 'Ask the person who operates this server for the link.',
     folder: (folder: string) =>
-      `You are on the server itself. The folder is ${folder}. The link is in the newest file there or in one of its subfolders.`,
+      `You are on the server itself. The folder is ${folder}. Open the newest .eml file there or in one of its subfolders with an email program, and follow the link.`,
     command: 'Or print a sign-in link, using your organization’s ID and your email address:',
   },
   enter: { title: 'Sign in', text: 'One more step. The link works only once.', button: 'Sign in' },
