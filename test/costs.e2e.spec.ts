@@ -49,7 +49,7 @@ const WAL_TOLERANCE = { above: 0.15, below: 0.4, bytes: 100 };
 /** What many callers write together may split a page more: 8 KiB. */
 const PAGE = 8_192;
 /** Now and then something else writes or splits a page. What is true is true in one of the tries. */
-const TRIES = 8;
+const TRIES = 40;
 
 /** Which organization a key belongs to: asked again after half a second. It has a test of its own. */
 const LOOK_UP = /FROM api_keys_v\d+\.api_keys k .* WHERE public_id = (\$1|ANY \(\$1\))$/;
