@@ -66,7 +66,7 @@ export async function replayFile(
 function unvouched(readable: number, unstored: number): string {
   const events = (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'event' : 'events'}`;
   const worse = unstored > 0 ? ` For ${events(unstored)}, the server never stored personal data.` : '';
-  return `Only the author of the file vouches for the personal data of ${events(readable)}.${worse}`;
+  return `Only the author of the file, and no checkpoint, confirms the readable personal data of ${events(readable)}.${worse}`;
 }
 
 /** For a time, the beginning of each stream, as in `asOf`. */

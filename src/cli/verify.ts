@@ -34,7 +34,11 @@ export function verifyCommand(history: Command): void {
       '--organization <id>',
       'verify the history in the database instead of a file; all verifies that no organization is missing',
     )
-    .requiredOption('--checkpoint <file>', 'the output of history checkpoint or history.get-checkpoint', path)
+    .requiredOption(
+      '--checkpoint <file>',
+      'a file written by history checkpoint, or the field checkpoint of history.get-checkpoint',
+      path,
+    )
     .requiredOption('--key <key>', 'the verifier key of the server, or a file that contains it')
     .option(
       '--parts <file>',
@@ -152,11 +156,16 @@ async function readBeside(checkpoint: string, ending: string, named?: string): P
 
 const count = (number: number) => number.toLocaleString('en');
 
+function notCovered(newerEvents: number): string {
+  return newerEvents === 1
+    ? '1 newer event is not covered'
+    : `${count(newerEvents)} newer events are not covered`;
+}
+
 function inWords({ ok, provedEvents, newerEvents, firstWrongPosition, reason, ...verdict }: Verdict): string {
   const lines: string[] = [];
   if (ok) {
-    const rest =
-      newerEvents > 0 ? ` ${count(newerEvents)} newer events are not covered by this checkpoint.` : '';
+    const rest = newerEvents > 0 ? ` ${notCovered(newerEvents)} by this checkpoint.` : '';
     lines.push(
       `The history is unchanged since it was sealed: ${count(provedEvents)} events verified.${rest}`,
     );
@@ -183,8 +192,7 @@ function statement({ ok, checkpoint, newerEvents, reason }: Verdict): string {
     : '';
   const note = `the checkpoint of ${count(size)} events, up to position ${position}, ${signedBy(checkpoint)}${logged}`;
   if (!ok) return `${history} does not match ${note}: ${reason}`;
-  const newer =
-    newerEvents === 0 ? 'no event is newer' : `${count(newerEvents)} newer events are not covered`;
+  const newer = newerEvents === 0 ? 'no event is newer' : notCovered(newerEvents);
   return `${history} contains all events covered by ${note}, complete, unchanged and in order; ${newer}.`;
 }
 
@@ -198,7 +206,9 @@ function signedBy({ sealedAt, key, givenKey, witnesses = [] }: Against): string 
 
 function allInWords({ ok, leaves, organizations, reason, wrong, wrongCount }: AllVerdict): string {
   const lines = ok
-    ? [`No organization is missing: ${count(organizations)} match their ${count(leaves)} checkpoints.`]
+    ? [
+        `No organization is missing. Organizations: ${count(organizations)}. Checkpoints that match: ${count(leaves)}.`,
+      ]
     : ['The database differs from what was signed for all organizations.'];
   if (reason !== null) lines.push(reason);
   lines.push(...wrong.map((one) => `Organization ${one.organizationId}: ${one.reason}`));
@@ -210,7 +220,8 @@ function allInWords({ ok, leaves, organizations, reason, wrong, wrongCount }: Al
 function allStatement({ ok, checkpoint, organizations, reason, wrong, wrongCount }: AllVerdict): string {
   if (!checkpoint) return `Nothing was compared: ${reason}`;
   const note = `the log of ${count(checkpoint.size)} checkpoints of all organizations, ${signedBy(checkpoint)}`;
-  if (ok) return `All ${count(organizations)} organizations in ${note}, exist and match their checkpoints.`;
+  if (ok)
+    return `Every organization in ${note}, exists and matches its checkpoints (${count(organizations)} in total).`;
   const [first] = wrong;
   const named = first
     ? ` Organization ${first.organizationId}${wrongCount > 1 ? `, the first of ${count(wrongCount)}` : ''}: ${first.reason}`

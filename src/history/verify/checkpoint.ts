@@ -96,7 +96,7 @@ function checkpointOf(note: Note, key: VerifierKey): Checkpoint {
  */
 export function openParts(text: string, { size, root, position }: Checkpoint): readonly Part[] | string {
   const lines = text.split('\n');
-  if (lines.pop() !== '') return 'their last line does not end';
+  if (lines.pop() !== '') return 'their last line does not end with a line feed';
   const tree = new Tree();
   const parts: Part[] = [];
   let before = 0;

@@ -42,7 +42,7 @@ export async function* wholeLines(chunks: AsyncIterable<Uint8Array>): AsyncGener
       return;
     }
   }
-  if (length > 0) yield 'does not end with a line feed: the file is truncated';
+  if (length > 0) yield 'does not end with a line feed. The file is truncated';
 }
 
 /** Whether each line follows the one before it. */

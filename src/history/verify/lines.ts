@@ -127,11 +127,12 @@ function checkLine(text: string, organizationId: string, batch: Batch): WrongLin
   }
   // The digest does not cover it, and without a ciphertext nobody ever said it.
   if (line.personal !== null && encryptedPersonal === null)
-    return wrong('has personal data that were never stored');
+    return wrong('has readable personal data, although no encrypted data was stored');
   const recordedAt = millisecondsOf(line.recordedAt);
-  if (recordedAt === undefined) return wrong('has a recordedAt that is not in UTC with milliseconds');
+  if (recordedAt === undefined)
+    return wrong('has a recordedAt that is not a valid UTC time with milliseconds');
   if (digestOf(line, data.canonical, metadata.canonical, recordedAt, quote) !== line.digest) {
-    return wrong('has a digest that is not its content’s');
+    return wrong('has a digest that does not match its content');
   }
   addEvent(batch, line, recordedAt, encryptedPersonal !== null && line.personal === null);
   return null;
@@ -188,15 +189,18 @@ function spell(line: Line, data: string, personal: string, metadata: string, quo
 function whatIsNone(line: Line): string {
   const names = Object.keys(FIELDS) as (keyof Line)[];
   const name = names.find((one) => !FIELDS[one](line[one]))!;
-  return Object.hasOwn(line, name) ? `has a ${name} that is none` : `has no ${name}`;
+  return Object.hasOwn(line, name) ? `has an invalid ${name}` : `has no ${name}`;
 }
 
 /** Why a line that says all that it must is written otherwise. */
 function whatElse(line: object): string {
   const unknown = Object.keys(line).find((name) => !Object.hasOwn(FIELDS, name));
   // Nothing would vouch for it.
-  if (unknown !== undefined) return `has "${unknown}", which is no field of an event`;
-  return 'is not spelled as an export spells it: white space, numbers, texts, the order or a second member of a name';
+  if (unknown !== undefined) return `has "${unknown}", which is not a member of an event`;
+  return (
+    'is not written as an export writes it: check for white space, another notation of a number or text, ' +
+    'another order of members, or duplicate members'
+  );
 }
 
 /** The minute of the line before: of a day's events most have the same. */

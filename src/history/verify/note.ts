@@ -32,9 +32,13 @@ const TIME = 8;
 export function readNote(note: string): Note {
   // The last empty line parts text and signatures.
   const end = note.lastIndexOf('\n\n');
-  if (end < 0) throw notACheckpoint('it has no empty line before its signature');
+  if (end < 0)
+    throw notACheckpoint(
+      'it has no empty line before its signatures. Use a file written by history checkpoint',
+    );
   const lines = note.slice(end + 2);
-  if (!lines.endsWith('\n')) throw notACheckpoint('its last line does not end: copy it again, all of it');
+  if (!lines.endsWith('\n'))
+    throw notACheckpoint('its last line does not end with a line feed. Copy the whole checkpoint again');
   return { text: note.slice(0, end + 1), signatures: lines.slice(0, -1).split('\n').map(signatureOf) };
 }
 
