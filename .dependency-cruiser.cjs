@@ -87,7 +87,7 @@ module.exports = {
     exclude: '^dist',
     enhancedResolveOptions: {
       exportsFields: ['exports'],
-      conditionNames: ['advocacy-source', 'import', 'node', 'default'],
+      conditionNames: ['import', 'node', 'default'],
     },
   },
 };

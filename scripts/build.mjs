@@ -67,7 +67,11 @@ export async function build(folder = root) {
         // Where and what; then comes where the compiler found it in itself.
         throw new Error(error.message.split('Caused by:')[0].trimEnd());
       });
-      return { output, code: `${code}//# sourceMappingURL=${basename(output)}.map\n`, map };
+      return {
+        output,
+        code: `${withPaths(code, folder, output)}//# sourceMappingURL=${basename(output)}.map\n`,
+        map,
+      };
     }),
   );
   // Who is interrupted from here on leaves no stamp, and the next one begins anew.
@@ -82,6 +86,14 @@ export async function build(folder = root) {
   }
   const stamp = Object.fromEntries([...sources].map(([source, { digest }]) => [source, digest]));
   writeFileSync(join(folder, 'dist', STAMP), JSON.stringify(stamp));
+}
+
+/** Node.js does not know the compiler's `paths`, so dist/ imports these files by their place. */
+function withPaths(code, folder, output) {
+  return code.replace(/(['"])#(libs\/[\w-]+|migrations)\1/g, (_, quote, name) => {
+    const path = relative(dirname(output), join(folder, 'dist', name, 'index.js'));
+    return `${quote}${path.startsWith('.') ? path : `./${path}`}${quote}`;
+  });
 }
 
 /** By content, not by time: a checkout, a copy and an image layer all set their own times. */

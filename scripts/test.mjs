@@ -40,6 +40,7 @@ const CHECKS = [
   ['Lint', 'oxlint', '.'],
   ['Types', 'tsc'],
   ['Types in browsers', 'tsc', '--project', 'src/dashboard/browser'],
+  ['Unused code', 'knip', '--no-progress'],
   ['Module walls', 'depcruise', '--config', '.dependency-cruiser.cjs', 'src', 'libs', 'migrations', 'test'],
 ];
 

@@ -36,15 +36,15 @@ export type PageEntry = {
   hasPast?: boolean;
 };
 
-export const CHANGERS: readonly Role[] = ['OWNER', 'ADMIN'];
-export const EDITORS: readonly Role[] = ['OWNER', 'ADMIN', 'EDITOR'];
-export const READERS: readonly Role[] = ['OWNER', 'ADMIN', 'EDITOR', 'VIEWER'];
+const CHANGERS: readonly Role[] = ['OWNER', 'ADMIN'];
+const EDITORS: readonly Role[] = ['OWNER', 'ADMIN', 'EDITOR'];
+const READERS: readonly Role[] = ['OWNER', 'ADMIN', 'EDITOR', 'VIEWER'];
 
 /** Who may look at keys and at webhooks. */
-export const KEEPERS: readonly Role[] = ['OWNER', 'ADMIN', 'AUDITOR'];
+const KEEPERS: readonly Role[] = ['OWNER', 'ADMIN', 'AUDITOR'];
 
 /** Who may look at the history. */
-export const AUDITORS = KEEPERS;
+const AUDITORS = KEEPERS;
 
 /** The address of a contact that there is. */
 const KNOWN = 'known@example.org';

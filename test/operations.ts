@@ -5,7 +5,7 @@ import { FinishBroadcast } from '../src/broadcasts/index.js';
 import { aSignature, csv, type Fields, type Fixture, png } from './fixture.js';
 import { type Answer } from './harness.js';
 
-export type Ask = (own: Fixture) => Fields | Promise<Fields>;
+type Ask = (own: Fixture) => Fields | Promise<Fields>;
 type Provoke = (own: Fixture) => Promise<Answer>;
 
 /**

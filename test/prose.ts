@@ -33,7 +33,7 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
 const LONGEST = 30;
 
 /** Sentences, headings, items of lists and cells of tables: whatever a reader takes in at a time. */
-export function sentencesOf(markdown: string): string[] {
+function sentencesOf(markdown: string): string[] {
   const text = withoutCode(markdown)
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replaceAll(/[*_]{1,2}(?=\S)|(?<=\S)[*_]{1,2}/g, '');

@@ -65,7 +65,7 @@ export type LoadingColumn = {
   isSubject?: true;
 };
 
-export type PastColumn = {
+type PastColumn = {
   /** The field that names it. */
   idField: string;
   /** Operations that show it, now and as it was. */

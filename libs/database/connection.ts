@@ -35,7 +35,7 @@ const READ_ONLY = '25006';
 const GOODBYE_MS = 1_000;
 
 /** Bytes were sent, and nothing ever came back: whether they were received, nobody knows. */
-export class ConnectionSilent extends Error {
+class ConnectionSilent extends Error {
   readonly code = 'ETIMEDOUT';
 
   constructor() {
@@ -45,7 +45,7 @@ export class ConnectionSilent extends Error {
 }
 
 /** It led to a server that takes no writes; the address may lead elsewhere by now. */
-export class ConnectionReadOnly extends Error {
+class ConnectionReadOnly extends Error {
   readonly code = '25006';
 
   constructor() {

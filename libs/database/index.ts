@@ -7,7 +7,6 @@ export {
   CONNECTIONS_BESIDE_THE_POOL,
   RESERVED_CONNECTIONS,
   ReservedConnections,
-  type DatabaseOptions,
   type Sql,
 } from './database.js';
 export { type TransactionLimits } from './connection.js';
@@ -25,7 +24,7 @@ export { DATABASE_IDENTITY, ReadSource, type ReplicaOptions } from './read-sourc
 export { SharedStatement } from './shared-statement.js';
 export { literal } from './statements.js';
 export { storedBytes } from './stored-size.js';
-export { searchIndexes, textSearchOf, type TextSearch } from './text-search.js';
+export { searchIndexes, textSearchOf } from './text-search.js';
 export { poolUse } from './pool-use.js';
 export {
   describeError,
@@ -38,7 +37,6 @@ export {
   isTurnedAway,
   isUnavailable,
   said,
-  type Incident,
   incidentOf,
 } from './incidents.js';
 export { inTransaction, inTransactionFrom, type Transaction } from './transaction.js';

@@ -2,21 +2,19 @@ export { type AppendCommand, type AppendResult, GivenUp, type Guard, type Stream
 export { canonical } from './canonical.js';
 export { fold, type Decider, type Folded, isKnown, initialState } from './decider.js';
 export { readSignedIds, signIds } from './signed-ids.js';
-export { bodyDigest, eventDigest, type DigestedEvent } from './digest.js';
+export { eventDigest } from './digest.js';
 export {
   type Actor,
   type DomainEvent,
   isObject,
   type Json,
   type JsonObject,
-  type Metadata,
   type RecordedEvent,
   type Seal,
   streamIdOf,
 } from './event.js';
 export { type EventRow } from './event-rows.js';
 export { EventStore, type Past, type StreamNow, type Until, wrappedKeyOf } from './event-store.js';
-export { type EventFilter } from './history-query.js';
 export { type KeyCheck, Keyring, type KeyringFault } from './keyring.js';
 export { open as openBytes, openValue, seal as sealBytes, sealValue } from './personal-data.js';
 export { Pulse, type Poller } from './pulse.js';
@@ -24,7 +22,6 @@ export { Rewrapping } from './rewrapping.js';
 export {
   type Cast,
   DamagedEvent,
-  type EventBody,
   NewerEvent,
   readSchema,
   upcast,

@@ -22,7 +22,7 @@ export type Cast = (body: EventBody) => EventBody;
  *     { reads: [], writes: 'not yet' }                         the release that learns to read it
  *                                                              the release after: no line
  */
-export type Shape =
+type Shape =
   | { readonly reads: readonly [Cast, ...Cast[]]; readonly writes: 'newest' | { readonly asBefore: Cast } }
   | { readonly reads: readonly []; readonly writes: 'not yet' };
 

@@ -1,11 +1,4 @@
-export {
-  type Counted,
-  type Facts,
-  Link,
-  type LinkDeclaration,
-  type LinkState,
-  type Subject,
-} from './link.js';
+export { type Counted, type Facts, Link, type LinkDeclaration } from './link.js';
 export {
   countAt,
   LINK_BYTES,

@@ -67,7 +67,7 @@ export type Counted = {
  * Events of another kind of streams by which links do not count for a while, each of some of one record: those of the `field` of
  * `begins`, until `ends` names them in the same stream.
  */
-export type Suspension = { begins: string; ends: string; field: string };
+type Suspension = { begins: string; ends: string; field: string };
 
 /**
  * A kind of link between records and persons: signatures, memberships, tags. Each link is a stream of its own, so that a

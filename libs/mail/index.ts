@@ -4,4 +4,4 @@ export { MailFiles, writtenAt } from './mail-files.js';
 export { Mailer, type MailerOptions, probeMailServer } from './mailer.js';
 export { type MailAddress, type MailMessage, type MailOutcome } from './message.js';
 export { type MailHead, type ReadMail } from './read-mail.js';
-export { type Letter, writeLetter } from './letter.js';
+export { writeLetter } from './letter.js';

@@ -1,8 +1,2 @@
-export { allEventTypes, declareEventTypes, type EventType } from './event-types.js';
-export {
-  type BackgroundWork,
-  type Parts,
-  partsOf,
-  ProductModule,
-  type StreamKind,
-} from './product-module.js';
+export { allEventTypes, declareEventTypes } from './event-types.js';
+export { type BackgroundWork, partsOf, ProductModule } from './product-module.js';

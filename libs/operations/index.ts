@@ -3,7 +3,7 @@ export { DatabaseMonitor } from './database-monitor.js';
 export { HealthAccess, HealthController, Readiness } from './health.controller.js';
 export { JsonLogger, LOG_LEVELS, type LogLevel } from './logger.js';
 export { standardOutput } from './output.js';
-export { METRICS, type Metric } from './metrics.js';
+export { METRICS } from './metrics.js';
 export { ScrapedDatabase } from './scraped-database.js';
 export { type MetricsServer, serveMetrics } from './metrics-server.js';
 export { SelfCheckStatus } from './self-check-status.js';

@@ -23,7 +23,7 @@ type Send = (text: string, done: (error: Error | null, isTorn: boolean) => void)
  * somebody reads or not. Lines come out in order and in batches. Those that find no room are missing, and a line
  * behind the place tells how many.
  */
-export class StandardOutput {
+class StandardOutput {
   private waiting: string[] = [];
   /** In characters, with what is being written. */
   private size = 0;

@@ -1,4 +1,4 @@
-export type RedisNode = { host: string; port: number };
+type RedisNode = { host: string; port: number };
 
 type Credentials = { username?: string; password?: string; tls: boolean };
 

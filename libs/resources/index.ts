@@ -7,9 +7,9 @@ export {
   listHandler,
   unlinkHandler,
 } from './handlers.js';
-export { Linking, type Subjects } from './linking.js';
+export { Linking } from './linking.js';
 export { Resource, type ResourceRecord } from './resource.js';
 export { ResourceCommands } from './resource-commands.js';
 export { Resources } from './resources.js';
 export { ResourcesModule } from './resources.module.js';
-export { type FormerSlug, isLedToBy, type Slugged, slugOf, withSlug } from './slugs.js';
+export { type Slugged, slugOf, withSlug } from './slugs.js';

@@ -6,7 +6,7 @@ const MOST_FORMER = 20;
 const YEAR_MS = 365 * 24 * 3_600_000;
 
 /** What a page was found by, and until when it leads to the one of now. */
-export type FormerSlug = { slug: string; until: string };
+type FormerSlug = { slug: string; until: string };
 
 /** The part of a record's state by which its page is found: its `slug` is unique among those of its kind in the organization. */
 export type Slugged = { slug: string | null; formerSlugs: readonly FormerSlug[] };

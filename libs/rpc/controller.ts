@@ -35,13 +35,13 @@ import { allowLongBody } from './pacing.js';
 const HANDLERS = ['__commandHandler__', '__queryHandler__'];
 
 const ROUTES = { GET: Get, POST: Post, DELETE: Delete };
-export const VERSION = 'v1';
+const VERSION = 'v1';
 
 /** 1–255 visible ASCII characters. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 /** The path of an operation: `/v1/contact.create-contact`. */
-export function pathOf({ name }: OperationDefinition): string {
+function pathOf({ name }: OperationDefinition): string {
   return `/${VERSION}/${name}`;
 }
 
@@ -49,7 +49,7 @@ export function pathOf({ name }: OperationDefinition): string {
  * A Nest controller with one route per operation among a module's exports. Written once here, because
  * every operation is served alike: read the input, run it on its bus, put the answer into the envelope.
  */
-export function controllerOf(exports: object): Type {
+function controllerOf(exports: object): Type {
   @Controller()
   @Documented(({ ApiBearerAuth }) => [ApiBearerAuth()])
   class OperationsController {

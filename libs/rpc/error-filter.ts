@@ -118,7 +118,7 @@ export class ErrorFilter implements ExceptionFilter {
   }
 }
 
-export function errorBody({ code, message, details }: RpcError, requestId: string, docs: string): ErrorBody {
+function errorBody({ code, message, details }: RpcError, requestId: string, docs: string): ErrorBody {
   const { reason, issues } = details;
   return {
     error: {

@@ -1,5 +1,5 @@
 export { type RequestContext } from './context.js';
-export { operationsModule, pathOf, VERSION } from './controller.js';
+export { operationsModule } from './controller.js';
 export { comparableEmail, isEmailAddress } from './email-address.js';
 export {
   actorSchema,
@@ -13,14 +13,13 @@ export {
 } from './documentation.js';
 export { Documented, documentRoutes } from './documented.js';
 export { undeclaredErrors } from './declared-errors.js';
-export { ErrorFilter, errorBody } from './error-filter.js';
+export { ErrorFilter } from './error-filter.js';
 export {
   ERROR_REASONS,
   ERROR_STATUS,
   errorAnswers,
   noSuch,
   RpcError,
-  type ErrorBody,
   type ErrorCode,
   type Issue,
   type OwnReason,
@@ -53,14 +52,7 @@ export {
   WordsOf,
 } from './fields.js';
 export { Input, type InputClass, invalid, parseInput, StreamedInput, systemInput } from './input.js';
-export {
-  declareOperations,
-  Operation,
-  operationNamed,
-  operationOf,
-  operationsAmong,
-  type OperationDefinition,
-} from './operation.js';
+export { declareOperations, Operation, operationNamed, operationOf, operationsAmong } from './operation.js';
 export { currentScope, storedScope } from './former-names.js';
 export {
   allScopes,
@@ -98,4 +90,3 @@ export { allowLongBody } from './pacing.js';
 export { RpcModule } from './rpc.module.js';
 export { PastRecord } from './past.js';
 export { errorDocumentation } from './operation-documentation.js';
-export { possibleErrors } from './possible-errors.js';

@@ -5,7 +5,7 @@ import { RpcError } from './errors.js';
  * Streams (bodies and answers of any length) that may be open at once. Each may hold a record of 1 MiB and a page of
  * 400: a full process some 64 MiB.
  */
-export const MOST_STREAMS = { key: 4, organization: 8, process: 32 };
+const MOST_STREAMS = { key: 4, organization: 8, process: 32 };
 
 /** Seconds. Nobody knows when a stream will end. */
 const RETRY_AFTER = '5';

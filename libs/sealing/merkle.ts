@@ -17,7 +17,7 @@ export function nodeHash(left: Buffer, right: Buffer): Buffer {
 const LEAF = Buffer.of(0);
 const NODE = Buffer.of(1);
 
-export const EMPTY_ROOT = createHash('sha256').digest();
+const EMPTY_ROOT = createHash('sha256').digest();
 
 /** The root of the tree's first `size` leaves. */
 export async function rootOf(size: number, read: ReadSubtree): Promise<Buffer> {

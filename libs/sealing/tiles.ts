@@ -12,7 +12,7 @@ export function tileKey(level: number, index: number): string {
 }
 
 /** How many hashes of a level the tile at the right edge has. */
-export function widthOf(size: number, level: number): number {
+function widthOf(size: number, level: number): number {
   return Math.floor(size / TILE_WIDTH ** level) % TILE_WIDTH;
 }
 

@@ -3,7 +3,7 @@ import { type BucketLocation } from './bucket.js';
 import { type Storage } from './storage.js';
 
 export { type BucketLocation } from './bucket.js';
-export { type ByteRange, Storage, type StoredFile, StorageUnreachable } from './storage.js';
+export { type ByteRange, Storage, StorageUnreachable } from './storage.js';
 
 /** Where files are kept: below a directory, or in a bucket of a store that speaks S3. */
 export type StorageLocation = { directory: string } | BucketLocation;

@@ -1,4 +1,4 @@
 export { MOST_ATTEMPTS, pauseAfter } from './attempts.js';
 export { reactionTo, type Subscription } from './subscription.js';
 export { Subscriptions, type Failures, type SubscriptionStatus } from './subscriptions.js';
-export { type Due, type Timer, TIMER_BACKLOG, Timers } from './timers.js';
+export { type Due, type Timer, TIMER_BACKLOG } from './timers.js';

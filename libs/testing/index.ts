@@ -11,12 +11,6 @@ export { type PostgresServer, startPostgres, type StopMode } from './postgres-se
 export { findProgram } from './programs.js';
 export { type S3Server, startS3Server } from './s3-server.js';
 export { startRedis, type RedisServer } from './redis-server.js';
-export {
-  type AcceptedMail,
-  type SmtpBehaviour,
-  SmtpServer,
-  type SmtpServerOptions,
-  type SmtpStage,
-} from './smtp-server.js';
+export { type AcceptedMail, SmtpServer, type SmtpServerOptions } from './smtp-server.js';
 export { startSilentProxy, type SilentProxy } from './silent-proxy.js';
 export { RedisCluster, RedisNode, RedisSentinel } from './redis-nodes.js';

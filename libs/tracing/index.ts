@@ -3,7 +3,7 @@ import { type IncomingMessage, type ServerResponse } from 'node:http';
 /** What a span says beside its name: counts and names of ours, never what clients sent. */
 export type SpanAttributes = Record<string, string | number>;
 
-export type TraceIds = { traceId: string; spanId: string };
+type TraceIds = { traceId: string; spanId: string };
 
 /** What spans are made by, where they are. */
 export type Tracer = {

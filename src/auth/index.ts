@@ -1,4 +1,4 @@
-export { API_KEYS_TABLE, apiKeysProjection } from './api-keys.projection.js';
+export { API_KEYS_TABLE } from './api-keys.projection.js';
 export { AuthModule } from './auth.module.js';
 export { CreateApiKey, newApiKey } from './create-api-key.js';
 export { RevokeApiKey } from './revoke-api-key.js';

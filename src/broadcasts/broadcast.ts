@@ -27,7 +27,7 @@ export type BroadcastFields = {
 export type Figures = { sent: number; failed: number; skipped: number; inDoubt: number };
 
 /** Why a broadcast cannot be sent. */
-export const BLOCKERS = [
+const BLOCKERS = [
   'NO_SUBJECT',
   'NO_CONTENT',
   'NO_SENDER',

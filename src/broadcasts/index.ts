@@ -1,5 +1,4 @@
 export { broadcast } from './broadcast.js';
-export { broadcasts } from './broadcasts.js';
 export { BroadcastFigures } from './broadcast-figures.js';
 export { BroadcastsModule } from './broadcasts.module.js';
 export { digestOfRecipients } from './audience.js';

@@ -7,7 +7,7 @@ import { broadcasts } from './broadcasts.js';
 import { RECIPIENT_DETAILS } from './recipient-details.js';
 
 export const RECIPIENT_STATUSES = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
-export type RecipientStatus = (typeof RECIPIENT_STATUSES)[number];
+type RecipientStatus = (typeof RECIPIENT_STATUSES)[number];
 
 /** A message that this process has claimed: nobody else sends it. `attempts`: those that the server answered with "later" or hung up at. */
 export type Claimed = { sendingId: string; contactId: string; attempts: number };

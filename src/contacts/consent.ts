@@ -2,7 +2,7 @@ import { canonical, type Decider, type Keyring, streamIdOf, type StreamWrite } f
 import { type ContactEvent } from './contact.js';
 
 /** What proves that a person said yes or no. `language`: of the text, if one of our own pages showed it. */
-export const EVIDENCE = ['source', 'text', 'language', 'at', 'ip'] as const;
+const EVIDENCE = ['source', 'text', 'language', 'at', 'ip'] as const;
 export type Evidence = { [field in (typeof EVIDENCE)[number]]?: string };
 
 export type ConsentEvent = {

@@ -1,7 +1,7 @@
 export { chooseContactsBy } from './contact-filters.js';
 export { contactLink } from './contact-links.js';
 export { ContactsByEmail, emailKeys } from './contact-address.js';
-export { consent, type Evidence } from './consent.js';
+export { type Evidence } from './consent.js';
 export { ConsentFields, evidenceOf, requireStated } from './consent-fields.js';
 export { Consents } from './consents.js';
 export { type ConsentRecord } from './list-consents.js';
@@ -14,7 +14,7 @@ export { createInline, InlineContact } from './inline-contact.js';
 export { CreateContact } from './create-contact.js';
 export { DeleteContact } from './delete-contact.js';
 export { UpdateContact } from './update-contact.js';
-export { type ContactRecord, replayableContacts } from './contact-record.js';
+export { type ContactRecord } from './contact-record.js';
 export { ContactsByIds } from './contacts-by-ids.js';
 export { ExportContacts } from './export-contacts.js';
 export {

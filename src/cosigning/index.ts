@@ -1,3 +1,2 @@
-export { type WitnessAlarm } from './cosigned-notes.js';
 export { Cosigning } from './cosigning.js';
 export { readWitness, type WitnessAddress, WitnessClient } from './witness-client.js';

@@ -1,5 +1,4 @@
 export { IMPORT_BACKLOG } from './contacts/imports.js';
-export { type Access, accessTo, type PageAction } from './access.js';
 export { DashboardModule } from './dashboard.module.js';
 export { nameOfDashboardPath, PAGES } from './pages.js';
 export { WORDS, type Words } from './words/index.js';

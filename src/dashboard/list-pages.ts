@@ -10,7 +10,7 @@ import { type Words } from './words/index.js';
 type Text = (words: Words) => string;
 type Back = { href: string; text: string };
 
-export type Column<Listed> = {
+type Column<Listed> = {
   name: Text;
   cell: (record: Listed, context: PageContext) => Html | string | number | null;
   /** The value in the CSV file, if it differs from the cell. */

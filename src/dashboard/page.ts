@@ -4,7 +4,7 @@ import { type Member } from './people.js';
 import { type PageContext } from './page-context.js';
 
 /** The page to redirect to after an action. `done` is the key of the confirmation that it shows. */
-export type Done = { to: string; done?: string };
+type Done = { to: string; done?: string };
 
 /** A page of an organization and the action of its form. Both run the API's operations. */
 export type PageDefinition = {

@@ -129,7 +129,7 @@ function ButtonOf(text: string): Html {
   return html`<form method="post"><p><button class="button">${text}</button></p></form>`;
 }
 
-export function EmailField({
+function EmailField({
   words,
   hint,
   email,
@@ -160,13 +160,7 @@ export function EmailField({
 }
 
 /** Errors at the top of the form, where they are read first. Each links to its field. */
-export function FaultsOf({
-  words,
-  faults,
-}: {
-  words: Words;
-  faults: { field: string; text: string }[];
-}): Html {
+function FaultsOf({ words, faults }: { words: Words; faults: { field: string; text: string }[] }): Html {
   return html`<div class="faults" id="faults" role="alert" tabindex="-1" autofocus>
     <h2>${words.faults.title}</h2>
     <ul>

@@ -43,6 +43,6 @@ export const clock: DatabaseCheck = {
   },
 };
 
-export function seconds(ms: number): string {
+function seconds(ms: number): string {
   return `${(Math.abs(ms) / 1_000).toFixed(1)} s ${ms < 0 ? 'behind' : 'ahead of'}`;
 }

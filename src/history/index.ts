@@ -1,7 +1,6 @@
 export { eventRecord, type EventRecord } from './event-record.js';
 export { findEvent } from './get-event.js';
-export { historyAccess, historyReads } from './access.js';
-export { signingKey, tellSuccession } from './signing-key.js';
+export { tellSuccession } from './signing-key.js';
 export { HistoryReads } from './history-reads.js';
 export { ExportEvents } from './export-events.js';
 export { inNewestShape, parseExported, readExported } from './exported-event.js';

@@ -35,7 +35,7 @@ export const imageRecordSchema = recordSchema({
 export const imageIdSchema = recordSchema({ imageId: { type: 'string' } });
 
 /** The path of an image's file on this server. */
-export function pathOfFile(hash: string, name: string): string {
+function pathOfFile(hash: string, name: string): string {
   return `/images/${hash}/${name}`;
 }
 

@@ -1,5 +1,5 @@
 export { ListsModule } from './lists.module.js';
-export { lists, membership } from './lists.js';
+export { lists } from './lists.js';
 export { AddContacts } from './add-contacts.js';
 export { CreateList } from './create-list.js';
 export { list } from './list.js';

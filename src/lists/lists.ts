@@ -4,7 +4,7 @@ import { chooseContactsBy, contactLink, importContactsInto } from '../contacts/i
 import { list } from './list.js';
 
 /** A contact's membership of a list. It ends when the contact is removed or erased. */
-export const membership = contactLink({
+const membership = contactLink({
   record: 'list',
   streamType: 'list-membership',
   begins: 'ContactAddedToList',

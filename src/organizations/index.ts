@@ -1,14 +1,10 @@
 export { CreateOrganization } from './create-organization.js';
-export { organization, type OrganizationEvent, existingOrganization } from './organization.js';
+export { organization, existingOrganization } from './organization.js';
 export { OrganizationNames } from './organization-names.js';
-export { organizationsProjection } from './organizations.projection.js';
 export { isLogPublic, publicLog, publicLogId } from './public-log.js';
-export { publicLogsProjection } from './public-logs.projection.js';
-export { type Sender, senderOf } from './sender-of.js';
-export { LANGUAGES, sender, senderId } from './sender.js';
-export { sendersProjection } from './senders.projection.js';
+export { senderOf } from './sender-of.js';
+export { sender, senderId } from './sender.js';
 export { OrganizationsModule } from './organizations.module.js';
 export { UpdateOrganization } from './update-organization.js';
-export { replayableOrganization } from './organization-record.js';
 export { isReserved, OrganizationSlugs } from './organization-slugs.js';
 export { SiteAddress } from './site-address.js';

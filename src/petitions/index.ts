@@ -1,5 +1,5 @@
 export { PetitionsModule } from './petitions.module.js';
-export { petitions, signature } from './petitions.js';
+export { petitions } from './petitions.js';
 export { AddSignature } from './add-signature.js';
 export { CreatePetition } from './create-petition.js';
 export { PublishPetition } from './publish-petition.js';
@@ -12,4 +12,3 @@ export { PublicComments } from './public-comments.js';
 export { RequestSignature } from './request-signature.js';
 export { type Requested, type SignerDetails, type Suspicion } from './signature-request.js';
 export { SignatureRequests } from './signature-requests.js';
-export { ListPetitions } from './list-petitions.js';

@@ -9,7 +9,7 @@ export type PlannedCondition = InvalidationCondition & {
   suspicion: Suspicion | null;
 };
 
-export type Plan = { petitionId: string; condition: PlannedCondition; upTo: number; matched: number };
+type Plan = { petitionId: string; condition: PlannedCondition; upTo: number; matched: number };
 
 export type InvalidationPlanEvent =
   | { type: 'InvalidationPlanned'; data: Plan & { invalidationId: string } }

@@ -9,7 +9,7 @@ export type InvalidationCondition = {
 };
 
 /** What is said once, at the beginning. */
-export type InvalidationBegun = {
+type InvalidationBegun = {
   /** null: the signatures were named one by one. */
   condition: InvalidationCondition | null;
   /** Signatures at later positions of the log are not meant. */
@@ -25,7 +25,7 @@ export type InvalidationEvent =
   | { type: 'SignaturesInvalidated'; data: SignaturesOfPage & Partial<InvalidationBegun> }
   | { type: 'SignaturesRestored'; data: SignaturesOfPage };
 
-export type InvalidationStatus = 'INVALIDATING' | 'INVALIDATED' | 'RESTORING' | 'RESTORED';
+type InvalidationStatus = 'INVALIDATING' | 'INVALIDATED' | 'RESTORING' | 'RESTORED';
 
 export type ExistingInvalidation = InvalidationBegun & {
   status: InvalidationStatus;

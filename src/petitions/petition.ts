@@ -47,7 +47,7 @@ export const petitionShapes: Upcasters = {
   PetitionUpdated: { reads: [(body) => body], writes: 'newest' },
 };
 
-export type PetitionStatus = 'DRAFT' | 'PUBLISHED' | 'CLOSED';
+type PetitionStatus = 'DRAFT' | 'PUBLISHED' | 'CLOSED';
 export type ExistingPetition = PetitionFields & Slugged & { status: PetitionStatus };
 export type Petition = ExistingPetition | { status: 'UNKNOWN' } | { status: 'DELETED' };
 
@@ -94,7 +94,7 @@ export function updatePetition(state: Petition, given: Partial<PetitionFields>):
 }
 
 /** Whether its closing time has passed. From then on, it cannot be signed, even before it is marked as closed. */
-export function isOver({ closesAt }: Pick<PetitionFields, 'closesAt'>, now: Date): boolean {
+function isOver({ closesAt }: Pick<PetitionFields, 'closesAt'>, now: Date): boolean {
   return closesAt !== null && Date.parse(closesAt) <= now.getTime();
 }
 

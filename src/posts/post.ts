@@ -29,7 +29,7 @@ export const postShapes: Upcasters = {
   PostUpdated: { reads: [(body) => body], writes: 'newest' },
 };
 
-export type PostStatus = 'DRAFT' | 'PUBLISHED' | 'ARCHIVED';
+type PostStatus = 'DRAFT' | 'PUBLISHED' | 'ARCHIVED';
 export type ExistingPost = PostFields & Slugged & { status: PostStatus; publishedAt: string | null };
 export type Post = ExistingPost | { status: 'UNKNOWN' } | { status: 'DELETED' };
 
@@ -65,7 +65,7 @@ export function exists(state: Post): state is ExistingPost {
 }
 
 /** @throws RpcError NOT_FOUND if the post does not exist. */
-export function existingPost(state: Post): ExistingPost {
+function existingPost(state: Post): ExistingPost {
   if (!exists(state)) throw noSuch('post');
   return state;
 }

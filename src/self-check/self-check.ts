@@ -19,7 +19,7 @@ const LONGEST_REST_MS = 10_000;
 /** What can be checked: a read model, by name and version, or a history, by the organization’s id (`all`: the log of all). */
 type Subject = { kind: 'read model' | 'history'; subject: string };
 
-export type Finding = Subject & { finding: string; since: Date };
+type Finding = Subject & { finding: string; since: Date };
 
 export type SelfChecked = {
   /** What is not as it should be, the oldest first. */

@@ -7,7 +7,7 @@ const FLUSH_MS = 1_000;
 type Environment = { [name: string]: string | undefined };
 
 /** Whether the standard variables ask for traces: an address is named, and nothing says no. */
-export function isTraced(environment: Environment): boolean {
+function isTraced(environment: Environment): boolean {
   const { OTEL_SDK_DISABLED = '', OTEL_TRACES_EXPORTER = 'otlp' } = environment;
   if (OTEL_SDK_DISABLED.trim().toLowerCase() === 'true' || OTEL_TRACES_EXPORTER.trim() !== 'otlp')
     return false;

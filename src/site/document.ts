@@ -11,7 +11,7 @@ import { type Words } from './words/index.js';
 export type Page = SharedAnswer & { status: number; isShared: boolean };
 
 /** Metadata for sites that link to the page. */
-export type Shared = {
+type Shared = {
   url: string;
   description: string | null;
   image: Picture | null;

@@ -1,10 +1,6 @@
-export { contactMail, type ContactMailEvent } from './contact-mail.js';
 export { AmazonSns } from './amazon-sns.js';
 export { mailHookOf } from './mail-hook-token.js';
 export { nameOfMailHook } from './mail-hook.controller.js';
-export { CreateSuppression } from './create-suppression.js';
-export { type Reason, suppression } from './suppression.js';
-export { suppressedAddress } from './suppressed-address.js';
 export { suppressionsProjection } from './suppressions.projection.js';
 export { Suppressions } from './suppressions.js';
 export { SuppressionsModule } from './suppressions.module.js';

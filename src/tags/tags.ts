@@ -4,7 +4,7 @@ import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { tag } from './tag.js';
 
 /** A contact's tag. It ends when the tag is removed or the contact is erased. */
-export const tagging = contactLink({
+const tagging = contactLink({
   record: 'tag',
   streamType: 'tagging',
   begins: 'ContactTagged',

@@ -1,5 +1,5 @@
 /** Texts of the email about a disabled webhook. To translate it, add a language. */
-export type DisabledMailWords = {
+type DisabledMailWords = {
   subject: (organization: string) => string;
   /** @param webhook its `since` is formatted. */
   text: (webhook: { organization: string; since: string; url: string; id: string }) => string;

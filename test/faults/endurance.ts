@@ -12,7 +12,7 @@ import { type Installation } from './installation.js';
 import { type Caller, Load } from './load.js';
 
 /** Set by `npm run test:faults`: how long each fault lasts, where that can be chosen. Recovery then also has to keep its bounds. */
-export const SECONDS = process.env.FAULT_SECONDS;
+const SECONDS = process.env.FAULT_SECONDS;
 const FAULT_MS = 1_000 * Number(SECONDS ?? 1.5);
 const REST_MS = 500;
 /** In the short form other tests are to have time, too. */

@@ -177,7 +177,7 @@ export async function lookAt(bytes: Buffer): Promise<Look> {
 }
 
 /** @throws RpcError BAD_REQUEST if these cannot be column names. */
-export function columnsIn(header: readonly string[]): string[] {
+function columnsIn(header: readonly string[]): string[] {
   if (header.length > MOST_COLUMNS) throw refused('has more than 200 columns');
   // Otherwise, the first person would be silently lost.
   if (header.some((cell) => ADDRESS.test(cell)))

@@ -13,7 +13,7 @@ import { People } from '../people.js';
 /** A row that was not imported, by its line in the file. Earlier versions stored no address. */
 export type WrongLine = { line: number; address?: string; message: string };
 /** The result of a file, by row. */
-export type FileAnswer = Omit<ImportAnswer, 'failed'> & { failed: WrongLine[] };
+type FileAnswer = Omit<ImportAnswer, 'failed'> & { failed: WrongLine[] };
 /** Limit of failed rows that are kept for correction: some 3 MB. More of them mean that the file itself is wrong. */
 export const MOST_TOLD = 10_000;
 const LONGEST_ADDRESS = 254;

@@ -28,11 +28,9 @@ export { type Succession } from './key-chain.js';
 export { type Against, type Verdict } from './verdict.js';
 export {
   compareByFile,
-  type Progress,
   successionsOfFile,
   verifyAll,
   verifyDatabase,
   verifyExport,
   verifyFile,
-  type VerifyOptions,
 } from './verify.js';

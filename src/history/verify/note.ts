@@ -5,7 +5,7 @@ import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
 /** A note or a key that proves nothing; the message says why. */
 export class NotAuthentic extends Error {}
 
-export type Signature = { name: string; keyId: Buffer; bytes: Buffer };
+type Signature = { name: string; keyId: Buffer; bytes: Buffer };
 
 /** `text` ends with a line feed; it is what was signed. */
 export type Note = { text: string; signatures: readonly Signature[] };

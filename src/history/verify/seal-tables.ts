@@ -15,7 +15,7 @@ type Tile = { hashes: Buffer | null; positions: string[] | null };
 /** A leaf as it was sealed. */
 export type SealedLeaf = { position: number; hash: Buffer };
 /** Reads so many leaves from the one with this number, from 0, on; ascending from call to call. */
-export type ReadLeaves = (from: number, count: number) => Promise<SealedLeaf[]>;
+type ReadLeaves = (from: number, count: number) => Promise<SealedLeaf[]>;
 
 /** What the database keeps of its seals. */
 export type Seals = {
@@ -81,7 +81,7 @@ type SealRow = { size: string; position: string; root: Buffer };
 /**
  * The rows of `seals`, each compared with the tree of its size. Not all sizes that were sealed have one: they are thinned.
  */
-export class SealRows {
+class SealRows {
   private rows: SealRow[] = [];
   /** What the last compared row says: no event of a larger tree is at or below it. */
   private upTo = 0;

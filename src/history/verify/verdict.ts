@@ -22,7 +22,7 @@ export type Verdict = {
   checkpoint: Against | null;
 };
 
-export type Warning = { position: number | null; reason: string };
+type Warning = { position: number | null; reason: string };
 
 /** A checkpoint as a verdict names it. */
 export type Against = {

@@ -31,7 +31,7 @@ import { verifyEvents } from './verify-events.js';
  * code with what writes the history, so that a mistake there is not made here again.
  */
 
-export type Progress = {
+type Progress = {
   /** Events read so far; the database’s seals are read before them. */
   events: number;
   /** From 0 to 1, how much of the work is done. */
