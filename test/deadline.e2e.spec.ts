@@ -199,7 +199,7 @@ describe('writes fail', () => {
       'ALTER ROLE advocacy RESET default_transaction_read_only',
       'The database accepts no writes at the moment.',
       'DATABASE_TAKES_NO_WRITES',
-      /read-only transaction|takes no writes/,
+      /read-only transaction|accepts no writes/,
     ],
     [
       'no connections left',

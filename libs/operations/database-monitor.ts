@@ -271,7 +271,7 @@ class NoAnswer extends Error {
   readonly code = 'ETIMEDOUT';
 
   constructor() {
-    super(`no answer within ${ANSWER_MS / 1_000} s`);
+    super(`no response within ${ANSWER_MS / 1_000} s`);
   }
 }
 

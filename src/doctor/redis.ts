@@ -57,7 +57,7 @@ export const redis: Check = {
 
 async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
   const late = sleep(PATIENCE_MS, undefined, { ref: false }).then(() => {
-    throw new Error(`no answer within ${PATIENCE_MS / 1_000} s`);
+    throw new Error(`no response within ${PATIENCE_MS / 1_000} s`);
   });
   return Promise.race([answer, late]);
 }
