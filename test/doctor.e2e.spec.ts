@@ -617,6 +617,15 @@ it('tells of a bucket of images that cannot be asked', async () => {
   ]);
 });
 
+it('reports a warning if DATA_DIR cannot be written', async () => {
+  const file = join(directory, 'file');
+  await writeFile(file, '');
+  expectTold(await diagnose({ DATABASE_URL: urlOf(model), ENCRYPTION_KEY, DATA_DIR: join(file, 'data') }), [
+    warning('mail', /cannot write to DATA_DIR\/mail \(ENOTDIR\)/),
+    warning('images', /cannot write to DATA_DIR\/images \(ENOTDIR\)/),
+  ]);
+});
+
 it('tells of mail that goes nowhere, from nobody, or cannot be sent', async () => {
   const server = await SmtpServer.start({ tls: 'starttls', login: { user: 'us', password: 'right' } });
   const inDeployment = { DATABASE_URL: urlOf(model), ENCRYPTION_KEY };

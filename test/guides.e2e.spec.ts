@@ -193,8 +193,9 @@ it('every log message that a runbook names is one', () => {
       .filter((line) => line.startsWith('|'))
       .slice(2)
       .map((row) => row.split('|')[2]!),
-    // A paragraph that begins with **Log:**, up to the next one.
-    ...runbooks.flatMap((page) => read(page).match(/\*\*Log:\*\*[^]*?\n\n/g) ?? []),
+    // A paragraph that begins with **Log:** or **Resolved when**, up to the next one, and warnings of Upgrades.
+    ...runbooks.flatMap((page) => read(page).match(/\*\*(?:Log:|Resolved when)\*\*[^]*?(?:\n\n|$)/g) ?? []),
+    ...(read('docs/guides/upgrades.md').match(/logs a warning:[^]*?`[^`]*`/g) ?? []),
   ];
   const messages = named
     .flatMap((text) => [...text.matchAll(/`([a-z][^`]{7,})`/gi)].map(([, message]) => message!))

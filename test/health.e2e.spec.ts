@@ -240,7 +240,7 @@ describe('ready', () => {
     expect(body.error).toEqual({
       code: 'SERVICE_UNAVAILABLE',
       reason: 'DATABASE_UNREACHABLE',
-      message: 'The database does not answer.',
+      message: 'The database does not respond.',
       docs: `${origin}/errors/SERVICE_UNAVAILABLE`,
       requestId: headers.get('x-request-id'),
     });

@@ -49,7 +49,7 @@ class ConnectionReadOnly extends Error {
   readonly code = '25006';
 
   constructor() {
-    super('the server of this connection takes no writes: it was given up for a new one');
+    super('the server of this connection accepts no writes: the connection was replaced');
     this.name = 'ConnectionReadOnly';
   }
 }

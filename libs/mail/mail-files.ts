@@ -49,7 +49,7 @@ export class MailFiles {
       const { code, message } = error as NodeJS.ErrnoException;
       return {
         outcome: 'unreachable',
-        detail: `the message could not be written to a file: ${code ?? message}`,
+        detail: `the message could not be written to a file in DATA_DIR/mail: ${code ?? message}`,
       };
     }
     const file = organizationId === null ? name : `${organizationId}/${name}`;

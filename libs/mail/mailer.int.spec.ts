@@ -223,7 +223,7 @@ describe('a server that is not there', () => {
     [
       'nothing listens',
       async () => `smtp://127.0.0.1:${await findFreePort()}`,
-      /^the mail server takes no connections$/,
+      /^the mail server accepts no connections$/,
       /ECONNREFUSED 127/,
     ],
     [

@@ -273,7 +273,7 @@ export function outline(error: unknown, recipient?: string): string {
   if (code === 'ETLS' || /CERT|SSL|TLS/.test(originalCode ?? ''))
     return 'no TLS came about with the mail server';
   if (code === 'ETIMEDOUT') return 'the mail server did not answer in time';
-  if (originalCode === 'ECONNREFUSED') return 'the mail server takes no connections';
+  if (originalCode === 'ECONNREFUSED') return 'the mail server accepts no connections';
   return 'the connection to the mail server ended';
 }
 

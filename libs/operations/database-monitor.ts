@@ -23,15 +23,15 @@ const SILENT_LOOKS = 3;
 /** Of the requests that are refused otherwise so many are tried at once: the first that succeeds ends it. */
 const MOST_TRIED = 10;
 
-const NO_ANSWER = 'The database does not answer.';
-const NO_WRITES = 'The database answers no writes.';
-const WRITES_HANG = 'The database has answered no writes for ten seconds: something holds them up.';
+const NO_ANSWER = 'The database does not respond.';
+const NO_WRITES = 'The database completes no writes.';
+const WRITES_HANG = 'The database has completed no writes for ten seconds: something blocks them.';
 
 /** For operators, where it is nothing that is known. */
-const READS_FAIL = 'PostgreSQL cannot be asked how far the read models are. `doctor` may know why.';
-const WRITES_FAIL = 'PostgreSQL refuses what an append needs. `doctor` may know why.';
+const READS_FAIL = 'PostgreSQL did not return the positions of the projections. Run `doctor`.';
+const WRITES_FAIL = 'PostgreSQL rejects a statement that every write needs. Run `doctor`.';
 const SOMETHING_HOLDS_UP =
-  'PostgreSQL has answered no writes for ten seconds: a lock or an old transaction holds them up. `doctor`, line "activity", says whose.';
+  'PostgreSQL has completed no writes for ten seconds: a lock or an old transaction blocks them. The line "activity" of `doctor` names the session.';
 
 /**
  * Knows whether the database reads and writes, for `/health/ready` and for requests that need not wait to find out. A
@@ -271,7 +271,7 @@ class NoAnswer extends Error {
   readonly code = 'ETIMEDOUT';
 
   constructor() {
-    super(`no answer within ${ANSWER_MS / 1_000} s`);
+    super(`no response within ${ANSWER_MS / 1_000} s`);
   }
 }
 

@@ -175,7 +175,7 @@ export class HealthController {
     ApiResponse({
       status: 503,
       description:
-        'The database does not answer or takes no writes (`error.message` says so), or the instance is shutting down',
+        'The database does not respond or accepts no writes (see `error.message`), or the instance is shutting down',
     }),
   ])
   async ready(@Req() { headers }: Request): Promise<object> {
@@ -203,7 +203,7 @@ export class HealthController {
     return {
       data: {
         status: degraded ? 'degraded' : 'ok',
-        database: isTroubled ? 'does not answer at the moment' : 'ok',
+        database: isTroubled ? 'does not respond at the moment' : 'ok',
         redis: { memory: 'not configured', shared: 'ok', local: 'not used: limits count per instance' }[
           rateLimit
         ],

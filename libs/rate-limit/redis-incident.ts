@@ -76,7 +76,7 @@ const INCIDENTS: readonly ({ words: RegExp } & RedisIncident)[] = [
     advice: 'Start it, or correct hosts and ports in REDIS_URL.',
   },
   {
-    words: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|timeout|no answer/i,
+    words: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|timeout|no response/i,
     what: 'it does not respond',
     advice:
       'Check whether its process hangs or a firewall blocks the connection. If it uses TLS, set rediss://.',

@@ -79,7 +79,7 @@ describe('ResilientStorage', () => {
     setImmediate(() => (turned = true));
     expect(await acceptedOf(1_000, () => hit(storage, key, HOUR, 10))).toBe(9);
     expect(turned).toBe(false);
-    expect(logged).toEqual([expect.stringMatching(/^warn: .*no answer within 250 ms/)]);
+    expect(logged).toEqual([expect.stringMatching(/^warn: .*no response within 250 ms/)]);
 
     // Long enough for several probes, each on a connection that hangs like the one before.
     await sleep(3_500);

@@ -19,7 +19,7 @@ const ANSWERS_OF_A_CLUSTER = /^(MOVED|ASK|CROSSSLOT|CLUSTERDOWN) /;
 
 class RedisTooSlow extends Error {
   constructor() {
-    super(`no answer within ${PATIENCE} ms`);
+    super(`no response within ${PATIENCE} ms`);
   }
 }
 

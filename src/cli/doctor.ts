@@ -14,6 +14,10 @@ prints { "ok", "findings": [{ "check", "level", "message", "advice" }] }. Exits 
 Never shows secrets.`,
     )
     .action(async () => {
+      // `doctor | head` closes the pipe early. The exit status still reports problems.
+      process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+        if (error.code !== 'EPIPE') throw error;
+      });
       const json = program.opts<{ json?: true }>().json === true;
       const findings: Examined[] = [];
       const { inspectConfig } = await import('../config/index.js');

@@ -155,17 +155,12 @@ async function readBeside(checkpoint: string, ending: string, named?: string): P
 }
 
 const count = (number: number) => number.toLocaleString('en');
-
-function notCovered(newerEvents: number): string {
-  return newerEvents === 1
-    ? '1 newer event is not covered'
-    : `${count(newerEvents)} newer events are not covered`;
-}
+const newer = (events: number) => `${count(events)} newer ${events === 1 ? 'event' : 'events'}`;
 
 function inWords({ ok, provedEvents, newerEvents, firstWrongPosition, reason, ...verdict }: Verdict): string {
   const lines: string[] = [];
   if (ok) {
-    const rest = newerEvents > 0 ? ` ${notCovered(newerEvents)} by this checkpoint.` : '';
+    const rest = newerEvents > 0 ? ` This checkpoint does not cover ${newer(newerEvents)}.` : '';
     lines.push(
       `The history is unchanged since it was sealed: ${count(provedEvents)} events verified.${rest}`,
     );
@@ -192,8 +187,9 @@ function statement({ ok, checkpoint, newerEvents, reason }: Verdict): string {
     : '';
   const note = `the checkpoint of ${count(size)} events, up to position ${position}, ${signedBy(checkpoint)}${logged}`;
   if (!ok) return `${history} does not match ${note}: ${reason}`;
-  const newer = newerEvents === 0 ? 'no event is newer' : notCovered(newerEvents);
-  return `${history} contains all events covered by ${note}, complete, unchanged and in order; ${newer}.`;
+  const rest =
+    newerEvents === 0 ? 'no event is newer' : `the checkpoint does not cover ${newer(newerEvents)}`;
+  return `${history} contains all events covered by ${note}, complete, unchanged and in order; ${rest}.`;
 }
 
 function signedBy({ sealedAt, key, givenKey, witnesses = [] }: Against): string {

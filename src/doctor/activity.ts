@@ -18,7 +18,7 @@ export const activity: DatabaseCheck = {
       found.push(
         problem(
           `${counted(count, 'session')} ${count === 1 ? 'has' : 'have'} waited for a lock for more than ${WAITING_SECONDS} s, blocked by ${blockers.join(', ')}.`,
-          'Look them up in pg_stat_activity. SELECT pg_terminate_backend(…) ends one and rolls back its transaction.',
+          `Look up the blocking session in pg_stat_activity. To end it and roll back its transaction: SELECT ${blockers.map((pid) => `pg_terminate_backend(${pid})`).join(', ')}`,
         ),
       );
     }

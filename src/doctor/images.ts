@@ -1,15 +1,26 @@
+import { join } from 'node:path';
 import { openStorage, StorageUnreachable } from '#libs/storage';
 import { silenceAmazon } from '../environment/index.js';
-import { ok, problem } from './finding.js';
+import { unwritable } from './directory.js';
+import { ok, problem, warning } from './finding.js';
 import { type Check } from './deployment.js';
 
-/** Whether the image bucket responds. Requests a file that does not exist. */
+/** Whether images can be stored: the directory can be written, or the bucket responds to a request for a missing file. */
 export const images: Check = {
   name: 'images',
   async examine({ config, isWrong }) {
-    const { storage, databaseUrl } = config;
+    const { storage, databaseUrl, dataDirectory } = config;
     if (isWrong('STORAGE_URL')) return [];
     if (!storage) {
+      const code = await unwritable(join(dataDirectory, 'images'));
+      if (code !== undefined) {
+        return [
+          warning(
+            `This user cannot write to DATA_DIR/images (${code}), so uploads are rejected.`,
+            'Set STORAGE_URL to a bucket, or make DATA_DIR writable for the user of the instances.',
+          ),
+        ];
+      }
       const shared = databaseUrl === undefined ? '' : ', which all instances must share';
       return [ok(`Images are stored in DATA_DIR/images${shared}.`)];
     }

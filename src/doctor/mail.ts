@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { probeMailServer } from '#libs/mail';
+import { unwritable } from './directory.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 import { type Check } from './deployment.js';
 
@@ -9,12 +11,21 @@ export const mail: Check = {
   name: 'mail',
   async examine({ config, isWrong }) {
     if (isWrong('MAIL_URL')) return [];
-    const { mailUrl, mailFrom, databaseUrl } = config;
+    const { mailUrl, mailFrom, databaseUrl, dataDirectory } = config;
     if (mailUrl === undefined) {
+      const code = await unwritable(join(dataDirectory, 'mail'));
+      if (code !== undefined) {
+        return [
+          warning(
+            `MAIL_URL is not set, and this user cannot write to DATA_DIR/mail (${code}). Emails are queued and sent to no one.`,
+            'Set MAIL_URL to your mail server: docs/guides/mail.md. To write emails to files, make DATA_DIR writable.',
+          ),
+        ];
+      }
       if (databaseUrl === undefined) return [ok('Emails are written to files in DATA_DIR/mail.')];
       return [
         warning(
-          'MAIL_URL is not set. Emails are written to files in DATA_DIR/mail, if it is writable, and sent to no one.',
+          'MAIL_URL is not set. Emails are written to files in DATA_DIR/mail and sent to no one.',
           'Set MAIL_URL to your mail server: docs/guides/mail.md.',
         ),
       ];

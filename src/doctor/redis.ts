@@ -17,7 +17,7 @@ export const redis: Check = {
     if (config.redisUrl === undefined) {
       const instances = database && (await instancesOf(database).catch(() => undefined));
       if (instances === undefined || instances < 2)
-        return [ok('Redis is not configured. Rate limits count per instance.')];
+        return [ok('Redis is not configured. Each instance counts rate limits by itself.')];
       return [
         warning(
           `${instances} instances run without REDIS_URL, so each one counts rate limits by itself.`,
@@ -44,7 +44,10 @@ export const redis: Check = {
       const { what, said, advice } = redisIncidentOf(connection, error as Error);
       const reason = said === undefined ? what : `${what} (${said})`;
       return [
-        problem(`Redis cannot be used: ${reason}. Until then, rate limits count per instance.`, advice),
+        problem(
+          `Redis cannot be used: ${reason}. For now, each instance counts rate limits by itself.`,
+          advice,
+        ),
       ];
     } finally {
       connection?.disconnect();
@@ -54,7 +57,7 @@ export const redis: Check = {
 
 async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
   const late = sleep(PATIENCE_MS, undefined, { ref: false }).then(() => {
-    throw new Error(`no answer within ${PATIENCE_MS / 1_000} s`);
+    throw new Error(`no response within ${PATIENCE_MS / 1_000} s`);
   });
   return Promise.race([answer, late]);
 }
@@ -88,7 +91,7 @@ function judge(info: string, apart: number): Finding[] {
   if (most > 0 && used > most * NEARLY_FULL) {
     found.push(
       warning(
-        `Redis uses ${bytes(used)} of its ${bytes(most)}. If it is full, rate limits count per instance.`,
+        `Redis uses ${bytes(used)} of its ${bytes(most)}. When it is full, each instance counts rate limits by itself.`,
         'Raise maxmemory, or find out which other programs write to it.',
       ),
     );

@@ -122,7 +122,7 @@ export class AskToConfirm implements Subscription {
         this.logger.log({ message: 'the mail server rejected a confirmation email', requestId, detail });
         return;
       case 'unreachable':
-        throw new Error(`The mail to confirm a signature could not be handed over: ${detail}`);
+        throw new Error(`The confirmation email could not be sent: ${detail}`);
     }
   }
 

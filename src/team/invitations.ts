@@ -54,6 +54,6 @@ export class InvitationMail implements Subscription {
       { organizationId, eventId, userId: state.userId, to, url },
       signal,
     );
-    if (outcome === 'unreachable') throw new Error(`The invitation could not be handed over: ${detail}`);
+    if (outcome === 'unreachable') throw new Error(`The invitation could not be sent: ${detail}`);
   }
 }
