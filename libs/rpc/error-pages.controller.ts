@@ -2,8 +2,12 @@ import { Controller, Get, Header, Param } from '@nestjs/common';
 import { Documented } from './documented.js';
 import { ERROR_REASONS, type ErrorCode, ERROR_STATUS, RpcError } from './errors.js';
 
-/** What each code means and what to do: the page behind `error.docs`. */
-const EXPLANATIONS: Record<ErrorCode, string> = {
+/**
+ * What each code means and what to do: the page behind `error.docs`.
+ *
+ * @public The reference of errors is generated from it.
+ */
+export const EXPLANATIONS: Record<ErrorCode, string> = {
   BAD_REQUEST:
     'The input is malformed or invalid. error.issues names each field and what is wrong with it. Correct them and send the request again.',
   UNAUTHORIZED:
