@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
+import { expectEntries } from '#libs/testing';
 import { nameOfDashboardPath } from '../src/dashboard/index.js';
 import { type Role, ROLES, Sessions, SignInLinks } from '../src/team/index.js';
 import { newAddress, type PageEntry, RECORDS, TABLE } from './dashboard-pages.js';
@@ -268,6 +269,8 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
 
   /** The page of its record says who did it. */
   async function requirePast(visitor: Visitor, below: string, event: Event, who: string): Promise<void> {
+    const named = entry.isGone || event.streamType in PAGE_OF ? [event.streamType] : [];
+    expectEntries('PAGE_OF in test/dashboard-roles.e2e.spec.ts', named, [event.streamType]);
     const shown = entry.isGone
       ? `history?recordId=${event.streamId}`
       : PAGE_OF[event.streamType]!(event, below);

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expectEntries } from '#libs/testing';
 import { documentedReasons } from './documented.js';
 import { SharedApi, Client } from './harness.js';
 
@@ -228,7 +229,7 @@ describe('the contact operations', () => {
     expect(operation.method).toBe(method);
     const found = fields(operation);
     expect(found).toMatchObject(expected);
-    expect(Object.keys(found).sort()).toEqual(Object.keys(expected).sort());
+    expectEntries(`\`${name}\` in test/documentation.e2e.spec.ts`, Object.keys(expected), Object.keys(found));
   });
 
   it('says of the optional details that they may be empty, which clears them', async () => {

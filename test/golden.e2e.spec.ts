@@ -165,8 +165,8 @@ it('has every type of event that is written, in the shape in which it is written
   const missing = missingFrom(await history());
   if (missing.length === 0) return;
   throw new Error(
-    `The golden history lacks ${missing.join(', ')}: add a line to makeHistory() of this file that brings it about, ` +
-      'if there is none, and run UPDATE_GOLDEN=history npm test -- golden',
+    `test/golden/history.ndjson lacks ${missing.join(', ')}. Unless makeHistory() in test/golden.e2e.spec.ts already ` +
+      'causes each of them, add a request there. Then run UPDATE_GOLDEN=history npm test -- golden.',
   );
 });
 
@@ -224,6 +224,8 @@ it.each(projections.map((projection) => [projection.name, projection] as const))
       await writeJson(DIGESTS, { ...digests, [name]: found });
       return;
     }
+    if (!before)
+      throw new Error(`test/golden/digests.json lacks ${name}: run UPDATE_GOLDEN=digests npm test -- golden`);
     expect({ [name]: found }).toEqual({ [name]: before });
   },
 );

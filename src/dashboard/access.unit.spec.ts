@@ -1,4 +1,5 @@
 import { hasScope } from '#libs/rpc';
+import { expectEntries } from '#libs/testing';
 import { TABLE } from '../../test/dashboard-pages.js';
 import { type Role, ROLES, scopesOf } from '../team/index.js';
 import { type Access, accessTo, type PageAction } from './access.js';
@@ -19,7 +20,11 @@ const accessOfEach = (page: (typeof PAGES)[number], deed: PageAction) =>
   ROLES.map((role): [Role, Access] => [role, accessTo(page, deed, memberWith(role))]);
 
 it('every page has a row in the table, and every row a page', () => {
-  expect(Object.keys(TABLE).toSorted()).toEqual(PAGES.map(({ path }) => path).toSorted());
+  expectEntries(
+    'TABLE in test/dashboard-pages.ts',
+    Object.keys(TABLE),
+    PAGES.map(({ path }) => path),
+  );
 });
 
 describe.each(PAGES.map((page) => [page.path === '' ? '(home)' : page.path, page] as const))(

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { allEventTypes } from '#libs/modules';
+import { expectEntries } from '#libs/testing';
 import { projections, streams, subscriptions } from '../../modules.js';
 import { workingsWords } from '../workings/words.js';
 import { eventWords } from './event-words.js';
@@ -17,7 +18,11 @@ const golden = readFileSync(join(__dirname, '../../../test/golden/history.ndjson
 
 describe.each(LANGUAGES)('in %s', (language) => {
   it('every event type has a text, and nothing else has', () => {
-    expect(Object.keys(eventWords[language]).toSorted()).toEqual(allEventTypes().map(({ type }) => type));
+    expectEntries(
+      `\`${language}\` in src/dashboard/history/event-words.ts`,
+      Object.keys(eventWords[language]),
+      allEventTypes().map(({ type }) => type),
+    );
   });
 
   it('event types have distinct texts, so that a filter can offer them', () => {
@@ -26,8 +31,10 @@ describe.each(LANGUAGES)('in %s', (language) => {
   });
 
   it('every kind of record has a text, and nothing else has', () => {
-    expect(Object.keys(kindWords[language]).toSorted()).toEqual(
-      [...new Set(streams.map(({ streamType }) => streamType))].toSorted(),
+    expectEntries(
+      `\`${language}\` in src/dashboard/history/kind-words.ts`,
+      Object.keys(kindWords[language]),
+      [...new Set(streams.map(({ streamType }) => streamType))],
     );
   });
 
@@ -37,19 +44,29 @@ describe.each(LANGUAGES)('in %s', (language) => {
       ...Object.keys(personal ?? {}),
     ]);
     expect(names.length).toBeGreaterThan(1_000);
-    const without = [...new Set(names)].filter((name) => !Object.hasOwn(fieldWords[language], name));
-    expect(without).toEqual([]);
+    const labels = Object.keys(fieldWords[language]);
+    expectEntries(
+      `\`${language}\` in src/dashboard/history/field-words.ts`,
+      labels.filter((name) => names.includes(name)),
+      [...new Set(names)],
+    );
   });
 
   it('every read model has words, and nothing else has', () => {
-    expect(Object.keys(workingsWords[language].namesOfModels).toSorted()).toEqual(
-      projections.map(({ name }) => name).toSorted(),
+    expectEntries(
+      `\`namesOfModels\` of \`${language}\` in src/dashboard/workings/words.ts`,
+      Object.keys(workingsWords[language].namesOfModels),
+      projections.map(({ name }) => name),
     );
   });
 
   it('every reaction has words, and nothing else has', () => {
     // The names are fields that do not depend on constructor arguments.
     const names = subscriptions.map((Reaction) => (Reflect.construct(Reaction, []) as { name: string }).name);
-    expect(Object.keys(workingsWords[language].namesOfReactions).toSorted()).toEqual(names.toSorted());
+    expectEntries(
+      `\`namesOfReactions\` of \`${language}\` in src/dashboard/workings/words.ts`,
+      Object.keys(workingsWords[language].namesOfReactions),
+      names,
+    );
   });
 });
