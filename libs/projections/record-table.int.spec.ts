@@ -174,3 +174,9 @@ it('neither reads nor writes the field kept apart where an event leaves it as it
   expect(bytes).toBeLessThan(50_000);
   expect((await snapshotsOf([id])).get(id)).toMatchObject({ version: 11, state: { title: 'A11', text } });
 });
+
+it('a column whose name PostgreSQL would fold is rejected, because it would stay empty', () => {
+  expect(() => new RecordTable(page, 'pages', { startsAt: { type: 'timestamptz' } }, () => ({}))).toThrow(
+    /Rename the column startsAt of pages to lower case/,
+  );
+});

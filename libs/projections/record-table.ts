@@ -58,6 +58,12 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
   ) {
     this.ownColumns = ownColumns;
     this.apart = apart;
+    const folded = Object.keys(columns).find((column) => column !== column.toLowerCase());
+    if (folded !== undefined) {
+      throw new Error(
+        `Rename the column ${folded} of ${table} to lower case: PostgreSQL folds names, so ${folded} would stay empty.`,
+      );
+    }
   }
 
   /** The statements that create the tables and an index for every way to sort and filter. */

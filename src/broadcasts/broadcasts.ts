@@ -69,12 +69,11 @@ export const broadcasts = new Resource({
   // Last week's newsletter is not this week's.
   isRepeated: (state) => exists(state) && state.status === 'DRAFT',
   answers: broadcastSchema,
-  version: 1,
+  version: 2,
   columns: {
     name: { type: 'text', index: true, search: true },
     subject: { type: 'text', search: true },
     status: { type: 'text', index: true },
-    sendingId: { type: 'uuid' },
   },
   apart: 'content',
 });

@@ -109,7 +109,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
     /^TEMPLATE_INVALID: [^:]*: undefined filter: (.*), line:(\d+)/,
     ({ templateFilter }, [, filter, line]) => templateFilter(filter!, line!),
   ],
-  [/^TEMPLATE_INVALID: .* limit exceeded/, ({ templateTooLong }) => templateTooLong],
+  [/^TEMPLATE_INVALID: .*(limit exceeded|takes too long)/, ({ templateTooLong }) => templateTooLong],
   [
     /^TEMPLATE_INVALID: .*too many .*\. The limit is (\d+)/,
     ({ templateTooMuch }, [, most]) => templateTooMuch(Number(most)),
