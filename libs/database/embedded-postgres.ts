@@ -15,19 +15,21 @@ import {
 import { findPrograms } from './embedded-postgres-programs.js';
 
 export interface EmbeddedPostgres {
-  /** Of the application's role: owner of its database, and nothing more. */
+  /** For the application's role, which only owns its database. */
   url: string;
-  /** Ends the use of this PostgreSQL by this process; stops PostgreSQL when nobody else is connected. */
+  /** Stops using this PostgreSQL, and shuts it down if no one else is connected. */
   stop(): Promise<void>;
 }
 
 export interface EmbeddedPostgresOptions {
-  /** Where the database lives; created when missing, and closed to other users unless it holds other things too. */
+  /**
+   * Where the database is stored. Created if missing, and closed to other users unless it contains other things too.
+   */
   directory: string;
   log: (message: string) => void;
-  /** Lets the application's role create databases: for tests. */
+  /** Allows the application's role to create databases. For tests. */
   createDatabases?: boolean;
-  /** False: does not wait for the disk, and may lose everything when the machine crashes. For tests. */
+  /** If false, does not wait for the disk and may lose everything if the machine crashes. For tests. */
   isDurable?: boolean;
 }
 
@@ -36,34 +38,34 @@ interface Lease {
   port: number;
 }
 
-/** How long a start may take: recovery after a crash replays up to some gigabytes of log. */
+/** How long a start may take: recovery after a crash may replay gigabytes of log. */
 const startSeconds = 300;
-/** How long a start that fails is tried again: processes of a killed server may need a moment to end. */
+/** How long to retry a failing start: the processes of a killed server may need a moment to end. */
 const retrySeconds = 10;
-/** How long a stop waits for connections that are just being closed. */
+/** How long a stop waits for connections that are closing. */
 const farewellSeconds = 2;
 
-/** Of the advisory lock that says "in use"; it lives in the maintenance database. */
+/** The advisory lock that means "in use". It is in the maintenance database. */
 const leaseKey = 7_223_410_958;
 const leaseName = 'embedded-postgres lease';
 
 /**
- * A real PostgreSQL without installing one: starts the one in `directory`, or attaches to it when it runs.
- * It runs detached, survives this process, listens on 127.0.0.1 alone, and is as durable as any other. When it
- * crashes while in use, it is brought back.
+ * A real PostgreSQL without installing one. Starts the server in `directory`, or attaches to it if it is running. The
+ * server is detached, survives this process, listens only on 127.0.0.1, and is as durable as any other. If it crashes
+ * while in use, it is restarted.
  *
- * Any number of processes may use one directory, and each may be killed at any moment. No lock file is
- * involved that could outlive its owner:
- * - Of two that create the cluster, the first rename wins (createCluster).
- * - Of two that start PostgreSQL, its own postmaster.pid and shared memory let one through; the other finds a
- *   running server and attaches.
- * - Each user keeps a connection with a *shared* advisory lock: its lease. To stop the server one must get the
- *   lock *exclusively*, and who finds it taken so while attaching waits for the end and starts anew. The
- *   connection of a killed process, and its lock, are gone at once.
+ * Any number of processes may share a directory, and each may be killed at any time. No lock file can outlive its
+ * owner:
+ * - If two processes create the cluster, the first rename wins (createCluster).
+ * - If two start PostgreSQL, its own postmaster.pid and shared memory admit only one. The other finds a running server
+ *   and attaches.
+ * - Each user holds a *shared* advisory lock on a connection: its lease. Stopping the server requires the lock
+ *   *exclusively*. A process that attaches during a stop waits for its end and starts the server again. If a process
+ *   is killed, its connection and lock end immediately.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { directory, log, createDatabases = false, isDurable = true } = options;
-  // Not those above it, which PostgreSQL's own user must be able to pass.
+  // The parents keep their default mode, because PostgreSQL's own user must be able to pass through them.
   await mkdir(dirname(directory), { recursive: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
   const cluster = await openCluster(await realpath(directory), await findPrograms(), log);
@@ -79,11 +81,11 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     });
   };
   const recover = async () => {
-    log('The built-in PostgreSQL has gone away: bringing it back');
+    log('The built-in PostgreSQL stopped unexpectedly. Restarting it');
     while (!stopping) {
       try {
         lease = await bringUp(cluster, log, port);
-        if (lease.port !== port) log('Its port has changed: start this process again');
+        if (lease.port !== port) log('Its port has changed. Restart this process');
         return watch();
       } catch (error) {
         log(String(error));
@@ -117,7 +119,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   };
 }
 
-/** Attaches to the cluster's server, starting it when it does not run. Waits for starts, stops and recovery. */
+/** Attaches to the cluster's server, and starts it if necessary. Waits for starts, stops and recovery. */
 async function bringUp(cluster: Cluster, log: (message: string) => void, port?: number): Promise<Lease> {
   const begin = Date.now();
   let firstFailure: number | undefined;
@@ -145,12 +147,12 @@ async function bringUp(cluster: Cluster, log: (message: string) => void, port?: 
   }
 }
 
-/** Gives the application what `projections purge` needs. The function is one of the database's own. */
+/** Grants the application what `projections purge` needs. Grants on functions apply to one database only. */
 async function letEndLog(cluster: Cluster, port: number): Promise<void> {
   const client = new Client({ ...loginOf(cluster, port), database: applicationRole });
   await client.connect();
   try {
-    // One transaction. Two grants at once would fail, where several processes start together.
+    // One transaction with a lock: concurrent grants fail if several processes start together.
     await client.query(
       `SELECT pg_advisory_xact_lock(${leaseKey}); GRANT pg_checkpoint TO ${applicationRole};
        GRANT EXECUTE ON FUNCTION pg_switch_wal() TO ${applicationRole}`,
@@ -160,11 +162,11 @@ async function letEndLog(cluster: Cluster, port: number): Promise<void> {
   }
 }
 
-/** Leases the server on this port; undefined when it is not ready, about to stop, or not ours. */
+/** Leases the server on this port. Returns undefined if it is not ready, is stopping, or is not ours. */
 async function attach(cluster: Cluster, port: number): Promise<Client | undefined> {
   const { data } = cluster;
   const client = new Client({ ...loginOf(cluster, port), database: superuser });
-  // What happens to the connection is told by its end.
+  // A lost connection is handled at its end.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -172,10 +174,10 @@ async function attach(cluster: Cluster, port: number): Promise<Client | undefine
       `SELECT current_setting('data_directory') AS data, pg_try_advisory_lock_shared($1) AS leased`,
       [leaseKey],
     );
-    // SCRAM has proved that the server knows our password; the directory tells a copy from the original.
+    // SCRAM proved that the server knows our password. The directory distinguishes the original from a copy.
     if (rows[0]?.data === data && rows[0].leased) return client;
   } catch {
-    // Not ready, or not ours: the caller looks again.
+    // Not ready, or not ours: the caller tries again.
   }
   await client.end().catch(() => undefined);
   return undefined;
@@ -196,7 +198,7 @@ function loginOf({ passwords }: Cluster, port: number): ClientConfig {
 
 async function isLastUser(client: Client): Promise<boolean> {
   try {
-    // First released, then asked for: of two that leave at once, each would else wait for the other's.
+    // Release before requesting. Otherwise, of two processes leaving together, each would find the other's lease.
     await client.query('SELECT pg_advisory_unlock_shared($1)', [leaseKey]);
     const { rows } = await client.query<{ alone: boolean }>('SELECT pg_try_advisory_lock($1) AS alone', [
       leaseKey,
@@ -209,12 +211,15 @@ async function isLastUser(client: Client): Promise<boolean> {
     }
     return true;
   } catch {
-    // The connection has broken: there is no server, or somebody else is stopping it.
+    // The connection broke: the server is down, or another process is stopping it.
     return false;
   }
 }
 
-/** Whether anybody is connected but those who hold, want or give up a lease: for them the lock speaks. */
+/**
+ * Whether anyone else is connected. Connections that hold, request or release a lease do not count: the lock covers
+ * them.
+ */
 async function isUsed(client: Client): Promise<boolean> {
   const { rows } = await client.query<{ used: boolean }>(
     `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE backend_type = 'client backend'
@@ -234,12 +239,13 @@ async function startServer({ data, programs, run }: Cluster, port: number | unde
     max_connections: 200,
     timezone: 'UTC',
     log_timezone: 'UTC',
-    // Of the server's life, not of its clients' errors: their details quote rows, and so personal data.
+    // Logs events of the server, not errors of its clients: their details quote rows, and so personal data.
     log_min_messages: 'log',
     log_error_verbosity: 'terse',
     log_checkpoints: 'off',
-    // The log (WAL) holds what was written, also of persons who are erased since. So its files are given up after
-    // the next checkpoint, not written over some day; and begun anew every hour, so that the last one goes too.
+    // The write-ahead log contains all data written, including that of people erased since. So its files are removed
+    // after the next checkpoint instead of being recycled. A new file starts every hour, so that the last one is
+    // removed too.
     wal_recycle: 'off',
     archive_timeout: '1h',
     checkpoint_timeout: '5min',
@@ -265,9 +271,9 @@ async function lastPort({ data }: Cluster): Promise<number | undefined> {
 }
 
 /**
- * The running server as postmaster.pid describes it, without its port in the first moments.
- * PostgreSQL itself copes with a file whose process is gone. It does not with a process id that now belongs
- * to somebody else (usual in a restarted container) or an empty file (after a power cut): these we remove.
+ * The running server according to postmaster.pid, at first without its port. PostgreSQL ignores a file whose process
+ * has ended. It does not ignore a process id that now belongs to another process (usual in a restarted container) or
+ * an empty file (after a power failure), so these are removed here.
  */
 async function findServer(data: string): Promise<{ port?: number } | undefined> {
   const file = join(data, 'postmaster.pid');
@@ -301,8 +307,8 @@ async function isServerOf(processId: number, data: string): Promise<boolean> {
 }
 
 /**
- * Takes the file away, and puts it back when another process has replaced it meanwhile. Should a server lose
- * its file all the same, its shared memory still keeps a second one out of the data.
+ * Removes the file, and restores it if another process has replaced it since. Even if a server loses its file, its
+ * shared memory keeps a second server away from the data.
  */
 async function removeStale(file: string, content: string): Promise<void> {
   const aside = `${file}.stale-${process.pid}`;

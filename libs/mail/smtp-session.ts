@@ -7,25 +7,25 @@ import { statusLine } from './status-line.js';
 
 /** In milliseconds. */
 export type Timeouts = {
-  /** From the look-up of the name to the end of STARTTLS. */
+  /** From the DNS lookup to the end of STARTTLS. */
   connecting: number;
-  /** For each answer. */
+  /** For each reply. */
   silence: number;
-  /** For all answers together: one that comes letter by letter is never silent. */
+  /** For all replies together: a server that sends one byte at a time is never silent. */
   message: number;
-  /** For the answer to a message that is handed over when we are asked to stop. */
+  /** For the reply to a message in progress when we are asked to stop. */
   stopping: number;
 };
 
 export const TIMEOUTS: Timeouts = { connecting: 15_000, silence: 30_000, message: 120_000, stopping: 5_000 };
 const GREETING = 10_000;
-/** The connection is given up by us, rather than by the server in the middle of being handed a message. */
+/** We close idle connections, so that the server does not close them in the middle of a message. */
 const IDLE = 15_000;
 
-/** Nodemailer hands a message on piece by piece, as the network takes it: so it is known how much was. */
+/** Nodemailer passes on a message in pieces as the network accepts them, so we know how much was sent. */
 const PIECE = 16 * 1024;
 
-/** Of which nodemailer says what was answered. */
+/** Nodemailer's error, with the server's reply. */
 type SmtpError = Error & {
   code?: string;
   originalCode?: string;
@@ -34,13 +34,13 @@ type SmtpError = Error & {
   response?: string;
 };
 
-/** A connection that was used before, and that the server gave up meanwhile: nothing of the message was sent. */
+/** A reused connection that the server had closed: nothing of the message was sent. */
 export const STALE = 'stale';
 
-/** They speak of us, not of a message: a login that is missing, too weak or wrong. */
+/** Codes about our login (missing, too weak or wrong), not about a message. */
 const ABOUT_THE_LOGIN: readonly (number | undefined)[] = [454, 530, 534, 535, 538];
 
-/** One connection to the server, greeted and logged in. */
+/** A connection to the server, after greeting and login. */
 export class SmtpSession {
   private messages = 0;
   private isDirty = false;
@@ -53,7 +53,7 @@ export class SmtpSession {
     private readonly takesUtf8: boolean,
   ) {}
 
-  /** @throws why there is none; the signal's abort among the reasons. */
+  /** @throws the reason why there is no connection, including that of the signal. */
   static async open(server: MailServer, timeouts: Timeouts, signal: AbortSignal): Promise<SmtpSession> {
     const { host, port, secure, requireTls, login, name, tls } = server;
     const connection = new SMTPConnection({
@@ -70,7 +70,7 @@ export class SmtpSession {
     signal.addEventListener('abort', close, { once: true });
     try {
       const greeting = await new Promise<string>((resolve, reject) => {
-        // It stays: what ends a connection later is told to who sends, or to nobody.
+        // Stays attached: without it, a later error would crash the process. `deliver` gets the error from `send`.
         connection.on('error', reject);
         connection.once('end', () => reject(new Error('the connection was given up')));
         signal.throwIfAborted();
@@ -101,12 +101,12 @@ export class SmtpSession {
     return this.isLeaving || this.connection.destroyed;
   }
 
-  /** How many messages it was used for. */
+  /** How many messages used this session. */
   get uses(): number {
     return this.messages;
   }
 
-  /** Says goodbye after a while, unless it is used again. */
+  /** Quits after `IDLE`, unless the session is used again. */
   rest(): void {
     this.idleTimer = setTimeout(() => this.leave(), IDLE).unref();
   }
@@ -124,11 +124,11 @@ export class SmtpSession {
   }
 
   /**
-   * Hands a message over.
+   * Sends a message.
    *
-   * @param signal ends it where none of it was sent yet.
-   * @param closing after it the answer is waited for a little while only. Whoever aborts it has aborted `signal`, or does.
-   * @returns what became of it: {@link STALE} only of a session that was used before.
+   * @param signal stops it if nothing was sent yet.
+   * @param closing shortens the wait for the reply. Whoever aborts it also aborts `signal`.
+   * @returns the outcome. {@link STALE} only on a reused session.
    */
   async deliver(
     { envelope, raw, needsUtf8 }: Composed,
@@ -162,7 +162,7 @@ export class SmtpSession {
       onClosing = () => timers.push(setTimeout(giveUp, this.timeouts.stopping, STOPPED));
       signal.addEventListener('abort', onAbort, { once: true });
       closing.addEventListener('abort', onClosing, { once: true });
-      // Nodemailer says why right after it, if it knows.
+      // If nodemailer knows the reason, it reports it right after this.
       onEnd = () => setImmediate(giveUp, 'the connection was closed');
       this.connection.once('end', onEnd);
       timers.push(setTimeout(giveUp, this.timeouts.message, 'the server took too long'));
@@ -181,13 +181,13 @@ export class SmtpSession {
     this.connection.off('end', onEnd!);
 
     const result = judge(ended, content, isUsed, envelope.to);
-    // A message that was begun and not ended would go on in what is sent next.
+    // Otherwise the next message would continue an unfinished one.
     if (result === STALE || (content.isBegun && !content.isHandedOver) || isAbrupt(result)) this.cut();
     else this.isDirty = result.outcome === 'refused';
     return result;
   }
 
-  /** Ends what a refused message has begun. @returns false where the connection does not live any more. */
+  /** Resets the session after a rejected message. @returns false if the connection has ended. */
   private async reset(signal: AbortSignal): Promise<boolean> {
     let onEnd: (() => void) | undefined;
     const isReset = await new Promise<boolean>((resolve) => {
@@ -206,7 +206,7 @@ export class SmtpSession {
 
 const STOPPED = 'it was stopped before the server had all of it';
 
-/** How handing over ended. */
+/** How the attempt ended. */
 type Ended = { answer: string } | { error: SmtpError } | { gaveUp: string };
 
 function isAbrupt({ outcome }: MailOutcome): boolean {
@@ -214,9 +214,9 @@ function isAbrupt({ outcome }: MailOutcome): boolean {
 }
 
 /**
- * A server may keep a message from the moment on that it has read the dot after it, which nodemailer sends when all of the
- * content was read; never before (RFC 5321, 4.1.1.4). So what was not read to its end was not accepted, whatever happened,
- * and what was is in doubt unless there is an answer.
+ * A server may accept a message only after the final dot, which nodemailer sends when all the content has been read
+ * (RFC 5321, 4.1.1.4). So a message that was not read to its end was not accepted. One that was read is in doubt if
+ * there is no reply.
  */
 function judge(
   ended: Ended,
@@ -226,7 +226,7 @@ function judge(
 ): MailOutcome | typeof STALE {
   if ('answer' in ended) {
     const detail = statusLine(ended.answer, recipient);
-    // An answer to something else: of a message that has no end yet nothing can be said.
+    // A reply to something else. Without its final dot, nothing is known about the message.
     return content.isHandedOver ? { outcome: 'sent', detail } : { outcome: 'in-doubt', detail };
   }
   if ('gaveUp' in ended) {
@@ -238,7 +238,7 @@ function judge(
   const isNo = code >= 400 && code <= 599;
   if (content.isHandedOver) return isNo ? refusedBy(code, detail) : { outcome: 'in-doubt', detail };
   if (!isNo) {
-    // It says how large messages may be, and was not asked.
+    // Nodemailer rejected it without asking the server: too large, or an invalid address.
     const isRefused = error.code === 'EMESSAGE' || error.code === 'EENVELOPE';
     if (isRefused) return { outcome: 'refused', permanent: true, code: null, detail };
   }
@@ -250,22 +250,22 @@ function judge(
   return refusedBy(code, detail);
 }
 
-/** 503 says that commands came in a wrong order, which is not the message's fault. */
+/** 503 means a wrong order of commands, which is not the message's fault. */
 function refusedBy(code: number, detail: string): MailOutcome {
   return { outcome: 'refused', permanent: code >= 500 && code !== 503, code, detail };
 }
 
-/** Why there is no connection, with names and addresses of the network: for the operator alone. */
+/** Why there is no connection. Only for the operator: it contains names and addresses of the network. */
 export function describe(error: unknown): string {
   const { response, message } = error as SmtpError;
   return statusLine(response ?? message);
 }
 
-/** The same for whoever the message belongs to: what the server said, or what happened in general. */
+/** The same for the organization that sends the message: the server's reply, or a general reason. */
 export function outline(error: unknown, recipient?: string): string {
   const { code, originalCode, response, message } = error as SmtpError;
   if (response) return statusLine(response, recipient);
-  // Its limit; nothing else is in these words.
+  // This message contains only the size limit.
   if (code === 'EMESSAGE') return statusLine(message, recipient);
   if (code === 'EENVELOPE') return 'the sender or the recipient cannot be sent to a server';
   if (code === 'EDNS') return 'the mail server has no address';
@@ -279,28 +279,28 @@ export function outline(error: unknown, recipient?: string): string {
 
 class NoLogin extends Error {}
 
-/** A message as nodemailer reads it: it knows how far it was read. */
+/** A message as nodemailer reads it. Records how far it was read. */
 class Content extends Readable {
   private position = 0;
   private wasRead = false;
 
   constructor(private readonly raw: Buffer) {
     super({ highWaterMark: PIECE });
-    // Before nodemailer's own listener, which then sends what ends the message.
+    // Before nodemailer's own listener, which sends the final dot.
     this.once('end', () => (this.wasRead = true));
   }
 
-  /** Some of it may be on its way. */
+  /** Part of it may have been sent. */
   get isBegun(): boolean {
     return this.position > 0;
   }
 
-  /** All of it, and with it what ends it, may be on its way. */
+  /** All of it may have been sent, including the final dot. */
   get isHandedOver(): boolean {
     return this.wasRead;
   }
 
-  /** What was not read to its end by now never will be. */
+  /** Unread content is never read after this. */
   stop(): void {
     if (!this.wasRead) this.destroy();
   }

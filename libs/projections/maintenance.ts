@@ -8,27 +8,30 @@ import { type BuildOptions, Rebuild, type RowDifference, UnderWay } from './rebu
 import { type Serving, type ProjectionVersion } from './serving.js';
 
 /**
- * How long a version must stand still before it is dropped by hand: an instance of version 0.1.0 moves it twice a second,
- * but for when it hangs, which nobody else waits for, and PostgreSQL ends after the 10 s of that version; then it goes on.
+ * How long a version must make no progress before it can be dropped by hand. An instance of version 0.1.0 moves it
+ * twice a second. If that instance hangs, PostgreSQL ends its statement after 10 s, and it continues.
  */
 const STANDS_STILL_MS = 12_000;
 
-/** How often is looked whether it does. */
+/** How often progress is checked. */
 const LOOK_MS = 500;
 
-/** What `purge` did and could not do. */
+/** The result of `purge`. */
 export type Purged = {
-  /** Read models whose files were written anew. */
+  /** Projections whose files were rewritten. */
   rebuilt: string[];
-  /** Those that another process is rebuilding. */
+  /** Projections that another process is rebuilding. */
   underWay: string[];
-  /** Earlier versions that stand: their rows of the erased are gone, their files may still hold them. */
+  /**
+   * Earlier versions that still exist. Their rows of erased people are deleted, but their files may still contain
+   * them.
+   */
   earlierVersions: { name: string; version: number }[];
-  /** Whether PostgreSQL let us end its log (WAL), so that no part of it from before need be kept. */
+  /** Whether PostgreSQL allowed us to end its write-ahead log, so that no earlier part of it must be kept. */
   logEnded: boolean;
 };
 
-/** What is done to read models beside keeping them up with the log: building anew, comparing, forgetting, dropping. */
+/** Rebuilds, compares, purges and drops projections. */
 export class Maintenance {
   constructor(
     private readonly projections: readonly Projection[],
@@ -40,22 +43,22 @@ export class Maintenance {
   ) {}
 
   /**
-   * Builds a projection anew from the log and puts it in place of the live one, while everybody goes on.
+   * Rebuilds a projection from the log and replaces the live one, without interrupting anyone.
    *
-   * @throws when there is no such projection, or another process is at it.
+   * @throws if the projection does not exist, or another process is rebuilding it.
    */
   async rebuild(name: string, options: BuildOptions = {}): Promise<void> {
     await new Rebuild(this.find(name), this.source, this.store, options).swap();
   }
 
-  /** Builds a projection anew beside the live one. @returns the rows that differ, 100 at most. */
+  /** Rebuilds a projection next to the live one. @returns the rows that differ, at most 100. */
   async verify(name: string, options: BuildOptions = {}): Promise<RowDifference[]> {
     return new Rebuild(this.find(name), this.source, this.store, options).compare();
   }
 
   /**
-   * Writes the files anew that hold persons in plain who were erased, and asks PostgreSQL to end its log. Others go
-   * on meanwhile.
+   * Rewrites the files that contain unencrypted data of erased people, and asks PostgreSQL to end its write-ahead log.
+   * Nothing is interrupted.
    */
   async purge(options: BuildOptions = {}): Promise<Purged> {
     const purged: Purged = { rebuilt: [], underWay: [], earlierVersions: [], logEnded: false };
@@ -71,7 +74,7 @@ export class Maintenance {
     return purged;
   }
 
-  /** Whether the files of a projection may still hold somebody who was erased so many hours ago. */
+  /** Whether the files of a projection may still contain people who were erased at least this many hours ago. */
   private async holdsErased({ name, version, erasure }: Projection, hours = 0): Promise<boolean> {
     if (!erasure?.inPlain) return false;
     const found = await this.source.query<unknown[]>(
@@ -94,7 +97,7 @@ export class Maintenance {
     }
   }
 
-  /** Roles need pg_checkpoint, and the right to call pg_switch_wal. */
+  /** The role needs pg_checkpoint and the right to call pg_switch_wal. */
   private async endLog(): Promise<boolean> {
     try {
       await this.source.query('SELECT pg_switch_wal()');
@@ -107,9 +110,9 @@ export class Maintenance {
   }
 
   /**
-   * Drops an earlier (or later) version's tables, whose events have all been read by this program's own.
+   * Drops the tables of another version. All their events are in this release's own tables.
    *
-   * @throws while somebody serves it, unless forced.
+   * @throws while an instance uses it, unless forced.
    */
   async drop(name: string, version: number, force = false): Promise<void> {
     if (this.serving.isOwn(name, version)) {
@@ -151,7 +154,9 @@ export class Maintenance {
     }
   }
 
-  /** What is due of itself. Drops what nobody serves, and what rebuilds left behind; purges, if that is to be done. */
+  /**
+   * Automatic maintenance: drops versions that no instance uses and leftovers of rebuilds, and purges if configured.
+   */
   async tidyUp(signal: AbortSignal): Promise<void> {
     for (const { name, version } of await this.serving.dropUnserved()) {
       this.logger.log({

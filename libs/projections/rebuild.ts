@@ -16,37 +16,39 @@ import { takeIndexes } from './late-indexes.js';
 import { PageSize } from './page-size.js';
 import { type Projection, schemaOf } from './projection.js';
 
-/** So many events may be left for the transaction that everybody waits for. */
+/** How many events may be left for the final transaction, during which everyone waits. */
 const LAST_PAGE = 500;
-/** Failures in a row: with the pauses in between, 17 s without PostgreSQL, or a page of 5,000 events halved to 10. */
+/** Consecutive failures. With the pauses, 17 s without PostgreSQL, or a page of 5,000 events halved to 10. */
 const MOST_FAILURES = 10;
 const FIRST_RETRY_PAUSE_MS = 100;
 const LONGEST_RETRY_PAUSE_MS = 4_000;
-/** Differences that are told; more would be a broken read model, which a few show as well. */
+/** Differences to report. A few are enough to show that a projection is broken. */
 const MOST_DIFFERENCES = 100;
-/** Who was not heard of for so long builds no more; a page under way is no silence, however long. */
+/**
+ * A builder that is silent for longer has stopped. While it applies a page, it holds the lock, which is not silence.
+ */
 const SILENT_SECONDS = 60;
-/** Others hold the lock for a moment only. */
+/** Other processes hold the lock only briefly. */
 const MOST_LOOKS = 20;
 const LOOK_PAUSE_MS = 100;
-/** Between two pages of one who works gently. */
+/** Longest rest between two pages with `gently`. */
 const LONGEST_REST_MS = 10_000;
-/** Beside PostgreSQL's own hash of the name: advisory locks of rebuilds. */
+/** Separates these advisory locks from others. The second key is PostgreSQL's hash of the name. */
 const REBUILD_LOCK = 17_751;
 
-/** Events between two positions that are on their way. */
+/** The events between two positions, already requested. */
 type Page = { after: number; end: number; events: Promise<RecordedEvent[]> };
 
 export type BuildOptions = {
-  /** Told after each page: how far the new tables are, and how far the log was then. */
+  /** Called after each page with the positions of the new and the live tables. */
   onProgress?: (position: number, horizon: number) => void;
-  /** Ends the work; what was built is dropped. */
+  /** Stops the work and drops the new tables. */
   signal?: AbortSignal;
-  /** Works half of the time, so that it costs a busy database little. */
+  /** Rests as long as it works, so that it costs a busy database little. */
   gently?: boolean;
 };
 
-/** A row that is not in the read model as the log says. Without its values: they may be personal. */
+/** A row of the projection that differs from the log. Does not contain the differing values: they may be personal. */
 export type RowDifference = {
   table: string;
   key: { [column: string]: unknown };
@@ -59,11 +61,11 @@ export type RowDifference = {
 export class UnderWay extends Error {}
 
 /**
- * Builds a projection's tables anew from the log, in a schema beside the live one.
+ * Rebuilds a projection's tables from the log, in a schema next to the live one.
  *
- * One builds at a time, and with one connection at a time: whoever held a lock in one transaction and built in others could
- * wait for itself behind a pooler with few. So each step is a transaction that takes the lock, and the comment of the schema
- * says in between whose it is, and when that was last heard of.
+ * Only one process builds at a time, on one connection at a time. Holding a lock on one connection and building on
+ * another could deadlock behind a pooler with few connections. So each step is a transaction that takes the lock.
+ * Between steps, the comment of the schema names the builder and the time of its last step.
  */
 export class Rebuild {
   private readonly builder = newId();
@@ -71,14 +73,17 @@ export class Rebuild {
   private readonly beside: string;
   private readonly old: string;
   private readonly lease: Lease;
-  /** Everything up to here is in the new tables. Each step reads it anew: whether a lost connection's COMMIT was done is unknown. */
+  /**
+   * The new tables contain everything up to here. Each step reads it again, because the COMMIT of a lost connection
+   * may or may not have succeeded.
+   */
   private position = 0;
   private readonly pageSize = new PageSize();
-  /** Who was erased up to here has never been in the new tables. */
+  /** People erased up to here were never in the new tables. */
   private cleanPosition = 0;
-  /** What makes the indexes that the new tables have not yet. */
+  /** The statements that create the indexes still missing from the new tables. */
   private indexes: string[] = [];
-  /** The page after the one that is being applied, read beside it. */
+  /** The next page, read while the current one is applied. */
   private ahead: Page | undefined;
 
   constructor(
@@ -94,9 +99,9 @@ export class Rebuild {
   }
 
   /**
-   * Builds, catches up, and swaps in one short transaction; readers and writers go on all the while.
+   * Builds, catches up, and swaps in one short transaction. Readers and writers continue all the while.
    *
-   * @throws when another process is at it.
+   * @throws UnderWay if another process rebuilds or verifies the same projection.
    */
   async swap(): Promise<void> {
     await this.building(async () => {
@@ -104,16 +109,16 @@ export class Rebuild {
       await this.retrying(() =>
         this.step((transaction) => transaction.query(`DROP SCHEMA IF EXISTS ${this.old} CASCADE`)),
       );
-      // A swap that took too long between two statements was ended, and is undone: what is left is less the next time.
+      // If a swap takes too long between two statements, it is rolled back. The next attempt has less left to do.
       while (!(await this.retrying(() => this.lease.run(() => this.trySwap())))) await this.advance();
     });
-    // Not in the swap's transaction: it waits for readers of the old tables, and nobody may wait for that.
+    // Not in the swap's transaction: it waits for readers of the old tables, and no one may wait for that.
     await this.tidy();
   }
 
-  /** Builds, compares row by row with the live tables at one position, and drops what was built. */
+  /** Builds, compares row by row with the live tables at one position, and drops the new tables. */
   async compare(): Promise<RowDifference[]> {
-    // Rows are compared by their keys, so no other index is made.
+    // Rows are compared by their keys, so no other index is created.
     return this.building(() =>
       this.retrying(() =>
         this.step(
@@ -129,7 +134,7 @@ export class Rebuild {
     );
   }
 
-  /** Drops what an interrupted rebuild left behind, unless one is under way. */
+  /** Drops what an interrupted rebuild left behind, unless a rebuild is running. */
   async tidy(): Promise<void> {
     const left = await this.source.query<unknown[]>('SELECT FROM pg_namespace WHERE nspname = ANY ($1)', [
       [this.beside, this.old],
@@ -159,7 +164,7 @@ export class Rebuild {
       return true;
     };
     for (let attempt = 1; !(await this.source.transaction(begin)); attempt += 1) {
-      // An instance that starts looks whether somebody builds.
+      // An instance that starts checks briefly whether anyone builds.
       if (attempt === MOST_LOOKS) throw this.underWay();
       await sleep(LOOK_PAUSE_MS);
     }
@@ -183,18 +188,18 @@ export class Rebuild {
     await this.retrying(() => this.step(analyzeTables));
   }
 
-  /** One by one: what is written meanwhile is little. */
+  /** One at a time, so that few events arrive during each step. */
   private async makeIndexes(): Promise<void> {
     for (const definition of this.indexes) {
       await this.resting(() =>
         this.retrying(() => this.step((transaction) => transaction.query(definition))),
       );
     }
-    // Statistics for the first readers: of expressions that are indexed too.
+    // Statistics for the first readers, also of indexed expressions.
     if (this.indexes.length > 0) await this.analyze();
   }
 
-  /** Else nobody could build before it is taken for left behind. */
+  /** Otherwise no one could build until the schema counts as abandoned. */
   private async clear(): Promise<void> {
     for (let attempt = 1; attempt <= MOST_LOOKS; attempt += 1) {
       const isDone = await this.source.transaction(async (transaction) => {
@@ -204,12 +209,12 @@ export class Rebuild {
         return true;
       });
       if (isDone) return;
-      // Somebody looks whether we build.
+      // Another process is checking whether we build.
       await sleep(LOOK_PAUSE_MS);
     }
   }
 
-  /** A transaction beside which nobody else builds. */
+  /** A transaction during which no other process builds. */
   private async step<Result>(
     work: (transaction: Transaction, now: number) => Promise<Result>,
     limits: TransactionLimits = {},
@@ -224,13 +229,16 @@ export class Rebuild {
         return { result: await work(transaction, now) };
       });
       if (done) return done.result;
-      // Somebody looks whether we build, which takes a moment; or a version before 0.3.0 has begun to build.
+      // Another process is checking briefly whether we build, or a version before 0.3.0 has begun to build.
       if (attempt === MOST_LOOKS) throw this.underWay();
       await sleep(LOOK_PAUSE_MS);
     }
   }
 
-  /** Takes the lock, if it is free, until the transaction ends. @returns who builds, and how far the new tables are. */
+  /**
+   * Takes the lock, if it is free, until the transaction ends. @returns the builder, and the position of the new
+   * tables.
+   */
   private async look(
     transaction: Sql,
   ): Promise<{ free: boolean; builder: string | undefined; now: number; position: number }> {
@@ -258,7 +266,7 @@ export class Rebuild {
     );
   }
 
-  /** Applies one page. @returns how many positions lie between the new tables and the live ones now. */
+  /** Applies one page. @returns how many positions the new tables are behind the live ones. */
   private async advance(): Promise<number> {
     let live = 0;
     const page = async (transaction: Transaction, now: number) => {
@@ -276,8 +284,8 @@ export class Rebuild {
   }
 
   /**
-   * Repeats what PostgreSQL undid because its connection was lost or it took too long: with pages of half the size, which are
-   * sent and processed sooner.
+   * Retries what PostgreSQL rolled back because the connection was lost or it took too long. Each retry halves the
+   * pages, which are then sent and processed sooner.
    */
   private async retrying<Result>(work: () => Promise<Result>): Promise<Result> {
     const { name } = this.projection;
@@ -290,7 +298,7 @@ export class Rebuild {
       } catch (error) {
         this.options.signal?.throwIfAborted();
         if (error instanceof UnderWay) throw error;
-        // It was read over the connection that is lost.
+        // It was being read over the lost connection.
         this.ahead = undefined;
         const canRetry = isUnavailable(error) || isTransient(error);
         if (!canRetry || attempt === MOST_FAILURES) {
@@ -307,7 +315,7 @@ export class Rebuild {
     }
   }
 
-  /** Who works gently rests as long as they worked. */
+  /** With `gently`, rests as long as the work took. */
   private async resting(work: () => Promise<unknown>): Promise<void> {
     const begin = performance.now();
     await work();
@@ -322,12 +330,12 @@ export class Rebuild {
       const { limit } = this.pageSize;
       const end = await this.store.pageEnd(after, upTo, limit, handles, transaction);
       const events = this.store.readAll(after, end, limit, handles, transaction);
-      // Told to who takes the page.
+      // Avoids an unhandled rejection. Awaiting the page reports the error.
       events.catch(() => undefined);
       return { after, end, events };
     };
     const page = this.ahead?.after === this.position ? this.ahead : await read(this.position);
-    // On its way while this one is made ready, and taken apart while PostgreSQL stores this one.
+    // It arrives while this page is prepared, and is decoded while PostgreSQL stores this one.
     this.ahead = page.end < upTo ? await read(page.end) : undefined;
     const events = await page.events;
     await this.useBeside(transaction);
@@ -336,12 +344,12 @@ export class Rebuild {
     this.position = Math.max(this.position, page.end);
   }
 
-  /** What is left for one transaction is little. */
+  /** Little is left, so one transaction is enough. */
   private async applyRest(transaction: Transaction, upTo: number): Promise<void> {
     while (this.position < upTo) await this.applyPage(transaction, upTo);
   }
 
-  /** The lease is held meanwhile: nothing is applied to the live tables, and writers wait for the swap. */
+  /** Holds the lease: nothing is applied to the live tables, and writers wait for the swap. */
   private trySwap(): Promise<boolean> {
     return this.step(
       async (transaction) => {
@@ -363,7 +371,7 @@ export class Rebuild {
     );
   }
 
-  /** How far the live tables are; a failing projection stands still, and is then overtaken. */
+  /** The position of the live tables. A failing projection has stopped, so the end of the log counts instead. */
   private async livePosition(sql: Sql, lock = ''): Promise<number> {
     const [row] = await sql.query<{ position: string; failing: boolean }[]>(
       `SELECT position, failed_at IS NOT NULL AS failing FROM checkpoints

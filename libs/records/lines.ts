@@ -1,19 +1,19 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 
-/** One record of a text that has one a line: its text, or what is wrong with its bytes. */
+/** A record of a text that has one record per line: its text, or why its bytes cannot be read. */
 export type Line = {
   /** The number of its first line, from 1. */
   line: number;
   bytes: number;
 } & ({ text: string } | { problem: string; firstLine?: string });
 
-/** 1 MiB: a longer record is a broken one, and what is held in memory has an end. */
+/** 1 MiB. Limits the memory; a longer record is a broken one. */
 const LONGEST = 1024 * 1024;
 
 /**
- * What is spent before everybody else gets a turn: about 3 ms. Its unit is a byte copied or searched; a chunk and a
- * record, with what their readers make of them, were measured to cost as much as so many.
+ * Work per turn, about 3 ms, before others are served. The unit is one byte copied or searched. `CHUNK_COST` and
+ * `RECORD_COST` are the measured cost of a chunk and a record, including what their readers do.
  */
 const TURN = 128 * 1024;
 const CHUNK_COST = 256;
@@ -24,41 +24,41 @@ const RETURN = 0x0d;
 const QUOTE = 0x22;
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Room for the end of a line and the next chunk of a socket. */
+/** The smallest buffer: the rest of a line and the next chunk of a socket fit. */
 const SMALLEST = 128 * 1024;
 
 export const UNCLOSED =
   'has a quote that is not closed: quotes belong around a whole cell, and are doubled inside';
 
 /**
- * Cuts bytes into records: at every line's end, with `quoted` (CSV) only at those outside quotes. A quote that
- * is never closed costs its own line and no other: after it, reading goes on with the next line.
+ * Splits bytes into records at line breaks. With `quoted` (CSV), line breaks inside quotes do not count. An unclosed
+ * quote costs only its own line: reading continues with the next.
  *
- * The work is linear in the bytes, however they are cut and whatever they hold: each is copied twice at most on
- * average, and searched three times at most. Only a line with an odd number of quotes leaves one open, and it is
- * looked for its end up to the next such line, so that no two of these searches overlap in more than that line.
+ * The work is linear in the number of bytes, whatever their contents and chunks. On average, each byte is copied at
+ * most twice and searched at most three times. Only a line with an odd number of quotes opens a quote, and its end is
+ * searched for only up to the next such line. So two such searches overlap by at most that line.
  */
 export class Lines {
   /** Bytes copied and searched so far. */
   work = 0;
   private spent = 0;
-  /** Has room behind what is held: bytes that come one by one must not each move all others. */
+  /** Has spare room after `held`, so that bytes arriving one by one do not each move all others. */
   private storage = Buffer.alloc(0);
   private held = this.storage;
-  /** In `held`: where the record under way begins, where its second line does, and how far it is read. */
+  /** Offsets in `held`: the current record, its second line, and how far it has been read. */
   private start = 0;
   private secondLine: number | undefined;
   private read = 0;
   private isOpen = false;
   private isTooLong = false;
-  /** Of the record under way. */
+  /** Of the current record. */
   private line = 1;
   private newlines = 0;
   private before: { secondLine: number | undefined; line: number } | undefined;
 
   constructor(private readonly quoted: boolean) {}
 
-  /** All records of the text, blank lines left out. */
+  /** All records of the text, except blank lines. */
   async *of(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Line> {
     for await (const chunk of chunks) {
       this.hold(chunk);
@@ -69,8 +69,8 @@ export class Lines {
   }
 
   /**
-   * The records that are held whole. Bytes that are there already are read without any waiting: only the turns
-   * given away let others be served meanwhile. What a reader does between two records is part of ours.
+   * The complete records in `held`. Reading them waits only between turns, so that others are served. A reader's work
+   * between two records counts towards our turn.
    */
   private async *take(isEnd: boolean): AsyncGenerator<Line> {
     for (;;) {
@@ -87,7 +87,7 @@ export class Lines {
     }
   }
 
-  /** The record last given out is broken, perhaps by a quote too many: gives its second line and all after it anew. */
+  /** If the last record is broken, perhaps by a stray quote, reads again from its second line. */
   rereadFromSecondLine(): void {
     const { secondLine = this.start, line } = this.before!;
     if (secondLine < this.start) this.beginAt(secondLine, line + 1);
@@ -101,7 +101,7 @@ export class Lines {
     this.work += chunk.length;
   }
 
-  /** Moves the record under way to the beginning: at least as many bytes come before this happens again. */
+  /** Moves the current record to the start of the buffer. At least as many bytes arrive before the next move. */
   private makeRoom(bytes: number): void {
     const { held, start } = this;
     const needed = held.length - start + bytes;
@@ -140,7 +140,7 @@ export class Lines {
     return this.isOpen ? this.giveUpQuote() : this.cut(this.held.length);
   }
 
-  /** A line too long is dropped as it comes, and told when its end has come. */
+  /** Drops a line that is too long while it arrives, and reports it at its end. */
   private passOver(end: number, isWhole: boolean): Line | undefined {
     if (this.newlines > 1 || (this.newlines === 1 && !isWhole)) return this.giveUpQuote();
     if (!isWhole) {

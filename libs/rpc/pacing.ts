@@ -3,23 +3,23 @@ import { type Socket } from 'node:net';
 import { type Duplex } from 'node:stream';
 
 /**
- * What streams must keep up with, and all answers: 1 KiB a second. A client may be so many seconds behind, which it
- * gets back by what it sends or reads faster; only the time counts in which it is the client's turn.
+ * The slowest pace for streams and for all responses: 1 KiB a second. `PATIENCE` is how many seconds a client may fall
+ * behind. It catches up by sending or reading faster. Only time in which it is the client's turn counts.
  */
 export const SLOWEST = 1_024;
 const PATIENCE = {
   body: 30,
-  /** More, because the system takes what we send in steps of up to a megabyte. */
+  /** Longer, because the system accepts what we send in steps of up to a megabyte. */
   answer: 60,
 };
 
-/** How a client keeps up: bytes at the last look, and the seconds that it may still be behind. */
+/** A client's pace: bytes at the last check, and the seconds that it may still fall behind. */
 type Pace = { bytes: number; seconds: number };
 
 /**
- * Seconds in which it is our turn and not a byte moves, after which a request is answered 503: PostgreSQL hangs, or a lock
- * does. Longer than the longest statement that is allowed to take its time (`LONGEST_MS`: a page may wait 5 s for its turn and
- * run 5 s, that of a stream three times as long), so that what works is never cut; shorter than a proxy waits.
+ * Seconds in which it is our turn and no byte moves, until the request fails with 503: PostgreSQL or a lock hangs.
+ * Longer than the longest statement allowed (`LONGEST_MS`: a page may wait 5 s and run 5 s, a stream three times as
+ * long), so that working requests are never cut off. Shorter than proxies wait.
  */
 export const DEADLINE = { request: 30, stream: 60 };
 /** How long nothing has moved on a connection that waits for us. */
@@ -28,8 +28,8 @@ type Standstill = { response: ServerResponse; moved: number; seconds: number };
 const longBodies = new WeakMap<Duplex, { request: IncomingMessage; pace: Pace }>();
 
 /**
- * Lets the body of this request take any time, as long as it comes as fast as `SLOWEST`. For streamed imports,
- * once the caller is known: an unknown one could hold connections for ever.
+ * Allows this request's body any time, if it arrives at least as fast as `SLOWEST`. For streamed imports, after
+ * authentication: an unknown caller could hold connections forever.
  */
 export function allowLongBody(request: IncomingMessage, response: ServerResponse): void {
   const { socket } = request;
@@ -38,12 +38,12 @@ export function allowLongBody(request: IncomingMessage, response: ServerResponse
   response.once('close', () => longBodies.delete(socket));
 }
 
-/** Whether who sends, and who answers, keeps up. To be asked of each connection once a second, no more and no less. */
+/** Checks that clients send and read, and that we respond, fast enough. Check each connection exactly once a second. */
 export class Pacing {
   private readonly answers = new WeakMap<Socket, Pace>();
   private readonly standstills = new WeakMap<Socket, Standstill>();
 
-  /** The request whose body comes too slowly; undefined where none does. */
+  /** The request whose body arrives too slowly, if any. */
   lateBody(socket: Socket): IncomingMessage | undefined {
     const body = longBodies.get(socket);
     if (!body) return undefined;
@@ -51,7 +51,7 @@ export class Pacing {
     return isTooSlow(pace, socket.bytesRead, PATIENCE.body, isAwaitingBody(request)) ? request : undefined;
   }
 
-  /** Whether its client reads answers too slowly. */
+  /** Whether the client reads responses too slowly. */
   isReadTooSlowly(socket: Socket): boolean {
     const isClientsTurn = socket.writableLength > 0;
     let pace = this.answers.get(socket);
@@ -62,7 +62,7 @@ export class Pacing {
     return isTooSlow(pace, bytesTaken(socket), PATIENCE.answer, isClientsTurn);
   }
 
-  /** Whether an answer, the one that its connection waits for, has kept its client waiting beyond `DEADLINE`. */
+  /** Whether the response that the connection waits for has exceeded `DEADLINE`. */
   isLate(socket: Socket, response: ServerResponse): boolean {
     const { req: request } = response;
     const moved = socket.bytesRead - request.readableLength + bytesTaken(socket);
@@ -72,18 +72,18 @@ export class Pacing {
       this.standstills.set(socket, { response, moved, seconds: 0 });
       return false;
     }
-    // One second each look, however late it is: a process that was stopped has not let its clients wait for the database.
+    // One second per check, however late it is: a suspended process did not let its clients wait for the database.
     before.seconds += 1;
     return before.seconds >= (request.isStream ? DEADLINE.stream : DEADLINE.request);
   }
 }
 
-/** Whether a request has a body that is to come at a pace, not within a time. */
+/** Whether the request's body must keep a pace instead of a time limit. */
 export function hasLongBody(socket: Duplex): boolean {
   return longBodies.has(socket);
 }
 
-/** Whether it is the client's turn to send; what has come and is not read yet waits for us. */
+/** Whether it is the client's turn to send. If received data is not read yet, it is ours. */
 function isAwaitingBody(request: IncomingMessage): boolean {
   return request.readableLength === 0 && !request.complete;
 }
@@ -91,14 +91,14 @@ function isAwaitingBody(request: IncomingMessage): boolean {
 function isTooSlow(pace: Pace, bytes: number, patience: number, isClientsTurn: boolean): boolean {
   const passed = (bytes - pace.bytes) / SLOWEST;
   pace.bytes = bytes;
-  // One second each look, however late it is: a server that hangs must not count it against its clients.
+  // One second per check, however late it is: a server that hangs must not count it against its clients.
   pace.seconds = Math.min(patience, pace.seconds + passed) - (isClientsTurn ? 1 : 0);
   return pace.seconds < 0;
 }
 
-/** The bytes of a connection that the system has taken to send, also of a write that it has not taken whole. */
+/** The connection's bytes that the system has accepted for sending, also those of a partly accepted write. */
 function bytesTaken(socket: Socket): number {
-  // Node's own timeout looks at the same field, for want of a public one.
+  // Node.js's own timeout uses the same field. There is no public one.
   const { _handle } = socket as { _handle?: { bytesWritten?: number; writeQueueSize?: number } };
   return (_handle?.bytesWritten ?? 0) - (_handle?.writeQueueSize ?? 0);
 }

@@ -20,22 +20,24 @@ export type Template = { subject: Node[]; preheader: Node[]; html: Node[]; text:
 const LONGEST_SUBJECT = 500;
 
 /**
- * A template cannot read files, run for long, or fill the memory. `renderLimit` is milliseconds of wall time per part, so a busy
- * machine needs room: 100 ms rejected valid templates at a load of 20. The thread that renders bounds the CPU time.
+ * A template must not read files, run for long, or fill the memory. `renderLimit` is wall time per part in
+ * milliseconds, so a busy machine needs room: 100 ms rejected valid templates at a load of 20. The rendering thread
+ * limits the CPU time.
  */
 const LIMITS = { parseLimit: 1_000_000, renderLimit: 1_000, memoryLimit: 1_000_000 };
 /**
- * Nobody else is served while a template is read. That takes the square of how many of these there are, so 256 KiB of nothing else took
- * ten seconds; of so many each a twentieth of a second. A long newsletter has some hundred merge fields and some thousand tags.
+ * Compiling a template blocks all other requests, and its time grows with the square of these numbers: 256 KiB of
+ * nothing else took ten seconds. At each of these limits, it takes a twentieth of a second. A long newsletter has a
+ * few hundred merge fields and a few thousand tags.
  */
 const MOST_MERGES = 1_000;
-/** Per tag or output. A letter needs a few of each; the time limit does not cover the time within one tag. */
+/** Per tag or output. A message needs a few of each. The time limit is not checked within a tag. */
 const LONGEST_MERGE = 2_000;
 const MOST_FILTERS = 20;
 const MOST_OPERANDS = 50;
 const DEEPEST_ACCESS = 5;
 const LONGEST_PATH = 10;
-/** Characters that the filters of one rendering read, in total and each: rendering checks the time only between tags. */
+/** Characters that filters read, per rendering and per call: rendering checks the time only between tags. */
 const MOST_FILTERED = 1_000_000;
 const LONGEST_FILTERED = 50_000;
 /** For an argument that names a field: a long path is followed for each element. */
@@ -58,7 +60,7 @@ function engine(liquid: Liquid): Liquid {
   for (const tag of Object.keys(liquid.tags)) if (!TAGS.includes(tag)) delete liquid.tags[tag];
   // It would output a value unescaped.
   delete liquid.filters.raw;
-  // They run a text as a template for each element, without checks of the time or of the fields it names.
+  // They run a text as a template for each element, without checking the time or the fields it names.
   for (const filter of Object.keys(liquid.filters))
     if (filter.endsWith('_exp')) delete liquid.filters[filter];
   for (const [name, filter] of Object.entries(liquid.filters)) liquid.filters[name] = bounded(filter);
@@ -231,13 +233,10 @@ function unknownFields(nodes: Node[], hasPetition: boolean): string[] {
     .filter((path) => !known.has(path.replace(/\.size$/, '')));
 }
 
-/** In a tag or an output. */
+/** The start of a tag or an output. */
 const BEGINNING = /\{[{%]/g;
 
-/**
- * The tags and outputs of a template, hidden from what knows nothing of them (Markdown, HTML) behind words that nobody else
- * writes.
- */
+/** Hides a template's tags and outputs from Markdown and HTML parsers, behind words that no author can guess. */
 class Merges {
   private readonly word = `m${randomBytes(8).toString('hex')}n`;
   private readonly tokens: string[] = [];
@@ -249,7 +248,7 @@ class Merges {
     try {
       for (const token of new Tokenizer(text).readTopLevelTokens()) {
         const written = text.slice(token.begin, token.end);
-        // Only what is between tags and outputs is not theirs, other than what `raw` keeps.
+        // The text between tags and outputs contains such braces only inside `raw`.
         const isLiquid = written.startsWith('{{') || written.startsWith('{%');
         if (isLiquid) requireBounded(written);
         hidden += isLiquid ? this.hide(written) : written.replace(BEGINNING, (braces) => this.hide(braces));
@@ -262,7 +261,7 @@ class Merges {
     this.hidden = hidden;
   }
 
-  /** Braces that were none when it was written, as `&#123;` or `\\{`, are braces to whoever reads it: nothing of them is run. */
+  /** Braces written as `&#123;` or `\\{` are text, not Liquid. They are escaped, so that they never run. */
   shown(text: string): string {
     return text
       .replace(new RegExp(`\\{(?=[{%]|${this.word})`, 'g'), '{{ "{" }}')
@@ -273,7 +272,7 @@ class Merges {
     return `${this.word}${this.tokens.push(written) - 1}z`;
   }
 
-  /** Whether an address begins with what a recipient or the organization says of themselves: that could be any address. */
+  /** Whether an address begins with a value that a contact or the organization chose: it could be any address. */
   beginsWithValue(address: string): boolean {
     const shown = this.shown(address);
     return shown !== address && /^\s*\{/.test(shown) && !/^\s*\{\{-?\s*unsubscribeUrl\s*-?\}\}/.test(shown);
@@ -285,7 +284,7 @@ const LENGTH = /^-?[\d.]+(px|em|rem|%|pt)?( -?[\d.]+(px|em|rem|%|pt)?| auto){0,3
 const COLOUR = /^(#[\da-f]{3,8}|[a-z]+|rgba?\([\d., %]+\))$/i;
 const WORDS = /^[\w\s,'"-]+$/;
 
-/** Removes everything that runs, loads by itself (except images), or disguises itself. */
+/** Removes everything that runs, loads automatically (except images), or disguises itself. */
 function sanitized(html: string, merges: Merges): string {
   return sanitizeHtml(html, {
     allowedTags: [
@@ -375,7 +374,7 @@ function sanitized(html: string, merges: Merges): string {
           Object.entries(attribs).filter(
             ([name, value]) =>
               (!['href', 'src'].includes(name) || !merges.beginsWithValue(value)) &&
-              // Roman numbers end, and what writes the text cannot count on.
+              // Roman numerals end, and the converter to plain text cannot continue them.
               (name !== 'start' || /^[1-9]\d{0,2}$/.test(value)),
           ),
         ),

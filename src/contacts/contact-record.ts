@@ -6,7 +6,7 @@ import { contact, type Contact, type ContactDetails, existingContact } from './c
 /** A contact as the API returns it. */
 export type ContactRecord = {
   id: string;
-  /** As text if it is only returned: see `momentAsText`. */
+  /** A string if the record is only returned: see `momentAsText`. */
   createdAt: Date | string;
   updatedAt: Date | string;
   organizationId: string;

@@ -8,10 +8,10 @@ import { ExpireRequest } from './expire-request.js';
 import { petitions } from './petitions.js';
 
 const NAME = 'petition-deletions';
-/** Requests of one look. */
+/** Requests per query. */
 const PAGE = 100;
 
-/** Ends the signatures that wait for confirmation when their petition is deleted: nothing can become of them. */
+/** When a petition is deleted, ends the signatures that await confirmation, because they can no longer be confirmed. */
 @Injectable()
 export class PetitionDeletions implements Subscription {
   readonly name = NAME;

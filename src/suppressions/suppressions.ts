@@ -22,7 +22,7 @@ import {
 } from './suppression.js';
 import { SUPPRESSIONS_TABLE } from './suppressions.projection.js';
 
-/** What a provider reported of a message: that it bounced for good, or that its recipient complained or unsubscribed there. */
+/** What a provider reported: a permanent bounce, or that the recipient complained or unsubscribed there. */
 export type MailReport = {
   kind: 'bounce' | 'complaint' | 'unsubscribe';
   email: string;
@@ -32,11 +32,11 @@ export type MailReport = {
 const REPORTED = {
   bounce: { reason: 'BOUNCED', event: 'ContactBounced' },
   complaint: { reason: 'COMPLAINED', event: 'ContactComplained' },
-  // The suppression is all that there is to say of it.
+  // The suppression is the only record of it.
   unsubscribe: { reason: 'UNSUBSCRIBED', event: null },
 } as const satisfies Record<MailReport['kind'], { reason: Reason; event: ContactMailEvent['type'] | null }>;
 
-/** The commands that are no operations. */
+/** Commands that are not operations of the API. */
 class SuppressAddress extends Input {
   email!: string;
   reason!: Reason;
@@ -51,7 +51,7 @@ class ReportMail extends Input {
   messageId!: string | null;
 }
 
-/** Who is not written to. */
+/** The addresses that must not receive email. */
 @Injectable()
 export class Suppressions {
   constructor(
@@ -63,9 +63,9 @@ export class Suppressions {
   ) {}
 
   /**
-   * Those of the addresses that are suppressed, as they were given. One query, by the primary key.
+   * Returns those of the addresses that are suppressed, as given. One query, by primary key.
    *
-   * @param sql a transaction of the caller's, to look into its snapshot.
+   * @param sql a transaction of the caller, to read its snapshot.
    */
   async areSuppressed(
     organizationId: string,
@@ -82,15 +82,15 @@ export class Suppressions {
     return new Set(emails.filter((_, n) => suppressed.has(ids[n]!)));
   }
 
-  /** Why an address is suppressed; nothing where it is not. */
+  /** Why an address is suppressed. Empty if it is not. */
   async reasonsOf(organizationId: string, email: string): Promise<readonly Reason[]> {
     const { state } = await this.records.look(suppression, organizationId, this.idOf(organizationId, email));
     return state.reasons;
   }
 
   /**
-   * Suppresses an address; a reason that holds already changes nothing. The readable address is kept only where a contact has
-   * it: a message to somebody who was erased since may still be answered.
+   * Suppresses an address. Does nothing if the reason already applies. The readable address is stored only if a
+   * contact has it, because reports can still arrive for people who have since been erased.
    */
   async suppress(
     organizationId: string,
@@ -102,7 +102,7 @@ export class Suppressions {
     await this.commands.run(input, () => this.decideToSuppress(input));
   }
 
-  /** @param onlyReason leaves a suppression that holds for others. */
+  /** @param onlyReason if given, other reasons keep the address suppressed. */
   async unsuppress(
     organizationId: string,
     email: string,
@@ -117,10 +117,10 @@ export class Suppressions {
   }
 
   /**
-   * Suppresses the address for what was reported, and says so of the contact who has it. The same report again changes
-   * nothing.
+   * Suppresses the address for the reported reason, and records the report for the contact who has the address.
+   * Repeating a report changes nothing.
    *
-   * @param visible false for one of many, after which the caller waits for the read models.
+   * @param visible false if the caller reports many and then waits for the projections itself.
    */
   async report(
     organizationId: string,
@@ -135,7 +135,7 @@ export class Suppressions {
       async () => {
         const contactId = await this.contactOf(input);
         const before = await this.mailOf(organizationId, contactId);
-        // It came twice, and what happened in between stays: that somebody lifted the suppression, say.
+        // A repeated report must not undo what happened since, such as lifting the suppression.
         if (event && messageId !== null && before && isReported(before.state, event, messageId)) {
           return { recordId: this.idOf(organizationId, email), writes: [] };
         }
@@ -158,7 +158,7 @@ export class Suppressions {
   /**
    * For a command that suppresses an address.
    *
-   * @param options.keepsAddress also where no contact has it: somebody typed it in to see it listed.
+   * @param options.keepsAddress stores the address even if no contact has it: a user entered it to see it in the list.
    */
   async decideToSuppress(
     input: Input & { email: string; reason: Reason },
@@ -182,12 +182,12 @@ export class Suppressions {
     return { recordId, writes };
   }
 
-  /** For a command that deletes one. @throws RpcError NOT_FOUND where the address never was suppressed. */
+  /** For a command that deletes a suppression. @throws RpcError NOT_FOUND if the address was never suppressed. */
   decideToDelete(input: Input & { email: string }): Promise<Decision> {
     return this.decideToEnd(input, ({ state, version }) => deleteSuppression(state, version));
   }
 
-  /** With the last reason goes the address: nobody could have it erased any more. */
+  /** Removes the address with its last reason, because later no one could have it erased. */
   private async decideToEnd(
     { organizationId, email }: Input & { email: string },
     decide: (loaded: { state: Suppression; version: number }) => SuppressionEvent[],
@@ -207,7 +207,7 @@ export class Suppressions {
     return suppressionIdOf(this.store.keyring, organizationId, email);
   }
 
-  /** The contact who has the address, if there is one. */
+  /** The contact who has the address, if any. */
   private async contactOf(input: Input & { email: string }): Promise<string | undefined> {
     const { organizationId, email } = input;
     const owners = await this.commands.findOwners(organizationId, emailKeys(email));
@@ -224,7 +224,7 @@ export class Suppressions {
   }
 }
 
-/** What erases these addresses, as far as they stand. */
+/** The writes that erase these addresses. Those already erased need none. */
 export async function erasureOf(
   records: RecordReader,
   organizationId: string,

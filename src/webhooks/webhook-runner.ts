@@ -9,41 +9,41 @@ import { type Attempt, type WebhookRequests } from './webhook-requests.js';
 import { type ExistingWebhook, type Webhook } from './webhook.js';
 import { webhooks } from './webhooks.js';
 
-/** Events of one page, and of these so many at once. */
+/** Events per page, and how many of them are sent at once. */
 const PAGE = 128;
 const AT_ONCE = 8;
 /**
- * After so many failures in a row the cursor stands: a receiver that is away would otherwise use up the attempts of all that happens
- * meanwhile. Who has done nothing but fail since is tried with one event at a time.
+ * After this many failures in a row, the cursor stops: while a receiver is down, all new events would use up their
+ * attempts. A receiver that has only failed since is tried with one event at a time.
  */
 const FAILURES_IN_A_ROW = 8;
 const AWAY_SECONDS = 0.5;
-/** Until the next try: as long as it has been failing, between these. */
+/** Until the next attempt: as long as it has been failing, within these limits. */
 const SHORTEST_REST_SECONDS = 1;
 const LONGEST_REST_SECONDS = 60;
-/** After so long an absence what waits for its next attempt comes soon, when one has succeeded. */
+/** After an outage of this length, the first success brings the waiting retries forward. */
 const ABSENCE_SECONDS = 30;
 /**
- * After so long no further event of a page is begun: what it says of persons was read when the page was, and who is erased meanwhile
- * is not to be told of.
+ * After this time, no more events of a page are started. Personal data was read with the page, and people erased since
+ * must not be included.
  */
 const LONG_PAGE_MS = 1_000;
-/** After so long no further page is begun, nor more retries: others have their turn. */
+/** After this time, no more pages or retries are started, so that others have their turn. */
 const TURN_MS = 5_000;
-/** Whoever does not renew the lease for so long has died, or stands still. */
+/** If the lease is not renewed for this long, its owner has died or hangs. */
 const HELD_SECONDS = 6;
-/** Of a retry: longer than an attempt takes. */
+/** Lease of a retry: longer than an attempt takes. */
 const TAKEN_SECONDS = 30;
-/** Retries of one webhook that are taken at once. */
+/** Retries of one webhook that are claimed at a time. */
 const RETRIES = 8;
-/** Of nothing but failures. */
+/** Days without a success until the webhook is disabled. */
 const LONGEST_FAILING_DAYS = 3;
 
 const LIMITS = { statement: 60_000 };
 
 export type Target = { webhookId: string; organizationId: string };
 type Retry = { position: string; event_id: string; attempts: number };
-/** Whether the webhook is to be disabled, because since this moment there was nothing but failures. */
+/** If set, the webhook is disabled, because every attempt since this time has failed. */
 type DeliveryOutcome = { failingSince: Date | undefined };
 
 const TAKE = `
@@ -55,15 +55,15 @@ const TAKE = `
 const RENEW = `
   UPDATE webhook_cursors SET held_until = clock_timestamp() + make_interval(secs => $3)
   WHERE webhook_id = $1 AND holder = $2`;
-/** $3: seconds for which nobody takes it. */
+/** $3: seconds during which no one may take the lease. */
 const LEAVE = `
   UPDATE webhook_cursors SET holder = NULL,
     held_until = CASE WHEN $3::float8 > 0 THEN clock_timestamp() + make_interval(secs => $3) END
   WHERE webhook_id = $1 AND holder = $2`;
-// Not where somebody else has taken over, nor where the webhook was sent back meanwhile.
+// Not if another instance has taken over, or if the webhook was replayed in the meantime.
 const MOVE =
   'UPDATE webhook_cursors SET position = $4 WHERE webhook_id = $1 AND holder = $2 AND position = $3';
-/** $2: whether the last attempt has succeeded; $3: whether any has, which ends the rest of a cursor that stands. */
+/** $2: whether the last attempt succeeded. $3: whether any did, which ends the pause of a stopped cursor. */
 const NOTE_HEALTH = `
   UPDATE webhook_cursors c SET
     failing_since = CASE WHEN $2 THEN NULL WHEN $3 THEN clock_timestamp() ELSE coalesce(c.failing_since, clock_timestamp()) END,
@@ -72,7 +72,10 @@ const NOTE_HEALTH = `
   WHERE webhook_id = $1 AND (NOT $2 OR c.failing_since IS NOT NULL)
   RETURNING c.failing_since, c.failing_since < clock_timestamp() - make_interval(days => ${LONGEST_FAILING_DAYS}) AS is_over,
     $3 AND before.failing_since < clock_timestamp() - make_interval(secs => ${ABSENCE_SECONDS}) AS is_back`;
-/** A second later at the earliest: one of them may have failed a moment ago. What an instance has taken is due before. */
+/**
+ * At the earliest in a second, because one of them may have just failed. Retries claimed by an instance are due before
+ * that.
+ */
 const COME_SOON = `
   UPDATE webhook_retries SET due_at = clock_timestamp() + make_interval(secs => 1 + random() * (${ABSENCE_SECONDS} - 1))
   WHERE webhook_id = $1 AND due_at > clock_timestamp() + make_interval(secs => ${ABSENCE_SECONDS} + 5)`;
@@ -87,7 +90,7 @@ const PUT_OFF = `
   SELECT $1, position, event_id, attempts, clock_timestamp() + make_interval(secs => pause)
   FROM jsonb_to_recordset($2::jsonb) AS r(position bigint, event_id uuid, attempts int, pause float8)
   ON CONFLICT (webhook_id, position) DO UPDATE SET attempts = excluded.attempts, due_at = excluded.due_at`;
-// Not where somebody has asked for the event meanwhile, or it comes with others again.
+// Not if someone requested the event in the meantime, or if it is being replayed.
 const SETTLE = `
   DELETE FROM webhook_retries r USING jsonb_to_recordset($2::jsonb) AS d(position bigint, attempts int)
   WHERE r.webhook_id = $1 AND r.position = d.position AND r.attempts = d.attempts`;
@@ -97,9 +100,9 @@ const PUT_OFF_AGAIN = `
   WHERE r.webhook_id = $1 AND r.position = f.position AND r.attempts = f.attempts`;
 
 /**
- * Sends what one webhook is to be told. First attempts by whoever holds the lease, which is the cursor's row: page by page, begun in
- * the order of positions. What fails goes among the retries in the transaction that moves the cursor, so each event either was
- * delivered or stands there. No transaction is open during a request.
+ * Sends the events of one webhook. First attempts are made by the owner of the lease, which is the cursor's row: page
+ * by page, started in order of position. Failures become retries in the transaction that moves the cursor, so each
+ * event was either delivered or is among the retries. No transaction is open during a request.
  */
 export class WebhookRunner {
   constructor(
@@ -108,11 +111,11 @@ export class WebhookRunner {
     private readonly store: EventStore,
     private readonly requests: WebhookRequests,
     private readonly deliveries: Deliveries,
-    /** Whether no further event may be begun. */
+    /** Whether no more events may be started. */
     private readonly isStopped: () => boolean,
   ) {}
 
-  /** First attempts, until there is nothing more or its turn is over. */
+  /** First attempts, until there are no more events or the turn is over. */
   async advance(): Promise<DeliveryOutcome> {
     const endAt = performance.now() + TURN_MS;
     const { webhookId, organizationId } = this.target;
@@ -124,7 +127,7 @@ export class WebhookRunner {
     ]);
     if (!cursor) return { failingSince: undefined };
     const renewing = setInterval(
-      // Where it fails somebody else takes the lease, and nothing of this page is kept.
+      // If it fails, another instance takes the lease, and nothing of this page is stored.
       () => void this.source.query(RENEW, [webhookId, holder, HELD_SECONDS]).catch(() => undefined),
       (HELD_SECONDS * 1_000) / 3,
     );
@@ -134,7 +137,7 @@ export class WebhookRunner {
       let before = Number(cursor.position);
       while (!this.isStopped() && performance.now() < endAt) {
         const webhook = await this.find();
-        // Before the events are read, in a statement of its own.
+        // Before the events are read, in a separate statement.
         const horizon = await this.store.horizon();
         if (!webhook || horizon <= before) break;
         const { events, hasMore } = await this.store.readHistory(
@@ -144,7 +147,7 @@ export class WebhookRunner {
           webhook.eventTypes ? { type: webhook.eventTypes } : {},
         );
         const { sent, next, failures } = await this.sendInOrder(webhook, events, mostFailures);
-        // What was not begun comes with the next page.
+        // Events that were not started come with the next page.
         const reached = next ? next.position - 1 : hasMore ? events.at(-1)!.position : horizon;
         const { isMoved, ...tellings } = await this.keep(holder, { before, reached }, sent);
         if (tellings.failingSince) return tellings;
@@ -163,7 +166,7 @@ export class WebhookRunner {
     }
   }
 
-  /** Sends again what is due. What an instance has taken others leave alone, for longer than an attempt takes. */
+  /** Retries what is due. Other instances leave claimed retries alone for longer than an attempt takes. */
   async retry(): Promise<DeliveryOutcome> {
     const endAt = performance.now() + TURN_MS;
     while (!this.isStopped() && performance.now() < endAt) {
@@ -203,7 +206,7 @@ export class WebhookRunner {
       if (settled.length > 0) void transaction.send(SETTLE, [webhookId, JSON.stringify(settled)]);
       const putOff = [
         ...failuresAmong(sent).map((failure) => ({ ...failure, next: failure.attempts })),
-        // Nobody knows what became of them: as if they had not been tried.
+        // Their outcome is unknown, so they count as not attempted.
         ...unsent.map(({ position, attempts }) => ({ position, attempts, next: attempts - 1, pause: 0 })),
       ];
       if (putOff.length > 0) void transaction.send(PUT_OFF_AGAIN, [webhookId, JSON.stringify(putOff)]);
@@ -212,7 +215,7 @@ export class WebhookRunner {
     });
   }
 
-  /** Unless it is not active. */
+  /** Undefined if the webhook is not active. */
   private async find(): Promise<ExistingWebhook | undefined> {
     const { webhookId, organizationId } = this.target;
     const [row] = await this.source.query<{ state: Webhook }[]>(
@@ -223,8 +226,9 @@ export class WebhookRunner {
   }
 
   /**
-   * @param mostFailures in a row, after which no further one is begun.
-   * @returns `next`: the first that was not begun, or of which nobody knows what became. `failures`: in a row, at the end.
+   * @param mostFailures consecutive failures after which no more events are started.
+   * @returns `next`: the first event that was not started or whose outcome is unknown. `failures`: consecutive
+   *   failures at the end.
    */
   private async sendInOrder(
     webhook: ExistingWebhook,
@@ -278,7 +282,7 @@ export class WebhookRunner {
         before,
         reached,
       ]);
-      // Otherwise they come again.
+      // Otherwise they are sent again.
       const failures = failuresAmong(sent).filter(({ position }) => moved > 0 && position <= reached);
       if (failures.length > 0) void transaction.send(PUT_OFF, [webhookId, JSON.stringify(failures)]);
       this.deliveries.keep(transaction, organizationId, webhookId, rows);
