@@ -1,20 +1,20 @@
 import { type Client } from 'pg';
 
-/** PostgreSQL's type `timestamp`: without a zone. No table has it. */
+/** PostgreSQL's type `timestamp`, without a time zone. No table uses it. */
 const TIMESTAMP = 1114;
 
-/** What a moment without zone lacks of the form in which it is answered, by its length: zeros at the end are left out. */
+/** What the text of a timestamp lacks, by its length: PostgreSQL omits zeros at the end. */
 const ENDINGS: { readonly [length: number]: string } = { 19: '.000Z', 21: '00Z', 22: '0Z', 23: 'Z' };
 
 /**
- * SQL: a timestamptz as the text that JSON has of it, `2026-11-20T09:30:00.000Z`, for rows that are answered by the dozen: to make a
- * Date of each and a text of that took 100 µs for a page of 25 records, on Node 20 and 24 alike.
+ * SQL: a timestamptz as JSON text, `2026-11-20T09:30:00.000Z`, for lists. Creating a Date for each and formatting it
+ * took 100 µs for a page of 25 records, on Node.js 20 and 24.
  */
 export function momentAsText(column: string): string {
   return `${column} AT TIME ZONE 'UTC'`;
 }
 
-/** Reads what `momentAsText` makes. */
+/** Parses the result of `momentAsText`. */
 export function readMoments(client: Client): void {
   client.setTypeParser(TIMESTAMP, textOf);
 }

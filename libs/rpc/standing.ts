@@ -1,7 +1,7 @@
-/** Between two checks. The authentication remembers its answer for half a second: together that is less than a second. */
+/** Between two checks. Authentication caches its result for half a second, so together they take less than a second. */
 const CHECK_MS = 250;
 
-/** Checks now and then, however often it is asked. @param require throws once the caller may not. */
+/** Limits how often the check runs, however often it is called. @param require throws if the caller has lost access. */
 export function nowAndThen(require: () => Promise<void>): () => Promise<void> {
   let checkedAt = performance.now();
   return async () => {
@@ -11,7 +11,7 @@ export function nowAndThen(require: () => Promise<void>): () => Promise<void> {
   };
 }
 
-/** The chunks of a stream, in or out, for as long as its caller may read or write them. */
+/** The chunks of a stream, in or out, while its caller may read or write them. */
 export async function* whileAllowed<Chunk>(
   chunks: AsyncIterable<Chunk>,
   require: () => Promise<void>,

@@ -9,10 +9,13 @@ import { RECIPIENT_DETAILS } from './recipient-details.js';
 export const RECIPIENT_STATUSES = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
 type RecipientStatus = (typeof RECIPIENT_STATUSES)[number];
 
-/** A message that this process has claimed: nobody else sends it. `attempts`: those that the server answered with "later" or hung up at. */
+/**
+ * A message that this process has claimed, so that no other sends it. `attempts` counts temporary rejections and lost
+ * connections.
+ */
 export type Claimed = { sendingId: string; contactId: string; attempts: number };
 
-/** What became of a claimed message. `pauseSeconds`: of one that is sent later. */
+/** The outcome of a claimed message. `pauseSeconds`: the time until a retry. */
 export type Settled = {
   sendingId: string;
   contactId: string;
@@ -22,12 +25,12 @@ export type Settled = {
   pauseSeconds: number;
 };
 
-/** A broadcast whose recipients are not all settled. */
+/** A broadcast with unsettled recipients. */
 export type Sending = {
   id: string;
   organizationId: string;
   broadcastId: string;
-  /** Undefined where there is no such broadcast any more, or it was not started with these recipients. */
+  /** Undefined if the broadcast no longer exists, or was not started with these recipients. */
   status: BroadcastStatus | undefined;
   hasPending: boolean;
   hasClaimed: boolean;
@@ -41,7 +44,7 @@ export type SendingFigures = Figures & {
   waitsFor: string | null;
 };
 
-/** As the API answers it. */
+/** As the API returns it. */
 export type RecipientRecord = {
   contactId: string;
   status: RecipientStatus;
@@ -49,16 +52,16 @@ export type RecipientRecord = {
   detail: string | null;
 };
 
-/** What may come of a message that was sent. */
+/** What may happen after a message was sent. */
 export type Aftermath = 'bounced' | 'complained' | 'unsubscribed';
 
-/** Whoever has not said so for so long is taken for dead. */
+/** A process that has not renewed its heartbeat for this long counts as dead. */
 export const ALIVE_SECONDS = 8;
-/** Recipients that nobody sends to any more are settled so many at once. */
+/** Recipients of a canceled broadcast to settle per statement. */
 const PAGE = 10_000;
 const FORGET_AFTER = '1 hour';
 
-/** Of those that are counted on the sending: how many more there are of each. */
+/** Statuses that are counted on the sending, and how much each count changes. */
 const COUNTED = ['SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
 const MORE = COUNTED.map(
   (status) => `${status.toLowerCase()} = s.${status.toLowerCase()} + c.${status.toLowerCase()}`,
@@ -69,9 +72,10 @@ const DIFFERENCES = COUNTED.map(
 ).join(', ');
 
 /**
- * SQL: moves the counters by the changes of the query before, which has `sending_id`, `before` and `after`.
+ * SQL: updates the counters by the changes of the preceding query, which returns `sending_id`, `before` and `after`.
  *
- * @param more what else is set, because one statement changes a row once; and which sendings alone may be changed.
+ * @param options.more also sets these columns, because a statement can change a row only once. `where` restricts the
+ *   sendings.
  */
 const countBy = (changes: string, { more = '', where = '' } = {}) => `
   UPDATE broadcast_sendings s SET ${MORE}${more}
@@ -79,8 +83,8 @@ const countBy = (changes: string, { more = '', where = '' } = {}) => `
   WHERE s.id = c.sending_id${where}`;
 
 /**
- * SQL: whether a sending has a recipient that waits, or that is claimed. In the order of an index of such ones alone: with EXISTS,
- * all of them are read where they were few when they were last counted.
+ * SQL: whether a sending has a recipient that is waiting or claimed. Ordered by a partial index: with EXISTS,
+ * PostgreSQL reads all rows if its statistics say that there are few.
  */
 const has = (status: 'PENDING' | 'CLAIMED', sendingId: string) => `(
   SELECT true FROM broadcast_recipients r WHERE r.sending_id = ${sendingId} AND r.status = '${status}'
@@ -88,19 +92,19 @@ const has = (status: 'PENDING' | 'CLAIMED', sendingId: string) => `(
 ) IS NOT NULL`;
 const hasUnsettled = (sendingId: string) => `(${has('PENDING', sendingId)} OR ${has('CLAIMED', sendingId)})`;
 
-/** The broadcast that was started with these recipients; of a sending `s`. */
+/** The broadcast that was started with these recipients, for a sending `s`. */
 const ITS_BROADCAST = `LEFT JOIN ${broadcasts.table} b ON b.organization_id = s.organization_id AND b.id = s.broadcast_id
   AND b.state->>'sendingId' = s.id::text`;
 
-/** SQL: whether anything is to be sent, ended, or claimed by somebody who may have died. */
+/** SQL: whether anything must be sent, ended, or released from a process that may have died. */
 export const HAS_WORK = `EXISTS (
   SELECT FROM broadcast_sendings s ${ITS_BROADCAST}
   WHERE NOT s.is_over AND (b.status IN ('SENDING', 'SENT', 'CANCELLED') OR ${has('CLAIMED', 's.id')})
 )`;
 
 /**
- * SQL of a row for metrics: recipients that wait, those in doubt, and for how many seconds the oldest is due. Of a thousand
- * sendings at most: those that are open, and for the doubts the newest.
+ * SQL of a row for metrics: recipients waiting, recipients in doubt, and for how many seconds the oldest is overdue.
+ * Limited to a thousand sendings: open ones, and the newest for those in doubt.
  */
 export const BROADCAST_BACKLOG = `
   WITH open AS (SELECT * FROM broadcast_sendings WHERE NOT is_over LIMIT 1000)
@@ -115,7 +119,7 @@ export const BROADCAST_BACKLOG = `
      ) AS r
      WHERE b.status = 'SENDING') AS "recipientSeconds"`;
 
-/** One statement, so that a round trip and a commit are all that a message costs beside its own. */
+/** One statement, so that a message costs only one additional round trip and commit. */
 const SETTLE_AND_CLAIM = `
   SELECT sending_id AS "sendingId", contact_id AS "contactId", attempts
   FROM settle_and_claim_recipients($1, $2, (
@@ -127,12 +131,12 @@ const SETTLE_AND_CLAIM = `
     )
   ))`;
 
-/** The recipients of broadcasts: who is still to get it, who has, and what is in doubt. */
+/** The recipients of broadcasts: waiting, sent, or in doubt. */
 @Injectable()
 export class Recipients {
   constructor(private readonly source: DataSource) {}
 
-  /** Fixes recipients of a broadcast that is about to start; to be called page by page, in one transaction. */
+  /** Adds recipients of a broadcast that is about to start. Call it page by page in one transaction. */
   async fix(
     transaction: Transaction,
     sendingId: string,
@@ -151,7 +155,7 @@ export class Recipients {
     );
   }
 
-  /** Those that are not over. */
+  /** Sendings that are not over. */
   async open(): Promise<Sending[]> {
     return this.source.query<Sending[]>(
       `SELECT s.id, s.organization_id AS "organizationId", s.broadcast_id AS "broadcastId", b.status,
@@ -162,9 +166,9 @@ export class Recipients {
   }
 
   /**
-   * Notes what became of messages, and claims others: committed before they leave.
+   * Stores outcomes and claims more messages. Claims are committed before the messages are sent.
    *
-   * @param wanted of each sending at most so many.
+   * @param wanted the maximum number per sending.
    */
   async settleAndClaim(
     holder: string,
@@ -175,7 +179,9 @@ export class Recipients {
     return this.source.query<Claimed[]>(SETTLE_AND_CLAIM, values);
   }
 
-  /** What this process has claimed without having heard of it, because the answer was lost: it never left. */
+  /**
+   * Releases claims that this process does not know of because the response was lost. Those messages were never sent.
+   */
   async releaseUnknown(holder: string, known: readonly Claimed[]): Promise<void> {
     await this.source.query(
       `UPDATE broadcast_recipients SET status = 'PENDING', holder = NULL
@@ -195,15 +201,15 @@ export class Recipients {
     );
   }
 
-  /** Of a process that has settled all that it had claimed. */
+  /** For a process that has settled all its claims. */
   async leave(holder: string): Promise<void> {
     await this.source.query('DELETE FROM broadcast_senders WHERE holder = $1', [holder]);
   }
 
   /**
-   * What was claimed by a process that has died is in doubt: it may have left.
+   * Marks the claims of dead processes as in doubt, because the messages may have been sent.
    *
-   * @returns how many there were, by broadcast and process.
+   * @returns their number, by broadcast and process.
    */
   reapDeadSenders(
     sendingIds: readonly string[],
@@ -224,7 +230,7 @@ export class Recipients {
     );
   }
 
-  /** Of a cancelled broadcast: whoever has not got it does not get it. @returns whether that is all of them. */
+  /** For a canceled broadcast: skips the remaining recipients. @returns whether none are left. */
   async skipPending(sendingId: string): Promise<boolean> {
     const [row] = await this.source.query<{ count: number }[]>(
       `WITH skipped AS (
@@ -242,7 +248,7 @@ export class Recipients {
     return row!.count < PAGE;
   }
 
-  /** Lets those of a status be sent to once more. @returns how many. */
+  /** Sends again to all recipients with this status. @returns their number. */
   async retry(organizationId: string, sendingId: string, status: 'FAILED' | 'IN_DOUBT'): Promise<number> {
     const [row] = await this.source.query<{ count: number }[]>(
       `WITH retried AS (
@@ -264,7 +270,7 @@ export class Recipients {
     return row!.has;
   }
 
-  /** Where everybody is settled nobody looks any more. */
+  /** Closes a sending when all its recipients are settled, so that no process checks it any more. */
   async close(sendingId: string): Promise<void> {
     await this.source.query(
       `UPDATE broadcast_sendings s SET is_over = true, waits_for = NULL
@@ -273,7 +279,7 @@ export class Recipients {
     );
   }
 
-  /** @param waitsFor why nothing can be sent; null: it can. */
+  /** @param waitsFor why nothing can be sent, or null if it can. */
   async noteWaiting(sendingIds: readonly string[], waitsFor: string | null): Promise<void> {
     await this.source.query(
       `UPDATE broadcast_sendings SET waits_for = $2 WHERE id = ANY ($1::uuid[]) AND waits_for IS DISTINCT FROM $2`,
@@ -281,7 +287,7 @@ export class Recipients {
     );
   }
 
-  /** What has become of them by now, by the ids of their sendings. */
+  /** The current figures, by the ids of the sendings. */
   async figures(
     organizationId: string,
     sendingIds: readonly string[],
@@ -309,7 +315,7 @@ export class Recipients {
     );
   }
 
-  /** Those of these people who get the broadcast, or got it. @param status undefined for all. */
+  /** The recipients of the broadcast among these contacts. @param status undefined for all. */
   async among(
     organizationId: string,
     broadcastId: string,
@@ -326,7 +332,7 @@ export class Recipients {
     );
   }
 
-  /** Notes what came of a message, once. Nothing where there is no such one. */
+  /** Records what happened after a message was sent, once. Does nothing if the message does not exist. */
   async noteAftermath(
     organizationId: string,
     broadcastId: string,
@@ -347,7 +353,7 @@ export class Recipients {
     );
   }
 
-  /** Whether the recipients were deleted, by {@link deleteOld}. */
+  /** Whether the recipients were deleted by {@link deleteOld}. */
   async areDeleted(organizationId: string, sendingId: string): Promise<boolean> {
     const [row] = await this.source.query<{ are: boolean }[]>(
       `SELECT EXISTS (SELECT FROM broadcast_sendings WHERE id = $1 AND organization_id = $2 AND total > 0)
@@ -357,7 +363,10 @@ export class Recipients {
     return row!.are;
   }
 
-  /** Deletes some of the recipients of broadcasts that began this many days ago and are over. @returns whether there may be more. */
+  /**
+   * Deletes some recipients of broadcasts that started at least this many days ago and are over. @returns whether
+   * there may be more.
+   */
   async deleteOld(days: number): Promise<boolean> {
     const [row] = await this.source.query<{ count: number }[]>(
       `WITH old AS (
@@ -378,7 +387,7 @@ export class Recipients {
     return row!.count === PAGE;
   }
 
-  /** Recipients of broadcasts that are no more, or that were never started with them; processes that died. */
+  /** Deletes recipients of broadcasts that no longer exist or were never started with them, and processes that died. */
   async forget(): Promise<void> {
     await this.source.query(
       `WITH gone AS (
@@ -396,7 +405,7 @@ export class Recipients {
   }
 }
 
-/** Of a message that the server answered with "later", or hung up at: when it is sent again, and what when that was the last time. */
+/** After a temporary rejection or a lost connection: when the message is sent again, or that it has failed. */
 export function later({ sendingId, contactId, attempts }: Claimed, detail: string): Settled {
   const failed = attempts + 1;
   const pauseSeconds = pauseAfter(failed);

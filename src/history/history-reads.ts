@@ -15,25 +15,26 @@ import {
   questionOf,
 } from './access.js';
 
-/** The first position and the last that a request looked through. */
+/** The first and last position that a request covered. */
 export type Range = readonly [first: number, last: number];
 
 const TELL_INTERVAL_MS = 60_000;
-/** Of one event: kinds of questions. An hour in which more was asked is told in several. */
+/** Different questions per event. If a key asked more in an hour, several events record it. */
 const MOST_READS = 500;
 
 type Taken = { organization_id: string; api_key_id: string; hour: Date; reads: CollectedRead[] };
 
 /**
- * Who reads the history, told in the history. An event for each request would feed whoever polls with the events of its own
- * polls. So the first read of an hour by a key is told at once (`HistoryRead`); what it reads of that hour is collected in a
- * table, before it is answered, and told when the hour is over (`HistoryReadsCollected`).
+ * Records in the history who reads the history. With one event per request, a client that polls would only read the
+ * events of its own polls. So the first read of an hour by a key is recorded immediately (`HistoryRead`). Its other
+ * reads of that hour are collected in a table before the response, and recorded after the hour
+ * (`HistoryReadsCollected`).
  */
 @Injectable()
 export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger('HistoryReads');
   private timer?: NodeJS.Timeout;
-  /** The keys of which this instance knows that their first read of this hour is told. */
+  /** The keys whose first read of this hour is already recorded, as far as this instance knows. */
   private told = { hour: 0, keys: new Set<string>() };
 
   constructor(
@@ -51,7 +52,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
     clearInterval(this.timer);
   }
 
-  /** Tells a read in an event of its own. To be awaited before it is answered; whoever makes a page of it waits at its end. */
+  /** Records a read in its own event. Await it before the response; pages wait for it just before they are sent. */
   async record(input: Input): Promise<void> {
     const told = this.append(input, newId(), () => false);
     const { beforeAnswer } = input.context;
@@ -60,10 +61,10 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
   }
 
   /**
-   * Tells a read by an API key with the others of its hour, any other one as {@link HistoryReads.record} does. To be awaited
-   * before it is answered.
+   * Collects a read by an API key for the event of its hour. Records any other read like {@link HistoryReads.record}.
+   * Await it before the response.
    *
-   * @param range what was looked through; undefined where there was nothing to look through.
+   * @param range the positions covered, or undefined if there were none.
    */
   async collect(input: Input, range: Range | undefined): Promise<void> {
     const { actor } = input.context;
@@ -82,7 +83,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
 
   private async keep(input: Input, apiKeyId: string, range: Range | undefined): Promise<Date> {
     const { operation, asked } = questionOf(input, this.store.keyring);
-    // They are in the positions.
+    // The positions contain these.
     const { after, limit, eventId, ...filters } = asked;
     const positions = range && range[0] <= range[1] ? `{[${range[0]},${range[1]}]}` : '{}';
     const [row] = await this.source.query<{ hour: Date }[]>(KEEP, [
@@ -95,7 +96,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
     return row!.hour;
   }
 
-  /** Once a stream: who was faster has told the same. */
+  /** Once per stream: another instance that was faster recorded the same. */
   private async append(
     input: Input,
     streamId: string,
@@ -112,13 +113,13 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
     });
   }
 
-  /** One for each key and hour, the same on every instance, in the form of all others. */
+  /** The same id on every instance for a key and hour, in the format of all other ids. */
   private streamOf(apiKeyId: string, hour: Date): string {
     const hash = this.store.keyring.hash(historyAccess.streamType, apiKeyId, hour.toISOString());
     return uuidv7({ msecs: hour.getTime(), random: hash.subarray(0, 16), seq: hash.readUInt32BE(16) });
   }
 
-  /** Tells what was read in hours that are over. Never rejects. */
+  /** Records the reads of past hours. Never rejects. */
   async tell(): Promise<void> {
     try {
       while (await this.tellHour());
@@ -129,7 +130,10 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** What a crash leaves taken is told a minute later, and told twice where the crash came after the event. */
+  /**
+   * After a crash, claimed reads are recorded a minute later. They are recorded twice if the event was already
+   * appended.
+   */
   private async tellHour(): Promise<boolean> {
     const [taken] = await this.source.query<Taken[]>(TAKE, [MOST_READS]);
     if (!taken) return false;
@@ -154,8 +158,8 @@ const KEEP = `
   DO UPDATE SET positions = kept.positions + excluded.positions, times = kept.times + 1
   RETURNING hour`;
 
-// Whoever read at the very end of the hour has kept it by then. Asked twice: what another has taken meanwhile is seen when
-// the row is locked.
+// Reads at the very end of the hour are stored by then. The condition is repeated, because claims by others become
+// visible only once the row is locked.
 const TAKE = `
   WITH one AS (
     SELECT organization_id, api_key_id, hour FROM history_reads
@@ -179,7 +183,7 @@ const TAKE = `
   ) ORDER BY operation, asked) AS reads
   FROM taken GROUP BY 1, 2, 3`;
 
-// What was read of it meanwhile stays.
+// Reads that were counted in the meantime stay.
 const DROP = `
   DELETE FROM history_reads kept
   USING jsonb_to_recordset($4::jsonb) AS told(operation text, asked jsonb, times bigint)

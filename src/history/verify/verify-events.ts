@@ -6,20 +6,20 @@ import { Streams } from './streams.js';
 import { Tree } from './tree.js';
 import { againstOf, MOST_WARNINGS, type Verdict } from './verdict.js';
 
-/** What is known beside the events, of a history in the database. */
+/** For a history in the database: facts that the events do not contain. */
 export type Beside = {
   seals: Seals;
-  /** Of these subjects those whose keys an event destroyed after those that are read here. */
+  /** Those of these subjects whose keys were destroyed by an event after the ones read here. */
   endedLater: (subjectIds: readonly string[]) => Promise<ReadonlySet<string>>;
 };
 
 const NOTHING: Beside = { seals: { mistake: null }, endedLater: () => Promise.resolve(new Set()) };
 
 /**
- * Compares events, in the order of their positions, with a checkpoint.
+ * Compares events, in order of position, with a checkpoint.
  *
- * The first difference is named exactly where an event contradicts itself or another, or where the leaves the checkpoint was
- * made of are at hand; else a part of the checkpoint says between which positions it lies.
+ * Names the first difference exactly if an event contradicts itself or another, or if the checkpoint's leaves are
+ * available. Otherwise, the parts of the checkpoint show between which positions it lies.
  */
 export async function verifyEvents(
   checkpoint: Checkpoint,
@@ -36,7 +36,7 @@ export async function verifyEvents(
   let newer = 0;
   let nextPart = 0;
   let endOfNextPart = parts[0]?.leaves ?? Infinity;
-  /** The position read last, and the first one that no part vouches for. */
+  /** The last position read, and the first that no part of the checkpoint proves. */
   let last = 0;
   let unproved = 1;
   let sealsMistake = seals.mistake;
@@ -60,8 +60,8 @@ export async function verifyEvents(
     const count = `${lacking} of the ${size} events of the checkpoint ${lacking === 1 ? 'is' : 'are'} missing`;
     const [sealed] = (await seals.leaves?.(tree.size, 1)) ?? [];
     if (sealed) return wrong(sealed.position, `${count}, from position ${sealed.position} on.`);
-    // All that is between the last event and the checkpoint's position may be gone; where nothing is between, an
-    // event before it is.
+    // Everything between the last event and the checkpoint's position may be missing. If nothing is between them, an
+    // earlier event is missing.
     return last < checkpoint.position
       ? wrong(last + 1, `${count}. These are the newest, after position ${last}, or others ${rest()}.`)
       : wrong(unproved, `${count}, ${rest()}.`);
@@ -158,10 +158,10 @@ export async function verifyEvents(
   return verdict(true, null, null);
 }
 
-/** Subjects that are asked for at once. */
+/** Subjects to look up per call. */
 const SUBJECTS = 1_000;
 
-/** The first position with personal data that cannot be read although nothing destroyed their key. */
+/** The first position with unreadable personal data whose key no event destroyed. */
 async function firstUnexplained(
   streams: Streams,
   endedLater: Beside['endedLater'],
@@ -176,7 +176,7 @@ async function firstUnexplained(
   return undefined;
 }
 
-/** Where an event is not the one that was sealed at its place. */
+/** The position and reason of a difference between an event and the one sealed at its place. */
 function difference(position: number, sealed: SealedLeaf): [number, string] {
   if (sealed.position < position) return [sealed.position, gone(sealed.position)];
   if (sealed.position > position) return [position, putIn(position)];
