@@ -117,7 +117,7 @@ it('what somebody has changed by hand is found, told once and everywhere, and to
       message: 'self-check: stored data does not match',
       kind: 'read model',
       finding: expect.stringMatching(
-        /^The read model contacts is not what its events make: contacts .* in city, and 3 more rows\.$/,
+        /^The projection contacts differs from its events: contacts .* in city, and 3 more rows\.$/,
       ),
     }),
   ]);
@@ -145,7 +145,7 @@ it('what somebody has changed by hand is found, told once and everywhere, and to
     expect.arrayContaining([expect.objectContaining({ kind: 'history', subject: organizationId })]),
   );
   const doctor = await command(['doctor'], own.environment);
-  expect(doctor.stdout.replace(/\s+/g, ' ')).toContain('The read model contacts is not what its events make');
+  expect(doctor.stdout.replace(/\s+/g, ' ')).toContain('The projection contacts differs from its events');
 
   await set(data);
   // Refused while the check is at it.

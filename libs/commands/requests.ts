@@ -128,7 +128,7 @@ export class Requests {
     const metadata = { actor, requestId };
     const kept = await this.store.append({ organizationId, metadata, writes: [], idempotency, isGivenUp });
     if (kept.status === 'appended') return answer;
-    if (kept.status !== 'replayed') throw new Error(`The answer could not be kept: ${kept.status}.`);
+    if (kept.status !== 'replayed') throw new Error(`The response could not be stored: ${kept.status}.`);
     return this.keptAnswer<Answer>(context, fingerprint, kept);
   }
 

@@ -42,11 +42,11 @@ export class NewerEvent extends Error {
   }
 }
 
-/** An event that no version of this program wrote: somebody has changed the history. Nothing is decided on its record. */
+/** An event that no version of this program wrote: someone altered the history. Commands on its record fail. */
 export class DamagedEvent extends Error {
   constructor(event: { position: number | string; type: string }) {
     super(
-      `The data of the ${event.type} at position ${event.position} are no object: somebody has changed the history.`,
+      `The data of the ${event.type} at position ${event.position} is not an object: someone altered the history.`,
     );
   }
 }

@@ -108,7 +108,7 @@ export class MailFiles {
   }
 
   private folderOf(organizationId: string): string {
-    if (!isId(organizationId)) throw new Error('What is no id names no folder.');
+    if (!isId(organizationId)) throw new Error('The organization id is invalid, so it cannot name a folder.');
     return join(this.directory, organizationId.toLowerCase());
   }
 }

@@ -14,6 +14,6 @@ export function declareEventTypes(streams: readonly StreamKind[]): void {
 
 /** @throws Error before they were declared. */
 export function allEventTypes(): readonly EventType[] {
-  if (!all) throw new Error('The types of events follow from the modules, which nobody has declared yet.');
+  if (!all) throw new Error('Event types are not available before the modules are declared.');
   return all;
 }

@@ -15,12 +15,12 @@ const integer: FieldSchema = { type: 'integer' };
 
 const progress: FieldSchema = {
   type: 'array',
-  description: 'How far each read model is; only told to who has the HEALTH_TOKEN.',
+  description: 'The progress of each projection. Requires HEALTH_TOKEN.',
   items: recordSchema({
     name: { type: 'string' },
     version: integer,
     position: integer,
-    lag: { ...integer, description: 'Events it has still to read.' },
+    lag: { ...integer, description: 'Positions of the log that it has not applied yet.' },
     failure: {
       ...recordSchema({ position: integer, at: { type: 'string', format: 'date-time' } }),
       type: ['object', 'null'],
@@ -31,53 +31,53 @@ const progress: FieldSchema = {
 const sealing: FieldSchema = {
   ...recordSchema({
     position: { ...integer, description: 'How far the history is sealed.' },
-    lag: { ...integer, description: 'Positions that are not.' },
+    lag: { ...integer, description: 'Positions that are not sealed yet.' },
     refused: {
       ...integer,
       description:
-        'Organizations of which nothing is sealed, because what is stored is not what was signed before.',
+        'Quarantined organizations: their stored history differs from what was signed, so sealing stopped.',
     },
   }),
   type: ['object', 'null'],
-  description: 'As this instance last saw; only told to who has the HEALTH_TOKEN.',
+  description: 'As last seen by this instance. Requires HEALTH_TOKEN.',
 };
 
 const selfCheck: FieldSchema = {
   ...recordSchema({
-    findings: { ...integer, description: 'Histories and read models that are not what they should be.' },
-    subjects: { ...integer, description: 'Histories and read models that are checked.' },
-    current: { ...integer, description: 'Of these, those that were looked at in time.' },
+    findings: { ...integer, description: 'Histories and projections with differences.' },
+    subjects: { ...integer, description: 'Histories and projections that are checked.' },
+    current: { ...integer, description: 'Those that were checked on schedule.' },
   }),
   type: ['object', 'null'],
-  description: 'As this instance last saw; only told to who has the HEALTH_TOKEN.',
+  description: 'As last seen by this instance. Requires HEALTH_TOKEN.',
 };
 
 const witnesses: FieldSchema = {
   ...recordSchema({
     contradicted: {
       ...integer,
-      description: 'Organizations whose history a witness contradicts; the log of all counts as one.',
+      description: 'Organizations whose history a witness contradicts. The log of all organizations counts as one.',
     },
     failing: {
       ...integer,
-      description: 'Witnesses that do not answer as they should; told by the one instance that asks them.',
+      description: 'Witnesses that fail or return invalid responses. Reported only by the instance that queries them.',
     },
   }),
   type: ['object', 'null'],
   description:
-    'As this instance last saw, null where no witness is asked; only told to who has the HEALTH_TOKEN.',
+    'As last seen by this instance. Null if no witness is configured. Requires HEALTH_TOKEN.',
 };
 
 const subscriptions: FieldSchema = {
   type: ['array', 'null'],
   description:
-    'How far each reaction to the history is, as this instance last saw; only told to who has the HEALTH_TOKEN.',
+    'The progress of each subscription, as last seen by this instance. Requires HEALTH_TOKEN.',
   items: recordSchema({
     name: { type: 'string' },
     position: integer,
-    lag: { ...integer, description: 'Positions it has still to come to.' },
-    retrying: { ...integer, description: 'Events that are tried again by themselves.' },
-    parked: { ...integer, description: 'Events that have failed for the last time.' },
+    lag: { ...integer, description: 'Positions that it has not reached yet.' },
+    retrying: { ...integer, description: 'Events that are retried automatically.' },
+    parked: { ...integer, description: 'Dead-lettered events: they are not retried automatically.' },
   }),
 };
 
@@ -90,12 +90,12 @@ function answer(fields: Record<string, FieldSchema>, toOperators: Record<string,
   });
 }
 
-/** Who may know how much was written and how far read models are: the operator, who has the token. */
+/** Only the operator, who has the token, may see how much was written and how far projections are. */
 @Injectable()
 export class HealthAccess {
   private readonly hash: Buffer | undefined;
 
-  /** @param token none: nobody is told. */
+  /** @param token if undefined, no one has access. */
   constructor(token?: string) {
     this.hash = token === undefined ? undefined : sha256(token);
   }
@@ -116,13 +116,13 @@ function sha256(text: string): Buffer {
 export class Readiness {
   isEnding = false;
 
-  /** From now on others are to have what comes. */
+  /** From now on, load balancers should send requests to other instances. */
   end(): void {
     this.isEnding = true;
   }
 }
 
-/** Two questions of a load balancer: is the process alive, and may it have traffic. */
+/** For load balancers: is the process alive, and can it serve traffic? */
 @Controller('health')
 @Documented(({ ApiTags }) => [ApiTags('health')])
 export class HealthController {
@@ -141,32 +141,32 @@ export class HealthController {
   @Get('live')
   @HttpCode(200)
   @Documented(({ ApiOperation, ApiResponse }) => [
-    ApiOperation({ operationId: 'health.live', summary: 'The process answers' }),
-    ApiResponse({ status: 200, description: 'It does', schema: answer({}) }),
+    ApiOperation({ operationId: 'health.live', summary: 'Check whether the process is running' }),
+    ApiResponse({ status: 200, description: 'The process is running', schema: answer({}) }),
   ])
   live(): object {
     return { data: { status: 'ok' }, object: 'health' };
   }
 
   /**
-   * Ready as long as the database reads and writes; not ready after three seconds of trouble, and ready again after three to
-   * five without. Redis away or a read model failing is told as `degraded`, and
-   * keeps the traffic: every other instance would be in the same state.
+   * Ready while the database reads and writes. Not ready after three seconds of failures, and ready again after three to
+   * five seconds without. If Redis is down or a projection fails, the instance reports `degraded` but keeps its traffic:
+   * every other instance would be in the same state.
    */
   @Get('ready')
   @HttpCode(200)
   @Documented(({ ApiBearerAuth, ApiOperation, ApiResponse }) => [
     ApiOperation({
       operationId: 'health.ready',
-      summary: 'The instance can serve: database, Redis, read models',
+      summary: 'Check whether the instance can serve requests',
       description:
-        'Degraded, it can still serve: see `redis`, `replica`, `projections`, `sealing`, `selfCheck`, `witnesses` and `subscriptions`. The latter five are told ' +
-        'to operators alone, who send their HEALTH_TOKEN as `Authorization: Bearer …`.',
+        'A `degraded` instance can still serve: see `redis`, `replica`, `projections`, `sealing`, `selfCheck`, ' +
+        '`witnesses` and `subscriptions`. The last five require HEALTH_TOKEN, sent as `Authorization: Bearer …`.',
     }),
     ApiBearerAuth(),
     ApiResponse({
       status: 200,
-      description: 'It can',
+      description: 'The instance can serve requests',
       schema: answer(
         { database: { type: 'string' }, redis: { type: 'string' }, replica: { type: 'string' } },
         { projections: progress, sealing, selfCheck, witnesses, subscriptions },
@@ -226,7 +226,7 @@ export class HealthController {
   }
 }
 
-/** Without the reason of a failure, which may name what is inside: the log has it. */
+/** Without the reason of a failure, which may contain internal details. The log contains it. */
 function describe({ failure, ...progress }: ProjectionStatus): object {
   return { ...progress, failure: failure && { position: failure.position, at: failure.at } };
 }
@@ -235,7 +235,7 @@ function describeSealing({ sealed, last, refused }: SealingProgress): object {
   return { position: sealed, lag: Math.max(0, last - sealed), refused };
 }
 
-/** Without the events that are parked: the command line has them. */
+/** Without the dead-lettered events: the command line shows them. */
 function describeSubscription({ parkedEvents: _, ...progress }: SubscriptionStatus): object {
   return progress;
 }

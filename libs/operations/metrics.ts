@@ -52,14 +52,14 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_info',
     type: 'gauge',
-    help: 'Always 1; its label is the version of this program.',
+    help: 'Always 1. The label is the version of this program.',
     labels: ['version'],
     read: ({ version }) => [{ value: 1, labels: { version } }],
   },
   {
     name: 'advocacy_requests_total',
     type: 'counter',
-    help: 'Requests by operation ("none": a path that is not ours) and status ("aborted": its client went away).',
+    help: 'Requests by operation ("none": an unknown path) and status ("aborted": the client disconnected).',
     labels: ['operation', 'status'],
     read: ({ requests }) =>
       requests
@@ -71,7 +71,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_request_duration_seconds',
     type: 'histogram',
-    help: 'Seconds from the request to the end of its answer, by operation.',
+    help: 'Seconds from the request to the end of the response, by operation.',
     labels: ['operation'],
     read: ({ requests }) =>
       requests
@@ -83,44 +83,44 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_requests_in_flight',
     type: 'gauge',
-    help: 'Requests under way.',
+    help: 'Requests in progress.',
     read: ({ concurrency }) => [{ value: concurrency.load.requests }],
   },
   {
     name: 'advocacy_errors_total',
     type: 'counter',
-    help: 'Error answers by reason (error.reason), or error.code where there is none; OVERLOADED, CONCURRENCY and DEADLINE_EXCEEDED are requests shed.',
+    help: 'Error responses by error.reason, or by error.code if there is no reason. OVERLOADED, CONCURRENCY and DEADLINE_EXCEEDED count shed requests.',
     labels: ['reason'],
     read: () => errorAnswers.entries().map(([reason, value]) => ({ value, labels: { reason } })),
   },
   {
     name: 'advocacy_late_total',
     type: 'counter',
-    help: 'Looks, four a second, that found the event loop more than half a second late.',
+    help: 'Checks, four per second, in which the event loop was more than half a second late.',
     read: ({ concurrency }) => [{ value: concurrency.load.late }],
   },
   {
     name: 'advocacy_shedding',
     type: 'gauge',
-    help: '1 while callers may have fewer requests under way because the event loop was late.',
+    help: '1 while each caller is limited to fewer concurrent requests because the event loop was late.',
     read: ({ concurrency }) => [{ value: Number(concurrency.load.isShedding) }],
   },
   {
     name: 'advocacy_streams_open',
     type: 'gauge',
-    help: 'Imports and exports under way.',
+    help: 'Imports and exports in progress.',
     read: () => [{ value: streamsOpen() }],
   },
   {
     name: 'advocacy_unread_answer_bytes',
     type: 'gauge',
-    help: 'Bytes of answers that wait for their clients to read them.',
+    help: 'Bytes of responses that clients have not read yet.',
     read: () => [{ value: unreadBytes() }],
   },
   {
     name: 'advocacy_limiter_decisions_total',
     type: 'counter',
-    help: 'Requests that the rate limit of their caller let pass, and those that it refused.',
+    help: 'Requests that a rate limit allowed, and those that it rejected.',
     labels: ['decision'],
     read: () => decisions.entries().map(([decision, value]) => ({ value, labels: { decision } })),
   },
@@ -133,37 +133,37 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_redis_fallbacks_total',
     type: 'counter',
-    help: 'How often Redis was lost.',
+    help: 'How often the connection to Redis was lost.',
     read: ({ rateLimit }) => [{ value: rateLimit.fallbacks }],
   },
   {
     name: 'advocacy_append_batch_commands',
     type: 'histogram',
-    help: 'Commands of one call that appends.',
+    help: 'Commands per append call.',
     read: ({ store }) => histogram('advocacy_append_batch_commands', store.appends.batches),
   },
   {
     name: 'advocacy_append_call_seconds',
     type: 'histogram',
-    help: 'Seconds of one call that appends, its commit included.',
+    help: 'Seconds per append call, including the commit.',
     read: ({ store }) => histogram('advocacy_append_call_seconds', store.appends.callSeconds),
   },
   {
     name: 'advocacy_append_calls_in_flight',
     type: 'gauge',
-    help: 'Calls that append under way, 2 at most.',
+    help: 'Append calls in progress, at most 2.',
     read: ({ store }) => [{ value: store.appends.load.calls }],
   },
   {
     name: 'advocacy_append_queue',
     type: 'gauge',
-    help: 'Commands that wait for a call.',
+    help: 'Commands that wait for an append call.',
     read: ({ store }) => [{ value: store.appends.load.waiting }],
   },
   {
     name: 'advocacy_projection_lag_positions',
     type: 'gauge',
-    help: 'Positions of the log that a read model has still to take in, as the background last saw.',
+    help: 'Positions of the log that a projection has not applied yet, at the last background check.',
     labels: ['projection'],
     read: ({ projections }) =>
       (projections.lastSeen?.statuses ?? []).map(({ name, lag }) => ({
@@ -174,7 +174,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_projection_failing',
     type: 'gauge',
-    help: '1 while a read model stands still at an event that it cannot take in.',
+    help: '1 while a projection is stopped at an event that it cannot apply.',
     labels: ['projection'],
     read: ({ projections }) =>
       (projections.lastSeen?.statuses ?? []).map(({ name, failure }) => ({
@@ -185,91 +185,91 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_projections_seen_seconds',
     type: 'gauge',
-    help: 'Seconds since the background last saw the read models; up to ten while nothing happens.',
+    help: 'Seconds since the last background check of the projections. Up to ten while there are no events.',
     read: ({ projections: { lastSeen } }) =>
       lastSeen ? [{ value: (performance.now() - lastSeen.at) / 1_000 }] : [],
   },
   {
     name: 'advocacy_last_position',
     type: 'gauge',
-    help: 'The last position of the log that was given out, by whichever instance.',
+    help: 'The last position of the log that any instance allocated.',
     read: (_, { last }) => (last === undefined ? [] : [{ value: last }]),
   },
   {
     name: 'advocacy_seal_lag_positions',
     type: 'gauge',
-    help: 'Positions of the log that are not sealed yet, by whichever instance.',
+    help: 'Positions of the log that no instance has sealed yet.',
     read: (_, { sealed, last }) =>
       sealed === undefined || last === undefined ? [] : [{ value: Math.max(0, last - sealed) }],
   },
   {
     name: 'advocacy_refused_organizations',
     type: 'gauge',
-    help: 'Organizations of which nothing is sealed, because what is stored is not what was signed before; the log of all of them counts as one.',
+    help: 'Quarantined organizations: their stored history differs from what was signed, so sealing stopped. The log of all organizations counts as one.',
     read: (_, { refused }) => (refused === undefined ? [] : [{ value: refused }]),
   },
   {
     name: 'advocacy_self_check_findings',
     type: 'gauge',
-    help: 'Histories and read models that the self-check found to be something else than they should be.',
+    help: 'Histories and projections in which the self-check found differences.',
     read: ({ selfCheck: { lastSeen } }) => (lastSeen ? [{ value: lastSeen.findings.length }] : []),
   },
   {
     name: 'advocacy_self_check_overdue',
     type: 'gauge',
-    help: 'Histories and read models that should have been checked longer than VERIFY_EVERY ago.',
+    help: 'Histories and projections whose check is overdue by more than VERIFY_EVERY.',
     read: ({ selfCheck: { lastSeen } }) =>
       lastSeen ? [{ value: lastSeen.subjects - lastSeen.current }] : [],
   },
   {
     name: 'advocacy_contradicted_organizations',
     type: 'gauge',
-    help: 'Organizations whose history a witness contradicts, because it has cosigned another one; the log of all counts as one.',
+    help: 'Organizations whose history a witness contradicts, because it has cosigned a different one. The log of all organizations counts as one.',
     read: ({ witnesses: { lastSeen } }) => [{ value: lastSeen?.contradicted ?? 0 }],
   },
   {
     name: 'advocacy_witnesses_failing',
     type: 'gauge',
-    help: 'Witnesses that do not answer as they should; told by the one instance that asks them, 0 by the others.',
+    help: 'Witnesses that fail or return invalid responses. Only the instance that queries them reports a number; the others report 0.',
     read: ({ witnesses: { lastSeen } }) => [{ value: lastSeen?.failing ?? 0 }],
   },
   {
     name: 'advocacy_subscription_lag_positions',
     type: 'gauge',
-    help: 'Positions of the log that a reaction has still to come to, by whichever instance.',
+    help: 'Positions of the log that a subscription has not reached yet on any instance.',
     labels: ['subscription'],
     read: ({ subscriptions }) => ofEach(subscriptions, ({ lag }) => lag),
   },
   {
     name: 'advocacy_subscription_retrying',
     type: 'gauge',
-    help: 'Events that a reaction failed at, or that wait for one of their stream, and that are tried again.',
+    help: 'Events that a subscription will retry, because they failed or wait for a failed event of their stream.',
     labels: ['subscription'],
     read: ({ subscriptions }) => ofEach(subscriptions, ({ retrying }) => retrying),
   },
   {
     name: 'advocacy_subscription_parked',
     type: 'gauge',
-    help: 'Events that a reaction failed at for the last time: an operator retries or skips them.',
+    help: 'Dead-lettered events of a subscription. An operator must retry or skip them.',
     labels: ['subscription'],
     read: ({ subscriptions }) => ofEach(subscriptions, ({ parked }) => parked),
   },
   {
     name: 'advocacy_mail_waiting',
     type: 'gauge',
-    help: 'Messages that wait in this instance for their turn, or for the answer of the mail server.',
+    help: 'Messages in this instance that wait for their turn or for the mail server’s reply.',
     read: ({ mailer }) => [{ value: mailer.load.messages }],
   },
   {
     name: 'advocacy_mail_oldest_seconds',
     type: 'gauge',
-    help: 'Seconds for which the oldest of these messages has waited; 0 if there are none.',
+    help: 'Seconds that the oldest of these messages has waited. 0 if there are none.',
     read: ({ mailer }) => [{ value: mailer.load.oldestSeconds }],
   },
   {
     name: 'advocacy_mail_outcomes_total',
     type: 'counter',
-    help: 'Attempts to send a message by outcome: sent, deferred (tried again), rejected for good, unreachable (the mail server), in-doubt.',
+    help: 'Attempts to send a message by outcome: sent, deferred (will be retried), rejected (permanently), unreachable (the mail server), in-doubt.',
     labels: ['outcome'],
     read: ({ mailer }) =>
       mailer.outcomes.entries().map(([outcome, value]) => ({ value, labels: { outcome } })),
@@ -277,79 +277,79 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_mail_last_sent_timestamp_seconds',
     type: 'gauge',
-    help: 'When this instance last sent a message, in seconds since 1970; 0 if it has sent none.',
+    help: 'When this instance last sent a message, in seconds since 1970. 0 if it has sent none.',
     read: ({ mailer }) => [{ value: mailer.lastAt.sent / 1_000 }],
   },
   {
     name: 'advocacy_mail_last_unreachable_timestamp_seconds',
     type: 'gauge',
-    help: 'When this instance last could not reach the mail server; later than the last message that any instance has sent, it is away.',
+    help: 'When this instance last failed to reach the mail server. If no instance has sent a message since, the mail server is down.',
     read: ({ mailer }) => [{ value: mailer.lastAt.unreachable / 1_000 }],
   },
   {
     name: 'advocacy_broadcast_recipients_waiting',
     type: 'gauge',
-    help: 'Recipients of unfinished broadcasts whose message is not sent yet, paused broadcasts included.',
+    help: 'Recipients of unfinished broadcasts who have not been sent their message yet, including paused broadcasts.',
     read: backlog('recipientsWaiting'),
   },
   {
     name: 'advocacy_broadcast_recipients_in_doubt',
     type: 'gauge',
-    help: 'Recipients of the newest 1,000 broadcasts whose message may have been sent or not: broadcast.retry-recipients sends it again.',
+    help: 'Recipients of the newest 1,000 broadcasts whose message may or may not have been sent. To send it again, use broadcast.retry-recipients.',
     read: backlog('recipientsInDoubt'),
   },
   {
     name: 'advocacy_broadcast_oldest_due_seconds',
     type: 'gauge',
-    help: 'Seconds for which the oldest message of a broadcast that is being sent has been due.',
+    help: 'Seconds that the oldest unsent message of an active broadcast is overdue.',
     read: backlog('recipientSeconds'),
   },
   {
     name: 'advocacy_webhooks_behind',
     type: 'gauge',
-    help: 'Active webhooks with events that were not sent yet, 10,000 at most.',
+    help: 'Active webhooks with unsent events, at most 10,000.',
     read: backlog('webhooksBehind'),
   },
   {
     name: 'advocacy_webhook_retries_due',
     type: 'gauge',
-    help: 'Deliveries to active webhooks whose retry is due, 10,000 at most.',
+    help: 'Deliveries to active webhooks whose retry is due, at most 10,000.',
     read: backlog('webhookRetriesDue'),
   },
   {
     name: 'advocacy_webhook_oldest_retry_seconds',
     type: 'gauge',
-    help: 'Seconds for which the oldest of these retries has been due.',
+    help: 'Seconds that the oldest of these retries is overdue.',
     read: backlog('webhookRetrySeconds'),
   },
   {
     name: 'advocacy_imports_running',
     type: 'gauge',
-    help: 'Imports of the dashboard that are not finished, 10,000 at most.',
+    help: 'Unfinished imports of the dashboard, at most 10,000.',
     read: backlog('importsRunning'),
   },
   {
     name: 'advocacy_import_oldest_seconds',
     type: 'gauge',
-    help: 'Seconds for which no instance has worked on the oldest of these imports.',
+    help: 'Seconds since any instance last worked on the oldest of these imports.',
     read: backlog('importSeconds'),
   },
   {
     name: 'advocacy_timers_overdue',
     type: 'gauge',
-    help: 'Timers that are due and have not fired, 10,000 at most.',
+    help: 'Timers that are due but have not fired, at most 10,000.',
     read: backlog('timersOverdue'),
   },
   {
     name: 'advocacy_timer_oldest_seconds',
     type: 'gauge',
-    help: 'Seconds for which the oldest of these timers has been due.',
+    help: 'Seconds that the oldest of these timers is overdue.',
     read: backlog('timerSeconds'),
   },
   {
     name: 'advocacy_images',
     type: 'gauge',
-    help: 'Uploaded images that this instance renders, and those that wait for it.',
+    help: 'Uploaded images that this instance is rendering, and those that wait their turn.',
     labels: ['state'],
     read: ({ images: { use } }) => [
       { value: use.running, labels: { state: 'running' } },
@@ -359,32 +359,32 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_images_refused_total',
     type: 'counter',
-    help: 'Uploaded images that did not get their turn in time.',
+    help: 'Uploaded images rejected because they waited too long for their turn.',
     read: ({ images }) => [{ value: images.use.turnedAway }],
   },
   {
     name: 'advocacy_database_up',
     type: 'gauge',
-    help: '1 if the database answered this scrape within a second; what it says is its last word otherwise.',
+    help: '1 if the database responded to this scrape within a second. Otherwise, its metrics are the last known values.',
     read: (_, { answered }) => [{ value: Number(answered) }],
   },
   {
     name: 'advocacy_ready',
     type: 'gauge',
-    help: '0 while the database does not read and write for this instance, so that /health/ready says no.',
+    help: '0 while this instance cannot read from or write to the database, so that /health/ready returns 503.',
     read: ({ watch }) => [{ value: Number(watch.unreadiness === undefined) }],
   },
   {
     name: 'advocacy_pool_size',
     type: 'gauge',
-    help: 'Connections to PostgreSQL that a pool may open.',
+    help: 'Maximum number of connections that a pool may open to PostgreSQL.',
     labels: ['pool'],
     read: (sources) => ofPools(sources, ({ most }) => [{ value: most }]),
   },
   {
     name: 'advocacy_pool_connections',
     type: 'gauge',
-    help: 'Connections of a pool that work, and those that wait for work.',
+    help: 'Busy and idle connections of a pool.',
     labels: ['pool', 'state'],
     read: (sources) =>
       ofPools(sources, ({ busy, idle }) => [
@@ -395,14 +395,14 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_pool_waiting',
     type: 'gauge',
-    help: 'Statements that wait for a connection of a pool.',
+    help: 'Statements that wait for a connection from a pool.',
     labels: ['pool'],
     read: (sources) => ofPools(sources, ({ waiting }) => [{ value: waiting }]),
   },
   {
     name: 'advocacy_wide_queries',
     type: 'gauge',
-    help: 'Lists, searches and pages of exports that run, and those that wait for their organization’s turn.',
+    help: 'Lists, searches and export pages that are running, and those that wait for their organization’s turn.',
     labels: ['state'],
     read: ({ main }) => {
       const { running, waiting } = wideQueries(main);
@@ -415,13 +415,13 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_wide_queries_refused_total',
     type: 'counter',
-    help: 'Lists, searches and pages of exports that did not get their turn in time.',
+    help: 'Lists, searches and export pages rejected because they waited too long for their turn.',
     read: ({ main }) => [{ value: wideQueries(main).turnedAway }],
   },
   {
     name: 'advocacy_log_lines_dropped_total',
     type: 'counter',
-    help: 'Log lines that found no room, because nobody reads them or the disk is full.',
+    help: 'Log lines dropped because they could not be written: no process reads them, or the disk is full.',
     read: () => [{ value: standardOutput.droppedInAll }],
   },
 ];

@@ -54,7 +54,7 @@ export class Concurrency implements OnModuleDestroy {
     const sender = `${address} ${request.headers.authorization?.slice(0, CLAIMED_KEY) ?? ''}`;
     const count = this.running.get(sender) ?? 0;
     if (count >= this.most.caller)
-      return next(tooMany('Whoever sends from your address with this key', count));
+      return next(tooMany('Your address, with this API key,', count));
     const ofAddress = this.running.get(address) ?? 0;
     if (ofAddress >= this.most.instance - this.total) return next(overloaded(ofAddress));
     this.running.set(sender, count + 1);

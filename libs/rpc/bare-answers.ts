@@ -77,7 +77,7 @@ function headersFor(code: ErrorCode, body: string): Record<string, string | numb
 
 /** What is wrong with what Node could not read. */
 export function clientFault({ code }: NodeJS.ErrnoException): string {
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time: send it again.';
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time. Send it again.';
   if (code === 'HPE_HEADER_OVERFLOW') {
     return `The request line and headers are larger than ${http.maxHeaderSize} bytes: send less in them.`;
   }

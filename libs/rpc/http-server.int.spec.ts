@@ -308,8 +308,8 @@ describe('ServerLife', () => {
       ['large headers', request('/', `X: ${'x'.repeat(200_000)}\r\n`), 'larger than 16384 bytes'],
       ['large path', request(`/${'x'.repeat(200_000)}`), 'larger than 16384 bytes'],
       ['body not as announced', `${chunked}nonsense\r\n`, 'This is not a valid HTTP request.'],
-      ['no Host', 'GET / HTTP/1.1\r\n\r\n', 'The request has no Host header: send one.'],
-      ['unknown Expect', request('/', 'Expect: miracles\r\n'), 'no other Expect header'],
+      ['no Host', 'GET / HTTP/1.1\r\n\r\n', 'The request has no Host header.'],
+      ['unknown Expect', request('/', 'Expect: miracles\r\n'), 'only supported Expect header'],
     ])('%s answers 400 in the envelope', async (_name, text, message) => {
       const { status, headers, body } = parse(await (await open()).send(text).whole());
       expect(status).toBe(400);
@@ -471,7 +471,7 @@ describe('ServerLife', () => {
       const { status, body } = parse(await client.whole());
       expect([status, body.error.message]).toEqual([
         400,
-        'The request did not arrive in time: send it again.',
+        'The request did not arrive in time. Send it again.',
       ]);
     });
 
@@ -593,7 +593,7 @@ describe('ServerLife', () => {
       const { status, body } = parse(await slow.whole());
       expect([status, body.error.message]).toEqual([
         400,
-        'The body did not arrive in time: send at least 1024 bytes a second.',
+        'The body did not arrive in time. Send at least 1024 bytes a second.',
       ]);
       await fast.send('0\r\n\r\n').receives('read');
     });
@@ -659,7 +659,7 @@ describe('ServerLife', () => {
       `POST ${path} HTTP/1.1\r\nHost: api.example.org\r\nContent-Length: ${length}\r\n\r\n${body}`;
 
     it.each([
-      ['GET', request('/hung'), 'The answer was not ready in time, and is no longer worked on.'],
+      ['GET', request('/hung'), 'The response was not ready in time, so processing stopped.'],
       ['a POST whose body is unread', post('/hung', 5, 'small'), 'with the same Idempotency-Key'],
       ['an import in the middle of its body', post('/hung-import', 1_000_000, 'x'), 'Idempotency-Key'],
     ])('503 DEADLINE_EXCEEDED with Retry-After: %s', async (_, text, message) => {

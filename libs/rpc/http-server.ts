@@ -8,47 +8,48 @@ import { type ErrorCode } from './errors.js';
 import { DEADLINE, hasLongBody, Pacing, SLOWEST } from './pacing.js';
 import { UnreadBodies } from './unread-bodies.js';
 
-/** Milliseconds. Node looks for requests beyond their time every 30 s: they end up to that much later. */
+/** In milliseconds. Node.js checks every 30 s for requests that are too slow, so they end up to that much later. */
 export const timeouts = {
   /**
-   * Load balancers keep idle connections for 60 s and take them again without asking. Ours stay longer, so
-   * that a request never meets a connection that was closed at this very moment, which they answer with 502.
+   * Load balancers keep idle connections for 60 s and reuse them without checking. Ours stay open longer, so that no
+   * request meets a connection that is just closing, for which load balancers return 502.
    */
   keepAliveTimeout: 65_000,
   /** For request line and headers, from their first byte. */
   headersTimeout: 30_000,
-  /** For a whole request with its body, 1 MiB at most; a streamed body is exempted by `allowLongBody`. */
+  /** For a whole request with its body, at most 1 MiB. `allowLongBody` exempts streamed bodies. */
   requestTimeout: 60_000,
   /** Without a byte in either direction. */
   timeout: 120_000,
 };
 
-/** Seconds. What hangs for so long is not back in the next one. */
+/** Seconds. Something that has hung for this long will not recover within the next second. */
 const RETRY_AFTER_DEADLINE = '5';
 
 /**
- * Requests that one connection may send before it has their answers. Those are answered, then it is closed. Clients seldom do it at all,
- * and Node hands over 1,900 requests of 64 KiB in one go: one connection without a key had the processor to itself.
+ * Requests that a connection may send before it has their responses. After these, it is closed. Clients rarely do
+ * this, but Node.js delivers 1,900 requests of 64 KiB in one go: a connection without a key could monopolize the
+ * processor.
  */
 const MOST_WAITING_ON_CONNECTION = 64;
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Its deadline has passed, and its client was told so: nothing more may be done for it. */
+    /** Its deadline has passed and its client was informed. No more work may be done for it. */
     isGivenUp?: boolean;
-    /** Its answer, or its body, is streamed: `DEADLINE.stream`. */
+    /** Its response or its body is streamed: `DEADLINE.stream`. */
     isStream?: boolean;
-    /** Of an answer that is an error: `error.reason`, or `error.code` where it has none. */
+    /** For an error response: `error.reason`, or `error.code` if there is no reason. */
     errorReason?: string;
-    /** Why we have ended its connection before its answer was out. */
+    /** Why we closed its connection before its response was complete. */
     cutOff?: string;
   }
 }
 
 /**
- * Makes the last request the last of its connection, whatever else was read or is still to come. 2 is how Node's parser is told that
- * what follows the headers is no HTTP, which ends its work on what was read. Destroying the connection does not: 1,500 requests more,
- * each with an error and its stack, took 70 ms.
+ * Makes the last request the last of its connection, whatever has been or will be received. Returning 2 tells Node's
+ * parser that what follows the headers is not HTTP, which ends its work on received data. Destroying the connection
+ * does not: 1,500 more requests, each with an error and its stack, took 70 ms.
  */
 function takeNoMore(socket: Socket): void {
   const { parser } = socket as { parser?: { onIncoming: () => number } | null };
@@ -56,10 +57,10 @@ function takeNoMore(socket: Socket): void {
 }
 
 function ignore(): void {
-  // What became of the connection is told by its "close".
+  // The "close" event reports the end of the connection.
 }
 
-/** Connections of one instance: 10,000, or what the system gives beside 200 files of our own. */
+/** Connections of an instance: 10,000, or what the system allows in addition to 200 files of our own. */
 function mostConnections(): number {
   try {
     const [, files] = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
@@ -70,17 +71,17 @@ function mostConnections(): number {
 }
 
 /**
- * A server's life around its application: timeouts, the answers that Node gives without asking the
- * application (as error envelopes), and an end that loses no request. Made before the server listens.
+ * The server's life around its application: timeouts, the responses that Node.js would send without the application
+ * (as error envelopes), and a shutdown that loses no request. Create it before the server listens.
  */
 export class ServerLife {
-  /** The responses not yet sent in full, by connection. Keeping them costs 2 µs a request (once() instead of on(): 4). */
+  /** Responses not yet sent in full, by connection. Costs 2 µs per request (with once() instead of on(): 4). */
   private readonly running = new Map<Socket, Set<ServerResponse>>();
-  /** Connections on which nothing was asked yet, and those on which nothing runs; the oldest first. */
+  /** Connections without any request so far, and those without a running request. The oldest come first. */
   private readonly silent = new Set<Socket>();
   private readonly idle = new Map<Socket, number>();
   private readonly awaitingRefusal = new WeakSet<ServerResponse>();
-  /** Connections that have sent all that they may before they have the answers. */
+  /** Connections that have sent as many requests as they may before the responses. */
   private readonly full = new WeakSet<Duplex>();
   private readonly pacing = new Pacing();
   private readonly bare: BareAnswers;
@@ -92,9 +93,10 @@ export class ServerLife {
   private end?: Promise<void>;
 
   /**
-   * @param options.lookMs how often slow clients and late answers are looked for; a second, but in tests.
-   * @param options.lingerMs how long a client has to read its last answer; a second, but in tests.
-   * @param options.servedToTheEnd the path that the drain leaves alone: whether the process lives is asked until it does not.
+   * @param options.lookMs how often to check for slow clients and late responses. A second, except in tests.
+   * @param options.lingerMs how long a client has to read its last response. A second, except in tests.
+   * @param options.servedToTheEnd a path served even while draining, because liveness is checked until the process
+   *   ends.
    */
   constructor(
     private readonly server: Server,
@@ -129,7 +131,7 @@ export class ServerLife {
         response.setHeader('Connection', 'close');
       }
       this.unread.expect(request);
-      // A dozen places wait for its end. It lives for one request: nothing gathers.
+      // About a dozen listeners wait for its end. It exists for one request, so none accumulate.
       response.setMaxListeners(0);
       response.on('close', () => {
         running?.delete(response);
@@ -148,43 +150,43 @@ export class ServerLife {
             'SHUTTING_DOWN',
           );
         } else if (request.headers.host === undefined && request.httpVersion === '1.1') {
-          this.bare.answer(response, 'BAD_REQUEST', 'The request has no Host header: send one.');
+          this.bare.answer(response, 'BAD_REQUEST', 'The request has no Host header.');
         } else {
           for (const listener of serve) listener(request, response);
         }
       };
       if (!before) answer();
-      // One connection works on one request at a time, and others have their turns in between.
+      // A connection runs one request at a time, and others have their turns in between.
       else before.once('close', () => setImmediate(() => !response.destroyed && answer()));
     });
-    // That a connection cannot be accepted, for want of file descriptors say, is no reason to end the others.
+    // A connection that cannot be accepted, such as for lack of file descriptors, must not end the others.
     server.once('listening', () => server.on('error', ignore));
     server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) =>
       this.bare.answer(
         response,
         'BAD_REQUEST',
-        'This server knows no other Expect header than 100-continue.',
+        'The only supported Expect header is 100-continue.',
       ),
     );
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.handleClientError(error, socket));
-    // An Upgrade header needs no listener: without one, Node serves the request as if it had none.
+    // An Upgrade header needs no listener: without one, Node.js ignores the header.
     server.on('connect', (request, socket) => {
-      // Node has let go of this connection: nobody would hear of its end while an earlier request is answered.
+      // Node.js no longer watches this connection, so its end would go unnoticed while an earlier request runs.
       if (this.running.get(socket as Socket)?.size) socket.destroy();
       else {
-        const message = 'This server is no proxy: it does not take CONNECT.';
+        const message = 'This server is not a proxy and does not accept CONNECT.';
         this.refuseSocket(socket, 'METHOD_NOT_ALLOWED', message, request);
       }
     });
   }
 
   private welcome(socket: Socket): void {
-    // Node listens itself, but no longer once it has handed a connection over (CONNECT): a reset that nobody
-    // listens for ends the process.
+    // Node.js stops listening for errors after it hands over a connection (CONNECT), and an unhandled reset would end
+    // the process.
     socket.on('error', ignore);
     this.unread.guard(socket);
     if (this.running.size >= this.mostConnections) {
-      // Who holds a connection for nothing loses it to who may have something to ask.
+      // A connection without requests makes way for one that may send some.
       const [longestIdle] = this.silent.size > 0 ? this.silent : this.idle.keys();
       (longestIdle ?? socket).destroy();
       if (!longestIdle) return;
@@ -192,7 +194,7 @@ export class ServerLife {
     }
     this.running.set(socket, new Set());
     this.silent.add(socket);
-    // Before Node's own, which makes an error with a stack for each request that is not destroyed yet.
+    // Before Node's listener, which creates an error with a stack for each request that is not destroyed yet.
     socket.prependOnceListener('close', () => this.forget(socket));
   }
 
@@ -202,7 +204,7 @@ export class ServerLife {
     this.silent.delete(socket);
     this.idle.delete(socket);
     for (const response of responses) {
-      // One that waits behind another on its connection is not told by Node that the connection is gone.
+      // Node.js does not notify requests that wait behind another one when their connection ends.
       if (response.socket === socket) continue;
       response.req.destroy();
       response.destroy();
@@ -211,8 +213,8 @@ export class ServerLife {
   }
 
   /**
-   * Looks for slow clients and late answers. It does so by itself, once a second: on the way of a request it would cost each one a
-   * timer. Tests look by hand, because each look counts as a second.
+   * Checks for slow clients and late responses, once a second for all: a timer per request would cost more. Tests call
+   * it themselves, because each check counts as a second.
    */
   look(): void {
     for (const [socket, responses] of this.running) {
@@ -226,22 +228,22 @@ export class ServerLife {
     const request = this.pacing.lateBody(socket);
     if (request) {
       const wanted = `at least ${SLOWEST} bytes a second`;
-      this.refuseSocket(socket, 'BAD_REQUEST', `The body did not arrive in time: send ${wanted}.`, request);
+      this.refuseSocket(socket, 'BAD_REQUEST', `The body did not arrive in time. Send ${wanted}.`, request);
       return;
     }
-    // There is nobody to tell: what cannot be sent stands before what we would say.
+    // An error would never arrive: it would queue behind what the client does not read.
     if (this.pacing.isReadTooSlowly(socket)) this.cutOff(socket, 'the client reads too slowly');
   }
 
-  /** Of a connection's requests the first is worked on; the clock of those behind it has not begun. */
+  /** Only the first request of a connection runs. The time of those behind it has not started. */
   private endLateAnswer(socket: Socket, [response]: Iterable<ServerResponse>): void {
     const { req: request } = response!;
     if (!this.pacing.isLate(socket, response!)) return;
     if (response!.headersSent) {
-      // Only a cut connection tells the client that what it has is not the whole answer.
+      // Only closing the connection tells the client that the response is incomplete.
       this.cutOff(
         socket,
-        `nothing moved for ${DEADLINE.stream} s: the database hangs, or something in it is held`,
+        `no data moved for ${DEADLINE.stream} s: the database hangs, or a lock blocks it`,
       );
       return;
     }
@@ -252,8 +254,8 @@ export class ServerLife {
   }
 
   /**
-   * Says with every answer that its connection is closed after it, so that clients go to other instances; everything is
-   * served as ever. Connections on which nothing is asked meanwhile stay open until the drain.
+   * Announces with every response that its connection will close, so that clients switch to other instances. Requests
+   * are still served. Connections without requests stay open until the drain.
    */
   startDraining(): void {
     this.isLeaving = true;
@@ -263,9 +265,9 @@ export class ServerLife {
   }
 
   /**
-   * Ends the server: from now on every new request gets a 503; what runs may finish within `graceMs`, then
-   * its connections are cut; idle connections are closed at once. Takes two seconds more than `graceMs` at
-   * most, whatever clients do. Never rejects; a second call awaits the first one's end.
+   * Shuts the server down. From now on, new requests get 503. Running requests may finish within `graceMs`, then their
+   * connections are closed. Idle connections are closed immediately. Takes at most two seconds more than `graceMs`,
+   * whatever clients do. Never rejects. A second call waits for the first.
    */
   drain(graceMs = 8_000): Promise<void> {
     return (this.end ??= this.finish(graceMs));
@@ -284,17 +286,17 @@ export class ServerLife {
     }
     for (const response of awaited) {
       if (isRunning(response))
-        this.cutOff(response.req.socket, 'this instance stops, and it was not done in time');
+        this.cutOff(response.req.socket, 'the instance is shutting down, and the request did not finish in time');
     }
 
-    // Only now: until here a load balancer that does not know yet gets a 503 instead of a refused connection.
+    // Not earlier: until now, a load balancer that has not noticed gets a 503 instead of a refused connection.
     const closed = new Promise((resolve) => this.server.close(resolve));
     await Promise.race([closed, sleep(this.lingerMs, undefined, { ref: false })]);
     this.server.closeAllConnections();
     clearInterval(this.looking);
   }
 
-  /** What still comes of the work, nobody waits for. */
+  /** No one waits for the remaining results of this work. */
   private cutOff(socket: Socket, reason: string): void {
     for (const { req: request } of this.running.get(socket) ?? []) {
       request.isGivenUp = true;
@@ -304,8 +306,9 @@ export class ServerLife {
   }
 
   /**
-   * Those on which something was answered and nothing has come since. Not by Node's own method: it cuts an answer that is still
-   * being sent, and from 26 on connections that have not asked anything yet, whose request may be on its way.
+   * Closes connections that had a response and received nothing since. Node's own method is unsuitable: it cuts
+   * responses that are still being sent. From version 26, it also cuts connections whose first request may be on its
+   * way.
    */
   private closeIdleConnections(): void {
     for (const [socket, heard] of this.idle) {
@@ -320,11 +323,11 @@ export class ServerLife {
   private handleClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
     const timedOut = error.code === 'ERR_HTTP_REQUEST_TIMEOUT';
     if (timedOut && (hasLongBody(socket) || this.unread.isDraining(socket as Socket))) return;
-    // Already answered; more bytes of the same bad request.
+    // Already answered: these are more bytes of the same bad request.
     if (socket.writableEnded) return;
-    // Where the parser ended is no end of a request.
+    // Where the parser stopped is not the end of a request.
     if (this.full.has(socket) && !timedOut) return;
-    // Nothing was asked on this connection: an answer could be taken for that of the next request.
+    // Without a request on this connection, a response could be taken for that of the next request.
     const isSilent = timedOut && (socket as Socket).bytesRead === 0;
     if (isSilent || !socket.writable || error.code === 'ECONNRESET') {
       socket.destroy();
@@ -333,18 +336,18 @@ export class ServerLife {
     this.refuseSocket(socket, 'BAD_REQUEST', clientFault(error));
   }
 
-  /** Answers on a connection that Node has made no response for, or whose request turned out to be broken. */
+  /** Responds on a connection for which Node.js created no response, or whose request is broken. */
   private refuseSocket(socket: Duplex, code: ErrorCode, message: string, request?: IncomingMessage): void {
     const last = [...(this.running.get(socket as Socket) ?? [])].at(-1);
     if (last?.req.complete) {
-      // The requests before this one are answered first. Only once: each byte that follows is another error.
+      // The requests before this one are answered first. Only once, because each further byte is another error.
       if (this.awaitingRefusal.has(last)) return;
       this.awaitingRefusal.add(last);
       last.once('close', () => this.refuseSocket(socket, code, message, request));
       return;
     }
     if (last && (last.headersSent || this.running.get(socket as Socket)!.size > 1)) {
-      // A second answer would be taken for a part of the first.
+      // A second response would be taken for part of the first.
       socket.destroy();
       return;
     }
@@ -352,6 +355,6 @@ export class ServerLife {
   }
 }
 
-const LATE = 'The answer was not ready in time, and is no longer worked on.';
+const LATE = 'The response was not ready in time, so processing stopped.';
 const MAY_BE_DONE =
-  'What was asked for may have been done or not: send the request again, with the same Idempotency-Key if it had one.';
+  'The change may or may not have been applied. Retry, with the same Idempotency-Key if the request had one.';

@@ -66,6 +66,6 @@ export function declareOperations(operations: readonly InputClass[]): void {
 /** The input class of an operation, for whoever runs it without a request of the API. @throws Error where there is none. */
 export function operationNamed(name: string): InputClass {
   const input = all?.get(name);
-  if (!input) throw new Error(`There is no operation ${name}, or nobody has declared any yet.`);
+  if (!input) throw new Error(`Operation ${name} does not exist, or no operations are declared yet.`);
   return input;
 }

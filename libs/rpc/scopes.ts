@@ -26,7 +26,7 @@ export function declareScopes(operations: readonly InputClass[]): void {
 
 /** `*`, or `<service>:read` / `<service>:write` (and what operations name besides). @throws Error before they were declared. */
 export function allScopes(): readonly string[] {
-  if (!all) throw new Error('The scopes follow from the operations, which nobody has declared yet.');
+  if (!all) throw new Error('Scopes are not available before the operations are declared.');
   return all;
 }
 

@@ -106,7 +106,7 @@ export class SubscriptionRunner {
       const reached = next ? next.position - 1 : end;
       await inTransaction(this.source, LIMITS, async (transaction) => {
         const [, moved] = await transaction.query<[unknown, number]>(MOVE, [name, holder, reached]);
-        if (moved === 0) throw new Error('It took too long, and somebody else has taken over.');
+        if (moved === 0) throw new Error('It took too long, and another instance has taken over.');
         await this.putOff(transaction, failures, behind);
       });
       for (const { event, reason } of failures) this.tell(event.position, event.type, 1, reason);

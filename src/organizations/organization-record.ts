@@ -39,7 +39,7 @@ export const organizationSchema = recordSchema({
   imageId: { ...textOrNull, description: 'Its logo.' },
   privacyUrl: {
     ...textOrNull,
-    description: 'The privacy policy for people who sign: how their data is used.',
+    description: 'The URL of the privacy policy for people who sign.',
   },
   mailHook: {
     ...textOrNull,

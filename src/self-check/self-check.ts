@@ -130,7 +130,7 @@ export class SelfCheck implements SelfCheckStatus {
     if (!difference) return undefined;
     const { table, key, problem, columns } = difference;
     const row = `${table} ${JSON.stringify(key)} is ${problem}${columns ? ` in ${columns.join(', ')}` : ''}`;
-    return `The read model ${name} is not what its events make: ${row}${more.length > 0 ? `, and ${more.length} more rows` : ''}.`;
+    return `The projection ${name} differs from its events: ${row}${more.length > 0 ? `, and ${more.length} more rows` : ''}.`;
   }
 
   private async verifyHistory(name: string): Promise<string | undefined> {

@@ -350,7 +350,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       did = merged.writes.every(({ events }) => events.length === 0) ? 'unchanged' : 'updated';
       if (did === 'updated' && onConflict === 'fail') {
         takenBy = contactId;
-        throw emailTaken('Import the line with onConflict: update to update that contact.');
+        throw emailTaken('To update that contact, import the line again with onConflict: update.');
       }
       return merged;
     };

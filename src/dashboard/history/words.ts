@@ -47,7 +47,7 @@ const en = {
     json: 'View as JSON',
     proof: 'Proof',
     proofText:
-      'The proof shows that this exact event is in the history, and that the history was signed with it. An event that was changed or inserted has no proof that matches a checkpoint kept from before. A proof says nothing about other events.',
+      'The proof shows that this exact event is in the history, and that the history was signed with it. An event that was changed or inserted has no proof that matches a checkpoint saved earlier. A proof covers only its own event.',
     download: 'Download the proof (JSON)',
     downloadNote: 'Download for transparency log tools (tlog-proof)',
     how: 'Verify the proof with other tools',
@@ -62,7 +62,7 @@ const en = {
   },
   checkpoints: {
     title: 'Checkpoints',
-    text: 'A checkpoint is a few signed lines that fix the whole history up to a point in time. Keep some of them in another place. Anyone who has one can detect whether anything before it was changed.',
+    text: 'A checkpoint is a few signed lines that fix the whole history up to a point in time. Save some of them elsewhere. Anyone who has one can detect whether anything before it was changed.',
     newest: 'Latest checkpoint',
     size: 'Number of events',
     sealedAt: 'Signed',
@@ -80,7 +80,7 @@ const en = {
     downloadKey: 'Download the key',
     older: 'Compare with an older checkpoint',
     olderText:
-      'The history of a checkpoint that you kept must be the beginning of the current history. The second line of the checkpoint is its number of events.',
+      'The current history must begin with the history of your saved checkpoint. The second line of the checkpoint is its number of events.',
     olderSize: 'Number of events in your checkpoint',
     olderHint: 'A whole number',
     olderButton: 'Create proof',
@@ -104,7 +104,7 @@ const en = {
     keyHint:
       'Use the key that you received through another channel. The key shown here comes from this server.',
     checkpoint: 'Checkpoint',
-    checkpointHint: 'Paste a checkpoint that you kept, or leave the latest one.',
+    checkpointHint: 'Paste a checkpoint that you saved, or use the latest one.',
     start: 'Verify now',
     stop: 'Stop',
     working: 'Events verified',

@@ -37,7 +37,7 @@ const en = {
   delete: 'Delete',
   deleting: {
     title: (url: string) => `Delete the webhook to ${url}?`,
-    text: 'The program will no longer receive events.',
+    text: 'Your program will no longer receive events.',
     button: 'Delete webhook',
   },
   deliveries: {
