@@ -98,7 +98,7 @@ class OpenTransaction implements Transaction {
     for (const outcome of this.sent) await outcome;
     const { command } = [await committed].flat()[0]!;
     this.isOver = true;
-    if (command !== 'COMMIT') throw new Error('The transaction had failed, and was undone.');
+    if (command !== 'COMMIT') throw new Error('The transaction failed and was rolled back.');
     for (const tell of this.told) tell();
   }
 

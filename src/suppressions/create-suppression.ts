@@ -11,7 +11,7 @@ import { Suppressions } from './suppressions.js';
   object: 'suppression',
   summary: 'Suppress an address',
   description:
-    'Suppressed addresses receive no broadcasts, whatever `subscribed` says. The suppression applies to the ' +
+    'Suppressed addresses receive no broadcasts, even if `subscribed` is true. The suppression applies to the ' +
     'address (compared as in create-contact), whether or not a contact has it, and remains if the contact is ' +
     'deleted. Repeating the request returns the same suppression. A suppression can have several reasons.',
   answers: suppressionIdSchema,
