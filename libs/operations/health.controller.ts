@@ -56,22 +56,22 @@ const witnesses: FieldSchema = {
   ...recordSchema({
     contradicted: {
       ...integer,
-      description: 'Organizations whose history a witness contradicts. The log of all organizations counts as one.',
+      description:
+        'Organizations whose history a witness contradicts. The log of all organizations counts as one.',
     },
     failing: {
       ...integer,
-      description: 'Witnesses that fail or return invalid responses. Reported only by the instance that queries them.',
+      description:
+        'Witnesses that fail or return invalid responses. Reported only by the instance that queries them.',
     },
   }),
   type: ['object', 'null'],
-  description:
-    'As last seen by this instance. Null if no witness is configured. Requires HEALTH_TOKEN.',
+  description: 'As last seen by this instance. Null if no witness is configured. Requires HEALTH_TOKEN.',
 };
 
 const subscriptions: FieldSchema = {
   type: ['array', 'null'],
-  description:
-    'The progress of each subscription, as last seen by this instance. Requires HEALTH_TOKEN.',
+  description: 'The progress of each subscription, as last seen by this instance. Requires HEALTH_TOKEN.',
   items: recordSchema({
     name: { type: 'string' },
     position: integer,

@@ -53,8 +53,7 @@ export class Concurrency implements OnModuleDestroy {
     const address = networkOf(request.ip);
     const sender = `${address} ${request.headers.authorization?.slice(0, CLAIMED_KEY) ?? ''}`;
     const count = this.running.get(sender) ?? 0;
-    if (count >= this.most.caller)
-      return next(tooMany('Your address, with this API key,', count));
+    if (count >= this.most.caller) return next(tooMany('Your address, with this API key,', count));
     const ofAddress = this.running.get(address) ?? 0;
     if (ofAddress >= this.most.instance - this.total) return next(overloaded(ofAddress));
     this.running.set(sender, count + 1);

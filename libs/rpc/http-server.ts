@@ -162,11 +162,7 @@ export class ServerLife {
     // A connection that cannot be accepted, such as for lack of file descriptors, must not end the others.
     server.once('listening', () => server.on('error', ignore));
     server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) =>
-      this.bare.answer(
-        response,
-        'BAD_REQUEST',
-        'The only supported Expect header is 100-continue.',
-      ),
+      this.bare.answer(response, 'BAD_REQUEST', 'The only supported Expect header is 100-continue.'),
     );
     server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.handleClientError(error, socket));
     // An Upgrade header needs no listener: without one, Node.js ignores the header.
@@ -241,10 +237,7 @@ export class ServerLife {
     if (!this.pacing.isLate(socket, response!)) return;
     if (response!.headersSent) {
       // Only closing the connection tells the client that the response is incomplete.
-      this.cutOff(
-        socket,
-        `no data moved for ${DEADLINE.stream} s: the database hangs, or a lock blocks it`,
-      );
+      this.cutOff(socket, `no data moved for ${DEADLINE.stream} s: the database hangs, or a lock blocks it`);
       return;
     }
     request.isGivenUp = true;
@@ -286,7 +279,10 @@ export class ServerLife {
     }
     for (const response of awaited) {
       if (isRunning(response))
-        this.cutOff(response.req.socket, 'the instance is shutting down, and the request did not finish in time');
+        this.cutOff(
+          response.req.socket,
+          'the instance is shutting down, and the request did not finish in time',
+        );
     }
 
     // Not earlier: until now, a load balancer that has not noticed gets a 503 instead of a refused connection.
