@@ -53,7 +53,7 @@ it('work that goes on after a failure is not taken for committed', async () => {
   const careless = async (transaction: Transaction) => {
     await transaction.query('SELECT 1 / 0').catch(() => undefined);
   };
-  await expect(inOne(careless)).rejects.toThrow('undone');
+  await expect(inOne(careless)).rejects.toThrow('rolled back');
   // The connection is as good as before.
   expect(await numbers()).toEqual([]);
 });
