@@ -23,7 +23,7 @@ export interface EmbeddedPostgres {
 
 export interface EmbeddedPostgresOptions {
   /**
-   * Where the database is stored. Created if missing, and closed to other users unless it contains other things too.
+   * The database's directory. It is created if missing. If it contains nothing else, only its owner can open it.
    */
   directory: string;
   log: (message: string) => void;

@@ -3,7 +3,7 @@ import { type Client } from 'pg';
 /** PostgreSQL's type `timestamp`, without a time zone. No table uses it. */
 const TIMESTAMP = 1114;
 
-/** What the text of a timestamp lacks, by its length: PostgreSQL omits zeros at the end. */
+/** The zeros to append to a timestamp's text, by its length: PostgreSQL omits trailing zeros. */
 const ENDINGS: { readonly [length: number]: string } = { 19: '.000Z', 21: '00Z', 22: '0Z', 23: 'Z' };
 
 /**

@@ -127,7 +127,7 @@ export class SmtpSession {
    * Sends a message.
    *
    * @param signal stops it if nothing was sent yet.
-   * @param closing shortens the wait for the reply. Whoever aborts it also aborts `signal`.
+   * @param closing shortens the wait for the reply. A caller that aborts it also aborts `signal`.
    * @returns the outcome. {@link STALE} only on a reused session.
    */
   async deliver(

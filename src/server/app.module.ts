@@ -1,10 +1,7 @@
 import { type DynamicModule, Logger, Module } from '@nestjs/common';
 import { CqrsModule } from '@nestjs/cqrs';
 import { join } from 'node:path';
-import { type DataSource } from 'typeorm';
 import { CommandsModule } from '#libs/commands';
-import { type ReadSource, type ReservedConnections, type IncidentLog } from '#libs/database';
-import { type EventStore } from '#libs/event-store';
 import { Mailer } from '#libs/mail';
 import {
   DatabaseMonitor,
@@ -15,7 +12,6 @@ import {
   SelfCheckStatus,
   WitnessStatus,
 } from '#libs/operations';
-import { type Projections } from '#libs/projections';
 import { RateLimitModule } from '#libs/rate-limit';
 import { ResourcesModule } from '#libs/resources';
 import { RpcModule } from '#libs/rpc';
@@ -24,33 +20,18 @@ import { openStorage, Storage } from '#libs/storage';
 import { Subscriptions } from '#libs/subscriptions';
 import { ORGANIZATION_RATE_LIMIT } from '../auth/index.js';
 import { BROADCAST_RECIPIENT_DAYS } from '../broadcasts/index.js';
-import { type Config } from '../config/index.js';
+import { type Config, PublicAddress } from '../config/index.js';
 import { silenceAmazon } from '../environment/index.js';
 import { Cosigning } from '../cosigning/index.js';
 import { MODULES } from '../modules.js';
-import { PublicAddress } from '../config/index.js';
 import { CAPTCHA } from '../site/index.js';
 import { Destinations } from '../webhooks/index.js';
-
-/** What every module of the product stands on. */
-type Foundation = {
-  source: DataSource;
-  reads: ReadSource;
-  reserved: ReservedConnections;
-  store: EventStore;
-  projections: Projections;
-  sealer: Sealer;
-  selfCheck: SelfCheckStatus;
-  cosigning: Cosigning;
-  checkpoints: Checkpoints;
-  subscriptions: Subscriptions;
-  troubles: IncidentLog;
-};
+import { type Runtime } from './runtime.js';
 
 @Module({ controllers: [HealthController] })
 export class AppModule {
   static of(
-    { source, reads, reserved, store, projections, troubles, ...foundation }: Foundation,
+    { source, reads, reserved, store, projections, troubles, ...foundation }: Runtime,
     config: Config,
   ): DynamicModule {
     const {
