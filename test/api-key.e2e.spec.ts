@@ -98,7 +98,7 @@ function expectError({ status, body }: Answer, expected: number, code: string, w
 }
 
 describe('create-api-key', () => {
-  it('200 with a key that works at once on every instance, and may do what it was made for', async () => {
+  it('returns 200 with a key that works immediately on every instance, within its scopes', async () => {
     const { status, body } = await post('create', { name: 'Website', scopes: ['post:read'] });
     expect([status, body]).toEqual([
       200,
@@ -110,7 +110,7 @@ describe('create-api-key', () => {
     expectError(await reader.post('post.create-post', { name: 'A' }), 403, 'INSUFFICIENT_PERMISSIONS');
   });
 
-  it('makes a key with its own rate limit', async () => {
+  it('creates a key with its own rate limit', async () => {
     const { key } = await create({ rateLimit: 3 });
     const limited = new Client(api.origin, owner.organizationId, key);
     expect((await limited.get('post.list-posts')).headers.get('ratelimit-limit')).toBe('3');
@@ -119,7 +119,7 @@ describe('create-api-key', () => {
     expect(answer.headers.get('ratelimit-limit')).toBe('10');
   });
 
-  it('200 with the same id and no key for a repeat, its defaults written out or not', async () => {
+  it('returns the same id without the key for a repeated request, with defaults written out or omitted', async () => {
     const { apiKeyId } = await create();
     const repeats = [
       {},
@@ -140,22 +140,25 @@ describe('create-api-key', () => {
 
   it.each([
     ['without an Idempotency-Key', {}],
-    ['with one', { 'Idempotency-Key': 'twin' }],
-  ])('makes one key of 20 identical requests at once on two instances, %s', async (_, headers) => {
-    const before = await countOf('ApiKeyCreated');
-    const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, n) =>
-        dataOf(post('create', { name: 'Twin' }, owner.at(api.instances[n % 2]!.origin), headers)),
-      ),
-    );
-    expect(new Set(answers.map(({ apiKeyId }) => apiKeyId)).size).toBe(1);
-    const keys = answers.flatMap(({ key }) => key ?? []);
-    expect(keys).toHaveLength(1);
-    expect(await statusesOf(keys[0])).toEqual([200, 200]);
-    expect(await countOf('ApiKeyCreated')).toBe(before + 1);
-  });
+    ['with an Idempotency-Key', { 'Idempotency-Key': 'twin' }],
+  ])(
+    'creates one key for 20 identical requests sent in parallel to two instances, %s',
+    async (_, headers) => {
+      const before = await countOf('ApiKeyCreated');
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, n) =>
+          dataOf(post('create', { name: 'Twin' }, owner.at(api.instances[n % 2]!.origin), headers)),
+        ),
+      );
+      expect(new Set(answers.map(({ apiKeyId }) => apiKeyId)).size).toBe(1);
+      const keys = answers.flatMap(({ key }) => key ?? []);
+      expect(keys).toHaveLength(1);
+      expect(await statusesOf(keys[0])).toEqual([200, 200]);
+      expect(await countOf('ApiKeyCreated')).toBe(before + 1);
+    },
+  );
 
-  it('makes a twin on purpose with another Idempotency-Key; 422 for the same with another body', async () => {
+  it('creates a second key with a different Idempotency-Key, and returns 422 for the same one with a different body', async () => {
     const name = 'Website';
     const first = await dataOf(post('create', { name }, owner, { 'Idempotency-Key': 'one' }));
     const again = await dataOf(post('create', { name }, owner, { 'Idempotency-Key': 'one' }));
@@ -167,7 +170,7 @@ describe('create-api-key', () => {
     expectError(other, 422, 'IDEMPOTENCY_KEY_REUSED');
   });
 
-  it('makes another key after the first was revoked or rotated', async () => {
+  it('creates another key after the first was revoked or rotated', async () => {
     const first = await create();
     await revoke(first.apiKeyId);
     const second = await create();
@@ -178,7 +181,7 @@ describe('create-api-key', () => {
     expect(new Set([first, second, successor, third].map(({ apiKeyId }) => apiKeyId)).size).toBe(4);
   });
 
-  it('answers a repeat also after the key has expired, with and without an Idempotency-Key', async () => {
+  it('returns the first response to a repeat even after the key has expired, with and without an Idempotency-Key', async () => {
     const expiresAt = new Date(Date.now() + YEAR_MS).toISOString();
     const headers = { 'Idempotency-Key': 'short' };
     const withHeader = await dataOf(post('create', { name: 'A', expiresAt }, owner, headers));
@@ -195,16 +198,16 @@ describe('create-api-key', () => {
     ['a name of 201 characters', { name: 'x'.repeat(201) }, 'name'],
     ['no scopes at all', { name: 'A', scopes: [] }, 'scopes'],
     ['an unknown scope', { name: 'A', scopes: ['contact:fly'] }, 'scopes'],
-    ['a scope that is no list', { name: 'A', scopes: '*' }, 'scopes'],
+    ['scopes that are not a list', { name: 'A', scopes: '*' }, 'scopes'],
     ['no requests at all', { name: 'A', rateLimit: 0 }, 'rateLimit'],
     ['1,001 requests', { name: 'A', rateLimit: 1_001 }, 'rateLimit'],
     ['no limit', { name: 'A', rateLimit: 'unlimited' }, 'rateLimit'],
     ['null for the limit', { name: 'A', rateLimit: null }, 'rateLimit'],
     ['an expiry in the past', { name: 'A', expiresAt: '2001-01-01T00:00:00Z' }, 'expiresAt'],
     ['an expiry beyond the calendar', { name: 'A', expiresAt: '9999-12-31T23:59:59-12:00' }, 'expiresAt'],
-    ['an expiry that is no moment', { name: 'A', expiresAt: 'soon' }, 'expiresAt'],
+    ['an expiry that is not a time', { name: 'A', expiresAt: 'soon' }, 'expiresAt'],
     ['a secret of its own', { name: 'A', key: 'adv_x' }, 'key'],
-  ])('400 for %s, and no key', async (_, fields, path) => {
+  ])('returns 400 for %s, and creates no key', async (_, fields, path) => {
     const { status, body } = await post('create', fields);
     expect([status, body.error.issues[0].path]).toEqual([400, path]);
     expect(await countOf('ApiKeyCreated')).toBe(2);
@@ -214,7 +217,7 @@ describe('create-api-key', () => {
 describe('a key can only grant scopes that it has itself', () => {
   const may = ['api-key:write', 'contact:read'];
 
-  it('403 naming the scope, also for the default; nothing is made', async () => {
+  it('returns 403 with the missing scope, also for the default scopes, and creates nothing', async () => {
     const lesser = await clientWith({ scopes: may });
     const before = await countOf('ApiKeyCreated');
     const attempts: [object, string][] = [
@@ -231,12 +234,12 @@ describe('a key can only grant scopes that it has itself', () => {
     expect(await countOf('ApiKeyCreated')).toBe(before);
   });
 
-  it('403 for every scope but *, which is not all of them', async () => {
+  it('returns 403 for * even if the creator has every other scope', async () => {
     const lesser = await clientWith({ scopes: SCOPES.filter((scope) => scope !== '*') });
     expectError(await post('create', { name: 'All' }, lesser), 403, 'INSUFFICIENT_PERMISSIONS', 'lacks *');
   });
 
-  it('200 for its own scopes, of which the new key can grant no more', async () => {
+  it('returns 200 for its own scopes, and the new key cannot grant more', async () => {
     const lesser = await clientWith({ scopes: may });
     const { key } = await dataOf(post('create', { name: 'Same', scopes: may }, lesser));
     const child = new Client(api.origin, owner.organizationId, key);
@@ -246,7 +249,7 @@ describe('a key can only grant scopes that it has itself', () => {
     expectError(more, 403, 'INSUFFICIENT_PERMISSIONS');
   });
 
-  it('403 for rotating a key that may more, whose successor it would hold; the key goes on', async () => {
+  it('returns 403 when it rotates a key with more scopes, and that key stays active', async () => {
     const lesser = await clientWith({ scopes: may });
     const { apiKeyId, key } = await create({ scopes: ['contact:read', 'contact:write'] });
     for (const overlapSeconds of [0, 60]) {
@@ -260,10 +263,10 @@ describe('a key can only grant scopes that it has itself', () => {
   });
 });
 
-describe('a key can only grant what it has itself', () => {
+describe('a key can only grant limits that it has itself', () => {
   const inYears = (years: number) => new Date(Date.now() + years * YEAR_MS).toISOString();
 
-  it('at most its own rate limit, which is the default where it is lower', async () => {
+  it('limits the rate limit to its own, and uses the default if that is lower', async () => {
     for (const [own, preset, tooMuch] of [
       [5, 5, 6],
       [10, 10, 11],
@@ -281,7 +284,7 @@ describe('a key can only grant what it has itself', () => {
     }
   });
 
-  it('at most its own life, which is also the default', async () => {
+  it('limits the expiry to its own, which is also the default', async () => {
     const expiresAt = inYears(1);
     const lesser = await clientWith({ expiresAt });
     const same = await dataOf(post('create', { name: 'Same' }, lesser));
@@ -292,7 +295,7 @@ describe('a key can only grant what it has itself', () => {
     expect(Date.parse((await record(sooner.apiKeyId)).expiresAt)).toBeLessThan(Date.parse(expiresAt));
   });
 
-  it('403 for rotating or revoking a key that has more of anything; it goes on', async () => {
+  it('returns 403 when it rotates or revokes a key with more rights, and that key stays active', async () => {
     const own = { scopes: ['post:read', 'api-key:write'], rateLimit: 50, expiresAt: inYears(1) };
     const lesser = await clientWith(own);
     const stronger: Partial<CreateApiKey>[] = [
@@ -321,7 +324,7 @@ describe('a key can only grant what it has itself', () => {
     expect((await revoke(successor.apiKeyId, lesser)).status).toBe(200);
   });
 
-  it('200 for a key that rotates itself, however little it may, and revokes itself', async () => {
+  it('returns 200 when a key with few rights rotates or revokes itself', async () => {
     const own = { scopes: ['api-key:write'], rateLimit: 2, expiresAt: inYears(1) };
     const self = await clientWith(own);
     const successor = await dataOf(post('rotate', { apiKeyId: self.keyId, overlapSeconds: 60 }, self));
@@ -331,7 +334,7 @@ describe('a key can only grant what it has itself', () => {
   });
 });
 
-describe('a key ends with the one that made it', () => {
+describe('revoking a key also revokes the keys that it created', () => {
   const by = async (client: Client, fields: object = {}): Promise<Client & { keyId: string }> => {
     const { apiKeyId, key } = await dataOf(post('create', { name: uuid(), ...fields }, client));
     return Object.assign(new Client(api.origin, owner.organizationId, key), { keyId: apiKeyId });
@@ -343,7 +346,7 @@ describe('a key ends with the one that made it', () => {
   const endedOf = async (...clients: { keyId: string }[]) =>
     Promise.all(clients.map(async ({ keyId }) => (await record(keyId)).revokedAt !== null));
 
-  it('when that is revoked, and so on, on every instance soon; the others go on', async () => {
+  it('recursively, on every instance, and no other key', async () => {
     const maker = await clientWith({});
     const child = await by(maker);
     const grandchild = await by(child);
@@ -364,7 +367,7 @@ describe('a key ends with the one that made it', () => {
     expect(await countOf('ApiKeyRevoked')).toBe(3);
   });
 
-  it('also a revoked key’s, made by a version that let them go on, when it is revoked again', async () => {
+  it('when it is revoked again, if an earlier version had not revoked them', async () => {
     const maker = await clientWith({});
     const child = await by(maker);
     const { store } = api.instances[0]!.runtime;
@@ -378,7 +381,7 @@ describe('a key ends with the one that made it', () => {
     expect(await countOf('ApiKeyRevoked')).toBe(2);
   });
 
-  it('and goes on with the successor when that is rotated', async () => {
+  it('but not after a rotation: they then belong to its successor', async () => {
     const maker = await clientWith({});
     const child = await by(maker);
     const second = await rotated(maker, owner, 60);
@@ -395,7 +398,7 @@ describe('a key ends with the one that made it', () => {
   it.each([
     ['in its overlap', 60],
     ['whose overlap is over', 0],
-  ])('also the successors that a key %s made by rotating itself', async (_, overlapSeconds) => {
+  ])('and the successors that a key %s created by rotating itself', async (_, overlapSeconds) => {
     const leaked = await clientWith({});
     const child = await by(leaked);
     const second = await rotated(leaked, leaked, overlapSeconds);
@@ -408,7 +411,7 @@ describe('a key ends with the one that made it', () => {
     await refusedSoon(...family.map(({ key }) => key!));
   });
 
-  it('but not the successor that revokes its predecessor, which its owner does once it has the new key', async () => {
+  it('but not a successor that revokes its predecessor', async () => {
     const first = await clientWith({});
     const child = await by(first);
     const second = await rotated(first, first, 60);
@@ -416,7 +419,7 @@ describe('a key ends with the one that made it', () => {
     expect(await endedOf(first, second, child)).toEqual([true, false, false]);
   });
 
-  it('but no successor that another key made, which keeps what the key made', async () => {
+  it('but not a successor that another key created by rotating it, nor its keys', async () => {
     const maker = await clientWith({});
     const child = await by(maker);
     const second = await rotated(maker, maker, 60);
@@ -427,19 +430,19 @@ describe('a key ends with the one that made it', () => {
     expect(await countOf('ApiKeyRevoked')).toBe(2);
   });
 
-  it('also the successor of a child, whoever rotated it', async () => {
+  it('and the successor of such a key, whichever key rotated it', async () => {
     const [maker, admin] = [await clientWith({}), await clientWith({})];
     const [one, two] = [await by(maker), await by(maker)];
     const successors = [await rotated(one, one), await rotated(two, admin)];
     const mine = await by(admin);
     await revoke(admin.keyId);
-    // Of the second child the admin was given the secret.
+    // The admin holds the secret of the second child's successor.
     expect(await endedOf(...successors, mine)).toEqual([false, true, true]);
     await revoke(maker.keyId);
     expect(await endedOf(...successors)).toEqual([true, true]);
   });
 
-  it('401 for a key in its overlap that would make one after its successor was revoked', async () => {
+  it('returns 401 when a key in its overlap creates a key after its successor was revoked', async () => {
     const maker = await clientWith({});
     const successor = await rotated(maker, owner, 60);
     await revoke(successor.keyId);
@@ -453,7 +456,7 @@ describe('a key ends with the one that made it', () => {
     expectError(await post('rotate', { apiKeyId }, maker), 401, 'UNAUTHORIZED', 'cannot create other keys');
   });
 
-  it('also when it is made at the same moment, on whichever instance', async () => {
+  it('and keys that are created at the same moment, on any instance', async () => {
     for (let round = 0; round < (isLong ? 10 : 2); round += 1) {
       const maker = await clientWith({});
       const child = await by(maker);
@@ -461,7 +464,7 @@ describe('a key ends with the one that made it', () => {
         api.instances.flatMap(({ origin }) => Array.from({ length: 3 }, () => client.at(origin))),
       );
       const creations = makers.map((client) => post('create', { name: uuid() }, client));
-      // The revocation meets them sooner or later: after none of them is answered, or after some are.
+      // The revocation arrives before the first response in some rounds, and after a few in others.
       await Promise.all(creations.slice(0, 2 * (round % 3)));
       const [revocation, ...answers] = await Promise.all([revoke(maker.keyId), ...creations]);
       expect(revocation.status).toBe(200);
@@ -471,7 +474,7 @@ describe('a key ends with the one that made it', () => {
     }
   });
 
-  it('which the history alone tells too', async () => {
+  it('and a replay of the exported history gives the same result', async () => {
     const maker = await clientWith({});
     const child = await by(maker);
     await rotated(child, child);
@@ -491,8 +494,8 @@ describe('a key ends with the one that made it', () => {
   });
 });
 
-describe('an organization has at most 100 live keys', () => {
-  /** Of an organization that has so many. */
+describe('an organization has at most 100 active keys', () => {
+  /** Fills the organization up to this many keys. */
   async function fill(count: number): Promise<void> {
     const { length } = await list({ limit: '100' });
     const data = {
@@ -522,7 +525,7 @@ describe('an organization has at most 100 live keys', () => {
     return rows.length;
   };
 
-  it('exactly, of 50 made at once on two instances; 409 says what to do', async () => {
+  it('even if 50 are created in parallel on two instances: the others get 409 with the fix', async () => {
     await fill(80);
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
@@ -537,13 +540,13 @@ describe('an organization has at most 100 live keys', () => {
     await revoke(made[0]!.body.data.apiKeyId);
     expect((await post('create', { name: 'In its place' })).status).toBe(200);
     expectError(await post('create', { name: 'One more' }), 409, 'CONFLICT', 'Revoke one');
-    // What was made before is answered again, and the operator may make more.
+    // Repeats still get their response, and the operator may exceed the limit.
     expect((await create({ name: 'In its place' })).key).toBeNull();
     await clientWith({});
     expect(await live()).toBe(101);
   });
 
-  it('of which the expired are none, and a key in its overlap is one', async () => {
+  it('not counting expired keys, and counting a key in its overlap', async () => {
     await fill(98);
     const [old] = await list();
     await clientWith({ expiresAt: new Date(Date.now() - 1).toISOString() });
@@ -561,7 +564,7 @@ describe('an organization has at most 100 live keys', () => {
 });
 
 describe('list-api-keys', () => {
-  it('200 with every field, and nowhere the secret or its hash', async () => {
+  it('returns 200 with every field, without the secret or its hash', async () => {
     const expiresAt = new Date(Date.now() + YEAR_MS).toISOString();
     const scopes = ['contact:read', 'post:write'];
     const { apiKeyId, key } = await create({ scopes, rateLimit: 500, expiresAt });
@@ -591,12 +594,12 @@ describe('list-api-keys', () => {
     }
   });
 
-  it('tells the limit that counts: 10 where a key has none of its own, null where there is none', async () => {
+  it('returns the effective rate limit: 10 by default, null if unlimited', async () => {
     const limits = Object.fromEntries((await list()).map(({ name, rateLimit }) => [name, rateLimit]));
     expect(limits).toEqual({ 'First key': 10, Test: null });
   });
 
-  it('sorts, searches and pages', async () => {
+  it('sorts, searches and paginates', async () => {
     for (const name of ['Banana', 'Apple', 'Cherry']) await create({ name });
     const names = async (query: Headers) => (await list(query)).map(({ name }) => name);
     expect(await names({ sort: 'name' })).toEqual(['Apple', 'Banana', 'Cherry', 'First key', 'Test']);
@@ -609,7 +612,7 @@ describe('list-api-keys', () => {
     expectError(await owner.get('api-key.list-api-keys', { limit: '0' }), 400, 'BAD_REQUEST');
   });
 
-  it('tells when a key was last used, on whichever instance', async () => {
+  it('shows when a key was last used on any instance', async () => {
     const { apiKeyId, key } = await create();
     const started = Date.now();
     expect(await statusesOf(key)).toEqual([200, 200]);
@@ -620,7 +623,7 @@ describe('list-api-keys', () => {
     expect(await api.eventTypes(owner.organizationId)).not.toContain('ApiKeyUsed');
   });
 
-  it('has the last use of an instance that has stopped since', async () => {
+  it('shows the last use on an instance that has stopped since', async () => {
     const { apiKeyId, key } = await create();
     const instance = await api.addInstance();
     api.instances.pop();
@@ -635,7 +638,7 @@ describe('list-api-keys', () => {
 });
 
 describe('rotate-api-key', () => {
-  it('200 with a new key like the old one, which is refused soon', async () => {
+  it('returns 200 with a new key like the old one, which is soon rejected', async () => {
     const old = await create({ scopes: ['post:read'], rateLimit: 20 });
     expect(await statusesOf(old.key)).toEqual([200, 200]);
     const { status, body } = await post('rotate', { apiKeyId: old.apiKeyId });
@@ -656,7 +659,7 @@ describe('rotate-api-key', () => {
     expect(after.prefix).toBe(successor.key.slice(0, 12));
   });
 
-  it('lets the old key work until its overlap ends, on every instance', async () => {
+  it('keeps the old key valid on every instance until its overlap ends', async () => {
     const old = await create();
     const successor = await rotate(old.apiKeyId, 3_600);
     const { revokedAt } = await record(old.apiKeyId);
@@ -669,7 +672,7 @@ describe('rotate-api-key', () => {
     expect(await statusesOf(successor.key)).toEqual([200, 200]);
   });
 
-  it('is one event on the old key, with its successor, and says no more', async () => {
+  it('records one event for the old key, with only its successor and overlap', async () => {
     const old = await create();
     const successor = await rotate(old.apiKeyId, 60);
     const events = await api.database.source.query(
@@ -685,9 +688,9 @@ describe('rotate-api-key', () => {
 
   it.each([
     ['without an Idempotency-Key', {}],
-    ['with one', { 'Idempotency-Key': 'rotate' }],
+    ['with an Idempotency-Key', { 'Idempotency-Key': 'rotate' }],
   ])(
-    '200 with the same id and no key for a repeat, and one successor of 20 at once, %s',
+    'returns the same id without the key for repeats, and creates one successor for 20 parallel requests, %s',
     async (_, headers) => {
       const { apiKeyId } = await create();
       const before = await countOf('ApiKeyCreated');
@@ -708,7 +711,7 @@ describe('rotate-api-key', () => {
     },
   );
 
-  it('lets a key replace itself, and its successor again', async () => {
+  it('allows a key to rotate itself, and its successor to do the same', async () => {
     const self = await clientWith({ scopes: ['api-key:write', 'post:read'] });
     const second = await dataOf(post('rotate', { apiKeyId: self.keyId, overlapSeconds: 60 }, self));
     const successor = new Client(api.origin, owner.organizationId, second.key);
@@ -716,7 +719,7 @@ describe('rotate-api-key', () => {
     expect(await statusesOf(self.key!, second.key, third.key)).toEqual(Array(6).fill(200));
   });
 
-  it('409 for another overlap, saying which key follows and what is possible', async () => {
+  it('returns 409 for a different overlap, with the successor and the possible fixes', async () => {
     const { apiKeyId } = await create();
     const successor = await rotate(apiKeyId, 60);
     const answer = await post('rotate', { apiKeyId });
@@ -724,7 +727,7 @@ describe('rotate-api-key', () => {
     expect(answer.body.error.message).toContain('revoke');
   });
 
-  it('409 for a revoked and for an expired key, saying to create a new one', async () => {
+  it('returns 409 for revoked and expired keys, and suggests creating a new one', async () => {
     const revoked = await create();
     await revoke(revoked.apiKeyId);
     const expired = await clientWith({ expiresAt: new Date(Date.now() - 1).toISOString() });
@@ -740,14 +743,14 @@ describe('rotate-api-key', () => {
     ['an overlap of more than a day', { apiKeyId: NOBODY, overlapSeconds: 86_401 }, 'overlapSeconds'],
     ['half a second', { apiKeyId: NOBODY, overlapSeconds: 0.5 }, 'overlapSeconds'],
     ['an unknown field', { apiKeyId: NOBODY, scopes: ['*'] }, 'scopes'],
-  ])('400 for %s', async (_, fields, path) => {
+  ])('returns 400 for %s', async (_, fields, path) => {
     const { status, body } = await post('rotate', fields);
     expect([status, body.error.issues[0].path]).toEqual([400, path]);
   });
 });
 
 describe('revoke-api-key', () => {
-  it('200 with the id, the same again later, one event; refused soon, and still in the list', async () => {
+  it('returns the same 200 for repeats, records one event, and keeps the revoked key in the list', async () => {
     const { apiKeyId, key } = await create();
     expect(await statusesOf(key)).toEqual([200, 200]);
     for (const headers of [{}, {}, { 'Idempotency-Key': 'a' }, { 'Idempotency-Key': 'a' }]) {
@@ -760,7 +763,7 @@ describe('revoke-api-key', () => {
     await refusedSoon(key);
   });
 
-  it('ends a rotated key during its overlap, and not its successor', async () => {
+  it('ends a rotated key during its overlap, but not its successor', async () => {
     const old = await create();
     const successor = await rotate(old.apiKeyId, 3_600);
     const { revokedAt } = await record(old.apiKeyId);
@@ -770,7 +773,7 @@ describe('revoke-api-key', () => {
     expect(await statusesOf(successor.key)).toEqual([200, 200]);
   });
 
-  it('200 and no event for a key whose overlap is over', async () => {
+  it('returns 200 without an event if the overlap is over', async () => {
     const { apiKeyId } = await create();
     await rotate(apiKeyId);
     const before = await record(apiKeyId);
@@ -778,14 +781,14 @@ describe('revoke-api-key', () => {
     expect([await record(apiKeyId), await countOf('ApiKeyRevoked')]).toEqual([before, 0]);
   });
 
-  it('400 without an apiKeyId', async () => {
+  it('returns 400 without an apiKeyId', async () => {
     const { status, body } = await owner.delete('api-key.revoke-api-key', {});
     expect([status, body.error.issues[0].path]).toEqual([400, 'apiKeyId']);
   });
 });
 
-describe('a running stream of a key that is revoked', () => {
-  /** A first piece that the server begins to work on, and pieces that go on. */
+describe('streaming with a key that is revoked meanwhile', () => {
+  /** The first chunk of each body, and the chunks that follow. */
   const BODIES: {
     [operation: string]: { path: string; type: string; first: string; piece: (n: number) => string };
   } = {
@@ -804,7 +807,7 @@ describe('a running stream of a key that is revoked', () => {
   };
   const ANSWERS = ['contact.export-contacts', 'history.export-events'];
 
-  it('is tried for each kind; one controller serves them all', () => {
+  it('covers every streaming operation', () => {
     const operations = Object.keys(OPERATIONS).map((name) => operationOf(operationNamed(name))!);
     const namesOf = (of: 'bodyTypes' | 'answerTypes') =>
       operations.flatMap((one) => (one[of] ? [one.name] : [])).toSorted();
@@ -812,7 +815,7 @@ describe('a running stream of a key that is revoked', () => {
     expect(namesOf('answerTypes')).toEqual([...ANSWERS, 'petition.export-signatures'].toSorted());
   });
 
-  it.each(Object.keys(BODIES))('%s takes no more: 401', async (operation) => {
+  it.each(Object.keys(BODIES))('%s stops reading and returns 401', async (operation) => {
     const { path, type, first, piece } = BODIES[operation]!;
     const caller = await clientWith({ scopes: ['*'] });
     const sent = request(`${api.origin}/v1/${path}`, {
@@ -834,12 +837,12 @@ describe('a running stream of a key that is revoked', () => {
     const { error } = JSON.parse(await text(response));
     expect([response.statusCode, error.reason]).toEqual([401, 'KEY_INVALID']);
     sent.destroy();
-    // What came within a moment of the revocation may be there, and nothing later.
+    // Only lines that arrived until just after the revocation may have been imported.
     const { length } = (await owner.get('contact.list-contacts', { limit: '100' })).body.data;
     expect(length).toBeLessThan(100);
   });
 
-  it('answers of each kind are cut off', async () => {
+  it('cuts off each streamed response', async () => {
     const bio = '🎈'.repeat(5_000);
     const people = Array.from({ length: 500 }, (_, n) => JSON.stringify({ email: `${n}@example.org`, bio }));
     const path = '/v1/contact.import-contacts?subscribed=false';
@@ -856,7 +859,7 @@ describe('a running stream of a key that is revoked', () => {
       asked.end();
       const [response] = await answered;
       expect([operation, response.statusCode]).toEqual([operation, 200]);
-      // It is not read yet: the server cannot have sent all of it.
+      // The client has not read it yet, so the server cannot have sent everything.
       await revoke(caller.keyId);
       await refusedSoon(caller.key!);
       await expect(text(response)).rejects.toThrow('aborted');
@@ -864,7 +867,7 @@ describe('a running stream of a key that is revoked', () => {
   });
 });
 
-it('a key of another organization is not found, whatever is done to it, and goes on', async () => {
+it('returns 404 for keys of another organization, which stay active', async () => {
   const { apiKeyId, key } = await create();
   const other = await api.organization();
   const { organizationId } = owner;
@@ -885,7 +888,7 @@ it('a key of another organization is not found, whatever is done to it, and goes
 });
 
 describe('scopes', () => {
-  // What servers document, by `documentation.e2e.spec.ts`. Which scope each operation should need is a column of operations.ts.
+  // `documentation.e2e.spec.ts` checks that servers serve this document. operations.ts has the expected scope of each operation.
   const { paths } = JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8'));
   const operations = Object.entries<Record<string, any>>(paths)
     .filter(([path]) => path.startsWith('/v1/'))
@@ -894,7 +897,7 @@ describe('scopes', () => {
       return { path, method: method.toUpperCase(), scope: documented['x-scopes'].always as string };
     });
 
-  it('there is one for every operation', () => {
+  it('exist for every operation', () => {
     const needed = operations.map(({ scope }) => scope);
     expect(needed.length).toBeGreaterThan(10);
     expect(SCOPES).toEqual(expect.arrayContaining(needed));
@@ -902,7 +905,7 @@ describe('scopes', () => {
 
   // Other tests call each operation with a key that has `*`.
   it.each(someOf(SCOPES.toSorted((one, other) => Number(one === '*') - Number(other === '*'))))(
-    'a key with %s may call exactly the operations that need it',
+    'permit a key with %s exactly the operations that need it',
     async (scope) => {
       const client = await clientWith({ scopes: [scope] });
       for (const operation of operations) {
@@ -910,7 +913,7 @@ describe('scopes', () => {
         const answer = await client.request(operation.method, operation.path, body);
         const mayNot = answer.body.error?.code === 'INSUFFICIENT_PERMISSIONS';
         // Without its fields no operation does anything: 200, 400, or 415 where the body is no JSON.
-        // create-api-key has a refusal of its own.
+        // create-api-key has its own 403, for scopes that the caller lacks.
         expect([operation.path, mayNot]).toEqual([
           operation.path,
           scope !== '*' && scope !== operation.scope,
@@ -925,8 +928,8 @@ describe('scopes', () => {
   );
 });
 
-describe('the secret of a key', () => {
-  /** A key as it is written today, or with its hash in the personal part of its own stream. */
+describe('the secret of an API key', () => {
+  /** A key in today's form, or with its hash in the personal data of its stream. */
   async function storeKey(isPersonal: boolean) {
     const [publicId, secret] = [randomBytes(4).toString('hex'), randomBytes(20).toString('hex')];
     const secretHash = createHash('sha256').update(secret).digest('hex');
@@ -953,7 +956,7 @@ describe('the secret of a key', () => {
   it.each([
     ['in the data of its event', false],
     ['in the personal part of its event', true],
-  ])('if its hash lies %s, no event shows it, and the proofs hold', async (_, isPersonal) => {
+  ])('if its hash is stored %s, no event shows it, and the proofs verify', async (_, isPersonal) => {
     const { id, client, secretHash } = await storeKey(isPersonal);
     expect((await client.get('contact.list-contacts')).status).toBe(200);
     const { body: keys } = await client.get('api-key.list-api-keys');

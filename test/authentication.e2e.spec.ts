@@ -59,11 +59,11 @@ function expectUnauthorized({ status, body, headers }: Answer, words: string): v
 }
 
 describe('the Authorization header', () => {
-  it.each(['Bearer', 'bearer', 'BEARER'])('200 for %s and a key', async (scheme) => {
+  it.each(['Bearer', 'bearer', 'BEARER'])('returns 200 for %s and a key', async (scheme) => {
     expect((await list(owner, `${scheme} ${owner.key}`)).status).toBe(200);
   });
 
-  it('401 where it is missing, on every operation', async () => {
+  it('returns 401 without it, on every operation', async () => {
     const stranger = new Client(api.origin, owner.organizationId, undefined);
     expectUnauthorized(await list(stranger), 'missing');
     const forwarded = { 'X-Forwarded-For': '10.2.0.1' };
@@ -83,12 +83,12 @@ describe('the Authorization header', () => {
     'Bearer: KEY',
     'Bearer KEY KEY',
     'BearerKEY',
-  ])('401 for %j', async (header) => {
+  ])('returns 401 for %j', async (header) => {
     const answer = await list(owner, header.replaceAll('KEY', owner.key!));
     expectUnauthorized(answer, header === '' ? 'm' : 'malformed');
   });
 
-  it('401 before the input is looked at', async () => {
+  it('returns 401 before it checks the input', async () => {
     const stranger = new Client(api.origin, owner.organizationId, 'adv_x');
     const answer = await stranger.request('POST', '/v1/contact.create-contact', '{', {
       'Content-Type': 'text/plain',
@@ -98,8 +98,8 @@ describe('the Authorization header', () => {
   });
 });
 
-describe('a key that is not good', () => {
-  it('401 for one that is unknown, or right but for a part', async () => {
+describe('an invalid key', () => {
+  it('returns 401 if it is unknown, or if part of it is wrong', async () => {
     const other = await api.organization();
     const [, publicId, secret] = owner.key!.split('_') as [string, string, string];
     const [, otherId, otherSecret] = other.key!.split('_') as [string, string, string];
@@ -126,10 +126,10 @@ describe('a key that is not good', () => {
     expect((await list(owner)).status).toBe(200);
   });
 
-  it('401 on every instance soon after its revocation, however often it is used', async () => {
+  it('returns 401 on every instance soon after it is revoked, even if it is used constantly', async () => {
     const client = await clientWith({});
     const instances = api.instances.map(({ origin }) => client.at(origin));
-    // Both have just seen the key when it is revoked.
+    // Both have the key in their cache when it is revoked.
     for (const instance of instances) expect((await list(instance)).status).toBe(200);
     await api.revokeKey(owner.organizationId, client.keyId);
     for (const instance of instances) {
@@ -138,14 +138,14 @@ describe('a key that is not good', () => {
     expect((await list(owner)).status).toBe(200);
   });
 
-  it('401 from the moment it expires, also where it has just been seen', async () => {
+  it('returns 401 as soon as it expires, even if it is cached', async () => {
     const past = await clientWith({ expiresAt: new Date(Date.now() - 1).toISOString() });
     expectUnauthorized(await list(past), 'expired');
 
     const expiresAt = new Date(Date.now() + YEAR_MS).toISOString();
     const soon = await clientWith({ expiresAt });
     expect((await list(soon)).status).toBe(200);
-    // Another instance looks the key up just before, and would remember it for longer.
+    // Another instance caches the key just before it expires.
     const elsewhere = soon.at(api.instances[1]!.origin);
     await clock.moveTo(expiresAt, 300);
     await list(elsewhere);
@@ -159,7 +159,7 @@ describe('a key that is not good', () => {
       ['ahead', 3_600_000],
       ['behind', -3_600_000],
     ] as const),
-  )('ends when the database says so, on an instance whose clock is an hour %s', async (_, shift) => {
+  )('expires by the database’s clock on an instance whose clock is an hour %s', async (_, shift) => {
     const deployment = await Deployment.create();
     try {
       const clock = await DatabaseClock.of(deployment.database);
@@ -183,7 +183,7 @@ describe('a key that is not good', () => {
           'must be in the future and before the year 10000',
         ]);
       }
-      // Neither is it rotated by another clock.
+      // Rotation follows the database's clock, too.
       const { apiKeyId } = body.data;
       const again = await owner.post('api-key.rotate-api-key', { apiKeyId, overlapSeconds: 86_400 });
       expect(again.status).toBe(200);
@@ -196,7 +196,7 @@ describe('a key that is not good', () => {
     }
   });
 
-  it('a new key is good at once on every instance, also where it was asked for before', async () => {
+  it('a new key works immediately on every instance, even if it was rejected there before', async () => {
     for (let n = 0; n < 10; n += 1) {
       const { key } = await api.createKey(owner.organizationId);
       for (const { origin } of api.instances) {
@@ -207,7 +207,7 @@ describe('a key that is not good', () => {
 });
 
 describe('organizationId', () => {
-  it("403 for another organization's, whether it exists or not, and nothing happens there", async () => {
+  it('returns 403 for another organization, whether or not it exists, and changes nothing there', async () => {
     const other = await api.organization();
     const before = await api.eventTypes(other.organizationId);
     for (const organizationId of [other.organizationId, uuidv7(), 'x', owner.organizationId.toUpperCase()]) {
@@ -253,11 +253,11 @@ describe('scopes', () => {
     [['petition:read'], { ...mayNot, ...mayNotWrite }],
     [['petition:read', 'list:write', 'history:read'], { ...mayNot, ...mayNotWrite }],
     [[], { ...mayNot, ...mayNotWrite }],
-  ])('%j', async (scopes, expected) => {
+  ])('permit with %j only what they grant', async (scopes, expected) => {
     expect(await operations(await clientWith({ scopes }))).toEqual(expected);
   });
 
-  it('403 names the scope, before the input is looked at', async () => {
+  it('returns 403 with the missing scope before it checks the input', async () => {
     const client = await clientWith({ scopes: ['contact:read'] });
     const { status, body } = await client.request('POST', '/v1/contact.create-contact', '{');
     expect([status, body.error.code]).toEqual([403, refused]);
@@ -265,7 +265,7 @@ describe('scopes', () => {
   });
 });
 
-it('keeps no secret of a key in any table', async () => {
+it('stores no secret of a key in any table', async () => {
   await owner.post('contact.create-contact', {
     organizationId: owner.organizationId,
     email: 'ada@example.org',

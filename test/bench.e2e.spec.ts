@@ -24,7 +24,7 @@ const MEASURED = {
   growth: [...BRIEFLY, '--small', '200', '--large', '400', '--only', 'get-contact'],
 };
 
-it('every benchmark tells its options', async () => {
+it('every benchmark lists its options', async () => {
   const list = await bench('--help');
   const names = [...list.matchAll(/^ {2}(\w+) /gm)].map(([, name]) => name!);
   expect(names).toEqual(expect.arrayContaining([...Object.keys(MEASURED), 'append', 'tampering']));
@@ -35,8 +35,11 @@ it('every benchmark tells its options', async () => {
   }
 });
 
-it.each(someOf(Object.entries(MEASURED)))('%s measures, and loses nothing', async (name, options) => {
-  expect(await bench(name, ...options)).toMatch(
-    /signatures? .*answered|was answered 200|arrived at least once/,
-  );
-});
+it.each(someOf(Object.entries(MEASURED)))(
+  '%s reports its measurements and loses nothing',
+  async (name, options) => {
+    expect(await bench(name, ...options)).toMatch(
+      /signatures? .*answered|was answered 200|arrived at least once/,
+    );
+  },
+);

@@ -25,7 +25,7 @@ afterAll(async () => {
   await mail.stop();
 });
 
-/** Those that run, from one test to the next. */
+/** The servers that keep running between tests. */
 const running: ServerProcess[] = [];
 let variables: Record<string, string> = {};
 async function start(): Promise<ServerProcess> {
@@ -42,7 +42,7 @@ async function start(): Promise<ServerProcess> {
 async function killAll(): Promise<void> {
   await Promise.all(running.map((server) => server.end('SIGKILL')));
 }
-/** At least this many servers with these variables, which know the organization's key. */
+/** At least this many servers with these variables, ready to accept the organization's key. */
 async function serversWith(count: number, more: Record<string, string> = {}): Promise<ServerProcess[]> {
   if (JSON.stringify(more) !== JSON.stringify(variables)) await killAll();
   variables = more;
@@ -63,7 +63,7 @@ async function call(server: ServerProcess, operation: string, input: object) {
   return body.data;
 }
 
-/** A broadcast to new people, who are on a list. */
+/** A broadcast to a list of new contacts. */
 async function newBroadcast(server: ServerProcess, people: number): Promise<string> {
   await call(server, 'organization.update-organization', {
     mailFrom: { name: 'Rivers', address: 'news@rivers.example.org' },
@@ -89,7 +89,7 @@ async function newBroadcast(server: ServerProcess, people: number): Promise<stri
 
 const status = async (server: ServerProcess, broadcastId: string) =>
   (await client.at(server.origin).get('broadcast.get-broadcast', { broadcastId })).body.data;
-/** The rows, by their addresses. */
+/** The recipients' rows by address. */
 async function rows(): Promise<Map<string, { status: string; holder: string | null }>> {
   const [{ schema }] = (await sql<{ schema: string }>(
     `SELECT table_schema AS schema FROM information_schema.tables WHERE table_name = 'contacts'`,
@@ -109,7 +109,7 @@ const settled = async () => {
   );
   return row!.count;
 };
-/** The instances have noticed that there is no mail server. */
+/** Waits until the instances have noticed that the mail server is unavailable. */
 const mailIsMissed = () =>
   eventually(async () => {
     const [sending] = await sql<{ waits_for: string | null }>(
@@ -125,13 +125,13 @@ const addressesWith = (all: Map<string, { status: string }>, ...statuses: string
 
 it.each(
   someOf([
-    ['takes a while to be reached', {}, { greetingDelay: 1_000 }],
-    ['may be sent two messages a second', { MAIL_RATE: '2' }, {}],
+    ['greets slowly', {}, { greetingDelay: 1_000 }],
+    ['accepts two messages per second', { MAIL_RATE: '2' }, {}],
   ]),
-)('sends the last messages of a broadcast, too, where the mail server %s', async (_, more, behaviour) => {
+)('sends the last messages of a broadcast even if the mail server %s', async (_, more, behaviour) => {
   const server = await serverWith(more);
   const broadcastId = await newBroadcast(server, 4);
-  // Connections of before would greet no more.
+  // Existing connections would not see a greeting.
   await mail.stop();
   await mail.start();
   await mail.behave(behaviour);
@@ -141,18 +141,18 @@ it.each(
   expect(mail.accepted).toHaveLength(4);
 });
 
-it('waits for a mail server that is away, says so, and loses nothing', async () => {
+it('waits and logs while the mail server is unavailable, and loses no message', async () => {
   const server = await serverWith();
   const from = server.log.length;
   const broadcastId = await newBroadcast(server, 30);
   await mail.stop();
   await call(server, 'broadcast.send-broadcast', { broadcastId });
   await mailIsMissed();
-  const told = () =>
+  const logged = () =>
     server.log
       .slice(from)
       .filter(({ message }) => message === 'the mail server is unavailable: broadcasts are waiting');
-  await eventually(() => expect(told()).toHaveLength(1));
+  await eventually(() => expect(logged()).toHaveLength(1));
   await mail.start();
   await eventually(async () => expect((await status(server, broadcastId)).status).toBe('SENT'), 60);
   await mail.settle();
@@ -160,14 +160,14 @@ it('waits for a mail server that is away, says so, and loses nothing', async () 
   expect((await status(server, broadcastId)).recipients).toMatchObject({ sent: 30, failed: 0, inDoubt: 0 });
 });
 
-it('a recipient at whose name the mail server hangs up holds up nobody, and is given up in the end, also where nobody else is left', async () => {
+it('gives up on an address at which the mail server disconnects, without delaying others, even if it is the last one', async () => {
   const server = await serverWith();
-  const [broadcastId, alone] = [await newBroadcast(server, 20), await newBroadcast(server, 1)];
+  const [broadcastId, single] = [await newBroadcast(server, 20), await newBroadcast(server, 1)];
   await mail.behave({ dreads: 'person-3@example.org' });
   await call(server, 'broadcast.send-broadcast', { broadcastId });
   await until(19);
   const giveUp = (id: string) =>
-    // The pauses between all attempts are hours. One that is under way is noted with its own.
+    // Retries would take hours. An attempt in flight writes its own count afterwards, so this repeats.
     eventually(async () => {
       await sql(
         `UPDATE broadcast_recipients SET attempts = 7, due_at = clock_timestamp() WHERE attempts > 0 AND status = 'PENDING'`,
@@ -178,12 +178,12 @@ it('a recipient at whose name the mail server hangs up holds up nobody, and is g
   expect((await status(server, broadcastId)).recipients).toMatchObject({ sent: 19, failed: 1, inDoubt: 0 });
 
   await mail.behave({ dreads: 'person-0@example.org' });
-  await call(server, 'broadcast.send-broadcast', { broadcastId: alone });
-  await giveUp(alone);
-  expect((await status(server, alone)).recipients).toMatchObject({ sent: 0, failed: 1, inDoubt: 0 });
+  await call(server, 'broadcast.send-broadcast', { broadcastId: single });
+  await giveUp(single);
+  expect((await status(server, single)).recipients).toMatchObject({ sent: 0, failed: 1, inDoubt: 0 });
 });
 
-it('pause and cancel hold on every instance: nothing leaves after what was on its way', async () => {
+it('pausing and cancelling take effect on every instance: only in-flight messages are still sent', async () => {
   const [one, other] = await twoServers();
   const broadcastId = await newBroadcast(one, 100);
   const { organizationId } = client;
@@ -195,7 +195,7 @@ it('pause and cancel hold on every instance: nothing leaves after what was on it
     await mail.settle();
     return mail.accepted.filter(({ to }) => to !== email).length;
   };
-  // What is under way is held, so that the pause comes in the middle.
+  // The mail server holds the messages in flight, so that the pause comes in the middle.
   await mail.behave({ holds: 'end' });
   await call(one, 'broadcast.send-broadcast', { broadcastId });
   await mail.reaches('end');
@@ -204,14 +204,14 @@ it('pause and cancel hold on every instance: nothing leaves after what was on it
   await eventually(async () => expect(addressesWith(await rows(), 'CLAIMED')).toEqual([]));
   const then = await accepted();
   expect(then).toBeLessThan(100);
-  // Others are sent meanwhile.
+  // Another broadcast is sent while this one is paused.
   await call(one, 'broadcast.send-broadcast', { broadcastId: secondId });
   await eventually(async () => expect((await status(one, secondId)).status).toBe('SENT'));
   expect(await accepted()).toBe(then);
   await mail.behave({ holds: 'end' });
   await call(other, 'broadcast.resume-broadcast', { broadcastId });
   await mail.reaches('end');
-  // These are taken, and those that follow are held.
+  // The mail server accepts the held messages and holds the next ones.
   await mail.behave({ holds: 'end' });
   await mail.reaches('end');
   await call(one, 'broadcast.cancel-broadcast', { broadcastId });
@@ -224,17 +224,17 @@ it('pause and cancel hold on every instance: nothing leaves after what was on it
   expect(sent).toBeLessThan(100);
 });
 
-it('what a mail server took from a process that died meanwhile is in doubt, and is not sent again', async () => {
+it('marks messages as in doubt if the process crashed while the mail server accepted them, and does not resend them', async () => {
   const first = await serverWith();
   const broadcastId = await newBroadcast(first, 1);
   await mail.behave({ holds: 'end' });
   await call(first, 'broadcast.send-broadcast', { broadcastId });
   await mail.reaches('end');
   await killAll();
-  // It has the whole message, and takes it.
+  // The mail server has the whole message and accepts it.
   await mail.behave({});
   const second = await serverWith();
-  // So long nobody has heard of those that died.
+  // Declares the killed processes dead without waiting.
   await deployment.database.source.query(`UPDATE broadcast_senders SET alive_until = '-infinity'`);
   await eventually(async () => expect((await status(second, broadcastId)).status).toBe('SENT'));
   await mail.settle();
@@ -242,7 +242,7 @@ it('what a mail server took from a process that died meanwhile is in doubt, and 
   expect((await status(second, broadcastId)).recipients).toMatchObject({ total: 1, sent: 0, inDoubt: 1 });
 });
 
-it('nobody gets it twice, whoever dies: what is missing was refused, or is in doubt and told so', async () => {
+it('sends no message twice if processes or the mail server crash, and reports each missing one as failed or in doubt', async () => {
   const servers = await serversWith(isLong ? 3 : 2);
   const broadcastId = await newBroadcast(servers[0]!, RECIPIENTS);
   await mail.behave({
@@ -261,7 +261,7 @@ it('nobody gets it twice, whoever dies: what is missing was refused, or is in do
   }
   await until(Math.floor((RECIPIENTS * 2) / 3));
   await mail.stop();
-  // Faults of some length, of which nothing is expected: all may have been sent by then.
+  // The outages take a moment. Nothing is asserted about them: everything may have been sent by then.
   await sleep(500);
   await mail.start();
   await until(Math.floor((RECIPIENTS * 3) / 4));
@@ -281,7 +281,7 @@ it('nobody gets it twice, whoever dies: what is missing was refused, or is in do
   expect(failed.filter((address) => got.has(address))).toEqual([]);
   const missing = [...all.keys()].filter((address) => !got.has(address));
   expect(missing.filter((address) => !doubted.includes(address) && !failed.includes(address))).toEqual([]);
-  // Three that were killed, and a mail server that was while up to three sent.
+  // Up to three killed servers, and a mail server killed while up to three were sending.
   expect(doubted.length).toBeLessThanOrEqual(6 * CONCURRENCY);
   const { recipients } = await status(servers[1]!, broadcastId);
   expect(recipients).toMatchObject({
@@ -307,7 +307,7 @@ it('nobody gets it twice, whoever dies: what is missing was refused, or is in do
   });
 });
 
-longIt('an orderly stop leaves nothing in doubt, and the others go on', async () => {
+longIt('an orderly stop leaves no message in doubt, and the other instances continue', async () => {
   const servers = await twoServers();
   const broadcastId = await newBroadcast(servers[0], 200);
   await mail.behave({ delay: 20 });
@@ -325,7 +325,7 @@ longIt('an orderly stop leaves nothing in doubt, and the others go on', async ()
   expect([...mail.addresses].filter(([, times]) => times !== 1)).toEqual([]);
 });
 
-longIt('who is erased or unsubscribes while their message waits for MAIL_RATE gets nothing', async () => {
+longIt('skips contacts who are erased or unsubscribe while their message waits for MAIL_RATE', async () => {
   const server = await serverWith({ MAIL_RATE: '1', MAIL_CONCURRENCY: '10' });
   const broadcastId = await newBroadcast(server, 10);
   await call(server, 'broadcast.send-broadcast', { broadcastId });
@@ -339,7 +339,7 @@ longIt('who is erased or unsubscribes while their message waits for MAIL_RATE ge
         : call(server, 'contact.update-contact', { organizationId, contactId, subscribed: false }),
     ),
   );
-  // One may have been on its way.
+  // One message may have been in flight.
   await mail.settle();
   const then = mail.accepted.length + 1;
   await eventually(async () => expect((await status(server, broadcastId)).status).toBe('SENT'));
@@ -349,7 +349,7 @@ longIt('who is erased or unsubscribes while their message waits for MAIL_RATE ge
   expect(recipients).toMatchObject({ sent: mail.accepted.length, skipped: 10 - mail.accepted.length });
 });
 
-longIt('what was claimed by a process that stood still is settled when it goes on', async () => {
+longIt('a frozen process settles its claimed messages when it resumes', async () => {
   const [frozen, other] = await twoServers();
   const broadcastId = await newBroadcast(frozen, 200);
   await mail.behave({ delay: 100 });
@@ -358,7 +358,7 @@ longIt('what was claimed by a process that stood still is settled when it goes o
   frozen.send('SIGSTOP');
   await eventually(async () => expect((await status(other, broadcastId)).status).toBe('SENT'), 90);
   frozen.send('SIGCONT');
-  // It settles what had left. What had not may not leave now, and stays in doubt.
+  // It settles the messages that it had sent. The others may no longer be sent, and stay in doubt.
   await eventually(async () => {
     await mail.settle();
     const all = await rows();

@@ -69,7 +69,7 @@ const headerOf = (mail: string, name: string) =>
 const sent = (broadcastId: string) =>
   eventually(async () => expect((await get(broadcastId)).status).toBe('SENT'));
 
-it('create-broadcast: 200 with the id, the same for the same body; get-broadcast answers every field', async () => {
+it('create-broadcast returns 200 with the id, the same for the same body, and get-broadcast returns every field', async () => {
   const { broadcastId } = await call('create-broadcast', { name: ' May ' });
   const record = {
     id: broadcastId,
@@ -105,21 +105,21 @@ it('create-broadcast: 200 with the id, the same for the same body; get-broadcast
 it.each([
   ['no name', { name: undefined }, 'name'],
   ['a subject of 201 characters', { subject: 'x'.repeat(201) }, 'subject'],
-  ['another format', { format: 'PDF' }, 'format'],
-  ['an audience of another kind', { audience: { everybody: true } }, 'audience.everybody'],
-  ['an empty list of lists', { audience: { listIds: [] } }, 'audience.listIds'],
+  ['an unknown format', { format: 'PDF' }, 'format'],
+  ['an unknown kind of audience', { audience: { everybody: true } }, 'audience.everybody'],
+  ['an empty listIds', { audience: { listIds: [] } }, 'audience.listIds'],
   [
     '1,001 contacts',
     { audience: { contactIds: Array.from({ length: 1_001 }, () => NOBODY) } },
     'audience.contactIds',
   ],
   ['content beyond 256 KiB', { content: 'x'.repeat(256 * 1024 + 1) }, 'content'],
-])('create-broadcast: 400 for %s', async (_, fields, path) => {
+])('create-broadcast returns 400 for %s', async (_, fields, path) => {
   const { status, body } = await client.post('broadcast.create-broadcast', { name: 'A', ...fields });
   expect([status, body.error.issues?.[0].path]).toEqual([400, path]);
 });
 
-it('an audience by a list or a petition that there is not: 404; without the scope to see it: 403', async () => {
+it('create-broadcast returns 404 for an unknown list or petition, and 403 without the scope to read it', async () => {
   for (const part of ['listIds', 'petitionIds', 'excludeListIds', 'excludePetitionIds']) {
     const { status } = await client.post('broadcast.create-broadcast', {
       name: part,
@@ -137,7 +137,7 @@ it('an audience by a list or a petition that there is not: 404; without the scop
   expect(status).toBe(403);
 });
 
-it('preview-audience: the union of its parts without the exclusions, each of the others with the first reason', async () => {
+it('preview-audience counts the union of all parts without exclusions, and each excluded contact under its first reason', async () => {
   const [ada, bob, cem, dot, eve, fay] = await Promise.all([
     person('ada@example.org', { city: 'Ulm' }),
     person('bob@example.org', { city: 'Ulm' }),
@@ -171,13 +171,13 @@ it('preview-audience: the union of its parts without the exclusions, each of the
       suppressed: 1,
     },
   });
-  // Nobody is named: nobody gets it.
+  // A filter without lists, petitions or contacts selects no one.
   expect(
     await audience(await create({ name: 'Nobody', audience: { filter: { city: 'Ulm' } } })),
   ).toMatchObject({ total: 0 });
 });
 
-it('a repeated create or update is answered as the first was, though its list is gone', async () => {
+it('a repeated create or update returns the first response even after its list is deleted', async () => {
   const listId = await list([]);
   const keyed = (operation: string, input: object) =>
     client.post(`broadcast.${operation}`, input, { 'Idempotency-Key': operation });
@@ -192,7 +192,7 @@ it('a repeated create or update is answered as the first was, though its list is
   expect(status).toBe(404);
 });
 
-it('preview-broadcast: as a contact, or somebody unknown, would get it', async () => {
+it('preview-broadcast renders the email for a contact, or for an unknown reader', async () => {
   const contactId = await person('ada@example.org', { firstName: '<b>Ada</b>' });
   const broadcastId = await create({
     subject: 'Dear {{ contact.firstName | default: "friend" }}',
@@ -230,7 +230,7 @@ it('the unsubscribe link of a preview works only for callers who may change cont
   expect(await isSubscribed()).toBe(false);
 });
 
-it('409 for who looks at, tries or sends what runs for too long; one for whom alone it does holds up nobody', async () => {
+it('returns 409 for a template that runs too long; a template that does so for one recipient delays no one else', async () => {
   const endless =
     '{% for a in (1..3000) %}{% for b in (1..3000) %}{% for c in (1..9) %}{% endfor %}{% endfor %}{% endfor %}';
   const everybody = await create({ content: endless });
@@ -258,7 +258,7 @@ it('409 for who looks at, tries or sends what runs for too long; one for whom al
   ]);
 });
 
-it('its audience is what the history says up to the position that its start names', async () => {
+it('the recipient list is the one that the history gives at the position recorded at the start', async () => {
   const contactIds = await Promise.all(
     Array.from({ length: 24 }, (_, n) =>
       person(`p-${n}@example.org`, n % 5 === 0 ? { subscribed: false } : {}),
@@ -300,7 +300,7 @@ it('its audience is what the history says up to the position that its start name
   });
   const { total } = await audience(broadcastId);
   await call('send-broadcast', { broadcastId });
-  // What comes after it changes nothing of it.
+  // Changes after the start do not change the recipient list.
   await client.post('contact.update-contact', { contactId: contactIds[11], subscribed: false });
   await client.delete('list.remove-contacts', { listId, contactIds: [contactIds[12]] });
   await sent(broadcastId);
@@ -353,7 +353,7 @@ it('its audience is what the history says up to the position that its start name
   expect(started.data.digest).toBe(digestOfRecipients(meant));
 });
 
-it('create-broadcast: the same body makes another broadcast once the first is no draft any more', async () => {
+it('create-broadcast creates another broadcast for the same body once the first is no longer a draft', async () => {
   const contactIds = [await person('weekly@example.org')];
   const weekly = { name: 'Weekly news', subject: 'News', content: 'Hello', audience: { contactIds } };
   const create = async () => (await client.post('broadcast.create-broadcast', weekly)).body.data.broadcastId;
@@ -367,7 +367,7 @@ it('create-broadcast: the same body makes another broadcast once the first is no
   expect(data.map(({ id }: { id: string }) => id).toSorted()).toEqual([first, second].toSorted());
 });
 
-it('send-broadcast: 409 with all that stands against it at once', async () => {
+it('send-broadcast returns 409 with all blockers together', async () => {
   await client.post('organization.update-organization', { mailFrom: null, postalAddress: null });
   const broadcastId = await create({ content: '{{ contact.nickname }}' });
   const { status, body } = await client.post('broadcast.send-broadcast', { broadcastId });
@@ -381,7 +381,7 @@ it('send-broadcast: 409 with all that stands against it at once', async () => {
   expect((await get(broadcastId)).status).toBe('DRAFT');
 });
 
-it('sends to each once, with what each may undo it by, and says what became of them', async () => {
+it('sends one email to each recipient, with an unsubscribe link, and reports the results', async () => {
   const contactIds = await Promise.all(
     Array.from({ length: 30 }, (_, n) => person(`person-${n}@example.org`, { firstName: `N${n}` })),
   );
@@ -397,7 +397,7 @@ it('sends to each once, with what each may undo it by, and says what became of t
     startedAt: expect.stringMatching(ISO),
     recipients: { total },
   });
-  // Sending what is being sent, or was: nothing happens twice.
+  // Sending it again, during or after sending, has no effect.
   const again = await client.post('broadcast.send-broadcast', { broadcastId });
   expect([200, 409]).toContain(again.status);
   await sent(broadcastId);
@@ -443,19 +443,19 @@ it('sends to each once, with what each may undo it by, and says what became of t
   ]);
   expect(start.data).toMatchObject({ recipients: 30, digest: digestOfRecipients(contactIds) });
   expect(end.data).toEqual({ sent: 30, failed: 0, skipped: 0, inDoubt: 0 });
-  // The history tells what it knows.
+  // The past has only what the history records.
   const past = await get(broadcastId, { asOf: start.occurredAt });
   expect(past).toMatchObject({ status: 'SENDING', recipients: { total: 30, sent: null } });
 });
 
-it('who unsubscribes, is suppressed or erased between start and turn gets nothing', async () => {
-  // It must have been tried on somebody: now and then all have got it before anybody could say no.
+it('skips contacts who unsubscribe, are suppressed or are erased before their turn', async () => {
+  // At least one contact must still be waiting: occasionally all messages leave before the pause.
   let waited = 0;
   for (let round = 0; waited === 0 && round < 20; round += 1) waited = await leaveWhileItIsSent(round);
   expect(waited).toBeGreaterThan(0);
 });
 
-/** @returns how many had not got it yet. */
+/** @returns the number of recipients who were still waiting. */
 async function leaveWhileItIsSent(round: number): Promise<number> {
   const [ada, bob, cem, dot] = await Promise.all(
     ['ada', 'bob', 'cem', 'dot'].map((name) => person(`${name}-${round}@example.org`)),
@@ -487,7 +487,7 @@ async function leaveWhileItIsSent(round: number): Promise<number> {
   return waiting.length;
 }
 
-it('pause, resume, cancel: who has not got it when it is cancelled gets nothing', async () => {
+it('pause, resume and cancel: remaining recipients receive nothing after cancelling', async () => {
   const contactIds = await Promise.all(Array.from({ length: 50 }, (_, n) => person(`p-${n}@example.org`)));
   const broadcastId = await create({ audience: { contactIds } });
   for (const operation of ['pause-broadcast', 'resume-broadcast', 'retry-recipients']) {
@@ -516,7 +516,7 @@ it('pause, resume, cancel: who has not got it when it is cancelled gets nothing'
   expect((await client.get('broadcast.list-recipients', { broadcastId })).status).toBe(404);
 });
 
-it('is sent at its moment; what stands against it then makes a draft of it again', async () => {
+it('sends a scheduled broadcast at its time, or turns it into a draft again if something blocks it', async () => {
   const contactId = await person('ada@example.org');
   const soon = '2098-01-01T00:00:00.000Z';
   const broadcastId = await create({ audience: { contactIds: [contactId] } });
@@ -535,7 +535,7 @@ it('is sent at its moment; what stands against it then makes a draft of it again
   expect(await mails()).toHaveLength(1);
 });
 
-it('send-test: at once, to whom it is asked to, and the history tells nothing of it', async () => {
+it('send-test sends immediately to the given addresses only, and the history does not record it', async () => {
   const broadcastId = await create({ subject: 'Dear {{ contact.firstName | default: "friend" }}' });
   const answer = await call('send-test', { broadcastId, to: ['me@example.org', 'you@example.org'] });
   expect(answer.outcomes).toEqual([
@@ -554,7 +554,7 @@ it('send-test: at once, to whom it is asked to, and the history tells nothing of
   }
 });
 
-it('list-recipients: page by page, by status, with a cursor that is its own', async () => {
+it('list-recipients paginates and filters by status, and rejects foreign cursors', async () => {
   const contactIds = await Promise.all(Array.from({ length: 5 }, (_, n) => person(`p-${n}@example.org`)));
   const broadcastId = await create({ audience: { contactIds } });
   expect(await recipients(broadcastId)).toEqual([]);
@@ -573,7 +573,7 @@ it('list-recipients: page by page, by status, with a cursor that is its own', as
   expect(status).toBe(400);
 });
 
-it('needs broadcast:send to send, beside broadcast:write', async () => {
+it('sending requires broadcast:send in addition to broadcast:write', async () => {
   const broadcastId = await create();
   const { key } = await api.createKey(client.organizationId, {
     scopes: ['broadcast:write', 'broadcast:read'],

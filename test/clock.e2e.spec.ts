@@ -16,7 +16,7 @@ beforeEach(() => clock.set('0'));
 
 const post = async (operation: string, body: object) => (await client.post(operation, body)).body.data;
 
-it('a record changed after the clock was set back is read whole, now and as of every moment', async () => {
+it('a record changed after the clock was set back is returned in full, now and as of every time', async () => {
   const { petitionId } = await post('petition.create-petition', { name: 'River' });
   await post('petition.publish-petition', { petitionId });
   const { contactId } = await post('contact.create-contact', {
@@ -46,7 +46,7 @@ it('a record changed after the clock was set back is read whole, now and as of e
   expect(times).toEqual(times.toSorted());
 });
 
-it('a key that is revoked, or replaced at once, after the clock was set back is refused at once', async () => {
+it('rejects a key immediately if it was revoked or replaced after the clock was set back', async () => {
   const revoked = await api.createKey(client.organizationId);
   const replaced = await api.createKey(client.organizationId);
   await clock.set('-1 hour');
@@ -56,7 +56,7 @@ it('a key that is revoked, or replaced at once, after the clock was set back is 
     expect((await new Client(client.origin, '', key).get('organization.get-organization')).status).toBe(401);
 });
 
-it('the history is exported and proved', async () => {
+it('the history is exported and verified', async () => {
   await clock.set('-1 day');
   await post('list.create-list', { name: 'Earlier' });
   const { checkpoint } = (await client.get('history.get-checkpoint')).body.data;

@@ -34,10 +34,10 @@ async function write(name: string, text: string): Promise<string> {
   return file;
 }
 
-/** The one JSON object on stdout of a command that succeeded and said nothing but how far it was. */
+/** The JSON object on stdout of a command that succeeded and wrote only progress to stderr. */
 function answerOf({ status, stdout, stderr }: Result): any {
-  const said = stderr.replace(/^[\d,]+ (lines|contacts), [\d,]+\/s( \(\d+ %\))?\n/gm, '');
-  expect([status, said]).toEqual([0, '']);
+  const errors = stderr.replace(/^[\d,]+ (lines|contacts), [\d,]+\/s( \(\d+ %\))?\n/gm, '');
+  expect([status, errors]).toEqual([0, '']);
   return JSON.parse(stdout);
 }
 
@@ -50,7 +50,7 @@ async function created(organizationId: string): Promise<number> {
 }
 
 describe('contacts import', () => {
-  it('prints what became of the lines, with status 0 also when some failed', async () => {
+  it('prints a summary, and exits with 0 even if some lines failed', async () => {
     const file = await write('a.csv', 'email,firstName\nada@example.org,Ada\nrubbish,\n');
     const answer = { created: 1, updated: 0, unchanged: 0, failedCount: 1 };
     const failed = [{ line: 3, message: expect.stringContaining('email must be') }];
@@ -67,7 +67,7 @@ describe('contacts import', () => {
     expect(answerOf(await importFile(changed, '--on-conflict', 'update'))).toMatchObject({ updated: 1 });
   });
 
-  it('takes standard input, and the format by its option', async () => {
+  it('reads standard input, with the format as an option', async () => {
     const args = [
       CLI,
       'contacts',
@@ -91,8 +91,8 @@ describe('contacts import', () => {
     expect(JSON.parse(stdout)).toMatchObject({ created: 1, failedCount: 0 });
   });
 
-  it('Ctrl-C stops after the lines under way, and the same command goes on', async () => {
-    // More than what is read at once.
+  it('finishes the current lines on Ctrl-C, and the same command resumes the import', async () => {
+    // More than one page.
     const padding = ' '.repeat(300);
     const people = Array.from({ length: 2_000 }, (_, n) => `{"email":"person-${n}@example.org"}${padding}\n`);
     const file = await write('large.ndjson', people.join(''));
@@ -123,7 +123,7 @@ describe('contacts import', () => {
     await holder.release();
     const { status, stdout, stderr } = await program.ended;
     const first = JSON.parse(stdout);
-    // Lines on its progress stand before it where the import took long enough for one.
+    // Progress lines come first if the import took long enough.
     expect([status, stderr]).toEqual([
       130,
       expect.stringMatching(/^Stopped after [\d,]+ lines\. To resume/m),
@@ -141,7 +141,7 @@ describe('contacts import', () => {
     });
   });
 
-  it('status 1 and one sentence for each mistake', async () => {
+  it('exits with 1 and one sentence for each mistake', async () => {
     const good = await write('good.csv', 'email\n');
     const bad = await write('bad.csv', 'nickname\n');
     const { organizationId } = client;
@@ -187,7 +187,7 @@ describe('contacts export', () => {
   });
   beforeEach(() => void (client = filled));
 
-  it('writes to standard output, and to a file that import takes', async () => {
+  it('writes to standard output, or to a file that import accepts', async () => {
     const { status, stdout, stderr } = await exportTo();
     expect([status, stderr]).toEqual([0, '']);
     const lines = stdout.trimEnd().split('\n');
@@ -201,14 +201,14 @@ describe('contacts export', () => {
     expect((await readdir(directory)).filter((name) => name.endsWith('.part'))).toEqual([]);
   });
 
-  it('ends when nobody reads its output any more', async () => {
+  it('ends when its output is no longer read', async () => {
     const args = [CLI, 'contacts', 'export', '--organization', client.organizationId];
     const script = `"${process.execPath}" ${args.map((arg) => `"${arg}"`).join(' ')} | head -n 1`;
     const { status, stdout, stderr } = await new Program('sh', ['-c', script], deployment.environment).ended;
     expect([status, stdout.split('\n'), stderr]).toEqual([0, [expect.stringContaining('person-'), ''], '']);
   });
 
-  it('status 1 and one sentence for each mistake', async () => {
+  it('exits with 1 and one sentence for each mistake', async () => {
     const results = [
       await exportTo('--out', join(directory, 'people.txt')),
       await exportTo('--out', join(directory, 'none', 'people.csv')),

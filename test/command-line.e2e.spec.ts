@@ -28,13 +28,13 @@ const run = (...args: string[]) => command(args, deployment.environment);
 const runAlone = (...args: string[]) => cli(args, deployment.environment);
 const KEY = /^adv_[A-Za-z0-9]{8}_[A-Za-z0-9]{32,}$/;
 
-/** The one JSON object on stdout of a command that succeeded and said nothing else. */
+/** The JSON object on stdout of a command that succeeded and printed nothing else. */
 function answerOf({ status, stdout, stderr }: Result): any {
   expect([status, stderr]).toEqual([0, '']);
   return JSON.parse(stdout);
 }
 
-/** The sentence of a command that was refused. */
+/** The error message of a command that failed. */
 function mistakeOf({ status, stdout, stderr }: Result): string {
   expect([status, stdout]).toEqual([1, '']);
   const [sentence, ...rest] = stderr.trimEnd().split('\n');
@@ -42,7 +42,7 @@ function mistakeOf({ status, stdout, stderr }: Result): string {
   return sentence!;
 }
 
-/** `mistakes`: what the sentence for these options, separated by `|`, must look like. */
+/** `mistakes`: the expected error message for each set of options, separated by `|`. */
 async function expectMistakes(words: string[], mistakes: { [options: string]: RegExp }): Promise<void> {
   for (const [options, sentence] of Object.entries(mistakes)) {
     const args = options === '' ? [] : options.split('|');
@@ -55,27 +55,27 @@ async function statusWith(key: string, { origin } = server): Promise<number> {
   return (await fetch(`${origin}/v1/contact.list-contacts`, { headers })).status;
 }
 
-it('loads nothing that works on a database for help, nor for a mistake at the keyboard', async () => {
+it('loads no database code for help or for usage errors', async () => {
   const tell = 'process.on("exit", () => console.log("LOADED " + Object.keys(require.cache).join("\\n")))';
   const hook = `data:text/javascript,import{createRequire}from"node:module";const require=createRequire("/");${encodeURIComponent(tell)}`;
-  // The bundle has packages and all in one file; what belongs to which command is the same.
+  // The bundle has everything in one file, so this runs the single modules. They load the same code.
   const sources = join(__dirname, '../dist/src/cli.js');
   for (const args of [['--help'], ['history', 'verify', '--help'], ['api-key', 'rotate', '--bogus']]) {
     const { stdout } = await new Program(process.execPath, ['--import', hook, sources, ...args], {}).ended;
     const [, loaded] = stdout.split('LOADED ');
-    // What is read as CommonJS, commander say, is among it.
+    // CommonJS packages, such as commander, are included.
     expect(loaded).toContain('commander');
     expect(loaded).not.toMatch(/typeorm\/index|class-validator|ioredis/);
   }
 });
 
 describe('organization create', () => {
-  it('prints the organization and its first key, which works at once', async () => {
+  it('prints the organization and its first key, which works immediately', async () => {
     const { organizationId, apiKeyId, key, ...rest } = answerOf(
       await run('organization', 'create', '--name', 'Rivers'),
     );
     expect([key, apiKeyId]).toEqual([expect.stringMatching(KEY), expect.any(String)]);
-    // As it was called before 0.3.0: for scripts of that time.
+    // The name until 0.3.0, for old scripts.
     expect(rest).toEqual({ apiKey: key });
     const created = await fetch(`${server.origin}/v1/contact.create-contact`, {
       method: 'POST',
@@ -87,7 +87,7 @@ describe('organization create', () => {
 
   it.each([
     ['at the end', command, ['organization', 'create', '--name', 'Clean Rivers', '--json']],
-    // On stderr npm may report that it builds.
+    // npm may report on stderr that it builds.
     ['in front, through npm', npmRunCli, ['--json', 'organization', 'create', '--name', 'Clean Rivers']],
   ])('prints one line with --json %s', async (_, by, args) => {
     const { status, stdout } = await by(args, deployment.environment);
@@ -98,8 +98,8 @@ describe('organization create', () => {
     expect(stdout).toMatch(/^\{[^\n]*\}\n$/);
   });
 
-  it('status 1 and one sentence for each mistake', async () => {
-    // Its own process ends with that status, too.
+  it('exits with 1 and one sentence for each mistake', async () => {
+    // The process of the command exits with that status, too.
     expect(mistakeOf(await runAlone('organization', 'create'))).toMatch(/^error: required option/);
     await expectMistakes(['organization', 'create'], {
       '': /^error: required option '--name <name>' not specified$/,
@@ -114,13 +114,13 @@ describe('organization create', () => {
 describe('api-key create', () => {
   const inOrganization = () => ['api-key', 'create', '--organization', client.organizationId];
 
-  it('prints the key, which works at once', async () => {
+  it('prints the key, which works immediately', async () => {
     const answer = answerOf(await runAlone(...inOrganization(), '--json'));
     expect(answer).toEqual({ apiKeyId: expect.any(String), key: expect.stringMatching(KEY) });
     expect(await statusWith(answer.key)).toBe(200);
   });
 
-  it('takes name, scopes and rate limit', async () => {
+  it('accepts a name, scopes and a rate limit', async () => {
     const options = ['--name', 'Website', '--scopes', 'contact:read, list:read', '--rate-limit', '2'];
     const { apiKeyId, key } = answerOf(await run(...inOrganization(), ...options));
     const { organizationId } = client;
@@ -141,7 +141,7 @@ describe('api-key create', () => {
     expect([refused.status, refused.headers.get('ratelimit-limit')]).toEqual([403, '2']);
   });
 
-  it('status 1 and one sentence for each mistake', async () => {
+  it('exits with 1 and one sentence for each mistake', async () => {
     await expectMistakes(['api-key', 'create'], {
       '': /^error: required option '--organization <id>' not specified$/,
       '--organization=x|--scopes=contact:read,contact:fly':
@@ -158,7 +158,7 @@ describe('api-key create', () => {
 describe('api-key rotate', () => {
   const rotate = (...options: string[]) => run('api-key', 'rotate', ...options);
 
-  it('prints a new key, which works at once, beside the old one or in its place', async () => {
+  it('prints a new key, which works immediately, and keeps or replaces the old one', async () => {
     const { organizationId } = client;
     const old = answerOf(await run('api-key', 'create', '--organization', organizationId));
     const overlapping = ['--api-key', old.apiKeyId, '--overlap-seconds', '3600'];
@@ -188,7 +188,7 @@ describe('api-key rotate', () => {
     expect(event!.data).toMatchObject({ name: 'Command line', rateLimit: 'unlimited' });
   });
 
-  it('status 1 and one sentence for each mistake', async () => {
+  it('exits with 1 and one sentence for each mistake', async () => {
     await expectMistakes(['api-key', 'rotate'], {
       '': /^error: required option '--api-key <key>' not specified$/,
       '--api-key=nonsense': /^No such API key exists\.$/,
@@ -203,7 +203,7 @@ describe('api-key rotate', () => {
 });
 
 describe('api-key revoke', () => {
-  it('every server refuses a key soon, named by its id or by the part that may be shown', async () => {
+  it('every server soon rejects a key that is named by its id or prefix', async () => {
     const { organizationId } = client;
     const create = () => run('api-key', 'create', '--organization', organizationId);
     const [one, two] = (await Promise.all([create(), create()])).map(answerOf);
@@ -218,7 +218,7 @@ describe('api-key revoke', () => {
       answerOf(await run(...revoke, one.apiKeyId)),
       answerOf(await run(...revoke, two.key.slice(0, 12))),
     ];
-    // In constant use: the servers' caches hold them. Each is asked alone, as refusals use up the address's limit.
+    // The keys are in constant use, so the servers cache them. One request at a time: rejected ones use up the address's rate limit.
     for (const each of servers)
       for (const { key } of [one, two])
         await eventually(async () => expect(await statusWith(key, each)).toBe(401));
@@ -231,7 +231,7 @@ describe('api-key revoke', () => {
     expect(answerOf(await run('api-key', 'revoke', ...options))).toEqual(revoked[0]);
   });
 
-  it('tells which keys ended with it', async () => {
+  it('lists the keys that were revoked with it', async () => {
     const { organizationId } = client;
     const maker = answerOf(await run('api-key', 'create', '--organization', organizationId));
     const make = async (key: string, name: string) => {
@@ -255,7 +255,7 @@ describe('api-key revoke', () => {
     });
   });
 
-  it('status 1 for a key that does not exist, here or in this organization', async () => {
+  it('exits with 1 for a key that does not exist, here or in this organization', async () => {
     const made = answerOf(await run('organization', 'create', '--name', 'Other'));
     const revoke = (...args: string[]) => run('api-key', 'revoke', '--api-key', ...args);
     const { organizationId } = client;
@@ -282,7 +282,7 @@ describe('user', () => {
       ({ email, role }) => [email, role],
     );
 
-  it('invite prints a link that lets in once, without a mail server; list shows who is in', async () => {
+  it('invite prints a link that works once, without a mail server, and list shows the members', async () => {
     const invite = ['user', 'invite', ...inOrganization(), '--email', 'ada@example.org'];
     const invited = answerOf(await runAlone(...invite));
     expect(invited).toEqual({
@@ -297,7 +297,7 @@ describe('user', () => {
     expect((await new Visitor(server.origin).post(link)).status).toBe(410);
     expect(await names()).toEqual([['ada@example.org', 'OWNER']]);
 
-    // Who is in already gets a link to sign in, in place of a second invitation.
+    // A member gets a sign-in link instead of a second invitation.
     const again = answerOf(await run(...invite));
     expect(again).toEqual({
       memberId: expect.any(String),
@@ -309,7 +309,7 @@ describe('user', () => {
     expect((await elsewhere.get('/dashboard')).location).toBe(`/dashboard/${client.organizationId}`);
   });
 
-  it('remove: refused soon; the last owner stays', async () => {
+  it('remove ends the session soon, but rejects the last owner', async () => {
     const eve = new Visitor(server.origin);
     const invite = ['user', 'invite', ...inOrganization(), '--email', 'eve@example.org', '--role', 'EDITOR'];
     await eve.post(new URL(answerOf(await run(...invite)).url as string).pathname);
@@ -322,7 +322,7 @@ describe('user', () => {
     expect(mistakeOf(await remove('eve@example.org'))).toMatch(/No member of this organization/);
   });
 
-  it('status 1 and one sentence for each mistake', () =>
+  it('exits with 1 and one sentence for each mistake', () =>
     expectMistakes(['user', 'invite'], {
       '': /--organization/,
       [`--organization|${client.organizationId}`]: /--email/,
@@ -333,7 +333,7 @@ describe('user', () => {
 });
 
 describe('migrate', () => {
-  it('brings an empty database up to date, and does nothing the second time', async () => {
+  it('migrates an empty database, and does nothing the second time', async () => {
     const empty = await Deployment.create();
     await empty.database.source.query('DROP SCHEMA public CASCADE');
     await empty.database.source.query('CREATE SCHEMA public');
@@ -344,15 +344,15 @@ describe('migrate', () => {
     await empty.stop();
   });
 
-  it('refuses while instances of an incompatible version serve, unless forced', async () => {
+  it('refuses to run next to instances of an incompatible version, unless forced', async () => {
     const deployment = await Deployment.create();
     const { source } = deployment.database;
-    // Makes a function that exists already: it can run again.
+    // This migration only replaces a function, so it can run again.
     await source.query(`DELETE FROM migrations WHERE name LIKE 'DoubtsReturned%'`);
     await source.query(`
       INSERT INTO serving (instance, projection, version, seen_at, release, host)
       SELECT gen_random_uuid(), 'contacts', 1, now(), '0.2.1', unnest(ARRAY['api-1', 'api-2'])`);
-    // Other commands would migrate, too.
+    // Other commands migrate, too.
     for (const args of [['migrate'], ['projections', 'status']]) {
       const { status, stderr } = await cli(args, deployment.environment);
       expect([status, stderr]).toEqual([
@@ -367,7 +367,7 @@ describe('migrate', () => {
   });
 });
 
-it('--help tells of each command, without a database', async () => {
+it('--help describes each command, without a database', async () => {
   const words: [string[], string[]][] = [
     [[], ['organization', 'api-key', 'contacts', 'migrate', '--json']],
     [['organization', 'create'], ['--name']],
@@ -413,7 +413,7 @@ it('--help tells of each command, without a database', async () => {
   );
 });
 
-it('says in one sentence what is wrong with the configuration or the database, at once', async () => {
+it('reports invalid configuration and database errors in one sentence, immediately', async () => {
   const { environment } = deployment;
   const PORT = 'abc';
   expect(mistakeOf(await command(['migrate'], { ...environment, PORT }))).toMatch(/^PORT must be /);
@@ -438,7 +438,7 @@ longIt('works embedded, with and without a running server', async () => {
   const options = ['--organization', before.organizationId];
   const meanwhile = answerOf(await cli(['api-key', 'create', ...options], environment));
   expect(await statusWith(meanwhile.key, embedded)).toBe(200);
-  // Nobody else sets this PostgreSQL: doctor finds nothing in it to mend.
+  // No one else configures this PostgreSQL, so doctor reports no problem.
   const { findings } = JSON.parse((await cli(['doctor', '--json'], environment)).stdout);
   expect(findings.filter(({ check }: { check: string }) => check === 'settings')).toEqual([
     expect.objectContaining({ level: 'ok' }),

@@ -35,7 +35,7 @@ async function consentsOf(contactId: string, query: Record<string, string> = {})
 const given = (consents: any[]): boolean[] => consents.map((consent) => consent.given);
 
 describe('list-consents', () => {
-  it('200 with every field when a contact is created with evidence', async () => {
+  it('returns 200 with every field when a contact is created with evidence', async () => {
     const contactId = await create({ subscribed: true, consent: EVIDENCE });
     const actor = { type: 'api-key', id: expect.any(String) };
     expect(await consentsOf(contactId)).toEqual([
@@ -43,7 +43,7 @@ describe('list-consents', () => {
     ]);
   });
 
-  it('names the event that proves it', async () => {
+  it('names the event that proves each consent', async () => {
     const contactId = await create({ subscribed: true, consent: EVIDENCE });
     await update(contactId, { subscribed: false });
     const types = [];
@@ -52,7 +52,7 @@ describe('list-consents', () => {
     expect(types).toEqual(['ContactUnsubscribed', 'ConsentRecorded']);
   });
 
-  it('shows each change, newest first, also without evidence', async () => {
+  it('shows each change, newest first, even without evidence', async () => {
     const contactId = await create();
     await update(contactId, { city: 'Lyon' });
     await update(contactId, { subscribed: false });
@@ -63,7 +63,7 @@ describe('list-consents', () => {
     expect(consents[1]).toMatchObject({ ...NO_EVIDENCE, at: expect.stringMatching(ISO) });
   });
 
-  it('shows consent given once more, and the same evidence once', async () => {
+  it('shows renewed consent, but the same evidence only once', async () => {
     const contactId = await create();
     for (const text of ['One', 'Other', 'Other'])
       await update(contactId, { subscribed: true, consent: { text } });
@@ -71,7 +71,7 @@ describe('list-consents', () => {
     expect(consents.map(({ text }) => text)).toEqual(['Other', 'One', null]);
   });
 
-  it('shows the same evidence again when it changes the contact again', async () => {
+  it('shows the same evidence again if it changes the contact again', async () => {
     const contactId = await create({ subscribed: true, consent: EVIDENCE });
     await update(contactId, { subscribed: false });
     await update(contactId, { subscribed: true, consent: EVIDENCE });
@@ -82,7 +82,7 @@ describe('list-consents', () => {
     ]);
   });
 
-  it.each(['1', '2', '3', '100'])('pages of %s show each consent once, in order', async (limit) => {
+  it.each(['1', '2', '3', '100'])('shows each consent once, in order, on pages of %s', async (limit) => {
     const contactId = await create({ subscribed: true, consent: { text: '0' } });
     for (const text of ['1', '2', '3', '4', '5'])
       await update(contactId, { subscribed: text > '3' || text === '2', consent: { text } });
@@ -99,7 +99,7 @@ describe('list-consents', () => {
     expect(texts).toEqual(['5', '4', '3', '2', '1', '0']);
   });
 
-  it('pages that end early because of their size show each consent once', async () => {
+  it('shows each consent once on pages that end early because of their size', async () => {
     const contactId = await create();
     const wide = (n: number) => `${n}${'\u0001'.repeat(1_990)}`;
     for (let n = 0; n < 100; n += 1)
@@ -118,13 +118,13 @@ describe('list-consents', () => {
     ]);
   });
 
-  it('400 for a cursor of another list', async () => {
+  it('returns 400 for a cursor of another list', async () => {
     const contactId = await create();
     const { status, body } = await client.get('contact.list-consents', { contactId, cursor: 'x' });
     expect([status, body.error.issues[0].path]).toEqual([400, 'cursor']);
   });
 
-  it('404 once the contact is erased, and the history keeps none of the evidence', async () => {
+  it('returns 404 after the contact is erased, and the history keeps no evidence', async () => {
     const contactId = await create({ subscribed: true, consent: EVIDENCE });
     await client.delete('contact.delete-contact', { contactId });
     expect((await client.get('contact.list-consents', { contactId })).status).toBe(404);
@@ -144,7 +144,7 @@ describe('consent', () => {
     ['ip', '300.1.1.1'],
     ['ip', 'localhost'],
     ['language', 'en'],
-  ])('400 when %s is %s', async (field, value) => {
+  ])('returns 400 when %s is %s', async (field, value) => {
     const { organizationId } = client;
     const { status, body } = await client.post('contact.create-contact', {
       organizationId,
@@ -155,7 +155,7 @@ describe('consent', () => {
     expect([status, body.error.issues[0].path]).toEqual([400, `consent.${field}`]);
   });
 
-  it('accepts IPv6 and a time of another offset', async () => {
+  it('accepts IPv6 and times with another offset', async () => {
     const consent = { ip: '2001:db8::7', at: '2024-05-31T14:00:00+02:00' };
     const contactId = await create({ subscribed: true, consent });
     expect(await consentsOf(contactId)).toMatchObject([
@@ -163,7 +163,7 @@ describe('consent', () => {
     ]);
   });
 
-  it('400 without a yes or no: create-contact, update-contact, add-signature', async () => {
+  it('returns 400 without a yes or no: create-contact, update-contact, add-signature', async () => {
     const contactId = await create();
     const { organizationId } = client;
     const contact = { email: 'grace@example.org', consent: EVIDENCE };
@@ -175,7 +175,7 @@ describe('consent', () => {
       expect([answer.status, answer.body.error.issues[0].path]).toEqual([400, path]);
   });
 
-  it('create-contact merges: the existing contact gets the evidence with the change', async () => {
+  it('create-contact merges the evidence into the existing contact with the change', async () => {
     const contactId = await create({ subscribed: false });
     await create({ onConflict: 'update', subscribed: true, consent: EVIDENCE });
     const consents = await consentsOf(contactId);
@@ -194,18 +194,18 @@ describe('consent', () => {
     const contactId = async () =>
       (await client.get('contact.list-contacts', { email: 'ada@example.org' })).body.data[0].id as string;
 
-    it('is recorded for a new contact', async () => {
+    it('records it for a new contact', async () => {
       await sign({ subscribed: true, consent: EVIDENCE });
       expect(await consentsOf(await contactId())).toMatchObject([{ given: true, ...EVIDENCE }]);
     });
 
-    it('is recorded for a contact who has agreed before', async () => {
+    it('records it for a contact who has agreed before', async () => {
       await create();
       await sign({ subscribed: true, consent: EVIDENCE });
       expect(given(await consentsOf(await contactId()))).toEqual([true, true]);
     });
 
-    it('changes no contact who has said no', async () => {
+    it('changes no contact who said no', async () => {
       await create({ subscribed: false });
       await sign({ subscribed: true, consent: EVIDENCE });
       expect(given(await consentsOf(await contactId()))).toEqual([false]);
@@ -228,7 +228,7 @@ describe('of import-contacts', () => {
     (await client.get('contact.list-contacts', { email: 'ada@example.org' })).body.data[0];
   const consents = async () => consentsOf((await ada()).id);
 
-  it('records the columns opt-in time, opt-in IP and source of people who are subscribed', async () => {
+  it('records the opt-in time, IP address and source of subscribed contacts', async () => {
     await imported(
       'status,Opt-in time,Opt-in IP,Source',
       'subscribed,2024-05-31 12:00:00,203.0.113.7,"Fair, Lyon"',
@@ -237,7 +237,7 @@ describe('of import-contacts', () => {
     expect(await consents()).toMatchObject([{ given: true, ...evidence }]);
   });
 
-  it('takes the first that is not empty of OPTIN_TIME and CONFIRM_TIME', async () => {
+  it('uses the first non-empty value of OPTIN_TIME and CONFIRM_TIME', async () => {
     await imported('OPTIN_TIME,CONFIRM_TIME', ',2024-05-31 12:00:00', { subscribed: 'true' });
     expect(await consents()).toMatchObject([{ given: true, at: '2024-05-31T12:00:00.000Z' }]);
   });
@@ -252,19 +252,19 @@ describe('of import-contacts', () => {
     ['OPTIN_TIME', '3000-01-01', /^consentTime must not be in the future/],
     ['OPTIN_IP', 'localhost', /^consentIp must be an IP address/],
     ['source', 'x'.repeat(201), /^consentSource must have at most 200/],
-  ])('a row fails whose %s is %s', async (column, cell, message) => {
+  ])('rejects a row whose %s is %s', async (column, cell, message) => {
     const { failed } = await imported(column, cell, { subscribed: 'true' });
     expect(failed).toEqual([{ line: 2, message: expect.stringMatching(message) }]);
   });
 
-  it('the same file twice records once, and changes nothing', async () => {
+  it('records nothing and changes nothing when the same file is imported again', async () => {
     const file = ['status,OPTIN_TIME', 'subscribed,2024-05-31 12:00:00'] as const;
     expect(await imported(...file)).toMatchObject({ created: 1 });
     expect(await imported(...file)).toMatchObject({ unchanged: 1 });
     expect(await consents()).toHaveLength(1);
   });
 
-  it('adds the evidence to a contact who is subscribed, only with onConflict=update', async () => {
+  it('adds the evidence to a subscribed contact only with onConflict=update', async () => {
     await create();
     const file = ['status,OPTIN_TIME', 'subscribed,2024-05-31 12:00:00'] as const;
     expect(await imported(...file, { onConflict: 'fail' })).toMatchObject({ unchanged: 1 });
@@ -275,7 +275,7 @@ describe('of import-contacts', () => {
     ]);
   });
 
-  it('NDJSON: a line fails whose consent states no yes or no', async () => {
+  it('rejects an NDJSON line whose consent has no yes or no', async () => {
     const line = { email: 'ada@example.org', consent: { text: TEXT } };
     const first = { email: 'grace@example.org', subscribed: true, consent: { text: TEXT } };
     const body = `${JSON.stringify(first)}\n${JSON.stringify(line)}\n`;
@@ -284,8 +284,8 @@ describe('of import-contacts', () => {
     expect(answer.body.data).toMatchObject({ created: 1, failed: [{ line: 2 }] });
   });
 
-  describe('a contact who is unsubscribed', () => {
-    it('is subscribed again when the row proves that they agreed later', async () => {
+  describe('an unsubscribed contact', () => {
+    it('is subscribed again if the row proves a later consent', async () => {
       await create({ subscribed: false });
       expect(await imported('status,OPTIN_TIME', `subscribed,${LATER}`)).toMatchObject({ updated: 1 });
       expect(await ada()).toMatchObject({ subscribed: true });
@@ -299,19 +299,22 @@ describe('of import-contacts', () => {
       ['agreed before', 'status,OPTIN_TIME', 'subscribed,2024-05-31', {}],
       ['has no time', 'status,OPTIN_IP', 'subscribed,203.0.113.7', {}],
       ['says no', 'status,OPTIN_TIME', `unsubscribed,${LATER}`, {}],
-      ['is to be left as it is', 'status,OPTIN_TIME', `subscribed,${LATER}`, { onConflict: 'fail' }],
-    ])('stays unsubscribed when the row %s', async (_, columns, row, query) => {
+      ['must not update contacts', 'status,OPTIN_TIME', `subscribed,${LATER}`, { onConflict: 'fail' }],
+    ])('stays unsubscribed if the row %s', async (_, columns, row, query) => {
       await create({ subscribed: false });
       await imported(columns, row, query);
       expect(await ada()).toMatchObject({ subscribed: false });
       expect(given(await consents())).toEqual([false]);
     });
 
-    it.each(['UNSUBSCRIBED', 'BOUNCED', 'MANUAL'])('stays so while the address is %s', async (reason) => {
-      await create({ subscribed: false });
-      await client.post('suppression.create-suppression', { email: 'ada@example.org', reason });
-      await imported('status,OPTIN_TIME', `subscribed,${LATER}`);
-      expect(await ada()).toMatchObject({ subscribed: false });
-    });
+    it.each(['UNSUBSCRIBED', 'BOUNCED', 'MANUAL'])(
+      'stays unsubscribed while the address is suppressed as %s',
+      async (reason) => {
+        await create({ subscribed: false });
+        await client.post('suppression.create-suppression', { email: 'ada@example.org', reason });
+        await imported('status,OPTIN_TIME', `subscribed,${LATER}`);
+        expect(await ada()).toMatchObject({ subscribed: false });
+      },
+    );
   });
 });

@@ -30,7 +30,7 @@ const importLines = (...emails: string[]) =>
     { 'Content-Type': 'application/x-ndjson' },
   );
 
-/** A contact as version 0.1.0 made it: its one key is the hash of the address in NFC and small letters. */
+/** A contact as created by version 0.1.0. Its only unique key is the hash of the address in NFC and lower case. */
 async function createdEarlier(email: string): Promise<string> {
   const { store, projections } = api.instances[0]!.runtime;
   const contactId = uuidv7();
@@ -63,10 +63,10 @@ const FORMS = [
   ['punycode', 'ada@bücher.example', 'ada@xn--bcher-kva.example'],
 ] as const;
 
-describe.each(FORMS)('%s make no second person', (_form, plain, other) => {
+describe.each(FORMS)('%s are the same address', (_form, plain, other) => {
   it.each([
-    ['created first as usual', plain, other],
-    ['created first so', other, plain],
+    ['with the usual form first', plain, other],
+    ['with this form first', other, plain],
   ])('%s', async (_order, first, second) => {
     const contactId = await create(first);
     expect(
@@ -94,7 +94,7 @@ describe.each(FORMS)('%s make no second person', (_form, plain, other) => {
     const signed = await client.post('petition.add-signature', { petitionId, contact: { email: second } });
     expect(signed.body.data).toMatchObject({ contactId, signatures: 1 });
 
-    // Moved away, the address is free in both forms; who comes back has it again.
+    // After a change of address, both forms are free. Changing back claims them again.
     const moved = await client.post('contact.update-contact', { contactId, email: 'elsewhere@example.org' });
     expect(moved.status).toBe(200);
     const next = await create(second);
@@ -107,20 +107,20 @@ describe.each(FORMS)('%s make no second person', (_form, plain, other) => {
   });
 });
 
-it('import-contacts: two forms of one address in one file are one contact', async () => {
+it('import-contacts creates one contact for two forms of an address in one file', async () => {
   const { body } = await importLines(...FORMS[4].slice(1), ...FORMS[0].slice(1));
   expect(body.data).toMatchObject({ created: 2, unchanged: 2 });
 });
 
-describe('a contact of version 0.1.0', () => {
-  it('is met by the text that it was made with', async () => {
+describe('a contact created by version 0.1.0', () => {
+  it('is found by its original address', async () => {
     const email = 'Müller@bücher.example';
     const contactId = await createdEarlier(email);
     const taken = await post('contact.create-contact', { email, city: 'Paris' });
     expect(taken.status).toBe(409);
     expect((await importLines(email.toUpperCase())).body.data).toMatchObject({ created: 0, unchanged: 1 });
     expect(await found('müller@xn--bcher-kva.example')).toEqual([contactId]);
-    // Written otherwise, the address stays its own in every form.
+    // If the contact changes the form of its address, it keeps every form.
     const email2 = 'müller@xn--bcher-kva.example';
     expect((await client.post('contact.update-contact', { contactId, email: email2 })).status).toBe(200);
     expect((await post('contact.create-contact', { email })).status).toBe(409);
@@ -128,7 +128,7 @@ describe('a contact of version 0.1.0', () => {
     expect(await create(email)).not.toBe(contactId);
   });
 
-  it('beside a second one of the same person: both go on', async () => {
+  it('can be updated next to a second contact with the same address', async () => {
     const first = await createdEarlier('ａda@example.org');
     const second = await createdEarlier('ada@example.org');
     expect(
@@ -143,7 +143,7 @@ describe('a contact of version 0.1.0', () => {
     });
   });
 
-  it('whose address such a version changed leaves no key behind that nobody can get', async () => {
+  it('leaves no unique key behind after version 0.1.0 changed its address', async () => {
     const contactId = await create('ａda@example.org');
     const { store, projections } = api.instances[0]!.runtime;
     const event = { type: 'ContactUpdated', data: {}, personal: { email: 'moved@example.org' } };
@@ -168,7 +168,7 @@ describe('a contact of version 0.1.0', () => {
 });
 
 it.each(['\u200b@example.org', 'a＠b@example.org', 'a…b@example.org', 'ada@e‥x.org'])(
-  'create-contact: 400 for %j, to which no mail goes',
+  'create-contact returns 400 for %j, which cannot receive mail',
   async (email) => {
     expect((await post('contact.create-contact', { email })).status).toBe(400);
   },

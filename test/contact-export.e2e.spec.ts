@@ -37,7 +37,7 @@ const parse = (text: string) =>
     .map((line) => JSON.parse(line));
 const emailsOf = (text: string) => (text === '' ? [] : parse(text).map(({ email }) => email));
 
-/** People with everything that makes CSV hard: 210 have it in every combination. */
+/** Contacts with everything that makes CSV hard. 210 of them cover every combination. */
 const people = (count: number) =>
   Array.from({ length: count }, (_, n) => ({
     email: `person-${n}@example.org`,
@@ -50,7 +50,7 @@ const people = (count: number) =>
   }));
 
 describe('export-contacts', () => {
-  it('200 with every record as get-contact answers it, oldest first', async () => {
+  it('returns 200 with every record as get-contact returns it, oldest first', async () => {
     await create({ email: 'ada@example.org', firstName: 'Ada', subscribed: false });
     await create({ email: 'grace@example.org' });
     const { status, body, headers } = await exportFrom(client);
@@ -63,7 +63,7 @@ describe('export-contacts', () => {
     }
   });
 
-  it('200 as CSV: a header line, then the same fields in its order', async () => {
+  it('returns 200 with CSV: a header line, then the same fields in the same order', async () => {
     await create({ email: 'ada@example.org', bio: 'a,"b"\nc', subscribed: false });
     const { body: ndjson } = await exportFrom(client);
     const [{ id, createdAt, updatedAt, organizationId }] = parse(ndjson);
@@ -73,7 +73,7 @@ describe('export-contacts', () => {
     expect(body).toBe(`${HEADER}\r\n${row}\r\n`);
   });
 
-  it('200 as a file, whatever opens it: no cell runs as a formula, and NDJSON says everything as it is', async () => {
+  it('returns a file that is safe to open: no CSV cell runs as a formula, and NDJSON is unchanged', async () => {
     const formula = '=HYPERLINK("http://evil.example","x")';
     await create({ email: 'ada@example.org', firstName: formula, lastName: "'-1", phone: '+49 89 1' });
     for (const format of ['csv', 'ndjson']) {
@@ -88,7 +88,7 @@ describe('export-contacts', () => {
     expect((await importInto(client, csv, 'csv')).body.data).toMatchObject({ unchanged: 1, failedCount: 0 });
   });
 
-  it('200 with nothing, or the header alone, for an organization without contacts', async () => {
+  it('returns 200 with nothing, or only the header, for an organization without contacts', async () => {
     const empty = await exportFrom(client);
     expect([empty.status, empty.body, empty.headers.get('content-type')]).toEqual([
       200,
@@ -98,7 +98,7 @@ describe('export-contacts', () => {
     expect((await exportFrom(client, { format: 'csv' })).body).toBe(`${HEADER}\r\n`);
   });
 
-  it('takes the filters of list-contacts', async () => {
+  it('accepts the filters of list-contacts', async () => {
     await create(
       { email: 'ada@example.org', firstName: 'Ada', city: 'London', subscribed: false },
       { email: 'grace@example.org', country: 'US', zip: '1', city: 'London' },
@@ -122,7 +122,7 @@ describe('export-contacts', () => {
     }
   });
 
-  it('chooses by list, petition and tag, here and in list-contacts: 404 for one that does not stand', async () => {
+  it('selects by list, petition and tag like list-contacts, and returns 404 for an unknown one', async () => {
     await create({ email: 'ada@example.org' }, { email: 'grace@example.org' });
     const [, grace] = parse((await exportFrom(client)).body);
     const { listId } = (await client.post('list.create-list', { name: 'A' })).body.data;
@@ -143,7 +143,7 @@ describe('export-contacts', () => {
     }
   });
 
-  it('what is exported can be imported again and changes nothing: more than a page, in both formats', async () => {
+  it('an export of several pages can be imported again without changes, in both formats', async () => {
     await create(...people(1_010));
     const before = await api.eventTypes(client.organizationId);
     for (const format of ['ndjson', 'csv'] as const) {
@@ -154,7 +154,7 @@ describe('export-contacts', () => {
     expect(await api.eventTypes(client.organizationId)).toEqual(before);
   });
 
-  it('another organization that imports it has the same contacts, in both formats', async () => {
+  it('another organization that imports the export has the same contacts, in both formats', async () => {
     await create(...people(210));
     const detailsOf = async (caller: Client) =>
       parse((await exportFrom(caller)).body)
@@ -175,17 +175,17 @@ describe('export-contacts', () => {
   });
 
   it.each([
-    ['another format', { format: 'xml' }, 'format'],
+    ['an unknown format', { format: 'xml' }, 'format'],
     ['a limit', { limit: '10' }, 'limit'],
     ['a sort', { sort: 'email' }, 'sort'],
     ['a cursor', { cursor: 'x' }, 'cursor'],
     ['an invalid filter', { subscribed: 'maybe' }, 'subscribed'],
-  ])('400 for %s', async (_, query, path) => {
+  ])('returns 400 for %s', async (_, query, path) => {
     const { status, body } = await exportFrom(client, query);
     expect([status, body.error.issues[0].path]).toEqual([400, path]);
   });
 
-  it('401 without a key, 403 without the scope and for another organization', async () => {
+  it('returns 401 without a key, and 403 without the scope or for another organization', async () => {
     const { organizationId } = client;
     const { key } = await api.createKey(organizationId, { scopes: ['contact:write'] });
     const answers = [
@@ -200,13 +200,13 @@ describe('export-contacts', () => {
     ]);
   });
 
-  it("shows nobody another organization's contacts", async () => {
+  it('never includes contacts of another organization', async () => {
     await create({ email: 'ada@example.org' });
     const stranger = await api.organization();
     expect((await exportFrom(stranger)).body).toBe('');
   });
 
-  it('503 when the database cannot be reached, before anything is sent', async () => {
+  it('returns 503 before sending anything if the database is unreachable', async () => {
     const gate = await DatabaseGate.before(api.database.url);
     const instance = await api.addInstance({ DATABASE_URL: gate.url });
     const caller = client.at(instance.origin);
@@ -219,13 +219,13 @@ describe('export-contacts', () => {
     gate.stop();
   });
 
-  it('ends quietly when the client goes away, and cuts the answer when the database does', async () => {
+  it('ends quietly if the client disconnects, and cuts off the response if the database does', async () => {
     const deployment = await Deployment.create();
     const caller = await deployment.organization();
     const gate = await DatabaseGate.before(deployment.database.url);
     const server = await deployment.startServer({ DATABASE_URL: gate.url });
     const there = caller.at(server.origin);
-    // More than the system takes of an answer that nobody reads.
+    // More than the operating system buffers of an unread response.
     const large = Array.from({ length: 500 }, (_, n) => ({
       email: `p-${n}@example.org`,
       bio: '🎈'.repeat(5_000),

@@ -32,7 +32,7 @@ function importInto(
 const send = (body: string | Uint8Array<ArrayBuffer>, options?: Options) => importInto(client, body, options);
 const lines = (...contacts: object[]) => contacts.map((contact) => `${JSON.stringify(contact)}\n`).join('');
 
-/** The answer of an import of which nothing failed but what is named. */
+/** The expected response of an import with only these failures. */
 function done(counts: object, failed: [number, unknown][] = []) {
   return {
     data: {
@@ -70,7 +70,7 @@ describe('import-contacts', () => {
       `${CSV}; charset=UTF-8`,
       '\uFEFF"email",firstName,bio,subscribed\n\nada@example.org,Ada,"Line 1\nLine 2",false\ngrace@example.org,,,',
     ],
-  ])('200 for %s: every contact is there with what its line says', async (type, body) => {
+  ])('returns 200 for %s and imports every contact with its details', async (type, body) => {
     const { status, body: answer } = await send(body, { type });
     expect([status, answer]).toEqual([200, done({ created: 2 })]);
     const [ada, grace] = await contacts();
@@ -85,12 +85,12 @@ describe('import-contacts', () => {
     expect(grace).toMatchObject({ email: 'grace@example.org', subscribed: true, city: null });
   });
 
-  it('200 with nothing for an empty NDJSON stream and for a CSV header alone', async () => {
+  it('returns 200 without contacts for an empty NDJSON stream and for a CSV header only', async () => {
     expect((await send('\n')).body).toEqual(done({}));
     expect((await send('email\n', { type: CSV })).body).toEqual(done({}));
   });
 
-  it('200 unchanged for the same body again, in both modes, without an event', async () => {
+  it('reports a repeated body as unchanged in both modes, without an event', async () => {
     const body = lines({ email: 'ada@example.org', firstName: 'Ada' }, { email: 'grace@example.org' });
     await send(body);
     const before = await api.eventTypes(client.organizationId);
@@ -102,7 +102,7 @@ describe('import-contacts', () => {
     expect(await api.eventTypes(client.organizationId)).toEqual(before);
   });
 
-  it('names a line whose contact has other details, and imports the others', async () => {
+  it('reports a line whose contact has different details, and imports the others', async () => {
     await send(lines({ email: 'ada@example.org', firstName: 'Ada' }));
     const { body } = await send(
       lines({ email: 'ada@example.org', firstName: 'Augusta' }, { email: 'grace@example.org' }),
@@ -114,7 +114,7 @@ describe('import-contacts', () => {
     expect((await contacts())[0]).toMatchObject({ firstName: 'Ada' });
   });
 
-  it('merges with onConflict=update: nothing is cleared, and no one who is unsubscribed is subscribed again', async () => {
+  it('merges with onConflict=update: clears no field, and resubscribes no one', async () => {
     await send(lines({ email: 'Ada@example.org', firstName: 'Ada', city: 'London', subscribed: false }));
     const query = { onConflict: 'update' };
     const merge = lines({ email: 'ada@example.org', firstName: 'Augusta', city: null, zip: '1' });
@@ -132,13 +132,13 @@ describe('import-contacts', () => {
     for (const onConflict of ['fail', 'update'])
       expect((await send(again, { query: { onConflict } })).body).toEqual(done({ unchanged: 1 }));
     expect((await contacts())[0].subscribed).toBe(false);
-    // A "no" is taken over.
+    // A "no" is imported.
     await send(lines({ email: 'grace@example.org' }));
     await send('email,status\ngrace@example.org,Unsubscribed\n', { type: CSV, query });
     expect((await contacts())[1].subscribed).toBe(false);
   });
 
-  it('does what several lines say of one person in their order', async () => {
+  it('applies several lines about one contact in order', async () => {
     const steps = Array.from({ length: 30 }, (_, n) => ({
       email: n % 2 ? 'ada@example.org' : 'ADA@example.org',
       firstName: `Name ${n}`,
@@ -151,7 +151,7 @@ describe('import-contacts', () => {
     expect((await send(twice)).body).toEqual(done({ created: 1 }, [[2, expect.stringMatching(/^Another/)]]));
   });
 
-  it('tells each bad line without its data, and loses no other', async () => {
+  it('reports each invalid line without its data, and loses no valid one', async () => {
     const good = (n: number) => JSON.stringify({ email: `good-${n}@example.org` });
     const bad: [string | Buffer, RegExp][] = [
       ['{"email":"secret@example.org"', /^is not a JSON object$/],
@@ -186,7 +186,7 @@ describe('import-contacts', () => {
     expect(await emails()).toHaveLength(bad.length);
   });
 
-  it('tells each bad CSV record by its first line', async () => {
+  it('reports each invalid CSV record by its first line', async () => {
     const text = [
       'email,firstName,subscribed',
       'a@example.org,"two\nlines",true',
@@ -207,21 +207,21 @@ describe('import-contacts', () => {
     expect(await emails()).toEqual(['a@example.org', 'c@example.org', 'd@example.org']);
   });
 
-  it('names the first 100 failed lines and counts all', async () => {
+  it('lists the first 100 failed lines and counts all', async () => {
     const { body } = await send('x\n'.repeat(250));
     expect(body.data.failed).toHaveLength(100);
     expect(body.data.failed[99].line).toBe(100);
     expect(body.data.failedCount).toBe(250);
   });
 
-  it('ignores what an export says and an import cannot', async () => {
+  it('ignores exported columns that cannot be imported', async () => {
     const { organizationId } = client;
     const row = { id: NOBODY, createdAt: 'x', updatedAt: null, email: 'ada@example.org', organizationId };
     expect((await send(lines(row))).body).toEqual(done({ created: 1 }));
     expect((await contacts())[0].id).not.toBe(NOBODY);
   });
 
-  it('imports more than a page, of which every contact can be read at once on another instance', async () => {
+  it('imports more than a page, and another instance returns every contact immediately', async () => {
     const many = Array.from({ length: 450 }, (_, n) => ({ email: `person-${n}@example.org` }));
     expect((await send(lines(...many))).body).toEqual(done({ created: 450 }));
     const other = client.at(api.instances[1]!.origin);
@@ -229,7 +229,7 @@ describe('import-contacts', () => {
     expect([status, body.data]).toEqual([200, [expect.objectContaining({ subscribed: true })]]);
   });
 
-  it('two imports of the same people at once on two instances make each of them once', async () => {
+  it('creates each contact once when two instances import the same people in parallel', async () => {
     const many = lines(...Array.from({ length: 450 }, (_, n) => ({ email: `person-${n}@example.org` })));
     const answers = await Promise.all(api.instances.map(({ origin }) => importInto(client.at(origin), many)));
     const counts = answers.map(({ body }) => body.data);
@@ -239,7 +239,7 @@ describe('import-contacts', () => {
     expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(450);
   });
 
-  it('400 for a CSV header that cannot be taken, which is named; nothing is imported', async () => {
+  it('returns 400 naming an invalid CSV header, and imports nothing', async () => {
     const mistakes: [string, string][] = [
       ['email,nickname', 'nickname'],
       ['email,city,email', 'email'],
@@ -257,14 +257,14 @@ describe('import-contacts', () => {
 
   it.each([
     ['an unknown parameter', { lines: '3' }, 'lines'],
-    ['another onConflict', { onConflict: 'merge' }, 'onConflict'],
-  ])('400 for %s', async (_, query, path) => {
+    ['an unknown onConflict', { onConflict: 'merge' }, 'onConflict'],
+  ])('returns 400 for %s', async (_, query, path) => {
     const { status, body } = await send(lines({ email: 'ada@example.org' }), { query: query });
     expect([status, body.error.issues[0].path]).toEqual([400, path]);
     expect(await emails()).toEqual([]);
   });
 
-  it('400 without a body', async () => {
+  it('returns 400 without a body', async () => {
     const { status, body } = await client.request('POST', '/v1/contact.import-contacts', '', {
       'Content-Type': CSV,
     });
@@ -278,13 +278,13 @@ describe('import-contacts', () => {
     ['JSON', { type: 'application/json' }],
     ['another charset', { type: `${CSV}; charset=latin1` }],
     ['a compressed body', { headers: { 'Content-Encoding': 'gzip' } }],
-  ])('415 for %s', async (_, options) => {
+  ])('returns 415 for %s', async (_, options) => {
     const { status, body } = await send(lines({ email: 'ada@example.org' }), options);
     expect([status, body.error.code]).toEqual([415, 'UNSUPPORTED_MEDIA_TYPE']);
     expect(body.error.message).toContain('application/x-ndjson or text/csv');
   });
 
-  it('401 without a key, 403 without the scope and for another organization, 404 for an unknown list', async () => {
+  it('returns 401 without a key, 403 without the scope or for another organization, and 404 for an unknown list', async () => {
     const body = lines({ email: 'ada@example.org' });
     const { organizationId } = client;
     const { key } = await api.createKey(organizationId, { scopes: ['contact:read'] });
@@ -303,7 +303,7 @@ describe('import-contacts', () => {
     expect(await emails()).toEqual([]);
   });
 
-  it('answers while the body is still being sent: 400 at the header of an endless one', async () => {
+  it('returns 400 for an invalid header while the body is still being sent', async () => {
     const endless = request(`${api.origin}/v1/contact.import-contacts`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${client.key}`, 'Content-Type': CSV },
@@ -319,7 +319,7 @@ describe('import-contacts', () => {
 });
 
 describe('import-contacts with an Idempotency-Key', () => {
-  it('answers the same body with the first answer, also after the contacts have changed', async () => {
+  it('returns the first response to the same body even after the contacts have changed', async () => {
     const headers = { 'Idempotency-Key': 'import-1' };
     const body = `${lines({ email: 'ada@example.org' }, { email: 'grace@example.org' })}rubbish\n`;
     const first = await send(body, { headers });
@@ -334,7 +334,7 @@ describe('import-contacts with an Idempotency-Key', () => {
     expect((await send(body, { headers: { 'Idempotency-Key': 'import-2' } })).body.data.created).toBe(1);
   });
 
-  it('422 for another body, another query or another type', async () => {
+  it('returns 422 for a different body, query or type', async () => {
     const headers = { 'Idempotency-Key': 'import' };
     const body = lines({ email: 'ada@example.org' });
     await send(body, { headers });
@@ -349,7 +349,7 @@ describe('import-contacts with an Idempotency-Key', () => {
     expect((await send(body, { headers, query: { onConflict: 'fail' } })).body).toEqual(done({ created: 1 }));
   });
 
-  it('two twins at once answer the same', async () => {
+  it('returns the same response to two identical requests in parallel', async () => {
     const headers = { 'Idempotency-Key': 'twins' };
     const many = lines(...Array.from({ length: 500 }, (_, n) => ({ email: `person-${n}@example.org` })));
     const [one, two] = await Promise.all(
@@ -358,7 +358,7 @@ describe('import-contacts with an Idempotency-Key', () => {
     expect(two!.body).toEqual(one!.body);
   });
 
-  it('reserves nothing when it fails', async () => {
+  it('does not use up the key if the import fails', async () => {
     const headers = { 'Idempotency-Key': 'failed' };
     expect((await send('nickname\n', { type: CSV, headers })).status).toBe(400);
     expect((await send('email\na@example.org\n', { type: CSV, headers })).body).toEqual(done({ created: 1 }));
@@ -366,7 +366,7 @@ describe('import-contacts with an Idempotency-Key', () => {
 });
 
 describe('import-contacts into a list', () => {
-  it('adds every contact of the file, and asks for the list before it reads', async () => {
+  it('adds every contact of the file, and checks the list before it reads', async () => {
     const { listId } = (await client.post('list.create-list', { name: 'A' })).body.data;
     await send(lines({ email: 'old@example.org', city: 'A' }, { email: 'same@example.org' }));
     const body = lines(
@@ -387,7 +387,7 @@ describe('import-contacts into a list', () => {
     expect([status, await emails()]).toEqual([404, expect.not.arrayContaining(['late@example.org'])]);
   });
 
-  it('goes on when contacts of the file are erased while it runs', async () => {
+  it('continues when contacts of the file are erased during the import', async () => {
     const { listId } = (await client.post('list.create-list', { name: 'A' })).body.data;
     const many = Array.from({ length: 2_000 }, (_, n) => ({ email: `erased-${n}@example.org` }));
     let running = true;
@@ -408,7 +408,7 @@ describe('import-contacts into a list', () => {
   });
 });
 
-describe('who gets email after import-contacts', () => {
+describe('the subscriptions after import-contacts', () => {
   const CASES = join(import.meta.dirname, 'imported-files');
   type Person = { email: string; subscribed?: boolean; suppressed?: string };
   const expected = JSON.parse(readFileSync(join(CASES, 'expected.json'), 'utf8')) as Record<string, Person[]>;
@@ -420,7 +420,7 @@ describe('who gets email after import-contacts', () => {
   const states = async () => (await contacts()).map(({ email, subscribed }) => [email, subscribed]);
   const text = (...rows: string[]) => `${rows.join('\n')}\n`;
 
-  it.each(files)('%s: everyone is imported, and no one subscribed who said no', async (file) => {
+  it.each(files)('%s: everyone is imported, and no one who said no is subscribed', async (file) => {
     const bytes = new Uint8Array(readFileSync(join(CASES, file)));
     const query = { unknown: 'ignore', subscribed: 'true' };
     const people = expected[file]!;
@@ -428,7 +428,7 @@ describe('who gets email after import-contacts', () => {
     expect(await states()).toEqual(people.map(({ email, subscribed = true }) => [email, subscribed]));
     const blocked = people.filter(({ suppressed }) => suppressed);
     expect(await suppressions()).toEqual(blocked.map(({ email, suppressed }) => [email, suppressed]));
-    // The same file again changes nothing, and subscribes no one either.
+    // Importing the same file again changes nothing.
     const again = { ...query, onConflict: 'update' };
     expect((await send(bytes, { type: CSV, query: again })).body).toEqual(done({ unchanged: people.length }));
   });
@@ -437,7 +437,7 @@ describe('who gets email after import-contacts', () => {
     [CSV, text('email', 'a@example.org')],
     [CSV, text('email,unsubscribed', 'a@example.org,')],
     [NDJSON, lines({ email: 'a@example.org' }, { email: 'b@example.org', subscribed: true })],
-  ])('%s: 400 if nobody has decided it, and nothing is imported', async (type, body) => {
+  ])('%s: returns 400 without a subscription default, and imports nothing', async (type, body) => {
     const path = '/v1/contact.import-contacts';
     const { status, body: answer } = await client.request('POST', path, body, { 'Content-Type': type });
     expect([status, answer.error.issues[0].path]).toEqual([400, 'subscribed']);
@@ -445,7 +445,7 @@ describe('who gets email after import-contacts', () => {
     expect(await emails()).toEqual([]);
   });
 
-  it('400 says all that is missing at once', async () => {
+  it('a 400 lists everything that is missing', async () => {
     const bytes = new Uint8Array(readFileSync(join(CASES, 'civicrm.csv')));
     const path = '/v1/contact.import-contacts';
     const { status, body } = await client.request('POST', path, bytes, { 'Content-Type': CSV });
@@ -454,7 +454,7 @@ describe('who gets email after import-contacts', () => {
     expect(body.error.message).toContain('To import the file without these columns, send unknown=ignore.');
   });
 
-  it('is what the line states, and otherwise what the import decides', async () => {
+  it('a value in the line overrides the default of the import', async () => {
     const body = text('email,subscribed', 'a@example.org,yes', 'b@example.org,', 'c@example.org,no');
     const path = '/v1/contact.import-contacts';
     await client.request('POST', path, body, { 'Content-Type': CSV });
@@ -468,7 +468,7 @@ describe('who gets email after import-contacts', () => {
   });
 
   it.each(['Mailing consent', 'Newsletter 2024', 'Bitte keine Werbung (Widerspruch)'])(
-    'a column %s is not left out with unknown=ignore: 400 names it',
+    'returns 400 if unknown=ignore would leave out the consent column %s',
     async (column) => {
       const body = text(`email,Shoe size,${column}`, 'a@example.org,42,none');
       const { status, body: answer } = await send(body, { type: CSV, query: { unknown: 'ignore' } });
@@ -479,7 +479,7 @@ describe('who gets email after import-contacts', () => {
     },
   );
 
-  it('a column that says "unsubscribed" only later fails those rows', async () => {
+  it('rejects rows with a late "unsubscribed" in a column that is left out', async () => {
     const people = Array.from({ length: 300 }, (_, n) => `p${String(n).padStart(3, '0')}@example.org,member`);
     const body = text('email,Kind', ...people, 'z@example.org,Unsubscribed', 'zz@example.org,member');
     const answer = await send(body, { type: CSV, query: { unknown: 'ignore' } });
@@ -488,7 +488,7 @@ describe('who gets email after import-contacts', () => {
     );
   });
 
-  it('addresses that bounced need suppression:write: without it only their rows fail', async () => {
+  it('bounced addresses need suppression:write: without it, only their rows fail', async () => {
     const { key } = await api.createKey(client.organizationId, { scopes: ['contact:write'] });
     const weak = new Client(api.origin, client.organizationId, key);
     const body = text('email,status', 'a@example.org,active', 'b@example.org,bounced');
@@ -501,7 +501,7 @@ describe('who gets email after import-contacts', () => {
 describe('import-contacts with a column of tags', () => {
   const tags = async (): Promise<any[]> =>
     (await client.get('tag.list-tags', { sort: 'name', limit: '100' })).body.data;
-  /** How many contacts have each tag, by name. */
+  /** The number of contacts of each tag, by its name. */
   const counts = async () => (await tags()).map(({ name, contacts }) => [name, contacts]);
 
   it.each([
@@ -518,32 +518,29 @@ describe('import-contacts with a column of tags', () => {
         { email: 'wangari@example.org', tags: [], subscribed: null },
       ),
     ],
-  ])(
-    '%s: takes tags that there are and makes those that there are not, once for ever',
-    async (type, body) => {
-      const { tagId } = (await client.post('tag.create-tag', { name: 'Donor', description: 'First' })).body
-        .data;
-      await client.post('tag.create-tag', { name: 'Donor', description: 'Second' });
-      const people = type === CSV ? 3 : 4;
-      expect((await send(body, { type })).body).toEqual(done({ created: people }));
-      const expected = [
-        ['Donor', 2],
-        ['Donor', 0],
-        ['Volunteer', 1],
-      ];
-      expect(await counts()).toEqual(expect.arrayContaining(expected));
-      expect((await client.get('tag.get-tag', { tagId })).body.data.contacts).toBe(2);
-      const before = await api.eventTypes(client.organizationId);
-      expect((await send(body, { type })).body).toEqual(done({ unchanged: people }));
-      expect(await api.eventTypes(client.organizationId)).toEqual(before);
-      expect(await tags()).toHaveLength(3);
-      const more = lines({ email: 'rachel@example.org', tags: 'Baker' });
-      expect((await send(more)).body).toEqual(done({ unchanged: 1 }));
-      expect((await counts())[0]).toEqual(['Baker', 1]);
-    },
-  );
+  ])('%s: uses existing tags, and creates each new tag once', async (type, body) => {
+    const { tagId } = (await client.post('tag.create-tag', { name: 'Donor', description: 'First' })).body
+      .data;
+    await client.post('tag.create-tag', { name: 'Donor', description: 'Second' });
+    const people = type === CSV ? 3 : 4;
+    expect((await send(body, { type })).body).toEqual(done({ created: people }));
+    const expected = [
+      ['Donor', 2],
+      ['Donor', 0],
+      ['Volunteer', 1],
+    ];
+    expect(await counts()).toEqual(expect.arrayContaining(expected));
+    expect((await client.get('tag.get-tag', { tagId })).body.data.contacts).toBe(2);
+    const before = await api.eventTypes(client.organizationId);
+    expect((await send(body, { type })).body).toEqual(done({ unchanged: people }));
+    expect(await api.eventTypes(client.organizationId)).toEqual(before);
+    expect(await tags()).toHaveLength(3);
+    const more = lines({ email: 'rachel@example.org', tags: 'Baker' });
+    expect((await send(more)).body).toEqual(done({ unchanged: 1 }));
+    expect((await counts())[0]).toEqual(['Baker', 1]);
+  });
 
-  it('reads names with quotation marks of their own, and between commas, semicolons or pipes', async () => {
+  it('reads tag names that contain quotation marks, between commas, semicolons or pipes', async () => {
     const rows = ['"""VIP"",""Blog readers"""', 'alpha|beta', '"alpha; ""one, two""; beta"', 'Rock "n" roll'];
     const body = ['email,tags', ...rows.map((cell, n) => `${n}@example.org,${cell}`), ''].join('\n');
     expect((await send(body, { type: CSV })).body).toEqual(done({ created: 4 }));
@@ -557,7 +554,7 @@ describe('import-contacts with a column of tags', () => {
     ]);
   });
 
-  it('makes many tags at once, each with its contacts', async () => {
+  it('creates many tags in one import, each with its contacts', async () => {
     const names = Array.from({ length: 100 }, (_, n) => `Tag ${String(n).padStart(2, '0')}`);
     const people = Array.from({ length: 5 }, (_, n) => ({
       email: `person-${n}@example.org`,
@@ -567,7 +564,7 @@ describe('import-contacts with a column of tags', () => {
     expect(await counts()).toEqual(names.map((name, n) => [name, Math.min(n + 1, 5)]));
   });
 
-  it('names the lines whose names no tag may have; their tags are not made', async () => {
+  it('reports lines with invalid tag names, and creates no tag for them', async () => {
     const body = lines(
       { email: 'a@example.org', tags: ['x'.repeat(100)] },
       { email: 'b@example.org', tags: ['x'.repeat(101)] },
@@ -591,7 +588,7 @@ describe('import-contacts with a column of tags', () => {
     expect(await counts()).toEqual([['x'.repeat(100), 1]]);
   });
 
-  it('without tag:write: 403 for a CSV column before anything is imported, a failure of each NDJSON line', async () => {
+  it('without tag:write, returns 403 for a CSV column before importing, and rejects each NDJSON line', async () => {
     const { key } = await api.createKey(client.organizationId, { scopes: ['contact:write'] });
     const weak = new Client(api.origin, client.organizationId, key);
     const { status, body } = await importInto(weak, 'email,tags\na@example.org,\n', { type: CSV });
@@ -604,7 +601,7 @@ describe('import-contacts with a column of tags', () => {
     expect([await emails(), await tags()]).toEqual([['b@example.org'], []]);
   });
 
-  it('makes a tag once when two imports name it first, at once, on two instances', async () => {
+  it('creates a tag once when two instances import it in parallel for the first time', async () => {
     const bodies = ['a', 'b'].map((part) =>
       lines(
         ...Array.from({ length: 450 }, (_, n) => ({
@@ -625,7 +622,7 @@ describe('import-contacts with a column of tags', () => {
     ]);
   });
 
-  it('goes on when tags are deleted while it runs: the next lines have a new one', async () => {
+  it('continues when tags are deleted during the import, and creates them again for later lines', async () => {
     const body = lines(
       ...Array.from({ length: 1_200 }, (_, n) => ({ email: `person-${n}@example.org`, tags: 'Donor' })),
     );
@@ -643,7 +640,7 @@ describe('import-contacts with a column of tags', () => {
   });
 });
 
-describe('when something breaks in the middle', () => {
+describe('an interrupted import', () => {
   const person = (n: number) => ({
     email: `person-${n}@example.org`,
     lastName: `Example ${n}`,
@@ -658,7 +655,7 @@ describe('when something breaks in the middle', () => {
     return Number(row.count);
   }
 
-  /** An import of which the client has sent these lines, and not the end: what happens now happens in the middle of it. */
+  /** Begins an import with these lines and leaves it open, so that the test can interrupt it. */
   function begin(caller: Client, sent: string): ClientRequest {
     const begun = request(`${caller.origin}/v1/contact.import-contacts?subscribed=true`, {
       method: 'POST',
@@ -669,7 +666,7 @@ describe('when something breaks in the middle', () => {
     return begun;
   }
 
-  it('kill -9: the same import again makes what one clean run makes', async () => {
+  it('after kill -9, repeating the import gives the same result as one uninterrupted run', async () => {
     const deployment = await Deployment.create();
     const [killed, clean] = [await deployment.organization(), await deployment.organization()];
     const people = Array.from({ length: 1_600 }, (_, n) => person(n % 1_500));
@@ -705,38 +702,33 @@ describe('when something breaks in the middle', () => {
     await deployment.stop();
   });
 
-  longIt(
-    'a client that goes away: the page under way is finished, and the log has one line of it',
-    async () => {
-      const deployment = await Deployment.create();
-      const caller = await deployment.organization();
-      const server = await deployment.startServer();
-      const aborted = begin(
-        caller.at(server.origin),
-        lines(...Array.from({ length: 3_000 }, (_, n) => person(n))),
-      );
-      await eventually(async () =>
-        expect(await count(deployment, caller.organizationId)).toBeGreaterThan(400),
-      );
-      aborted.destroy();
-      await eventually(() =>
-        expect(server.log.filter(({ path }) => path === '/v1/contact.import-contacts')).toEqual([
-          expect.objectContaining({ message: 'client aborted the request' }),
-        ]),
-      );
-      const again = await importInto(
-        caller.at(server.origin),
-        lines(...Array.from({ length: 3_000 }, (_, n) => person(n))),
-      );
-      expect(again.body.data).toMatchObject({ failedCount: 0, updated: 0 });
-      expect(await count(deployment, caller.organizationId)).toBe(3_000);
-      const serious = server.log.filter(({ level }) => level === 'error' || level === 'warn');
-      expect(serious).toEqual([]);
-      await deployment.stop();
-    },
-  );
+  longIt('if the client disconnects, finishes the current page and logs one line', async () => {
+    const deployment = await Deployment.create();
+    const caller = await deployment.organization();
+    const server = await deployment.startServer();
+    const aborted = begin(
+      caller.at(server.origin),
+      lines(...Array.from({ length: 3_000 }, (_, n) => person(n))),
+    );
+    await eventually(async () => expect(await count(deployment, caller.organizationId)).toBeGreaterThan(400));
+    aborted.destroy();
+    await eventually(() =>
+      expect(server.log.filter(({ path }) => path === '/v1/contact.import-contacts')).toEqual([
+        expect.objectContaining({ message: 'client aborted the request' }),
+      ]),
+    );
+    const again = await importInto(
+      caller.at(server.origin),
+      lines(...Array.from({ length: 3_000 }, (_, n) => person(n))),
+    );
+    expect(again.body.data).toMatchObject({ failedCount: 0, updated: 0 });
+    expect(await count(deployment, caller.organizationId)).toBe(3_000);
+    const serious = server.log.filter(({ level }) => level === 'error' || level === 'warn');
+    expect(serious).toEqual([]);
+    await deployment.stop();
+  });
 
-  it('503 when the database goes; what was imported stays, and the same file can be sent again', async () => {
+  it('returns 503 if the database fails, keeps the imported contacts, and accepts the same file again', async () => {
     const gate = await DatabaseGate.before(api.database.url);
     const instance = await api.addInstance({ DATABASE_URL: gate.url });
     const people = Array.from({ length: 1_600 }, (_, n) => person(n));

@@ -30,7 +30,7 @@ async function get(contactId: string, query: object = {}) {
 }
 
 describe('create-contact', () => {
-  it('200 with the id, and get-contact answers every field', async () => {
+  it('returns 200 with the id, and get-contact returns every field', async () => {
     const { status, body } = await client.post(
       'contact.create-contact',
       person({ firstName: ' Ada ', city: '', bio: null }),
@@ -62,7 +62,7 @@ describe('create-contact', () => {
     });
   });
 
-  it('200 once for 50 identical requests at once on two instances', async () => {
+  it('returns the same 200 for 50 identical requests in parallel on two instances', async () => {
     const body = person({ firstName: 'Twin' });
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
@@ -77,7 +77,7 @@ describe('create-contact', () => {
     expect(list.body.data).toHaveLength(1);
   });
 
-  it('200 once and 409 for 49 with the same e-mail and different names at once', async () => {
+  it('returns 200 once and 409 for the other 49 with the same email address but different names', async () => {
     const { email } = person();
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
@@ -92,7 +92,7 @@ describe('create-contact', () => {
     expect(refused[0]!.body.error.code).toBe('CONFLICT');
   });
 
-  it('200 with the first id for the same body later, defaults written out or not', async () => {
+  it('returns the first id for the same body later, with defaults written out or omitted', async () => {
     const body = person({ firstName: 'Ada' });
     const first = await client.post('contact.create-contact', body);
     const again = await client.post('contact.create-contact', body);
@@ -107,7 +107,7 @@ describe('create-contact', () => {
     expect(written.body).toEqual(first.body);
   });
 
-  it('200 with a new id for the same body after the contact was deleted', async () => {
+  it('returns a new id for the same body after the contact was deleted', async () => {
     const body = person();
     const first = await client.post('contact.create-contact', body);
     await client.delete('contact.delete-contact', { contactId: first.body.data.contactId });
@@ -116,7 +116,7 @@ describe('create-contact', () => {
     expect(second.body.data.contactId).not.toBe(first.body.data.contactId);
   });
 
-  it('409 for the same address in another case, with other details', async () => {
+  it('returns 409 for the same address in different case with different details', async () => {
     await create({ email: 'Grace@Example.org' });
     const { status, body } = await client.post(
       'contact.create-contact',
@@ -125,7 +125,7 @@ describe('create-contact', () => {
     expect([status, body.error.code]).toEqual([409, 'CONFLICT']);
   });
 
-  it('200 for the same address in another organization', async () => {
+  it('returns 200 for the same address in another organization', async () => {
     const { email } = person();
     await create({ email });
     const other = await api.organization();
@@ -137,7 +137,7 @@ describe('create-contact', () => {
   });
 
   describe('onConflict: update', () => {
-    it('200 with the existing id, details merged, the rest kept', async () => {
+    it('returns 200 with the existing id, merges the given details and keeps the others', async () => {
       const { email } = person();
       const contactId = await create({ email, firstName: 'Ada', city: 'London' });
       const { status, body } = await client.post(
@@ -148,13 +148,13 @@ describe('create-contact', () => {
       expect((await get(contactId)).body.data).toMatchObject({ email, firstName: 'Ada', city: 'Paris' });
     });
 
-    it('200 and creates where nobody has the address', async () => {
+    it('returns 200 and creates the contact if no one has the address', async () => {
       const { status, body } = await client.post('contact.create-contact', person({ onConflict: 'update' }));
       expect(status).toBe(200);
       expect((await get(body.data.contactId)).body.data.subscribed).toBe(true);
     });
 
-    it('does not subscribe the unsubscribed again but by an explicit true', async () => {
+    it('resubscribes a contact only with an explicit true', async () => {
       const { email } = person();
       const contactId = await create({ email, subscribed: false });
       const update = (fields: object) =>
@@ -165,7 +165,7 @@ describe('create-contact', () => {
       expect((await get(contactId)).body.data.subscribed).toBe(true);
     });
 
-    it('takes effect again after the record changed', async () => {
+    it('takes effect again after the record has changed', async () => {
       const { email } = person();
       const body = { organizationId: client.organizationId, email, city: 'Paris', onConflict: 'update' };
       const first = await client.post('contact.create-contact', body);
@@ -175,7 +175,7 @@ describe('create-contact', () => {
       expect((await get(contactId)).body.data.city).toBe('Paris');
     });
 
-    it('200 for 50 at once on two instances: one contact', async () => {
+    it('creates one contact for 50 parallel requests on two instances', async () => {
       const body = person({ onConflict: 'update', city: 'Paris' });
       const answers = await Promise.all(
         Array.from({ length: 50 }, (_, n) =>
@@ -190,7 +190,7 @@ describe('create-contact', () => {
   it.each([
     ['no organizationId', { organizationId: undefined }, 'organizationId'],
     ['no email', { email: undefined }, 'email'],
-    ['no e-mail address', { email: 'ada' }, 'email'],
+    ['an invalid email address', { email: 'ada' }, 'email'],
     ['an email of 255 characters', { email: `${'a'.repeat(243)}@example.org` }, 'email'],
     ['null for the email', { email: null }, 'email'],
     ['a number for a name', { firstName: 1 }, 'firstName'],
@@ -202,7 +202,7 @@ describe('create-contact', () => {
     ['an unknown field', { nickname: 'Ada' }, 'nickname'],
     ['a NUL character', { firstName: 'A\0da' }, 'firstName'],
     ['a lone surrogate', { firstName: 'A\ud800' }, 'firstName'],
-  ])('400 for %s', async (_, fields, path) => {
+  ])('returns 400 for %s', async (_, fields, path) => {
     const { status, body } = await client.post('contact.create-contact', person(fields));
     expect([status, body.error.code]).toEqual([400, 'BAD_REQUEST']);
     expect(body.error.issues.map((issue: any) => issue.path)).toEqual([path]);
@@ -214,18 +214,18 @@ describe('create-contact', () => {
     ['first_name', 'firstName'],
     ['Lastname', 'lastName'],
     ['on-conflict', 'onConflict'],
-  ])('400 for %s, and says to use %s', async (written, meant) => {
+  ])('returns 400 for %s, and suggests %s', async (written, meant) => {
     const { status, body } = await client.post('contact.create-contact', person({ [written]: 'x' }));
     expect(status).toBe(400);
     expect(body.error.message).toContain(`${written} is not known: use ${meant}`);
   });
 
-  it('200 for emoji of full length and lengths at the limit', async () => {
+  it('returns 200 for emoji of the maximum length and lengths at the limit', async () => {
     const contactId = await create({ firstName: '😀'.repeat(200), bio: 'x'.repeat(10_000) });
     expect((await get(contactId)).body.data.firstName).toBe('😀'.repeat(200));
   });
 
-  it("403 for another organization's id", async () => {
+  it('returns 403 for the id of another organization', async () => {
     const other = await api.organization();
     const { status, body } = await client.post(
       'contact.create-contact',
@@ -237,12 +237,15 @@ describe('create-contact', () => {
 });
 
 describe('get-contact', () => {
-  it.each(['not-a-uuid', uuidv7(), uuidv7().toUpperCase(), '%00'])('404 for %s', async (contactId) => {
-    const { status, body } = await get(contactId);
-    expect([status, body.error.code]).toEqual([404, 'NOT_FOUND']);
-  });
+  it.each(['not-a-uuid', uuidv7(), uuidv7().toUpperCase(), '%00'])(
+    'returns 404 for %s',
+    async (contactId) => {
+      const { status, body } = await get(contactId);
+      expect([status, body.error.code]).toEqual([404, 'NOT_FOUND']);
+    },
+  );
 
-  it("404 for another organization's contact", async () => {
+  it('returns 404 for a contact of another organization', async () => {
     const contactId = await create();
     const other = await api.organization();
     const { status } = await other.get('contact.get-contact', {
@@ -252,7 +255,7 @@ describe('get-contact', () => {
     expect(status).toBe(404);
   });
 
-  it('400 without organizationId, for a field given twice, an unknown field and a bad asOf', async () => {
+  it('returns 400 without organizationId, for repeated or unknown fields and an invalid asOf', async () => {
     const contactId = await create();
     for (const query of [
       `contactId=${contactId}`,
@@ -265,7 +268,7 @@ describe('get-contact', () => {
     }
   });
 
-  it('200 with the record as it was at asOf, 404 before it was', async () => {
+  it('returns 200 with the record at asOf, and 404 before it existed', async () => {
     const contactId = await create({ city: 'London' });
     const london = (await get(contactId)).body;
     await api.moment();
@@ -279,7 +282,7 @@ describe('get-contact', () => {
 });
 
 describe('update-contact', () => {
-  it('200 with the whole record: given fields changed, null clears, the rest stays', async () => {
+  it('returns 200 with the whole record: given fields change, null clears, the rest stays', async () => {
     const contactId = await create({ firstName: 'Ada', city: 'London', phone: '1' });
     const { status, body } = await client.post('contact.update-contact', {
       contactId,
@@ -292,7 +295,7 @@ describe('update-contact', () => {
     expect((await get(contactId)).body).toEqual(body);
   });
 
-  it('records nothing for what does not change, and answers the same', async () => {
+  it('records nothing if nothing changes, and returns the same record', async () => {
     const contactId = await create({ city: 'London' });
     const first = await client.post('contact.update-contact', { contactId, city: 'Paris' });
     const again = await client.post('contact.update-contact', { contactId, city: 'Paris' });
@@ -301,7 +304,7 @@ describe('update-contact', () => {
     expect(types.filter((type) => type === 'ContactUpdated')).toHaveLength(1);
   });
 
-  it('409 for a taken address; the old one is free after a change', async () => {
+  it('returns 409 for a taken address, and frees the old address after a change', async () => {
     const [a, b] = [person().email, person().email];
     const contactId = await create({ email: a });
     await create({ email: b });
@@ -312,14 +315,14 @@ describe('update-contact', () => {
     await create({ email: a, firstName: 'Next' });
   });
 
-  it('200 for a change of case of the own address', async () => {
+  it('returns 200 for a change of case in the contact’s own address', async () => {
     const { email } = person();
     const contactId = await create({ email });
     const { body } = await client.post('contact.update-contact', { contactId, email: email.toUpperCase() });
     expect(body.data.email).toBe(email.toUpperCase());
   });
 
-  it('400 for null on the email, 404 for the unknown, the foreign and the erased', async () => {
+  it('returns 400 for a null email, and 404 for unknown, foreign and erased contacts', async () => {
     const contactId = await create();
     expect((await client.post('contact.update-contact', { contactId, email: null })).status).toBe(400);
     expect((await client.post('contact.update-contact', { contactId: 'x', city: 'y' })).status).toBe(404);
@@ -329,7 +332,7 @@ describe('update-contact', () => {
     expect((await client.post('contact.update-contact', { contactId, city: 'y' })).status).toBe(404);
   });
 
-  it('loses no update among concurrent ones of different fields', async () => {
+  it('loses no update when several fields are changed in parallel', async () => {
     const contactId = await create();
     const fields = ['firstName', 'lastName', 'phone', 'mobile', 'address', 'zip', 'city', 'country'];
     const answers = await Promise.all(
@@ -343,7 +346,7 @@ describe('update-contact', () => {
   });
 });
 
-it('200 for 60 different updates and upserts of one contact at once on two instances', async () => {
+it('returns 200 for 60 different parallel updates and upserts of one contact on two instances', async () => {
   const { email } = person();
   const contactId = await create({ email });
   const answers = await Promise.all(
@@ -358,7 +361,7 @@ it('200 for 60 different updates and upserts of one contact at once on two insta
 });
 
 describe('delete-contact', () => {
-  it('200 with the id, again too; then 404 for get, and gone from the list', async () => {
+  it('returns 200 with the id, also for repeats, then the contact is no longer returned or listed', async () => {
     const contactId = await create();
     const first = await client.delete('contact.delete-contact', { contactId });
     const again = await client.delete('contact.delete-contact', { contactId });
@@ -370,7 +373,7 @@ describe('delete-contact', () => {
     expect(types.filter((type) => type === 'ContactErased')).toHaveLength(1);
   });
 
-  it('404 for the unknown and the foreign', async () => {
+  it('returns 404 for unknown and foreign contacts', async () => {
     const contactId = await create();
     const other = await api.organization();
     expect((await other.delete('contact.delete-contact', { contactId })).status).toBe(404);
@@ -378,7 +381,7 @@ describe('delete-contact', () => {
     expect((await get(contactId)).status).toBe(200);
   });
 
-  it('leaves the past with its details erased', async () => {
+  it('keeps the history, with the personal details erased', async () => {
     const contactId = await create({ city: 'London' });
     const { createdAt } = (await get(contactId)).body.data;
     await api.moment();
@@ -389,7 +392,7 @@ describe('delete-contact', () => {
   });
 });
 
-it("leaves no samples of personal data in PostgreSQL's statistics", async () => {
+it('leaves no samples of personal data in PostgreSQL’s statistics', async () => {
   for (let n = 0; n < 5; n += 1) await create({ firstName: 'Sampled', city: 'Sampled' });
   await api.database.source.query('ANALYZE contacts_v2.contacts');
   const sampled = await api.database.source.query(
@@ -406,7 +409,7 @@ it("leaves no samples of personal data in PostgreSQL's statistics", async () => 
 });
 
 describe('list-contacts', () => {
-  it('200 and pages through all, each exactly once, while contacts are added', async () => {
+  it('returns each contact exactly once across all pages, while contacts are added', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 12; n += 1) ids.push(await create());
     for (const sort of ['createdAt', '-createdAt', 'updatedAt', '-updatedAt', 'email', '-email']) {
@@ -429,7 +432,7 @@ describe('list-contacts', () => {
     }
   });
 
-  it('200 filtered and searched', async () => {
+  it('filters and searches', async () => {
     const ada = await create({ firstName: 'Ada', lastName: 'Lovelace', city: 'London', country: 'UK' });
     await create({ firstName: 'Grace', city: 'New York', subscribed: false });
     const ids = async (query: Record<string, string>) =>
@@ -444,7 +447,7 @@ describe('list-contacts', () => {
     expect(await ids({ city: 'London', country: 'FR' })).toEqual([]);
   });
 
-  it('shows nothing of other organizations', async () => {
+  it('never includes contacts of other organizations', async () => {
     await create();
     const other = await api.organization();
     expect((await other.get('contact.list-contacts')).body).toEqual({
@@ -465,12 +468,12 @@ describe('list-contacts', () => {
     ['subscribed', '1'],
     ['createdAfter', '2026-13-01T00:00:00Z'],
     ['city', ''],
-  ])('400 for %s=%s', async (name, value) => {
+  ])('returns 400 for %s=%s', async (name, value) => {
     const { status, body } = await client.get('contact.list-contacts', { [name]: value });
     expect([status, body.error.issues[0].path]).toEqual([400, name]);
   });
 
-  it('400 for a cursor of another sort', async () => {
+  it('returns 400 for a cursor of another sort order', async () => {
     for (let n = 0; n < 3; n += 1) await create();
     const { body } = await client.get('contact.list-contacts', { limit: '1' });
     const { cursor } = body.pagination;
@@ -482,7 +485,7 @@ describe('list-contacts', () => {
 describe('Idempotency-Key', () => {
   const key = { 'Idempotency-Key': 'order-1' };
 
-  it('replays the first answer, and 422 for another body', async () => {
+  it('returns the first response to a repeat, and 422 for a different body', async () => {
     const body = person({ firstName: 'Ada' });
     const first = await client.post('contact.create-contact', body, key);
     const again = await client.post('contact.create-contact', body, key);
@@ -491,7 +494,7 @@ describe('Idempotency-Key', () => {
     expect([other.status, other.body.error.code]).toEqual([422, 'IDEMPOTENCY_KEY_REUSED']);
   });
 
-  it('answers an update as it was first answered, whatever came after', async () => {
+  it('returns the first response to a repeated update, whatever changed since', async () => {
     const contactId = await create();
     const body = { contactId, city: 'Paris' };
     const first = await client.post('contact.update-contact', body, key);
@@ -501,14 +504,14 @@ describe('Idempotency-Key', () => {
     expect((await get(contactId)).body.data.city).toBe('Rome');
   });
 
-  it('is remembered for an update that changed nothing', async () => {
+  it('is stored for an update that changed nothing', async () => {
     const contactId = await create({ city: 'Paris' });
     await client.post('contact.update-contact', { contactId, city: 'Paris' }, key);
     const other = await client.post('contact.update-contact', { contactId, city: 'Rome' }, key);
     expect(other.status).toBe(422);
   });
 
-  it('one contact for 50 at once on two instances; another key asks for another, which is taken', async () => {
+  it('creates one contact for 50 parallel requests on two instances, and returns 409 for another key', async () => {
     const body = person();
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, n) =>
@@ -521,7 +524,7 @@ describe('Idempotency-Key', () => {
     expect(twin.status).toBe(409);
   });
 
-  it('is not used up by a failed request, and belongs to one request of the organization', async () => {
+  it('is not used up by a failed request, and applies to one operation of one organization', async () => {
     const body = person();
     expect((await client.post('contact.create-contact', { ...body, email: 'x' }, key)).status).toBe(400);
     expect((await client.post('contact.update-contact', { contactId: uuidv7() }, key)).status).toBe(404);
@@ -534,14 +537,14 @@ describe('Idempotency-Key', () => {
     expect((await other.post('contact.create-contact', elsewhere, key)).status).toBe(200);
   });
 
-  it('replays the delete', async () => {
+  it('returns the first response to a repeated delete', async () => {
     const contactId = await create();
     const first = await client.delete('contact.delete-contact', { contactId }, key);
     const again = await client.delete('contact.delete-contact', { contactId }, key);
     expect([first.status, again.status, again.body]).toEqual([200, 200, first.body]);
   });
 
-  it.each(['', 'x'.repeat(256), 'two words'])('400 for %j', async (value) => {
+  it.each(['', 'x'.repeat(256), 'two words'])('returns 400 for %j', async (value) => {
     const { status, body } = await client.post('contact.create-contact', person(), {
       'Idempotency-Key': value,
     });

@@ -8,7 +8,7 @@ import { createDirectory, Deployment, eventually, Program } from './processes.js
 const root = resolve(__dirname, '..');
 const read = (name: string) => readFileSync(join(root, name), 'utf8');
 
-/** Instructions of a stage of the Dockerfile, continued lines joined. */
+/** The instructions of a stage of the Dockerfile, with continued lines joined. */
 function stage(which: 'build' | 'image'): { name: string; rest: string }[] {
   const text = read('Dockerfile')
     .replace(/^#.*\n/gm, '')
@@ -24,7 +24,7 @@ function stage(which: 'build' | 'image'): { name: string; rest: string }[] {
 }
 
 describe('the Dockerfile', () => {
-  it('copies what is there, and what .dockerignore lets through', () => {
+  it('copies only existing paths that .dockerignore allows', () => {
     const passes = read('.dockerignore')
       .split('\n')
       .filter((line) => line.startsWith('!'))
@@ -40,12 +40,12 @@ describe('the Dockerfile', () => {
   });
 
   longIt(
-    'makes an image whose programs are there, and whose command line works from any directory',
+    'builds an image that has its programs, and whose command line works from any directory',
     async () => {
       const directory = await createDirectory();
       const deployment = await Deployment.create();
       const here = (path: string) => join(directory.path, path);
-      // What the image holds, made here by the same instructions.
+      // The contents of the image, built here by the same instructions.
       await mkdir(here('usr/local/bin'), { recursive: true });
       for (const { name, rest } of stage('image')) {
         if (name !== 'COPY') continue;
@@ -90,15 +90,15 @@ describe('the Dockerfile', () => {
 describe('docker-compose.yml', () => {
   const { services } = parse(read('docker-compose.yml')) as { services: Record<string, any> };
 
-  it('hands over each variable that means something in a container', () => {
+  it('passes on each variable that applies to a container', () => {
     const known = [...read('.env.example').matchAll(/^# ?([A-Z_]+)=/gm)].map(([, name]) => name!);
-    // The address is the container's; there is no embedded PostgreSQL; the password is part of DATABASE_URL.
+    // The container sets its own address, has no embedded PostgreSQL, and gets the password in DATABASE_URL.
     const elsewhere = ['HOST', 'PORT', 'DATA_DIR', 'DATABASE_PASSWORD'];
     const wanted = known.filter((name) => !elsewhere.includes(name));
     expect(Object.keys(services.api.environment)).toEqual(expect.arrayContaining(wanted));
   });
 
-  it('has the services and the programs of the commands that are documented', () => {
+  it('has the services and programs that the documented commands use', () => {
     const commands = [...read('docs/guides/containers.md').matchAll(/docker compose (?:run|exec)\b.*/g)].map(
       ([line]) => line,
     );
@@ -111,7 +111,7 @@ describe('docker-compose.yml', () => {
 describe('a server on an empty database', () => {
   const HINT = 'no organization exists yet: run this command to create one and print its first API key';
 
-  it('logs once how to make the first organization, and no more when there is one', async () => {
+  it('logs once how to create the first organization, and no longer once one exists', async () => {
     const deployment = await Deployment.create();
     const first = await deployment.startServer();
     await eventually(() => expect(first.log.map(({ message }) => message)).toContain(HINT));

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** Checks all that every error has in common. */
+/** Checks the properties that all errors share. */
 async function expectError(answer: Answer, status: number, code: string): Promise<void> {
   const { headers, body } = answer;
   expect([answer.status, body.error?.code]).toEqual([status, code]);
@@ -52,7 +52,7 @@ function post(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, st
   return client.request('POST', CREATE, body, headers);
 }
 
-/** A request written by hand, for what `fetch` would not send. */
+/** Sends a handwritten request that `fetch` would not send. */
 function send(
   line: string,
   headers: Record<string, string> = {},
@@ -65,13 +65,13 @@ function send(
 }
 
 let people = 0;
-/** Another one each time. */
+/** A different person each time. */
 function person({ organizationId } = client): { organizationId: string; email: string } {
   people += 1;
   return { organizationId, email: `ada-${people}@example.org` };
 }
 
-describe('an address that is none', () => {
+describe('an unknown URL', () => {
   it.each([
     '/',
     '/v1',
@@ -95,13 +95,13 @@ describe('an address that is none', () => {
     '/docs/..%2f..%2fpackage.json',
     '/openapi.json/',
     '/__proto__',
-  ])('404 for %s', async (path) => {
+  ])('returns 404 for %s', async (path) => {
     await expectError(await client.request('GET', path), 404, 'NOT_FOUND');
     await expectError(await client.request('POST', path, JSON.stringify(person())), 404, 'NOT_FOUND');
   });
 
   it.each(['/%zz', '/v1/%zz', '/v1/%ff', '/%', '/errors/%ff'])(
-    '404 for %s, which cannot be decoded',
+    'returns 404 for %s, which cannot be decoded',
     async (path) => {
       const answer = await client.request('GET', path);
       await expectError(answer, 404, 'NOT_FOUND');
@@ -109,7 +109,7 @@ describe('an address that is none', () => {
   );
 });
 
-describe('a method that the operation does not take', () => {
+describe('a method that the operation does not support', () => {
   it.each([
     ['PUT', CREATE, 'POST'],
     ['PATCH', CREATE, 'POST'],
@@ -121,18 +121,18 @@ describe('a method that the operation does not take', () => {
     ['DELETE', GET, 'GET, HEAD'],
     ['OPTIONS', GET, 'GET, HEAD'],
     ['POST', '/v1/contact.delete-contact', 'DELETE'],
-  ])('405 for %s %s', async (method, path, allow) => {
+  ])('returns 405 for %s %s', async (method, path, allow) => {
     const answer = await client.request(method, path);
     await expectError(answer, 405, 'METHOD_NOT_ALLOWED');
     expect(answer.headers.get('allow')).toBe(allow);
   });
 
-  it('405 without a body for HEAD of what GET does not read', async () => {
+  it('returns 405 without a body for HEAD of an operation that GET does not read', async () => {
     const { status, body, headers } = await client.request('HEAD', CREATE);
     expect([status, body, headers.get('allow')]).toEqual([405, '', 'POST']);
   });
 
-  it('HEAD answers like GET, without the body', async () => {
+  it('HEAD returns the same as GET, without the body', async () => {
     const { body } = await client.post('contact.create-contact', person());
     const path = `${GET}?contactId=${body.data.contactId}&organizationId=${client.organizationId}`;
     const [get, head] = [await client.request('GET', path), await client.request('HEAD', path)];
@@ -141,7 +141,7 @@ describe('a method that the operation does not take', () => {
   });
 });
 
-describe('rubbish', () => {
+describe('an invalid request', () => {
   // If one of these were taken for a request, its key would be remembered.
   const key = { 'Idempotency-Key': 'rubbish' };
   let neighbour: Client;
@@ -161,7 +161,7 @@ describe('rubbish', () => {
       ]);
       expect(rows).toEqual([]);
     }
-    // And nothing is left in the process either.
+    // The process keeps nothing either.
     const { status, body } = await neighbour.post('contact.create-contact', person(neighbour));
     expect([status, Object.keys(body)]).toEqual([200, ['data', 'object']]);
   });
@@ -177,11 +177,11 @@ describe('rubbish', () => {
     ['a number', () => '1'],
     ['a bare word', () => 'undefined'],
     ['an object without fields', () => '{}'],
-    ['100,000 arrays in each other', () => nested('[', ']')],
-    ['30,000 objects in each other', () => nested('{"a":', '}', 30_000).replace('}', '1}')],
-    ['a field of 100,000 arrays in each other', () => `{"firstName":${nested('[', ']')}}`],
+    ['100,000 nested arrays', () => nested('[', ']')],
+    ['30,000 nested objects', () => nested('{"a":', '}', 30_000).replace('}', '1}')],
+    ['a field of 100,000 nested arrays', () => `{"firstName":${nested('[', ']')}}`],
     [
-      'a field of 29,000 objects in each other',
+      'a field of 29,000 nested objects',
       () => `{"firstName":${nested('{"a":', '}', 29_000).replace(':}', ':1}')}}`,
     ],
     ['a field name of 500,000 characters', () => JSON.stringify({ ...person(), ['x'.repeat(500_000)]: 1 })],
@@ -192,14 +192,14 @@ describe('rubbish', () => {
       () => Uint8Array.of(...Buffer.from('{"email":"'), 0xff, 0xc3, 0x28, ...Buffer.from('"}')),
     ],
     ['a huge number', () => `{"email":${'9'.repeat(100_000)}}`],
-  ])('400 for a body of %s', async (_, body) => {
+  ])('returns 400 for a body of %s', async (_, body) => {
     const answer = await post(body(), key);
     await expectError(answer, 400, 'BAD_REQUEST');
     expect(answer.body.error.issues.length).toBeGreaterThan(0);
     expect(JSON.stringify(answer.body).length).toBeLessThan(2_000);
   });
 
-  it('400 for no body, a body of no bytes and one of no chunks', async () => {
+  it('returns 400 without a body, or with an empty one', async () => {
     const chunked: Record<string, string> = { 'Transfer-Encoding': 'chunked' };
     for (const headers of [{}, { 'Content-Length': '0' }, chunked]) {
       const body = headers === chunked ? '0\r\n\r\n' : '';
@@ -211,7 +211,7 @@ describe('rubbish', () => {
     }
   });
 
-  it('400 for __proto__ and constructor, which pollute nothing', async () => {
+  it('returns 400 for __proto__ and constructor, which pollute nothing', async () => {
     const { organizationId, email } = person();
     const answer = await post(
       `{"__proto__":{"polluted":1,"email":"${email}","organizationId":"${organizationId}"},
@@ -230,7 +230,7 @@ describe('rubbish', () => {
     expect(({} as { polluted?: number }).polluted).toBeUndefined();
   });
 
-  it('400 for 10,000 unknown fields, of which it names some', async () => {
+  it('returns 400 for 10,000 unknown fields, and names some of them', async () => {
     const unknown = Object.fromEntries(Array.from({ length: 10_000 }, (_, n) => [`field-${n}`, n]));
     const answer = await post(JSON.stringify({ ...person(), ...unknown }), key);
     await expectError(answer, 400, 'BAD_REQUEST');
@@ -238,7 +238,7 @@ describe('rubbish', () => {
     expect(answer.body.error.issues.length).toBeLessThanOrEqual(50);
   });
 
-  it('413 for more than 1 MiB: announced, in chunks, or only once unpacked', async () => {
+  it('returns 413 above 1 MiB: announced, in chunks, or after decompression', async () => {
     const large = Buffer.from(JSON.stringify({ ...person(), bio: 'x'.repeat(2 * MIB) }));
     await expectError(await post(new Uint8Array(large), key), 413, 'PAYLOAD_TOO_LARGE');
 
@@ -257,7 +257,7 @@ describe('rubbish', () => {
   it.each([
     ['announces more', `Content-Length: ${3 * MIB}`, 'x'],
     ['never ends', 'Transfer-Encoding: chunked', `200000\r\n${'x'.repeat(MIB + 1)}`],
-  ])('413 without waiting for the rest of a body that %s', async (_, header, start) => {
+  ])('returns 413 without waiting for the rest of a body that %s', async (_, header, start) => {
     const { hostname, port } = new URL(api.origin);
     const socket = connect(Number(port), hostname);
     const head = [`POST ${CREATE} HTTP/1.1`, 'Host: x', `Authorization: Bearer ${client.key}`];
@@ -281,7 +281,7 @@ describe('rubbish', () => {
     let answer = '';
     socket.setEncoding('utf8').on('data', (chunk: string) => (answer += chunk));
     socket.resume();
-    // Whole, also where the server keeps the connection.
+    // Complete, even if the server keeps the connection open.
     while (!/"requestId":[^]*\}\}$/.test(answer)) await once(socket, 'data');
     socket.destroy();
     return answer;
@@ -292,7 +292,7 @@ describe('rubbish', () => {
     ['JSON', CREATE, 'application/json', 24 * MIB],
     ['a file', UPLOAD, 'image/png', 48 * MIB],
     ['a form', UPLOAD, 'multipart/form-data; boundary=x', 48 * MIB],
-  ])('413 for %s far above its limit', (_what, path, type, size) => {
+  ])('returns 413 for %s far above its limit', (_what, path, type, size) => {
     const start = type.startsWith('multipart')
       ? '--x\r\nContent-Disposition: form-data; name="a"; filename="a"\r\n\r\n'
       : '';
@@ -314,14 +314,14 @@ describe('rubbish', () => {
     const cases = isLong ? all : [all[0]!, all[3]!];
 
     it.each(cases)(
-      'reaches a client that writes everything first: $name, $connection',
+      'to a client that sends everything before it reads: $name, $connection',
       async ({ header, bytes, connection }) => {
         const answer = await writeThenRead([...head, header, `Connection: ${connection}`], bytes);
         expect(answer).toMatch(/^HTTP\/1\.1 413 [^]*"PAYLOAD_TOO_LARGE"/);
       },
     );
 
-    it('reaches fetch', async () => {
+    it('to fetch', async () => {
       const headers = { 'Content-Type': type, Authorization: `Bearer ${client.key}` };
       const options = { method: 'POST', headers, duplex: 'half' } as const;
       const whole = await fetch(api.origin + path, { ...options, body });
@@ -339,7 +339,7 @@ describe('rubbish', () => {
     });
   });
 
-  it('takes 1 MiB to the byte, and one byte more is 413', async () => {
+  it('accepts exactly 1 MiB, and returns 413 for one byte more', async () => {
     const body = JSON.stringify({ bio: '' });
     const whole = JSON.stringify({ bio: 'x'.repeat(MIB - body.length) });
     await expectError(await post(whole, key), 400, 'BAD_REQUEST');
@@ -351,23 +351,23 @@ describe('rubbish', () => {
     ['plain text', { 'Content-Type': 'text/plain' }],
     ['multipart', { 'Content-Type': 'multipart/form-data; boundary=x' }],
     ['another kind of JSON', { 'Content-Type': 'application/json-patch+json' }],
-    ['a list of types', { 'Content-Type': 'text/plain, application/json' }],
+    ['several types', { 'Content-Type': 'text/plain, application/json' }],
     ['Latin-1', { 'Content-Type': 'application/json; charset=latin1' }],
     ['UTF-16', { 'Content-Type': 'application/json; charset="utf-16le"' }],
     ['an unknown compression', { 'Content-Encoding': 'compress' }],
     ['two compressions', { 'Content-Encoding': 'gzip, gzip' }],
-  ])('415 for %s', async (_, headers) => {
+  ])('returns 415 for %s', async (_, headers) => {
     const answer = await post(JSON.stringify(person()), { ...key, ...headers });
     await expectError(answer, 415, 'UNSUPPORTED_MEDIA_TYPE');
   });
 
-  it('415 without a content type', async () => {
+  it('returns 415 without a content type', async () => {
     const body = JSON.stringify(person());
     const answer = await send(`POST ${CREATE}`, { ...key, 'Content-Length': String(body.length) }, body);
     await expectError(answer, 415, 'UNSUPPORTED_MEDIA_TYPE');
   });
 
-  it('400 for what is not the compression it says', async () => {
+  it('returns 400 for data that is not in the stated compression', async () => {
     const answer = await post(JSON.stringify(person()), { ...key, 'Content-Encoding': 'gzip' });
     await expectError(answer, 400, 'BAD_REQUEST');
   });
@@ -382,18 +382,18 @@ describe('rubbish', () => {
     ['contactId=%ff', ['']],
     ['contactId=%', ['']],
     ['contactId=%ed%a0%80', ['']],
-  ])('400 for the query %s', async (query, paths) => {
+  ])('returns 400 for the query %s', async (query, paths) => {
     const answer = await client.request('GET', `${GET}?organizationId=${client.organizationId}&${query}`);
     await expectError(answer, 400, 'BAD_REQUEST');
     expect(answer.body.error.issues.map(({ path }: { path: string }) => path)).toEqual(paths);
   });
 
-  it('400 for a query of 2,000 fields', async () => {
+  it('returns 400 for a query of 2,000 fields', async () => {
     const query = Array.from({ length: 2_000 }, (_, n) => `a${n}=`).join('&');
     await expectError(await client.request('GET', `${GET}?${query}`), 400, 'BAD_REQUEST');
   });
 
-  it('400 for a GET with a body', async () => {
+  it('returns 400 for a GET with a body', async () => {
     const path = `${GET}?organizationId=${client.organizationId}&contactId=1`;
     const announced = await send(`GET ${path}`, { ...JSON_HEADERS, 'Content-Length': '2' }, '{}');
     await expectError(announced, 400, 'BAD_REQUEST');
@@ -401,7 +401,7 @@ describe('rubbish', () => {
     await expectError(chunked, 400, 'BAD_REQUEST');
   });
 
-  it('404 for an id of 10,000 characters, 400 for an address of 20,000', async () => {
+  it('returns 404 for an id of 10,000 characters, and 400 for a URL of 20,000', async () => {
     const query = `organizationId=${client.organizationId}&contactId=`;
     const long = await client.request('GET', `${GET}?${query}${'x'.repeat(10_000)}`);
     await expectError(long, 404, 'NOT_FOUND');
@@ -409,7 +409,7 @@ describe('rubbish', () => {
   });
 
   it.each([
-    ['no HTTP at all', 'rubbish\r\n\r\n'],
+    ['data that is not HTTP', 'rubbish\r\n\r\n'],
     ['a TLS handshake', Buffer.from('16030100c8010000c40303', 'hex')],
     ['a wrong version', 'GET / HTTP/9.9\r\n\r\n'],
     ['no Host', `GET ${GET} HTTP/1.1\r\nConnection: close\r\n\r\n`],
@@ -419,12 +419,12 @@ describe('rubbish', () => {
       `POST ${CREATE} HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
     ],
     ['a header without a colon', `GET ${GET} HTTP/1.1\r\nHost: x\r\nnonsense\r\n\r\n`],
-    ['a space in the address', `GET /v1/contact get HTTP/1.1\r\nHost: x\r\n\r\n`],
-  ])('400 for %s', async (_, bytes) => {
+    ['a space in the URL', `GET /v1/contact get HTTP/1.1\r\nHost: x\r\n\r\n`],
+  ])('returns 400 for %s', async (_, bytes) => {
     await expectError(await sendBytes(api.origin, bytes), 400, 'BAD_REQUEST');
   });
 
-  it('never follows a Host that the operator did not name to the docs address', async () => {
+  it('never uses a Host that the operator did not configure in the docs URL', async () => {
     const hosts = [
       '<script>',
       'a b',
@@ -449,14 +449,14 @@ describe('rubbish', () => {
     }
   });
 
-  it('follows a Host that names the own machine, as a forwarded port has it', async () => {
+  it('uses a Host that names the machine itself, as with a forwarded port', async () => {
     for (const host of ['localhost:8080', '127.0.0.1', '[::1]:8080']) {
       const { body } = await send('GET /v1/nothing', { Host: host });
       expect(body.error.docs).toBe(`http://${host}/errors/NOT_FOUND`);
     }
   });
 
-  it('believes X-Forwarded-Proto only with TRUST_PROXY, and X-Forwarded-Host never', async () => {
+  it('trusts X-Forwarded-Proto only with TRUST_PROXY, and never X-Forwarded-Host', async () => {
     const forwarded = { 'X-Forwarded-Proto': 'https', 'X-Forwarded-Host': 'evil.example' };
     const head = Object.entries({ Host: 'localhost', Connection: 'close', ...forwarded });
     const bytes = `GET /v1/nothing HTTP/1.1\r\n${head.map((pair) => `${pair.join(': ')}\r\n`).join('')}\r\n`;
@@ -466,7 +466,7 @@ describe('rubbish', () => {
     expect(await docsOf(trusting.origin)).toBe('https://localhost/errors/NOT_FOUND');
   });
 
-  it('names PUBLIC_URL, whatever the Host', async () => {
+  it('uses PUBLIC_URL for any Host', async () => {
     const { origin } = await api.addInstance({ PUBLIC_URL: 'https://api.example.org/' });
     for (const host of ['localhost', 'evil.example']) {
       const bytes = `GET /v1/nothing HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
@@ -476,7 +476,7 @@ describe('rubbish', () => {
   });
 });
 
-it('429 and 503 in the envelope for more than may be under way at once; health is answered', async () => {
+it('returns 429 and 503 in the envelope above the limits of concurrent requests, but still answers health checks', async () => {
   const { origin, app } = await api.addInstance();
   const full = async (caller: number, instance: number, path = '/v1/nothing') => {
     const concurrency = app.get(Concurrency);
@@ -494,11 +494,11 @@ it('429 and 503 in the envelope for more than may be under way at once; health i
   expect((await full(0, 0, '/health/ready')).status).toBe(200);
 });
 
-describe('headers that keep answers to their callers', () => {
+describe('headers that protect responses', () => {
   const stated = ({ headers }: Answer) =>
     ['cache-control', 'x-content-type-options'].map((name) => headers.get(name));
 
-  it('are on every answer, of the application and of what stands before it', async () => {
+  it('are in every response, from the application and from the layers before it', async () => {
     const { organizationId } = client;
     const answers = [
       await client.post('contact.create-contact', { organizationId, email: 'ada@example.org' }),
@@ -515,7 +515,7 @@ describe('headers that keep answers to their callers', () => {
     for (const answer of answers) expect(stated(answer)).toEqual(['no-store', 'nosniff']);
   });
 
-  it.each(['/docs', '/docs/swagger-ui.css', '/errors/NOT_FOUND'])('keep %s out of frames', async (path) => {
+  it.each(['/docs', '/docs/swagger-ui.css', '/errors/NOT_FOUND'])('forbid framing of %s', async (path) => {
     const { status, headers } = await client.request('GET', path);
     expect(status).toBe(200);
     expect(headers.get('content-security-policy')).toMatch(/^default-src 'none';.*frame-ancestors 'none'$/);
@@ -525,7 +525,7 @@ describe('headers that keep answers to their callers', () => {
   });
 });
 
-describe('a moment that the calendar does not have', () => {
+describe('a time that does not exist', () => {
   it.each([
     '2026-02-30T00:00:00Z',
     '2026-04-31T00:00:00.000Z',
@@ -535,7 +535,7 @@ describe('a moment that the calendar does not have', () => {
     '2026-01-01T00:00:00+16:00',
     '2026-01-01T25:00:00Z',
     '2026-01-01T00:00:60Z',
-  ])('400 for %s', async (moment) => {
+  ])('returns 400 for %s', async (moment) => {
     for (const [operation, field] of [
       ['contact.list-contacts', 'createdAfter'],
       ['contact.list-contacts', 'updatedBefore'],
@@ -560,13 +560,13 @@ describe('a moment that the calendar does not have', () => {
     '2026-01-01t00:00:00z',
     '2026-01-01T00:00:00-15:59',
     '2026-01-01T00:00:00+14:00',
-  ])('200 for %s', async (moment) => {
+  ])('returns 200 for %s', async (moment) => {
     const { status } = await client.get('contact.list-contacts', { createdAfter: moment });
     expect(status).toBe(200);
   });
 
   it.each(['2026-02-30T00:00:00.000Z', '-000001-01-01T00:00:00.000Z', 'Mar 3', '2026', '0'])(
-    '400 for a cursor that holds %s',
+    'returns 400 for a cursor that contains %s',
     async (moment) => {
       const id = '01990a6e-1111-7000-8000-000000000001';
       const cursor = Buffer.from(JSON.stringify(['createdAt', moment, id])).toString('base64url');
@@ -578,7 +578,7 @@ describe('a moment that the calendar does not have', () => {
 });
 
 describe('X-Request-Id', () => {
-  it('is made, another for every request', async () => {
+  it('is generated, different for every request', async () => {
     const ids = await Promise.all(
       ['/v1/nothing', '/health/live', '/docs'].map(async (path) =>
         (await client.request('GET', path)).headers.get('x-request-id'),
@@ -589,13 +589,13 @@ describe('X-Request-Id', () => {
   });
 
   it.each([
-    ['as it is', '01990a6e-1111-7000-8000-000000000009', /^01990a6e-1111-7000-8000-000000000009$/],
+    ['unchanged', '01990a6e-1111-7000-8000-000000000009', /^01990a6e-1111-7000-8000-000000000009$/],
     [
       'as a keyed hash where it could be personal data',
       '!ada@example.org~'.padEnd(128, 'x'),
       /^h_[0-9a-f]{32}$/,
     ],
-  ])('is taken from the caller, returned, and stored with every event %s', async (_, given, stored) => {
+  ])('is accepted from the caller, returned, and stored with every event %s', async (_, given, stored) => {
     const headers = { 'X-Request-Id': given };
     const created = await client.post('contact.create-contact', person(), headers);
     expect(created.headers.get('x-request-id')).toBe(given);
@@ -609,7 +609,7 @@ describe('X-Request-Id', () => {
     expect(events.at(-1)).toEqual({ id: expect.stringMatching(stored) });
   });
 
-  it.each(['', 'x'.repeat(129), 'two words', 'käse', 'a\tb'])('is replaced where it is %j', async (given) => {
+  it.each(['', 'x'.repeat(129), 'two words', 'käse', 'a\tb'])('is replaced if it is %j', async (given) => {
     const { body, headers } = await client.request('GET', '/v1/nothing', undefined, {
       'X-Request-Id': given,
     });
@@ -617,14 +617,14 @@ describe('X-Request-Id', () => {
     expect(headers.get('x-request-id')).toBe(body.error.requestId);
   });
 
-  it('is replaced where there are two', async () => {
+  it('is replaced if there are two', async () => {
     const { body } = await send('GET /v1/nothing', { 'X-Request-Id': 'a', 'x-request-id': 'b' });
     expect(body.error.requestId).toMatch(/^[0-9a-f-]{36}$/);
   });
 });
 
-describe('failures of our own', () => {
-  it('500 without a word of the inside when a table is gone; the rest goes on', async () => {
+describe('internal failures', () => {
+  it('return 500 without internal details if a table is missing, while other operations work', async () => {
     const { source } = api.database;
     await source.query('ALTER TABLE contacts_v2.contacts RENAME TO away');
     try {
@@ -646,7 +646,7 @@ describe('failures of our own', () => {
     }
   });
 
-  it('503 while the database is gone, and 200 again by itself', async () => {
+  it('return 503 while the database is unavailable, and then recover automatically', async () => {
     const gate = await DatabaseGate.before(api.database.url);
     const { origin, life } = await api.addInstance({ DATABASE_URL: gate.url });
     try {
@@ -654,7 +654,7 @@ describe('failures of our own', () => {
       const input = { organizationId: owner.organizationId, email: 'ada@example.org' };
       const read = await owner.get('contact.list-contacts');
       gate.shut();
-      // More than the pool has connections.
+      // More requests than the pool has connections.
       for (let n = 0; n < 12; n += 1) {
         const answer =
           n % 2 === 0

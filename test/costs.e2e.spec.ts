@@ -15,19 +15,19 @@ import { isLong } from './length.js';
 import { type OperationRow, OPERATIONS } from './operations.js';
 
 /**
- * What each operation asks of PostgreSQL, counted from outside, so that no change makes it more unseen. A change that does so on
- * purpose notes it:
+ * The cost of each operation in PostgreSQL, counted from outside, so that no change increases it unnoticed. To record an
+ * intended change:
  *
  *     UPDATE_COSTS=1 npm test -- costs
  */
 type Cost = {
   /** SQL statements, BEGIN and COMMIT among them. */
   statements: number;
-  /** How often the server waited for the network: see `Turn`. */
+  /** Network round trips that the server waited for: see `Turn`. */
   turns: number;
   /** Transactions that wrote something and waited for the disk. */
   durable: number;
-  /** Bytes of the write-ahead log, without images of whole pages. */
+  /** Bytes of the write-ahead log, without full-page images. */
   wal: number;
 };
 const COUNTED = ['statements', 'turns', 'durable'] as const;
@@ -36,32 +36,32 @@ const FILE = join(__dirname, 'costs.json');
 const UPDATE = process.env.UPDATE_COSTS === '1';
 const noted = JSON.parse(readFileSync(FILE, 'utf8')) as { [name: string]: Cost };
 
-/** Callers at the same moment. */
+/** Parallel callers. */
 const CALLERS = isLong ? 64 : 16;
-/** The most that a key may have of streams, and few enough for the webhooks that an organization may have. */
+/** The maximum of parallel streams per key, and fewer than the maximum of webhooks per organization. */
 const FEW_CALLERS = 4;
 
 /**
- * Pages of indexes split now and then, and versions of rows that nobody needs are tidied up by the next statement that comes by.
- * A cost that was noted then is more than others write.
+ * Index pages occasionally split, and any statement may prune dead row versions. A cost recorded at such a moment is higher
+ * than usual.
  */
 const WAL_TOLERANCE = { above: 0.15, below: 0.4, bytes: 100 };
-/** What many callers write together may split a page more: 8 KiB. */
+/** Many parallel callers may split one more page: 8 KiB. */
 const PAGE = 8_192;
-/** Now and then something else writes or splits a page. What is true is true in one of the tries. */
+/** Occasionally something else writes, or a page splits. The expected cost must occur in one of these attempts. */
 const TRIES = 40;
 
-/** Which organization a key belongs to: asked again after half a second. It has a test of its own. */
+/** Looks up the organization of a key, which is cached for half a second. A separate test covers it. */
 const LOOK_UP = /FROM api_keys_v\d+\.api_keys k .* WHERE public_id = (\$1|ANY \(\$1\))$/;
-/** What instances ask at times of their own. */
+/** Statements that instances send on their own schedule. */
 const BACKGROUND = [
   LOOK_UP,
-  // Four times a second: whether there is anything to do.
+  // Polls for work four times a second.
   /^WITH h AS MATERIALIZED \(SELECT event_horizon/,
-  // Health, where that was not answered.
+  // Health, if that poll was not answered.
   /FROM checkpoints c ORDER BY c\.projection, c\.version$/,
 ];
-/** … and write, now and then: when keys were last used, and whether writing works. What is counted meanwhile does not count. */
+/** Occasional writes: the last use of keys, and the check that writing works. A count that includes one is discarded. */
 const DISTURBANCES = [/^INSERT INTO api_key_use/, /SET LOCAL statement_timeout = 2000$/];
 
 let postgres: PostgresServer;
@@ -73,9 +73,9 @@ let watcher: Connection;
 beforeAll(async () => {
   postgres = await startPostgres({
     settings: {
-      // With it the log itself tells which commits were waited for; without a standby it does what `on` does.
+      // This setting marks in the log which commits were waited for. Without a standby it works like `on`.
       synchronous_commit: 'remote_apply',
-      // Nobody's data: what is counted is who waits, not for how long.
+      // The test counts waits, not their length, and the data is disposable.
       fsync: 'off',
       full_page_writes: 'off',
       autovacuum: 'off',
@@ -87,7 +87,7 @@ beforeAll(async () => {
   api = await Api.start({ instances: 0 });
   proxy = await startCountingProxy(api.database.url);
   const { runtime } = await api.addInstance({ DATABASE_URL: proxy.url });
-  // Looks at the read models twice a second.
+  // It polls the projections twice a second.
   await runtime.projections.stop();
   client = await api.organization();
   const { pathname } = new URL(api.database.url);
@@ -102,7 +102,7 @@ afterAll(async () => {
   await postgres.remove();
 });
 
-/** What is asked, by its name in `costs.json`: of every operation, and of conditions under which it costs something else. */
+/** The cases by their names in `costs.json`: every operation, and conditions under which its cost differs. */
 const CASES = Object.entries(OPERATIONS).flatMap(([operation, { ask, asks = {}, bottleneck }]) => [
   { name: operation, operation, ask, bottleneck },
   ...Object.entries(asks).map(([condition, one]) => {
@@ -112,7 +112,7 @@ const CASES = Object.entries(OPERATIONS).flatMap(([operation, { ask, asks = {}, 
 
 type Counted = { cost: Cost; statements: string[] };
 
-/** What PostgreSQL is asked for while `work` runs, for it alone. */
+/** Counts what PostgreSQL does for `work`. */
 async function count(work: () => Promise<unknown>): Promise<Counted> {
   await proxy.quiet();
   const from = await position();
@@ -137,7 +137,7 @@ async function position(): Promise<string> {
 
 async function written(from: string, to: string): Promise<Pick<Cost, 'durable' | 'wal'>> {
   if (from === to) return { durable: 0, wal: 0 };
-  // What was not waited for is not on the disk yet, and only what is can be read.
+  // Only flushed log can be read. Asynchronous commits are not flushed yet.
   await watcher.query(`SELECT pg_logical_emit_message(true, 'costs', '', true)`);
   const { rows } = await watcher.query<Pick<Cost, 'durable' | 'wal'>>(
     `SELECT (count(*) FILTER (WHERE is_durable AND records > 1))::int AS durable, coalesce(sum(bytes), 0)::int AS wal
@@ -154,9 +154,9 @@ async function written(from: string, to: string): Promise<Pick<Cost, 'durable' |
 }
 
 /**
- * With nothing left to do for those who look at everything that was written.
+ * Counts after the projections have caught up.
  *
- * @returns undefined where something else wrote meanwhile.
+ * @returns undefined if something else wrote during the count.
  */
 async function countUndisturbed(requests: (() => Promise<unknown>)[]): Promise<Counted | undefined> {
   await api.instances[0]!.runtime.projections.catchUpWithLog();
@@ -166,24 +166,24 @@ async function countUndisturbed(requests: (() => Promise<unknown>)[]): Promise<C
   return all.some((one) => DISTURBANCES.some((known) => known.test(one))) ? undefined : counted;
 }
 
-/** So that those who ask at once arrive at once. */
+/** Opens the connections first, so that parallel requests arrive together. */
 async function openConnections(): Promise<void> {
   const askHealth = async () => (await fetch(`${api.origin}/health/live`)).text();
   await Promise.all(Array.from({ length: CALLERS }, askHealth));
 }
 
-/** Tried with many callers also in `npm test`; the others by `npm run test:long`. */
+/** `npm test` runs these with many parallel callers, too. `npm run test:long` does so for all. */
 const BUSIEST = ['contact.create-contact', 'contact.list-contacts', 'petition.add-signature'];
 
 it.each(CASES)(
-  `$name costs what is noted${isLong ? ', and many callers no more each' : ''}`,
+  `$name costs what costs.json records${isLong ? ', and no more for many parallel callers' : ''}`,
   async ({ name, operation, ask, bottleneck }) => {
     const own = new Fixture(api, await api.organization());
     const prepare = async (requests: number) => {
       const all = await Promise.all(Array.from({ length: requests }, async () => ask(own)));
       return all.map((fields) => () => own.ask(operation, fields));
     };
-    /** Counts until it is as expected; else answers the least, for more is chance. */
+    /** Counts until the cost is as expected. Otherwise returns the lowest cost, because anything above it is chance. */
     const countUntil = async (requests: number, holds: (cost: Cost) => boolean) => {
       let least: Counted | undefined;
       for (let tries = 0; tries < TRIES;) {
@@ -195,13 +195,13 @@ it.each(CASES)(
       }
       return least!;
     };
-    // What is remembered from then on.
+    // Fills the caches.
     for (const request of await prepare(1)) await request();
     const before = noted[name];
     const isAsNoted = (cost: Cost) => before !== undefined && isSame(cost, before);
     const alone = await countUntil(1, isAsNoted);
     if (!isAsNoted(alone.cost)) {
-      if (!UPDATE) fail(name, alone, 'noted is', before);
+      if (!UPDATE) fail(name, alone, 'costs.json has', before);
       noted[name] = alone.cost;
     }
     if (!isLong && !BUSIEST.includes(name)) return;
@@ -212,12 +212,12 @@ it.each(CASES)(
   },
 );
 
-it(`${CALLERS} requests with one key look it up once`, async () => {
+it(`looks up a key once for ${CALLERS} parallel requests`, async () => {
   const { key } = await api.createKey(client.organizationId);
   const stranger = new Client(api.origin, client.organizationId, key);
   await proxy.quiet();
   proxy.forget();
-  // What was looked up is remembered for half a second: with this clock that is never over.
+  // The cache lasts half a second, which never passes on this clock.
   const clock = jest.spyOn(performance, 'now').mockReturnValue(performance.now());
   try {
     const ask = () => stranger.get('organization.get-organization');
@@ -242,8 +242,8 @@ function isSame({ wal, ...found }: Cost, expected: Cost): boolean {
 }
 
 /**
- * Before a command begins again, it may wait for every read model: each asks for its next events with one message of four
- * statements, and commits.
+ * Before a command retries, it may wait for every projection: each reads its next events with one message of four statements,
+ * and commits.
  */
 const CATCHING_UP = {
   statements: 1 + 5 * projections.length,
@@ -252,8 +252,8 @@ const CATCHING_UP = {
 };
 
 /**
- * What so many callers may cost together at most, however they meet: each what it costs alone. On one record each of them begins
- * again at most once for every other one that gets ahead of it.
+ * The maximum cost of this many parallel callers: each has the cost of a single one. On one record, each retries at most once
+ * for every other caller that commits first.
  */
 function boundOf(alone: Cost, callers: number, bottleneck: OperationRow['bottleneck']): Cost {
   const again = bottleneck === 'one record' ? (callers * (callers - 1)) / 2 : 0;
@@ -271,15 +271,20 @@ function isWithin(found: Cost, bound: Cost): boolean {
   return found.wal <= bound.wal && COUNTED.every((figure) => found[figure] <= bound[figure]);
 }
 
-function fail(what: string, { cost, statements }: Counted, says: string, expected: Cost | undefined): never {
+function fail(
+  what: string,
+  { cost, statements }: Counted,
+  relation: string,
+  expected: Cost | undefined,
+): never {
   const times = new Map<string, number>();
   for (const one of statements) times.set(one, (times.get(one) ?? 0) + 1);
   const list = [...times].map(([one, count]) => `  ${count} × ${one.slice(0, 200)}`);
   throw new Error(
     [
       `${what} costs ${JSON.stringify(cost)}`,
-      `${says} ${JSON.stringify(expected)}`,
-      'Where that is meant: UPDATE_COSTS=1 npm test -- costs',
+      `${relation} ${JSON.stringify(expected)}`,
+      'If this is intended: UPDATE_COSTS=1 npm test -- costs',
       ...list,
     ].join('\n'),
   );

@@ -15,7 +15,7 @@ afterAll(() => deployment.stop());
 let survivor: ServerProcess | undefined;
 const start = () =>
   deployment.startServer({ DATABASE_URL: `${deployment.database.url}?application_name=server` });
-/** One that no test kills, and that knows the organization's key. */
+/** A server that no test kills, ready to accept the organization's key. */
 async function serverThatStays(): Promise<ServerProcess> {
   survivor ??= await start();
   const by = client.at(survivor.origin);
@@ -27,7 +27,7 @@ const MANY = isLong ? 1_000 : 60;
 const CUT = isLong ? 600 : 120;
 const AT_A_TIME = isLong ? 64 : 32;
 
-/** Every second request has a key, so that both ways to know a repeated request are tried. */
+/** Every second request has an Idempotency-Key, so that both ways to detect repeats are tested. */
 function create(server: ServerProcess, n: number): Promise<Answer> {
   const body = { organizationId: client.organizationId, email: `person-${n}@example.org`, city: 'Lyon' };
   const headers: Record<string, string> = n % 2 === 0 ? {} : { 'Idempotency-Key': `create-${n}` };
@@ -47,7 +47,7 @@ async function listIds(server: ServerProcess): Promise<string[]> {
   return ids;
 }
 
-/** Each of these contacts is there once: in the read model and in the log. */
+/** Expects each of these contacts exactly once in the projection and in the log. */
 async function expectExactly(ids: readonly string[], server: ServerProcess): Promise<void> {
   expect((await listIds(server)).sort()).toEqual([...ids].sort());
   const events = await deployment.database.source.query(
@@ -58,7 +58,7 @@ async function expectExactly(ids: readonly string[], server: ServerProcess): Pro
 }
 
 describe(`kill -9 in the middle of ${MANY} creates`, () => {
-  it('loses nothing that was acknowledged, and repeating all makes each contact exactly once', async () => {
+  it('loses nothing that was acknowledged, and repeating every request creates each contact exactly once', async () => {
     const killed = await start();
     const acknowledged = new Map<number, string>();
     await inParallel(MANY, AT_A_TIME, async (n) => {
@@ -80,13 +80,13 @@ describe(`kill -9 in the middle of ${MANY} creates`, () => {
     await expectExactly(ids, server);
   });
 
-  longIt('hurts nobody who goes on with the other instance', async () => {
+  longIt('does not affect clients that continue on the other instance', async () => {
     const [killed, other] = [await start(), await serverThatStays()];
     const ids: string[] = [];
     let throughKilled = 0;
     let lost = 0;
     await inParallel(MANY, AT_A_TIME, async (n) => {
-      // As a load balancer does it: whom the dead instance does not answer, the other one does.
+      // Like a load balancer: if the killed instance does not answer, the other one gets the request.
       let answer = n % 4 < 2 ? await create(killed, n).catch(() => undefined) : await create(other, n);
       if (!answer) {
         lost += 1;
@@ -104,8 +104,8 @@ describe(`kill -9 in the middle of ${MANY} creates`, () => {
   });
 });
 
-describe('PostgreSQL connections cut in the middle of traffic', () => {
-  it('503 or 200, every 200 readable at once, one contact each after repeating, and healthy again', async () => {
+describe('PostgreSQL connections are cut under load', () => {
+  it('requests return 503 or 200, lose nothing, create one contact each after retries, and the server recovers', async () => {
     const server = await serverThatStays();
     const ids: string[] = [];
     const statuses = new Map<number, number>();
@@ -122,7 +122,7 @@ describe('PostgreSQL connections cut in the middle of traffic', () => {
       const { body } = await untilAvailable(() => create(server, n));
       ids[n] = body.data.contactId;
       acknowledged += 1;
-      // On a busy machine a new connection may take longer than the pool waits; cutting twice does no harm.
+      // On a busy machine, connecting may take longer than the pool waits. Cutting connections twice is harmless.
       if (acknowledged % (CUT / 6) === 0) await eventually(cutConnections);
       const query = { contactId: ids[n]!, organizationId: client.organizationId };
       await untilAvailable(() => client.at(server.origin).get('contact.get-contact', query));
