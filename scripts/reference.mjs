@@ -464,7 +464,7 @@ function rateLimitsPage() {
         ],
         [
           'contact table uploaded in the dashboard',
-          `${constant('src/dashboard/contacts/imports.ts', 'LARGEST_TABLE') / 1_048_576} MiB`,
+          `${constant('src/contacts/import/jobs/import-jobs.ts', 'LARGEST_TABLE') / 1_048_576} MiB`,
         ],
       ],
     ),

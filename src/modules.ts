@@ -3,6 +3,7 @@ import { declareOperations, declareScopes } from '#libs/rpc';
 import { AuthModule } from './auth/index.js';
 import { BroadcastsModule } from './broadcasts/index.js';
 import { ContactsModule } from './contacts/index.js';
+import { ImportJobsModule } from './contacts/import/jobs/index.js';
 import { HistoryModule } from './history/index.js';
 import { ImagesModule } from './images/index.js';
 import { ListsModule } from './lists/index.js';
@@ -36,6 +37,7 @@ export const MODULES = [
   UnsubscribeModule,
   ImagesModule,
   TeamModule,
+  ImportJobsModule,
   DashboardModule,
   // Its addresses begin with anything: it comes after all others.
   SiteModule,

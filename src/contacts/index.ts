@@ -23,15 +23,6 @@ export {
   importContactsInto,
   suppressImportedBy,
 } from './import/import-contacts.js';
-export {
-  isConsent,
-  isEvidence,
-  isOfOneColumn,
-  type Meaning,
-  MEANINGS,
-  recognise,
-  suggestsOptOut,
-} from './import/columns.js';
-export { lookAt, piecesOf, type TableFormat } from './import/table.js';
+export { isConsent, isEvidence, type Meaning, MEANINGS } from './import/columns.js';
 export { importContactsByName } from './import/imported-contacts.js';
 export { type ChosenBy, type ChosenContact, chosenContacts } from './chosen-contacts.js';

@@ -3,7 +3,6 @@ import { RateLimitGuard } from '#libs/rate-limit';
 import { OrganizationsModule } from '../organizations/index.js';
 import { TeamModule } from '../team/index.js';
 import { Answering } from './answering.js';
-import { Imports } from './contacts/imports.js';
 import { DashboardController } from './dashboard.controller.js';
 import { People } from './people.js';
 import { ScriptsController } from './scripts.controller.js';
@@ -15,7 +14,6 @@ import { SignInController } from './sign-in.controller.js';
   imports: [OrganizationsModule, TeamModule],
   // The organization's pages come last, because their route matches any address.
   controllers: [ScriptsController, SignInController, DashboardController],
-  background: [Imports],
   providers: [Answering, People, RateLimitGuard],
 })
 export class DashboardModule {}

@@ -5,7 +5,6 @@ import { Mailer } from '#libs/mail';
 import {
   type Caller,
   hasScope,
-  noSuch,
   type Input,
   operationNamed,
   operationOf,
@@ -14,7 +13,6 @@ import {
   requireScope,
   scopeOf,
 } from '#libs/rpc';
-import { type ImportAnswer, type ImportContacts } from '../contacts/index.js';
 import { OrganizationNames } from '../organizations/index.js';
 import { type Role, scopesOf, type Session, Sessions, Team } from '../team/index.js';
 import { isFromThisMachine, readCookie } from './cookie.js';
@@ -31,20 +29,7 @@ export type Person = {
 /** A person in an organization. */
 export type Member = Person & { organization: NonNullable<Person['organization']> };
 
-type StreamedBody = {
-  mediaType: string;
-  contentType: string;
-  bytes: AsyncIterable<Uint8Array>;
-} & Partial<HowToImport>;
-
-type HowToImport = Pick<ImportContacts, 'onProgress' | 'onFailure' | 'meanings' | 'format' | 'linksTaken'>;
-
-/** An import that runs without a request, because it was requested earlier. */
-type Importing = {
-  fields: Record<string, unknown>;
-  bytes: AsyncIterable<Uint8Array>;
-  isGivenUp: () => boolean;
-} & HowToImport;
+type StreamedBody = { mediaType: string; contentType: string; bytes: AsyncIterable<Uint8Array> };
 
 /** How to run an operation. */
 type Run = {
@@ -97,41 +82,6 @@ export class People {
   callerOf({ session, organization }: Member): Caller {
     const actor = { type: 'user', id: session.userId } as const;
     return { organizationId: organization.id, actor, scopes: scopesOf(organization.role) };
-  }
-
-  /** Whether they may currently import contacts. */
-  async mayImport(organizationId: string, userId: string): Promise<boolean> {
-    const own = (await this.team.membershipsOf(userId)).find((one) => one.organizationId === organizationId);
-    return own !== undefined && hasScope(scopesOf(own.role), 'contact:write');
-  }
-
-  /**
-   * Imports contacts for the person who requested it, with the current permissions of their role.
-   *
-   * @throws RpcError as the operation does; NOT_FOUND if they are no longer a member.
-   */
-  async importFor(
-    { organizationId, userId }: { organizationId: string; userId: string },
-    importId: string,
-    { fields, isGivenUp, ...importing }: Importing,
-  ): Promise<ImportAnswer> {
-    const session = {
-      id: importId,
-      userId,
-      memberships: await this.team.membershipsOf(userId),
-      outdated: [],
-    };
-    const member = personOf(session, organizationId, await this.names.find(organizationId));
-    if (!isMember(member)) throw noSuch('member');
-    const request = {
-      storedRequestId: importId,
-      get isGivenUp() {
-        return isGivenUp();
-      },
-    };
-    const mediaType = 'text/csv';
-    const body = { mediaType, contentType: mediaType, ...importing };
-    return this.run<ImportAnswer>('contact.import-contacts', member, fields, { request, body });
   }
 
   /**

@@ -11,7 +11,7 @@ import { Concurrency, RateLimitStatus } from '#libs/rate-limit';
 import { TIMER_BACKLOG } from '#libs/subscriptions';
 import { BROADCAST_BACKLOG } from '../broadcasts/index.js';
 import { type Config, ConfigError } from '../config/index.js';
-import { IMPORT_BACKLOG } from '../dashboard/index.js';
+import { IMPORT_BACKLOG } from '../contacts/import/jobs/index.js';
 import { Renderer } from '../images/index.js';
 import { type Runtime } from './runtime.js';
 import { programVersion } from '../environment/index.js';

@@ -4,7 +4,16 @@ import { RecordReader } from '#libs/commands';
 import { momentAsText, ReadSource } from '#libs/database';
 import { EventStore, type Guard, wrappedKeyOf } from '#libs/event-store';
 import { compare, findRows, type ListedTable, Projections } from '#libs/projections';
-import { listingOf, noSuch, type Page, pageOf, type RequestContext, requireScope, RpcError } from '#libs/rpc';
+import {
+  type Caller,
+  listingOf,
+  noSuch,
+  type Page,
+  pageOf,
+  type RequestContext,
+  requireScope,
+  RpcError,
+} from '#libs/rpc';
 import { hasExpired, type Invited, member, type Member, type MemberEvent } from './member.js';
 import { type InvitationRecord, invitationOf, type MemberRecord, memberOf } from './member-record.js';
 import { MEMBERS_TABLE, SEALED_EMAIL } from './members.projection.js';
@@ -71,6 +80,12 @@ export class Team {
       [userId],
     );
     return row.memberships;
+  }
+
+  /** A member as a caller of operations, with the current permissions of their role. Undefined unless they are a member. */
+  async callerOf(organizationId: string, userId: string): Promise<Caller | undefined> {
+    const own = (await this.membershipsOf(userId)).find((one) => one.organizationId === organizationId);
+    return own && { organizationId, actor: { type: 'user', id: userId }, scopes: scopesOf(own.role) };
   }
 
   /** The addresses of an organization's members, by user. */

@@ -21,17 +21,14 @@ import {
   timeIn,
 } from '../parts.js';
 import { type PageContext } from '../page-context.js';
+import { isConsent, isEvidence, type Meaning, MEANINGS } from '../../contacts/index.js';
 import {
-  isConsent,
-  isEvidence,
-  isOfOneColumn,
-  lookAt,
-  type Meaning,
-  MEANINGS,
-  recognise,
-  suggestsOptOut,
-} from '../../contacts/index.js';
-import { type AboutImport, type ContactImport, Imports, LARGEST_TABLE, MOST_TOLD } from './imports.js';
+  type ContactImport,
+  ImportJobs,
+  type ImportPlan,
+  LARGEST_TABLE,
+  MOST_FAILED,
+} from '../../contacts/import/jobs/index.js';
 import { choicesOf, toContacts } from './pages.js';
 
 export const importPages: PageDefinition[] = [
@@ -78,29 +75,18 @@ export const importPages: PageDefinition[] = [
           <p class="lead">${imports.text}</p>
             ${FormOf(context, { fields, button: imports.look, takesFile: true })}
           </div>
-          ${await BegunImports(context)}`,
+          ${await StartedImports(context)}`,
       });
     },
     act: async (context) => {
       const file = await context.upload();
       if (!file) throw invalid([{ path: 'file', message: 'is no file' }]);
-      const bytes = await wholeOf(context, file.bytes);
-      const { columns, examples, lines, format, values } = await lookAt(bytes);
-      const meanings = recognise(columns, values);
-      const about: AboutImport = {
-        file: file.name.slice(-200),
-        columns,
-        examples,
-        format,
-        meanings,
-        suspects: columns.flatMap((column, n) =>
-          isConsent(meanings[n]!) || suggestsOptOut(column, values[n] ?? []) ? [n] : [],
-        ),
+      const id = await context.find(ImportJobs).keep(userOf(context), {
+        file: file.name,
+        bytes: await wholeOf(context, file.bytes),
         onConflict: context.form.get('onConflict') === 'update' ? 'update' : 'fail',
         listId: context.may('list:write') ? context.typed('listId') : null,
-      };
-      const whose = { organizationId: context.organizationId, userId: context.person.session.userId };
-      const id = await context.find(Imports).keep(whose, bytes, about, lines);
+      });
       return { to: `contacts/import/${id}` };
     },
   },
@@ -108,20 +94,15 @@ export const importPages: PageDefinition[] = [
     path: 'contacts/import/:import',
     needs: 'contact:write',
     show: async (context) => {
-      const found = await context.find(Imports).find(context.organizationId, context.params.import!);
+      const found = await context.find(ImportJobs).find(context.organizationId, context.params.import!);
       return found.status === 'KEPT' ? preview(context, found) : progress(context, found);
     },
     act: async (context) => {
-      const { about, id } = await context.find(Imports).find(context.organizationId, context.params.import!);
-      const meanings = about.columns.map((_, n) => {
-        const chosen = context.form.get(`column-${n}`);
-        return MEANINGS.find((meaning) => meaning === chosen) ?? null;
+      const id = context.params.import!;
+      await context.find(ImportJobs).begin(userOf(context), id, {
+        meaningOf: (column) => meaningIn(context.form.get(`column-${column}`)),
+        agreed: context.form.has('agreed'),
       });
-      const agreed = context.form.has('agreed');
-      requireSense(meanings);
-      requireAnswers(context, about);
-      const userId = context.person.session.userId;
-      await context.find(Imports).begin(context.organizationId, id, userId, { ...about, meanings, agreed });
       return { to: `contacts/import/${id}` };
     },
   },
@@ -131,6 +112,10 @@ export const importPages: PageDefinition[] = [
     show: fileOfWrong,
   },
 ];
+
+function userOf({ organizationId, person }: PageContext) {
+  return { organizationId, userId: person.session.userId };
+}
 
 async function wholeOf(context: PageContext, bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
@@ -144,34 +129,19 @@ async function wholeOf(context: PageContext, bytes: AsyncIterable<Uint8Array>): 
   return Buffer.concat(chunks);
 }
 
-/** @throws RpcError BAD_REQUEST if no column has addresses, or two columns have the same meaning. */
-function requireSense(meanings: readonly (Meaning | null)[]): void {
-  const issues = meanings.flatMap((meaning, n) =>
-    isOfOneColumn(meaning) && meanings.indexOf(meaning) < n
-      ? [{ path: `column-${n}`, message: 'is what another column is already' }]
-      : [],
-  );
-  if (issues.length > 0) throw invalid(issues);
-  if (!meanings.includes('email'))
-    throw invalid([{ path: 'column-0', message: 'or another column must be the address' }]);
-}
-
 /** The choice for a column that looks like an opt-out but is not. */
 const UNRELATED = 'unrelated';
 
-/** @throws RpcError BAD_REQUEST if a column that may state opt-outs is ignored without an answer. */
-function requireAnswers(context: PageContext, { suspects = [] }: AboutImport): void {
-  const issues = suspects
-    .filter((n) => (context.form.get(`column-${n}`) ?? '') === '')
-    .map((n) => ({ path: `column-${n}`, message: 'may state who gets no email' }));
-  if (issues.length > 0) throw invalid(issues);
+/** The meaning chosen for a column; undefined if none was. */
+function meaningIn(chosen: string | null): Meaning | null | undefined {
+  return chosen ? (MEANINGS.find((meaning) => meaning === chosen) ?? null) : undefined;
 }
 
 /** Leads back to imports whose page was left. */
-async function BegunImports(context: PageContext): Promise<Html | null> {
+async function StartedImports(context: PageContext): Promise<Html | null> {
   const { words } = context;
   const { imports } = words.contacts;
-  const begun = await context.find(Imports).listBegun(context.organizationId);
+  const begun = await context.find(ImportJobs).listStarted(context.organizationId);
   if (begun.length === 0) return null;
   const rows = begun.map(({ id, file, status, madeAt }) => [
     html`<a href="${context.path(`contacts/import/${id}`)}">${file}</a>`,
@@ -232,7 +202,7 @@ function ConsentField(context: PageContext): Html {
   });
 }
 
-function exampleOf({ words }: PageContext, { examples }: AboutImport, n: number): string {
+function exampleOf({ words }: PageContext, { examples }: ImportPlan, n: number): string {
   const cells = examples.map((row) => row[n]?.trim() ?? '').filter((cell) => cell !== '');
   return cells.length === 0
     ? words.contacts.imports.noExample
@@ -297,7 +267,7 @@ function ResultOf(
             }),
             failedCount > failed.length ? html`<p>${imports.more(failedCount - failed.length)}</p>` : null,
             html`<p>
-              <a href="${context.path(`contacts/import/${id}/wrong-lines`)}">${imports.download(Math.min(failedCount, MOST_TOLD))}</a>
+              <a href="${context.path(`contacts/import/${id}/wrong-lines`)}">${imports.download(Math.min(failedCount, MOST_FAILED))}</a>
             </p>`,
           ])
     }
@@ -308,8 +278,8 @@ function ResultOf(
 async function fileOfWrong(context: PageContext): Promise<StreamedAnswer> {
   const { imports, fields } = context.words.contacts;
   const { about, wrong } = await context
-    .find(Imports)
-    .findWrong(context.organizationId, context.params.import!);
+    .find(ImportJobs)
+    .findFailed(context.organizationId, context.params.import!);
   const rows = wrong.map(({ line, address = '', message }) => [
     line,
     harmless(address),
@@ -330,7 +300,7 @@ function failureIn(
 }
 
 /** Why a row was not imported. Messages without a translation are shown as they are. */
-function whyOf(context: PageContext, message: string, { listId }: AboutImport): string {
+function whyOf(context: PageContext, message: string, { listId }: ImportPlan): string {
   const { imports } = context.words.contacts;
   if (/^has \d+ cells?, but the header/.test(message)) return imports.overlong;
   if (/^(has a quote|has more than|is longer than|is not valid)/.test(message)) return imports.unreadable;

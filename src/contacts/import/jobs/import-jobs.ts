@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { CommandBus } from '@nestjs/cqrs';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
@@ -6,16 +7,28 @@ import { describeError, IncidentLog } from '#libs/database';
 import { EventStore, openBytes, sealBytes } from '#libs/event-store';
 import { type BackgroundWork } from '#libs/modules';
 import { newId } from '#libs/random';
-import { type ErrorCode, invalid, noSuch, RpcError } from '#libs/rpc';
-import { type ImportAnswer, type Meaning, piecesOf, type TableFormat } from '../../contacts/index.js';
-import { People } from '../people.js';
+import {
+  type ErrorCode,
+  hasScope,
+  invalid,
+  noSuch,
+  operationOf,
+  parseInput,
+  requireFieldScopes,
+  requireScope,
+  RpcError,
+  scopeOf,
+} from '#libs/rpc';
+import { Team } from '../../../team/index.js';
+import { type ImportAnswer, ImportContacts } from '../import-contacts.js';
+import { piecesOf } from '../table.js';
+import { decide, type Decisions, type ImportPlan, planFor, type UploadedTable } from './import-plan.js';
 
 /** A row that was not imported, by its line in the file. Earlier versions stored no address. */
-export type WrongLine = { line: number; address?: string; message: string };
-/** The result of a file, by row. */
-type FileAnswer = Omit<ImportAnswer, 'failed'> & { failed: WrongLine[] };
+type FailedRow = { line: number; address?: string; message: string };
+type FileResult = Omit<ImportAnswer, 'failed'> & { failed: FailedRow[] };
 /** Limit of failed rows that are kept for correction: some 3 MB. More of them mean that the file itself is wrong. */
-export const MOST_TOLD = 10_000;
+export const MOST_FAILED = 10_000;
 const LONGEST_ADDRESS = 254;
 
 /** Maximum bytes of a table, and bytes of each stored chunk. */
@@ -35,40 +48,26 @@ const AGAIN_SECONDS = 30;
 const LOOK_MS = 1_000;
 const TIDY_MS = 10 * 60_000;
 
-/** Metadata of a table. */
-export type AboutImport = {
-  file: string;
-  columns: string[];
-  /** The first rows, for the preview. */
-  examples: string[][];
-  meanings: (Meaning | null)[];
-  /** Columns that may state opt-outs. They are not ignored without a question. */
-  suspects?: number[];
-  /** Undefined in rows of earlier versions. */
-  format?: TableFormat;
-  onConflict: 'fail' | 'update';
-  listId: string | null;
-  /** Whether contacts without a stated consent have agreed to receive email. Undefined until the user answers. */
-  agreed?: boolean;
-};
-
 export type ContactImport = {
   id: string;
   status: 'KEPT' | 'RUNNING' | 'DONE' | 'FAILED';
   lines: number;
   linesDone: number;
-  about: AboutImport;
+  about: ImportPlan;
   /** `code` is the error code of the failure. Earlier versions stored none. */
-  result: { answer: FileAnswer | null; failure: string | null; code?: ErrorCode | undefined } | null;
+  result: { answer: FileResult | null; failure: string | null; code?: ErrorCode | undefined } | null;
 };
 
 /** A started import, as its list shows it. */
-export type BegunImport = {
+type StartedImport = {
   id: string;
   status: Exclude<ContactImport['status'], 'KEPT'>;
   file: string;
   madeAt: Date;
 };
+
+/** The user who imports. */
+type User = { organizationId: string; userId: string };
 
 type Row = {
   id: string;
@@ -89,11 +88,11 @@ export const IMPORT_BACKLOG = `
   FROM (SELECT leased_until, made_at FROM contact_imports WHERE status = 'RUNNING' ORDER BY leased_until LIMIT 10000) AS running`;
 
 /**
- * Imports of contacts from the dashboard. An uploaded table is stored encrypted, and any instance imports it in the background. If that
- * instance dies, another one starts the import again: rows that were already imported then count as `unchanged`.
+ * Imports of uploaded tables in the background. A table is stored encrypted, and any instance imports it. If that instance dies,
+ * another one starts the import again: rows that were already imported then count as `unchanged`.
  */
 @Injectable()
-export class Imports implements BackgroundWork {
+export class ImportJobs implements BackgroundWork {
   private readonly stopping = new AbortController();
   private readonly logger = new Logger('imports');
   private readonly watch;
@@ -102,7 +101,8 @@ export class Imports implements BackgroundWork {
   constructor(
     private readonly source: DataSource,
     private readonly store: EventStore,
-    private readonly people: People,
+    private readonly team: Team,
+    private readonly commands: CommandBus,
     private readonly troubles: IncidentLog,
   ) {
     this.watch = store.pulse.watch(`EXISTS (SELECT FROM contact_imports WHERE ${IS_FREE})`);
@@ -111,14 +111,11 @@ export class Imports implements BackgroundWork {
   /**
    * Stores a table for its preview. Each user has at most `MOST_KEPT`: the oldest are deleted.
    *
-   * @throws RpcError BAD_REQUEST if too many imports of the organization are running.
+   * @returns the import's id. @throws RpcError BAD_REQUEST if it is not a table, or too many imports of the organization are running.
    */
-  async keep(
-    { organizationId, userId }: { organizationId: string; userId: string },
-    bytes: Buffer,
-    about: AboutImport,
-    lines: number,
-  ): Promise<string> {
+  async keep({ organizationId, userId }: User, table: UploadedTable): Promise<string> {
+    const [plan, lines] = await planFor(table);
+    const { bytes } = table;
     const id = newId();
     const { key, wrapped } = this.store.keyring.newSubjectKey(id);
     await this.source.transaction(async (transaction) => {
@@ -135,7 +132,7 @@ export class Imports implements BackgroundWork {
       await transaction.query(
         `INSERT INTO contact_imports (id, organization_id, user_id, wrapped_key, about, status, lines)
          VALUES ($1, $2, $3, $4, $5, 'KEPT', $6)`,
-        [id, organizationId, userId, wrapped, sealJson(key, id, 'about', about), lines],
+        [id, organizationId, userId, wrapped, sealJson(key, id, 'about', plan), lines],
       );
       for (let number = 0; number * CHUNK < bytes.length; number += 1) {
         const chunk = bytes.subarray(number * CHUNK, (number + 1) * CHUNK);
@@ -153,7 +150,7 @@ export class Imports implements BackgroundWork {
       status: row.status,
       lines: row.lines,
       linesDone: row.lines_done,
-      about: openJson<AboutImport>(key, id, 'about', row.about),
+      about: openJson<ImportPlan>(key, id, 'about', row.about),
       result: row.result && openJson<NonNullable<ContactImport['result']>>(key, id, 'result', row.result),
     };
   }
@@ -168,11 +165,11 @@ export class Imports implements BackgroundWork {
   }
 
   /**
-   * The rows that were not imported, in file order, at most `MOST_TOLD`.
+   * The rows that were not imported, in file order, at most `MOST_FAILED`.
    *
    * @throws RpcError NOT_FOUND if there are none.
    */
-  async findWrong(organizationId: string, id: string): Promise<{ about: AboutImport; wrong: WrongLine[] }> {
+  async findFailed(organizationId: string, id: string): Promise<{ about: ImportPlan; wrong: FailedRow[] }> {
     const { row, key } = await this.opened(organizationId, id);
     const { answer } = row.result
       ? openJson<NonNullable<ContactImport['result']>>(key, id, 'result', row.result)
@@ -181,32 +178,37 @@ export class Imports implements BackgroundWork {
     const others = await this.piecesOf(id);
     const wrong = [
       ...answer.failed,
-      ...others.flatMap(({ number, sealed }) => openJson<WrongLine[]>(key, id, `wrong ${number}`, sealed)),
+      ...others.flatMap(({ number, sealed }) => openJson<FailedRow[]>(key, id, `wrong ${number}`, sealed)),
     ];
-    return { about: openJson<AboutImport>(key, id, 'about', row.about), wrong };
+    return { about: openJson<ImportPlan>(key, id, 'about', row.about), wrong };
   }
 
   /** The imports started within the last day, newest first. */
-  async listBegun(organizationId: string): Promise<BegunImport[]> {
-    const rows = await this.source.query<(Row & { status: BegunImport['status']; made_at: Date })[]>(
+  async listStarted(organizationId: string): Promise<StartedImport[]> {
+    const rows = await this.source.query<(Row & { status: StartedImport['status']; made_at: Date })[]>(
       `SELECT id, wrapped_key, about, status, made_at FROM contact_imports
        WHERE organization_id = $1 AND status <> 'KEPT' AND made_at > clock_timestamp() - make_interval(hours => $2)
        ORDER BY made_at DESC LIMIT $3`,
       [organizationId, KEPT_HOURS, MOST_LISTED],
     );
     return rows.map(({ id, wrapped_key: wrapped, about, status, made_at: madeAt }) => {
-      const { file } = openJson<AboutImport>(this.store.keyring.unwrap(wrapped, id), id, 'about', about);
+      const { file } = openJson<ImportPlan>(this.store.keyring.unwrap(wrapped, id), id, 'about', about);
       return { id, status, file, madeAt };
     });
   }
 
-  /** Starts the import. Idempotent. */
-  async begin(organizationId: string, id: string, userId: string, about: AboutImport): Promise<void> {
-    const { key } = await this.opened(organizationId, id);
+  /**
+   * Starts the import. Idempotent.
+   *
+   * @throws RpcError NOT_FOUND if it does not exist or has expired; BAD_REQUEST as `decide` does.
+   */
+  async begin({ organizationId, userId }: User, id: string, decisions: Decisions): Promise<void> {
+    const { row, key } = await this.opened(organizationId, id);
+    const plan = decide(openJson<ImportPlan>(key, id, 'about', row.about), decisions);
     await this.source.query(
       `UPDATE contact_imports SET status = 'RUNNING', about = $3, user_id = $4, made_at = clock_timestamp()
        WHERE organization_id = $1 AND id = $2 AND status = 'KEPT'`,
-      [organizationId, id, sealJson(key, id, 'about', about), userId],
+      [organizationId, id, sealJson(key, id, 'about', plan), userId],
     );
     this.watch.wake();
   }
@@ -264,7 +266,7 @@ export class Imports implements BackgroundWork {
   private async importOne({ lease, ...row }: Row & { lease: string }): Promise<void> {
     const { id, organization_id: organizationId, user_id: userId } = row;
     const key = this.store.keyring.unwrap(row.wrapped_key, id);
-    const about = openJson<AboutImport>(key, id, 'about', row.about);
+    const about = openJson<ImportPlan>(key, id, 'about', row.about);
     let done = 0;
     let isLost = false;
     // The import stops if its user was removed or lost the permission.
@@ -276,34 +278,26 @@ export class Imports implements BackgroundWork {
         [id, lease, LEASE_SECONDS, done],
       );
       isLost ||= count === 0;
-      isForbidden ||= !(await this.people.mayImport(organizationId, userId));
+      isForbidden ||= !hasScope((await this.team.callerOf(organizationId, userId))?.scopes ?? [], SCOPE);
     };
     const timer = setInterval(() => void renew().catch(() => undefined), LOOK_MS);
-    let answer: FileAnswer | null = null;
+    let answer: FileResult | null = null;
     let failure: RpcError | null = null;
     try {
       const isGivenUp = () => isLost || isForbidden || this.stopping.signal.aborted;
-      const failed: WrongLine[] = [];
-      const imported = await this.people.importFor({ organizationId, userId }, id, {
-        fields: {
-          onConflict: about.onConflict,
-          subscribed: String(about.agreed === true),
-          ...(about.listId === null ? {} : { listId: about.listId }),
-        },
+      const failed: FailedRow[] = [];
+      const command = await this.commandFor(row, about, isGivenUp);
+      Object.assign(command, {
         bytes: piecesOf(await this.bytesOf(id, key)),
-        meanings: about.meanings,
-        ...(about.format && { format: about.format }),
-        // The list gets everyone, including contacts that are left unchanged.
-        linksTaken: true,
         onFailure: ({ address, ...failure }) => {
-          if (failed.length < MOST_TOLD)
+          if (failed.length < MOST_FAILED)
             failed.push({ ...failure, address: address.slice(0, LONGEST_ADDRESS) });
         },
         onProgress: ({ created, updated, unchanged, failedCount }) => {
           done = created + updated + unchanged + failedCount;
         },
-        isGivenUp,
-      });
+      } satisfies Partial<ImportContacts>);
+      const imported = await this.commands.execute<ImportContacts, ImportAnswer>(command);
       answer = { ...imported, failed };
     } catch (error) {
       // Another instance continues, or this one once the database is available again.
@@ -343,6 +337,45 @@ export class Imports implements BackgroundWork {
     });
   }
 
+  /**
+   * The operation with the current permissions of the user's role.
+   *
+   * @throws RpcError NOT_FOUND if the user is no longer a member; INSUFFICIENT_PERMISSIONS.
+   */
+  private async commandFor(
+    { id, organization_id: organizationId, user_id: userId }: Row,
+    { onConflict, agreed, listId, meanings, format }: ImportPlan,
+    isGivenUp: () => boolean,
+  ): Promise<ImportContacts> {
+    const caller = await this.team.callerOf(organizationId, userId);
+    if (!caller) throw noSuch('member');
+    requireScope(caller.scopes, SCOPE);
+    const fields = {
+      onConflict,
+      subscribed: String(agreed === true),
+      ...(listId === null ? {} : { listId }),
+    };
+    const command = parseInput(ImportContacts, fields, 'query');
+    requireFieldScopes(operationOf(ImportContacts)!, caller.scopes, command);
+    Object.assign(command, {
+      organizationId,
+      mediaType: 'text/csv',
+      contentType: 'text/csv',
+      meanings,
+      ...(format && { format }),
+      // The list gets everyone, including contacts that are left unchanged.
+      linksTaken: true,
+    } satisfies Partial<ImportContacts>);
+    command.context = {
+      ...caller,
+      requestId: id,
+      isGivenUp,
+      // A user who is removed while the import runs can no longer store anything.
+      standing: () => this.team.guardOfActor(command.context),
+    };
+    return command;
+  }
+
   /** @param seconds after which an instance may lease it again. */
   private async release(id: string, lease: string, seconds = 0): Promise<void> {
     await this.source
@@ -368,6 +401,7 @@ export class Imports implements BackgroundWork {
   }
 }
 
+const SCOPE = scopeOf(operationOf(ImportContacts)!);
 const IS_FREE = `status = 'RUNNING' AND leased_until < clock_timestamp()`;
 const INSERT_PIECE = 'INSERT INTO contact_import_chunks (import_id, number, sealed) VALUES ($1, $2, $3)';
 
