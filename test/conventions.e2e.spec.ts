@@ -142,7 +142,7 @@ describe('a method that the operation does not support', () => {
 });
 
 describe('an invalid request', () => {
-  // If one of these were taken for a request, its key would be remembered.
+  // If the server accepted one of these, it would store its key.
   const key = { 'Idempotency-Key': 'rubbish' };
   let neighbour: Client;
   beforeAll(async () => {

@@ -8,7 +8,7 @@ import { invitationTo, patiently, signedIn, Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { eventually } from './processes.js';
 
-/** What somebody with a place in a team, or without, tries on the dashboard. */
+/** Attacks on the dashboard by members and strangers. */
 
 let api: Api;
 let client: Client;
@@ -21,10 +21,10 @@ beforeEach(async () => {
 });
 
 let people = 0;
-const somebody = () => `person-${(people += 1)}@example.org`;
+const newAddress = () => `person-${(people += 1)}@example.org`;
 const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;
 
-/** A request that its caller goes on with. */
+/** Begins a request that the caller continues. */
 function begin(visitor: Visitor, method: string, path: string, headers: Record<string, string> = {}) {
   const { hostname, port, origin } = new URL(visitor.origin);
   const own = { Cookie: visitor.cookie, Origin: origin, 'Sec-Fetch-Site': 'same-origin' };
@@ -33,7 +33,7 @@ function begin(visitor: Visitor, method: string, path: string, headers: Record<s
   return sent;
 }
 
-/** Resolves when the first instance reads what the next request brings: by then it has let its sender in. */
+/** Resolves when the first instance reads the body of the next request, which means that it has authenticated the sender. */
 async function reading(): Promise<void> {
   const server = api.instances[0]!.app.getHttpServer();
   const [request] = (await once(server, 'request')) as [IncomingMessage];
@@ -46,14 +46,14 @@ async function answerTo(sent: ClientRequest): Promise<{ status: number; text: st
   try {
     for await (const chunk of response.setEncoding('utf8')) text += chunk;
   } catch {
-    // Cut off: what came before is what there is.
+    // The response was cut off. Returns what arrived.
   }
   return { status: response.statusCode!, text, isWhole: response.complete };
 }
 
 const BOUNDARY = 'x----x';
 const MULTIPART = { 'Content-Type': `multipart/form-data; boundary=${BOUNDARY}` };
-/** A form up to the middle of its file. */
+/** The start of a form, up to the middle of its file. */
 const beginningOf = (type: string, content: string) =>
   `--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="x"\r\nContent-Type: ${type}\r\n\r\n${content}`;
 
@@ -61,9 +61,9 @@ async function requireAlive(): Promise<void> {
   for (const { origin } of api.instances) expect((await fetch(`${origin}/health/ready`)).status).toBe(200);
 }
 
-describe('an address that is none', () => {
-  it('with a colon where an id belongs is not found', async () => {
-    const owner = await signedIn(api, client, 'OWNER', somebody());
+describe('an invalid address', () => {
+  it('returns 404 for a colon in place of an id', async () => {
+    const owner = await signedIn(api, client, 'OWNER', newAddress());
     const paths = Object.keys(TABLE).filter((each) => each.includes(':'));
     for (const shape of new Set(paths.map((path) => path.replace(/:\w+/g, ':')))) {
       const { status } = await patiently(() => owner.get(at(shape)));
@@ -72,13 +72,13 @@ describe('an address that is none', () => {
     await requireAlive();
   });
 
-  it('with something else than an id of a session or a passkey is not found', async () => {
-    const visitor = await signedIn(api, client, 'VIEWER', somebody());
+  it('returns 404 for an invalid session or passkey id', async () => {
+    const visitor = await signedIn(api, client, 'VIEWER', newAddress());
     for (const path of ['sessions/x/end', 'passkeys/x'])
       expect((await visitor.post(`/dashboard/account/${path}`)).status).toBe(404);
   });
 
-  it('of a server that none has refuses to sign in', async () => {
+  it('rejects signing in with an invalid Host', async () => {
     for (const host of ['[', 'a b', '%', '127.0.0.1:x']) {
       const sent = begin(new Visitor(api.origin), 'GET', '/dashboard/sign-in', { Host: host });
       sent.end();
@@ -87,12 +87,12 @@ describe('an address that is none', () => {
   });
 });
 
-describe('a file', () => {
+describe('an uploaded file', () => {
   it.each([
     ['contacts/import', 'text/csv', 'email\nada@exa'],
     ['images/new', 'image/png', '\x89PNG\r\n\x1a\n'],
-  ])('that breaks off is refused by %s, and nobody is hurt', async (path, type, content) => {
-    const editor = await signedIn(api, client, 'EDITOR', somebody());
+  ])('is rejected by %s if it is cut off, and the server keeps running', async (path, type, content) => {
+    const editor = await signedIn(api, client, 'EDITOR', newAddress());
     const sent = begin(editor, 'POST', at(path), MULTIPART);
     sent.end(beginningOf(type, content));
     const { status, text } = await answerTo(sent);
@@ -105,8 +105,8 @@ describe('a file', () => {
     await requireAlive();
   });
 
-  it('that is too large is refused to its last byte: a browser reads nothing before', async () => {
-    const editor = await signedIn(api, client, 'EDITOR', somebody());
+  it('is read completely before it is rejected as too large, because browsers only then show the response', async () => {
+    const editor = await signedIn(api, client, 'EDITOR', newAddress());
     const file = {
       field: 'file',
       name: 'large.csv',
@@ -117,8 +117,8 @@ describe('a file', () => {
     expect([status, text]).toEqual([422, expect.stringContaining('larger than 20 MB')]);
   });
 
-  it('of line breaks alone lets others have their turns', async () => {
-    const editor = await signedIn(api, client, 'EDITOR', somebody());
+  it('of line breaks only does not block other requests', async () => {
+    const editor = await signedIn(api, client, 'EDITOR', newAddress());
     const content = `email\nada@example.org\n${'\r'.repeat(8_000_000)}`;
     const sent = editor.upload(at('contacts/import'), {
       field: 'file',
@@ -134,12 +134,12 @@ describe('a file', () => {
       answers += 1;
     }
     expect((await sent).status).toBe(303);
-    // Stood still, it would answer two or three.
+    // A blocked server would answer two or three.
     expect(answers).toBeGreaterThan(10);
   });
 
-  it('that nobody imports gives way to newer ones', async () => {
-    const editor = await signedIn(api, client, 'EDITOR', somebody());
+  it('is dropped in favour of newer ones if no one imports it', async () => {
+    const editor = await signedIn(api, client, 'EDITOR', newAddress());
     const content = 'email\nada@example.org\n';
     const paths: string[] = [];
     for (let n = 0; n < 7; n += 1)
@@ -158,8 +158,8 @@ describe('a file', () => {
     expect(statuses).toEqual([404, 404, 200, 200, 200, 200, 200]);
   });
 
-  it('that is too wide is refused in words; a row without an end costs only itself', async () => {
-    const editor = await signedIn(api, client, 'EDITOR', somebody());
+  it('is rejected with a message if it is too wide, while a row without an end does not fail the others', async () => {
+    const editor = await signedIn(api, client, 'EDITOR', newAddress());
     const send = async (content: string) => {
       const file = { field: 'file', name: 'wide.csv', type: 'text/csv', content };
       const { status, text } = await editor.upload(at('contacts/import'), file);
@@ -174,19 +174,19 @@ describe('a file', () => {
   });
 });
 
-/** More than what is under way between a server and who reads it. */
+/** More than the buffers between server and client hold. */
 const [PETITIONS, LENGTH] = [60, 250_000];
 
-describe('who has left the team', () => {
+describe('a member who left the team', () => {
   const removeOnly = async (role: string) => {
     const { data } = (await client.get('team.list-members', { limit: '100' })).body;
     const { id } = (data as { id: string; role: string }[]).find((each) => each.role === role)!;
     expect((await client.delete('team.remove-member', { memberId: id })).status).toBe(200);
   };
 
-  it('does not get in again with the session of before, invited anew', async () => {
-    const email = somebody();
-    await signedIn(api, client, 'OWNER', somebody());
+  it('cannot return with an old session after a new invitation', async () => {
+    const email = newAddress();
+    await signedIn(api, client, 'OWNER', newAddress());
     const before = await signedIn(api, client, 'ADMIN', email);
     await removeOnly('ADMIN');
     const after = await signedIn(api, client, 'EDITOR', email);
@@ -197,9 +197,9 @@ describe('who has left the team', () => {
   it.each([
     ['contacts/import', 'text/csv', 'email\nada@example.org\n'],
     ['images/new', 'image/png', ''],
-  ])('does not end what they began: %s', async (path, type, content) => {
-    await signedIn(api, client, 'OWNER', somebody());
-    const editor = await signedIn(api, client, 'EDITOR', somebody());
+  ])('cannot finish an upload that they started: %s', async (path, type, content) => {
+    await signedIn(api, client, 'OWNER', newAddress());
+    const editor = await signedIn(api, client, 'EDITOR', newAddress());
     const isRead = reading();
     const sent = begin(editor, 'POST', at(path), MULTIPART);
     sent.write(beginningOf(type, content));
@@ -209,9 +209,9 @@ describe('who has left the team', () => {
     expect((await answerTo(sent)).status).toBe(404);
   });
 
-  it('does not take the rest of a file that they began to take', async () => {
-    await signedIn(api, client, 'OWNER', somebody());
-    const auditor = await signedIn(api, client, 'AUDITOR', somebody());
+  it('does not receive the rest of a download that they started', async () => {
+    await signedIn(api, client, 'OWNER', newAddress());
+    const auditor = await signedIn(api, client, 'AUDITOR', newAddress());
     const content = `<p>${'x'.repeat(LENGTH)}</p>`;
     const petitions = Array.from({ length: PETITIONS }, (_, n) => ({ name: `Petition ${n}`, content }));
     for (let n = 0; n < petitions.length; n += 10)
@@ -223,7 +223,7 @@ describe('who has left the team', () => {
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     expect(response.statusCode).toBe(200);
     await removeOnly('AUDITOR');
-    // Twice as long as a file is sent before it is asked again whether they may have it.
+    // Twice the interval after which a download checks the permission again.
     await sleep(1_000);
     let bytes = 0;
     const ended = new Promise<void>((resolve) => response.on('close', resolve).on('error', () => resolve()));
@@ -233,11 +233,11 @@ describe('who has left the team', () => {
   });
 });
 
-describe('who may less than they did', () => {
-  it('does not take it back with what was on its way', async () => {
-    await signedIn(api, client, 'OWNER', somebody());
+describe('a demoted member', () => {
+  it('cannot undo the demotion with requests in flight', async () => {
+    await signedIn(api, client, 'OWNER', newAddress());
     for (let n = 0; n < (isLong ? 6 : 2); n += 1) {
-      const email = somebody();
+      const email = newAddress();
       const demoted = await signedIn(api, client, 'OWNER', email);
       const { data } = (await client.get('team.list-members', { limit: '100' })).body;
       const { id: memberId } = (data as { id: string; email: string }[]).find((one) => one.email === email)!;
@@ -257,11 +257,11 @@ describe('who may less than they did', () => {
   });
 });
 
-describe('who was removed', () => {
-  it('leaves nothing behind that they had on its way', async () => {
-    await signedIn(api, client, 'OWNER', somebody());
+describe('a removed member', () => {
+  it('cannot change anything with requests in flight', async () => {
+    await signedIn(api, client, 'OWNER', newAddress());
     for (const n of someOf([2, 0, 1, 3], 2)) {
-      const email = somebody();
+      const email = newAddress();
       const removed = await signedIn(api, client, 'OWNER', email);
       const { data } = (await client.get('team.list-members', { limit: '100' })).body;
       const { id: memberId } = (data as { id: string; email: string }[]).find((one) => one.email === email)!;
@@ -272,7 +272,7 @@ describe('who was removed', () => {
           ? removed.at(origin).post(at('lists/new'), { name: made.name })
           : removed.at(origin).post(at('keys/new'), made);
       });
-      // None of them is answered yet, or some are.
+      // In some rounds no request is answered yet, in others some are.
       await Promise.all(own.slice(0, n));
       expect((await client.delete('team.remove-member', { memberId })).status).toBe(200);
       await Promise.all(own);
@@ -286,8 +286,8 @@ describe('who was removed', () => {
   });
 });
 
-it('an address that begins with no address of a server is no fault of the server', async () => {
-  const visitor = await signedIn(api, client, 'OWNER', somebody());
+it('a request with an invalid absolute URL does not cause a 500', async () => {
+  const visitor = await signedIn(api, client, 'OWNER', newAddress());
   for (const path of ['contacts', 'team', 'history']) {
     const sent = begin(visitor, 'GET', `http://:99999999${at(path)}`, {});
     sent.end();
@@ -295,9 +295,9 @@ it('an address that begins with no address of a server is no fault of the server
   }
 });
 
-describe('coming in', () => {
-  it('of many who use one invitation at once one gets in', async () => {
-    const path = await invitationTo(api, client, 'EDITOR', somebody());
+describe('signing in', () => {
+  it('admits only one of many parallel uses of an invitation', async () => {
+    const path = await invitationTo(api, client, 'EDITOR', newAddress());
     const answers = await Promise.all(
       api.instances.flatMap(({ origin }) => Array.from({ length: 6 }, () => new Visitor(origin).post(path))),
     );
@@ -305,7 +305,7 @@ describe('coming in', () => {
     expect(answers.filter(({ status }) => status === 410)).toHaveLength(11);
   });
 
-  it('who tries cookies is told to wait', async () => {
+  it('rate-limits a client that guesses session cookies', async () => {
     // A slow machine lets more of them in, because the limit is per second.
     await eventually(async () => {
       const answers = await Promise.all(
@@ -319,8 +319,8 @@ describe('coming in', () => {
     });
   });
 
-  it('is not asked of somebody who comes by HTTP', async () => {
-    const visitor = await signedIn(api, client, 'OWNER', somebody());
+  it('is not offered over HTTP', async () => {
+    const visitor = await signedIn(api, client, 'OWNER', newAddress());
     for (const path of ['/dashboard', at('contacts')]) {
       const sent = begin(visitor, 'GET', path, { Host: 'act.example.org' });
       sent.end();
@@ -328,25 +328,25 @@ describe('coming in', () => {
     }
   });
 
-  it('tells no organization since when another knows somebody', async () => {
-    await signedIn(api, client, 'OWNER', somebody());
+  it('does not reveal when another organization first invited a person', async () => {
+    await signedIn(api, client, 'OWNER', newAddress());
     const { data } = (await client.get('team.list-members')).body;
     expect(data[0].userId).toMatch(/^[\da-f]{8}-[\da-f]{4}-4/);
   });
 });
 
 describe('a form', () => {
-  it('from the same address by another way is refused', async () => {
-    const visitor = await signedIn(api, client, 'OWNER', somebody());
+  it('is rejected from another origin of the same address', async () => {
+    const visitor = await signedIn(api, client, 'OWNER', newAddress());
     const Origin = visitor.origin.replace('http:', 'https:');
     const { status } = await visitor.post(at('tags/new'), { name: 'Tag' }, { Origin });
     expect(status).toBe(403);
   });
 
-  it('is done once for each person, whatever another has sent with its mark', async () => {
+  it('is processed once per person, even if someone else sent the same mark', async () => {
     const mark = 'a'.repeat(32);
-    const first = await signedIn(api, client, 'EDITOR', somebody());
-    const second = await signedIn(api, client, 'EDITOR', somebody());
+    const first = await signedIn(api, client, 'EDITOR', newAddress());
+    const second = await signedIn(api, client, 'EDITOR', newAddress());
     for (const [visitor, name] of [
       [first, 'One'],
       [first, 'One'],

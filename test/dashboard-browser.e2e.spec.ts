@@ -10,7 +10,7 @@ import { eventually } from './processes.js';
 import { ageForm } from './petition-page.js';
 import { picture } from './pictures.js';
 
-/** Where it is installed: without it what is tried here is not, and `npm test` says so. */
+/** Without Chromium, `npm test` skips these tests with a message. */
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
 if (findChromium() === undefined) console.log('Chromium is not installed: the dashboard is not tried in it.');
 
@@ -62,9 +62,9 @@ inBrowser('in Chromium', () => {
     const field = (label: string) => page.getByLabel(label).first();
     const type = (label: string, text: string) => window.type(field(label), text);
     /**
-     * Nothing stands out to the right, and there is a title.
+     * Expects a title, and no horizontal overflow.
      *
-     * @param state that no other test has: axe-core examines it. Pages as they are at rest are examined in `dashboard-crawl.e2e.spec.ts`.
+     * @param state runs axe-core on a state that no other test has. `dashboard-crawl.e2e.spec.ts` examines pages in their normal state.
      */
     const requireGood = async (state?: string) => {
       expect([page.url(), await page.title()]).toEqual([page.url(), expect.stringMatching(/\S – \S/)]);
@@ -89,7 +89,7 @@ inBrowser('in Chromium', () => {
       window.requireQuiet(api.origin, /status of 422/);
     });
 
-    it('a colleague is invited, comes by the mail, and again by a link to sign in', async () => {
+    it('a colleague joins with an emailed invitation, and later signs in with a link', async () => {
       await open('team');
       await follow(words.team.invite);
       await press(words.team.inviting.button);
@@ -115,11 +115,11 @@ inBrowser('in Chromium', () => {
       await other.page.goto(api.origin + links()[1]!);
       await other.press(words.enter.button);
       await other.page.waitForURL(home());
-      // What the role may not do is not shown.
+      // Actions that the role lacks are hidden.
       expect(await other.page.getByRole('link', { name: words.sections.keys }).count()).toBe(0);
     });
 
-    it('a table of contacts is looked at, imported, and told of line by line', async () => {
+    it('a table of contacts is reviewed and imported, with a result for each failed line', async () => {
       await open('contacts');
       await requireGood();
       await follow(words.contacts.import);
@@ -144,7 +144,7 @@ inBrowser('in Chromium', () => {
       expect(await page.locator('.past:not(.consents)').innerText()).toContain('owner@example.org');
     });
 
-    it('a petition with a picture is written, looked at, published, signed, and its numbers seen', async () => {
+    it('a petition with an image is written, previewed, published and signed, and shows its statistics', async () => {
       const { petitions, images, posts } = words;
       await open('images/new');
       await type(images.name, 'River');
@@ -199,7 +199,7 @@ inBrowser('in Chromium', () => {
       expect(await page.getByRole('table').innerText()).toContain('Sigrid');
     });
 
-    it('a broadcast is written, looked at, and sent', async () => {
+    it('a broadcast is written, previewed and sent', async () => {
       const { broadcasts, organization } = words;
       const contact = { email: newAddress(), subscribed: true };
       const { contactId } = (
@@ -236,7 +236,7 @@ inBrowser('in Chromium', () => {
       await requireGood();
     });
 
-    it('an API key is made, shown once, and works', async () => {
+    it('an API key is created, shown once, and works', async () => {
       const { keys } = words;
       await open('keys');
       await requireGood();
@@ -256,7 +256,7 @@ inBrowser('in Chromium', () => {
     });
 
     if (look.javaScript === false) {
-      it('the history says how it is checked without scripts', async () => {
+      it('the history page explains verification without scripts', async () => {
         await open('history/verify');
         await requireGood();
         expect(await page.locator('main').innerText()).toContain('history verify');
@@ -264,7 +264,7 @@ inBrowser('in Chromium', () => {
       return;
     }
 
-    it('the history is checked in the browser: whole; and not, where the download breaks off or says something else', async () => {
+    it('the history is verified in the browser, which detects an interrupted or altered download', async () => {
       const { verifying } = words.history;
       await open('history/verify');
       await requireGood();
@@ -290,7 +290,7 @@ inBrowser('in Chromium', () => {
       await page.unroute('**/history/export');
     });
 
-    it('what was copied wrongly is said at its field, and is no alarm; whoever goes by keys goes on where they are', async () => {
+    it('a mistyped key or checkpoint is an error at its field and no alarm, and the keyboard focus follows', async () => {
       const { verifying } = words.history;
       await open('history/verify');
       const result = page.locator('[data-result]');
@@ -316,20 +316,20 @@ inBrowser('in Chromium', () => {
         ]).toEqual([true, 'true', '']);
         await requireGood('a check with a fault');
       }
-      // Well formed, and another's.
+      // A well-formed checkpoint of another history.
       const [line = '', ...others] = good.checkpoint.split('\n');
       await checkpoint.fill([line, '7', ...others.slice(1)].join('\n'));
       await press(verifying.start);
       await result.getByText(verifying.unfitting).waitFor();
       expect(await result.innerText()).not.toContain(verifying.wrong);
-      // With spaces around it, and left empty.
+      // Surrounded by spaces, and empty.
       for (const text of [`\n  ${good.checkpoint.replaceAll('\n', ' \n')}\n\n`, '']) {
         await checkpoint.fill(text);
         await press(verifying.start);
         await result.getByText(verifying.ok).waitFor({ timeout: 20_000 });
         expect(await isAt(result)).toBe(true);
       }
-      // A download that does not end: it can be stopped, and begun again.
+      // A download that never ends can be stopped and restarted.
       await page.route('**/history/export', () => undefined);
       await press(verifying.start);
       expect(await isAt(page.getByRole('button', { name: verifying.stop }))).toBe(true);
@@ -342,16 +342,16 @@ inBrowser('in Chromium', () => {
     });
   });
 
-  it('a page that goes on by itself keeps where somebody is, and can be held still', async () => {
+  it('a page with live updates keeps the reader’s place, and can be paused', async () => {
     const window = await browser.open({});
     const { page } = window;
     const { live, broadcasts } = WORDS.en;
     await page.clock.install();
-    /** Of the next ten seconds of the page's own clock nothing is asked: what is asked after them comes first. */
+    /** Expects no request in the next ten seconds of the page's clock: a request sent afterwards is the first one. */
     const requireStill = async () => {
       const seen: string[] = [];
       const note = (request: Request) => {
-        // The browser asks for its icon when it likes.
+        // The browser may load its icon at any time.
         if (['fetch', 'xhr'].includes(request.resourceType())) seen.push(new URL(request.url()).pathname);
       };
       page.on('request', note);
@@ -405,15 +405,15 @@ inBrowser('in Chromium', () => {
       .locator('.badge')
       .and(page.getByText(broadcasts.statuses.SENT, { exact: true }))
       .waitFor({ timeout: 30_000 });
-    // What can be done follows, what has happened, too; and nothing is asked any more.
+    // Actions and activity are updated, and polling stops.
     expect(await page.locator('.deeds').innerText()).not.toContain(broadcasts.steps.pause);
     expect(await page.locator('.past:not(.consents)').innerText()).toContain(WORDS.en.events.BroadcastSent);
     await requireStill();
     window.requireQuiet(api.origin);
   });
 
-  it('every section, dark and light, wide and narrow, keeps nobody out', async () => {
-    // `dashboard-crawl.e2e.spec.ts` opens every page in the second one.
+  it('every section is accessible, dark and light, wide and narrow', async () => {
+    // `dashboard-crawl.e2e.spec.ts` opens every page in the second look.
     for (const look of someOf<Look>([{ isDark: true }, { width: 360, locale: 'de-DE' }])) {
       const window = await browser.open(look);
       await window.page.goto(
@@ -427,7 +427,7 @@ inBrowser('in Chromium', () => {
       expect(links.length).toBeGreaterThan(10);
       for (const path of new Set([...links, '/dashboard/account'])) {
         await window.page.goto(api.origin + path);
-        // Lists are alike but for their words: one of them is examined in each look.
+        // Lists differ only in their text, so axe-core examines one of them in each look.
         const isExamined =
           isLong ||
           /(contacts|history|account)$/.test(path) ||

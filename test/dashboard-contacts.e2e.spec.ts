@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 beforeEach(async () => {
   client = await api.organization();
-  // Each is somebody else: nobody opens as many pages in a second.
+  // A new person for each test, because one person may not open this many pages per second.
   editor = await signedIn(api, client, 'EDITOR', `editor-${(editors += 1)}@example.org`);
 });
 
@@ -38,9 +38,9 @@ async function person(email: string, details: object = {}): Promise<string> {
 const group = async (kind: 'list' | 'tag', name: string): Promise<string> =>
   (await call(client, `${kind}.create-${kind}`, { name }))[`${kind}Id`];
 
-describe('addresses that get no mail', () => {
+describe('suppressed addresses', () => {
   it.each(['ada', 'ada@', 'ada@example', 'example.org'])(
-    'are found by the whole address alone, which is said: %s',
+    'are found only by the complete address, which the page explains: %s',
     async (typed) => {
       await call(client, 'suppression.create-suppression', { email: 'ada@example.org' });
       for (const words of [en, de]) {
@@ -52,7 +52,7 @@ describe('addresses that get no mail', () => {
     },
   );
 
-  it('are found by theirs, and nothing is found by that of another', async () => {
+  it('are found by their own address only', async () => {
     await call(client, 'suppression.create-suppression', { email: 'ada@example.org' });
     expect(await shown('suppressions?email=Ada@example.org')).toContain('>ada@example.org<');
     const other = await shown('suppressions?email=alan@example.org');
@@ -65,7 +65,7 @@ describe.each([
   ['lists', 'list'],
   ['tags', 'tag'],
 ] as const)('%s', (section, kind) => {
-  it('say of one who is taken off what becomes of them, not of all', async () => {
+  it('explain what happens when one contact is removed, not when the group is deleted', async () => {
     const contactId = await person('ada@example.org');
     const id = await group(kind, 'Friends');
     await call(client, `${kind}.add-contacts`, { [`${kind}Id`]: id, contactIds: [contactId] });
@@ -84,7 +84,7 @@ describe.each([
       ]),
     );
 
-  it('ask once whether there are to be two of a name', async () => {
+  it('ask for confirmation once before a second one of the same name is created', async () => {
     await group(kind, 'Friends');
     const path = at(`${section}/new`);
     const asked = await editor.post(path, {
@@ -95,7 +95,7 @@ describe.each([
     expect(asked.status).toBe(422);
     expect(asked.text).toContain(en[section].sameName);
     expect(asked.text).toContain('mine</textarea>');
-    // Another name is another question.
+    // Another existing name asks again.
     await group(kind, 'Family');
     const again = { ...formAt(asked.text), description: 'mine' };
     expect((await editor.post(path, { ...again, name: 'Family' })).status).toBe(422);
@@ -103,7 +103,7 @@ describe.each([
     expect((await client.get(`${kind}.list-${section}`, { q: 'Friends' })).body.data).toHaveLength(2);
   });
 
-  it('ask nothing of a form that is sent twice', async () => {
+  it('ask nothing if a form is sent twice', async () => {
     const form = { ...formAt(await shown(`${section}/new`)), name: 'Friends' };
     const [first, second] = [
       await editor.post(at(`${section}/new`), form),
@@ -114,7 +114,7 @@ describe.each([
     expect((await editor.post(at(`${section}/new`), { ...form, once: 'another' })).status).toBe(422);
   });
 
-  it('ask where one takes the name of another, not where it keeps its own', async () => {
+  it('ask when a rename takes an existing name, but not when the name stays', async () => {
     await group(kind, 'Friends');
     const id = await group(kind, 'Family');
     const path = at(`${section}/${id}/edit`);
@@ -139,7 +139,7 @@ describe.each([
   });
 });
 
-it('in German whoever is erased is deleted for good: what is forgotten may only have slipped somebody’s mind', async () => {
+it('in German, erasing is called “endgültig löschen”, because “vergessen” sounds accidental', async () => {
   const contactId = await person('ada@example.org', { firstName: 'Ada', lastName: 'Lovelace' });
   const german = speaking(de);
   expect(await shown(`contacts/${contactId}`, german)).toContain('>Endgültig löschen</a>');
@@ -153,7 +153,7 @@ it('in German whoever is erased is deleted for good: what is forgotten may only 
 describe('the page of a contact', () => {
   const getsMails = (text: string, words = en) => factIn(text, words.contacts.subscribed);
 
-  it('says that they get no mails where their address is blocked, and why', async () => {
+  it('shows if their address is suppressed, and why', async () => {
     const contactId = await person('ada@example.org', { subscribed: true });
     expect(getsMails(await shown(`contacts/${contactId}`))).toBe(en.yes);
     await call(client, 'suppression.create-suppression', { email: 'Ada@example.org' });
@@ -168,8 +168,8 @@ describe('the page of a contact', () => {
     expect(getsMails(await shown(`contacts/${contactId}`))).toBe(en.yes);
   });
 
-  /** Somebody who is on a list, has a tag and has signed; and once was on another list, had another tag. */
-  async function belonging() {
+  /** A contact with a list, a tag and a signature, and with a former list and tag. */
+  async function contactInGroups() {
     const email = 'ada@example.org';
     const contactId = await person(email);
     const contactIds = [contactId];
@@ -184,7 +184,7 @@ describe('the page of a contact', () => {
     const { petitionId } = await call(client, 'petition.create-petition', petition);
     await call(client, 'petition.publish-petition', { petitionId });
     await call(client, 'petition.add-signature', { petitionId, contact: { email } });
-    // Of others it says nothing.
+    // Groups of other contacts are not shown.
     const other = await person('alan@example.org');
     const othersListId = await group('list', 'Others');
     await call(client, 'list.add-contacts', { listId: othersListId, contactIds: [other] });
@@ -193,7 +193,7 @@ describe('the page of a contact', () => {
 
   const linkTo = (path: string, name: string) => `<a href="${at(path)}">${name}</a>`;
 
-  it('shows what they have agreed to, and what proves it, in pages', async () => {
+  it('shows consents with their evidence, page by page', async () => {
     const consent = { source: 'Fair <Lyon>', text: 'Keep me informed', ip: '203.0.113.7' };
     const contactId = await person('ada@example.org', { subscribed: true, consent });
     for (const words of [en, de]) {
@@ -223,8 +223,8 @@ describe('the page of a contact', () => {
     expect(text).toContain('Keep me informed');
   });
 
-  it('names the lists, the tags and the petitions to which they belong, and leads to them', async () => {
-    const { contactId, listId, tagId, petitionId } = await belonging();
+  it('links to their lists, tags and petitions', async () => {
+    const { contactId, listId, tagId, petitionId } = await contactInGroups();
     for (const words of [en, de]) {
       const text = await shown(`contacts/${contactId}`, speaking(words));
       expect(factIn(text, words.sections.lists)).toBe(linkTo(`lists/${listId}`, 'Press &amp; radio'));
@@ -235,7 +235,7 @@ describe('the page of a contact', () => {
     expect(factIn(await shown(`contacts/${contactId}`), en.sections.lists)).toBe('–');
   });
 
-  it('names the newest of very many, and says that there are more', async () => {
+  it('lists the newest of very many groups, and says that more exist', async () => {
     const contactId = await person('ada@example.org');
     for (let n = 0; n < 51; n += 1) {
       const tagId = await group('tag', `Tag ${n}`);
@@ -253,8 +253,8 @@ describe('the page of a contact', () => {
       ([, what]) => what,
     );
 
-  it('says in its past which list, which tag and which petition, as far as they are still there', async () => {
-    const { contactId, listId, formerListId, tagId, formerTagId, petitionId } = await belonging();
+  it('names lists, tags and petitions in the activity if they still exist', async () => {
+    const { contactId, listId, formerListId, tagId, formerTagId, petitionId } = await contactInGroups();
     await client.delete('tag.delete-tag', { tagId: formerTagId });
     const { events } = en;
     expect(pastIn(await shown(`contacts/${contactId}`))).toEqual([
@@ -267,7 +267,7 @@ describe('the page of a contact', () => {
       `${events.ContactAddedToList}: ${linkTo(`lists/${listId}`, 'Press &amp; radio')}`,
       events.ContactCreated,
     ]);
-    // Nobody need be told on the page of a petition which one it is.
+    // The page of a petition does not repeat which petition it is.
     expect(pastIn(await shown(`petitions/${petitionId}`))).toEqual([
       events.PetitionPublished,
       events.PetitionCreated,
@@ -275,7 +275,7 @@ describe('the page of a contact', () => {
   });
 });
 
-/** What a page of a record says of one thing. */
+/** The value of one fact on a record's page. */
 function factIn(text: string, name: string): string | undefined {
   const facts = [...text.matchAll(/<dt>([^<]*)<\/dt><dd>([^]*?)<\/dd>/g)];
   return facts.find(([, one]) => one === name)?.[2]!.trim();

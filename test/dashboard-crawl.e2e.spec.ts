@@ -8,11 +8,11 @@ import { invitationTo } from './people-in.js';
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
 if (findChromium() === undefined) console.log('Chromium is not installed: not every page is opened in it.');
 
-/** What is no page, but a file, or a mail as people get it. */
+/** Paths that return a file or an email instead of a page. */
 const isFile = (path: string) =>
   /(^|\/)(export|mail)$|^history\/(checkpoint|events\/:event\/.+)(\/|$)/.test(path);
 
-/** One page of each shape, which axe-core examines for all of its shape. */
+/** One page of each shape. axe-core examines only these in `npm test`. */
 const SHAPES: Record<string, string> = {
   figures: '',
   list: 'contacts',
@@ -26,21 +26,21 @@ const SHAPES: Record<string, string> = {
   letter: 'broadcasts/:broadcast/preview',
   event: 'history/events/:event',
   verification: 'history/verify',
-  'page that goes on by itself': 'workings',
+  'page with live updates': 'workings',
 };
 const isExamined = (path: string) => isLong || Object.values(SHAPES).includes(path);
 
-it('each shape is that of a page', () => {
+it('each shape names an existing page', () => {
   const paths = PAGES.map(({ path }) => path);
   for (const [shape, path] of Object.entries(SHAPES))
     expect([shape, paths]).toEqual([shape, expect.arrayContaining([path])]);
 });
 
-inBrowser('every page, of an organization that has something of everything, on a phone, in German', () => {
+inBrowser('every page of an organization with all kinds of records, on a phone, in German', () => {
   let api: SharedApi;
   let browser: Browser;
   let client: Client;
-  /** Records that pages of one kind share: what is looked at is not changed. */
+  /** Records that pages share, because this test only reads. */
   const made = new Map<string, string>();
   beforeAll(async () => {
     api = await SharedApi.open();
@@ -69,14 +69,14 @@ inBrowser('every page, of an organization that has something of everything, on a
     return whole;
   }
 
-  it('keeps nobody out, is as wide as the window, and is called by one heading and a title', async () => {
+  it('is accessible, fits the window, and has one heading and a title', async () => {
     const window = await browser.open({ width: 360, height: 740, locale: 'de-DE' });
     const { page } = window;
     await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'crawler@example.org')));
     await window.press(WORDS.de.invitation.button);
     const faults: unknown[] = [];
     const paths = PAGES.map(({ path }) => path).filter((path) => !isFile(path));
-    // Records of a page's own may take the place of those that others share.
+    // Pages with their own records come last, because those may replace the shared ones.
     const hasOwn = (path: string) => Number(TABLE[path]!.records !== undefined);
     for (const path of paths.toSorted((one, other) => hasOwn(one) - hasOwn(other))) {
       const answer = await page.goto(
@@ -93,7 +93,7 @@ inBrowser('every page, of an organization that has something of everything, on a
         unnamed: await page.locator('nav:not([aria-label])').count(),
       };
       const good = {
-        // What is shown of nothing is a page, too.
+        // An error page is a page, too.
         status: TABLE[path]!.shown ?? 200,
         isPage: true,
         findings: [],
@@ -109,7 +109,7 @@ inBrowser('every page, of an organization that has something of everything, on a
     window.requireQuiet(api.origin, /status of 404/);
   }, 180_000);
 
-  it('keeps no one out where there is nothing, where a page is missing, and before signing in', async () => {
+  it('is accessible if lists are empty, a page is missing, or no one is signed in', async () => {
     const empty = await api.organization();
     const window = await browser.open({ width: 360, height: 740, locale: 'de-DE' });
     const { page } = window;

@@ -10,21 +10,21 @@ import { call } from './petition-page.js';
 import { picture } from './pictures.js';
 import { inParallel } from './processes.js';
 
-/** A page of a list shows fifty. */
+/** More than the fifty entries of a page. */
 const MANY = 51;
 
 type List = {
-  /** Of what the list is, where it is of one record: its id. */
+  /** Creates the record that the list belongs to, and returns its id. */
   of?: (client: Client) => Promise<string>;
-  /** Makes one of those that the list is of, number 0 first. */
+  /** Creates entry `n`, starting with 0. */
   make: (client: Client, n: number, of: string) => Promise<unknown>;
-  /** What finds number 0 alone, as the address asks. */
+  /** The query parameters that find only entry 0. */
   finds?: Record<string, string>;
-  /** The page that makes another one. */
+  /** The page that creates an entry. */
   add?: string;
-  /** Where there cannot be, or are not soon, as many as two pages show. */
+  /** The number of entries if two pages of them are impossible or slow. */
   most?: number;
-  /** What is there before. */
+  /** The number of entries that exist before the test. */
   before?: number;
 };
 
@@ -94,7 +94,7 @@ const LISTS: Record<string, List> = {
     },
     finds: { q: 'Needle' },
     add: 'images/new',
-    // Only so many are taken in a second.
+    // Uploads are limited per second.
     most: 5,
   },
   broadcasts: {
@@ -134,7 +134,7 @@ const LISTS: Record<string, List> = {
   team: {
     make: async (client) => acceptInvitation(api, client, (await invite(client, newAddress())).invitationId),
     add: 'team/invite',
-    // Who looks at it.
+    // The two members who open the page.
     before: 2,
   },
   'team/invitations': { make: (client) => invite(client, newAddress()), add: 'team/invite' },
@@ -142,7 +142,7 @@ const LISTS: Record<string, List> = {
     make: (client, n) => call(client, 'api-key.create-api-key', { name: name(n), scopes: ['contact:read'] }),
     finds: { q: 'Needle' },
     add: 'keys/new',
-    // The organization's first one, and that by which all of this is made.
+    // The organization's first key, and the key that creates these records.
     before: 2,
   },
   webhooks: {
@@ -150,7 +150,7 @@ const LISTS: Record<string, List> = {
       call(client, 'webhook.create-webhook', { url: `https://webhooks.invalid/${n === 0 ? 'needle' : n}` }),
     finds: { q: 'needle' },
     add: 'webhooks/new',
-    // An organization has fifty at most.
+    // An organization may have at most fifty.
     most: 3,
   },
   'webhooks/:/deliveries': {
@@ -172,10 +172,10 @@ function newAddress(): string {
   return `member-${(people += 1)}@example.org`;
 }
 
-/** The history goes from its end, in a way of its own; the outbox is of files, and tried where it is (`outbox.e2e.spec.ts`). */
+/** The history pages backwards (`dashboard-history.e2e.spec.ts`), and the outbox lists files (`outbox.e2e.spec.ts`). */
 const APART = ['history', 'outbox'];
 
-it('each list is tried here', () => {
+it('covers every list', () => {
   const paths = PAGES.map(({ path }) => path);
   const lists = paths.filter((path) => paths.includes(`${path}/export`) && !APART.includes(path));
   expectEntries(
@@ -198,7 +198,7 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
   });
 
   const { see } = TABLE[Object.keys(TABLE).find((each) => each.replace(/:\w+/g, ':') === path)!]!;
-  /** Who may look, and add nothing. */
+  /** A role that may read the list but not add to it. */
   const READER: Role = see.includes('VIEWER') ? 'VIEWER' : 'AUDITOR';
   const at = (below: string) => `/dashboard/${client.organizationId}/${below.replace(':', id)}`;
   const open = async (address: string, visitor = owner) => {
@@ -206,7 +206,7 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
     expect([address, status]).toEqual([address, 200]);
     return text;
   };
-  /** The address of the file, as the page says it. */
+  /** The export link of the page. */
   const fileIn = (text: string): string => {
     const [, href] = new RegExp(`<a href="([^"]+)">${escaped(WORDS.en.exportList)}</a>`).exec(text)!;
     return href!.replaceAll('&amp;', '&');
@@ -214,7 +214,7 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
   const rowsOf = async (file: string) => parse(await open(file), { from_line: 2, relaxColumnCount: true });
   const adding = add === undefined ? undefined : () => `class="button" href="${at(add)}"`;
 
-  it('where there is nothing, says what to do first to whoever may', async () => {
+  it('shows an empty state that offers the first action only to roles that may take it', async () => {
     const [own, other] = [await open(at(path)), await open(at(path), reader)];
     const empty = (text: string) => /<div class="empty">[^]*?<\/div>/.exec(text)?.[0];
     if (before > 0) {
@@ -230,7 +230,7 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
     expect(other).not.toContain(adding());
   });
 
-  it('goes on to another page where there is more, and its file has all', async () => {
+  it('continues on another page, and its export contains everything', async () => {
     const count = most ?? MANY;
     await make(client, 0, id);
     await inParallel(count - 1, 8, async (n) => {
@@ -249,20 +249,20 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
     expect(further.split('<tr').length - 1).toBe(1 + count + before - 50);
     expect(further).toContain(`<a href="${at(path)}">${WORDS.en.firstPage}</a>`);
     expect(further).not.toContain(WORDS.en.nextPage);
-    // Of all, wherever somebody is.
+    // The export covers all pages.
     expect(fileIn(further)).toBe(at(`${path}/export`));
   });
 
   if (finds === undefined) return;
 
-  it('finds what was looked for, and so does its file', async () => {
+  it('the search finds one entry, and so does its export', async () => {
     const query = new URLSearchParams(finds);
     const text = await open(`${at(path)}?${query.toString()}`);
     expect(text.split('<tr').length - 1).toBe(2);
     const file = new URL(fileIn(text), api.origin);
     expect(file.pathname).toBe(at(`${path}/export`));
     const asked = Object.fromEntries(file.searchParams);
-    // Signatures are exported by an operation that knows no search: the address of a file of all says nothing of one.
+    // export-signatures has no search, so the export of signatures may contain all of them.
     if (path === 'petitions/:/signatures' && Object.keys(asked).length === 0) {
       expect(await rowsOf(fileIn(text))).toHaveLength(MANY);
       return;

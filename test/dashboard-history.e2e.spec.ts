@@ -7,7 +7,7 @@ import { invitationTo, signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { verifyTwice } from './verifiers.js';
 
-/** Where it is installed: without it what is tried there is not. */
+/** Without Chromium, these tests are skipped. */
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
 
 let api: Api;
@@ -26,7 +26,7 @@ afterAll(() => api.stop());
 
 const at = (path: string, { organizationId } = client) => `/dashboard/${organizationId}/${path}`;
 
-/** What a page says, without all that is around it. */
+/** The text of a page's main part. */
 function textOf(html: string): string {
   const [, main = html] = /<main[^>]*>([\s\S]*)<\/main>/.exec(html) ?? [];
   return main
@@ -36,7 +36,7 @@ function textOf(html: string): string {
     .trim();
 }
 
-/** Nobody opens as many pages in a second as this test: it waits as it is told to. */
+/** Opens a page. Waits for Retry-After, because this test exceeds the rate limit. */
 async function open(path: string, visitor = auditor, of = client) {
   for (;;) {
     const answer = await visitor.get(at(path, of));
@@ -66,7 +66,7 @@ function linesOf(html: string): Line[] {
     });
 }
 
-/** Where a link of a page leads, below the organization. */
+/** The target of a link, relative to the organization. */
 function linkIn(html: string, text: string): string | undefined {
   const [, href] = new RegExp(`<a href="([^"]+)">${text}</a>`).exec(html) ?? [];
   return href?.replaceAll('&amp;', '&').replace(at(''), '');
@@ -105,7 +105,7 @@ describe('history', () => {
     expect(seen.at(-1)!.what).toBe('The organization was created');
   });
 
-  it('goes from the first ones to the newest', async () => {
+  it('pages from the first events to the newest', async () => {
     const all = await events();
     let html = await read('history?after=0');
     expect(linkIn(html, 'Older')).toBeUndefined();
@@ -120,7 +120,7 @@ describe('history', () => {
     );
   });
 
-  it('says that it is written down who reads it, and it is', async () => {
+  it('says that readers are recorded, and records them', async () => {
     const html = await read('history');
     expect(textOf(html)).toContain('Viewing this page is also recorded.');
     const [reading] = (await events({ type: 'HistoryRead' })).slice(-1) as unknown as {
@@ -137,7 +137,7 @@ describe('history', () => {
     });
   });
 
-  it('filters by what happened, by the kind of record, by the record, by who, and by day', async () => {
+  it('filters by event, kind of record, record, actor and day', async () => {
     const contactId = await contact({ email: 'filtered@example.org' });
     await call(client, 'contact.update-contact', { contactId, city: 'Bremen' });
     const of = async (query: string) => linesOf(await read(`history?${query}`));
@@ -169,7 +169,7 @@ describe('history', () => {
     expect(textOf(await read(`history?to=${day(-2)}`))).toContain('Nothing found');
   });
 
-  it('a day is whole: its first moment is of it, and the first of the next is not', async () => {
+  it('a day includes its first moment, but not the first of the next day', async () => {
     const [{ at: moment }] = await api.database.source.query<[{ at: Date }]>(
       `SELECT recorded_at AS at FROM events WHERE organization_id = $1 ORDER BY position LIMIT 1`,
       [client.organizationId],
@@ -191,7 +191,7 @@ describe('history', () => {
     'before=x',
     'requestId=%00',
     'to=0000-01-01',
-  ])('an address that nobody has a link to is refused: %s', async (query) => {
+  ])('rejects an invalid query: %s', async (query) => {
     expect((await open(`history?${query}`)).status).toBe(400);
   });
 
@@ -203,7 +203,7 @@ describe('history', () => {
 });
 
 describe('one event', () => {
-  it('is told in words, with its record, who did it, and the same for programs', async () => {
+  it('is described in words, with its record and actor, and as JSON', async () => {
     const petitionId = (await call(client, 'petition.create-petition', { name: 'Clean water', goal: 4321 }))
       .petitionId as string;
     const [event] = await events({ recordId: petitionId });
@@ -217,11 +217,11 @@ describe('one event', () => {
     expect(text).toContain('"goal": 4321');
     const request = linesOf(await read(linkIn(html, event!.requestId)!));
     expect(request.map(({ position }) => position)).toEqual([event!.position]);
-    // What a role does not see it has no way to.
+    // Pages that the role may not see are not linked.
     expect(linkIn(await read(`history/events/${event!.id}`), 'Petition')).toBeUndefined();
   });
 
-  it('shows of the erased nothing, and that it is gone', async () => {
+  it('shows no data of an erased contact, and that it was deleted', async () => {
     const contactId = await contact({ email: 'soon-erased@example.org', firstName: 'Grace' });
     const [event] = await events({ recordId: contactId });
     const path = `history/events/${event!.id}`;
@@ -234,7 +234,7 @@ describe('one event', () => {
     expect(proof.text).not.toMatch(/Grace|soon-erased/);
   });
 
-  it('shows nothing of a key that its secret could be tried with', async () => {
+  it('shows nothing of an API key that helps to guess its secret', async () => {
     const { apiKeyId } = await call(client, 'api-key.create-api-key', {
       name: 'Website',
       scopes: ['tag:read'],
@@ -245,7 +245,7 @@ describe('one event', () => {
     expect(textOf(html)).not.toContain('Personal data');
   });
 
-  it("404 for another organization's, and for none", async () => {
+  it('returns 404 for another organization or an unknown event', async () => {
     const [event] = await events({}, foreign);
     for (const path of ['', '/proof', '/tlog-proof']) {
       expect((await open(`history/events/${event!.id}${path}`)).status).toBe(404);
@@ -253,7 +253,7 @@ describe('one event', () => {
     }
   });
 
-  it('its proof leads to what is signed, by nothing but the specification', async () => {
+  it('has a proof that verifies against the signed root with nothing but the specification', async () => {
     await contact({ email: 'proved@example.org' });
     const all = await events();
     const { id } = all[Math.floor(all.length / 2)]!;
@@ -268,7 +268,7 @@ describe('one event', () => {
     expect(isSignedWith(checkpoint, key.trim())).toBe(true);
     expect(isSignedWith(checkpoint.replace(/^position \d+/m, 'position 1'), key.trim())).toBe(false);
 
-    // The same in the form of C2SP, which has the checkpoint of its moment.
+    // The same proof in C2SP format, with its own checkpoint.
     const { text } = await open(`history/events/${id}/tlog-proof`);
     const [, number, hashes, note] = /^c2sp\.org\/tlog-proof@v1\nindex (\d+)\n((?:\S+\n)*)\n([\s\S]+)$/.exec(
       text,
@@ -280,7 +280,7 @@ describe('one event', () => {
 });
 
 describe('checkpoints', () => {
-  it('the newest is shown as it is downloaded, with the key, and what stands beside it', async () => {
+  it('the newest is shown and downloaded with its key and all related files', async () => {
     const html = await read('history/checkpoints');
     const { text: note, headers } = await open('history/checkpoint');
     expect(headers.get('content-disposition')).toContain(`checkpoint-${note.split('\n')[1]}.txt`);
@@ -290,12 +290,12 @@ describe('checkpoints', () => {
     expect(html).toContain(key.trim());
     expect((await open('history/checkpoint/parts')).text).toMatch(/^(\d+ \d+ \d+ \S{44}\n)+$/);
     expect((await open('history/checkpoint/tlog-proof')).text).toMatch(/^c2sp\.org\/tlog-proof@v1\n/);
-    // There is no witness.
+    // No witness is configured.
     expect(textOf(html)).toContain('No external witness');
     expect((await open('history/checkpoint/witnessed')).status).toBe(404);
   });
 
-  it('of before: the proof that it is the beginning of the newest', async () => {
+  it('an older one has a proof that the newest continues it', async () => {
     const before = (await client.get('history.get-checkpoint')).body.data as { size: number };
     await contact({ email: 'later@example.org' });
     const page = await read(`history/checkpoints?size=${before.size - 1}`);
@@ -311,14 +311,14 @@ describe('checkpoints', () => {
     expect(proof.path.length).toBeGreaterThan(0);
   });
 
-  it.each(['0', 'x', '99999999', '1.5'])('of no size that there was: %s', async (size) => {
+  it.each(['0', 'x', '99999999', '1.5'])('returns 422 for a size that never existed: %s', async (size) => {
     const { status, text } = await open(`history/checkpoints?size=${size}`);
     expect(status).toBe(422);
     expect(textOf(text)).toMatch(/Enter a whole number from 1 to \d+/);
     expect(text).toContain(`value="${size}"`);
   });
 
-  it('says whether everybody may check it', async () => {
+  it('shows whether the public can verify the history', async () => {
     expect(textOf(await read('history/checkpoints'))).toContain('Only people who can read the history');
     await call(client, 'organization.update-organization', { publicLog: true });
     const html = await read('history/checkpoints');
@@ -326,7 +326,7 @@ describe('checkpoints', () => {
     await call(client, 'organization.update-organization', { publicLog: false });
   });
 
-  it('a history that is not as it was signed is told as that, and not as what works in a moment', async () => {
+  it('a history that does not match its signature is reported as such, not as a temporary error', async () => {
     const other = await api.organization();
     const visitor = await signedIn(api, other, 'AUDITOR', 'other-auditor@example.org');
     expect((await open('history/checkpoints', visitor, other)).status).toBe(200);
@@ -341,19 +341,19 @@ describe('checkpoints', () => {
       expect([path, status]).toEqual([path, 409]);
       expect(text).toContain('This history doesn’t match what was signed');
     }
-    // What it says can be read all the same.
+    // The events can still be read.
     expect((await open('history', visitor, other)).status).toBe(200);
   });
 });
 
-inBrowser('checked in Chromium', () => {
+inBrowser('in Chromium', () => {
   let browser: Browser;
   beforeAll(async () => {
     browser = await Browser.start();
   });
   afterAll(() => browser.stop());
 
-  it('a key that the history goes on to, and that is none, is the fault of the history: nobody has mistyped it', async () => {
+  it('an invalid key in a signed rotation is reported as a fault of the history, not of the entered key', async () => {
     const [before, after] = [keyPair(), keyPair()];
     const [from, to] = [before.verifierKey, 'rubbish'];
     const statement = `advocacy-api signing key\n${client.organizationId}\n${from}\n${to}\n`;
@@ -383,8 +383,8 @@ inBrowser('checked in Chromium', () => {
   });
 });
 
-describe('what has happened to a record', () => {
-  it('names the fields that were changed, and nothing of what they said', async () => {
+describe('the activity of a record', () => {
+  it('names the changed fields without their values', async () => {
     const contactId = await contact({ email: 'past@example.org' });
     await call(client, 'contact.update-contact', { contactId, city: 'Bremen', firstName: 'Ada' });
     const editor = await signedIn(api, client, 'EDITOR', 'past-editor@example.org');
@@ -395,11 +395,11 @@ describe('what has happened to a record', () => {
     expect(text).toMatch(/The contact was updated: (First name and City|City and First name)/);
     const german = await editor.at(api.origin, 'de').get(at(`contacts/${contactId}`));
     expect(textOf(german.text)).toMatch(/Der Kontakt wurde geändert: (Vorname und Ort|Ort und Vorname)/);
-    // Who may see a record sees its past: that is no reading of the history.
+    // Everyone who may see a record sees its activity. This does not count as reading the history.
     expect((await events({ type: 'HistoryRead' })).length).toBe(reads);
   });
 
-  it('has the newest of many, and goes on to the oldest, for whoever sees the record', async () => {
+  it('shows the newest of many entries, and links to the oldest, for every role that sees the record', async () => {
     const tagId = (await call(client, 'tag.create-tag', { name: 'Often changed' })).tagId as string;
     for (let n = 0; n < 110; n += 1) {
       await call(client, 'tag.update-tag', { tagId, description: `Text ${n}` });
@@ -416,7 +416,7 @@ describe('what has happened to a record', () => {
     expect(older).not.toContain('There are older entries.');
   });
 
-  it('is read in bounds where what was said is long', async () => {
+  it('stops early if the events are large', async () => {
     const postId = (await call(client, 'post.create-post', { name: 'Long' })).postId as string;
     for (let n = 0; n < 8; n += 1) {
       await call(client, 'post.update-post', { postId, content: `${n} ${'long '.repeat(50_000)}` });
@@ -536,7 +536,7 @@ type Proof = {
   checkpoint: string;
 };
 
-// What follows is written from docs/spec/audit-log.md alone.
+// The following functions are written from docs/spec/audit-log.md only.
 
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
 const bytesOf = (text: string) => Buffer.from(text, 'base64');
@@ -594,7 +594,7 @@ function isSignedWith(note: string, verifierKey: string): boolean {
     .some((line) => verify(null, Buffer.from(text), key, bytesOf(line.split(' ')[2]!).subarray(4)));
 }
 
-/** A key of our own, by the general name: what somebody signs who is not to be trusted. */
+/** A key pair under the generic name, for signatures of an untrusted signer. */
 function keyPair() {
   const name = 'advocacy-api';
   const { publicKey, privateKey } = generateKeyPairSync('ed25519');

@@ -29,12 +29,12 @@ type Content = string | Uint8Array<ArrayBuffer>;
 
 const tableOf = (content: Content) => ({ field: 'file', name: 'people.csv', type: 'text/csv', content });
 
-/** Brings a file; where it was taken there is a page on which it is looked at. */
+/** Uploads a file. If it is accepted, the response leads to the review page. */
 function bring(content: Content, onConflict = 'fail') {
   return editor.upload(at('contacts/import'), tableOf(content), { onConflict });
 }
 
-/** What the page has filled in for each column. */
+/** The fields that the page suggests for each column. */
 function chosenIn(page: string): Record<string, string> {
   const selects = page.matchAll(/<select id="(column-\d+)"[^]*?<\/select>/g);
   return Object.fromEntries(
@@ -42,7 +42,7 @@ function chosenIn(page: string): Record<string, string> {
   );
 }
 
-/** Brings a file, has it imported as the page proposes but for what is said here, and waits for its end. */
+/** Uploads and imports a file as the page suggests, apart from these changes, and waits for the end. */
 async function imported(
   content: Content,
   { onConflict = 'fail', ...changes }: Record<string, string> = {},
@@ -54,7 +54,7 @@ async function imported(
   return resultAt(path);
 }
 
-/** Waits until it has ended. @returns what was made, changed, left and not taken, and each line that was not. */
+/** Waits for the end. @returns the numbers of created, updated, unchanged and failed contacts, and each failed line. */
 async function resultAt(path: string, whose = editor, words: typeof en = en) {
   let page = '';
   await eventually(async () => {
@@ -77,7 +77,7 @@ async function contacts(): Promise<Record<string, any>[]> {
   return (await client.get('contact.list-contacts', { limit: '100' })).body.data;
 }
 
-/** Who gets mails, by their address. */
+/** The subscriptions by address. */
 async function subscribed(): Promise<Record<string, boolean>> {
   return Object.fromEntries((await contacts()).map(({ email, subscribed }) => [email, subscribed]));
 }
@@ -88,11 +88,11 @@ function utf16(text: string, isBigEndian = false): Uint8Array<ArrayBuffer> {
   return new Uint8Array(isBigEndian ? bytes.swap16() : bytes);
 }
 
-describe('who gets mails', () => {
+describe('the subscriptions of imported contacts', () => {
   const yes = ['ja', 'JA ', 'yes', 'Y', 'j', '1', 'x', 'X', 'true', 'WAHR'];
   const no = ['nein', ' Nein', 'no', 'N', '0', 'false', 'FALSCH'];
 
-  it('is understood as people write it', async () => {
+  it('are read from many spellings of yes and no', async () => {
     const rows = [...yes, ...no].map((cell, n) => `p${n}@example.org,${cell}`);
     const { facts } = await imported(`email,Newsletter\n${rows.join('\n')}\n`);
     expect(facts).toEqual(['17', '0', '0', '0']);
@@ -102,7 +102,7 @@ describe('who gets mails', () => {
     expect(answers.map(([, is]) => is)).toEqual([...yes.map(() => true), ...no.map(() => false)]);
   });
 
-  it('is what somebody has said who imports, where the table does not say it', async () => {
+  it('use the default of the import where a cell is empty', async () => {
     await imported('email,Newsletter\nada@example.org,\nalan@example.org,x\ngrace@example.org,nein\n');
     expect(await subscribed()).toEqual({
       'ada@example.org': false,
@@ -121,7 +121,7 @@ describe('who gets mails', () => {
   });
 
   it.each(['fail', 'update'])(
-    'is asked, and changes nothing for who is there, with %s',
+    'default to no, and stay unchanged for existing contacts, with %s',
     async (onConflict) => {
       await person({ email: 'ada@example.org', subscribed: true });
       await person({ email: 'alan@example.org', subscribed: false });
@@ -142,20 +142,20 @@ describe('who gets mails', () => {
     },
   );
 
-  it('counts for new people where it is ticked', async () => {
+  it('apply the ticked default to new contacts only', async () => {
     await person({ email: 'alan@example.org', subscribed: false });
     await imported('email\nalan@example.org\nnew@example.org\n', { onConflict: 'update', agreed: 'true' });
     expect(await subscribed()).toEqual({ 'alan@example.org': false, 'new@example.org': true });
   });
 });
 
-describe('files of other systems', () => {
+describe('exports of other systems', () => {
   const CASES = join(import.meta.dirname, 'imported-files');
   type Person = { email: string; subscribed?: boolean; suppressed?: string };
   const expected = JSON.parse(readFileSync(join(CASES, 'expected.json'), 'utf8')) as Record<string, Person[]>;
 
   it.each(Object.keys(expected).filter((name) => name !== 'about'))(
-    '%s needs no question but for the others, and subscribes no one who said no',
+    '%s is imported with only the consent question, and subscribes no one who said no',
     async (name) => {
       const content = new Uint8Array(readFileSync(join(CASES, name)));
       const people = expected[name]!;
@@ -171,7 +171,7 @@ describe('files of other systems', () => {
     },
   );
 
-  it('a column that may state who gets no email is not left out without an answer', async () => {
+  it('a column that may contain opt-outs cannot be skipped without an answer', async () => {
     const { location } = await bring(
       'email,Keine Werbung (Widerspruch)\nada@example.org,ja\nalan@example.org,\n',
     );
@@ -194,7 +194,7 @@ describe('files of other systems', () => {
   });
 });
 
-it('what is imported in the background was done by whoever asked for it', async () => {
+it('a background import is recorded as done by the user who started it', async () => {
   const before = await api.lastPosition();
   await imported('email\nada@example.org\n');
   const { data } = (await client.get('team.list-members')).body;
@@ -204,7 +204,7 @@ it('what is imported in the background was done by whoever asked for it', async 
   expect(made.map(({ actor }) => actor)).toEqual([`user ${data[0].userId}`]);
 });
 
-describe('what was wrong with a line', () => {
+describe('failed lines', () => {
   const NO_STATUS = 'must be yes or no, or a status such as subscribed, unsubscribed';
   const content = [
     'email;Vorname;Nachname;Newsletter;Ort',
@@ -225,7 +225,7 @@ describe('what was wrong with a line', () => {
     ['LF', '\n'],
     ['CR and LF', '\r\n'],
   ])(
-    'is told with the line of the file and the address, in words of the page; lines end with %s',
+    'are listed with line number, address and a reason in the language of the page, with %s line ends',
     async (_, end) => {
       await person({ email: 'ada@example.org', city: 'London' });
       const { facts, wrong, path } = await imported(content.join(end), { agreed: 'true' });
@@ -267,7 +267,7 @@ describe('what was wrong with a line', () => {
     },
   );
 
-  it('is told of a hundred lines, those that are too long among them in their order; all are counted', async () => {
+  it('are listed up to one hundred in their order, including overlong ones, and all are counted', async () => {
     const rows = Array.from({ length: 300 }, (_, n) =>
       n % 2 === 0 ? `nobody ${n},Bern` : `p${n}@example.org,Bern,too much`,
     );
@@ -277,7 +277,7 @@ describe('what was wrong with a line', () => {
     expect([wrong[0]![1], wrong[99]![1]]).toEqual(['nobody 0', 'p99@example.org']);
   });
 
-  it('is told of all of them in a file, which can be brought once more', async () => {
+  it('can all be downloaded in a file that can be imported again', async () => {
     const rows = Array.from({ length: 1_300 }, (_, n) => (n === 7 ? '"=2+3, x",Bern' : `nobody ${n},Bern`));
     const { page, path } = await imported(['email,Ort', ...rows, 'ada@example.org,Bern'].join('\n'));
     expect(page).toContain(en.contacts.imports.more(1_200));
@@ -289,7 +289,7 @@ describe('what was wrong with a line', () => {
       const [names, ...lines] = parse(text);
       expect(names).toEqual([imports.line, fields.email, imports.why]);
       const why = `${fields.email}: ${words.faultOf('must be an email address')}`;
-      // No spreadsheet takes it for a formula.
+      // Escaped, so that no spreadsheet runs it as a formula.
       const address = (n: number) => (n === 7 ? "'=2+3, x" : `nobody ${n}`);
       expect(lines).toEqual(rows.map((_, n) => [String(n + 2), address(n), why]));
       const { location } = await bring(text);
@@ -299,19 +299,16 @@ describe('what was wrong with a line', () => {
     expect((await other.get(`${path}/wrong-lines`)).status).toBe(404);
   });
 
-  longIt(
-    'is told of ten thousand lines in that file; of more than that something else is wrong',
-    async () => {
-      const rows = Array.from({ length: 10_050 }, (_, n) => `nobody ${n}`);
-      const { facts, page, path } = await imported(['email', ...rows].join('\n'));
-      expect(facts[3]).toBe('10,050');
-      expect(page).toContain(en.contacts.imports.download(10_000));
-      const lines = parse((await editor.get(`${path}/wrong-lines`)).text);
-      expect([lines.length, lines.at(-1)![1]]).toEqual([10_001, 'nobody 9999']);
-    },
-  );
+  longIt('are limited to ten thousand in that file', async () => {
+    const rows = Array.from({ length: 10_050 }, (_, n) => `nobody ${n}`);
+    const { facts, page, path } = await imported(['email', ...rows].join('\n'));
+    expect(facts[3]).toBe('10,050');
+    expect(page).toContain(en.contacts.imports.download(10_000));
+    const lines = parse((await editor.get(`${path}/wrong-lines`)).text);
+    expect([lines.length, lines.at(-1)![1]]).toEqual([10_001, 'nobody 9999']);
+  });
 
-  it('is kept encrypted, and nothing else of the table', async () => {
+  it('are stored encrypted, and nothing else of the file is stored', async () => {
     const kept = (path: string): Promise<{ sealed: Buffer }[]> =>
       api.database.source.query('SELECT sealed FROM contact_import_chunks WHERE import_id = $1', [
         path.split('/').at(-1),
@@ -325,7 +322,7 @@ describe('what was wrong with a line', () => {
     expect((await editor.get(`${wrong}/wrong-lines`)).text).not.toContain('secret');
   });
 
-  it('is told where nothing but addresses is imported', async () => {
+  it('are listed even if only addresses are imported', async () => {
     const { facts, wrong } = await imported('email,Ort\n,Bern\n\nada@example.org,Bern\n', { 'column-1': '' });
     expect(facts).toEqual(['1', '0', '0', '1']);
     expect(wrong[0]!.slice(0, 2)).toEqual(['2', '']);
@@ -333,7 +330,7 @@ describe('what was wrong with a line', () => {
 });
 
 it.each(['fail', 'update'])(
-  'all that are there in the end are on the list, also who stays as they are, with %s',
+  'every contact of the file ends up on the list, even unchanged ones, with %s',
   async (onConflict) => {
     await person({ email: 'ada@example.org', city: 'London' });
     await person({ email: 'alan@example.org', city: 'Wilmslow' });
@@ -353,7 +350,7 @@ it.each(['fail', 'update'])(
       'alan@example.org',
       'new@example.org',
     ]);
-    // What the line says of them besides was not taken.
+    // The other cells of a skipped line are not imported.
     const [ada] = (await client.get('contact.list-contacts', { email: 'ada@example.org' })).body.data;
     expect(ada.city).toBe(isLeft ? 'London' : 'Oxford');
     const tags = (await client.get('tag.list-tags')).body.data;
@@ -361,7 +358,7 @@ it.each(['fail', 'update'])(
   },
 );
 
-it('why all of it was given up is told in words of the page', async () => {
+it('an import that fails completely shows the reason in the language of the page', async () => {
   const { listId } = await call(client, 'list.create-list', { name: 'Friends' });
   const { location } = await editor.upload(at('contacts/import'), tableOf('email\nada@example.org\n'), {
     listId,
@@ -375,7 +372,7 @@ it('why all of it was given up is told in words of the page', async () => {
   expect(german.text).toContain(de.contacts.imports.goneFailure);
 });
 
-it.each([en, de])('what the dashboard has exported is imported as it is: $locale', async (words) => {
+it.each([en, de])('an export of the dashboard can be imported unchanged: $locale', async (words) => {
   await person({
     email: 'ada@example.org',
     firstName: 'Ada',
@@ -395,21 +392,21 @@ it.each([en, de])('what the dashboard has exported is imported as it is: $locale
   );
 });
 
-describe('what is no table', () => {
+describe('an unreadable file', () => {
   const rowsAfter = (count: number) => Array.from({ length: count }, (_, n) => `c${n}@b.org,Bern\n`).join('');
   const zip = new Uint8Array([0x50, 0x4b, 3, 4, 20, 0, 6, 0, 8, 0]);
   const ole = new Uint8Array([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1]);
 
   it.each([
     ['an Excel file', zip, 'is an Excel file'],
-    ['one of before 2007', ole, 'is an Excel file'],
+    ['an Excel file from before 2007', ole, 'is an Excel file'],
     [
       'a file without a header',
       'ada@example.org;Ada\nalan@example.org;Alan\n',
       'has an address in its first line',
     ],
     ['bytes', 'email\n\0\0\n', 'is not a readable table'],
-  ])('is refused, and it is said why: %s', async (_, content, why) => {
+  ])('is rejected with a reason: %s', async (_, content, why) => {
     const { status, text } = await bring(content);
     expect([status, text.includes(en.faultOf(why))]).toEqual([422, true]);
     expect(en.faultOf(why)).not.toBe(`This ${why}`);
@@ -420,13 +417,13 @@ describe('what is no table', () => {
     ['an open quotation mark', 'email,Ort\na@b.org,Bern\n\n\nb@b.org,"Bern\nc@b.org,Bern\n', '5', 2],
     ['… and many rows after it', `email,Ort\n\n"a@b.org,Bern\n${rowsAfter(20)}`, '3', 20],
     ['… and very many', `email,Ort\r\na@b.org,"x\r\ny"\r\nb@b.org,"Bern\r\n${rowsAfter(500)}`, '4', 501],
-  ])('costs its own row only: %s', async (_, content, line, created) => {
+  ])('loses only the affected row: %s', async (_, content, line, created) => {
     const { facts, wrong } = await imported(content);
     expect(facts).toEqual([String(created), '0', '0', '1']);
     expect(wrong.map(([at, , why]) => [at, why])).toEqual([[line, en.contacts.imports.unreadable]]);
   });
 
-  it('no text that Windows writes is', async () => {
+  it('does not include UTF-16 text saved by Windows', async () => {
     expect((await imported(utf16('email\tOrt\nada@example.org\tKöln\n'))).facts[0]).toBe('1');
     expect((await imported(utf16('email\tOrt\nalan@example.org\tŁódź\n', true))).facts[0]).toBe('1');
     const cities = (await contacts()).map(({ city }) => city);
@@ -438,9 +435,9 @@ describe('what is no table', () => {
     ['sep=;', '\n', ';'],
     ['"sep=,"', '\n', ','],
     ['SEP=\t', '\r\n', '\t'],
-    // It divides by what no header would tell.
+    // A separator that cannot be guessed from the header.
     ['sep=|', '\r\n', '|'],
-  ])('a first line that says what divides the cells is no header: %j', async (first, end, divider) => {
+  ])('a first line that only names the separator is not a header: %j', async (first, end, divider) => {
     const rows = [
       ['email', 'Notes'],
       ['ada@example.org', 'a'],
@@ -456,7 +453,7 @@ describe('what is no table', () => {
     expect((await contacts()).map(({ bio }) => bio).toSorted()).toEqual(['a', 'c']);
   });
 
-  it('what is read piece by piece stays whole', async () => {
+  it('a file is read correctly across chunk boundaries', async () => {
     const table = `email,Notes\nada@example.org,"${'x'.repeat(9_000)}"\n`;
     const rows = Array.from({ length: 40 }, (_, n) => `p${n}@example.org,${'🎈'.repeat(2_500 + n)}`);
     const { facts } = await imported(`${table}${rows.join('\n')}`);
@@ -465,8 +462,8 @@ describe('what is no table', () => {
   });
 });
 
-describe('an import goes on', () => {
-  it('and whoever left its page finds it again, those of their organization alone, for a day', async () => {
+describe('an import in progress', () => {
+  it('is found again for a day by members of the same organization only', async () => {
     const foreign = await api.organization();
     const other = await signedIn(api, foreign, 'EDITOR', 'other@example.org');
     const { location: kept } = await bring('email\nnobody@example.org\n');
@@ -487,13 +484,13 @@ describe('an import goes on', () => {
   });
 });
 
-describe('an instance that is killed in the middle', () => {
-  /** Imported in pages of 400. */
+describe('if an instance is killed in the middle', () => {
+  /** Several pages of 400. */
   const PEOPLE = isLong ? 12_000 : 1_200;
   const programs: ServerProcess[] = [];
   let own: Api;
   beforeAll(async () => {
-    // It reacts to nothing: it shows the pages, and others import.
+    // This instance runs no background workers. It shows the pages while others import.
     own = await Api.start({ environment: { TRUST_PROXY: '1' } });
   });
   afterAll(async () => {
@@ -518,7 +515,7 @@ describe('an instance that is killed in the middle', () => {
     return row as Record<string, any>;
   };
 
-  it('leaves an import to another, which makes every contact once', async () => {
+  it('another one finishes the import and creates each contact once', async () => {
     const whose = await own.organization();
     const visitor = await signedIn(own, whose, 'EDITOR');
     const rows = Array.from({ length: PEOPLE }, (_, n) => `p${n}@example.org,Bern`);
@@ -534,7 +531,7 @@ describe('an instance that is killed in the middle', () => {
     expect(left.lines_done).toBeLessThan(PEOPLE);
 
     await start();
-    // Half a minute is over.
+    // Expires the lease of half a minute.
     await own.database.source.query(
       `UPDATE contact_imports SET leased_until = leased_until - interval '30 seconds' WHERE id = $1`,
       [id],

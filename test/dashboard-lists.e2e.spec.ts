@@ -24,7 +24,7 @@ const newContact = (firstName: string) =>
     firstName,
     email: `${firstName}@example.org`,
   });
-/** The file that the page's link leads to, its lines. */
+/** The lines of the page's export. */
 async function downloaded(page: string): Promise<string[]> {
   const [, href = ''] = /<a href="([^"]*\/export[^"]*)"/.exec(await get(page)) ?? [];
   const { status, text } = await patiently(() => owner.get(href.replaceAll('&amp;', '&')));
@@ -32,7 +32,7 @@ async function downloaded(page: string): Promise<string[]> {
   return text.trim().split('\n');
 }
 
-describe('what was searched for is what the file has', () => {
+describe('a search also applies to the export', () => {
   it('of contacts', async () => {
     for (const firstName of ['Rita', 'Ada', 'Grace']) await newContact(firstName);
     expect(await downloaded('contacts')).toHaveLength(4);
@@ -41,7 +41,7 @@ describe('what was searched for is what the file has', () => {
     expect(found[1]).toContain('Rita');
   });
 
-  it('of who has signed', async () => {
+  it('of signatures', async () => {
     const { petitionId } = await call(client, 'petition.create-petition', { name: 'Save the river' });
     await call(client, 'petition.publish-petition', { petitionId });
     for (const firstName of ['Sigrid', 'Ada'])
@@ -55,7 +55,7 @@ describe('what was searched for is what the file has', () => {
     expect(found[1]).toContain('Sigrid');
   });
 
-  it('of the team and of invitations, whose addresses are looked through', async () => {
+  it('of members and invitations, which are searched by address', async () => {
     await signedIn(api, client, 'EDITOR', 'ada@example.org');
     for (const name of ['grace', 'edith'])
       await call(client, 'team.invite-member', { email: `${name}@example.net`, role: 'VIEWER' });
@@ -69,14 +69,14 @@ describe('what was searched for is what the file has', () => {
   });
 });
 
-it('says how much was found to whoever does not see the list', async () => {
+it('announces the number of results to screen readers', async () => {
   for (const firstName of ['Rita', 'Ada']) await newContact(firstName);
   const says = async (path: string) => /id="found" role="status">([^<]*)</.exec(await get(path))?.[1];
   expect(await says('contacts?q=rita')).toBe('1 found');
   expect(await says('contacts?q=nobody')).toBe('Nothing found');
 });
 
-it('leads whoever is signed out while they type to where they sign in, in place of an empty list', async () => {
+it('sends a user whose session ended while typing to the sign-in page instead of an empty list', async () => {
   await owner.post('/dashboard/sign-out');
   const { status, headers, text } = await owner.get(at('contacts?q=ada'), { 'HX-Request': 'true' });
   expect([status, text]).toEqual([200, '']);
@@ -91,7 +91,7 @@ describe('an API key that was rotated', () => {
     keyId = data.find(({ name }: { name: string }) => name === 'Website').id;
   });
 
-  it('stays active until its end, and can be revoked before that', async () => {
+  it('stays active until its overlap ends, and can be revoked before that', async () => {
     const done = await owner.post(at(`keys/${keyId}/rotate`), { overlapSeconds: '3600' });
     expect(done.status).toBe(200);
     const page = await get(`keys/${keyId}`);
@@ -105,7 +105,7 @@ describe('an API key that was rotated', () => {
     expect(ended).not.toContain(`keys/${keyId}/revoke"`);
   });
 
-  it('keeps working for each overlap that is offered', async () => {
+  it('keeps working for each overlap offered', async () => {
     const [, select = ''] = /<select id="overlapSeconds"[^>]*>([\s\S]*?)<\/select>/.exec(
       await get(`keys/${keyId}/rotate`),
     )!;

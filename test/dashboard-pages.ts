@@ -4,35 +4,35 @@ import { signedIn } from './people-in.js';
 import { call } from './petition-page.js';
 import { picture } from './pictures.js';
 
-/** @param ids what was made for the parts before it. */
+/** Creates a record and returns its id. @param ids of the records earlier in the path. */
 type Maker = (api: Product, client: Client, ids: Record<string, string>) => Promise<string>;
 
-/** Who may open a page, and who may send its form: all others are refused. */
+/** The roles that may open a page and send its form. All others are rejected. */
 export type PageEntry = {
   see: readonly Role[];
   act?: readonly Role[];
-  /** What is filled in; it is to be done. */
+  /** Valid input for the form. */
   form?: (client: Client) => Record<string, string> | Promise<Record<string, string>>;
-  /** In place of fields: a file, as a form brings it. */
+  /** The uploaded file, for forms that have one. */
   file?: {
     field: string;
     name: string;
     type: string;
     content: () => string | Promise<Uint8Array<ArrayBuffer>>;
   };
-  /** Records of another kind than those of `RECORDS`. */
+  /** Records that replace those of `RECORDS`. */
   records?: Record<string, Maker>;
-  /** What the page answers, where there is nothing that it could show. */
+  /** The status of a page that has nothing to show. Default: 200. */
   shown?: number;
-  /** What the form answers, where it does not lead on to a page. */
+  /** The status of a form that does not redirect. Default: 303. */
   acted?: number;
-  /** What it does changes no record: it only looks, tries, or finds nothing to do. */
+  /** The form changes no record: it only checks, tests, or finds nothing to do. */
   isTrial?: boolean;
-  /** It ends the record, or makes one without a page of its own: what was done is told by the history alone. */
+  /** The form deletes the record, or creates one without a page. Only the history shows it. */
   isGone?: boolean;
-  /** There is no such page but for who sits at the machine itself. */
+  /** The page exists only for users on the machine itself. */
   isHere?: boolean;
-  /** The page is of a record, and says at its end what has happened to it. */
+  /** The page ends with the activity of its record. */
   hasPast?: boolean;
 };
 
@@ -40,13 +40,13 @@ const CHANGERS: readonly Role[] = ['OWNER', 'ADMIN'];
 const EDITORS: readonly Role[] = ['OWNER', 'ADMIN', 'EDITOR'];
 const READERS: readonly Role[] = ['OWNER', 'ADMIN', 'EDITOR', 'VIEWER'];
 
-/** Who may look at keys and at webhooks. */
+/** Roles that may read keys and webhooks. */
 const KEEPERS: readonly Role[] = ['OWNER', 'ADMIN', 'AUDITOR'];
 
-/** Who may look at the history. */
+/** Roles that may read the history. */
 const AUDITORS = KEEPERS;
 
-/** The address of a contact that there is. */
+/** The address of an existing contact. */
 const KNOWN = 'known@example.org';
 
 let names = 0;
@@ -71,14 +71,14 @@ export const TABLE: Record<string, PageEntry> = {
     },
     isTrial: true,
   },
-  // What is imported is told when it is.
+  // The import itself runs in the background.
   'contacts/import/:import': {
     see: EDITORS,
     act: EDITORS,
     form: () => ({ 'column-0': 'email' }),
     isTrial: true,
   },
-  // None of it was wrong.
+  // No line failed.
   'contacts/import/:import/wrong-lines': { see: EDITORS, shown: 404 },
   'contacts/:contact': { see: READERS, hasPast: true },
   'contacts/:contact/edit': {
@@ -240,7 +240,7 @@ export const TABLE: Record<string, PageEntry> = {
   },
   'webhooks/:webhook/pause': { see: CHANGERS, act: CHANGERS },
   'webhooks/:webhook/resume': { see: CHANGERS, act: CHANGERS, records: { webhook: pausedWebhook } },
-  // There is nobody there.
+  // Nothing listens at the webhook's address.
   'webhooks/:webhook/test': { see: CHANGERS, act: CHANGERS, acted: 422, isTrial: true },
   'webhooks/:webhook/rotate': { see: CHANGERS, act: CHANGERS, acted: 200 },
   'webhooks/:webhook/replay': { see: CHANGERS, act: CHANGERS, form: () => ({ from: '2026-01-01T00:00' }) },
@@ -259,7 +259,7 @@ export const TABLE: Record<string, PageEntry> = {
   'history/events/:event/tlog-proof': { see: AUDITORS },
   'history/checkpoints': { see: AUDITORS },
   'history/checkpoint': { see: AUDITORS },
-  // There is no witness.
+  // No witness is configured.
   'history/checkpoint/witnessed': { see: AUDITORS, shown: 404 },
   'history/checkpoint/parts': { see: AUDITORS },
   'history/checkpoint/tlog-proof': { see: AUDITORS },
@@ -306,7 +306,7 @@ function pagesOfGroups(section: string, param: string): Record<string, PageEntry
   };
 }
 
-/** One that can be sent. */
+/** A broadcast that can be sent. */
 async function draft(api: Product, client: Client): Promise<string> {
   const petitionId = await publishedPetition(api, client);
   const contact = { email: newAddress(), subscribed: true };
@@ -324,7 +324,7 @@ async function draft(api: Product, client: Client): Promise<string> {
   return broadcastId as string;
 }
 
-/** One that is being sent, and stays so: nobody sends in these tests. */
+/** A broadcast that stays in `SENDING`, because no background workers run in these tests. */
 async function sending(api: Product, client: Client): Promise<string> {
   const broadcastId = await draft(api, client);
   await call(client, 'broadcast.send-broadcast', { broadcastId });
@@ -349,7 +349,7 @@ async function publishedPetition(api: Product, client: Client): Promise<string> 
   return petitionId;
 }
 
-/** What the ids in paths stand for: each makes another record of its kind, on which every form can be tried. */
+/** Creates a record for each id in a path, on which every form can be tried. */
 export const RECORDS: Record<string, Maker> = {
   contact: async (_, client) => {
     await call(client, 'contact.create-contact', {

@@ -28,7 +28,7 @@ afterAll(() => api.stop());
 
 type Route = { path?: string; methods: Record<string, boolean> };
 
-it('every other route of the dashboard is in its table', () => {
+it('covers every other route of the dashboard', () => {
   const { router } = api.instances[0]!.app.getHttpAdapter().getInstance() as {
     router: { stack: { route?: Route }[] };
   };
@@ -40,7 +40,7 @@ it('every other route of the dashboard is in its table', () => {
 });
 
 type Person = { visitor: Visitor; userId: string };
-/** Whose sessions and passkeys others try to end. */
+/** The person whose sessions and passkeys others try to end. */
 let bystander: Promise<Person> | undefined;
 
 describe.each(Object.entries(ROUTES))('%s', (route, entry) => {
@@ -56,7 +56,7 @@ describe.each(Object.entries(ROUTES))('%s', (route, entry) => {
 
   const find = <T>(type: new (...of: never[]) => T) => api.instances[0]!.app.get<T>(type, { strict: false });
 
-  /** What stands in the address for a part of it: of this person, and new. */
+  /** Creates a value for each parameter of a path, belonging to this person. */
   const MAKERS: Record<string, (userId: string) => Promise<string>> = {
     name: () => Promise.resolve('htmx.js'),
     session: async (userId) => {
@@ -93,32 +93,32 @@ describe.each(Object.entries(ROUTES))('%s', (route, entry) => {
     return location === null ? String(status) : `${status} ${location}`;
   };
 
-  /** What somebody has, and nobody else may take from them. */
-  const belongingsOf = (userId: string): Promise<unknown[]> =>
+  /** The sessions and passkeys of a person, which no one else may delete. */
+  const credentialsOf = (userId: string): Promise<unknown[]> =>
     api.database.source.query(
       'SELECT id FROM sessions WHERE user_id = $1 UNION ALL SELECT id FROM passkeys WHERE user_id = $1 ORDER BY id',
       [userId],
     );
 
-  it('answers nobody, somebody, and who brings what is another person’s as the table says', async () => {
+  it('answers strangers, members and users who name another person’s records as the table says', async () => {
     const inPlace = (answered: string) => answered.replace(':own', client.organizationId);
     const other = await (bystander ??= newPerson());
-    // What is good for whoever has it gives them something.
+    // A link with a token works for anyone who has it.
     const isGiven = path.includes(':token');
     const cases: [who: string, visitor: Visitor, of: Person, answered: string][] = [
-      ['nobody', new Visitor(api.origin), other, entry.nobody],
+      ['signed out', new Visitor(api.origin), other, entry.signedOut],
     ];
     if (entry.another !== undefined)
-      cases.push(['another', (await newPerson()).visitor, other, entry.another]);
-    const somebody = await newPerson();
-    cases.push(['somebody', somebody.visitor, somebody, entry.somebody]);
+      cases.push(["another person's", (await newPerson()).visitor, other, entry.another]);
+    const member = await newPerson();
+    cases.push(['signed in', member.visitor, member, entry.signedIn]);
     for (const [who, visitor, { userId }, answered] of cases) {
       const address = await addressFor(userId);
       expect(nameOfDashboardPath(address.split('?')[0]!)).toBe(path.replace('{/}', ''));
-      const [before, position] = [await belongingsOf(other.userId), await api.lastPosition()];
+      const [before, position] = [await credentialsOf(other.userId), await api.lastPosition()];
       expect([who, await answerTo(visitor, address)]).toEqual([who, inPlace(answered)]);
-      if (who !== 'somebody' && !isGiven)
-        expect([who, await belongingsOf(other.userId)]).toEqual([who, before]);
+      if (who !== 'signed in' && !isGiven)
+        expect([who, await credentialsOf(other.userId)]).toEqual([who, before]);
       const events = await api.eventsAfter(client.organizationId, position);
       const done = events.map(({ type, actor }) => [type, actor.split(' ')[0]]);
       expect([who, done]).toEqual([who, (entry.events ?? []).map((type) => [type, 'user'])]);
@@ -127,24 +127,24 @@ describe.each(Object.entries(ROUTES))('%s', (route, entry) => {
 
   if (method === 'GET') return;
 
-  it('does nothing for a page of another site, whether somebody is signed in or not', async () => {
-    const { visitor: somebody, userId } = await (bystander ??= newPerson());
+  it('does nothing for requests from another site, with or without a session', async () => {
+    const { visitor: member, userId } = await (bystander ??= newPerson());
     const headers = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' };
-    for (const visitor of [new Visitor(api.origin), somebody]) {
+    for (const visitor of [new Visitor(api.origin), member]) {
       const address = await addressFor(userId);
-      const [before, position] = [await belongingsOf(userId), await api.lastPosition()];
+      const [before, position] = [await credentialsOf(userId), await api.lastPosition()];
       const { cookie } = visitor;
       expect(await answerTo(visitor, address, headers)).toBe('403');
-      expect([visitor.cookie, await belongingsOf(userId)]).toEqual([cookie, before]);
+      expect([visitor.cookie, await credentialsOf(userId)]).toEqual([cookie, before]);
       expect(await api.eventsAfter(client.organizationId, position)).toEqual([]);
     }
   });
 });
 
-/** Ids of records that are looked at and not changed, by the path that leads to them. */
+/** Ids of records that are only read, by path. */
 const shared = new Map<string, string>();
 
-/** The path with the ids of records: of new ones, or of such as other pages show, too. */
+/** The path with ids of records: new ones if they are changed, otherwise shared ones. */
 async function withIds(path: string, { records = {} }: PageEntry, isChanged = false): Promise<string> {
   const ids: Record<string, string> = {};
   let [made, before] = [path, ''];
@@ -164,7 +164,7 @@ async function withIds(path: string, { records = {} }: PageEntry, isChanged = fa
 
 type Event = Awaited<ReturnType<Api['eventsAfter']>>[number];
 
-/** Where the past of a record is told, by the kind of its stream. */
+/** The page with the activity of a record, by stream type. */
 const PAGE_OF: Record<string, (event: Event, below: string) => string> = {
   contact: ({ streamId }) => `contacts/${streamId}`,
   'list-membership': ({ subjectId }) => `contacts/${subjectId}`,
@@ -189,8 +189,7 @@ const at = (organizationId: string, path: string) =>
   `/dashboard/${organizationId}${path === '' ? '' : `/${path}`}`;
 
 /**
- * The role that may least of those that may, and the one that may most of those that may not. For all roles one function decides:
- * `src/dashboard/access.unit.spec.ts` has them all.
+ * The weakest permitted role and the strongest forbidden one. `src/dashboard/access.unit.spec.ts` tests all roles.
  */
 function triedOf(may: readonly Role[]): Role[] {
   if (isLong) return [...ROLES];
@@ -203,13 +202,13 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
   const hasIds = path.includes(':');
   const placed = (visitor: Visitor) => (entry.isHere ? visitor.here() : visitor);
 
-  it('is shown by role, and to no one else; at its end is the past of its record, where it has one', async () => {
+  it('is shown only to permitted roles, with the activity of its record if it has one', async () => {
     const below = await withIds(path, entry);
     for (const role of triedOf(entry.see)) {
       const visitor = placed(visitors.get(role)!);
       const { status, text } = await patiently(() => visitor.get(at(client.organizationId, below)));
       expect([role, status]).toEqual([role, entry.see.includes(role) ? (entry.shown ?? 200) : 403]);
-      // What a page says is there. As words: in signatures and in what is encrypted such letters come about by chance.
+      // No value is missing in the text. Whole words only, because signatures contain these letters by chance.
       if (text.startsWith('<!doctype')) expect(mainOf(text)).not.toMatch(/(^|\s)(undefined|\[object |NaN)/);
     }
     const { text } = await patiently(() => visitors.get('OWNER')!.get(at(client.organizationId, below)));
@@ -224,11 +223,11 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
 
   if (!entry.act) return;
 
-  it('refuses its form to everyone outside the organization', async () => {
+  it('rejects its form from everyone outside the organization', async () => {
     await requireForeign('post', await withIds(path, entry));
   });
 
-  it.each(triedOf(entry.act))('does what its form says, for %s as the table says', async (role) => {
+  it.each(triedOf(entry.act))('performs its form for %s as the table says', async (role) => {
     const below = await withIds(path, entry, entry.act!.includes(role));
     const before = await api.lastPosition();
     const visitor = visitors.get(role)!;
@@ -239,7 +238,7 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     );
     if (location !== null)
       expect([location, (await patiently(() => visitor.get(location))).status]).toEqual([location, 200]);
-    // What was prepared for it was done by a key, and before.
+    // An API key prepared the records before.
     const events = await api.eventsAfter(client.organizationId, before);
     const own = events.filter(({ actor }) => actor === `user ${users.get(role)!}`);
     expect([role, own.length > 0]).toEqual([role, entry.act!.includes(role) && entry.isTrial !== true]);
@@ -247,12 +246,12 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     if (newest) await requirePast(visitor, below, newest, `${role.toLowerCase()}-`);
   });
 
-  it('keeps what was typed where it refuses it, and leads to each fault', async () => {
+  it('keeps the input of a rejected form, and links to each error', async () => {
     const below = await withIds(path, entry);
     const whole = at(client.organizationId, below);
     const owner = visitors.get('OWNER')!;
     const typed = wronglyFilled(fieldsIn((await patiently(() => owner.get(whole))).text));
-    // Nobody can choose wrongly.
+    // A form with choices only cannot be filled in wrongly.
     if (!entry.file && typed.every(({ type }) => /^(select|radio|checkbox)$/.test(type))) return;
     const fields = typed.map(({ name, value }): [string, string] => [name, value]);
     const file = entry.file && { ...entry.file, content: '\0' };
@@ -267,7 +266,7 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     for (const id of links) expect(text).toContain(` id="${id}"`);
   });
 
-  /** The page of its record says who did it. */
+  /** Expects the actor in the activity of the record's page. */
   async function requirePast(visitor: Visitor, below: string, event: Event, who: string): Promise<void> {
     const named = entry.isGone || event.streamType in PAGE_OF ? [event.streamType] : [];
     expectEntries('PAGE_OF in test/dashboard-roles.e2e.spec.ts', named, [event.streamType]);
@@ -288,7 +287,7 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     expect([unknown.status, unknown.location]).toEqual(
       how === 'get' ? [303, '/dashboard/sign-in'] : [403, null],
     );
-    // In their own organization, with ids of this one.
+    // In the stranger's own organization, with ids of this one.
     if (hasIds) expect((await ask(stranger, at(foreign.organizationId, below))).status).toBe(404);
   }
 });
@@ -300,10 +299,10 @@ async function sendForm(visitor: Visitor, whole: string, { form, file }: PageEnt
   return patiently(() => visitor.upload(whole, { ...file, content }, fields));
 }
 
-/** What a form has, and what it says. `isChosen`: a browser would send it. */
+/** A field of a form and its value. `isChosen`: a browser would send it. */
 type Field = { name: string; type: string; value: string; isChosen: boolean };
 
-/** The fields that somebody fills in. */
+/** The fields that a user fills in. */
 function fieldsIn(page: string): Field[] {
   const [, form = ''] =
     /<form method="post"(?: enctype="[^"]+")? novalidate>([^]*?)<\/form>/.exec(page) ?? [];
@@ -333,7 +332,7 @@ function fieldsIn(page: string): Field[] {
   return fields;
 }
 
-/** All that can be typed is too long, or nothing of its kind; of choices the last is taken. */
+/** Fills text fields with invalid, overlong text, and chooses the last option of each choice. */
 function wronglyFilled(fields: readonly Field[]): Field[] {
   const isLast = ({ name }: Field, n: number) => fields.findLastIndex((one) => one.name === name) === n;
   return fields
@@ -361,7 +360,7 @@ const decoded = (text: string) =>
     .replaceAll('&#39;', "'")
     .replaceAll('&amp;', '&');
 
-/** What a page says, without all that is around it. */
+/** The text of a page's main part. */
 function mainOf(text: string): string {
   const [, main = text] = /<main[^>]*>([\s\S]*)<\/main>/.exec(text) ?? [];
   return main

@@ -48,11 +48,11 @@ const linkFor = async (address: string, way: 'sign-in' | 'invitations' = 'sign-i
 const signInMailsTo = (address: string) =>
   mailsTo(address).filter(({ content = '' }) => content.includes('Your sign-in link'));
 let people = 0;
-const somebody = () => `person-${(people += 1)}@example.org`;
+const newAddress = () => `person-${(people += 1)}@example.org`;
 
 describe('signing in', () => {
   it('works once with the invitation, and later with a sign-in link', async () => {
-    const email = somebody();
+    const email = newAddress();
     await client.post('team.invite-member', { email, role: 'OWNER' });
     const invitation = await linkFor(email, 'invitations');
     const visitor = new Visitor(api.origin);
@@ -84,7 +84,7 @@ describe('signing in', () => {
   });
 
   it('signs in only one of many parallel requests with the same link', async () => {
-    const email = somebody();
+    const email = newAddress();
     await signedIn(api, client, 'EDITOR', email);
     await new Visitor(api.origin).post('/dashboard/sign-in', { email });
     const link = await linkFor(email);
@@ -95,7 +95,7 @@ describe('signing in', () => {
   });
 
   it('returns the same page for known and unknown addresses', async () => {
-    const email = somebody();
+    const email = newAddress();
     await signedIn(api, client, 'EDITOR', email);
     const ask = async (address: string) => {
       const { status, text, headers } = await new Visitor(api.origin).post('/dashboard/sign-in', {
@@ -112,7 +112,7 @@ describe('signing in', () => {
   });
 
   it('sends at most five links an hour per network and twenty in total, so no one uses up the links of others', async () => {
-    const email = somebody();
+    const email = newAddress();
     const own = await signedIn(api, client, 'EDITOR', email);
     const sending = api.instances.map(({ app }) =>
       jest.spyOn(app.get(SignInLinks, { strict: false }), 'send'),
@@ -131,7 +131,7 @@ describe('signing in', () => {
     await allSent();
     expect(signInMailsTo(email)).toHaveLength(20);
     // A browser that has signed in before has a separate limit, in any network.
-    const visitor = await signedIn(api, client, 'VIEWER', somebody());
+    const visitor = await signedIn(api, client, 'VIEWER', newAddress());
     expect((await visitor.post('/dashboard/sign-in', { email })).status).toBe(200);
     await allSent();
     expect(signInMailsTo(email)).toHaveLength(20);
@@ -142,7 +142,7 @@ describe('signing in', () => {
   });
 
   it('sends the link after the mail server is reachable again', async () => {
-    const email = somebody();
+    const email = newAddress();
     await signedIn(api, client, 'EDITOR', email);
     const attempts = api.instances.map(({ app }) =>
       jest.spyOn(app.get(TeamMails, { strict: false }), 'letIn'),
@@ -160,14 +160,14 @@ describe('signing in', () => {
   });
 
   it('rejects links that are expired, changed or made up', async () => {
-    const email = somebody();
+    const email = newAddress();
     await signedIn(api, client, 'EDITOR', email);
     await new Visitor(api.origin).post('/dashboard/sign-in', { email });
     const link = await linkFor(email);
     await api.database.source.query(
       `UPDATE sign_in_links SET expires_at = clock_timestamp() - interval '1 second'`,
     );
-    const invitation = await invitationTo(api, client, 'OWNER', somebody());
+    const invitation = await invitationTo(api, client, 'OWNER', newAddress());
     const changed = invitation.slice(0, -1) + (invitation.endsWith('A') ? 'B' : 'A');
     for (const path of [link, changed, '/dashboard/sign-in/x', `/dashboard/invitations/${'A'.repeat(64)}`]) {
       const visitor = new Visitor(api.origin);
@@ -178,10 +178,10 @@ describe('signing in', () => {
   });
 
   it('rejects forms of other sites, so no one is signed in as another person', async () => {
-    const email = somebody();
+    const email = newAddress();
     await signedIn(api, client, 'EDITOR', email);
     await new Visitor(api.origin).post('/dashboard/sign-in', { email });
-    const paths = [await linkFor(email), await invitationTo(api, client, 'EDITOR', somebody())];
+    const paths = [await linkFor(email), await invitationTo(api, client, 'EDITOR', newAddress())];
     for (const path of paths) {
       for (const headers of FOREIGN) {
         const { status, headers: answered } = await new Visitor(api.origin).post(path, {}, headers);
@@ -195,9 +195,9 @@ describe('signing in', () => {
   });
 
   it('always creates a new session, and ends the one in the cookie', async () => {
-    const visitor = await signedIn(api, client, 'EDITOR', somebody());
+    const visitor = await signedIn(api, client, 'EDITOR', newAddress());
     const before = visitor.cookie;
-    const link = await invitationTo(api, await api.organization(), 'EDITOR', somebody());
+    const link = await invitationTo(api, await api.organization(), 'EDITOR', newAddress());
     await visitor.post(link);
     expect(visitor.cookie).not.toBe(before);
     const stolen = new Visitor(api.origin);
@@ -205,7 +205,7 @@ describe('signing in', () => {
     expect((await stolen.get('/dashboard')).location).toBe('/dashboard/sign-in?again');
     const fixed = new Visitor(api.origin);
     fixed.cookie = `session=${'x'.repeat(43)}`;
-    await fixed.post(await invitationTo(api, client, 'EDITOR', somebody()));
+    await fixed.post(await invitationTo(api, client, 'EDITOR', newAddress()));
     expect(fixed.cookie).not.toContain('xxx');
   });
 
@@ -223,7 +223,7 @@ describe('an address that is considered equal to another, but belongs to another
   const twin = (email: string) => email.replace('example', 'ex\u0600ample');
 
   it('gets no sign-in link: the link goes to the stored address', async () => {
-    const email = somebody();
+    const email = newAddress();
     await signedIn(api, client, 'OWNER', email);
     expect((await new Visitor(api.origin).post('/dashboard/sign-in', { email: twin(email) })).status).toBe(
       200,
@@ -233,7 +233,7 @@ describe('an address that is considered equal to another, but belongs to another
   });
 
   it('cannot be invited, because its owner would be taken for the person', async () => {
-    const invited = { email: twin(somebody()), role: 'VIEWER' };
+    const invited = { email: twin(newAddress()), role: 'VIEWER' };
     const { status, body } = await client.post('team.invite-member', invited);
     expect([status, body.error.issues?.[0]?.path]).toEqual([400, 'email']);
   });
@@ -241,7 +241,7 @@ describe('an address that is considered equal to another, but belongs to another
 
 describe('a session', () => {
   it('ends when the person signs out: the cookie is no longer valid', async () => {
-    const visitor = await signedIn(api, client, 'EDITOR', somebody());
+    const visitor = await signedIn(api, client, 'EDITOR', newAddress());
     const stolen = visitor.at(api.instances[1]!.origin);
     expect((await stolen.get('/dashboard/account')).status).toBe(200);
     const out = await visitor.post('/dashboard/sign-out');
@@ -259,8 +259,8 @@ describe('a session', () => {
   });
 
   it('must be renewed after a role change: the page explains it and leads back', async () => {
-    await signedIn(api, client, 'OWNER', somebody());
-    const email = somebody();
+    await signedIn(api, client, 'OWNER', newAddress());
+    const email = newAddress();
     const visitor = await signedIn(api, client, 'EDITOR', email);
     const { data } = (await client.get('team.list-members', { limit: '100' })).body;
     const { id: memberId } = data.find((one: { email: string }) => one.email === email);
@@ -278,8 +278,8 @@ describe('a session', () => {
 
   it('lists organizations whose role changed too: they ask for a new sign-in', async () => {
     const other = await api.organization();
-    const email = somebody();
-    await signedIn(api, client, 'OWNER', somebody());
+    const email = newAddress();
+    await signedIn(api, client, 'OWNER', newAddress());
     await signedIn(api, other, 'EDITOR', email);
     const visitor = await signedIn(api, client, 'EDITOR', email);
     const { data } = (await client.get('team.list-members', { limit: '100' })).body;
@@ -305,7 +305,7 @@ describe('a session', () => {
       `/dashboard/${NOBODY}/contacts`,
       `/dashboard/${client.organizationId}/x?${'y'.repeat(1_000)}`,
     ]) {
-      const email = somebody();
+      const email = newAddress();
       await signedIn(api, client, 'EDITOR', email);
       const visitor = new Visitor(api.origin);
       visitor.cookie = `wanted=${encodeURIComponent(wanted).replace('%25zz', '%zz')}`;
@@ -315,7 +315,7 @@ describe('a session', () => {
   });
 
   it('rejects a form after its end, which can then be sent again', async () => {
-    const email = somebody();
+    const email = newAddress();
     const visitor = await signedIn(api, client, 'EDITOR', email);
     const path = `/dashboard/${client.organizationId}/tags/new`;
     await visitor.at(api.origin).post('/dashboard/sign-out');
@@ -328,7 +328,7 @@ describe('a session', () => {
   });
 
   it('is listed by browser, and can be ended only by its owner', async () => {
-    const email = somebody();
+    const email = newAddress();
     const visitor = await signedIn(api, client, 'EDITOR', email);
     await visitor.post('/dashboard/sign-in', { email });
     const other = new Visitor(api.origin);
@@ -336,7 +336,7 @@ describe('a session', () => {
     const { text } = await visitor.get('/dashboard/account');
     expect(text).toMatch(/Firefox \(Linux\): this browser/);
     const [, path] = /action="(\/dashboard\/account\/sessions\/[^"]+)"/.exec(text)!;
-    const stranger = await signedIn(api, client, 'OWNER', somebody());
+    const stranger = await signedIn(api, client, 'OWNER', newAddress());
     await stranger.post(path!);
     expect((await other.get('/dashboard')).status).toBe(303);
     const ended = await visitor.post(path!);
@@ -346,7 +346,7 @@ describe('a session', () => {
   });
 
   it('rejects forms of other sites', async () => {
-    const visitor = await signedIn(api, client, 'OWNER', somebody());
+    const visitor = await signedIn(api, client, 'OWNER', newAddress());
     const path = `/dashboard/${client.organizationId}/team/invite`;
     const form = { email: 'evil@example.org', role: 'OWNER' };
     for (const each of [...FOREIGN, { Origin: visitor.origin, 'Sec-Fetch-Site': 'same-site' }]) {
@@ -373,7 +373,7 @@ describe('a session', () => {
       Origin: `https://${PUBLIC_HOST}`,
       'Sec-Fetch-Site': 'same-origin',
     };
-    const path = await invitationTo(api, client, 'EDITOR', somebody());
+    const path = await invitationTo(api, client, 'EDITOR', newAddress());
     const { cookies } = await ask(path, headers, 'POST');
     expect(cookies.map(attributesOf)).toEqual([
       ['__Host-session', 'HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax', 'Secure'],
@@ -394,10 +394,7 @@ describe('a session', () => {
   });
 });
 
-/**
- * A page that only shows knows who asks for half a second (`KEPT_MS` of `sessions.ts`), and a second is what is promised; the other one is
- * for a machine that has much else to do.
- */
+/** Sessions are cached for half a second (`KEPT_MS` of `sessions.ts`). The promise is one second, and another allows for a busy machine. */
 const ENDED_SECONDS = 2;
 
 describe('after a session ends, no instance shows anything', () => {
@@ -417,7 +414,7 @@ describe('after a session ends, no instance shows anything', () => {
       prepare: (visitor) => Promise.resolve(() => visitor.post('/dashboard/sign-out')),
       answer: AGAIN,
     },
-    'ended on the page of their account': {
+    'ended on the account page': {
       prepare: async (_, email) => {
         const other = new Visitor(api.origin);
         await other.post('/dashboard/sign-in', { email });
@@ -428,7 +425,7 @@ describe('after a session ends, no instance shows anything', () => {
       },
       answer: AGAIN,
     },
-    'of another role by now': {
+    'with a changed role': {
       prepare: async (_, email) => {
         const memberId = await memberWith(email);
         return () => client.post('team.update-member', { memberId, role: 'VIEWER' });
@@ -445,8 +442,8 @@ describe('after a session ends, no instance shows anything', () => {
   };
 
   it.each(Object.entries(WAYS))('%s', async (_, { prepare, answer }) => {
-    await signedIn(api, client, 'OWNER', somebody());
-    const email = somebody();
+    await signedIn(api, client, 'OWNER', newAddress());
+    const email = newAddress();
     const visitor = await signedIn(api, client, 'EDITOR', email);
     const page = `/dashboard/${client.organizationId}/contacts`;
     // Starts with the other instance, because requests with an invalid cookie soon reach the rate limit.
@@ -485,8 +482,8 @@ async function ask(path: string, headers: Record<string, string>, method = 'GET'
 }
 
 it('pages do not show what the role does not allow', async () => {
-  const viewer = await signedIn(api, client, 'VIEWER', somebody());
-  const admin = await signedIn(api, client, 'ADMIN', somebody());
+  const viewer = await signedIn(api, client, 'VIEWER', newAddress());
+  const admin = await signedIn(api, client, 'ADMIN', newAddress());
   await signedIn(api, client, 'OWNER', 'the-owner@example.org');
   const path = `/dashboard/${client.organizationId}/team`;
   expect((await viewer.get(path)).text).not.toMatch(/invite"|\/team\/[0-9a-f]{8}/);
@@ -518,7 +515,7 @@ it.each([
 });
 
 it('confirms actions, keeps typed input, and is available in German', async () => {
-  const owner = await signedIn(api, client, 'OWNER', somebody());
+  const owner = await signedIn(api, client, 'OWNER', newAddress());
   const path = `/dashboard/${client.organizationId}/team`;
   const wrong = await owner.post(`${path}/invite`, { email: 'not <an> address' });
   expect(wrong.status).toBe(422);
