@@ -15,7 +15,7 @@ import {
 const { MAKE_DATABASE = '' } = process.env;
 const wanted = MAKE_DATABASE.split(',').filter((text) => text !== '');
 
-/** `append_events` of the first commits: instances of their time may be serving beside the new ones. */
+/** `append_events` of the first commits, for instances of that time that still serve next to new ones. */
 const REMAINS = /^function append_events\((?!.*\br_stream )/;
 
 const schemas = [
@@ -32,7 +32,7 @@ async function catalog({ database }: Api): Promise<{ [schema: string]: string[] 
 }
 
 if (wanted.length > 0) {
-  it.each(wanted)('%s makes its database', (one) => {
+  it.each(wanted)('%s: stores its database', (one) => {
     const [version, commit = version] = one.split('=');
     return makeDatabase({ version: version!, commit: commit! });
   });
@@ -40,7 +40,7 @@ if (wanted.length > 0) {
   describe.each(tried())('a database of $name', (stored) => goesOn(stored));
 }
 
-/** First that of the version before. */
+/** The database of the previous version first. */
 function tried(): readonly StoredDatabase[] {
   const all = storedDatabases();
   const last = all.find(({ commit }) => before.commit.startsWith(commit))!;
@@ -69,9 +69,9 @@ function goesOn(stored: StoredDatabase): void {
     expect(await catalog(api)).toEqual(fresh);
   });
 
-  it('answers what its own version answered', () => expectAnswers(stored, client));
+  it('returns what its own version returned', () => expectAnswers(stored, client));
 
-  it('takes writes of every service, counts and erases', async () => {
+  it('accepts writes of every service, counts, and erases', async () => {
     const ask = async (method: 'post' | 'delete', operation: string, body: object, headers = {}) => {
       const answer = await client[method](operation, { organizationId, ...body }, headers);
       expect([operation, answer.status, answer.body]).toEqual([
@@ -97,7 +97,7 @@ function goesOn(stored: StoredDatabase): void {
       { organizationId, ...person },
       { 'Idempotency-Key': 'stored-Ada' },
     );
-    // What came before 0.1.0 kept the keys of requests in another form: a repeat then finds the contact.
+    // Versions before 0.1.0 stored Idempotency-Keys in another form, so a repeat finds the contact instead.
     const isSincePublished = stored.name >= '09-0.1.0';
     expect(repeated).toMatchObject(
       isSincePublished
@@ -140,7 +140,7 @@ function goesOn(stored: StoredDatabase): void {
     const signed = petitionId === undefined ? 1 : 0;
     expect(await counts()).toEqual({ signatures: before.signatures + signed, contacts: before.contacts + 2 });
 
-    // A member leaves by an erasure, a signature stays without its name.
+    // An erasure removes the contact from lists, and keeps the signature without its name.
     await ask('delete', 'contact.delete-contact', { contactId: added });
     await ask('delete', 'contact.delete-contact', { contactId: repeatable.contactId });
     expect((await get('contact.get-contact', { contactId: repeatable.contactId })).status).toBe(404);
@@ -151,7 +151,7 @@ function goesOn(stored: StoredDatabase): void {
     });
   });
 
-  it('has read models and a history that verify', async () => {
+  it('has projections and a history that verify', async () => {
     const [{ runtime }] = api.instances as [Api['instances'][0]];
     for (const { name } of projections) {
       expect([name, await differencesIn(runtime.projections, name)]).toEqual([name, []]);

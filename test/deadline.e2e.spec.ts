@@ -23,7 +23,7 @@ afterAll(async () => {
   await postgres.remove();
 });
 
-/** A contact, by a request that its key names. */
+/** Creates a contact, with this Idempotency-Key. */
 function create(key: string): Promise<Answer> {
   const { organizationId } = client;
   const email = `${key}@example.org`;
@@ -42,7 +42,7 @@ const becomesUnready = (message: string, reason = 'DATABASE_TAKES_NO_WRITES') =>
     expect([status, body.error?.reason, body.error?.message]).toEqual([503, reason, message]);
   });
 
-/** Every request is done once, and answers what it answered first. */
+/** Expects that each request takes effect once, and that repeats get the first response. */
 async function expectDoneOnce(keys: readonly string[]): Promise<void> {
   const ids = new Map<string, string>();
   for (const key of [...keys, ...keys]) {
@@ -59,13 +59,13 @@ async function expectDoneOnce(keys: readonly string[]): Promise<void> {
   expect(rows).toHaveLength(keys.length);
 }
 
-it('PostgreSQL frozen: all that is asked gets 503, most of it at once; going on, everything is right again', async () => {
+it('PostgreSQL frozen: every request gets 503, most of them immediately, and everything recovers afterwards', async () => {
   const keys = Array.from({ length: isLong ? 300 : 60 }, (_, n) => `frozen-${n}`);
   await postgres.freeze();
   const answers = keys.map((key) => create(key));
   await becomesUnready('The database does not respond.', 'DATABASE_UNREACHABLE');
   expect((await health('live')).status).toBe(200);
-  // Those of before wait, and some of these; the others are told what is known.
+  // The first requests and some of these wait for the database. The others are rejected immediately.
   await eventually(async () => {
     const tried = await Promise.all(Array.from({ length: 30 }, (_, n) => create(`shed-${n}`)));
     for (const { status, headers } of tried) {
@@ -79,11 +79,11 @@ it('PostgreSQL frozen: all that is asked gets 503, most of it at once; going on,
   }
   await postgres.resume();
   await becomesReady();
-  // Not one is refused any more.
+  // No request is rejected any more.
   await expectDoneOnce(keys.slice(0, 20));
 });
 
-it('PostgreSQL stopped: the log says once what is wrong and what to do, and once that it is over', async () => {
+it('PostgreSQL stopped: logs the problem with its fix once, and its end once', async () => {
   const isOver = () => {
     const last = server.log.findLast(({ message }) =>
       ['database problem', 'the database works again'].includes(message),
@@ -93,7 +93,7 @@ it('PostgreSQL stopped: the log says once what is wrong and what to do, and once
   await eventually(isOver);
   const from = server.log.length;
   const lines = () => server.log.slice(from);
-  const told = (message: string) => lines().filter((line) => line.message === message);
+  const logged = (message: string) => lines().filter((line) => line.message === message);
   await postgres.stop('immediate');
   let refused = 0;
   const ask = async () => {
@@ -105,25 +105,25 @@ it('PostgreSQL stopped: the log says once what is wrong and what to do, and once
   await eventually(async () => {
     await Promise.all(Array.from({ length: 10 }, ask));
     expect(refused).toBeGreaterThan(20);
-    expect(told('not ready')).toHaveLength(1);
+    expect(logged('not ready')).toHaveLength(1);
   });
   await becomesUnready('The database does not respond.', 'DATABASE_UNREACHABLE');
   await postgres.start();
   await becomesReady();
-  await eventually(() => expect(told('the database works again')).toHaveLength(1));
+  await eventually(() => expect(logged('the database works again')).toHaveLength(1));
 
-  const [over] = told('the database works again');
+  const [over] = logged('the database works again');
   expect(over).toMatchObject({ level: 'info', refusedRequests: refused, seconds: expect.any(Number) });
-  const troubles = told('database problem');
-  expect(new Set(troubles.map(({ trouble }) => trouble)).size).toBe(troubles.length);
-  expect(troubles).toContainEqual(
+  const problems = logged('database problem');
+  expect(new Set(problems.map(({ trouble }) => trouble)).size).toBe(problems.length);
+  expect(problems).toContainEqual(
     expect.objectContaining({
       level: 'error',
       trouble: expect.stringContaining('Start PostgreSQL'),
       reason: expect.stringContaining('ECONNREFUSED'),
     }),
   );
-  // Nothing else, but the line of each request.
+  // The only other lines are those of the requests.
   expect(new Set(lines().map(({ message }) => message))).toEqual(
     new Set([
       'request',
@@ -134,16 +134,16 @@ it('PostgreSQL stopped: the log says once what is wrong and what to do, and once
     ]),
   );
   for (const message of ['not ready', 'ready again: the database accepts reads and writes']) {
-    expect(told(message)).toHaveLength(1);
+    expect(logged(message)).toHaveLength(1);
   }
   expect(lines().filter(({ stack }) => stack !== undefined)).toEqual([]);
-  const requests = told('request').filter(({ status }) => status === 503);
+  const requests = logged('request').filter(({ status }) => status === 503);
   expect(requests.length).toBeGreaterThan(20);
   for (const { level, error } of requests) expect([level, error]).toEqual(['info', 'DATABASE_UNREACHABLE']);
 });
 
 longIt(
-  'a lock on the history: writes get 503, reads go on, readiness says so; released, writes work',
+  'a lock on the history: writes get 503, reads continue, readiness reports it, and writes work after its release',
   async () => {
     const since = performance.now();
     const holder = deployment.database.source.createQueryRunner();
@@ -154,8 +154,8 @@ longIt(
     try {
       const answers = keys.map((key) => create(key));
       await becomesUnready('The database has completed no writes for ten seconds: something blocks them.');
-      // What it says is true: sooner, migrations that hold writers up for some seconds would take all instances away. Ten looks
-      // are nine pauses, of which each timer may take off a millisecond.
+      // Reporting earlier would take all instances out of service during migrations that block writers for seconds. Ten checks
+      // have nine pauses, each of which may be a millisecond short.
       expect(performance.now() - since).toBeGreaterThan(8_900);
       expect((await client.get('contact.list-contacts')).status).toBe(200);
       expect((await health('live')).status).toBe(200);
@@ -172,7 +172,7 @@ longIt(
   },
 );
 
-describe('writes fail', () => {
+describe('writes that fail', () => {
   const asSuperuser = async (statement: string) => {
     const url = new URL(postgres.url);
     url.pathname = new URL(deployment.database.url).pathname;
@@ -181,7 +181,7 @@ describe('writes fail', () => {
     await connection.query(statement);
     await connection.end();
   };
-  /** What is set for a role or a database holds for new connections. */
+  /** Disconnects all, because settings of a role apply to new connections only. */
   const cut = () =>
     asSuperuser(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'advocacy'`);
 
@@ -222,7 +222,7 @@ describe('writes fail', () => {
   ];
 
   it.each(someOf(BREAKS))(
-    '%s: readiness says so, and comes back by itself, requests are told too',
+    '%s: readiness and requests report it, and recover automatically',
     async (what, breaks, mends, message, reason, words) => {
       await becomesReady();
       await asSuperuser(breaks);
@@ -251,7 +251,7 @@ describe('writes fail', () => {
     },
   );
 
-  longIt('a right that was taken away: readiness says so too', async () => {
+  longIt('a revoked privilege: readiness reports it', async () => {
     await becomesReady();
     await asSuperuser('REVOKE INSERT ON events FROM advocacy');
     try {
@@ -262,7 +262,7 @@ describe('writes fail', () => {
     await becomesReady();
   });
 
-  longIt('a role that may not log in: 503, as anything that somebody will mend', async () => {
+  longIt('a role that may not log in: requests get 503 until the role is fixed', async () => {
     await asSuperuser('ALTER ROLE advocacy NOLOGIN');
     await cut();
     try {

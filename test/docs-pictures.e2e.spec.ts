@@ -7,7 +7,7 @@ import { Browser, type Look } from './browser.js';
 import { Api } from './harness.js';
 import { longDescribe } from './length.js';
 
-/** `UPDATE_PICTURES=1 npm run test:long -- docs-pictures` makes them anew; without it they are taken all the same, and thrown away. */
+/** `UPDATE_PICTURES=1 npm run test:long -- docs-pictures` updates them. Without it, they are taken and discarded. */
 const IS_UPDATE = process.env.UPDATE_PICTURES === '1';
 const DIRECTORY = join(process.cwd(), 'docs', 'pictures');
 
@@ -16,7 +16,7 @@ const words = WORDS.en;
 
 type Place = { page: Page; home: string; petition: string; campaign: string };
 
-/** What each picture shows: how one gets there. */
+/** The steps to the scene of each picture. */
 const SCENES: Record<string, { look?: Look; open: (place: Place) => Promise<unknown> }> = {
   overview: { open: ({ page, home }) => page.goto(home) },
   petition: { open: ({ page, petition }) => page.goto(petition) },
@@ -47,7 +47,7 @@ const SCENES: Record<string, { look?: Look; open: (place: Place) => Promise<unkn
   },
 };
 
-longDescribe('the pictures of docs/', () => {
+longDescribe('the pictures in docs/', () => {
   let api: Api;
   let browser: Browser;
   let demo: NonNullable<Awaited<ReturnType<typeof createDemo>>>;
@@ -81,14 +81,14 @@ longDescribe('the pictures of docs/', () => {
       mkdirSync(DIRECTORY, { recursive: true });
       writeFileSync(join(DIRECTORY, `${name}.png`), taken);
     }
-    // As wide and high as what is shown of it.
+    // The same size as the documentation shows.
     const kept = readFileSync(join(DIRECTORY, `${name}.png`));
     expect([kept.readUInt32BE(16), kept.readUInt32BE(20)]).toEqual([look.width, look.height]);
     window.requireQuiet(api.origin);
   });
 });
 
-it('every picture is shown, and there is no other', () => {
+it('every picture is used, and no other exists', () => {
   const shown = ['README.md', 'docs/guides/dashboard.md'].flatMap((file) =>
     [...readFileSync(file, 'utf8').matchAll(/!\[[^\]]+\]\((?:docs|\.\.)\/pictures\/([\w-]+)\.png\)/g)].map(
       ([, name]) => name!,

@@ -31,20 +31,20 @@ const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
 const OTHER_KEY = Buffer.alloc(32, 8).toString('base64');
 const ORGANIZATION = '0197a3c0-0000-7000-8000-000000000001';
 
-/** A cluster set as none should be, for all that only its superuser can break. */
+/** A cluster with harmful settings, for checks of settings that only a superuser can change. */
 let cluster: PostgresServer;
 let directory: string;
-/** Of a database that a server has used, and that nothing is wrong with: others are copies of it. */
+/** The name of a healthy, used database. The tests break copies of it. */
 let model: string;
 let redis: RedisServer;
-/** Of a database in which one session waits for another's lock, since the beginning. */
+/** A database in which one session waits for another's lock from the start. */
 let locked: { name: string; end: () => Promise<void> };
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'doctor-'));
   cluster = await startPostgres({
     directory,
-    // These two are changed at the end; what the command line sets cannot be.
+    // The last test changes these two, which it could not if the command line set them.
     initdb: ['--no-data-checksums', '-c', 'archive_mode=on', '-c', 'wal_level=replica'],
     settings: {
       fsync: 'off',
@@ -89,7 +89,7 @@ afterAll(async () => {
 
 type Run = (text: string, values?: unknown[]) => Promise<any[]>;
 
-/** Works as the superuser in a database of the cluster. */
+/** Runs `work` as the superuser in a database of the cluster. */
 async function asSuperuser<Result>(name: string, work: (run: Run) => Promise<Result>): Promise<Result> {
   const client = new Client({ connectionString: urlOf(name, cluster.url) });
   await client.connect();
@@ -119,7 +119,7 @@ async function lock(name: string): Promise<typeof locked> {
     Client,
   ];
   for (const client of [holder, waiter]) {
-    // Where the test that ends them is left out, the cluster does.
+    // The cluster disconnects them if the test that does so is not run.
     client.on('error', () => undefined);
     await client.connect();
   }
@@ -141,22 +141,31 @@ async function diagnose(environment: Environment): Promise<Examined[]> {
   return found;
 }
 
-type Told = { check: string; level: 'warning' | 'problem'; message: RegExp; advice: RegExp };
-const told =
-  (level: Told['level']) =>
-  (check: string, message: RegExp, advice = /^.{10,}[.)\d]$/s): Told => ({ check, level, message, advice });
-const problem = told('problem');
-const warning = told('warning');
+type Finding = { check: string; level: 'warning' | 'problem'; message: RegExp; advice: RegExp };
+const findingOf =
+  (level: Finding['level']) =>
+  (check: string, message: RegExp, advice = /^.{10,}[.)\d]$/s): Finding => ({
+    check,
+    level,
+    message,
+    advice,
+  });
+const problem = findingOf('problem');
+const warning = findingOf('warning');
 
-/** Illnesses of one deployment that do not hide each other: what brings them about, and the findings that tell of them. */
+/** Faults of one deployment that do not hide each other, and the findings that report them. */
 type Patient = {
   name: string;
-  /** In a copy of the model. Answers variables to set, DATABASE_URL among them if it is another. */
+  /** Breaks a copy of the model. Returns variables to set, including DATABASE_URL if it changes. */
   harm: (run: Run, name: string) => Promise<Environment | void>;
-  tells: Told[];
+  findings: Finding[];
 };
 
-const patient = (name: string, harm: Patient['harm'], ...tells: Told[]): Patient => ({ name, harm, tells });
+const patient = (name: string, harm: Patient['harm'], ...findings: Finding[]): Patient => ({
+  name,
+  harm,
+  findings,
+});
 const sql =
   (...statements: string[]): Patient['harm'] =>
   async (run) => {
@@ -171,7 +180,7 @@ const instances = (count: number) =>
   `INSERT INTO serving SELECT gen_random_uuid(), 'contacts', 999, clock_timestamp() FROM generate_series(1, ${count})`;
 const unusedUrl = async (scheme: string) => `${scheme}://127.0.0.1:${await findFreePort()}`;
 
-/** `OTHER_KEY` takes the place of the key; nothing is wrapped with it yet. */
+/** Replaces the key with `OTHER_KEY`, which has not wrapped anything yet. */
 async function replaceKey(run: Run): Promise<Environment> {
   const [other, key] = [OTHER_KEY, ENCRYPTION_KEY].map((text) => Buffer.from(text, 'base64'));
   const keyring = new Keyring(other!, key);
@@ -188,7 +197,7 @@ async function replaceKey(run: Run): Promise<Environment> {
 
 const PATIENTS: Patient[] = [
   patient(
-    'variables that cannot be read',
+    'invalid variables',
     () =>
       Promise.resolve({
         PORT: 'abc',
@@ -203,7 +212,7 @@ const PATIENTS: Patient[] = [
     problem('encryption key', /^No key is configured/),
   ),
   patient(
-    'no address that leads anywhere',
+    'unreachable addresses',
     async () => ({
       DATABASE_URL: 'rubbish',
       REDIS_URL: await unusedUrl('redis'),
@@ -214,7 +223,7 @@ const PATIENTS: Patient[] = [
     warning('address', /^PUBLIC_URL cannot be reached from here/),
   ),
   patient(
-    'careless variables, and a superuser',
+    'insecure variables and a superuser',
     (_, name) =>
       Promise.resolve({
         DATABASE_URL: urlOf(name, cluster.url),
@@ -237,12 +246,12 @@ const PATIENTS: Patient[] = [
     warning('replica', /a server that is not a replica/),
   ),
   patient(
-    'a key that is to be replaced',
+    'a new key before it is used',
     () => Promise.resolve({ ENCRYPTION_KEY: OTHER_KEY, ENCRYPTION_KEY_PREVIOUS: ENCRYPTION_KEY }),
     warning('encryption key', /^ENCRYPTION_KEY is not in use yet/, /keys rewrap/),
   ),
   patient(
-    'a key that is being replaced',
+    'a key rotation in progress',
     async (run) => {
       await replaceKey(run);
       return { ENCRYPTION_KEY: OTHER_KEY, ENCRYPTION_KEY_PREVIOUS: ENCRYPTION_KEY };
@@ -250,7 +259,7 @@ const PATIENTS: Patient[] = [
     warning('encryption key', /^Some keys are not wrapped with ENCRYPTION_KEY yet/, /keys rewrap/),
   ),
   patient(
-    'a key that is being replaced, without the one before',
+    'a key rotation without the previous key',
     async (run) => {
       await replaceKey(run);
       return { ENCRYPTION_KEY: OTHER_KEY };
@@ -258,12 +267,12 @@ const PATIENTS: Patient[] = [
     problem('encryption key', /ENCRYPTION_KEY_PREVIOUS is not that key\. No server will start/),
   ),
   patient(
-    'the key of before',
+    'a key that has been replaced',
     replaceKey,
     problem('encryption key', /^ENCRYPTION_KEY is not the key of this database, which was replaced/),
   ),
   patient(
-    'a forgotten DATABASE_URL',
+    'a missing DATABASE_URL',
     () =>
       Promise.resolve({
         DATABASE_URL: '',
@@ -279,7 +288,7 @@ const PATIENTS: Patient[] = [
     ),
   ),
   patient(
-    'a cluster, a database and a role that are set as none should be',
+    'harmful settings of the cluster, database and role',
     async (run, name) => {
       const settings = {
         synchronous_commit: 'off',
@@ -326,7 +335,7 @@ const PATIENTS: Patient[] = [
     warning('settings', /^idle_session_timeout is 60000 ms/),
   ),
   patient(
-    'a role that may too little and too much',
+    'a role with missing and excess privileges',
     async (run, name) => {
       await run(`ALTER DATABASE ${name} OWNER TO postgres`);
       await run('REVOKE EXECUTE ON FUNCTION pg_terminate_backend FROM PUBLIC');
@@ -342,7 +351,7 @@ const PATIENTS: Patient[] = [
     problem('role', /does not own serving/),
   ),
   patient(
-    'a database that is empty, and of another encoding, collation and owner',
+    'an empty database with another encoding, collation and owner',
     async () => {
       const locale = "LOCALE_PROVIDER builtin BUILTIN_LOCALE 'C' LOCALE 'C'";
       const name = await newDatabase(`TEMPLATE template0 ENCODING 'SQL_ASCII' ${locale}`);
@@ -360,7 +369,7 @@ const PATIENTS: Patient[] = [
     warning('seals', /^Nothing is sealed yet/),
   ),
   patient(
-    'a schema that others have changed, and the key of another database',
+    'a schema changed by hand, and the key of another database',
     async (run) => {
       await run('DROP EXTENSION pg_trgm CASCADE');
       await run('DROP EXTENSION btree_gin CASCADE');
@@ -386,7 +395,7 @@ const PATIENTS: Patient[] = [
     problem('encryption key', /^ENCRYPTION_KEY is not the key/),
   ),
   patient(
-    'a version in between, and a history that is not what was sealed',
+    'a half-migrated database, and a history that differs from its seals',
     sql(
       `DELETE FROM migrations WHERE name LIKE 'Seals%'`,
       `INSERT INTO migrations (timestamp, name) VALUES (1, 'Tomorrow1')`,
@@ -398,17 +407,17 @@ const PATIENTS: Patient[] = [
     problem('seals', /^Sealing has skipped events/),
   ),
   patient(
-    'a history of which nothing more is signed',
+    'a quarantined history',
     sql(`UPDATE signed_notes SET refused = 'for a reason', refused_at = clock_timestamp()`),
     problem('seals', /differs from what was sealed, and is quarantined: for a reason/),
   ),
   patient(
-    'another signing key',
+    'a different signing key',
     () => Promise.resolve({ SIGNING_KEY: OTHER_KEY }),
     problem('seals', /was signed with another key/),
   ),
   patient(
-    'a history that was rewritten, and four instances',
+    'a rewritten history, and four instances',
     sql(
       'ALTER TABLE events DISABLE TRIGGER events_are_append_only',
       `UPDATE events SET data = '{"name": "Polluters"}'`,
@@ -418,7 +427,7 @@ const PATIENTS: Patient[] = [
     warning('connections', /A rolling deployment can run out/),
   ),
   patient(
-    'read models that nobody looks after',
+    'projections that are missing, stopped or unused',
     async (run) => {
       await run(`SELECT setval('events_position', 20000)`);
       await run(`DELETE FROM checkpoints WHERE projection = 'posts'`);
@@ -436,7 +445,7 @@ const PATIENTS: Patient[] = [
     warning('projections', /events behind, and no server uses it/),
   ),
   patient(
-    'an instance of a version that cannot serve beside this one, and one that can',
+    'one instance of an incompatible version and one of a compatible version',
     sql(
       `INSERT INTO serving (instance, projection, version, seen_at, release, host)
        SELECT gen_random_uuid(), 'contacts', 1, clock_timestamp(), release, 'api-' || release
@@ -446,7 +455,7 @@ const PATIENTS: Patient[] = [
     warning('redis', /^2 instances run without REDIS_URL/),
   ),
   patient(
-    'read models that lag behind, and five instances without Redis',
+    'projections that lag behind, and five instances without Redis',
     sql(
       event(`clock_timestamp() - interval '2 minutes'`),
       `SELECT setval('events_position', 20000)`,
@@ -460,7 +469,7 @@ const PATIENTS: Patient[] = [
     warning('redis', /^5 instances run without REDIS_URL/),
   ),
   patient(
-    'a clock that was set back, and somebody who was erased long ago',
+    'a clock that was set back, and an overdue erasure',
     async (run) => {
       await run(event(`clock_timestamp() - interval '50 hours'`, 'ContactErased'));
       await run(event(`clock_timestamp() + interval '1 hour'`));
@@ -472,7 +481,7 @@ const PATIENTS: Patient[] = [
     warning('replica', /^The replica cannot be reached: /),
   ),
   patient(
-    'a log that cannot be archived, and a table that nobody cleans',
+    'a log that cannot be archived, and a table full of dead rows',
     async (run) => {
       await run('SELECT pg_switch_wal()');
       await run('CREATE TABLE bloated AS SELECT generate_series(1, 150000)');
@@ -491,32 +500,32 @@ const PATIENTS: Patient[] = [
   ),
 ];
 
-it.each(PATIENTS.map((one) => [one.name, one] as const))('tells of %s', async (_, { harm, tells }) => {
+it.each(PATIENTS.map((one) => [one.name, one] as const))('reports %s', async (_, { harm, findings }) => {
   const name = await newDatabase();
   const environment = await asSuperuser(name, (run) => harm(run, name));
-  expectTold(await diagnose({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY, ...environment }), tells);
+  expectFindings(await diagnose({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY, ...environment }), findings);
 });
 
 const UNREACHABLE: [what: string, change: (url: URL) => void, message: RegExp][] = [
-  ['nobody listens', (url: URL) => void (url.port = '1'), /ECONNREFUSED/],
-  ['there is no such database', (url: URL) => void (url.pathname = '/nothing'), /"nothing" does not exist/],
-  ['there is no such role', (url: URL) => void (url.username = 'nobody'), /"nobody" does not exist/],
+  ['nothing listens', (url: URL) => void (url.port = '1'), /ECONNREFUSED/],
+  ['the database does not exist', (url: URL) => void (url.pathname = '/nothing'), /"nothing" does not exist/],
+  ['the role does not exist', (url: URL) => void (url.username = 'nobody'), /"nobody" does not exist/],
 ];
 
-it.each(UNREACHABLE)('tells that %s', async (_, change, message) => {
+it.each(UNREACHABLE)('reports that %s', async (_, change, message) => {
   const url = new URL(urlOf(model));
   change(url);
-  expectTold(await diagnose({ DATABASE_URL: url.href, ENCRYPTION_KEY }), [problem('database', message)]);
+  expectFindings(await diagnose({ DATABASE_URL: url.href, ENCRYPTION_KEY }), [problem('database', message)]);
 });
 
-it('tells that a database takes no more connections', async () => {
+it('reports that a database accepts no more connections', async () => {
   const name = await newDatabase('');
   await asSuperuser('postgres', (run) => run(`ALTER DATABASE ${name} CONNECTION LIMIT 0`));
   const found = await diagnose({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY });
-  expectTold(found, [problem('database', /too many connections/)]);
+  expectFindings(found, [problem('database', /too many connections/)]);
 });
 
-function expectAmong(found: readonly Examined[], { check, level, message, advice }: Told): void {
+function expectFinding(found: readonly Examined[], { check, level, message, advice }: Finding): void {
   expect(found.filter((one) => one.check === check)).toContainEqual({
     check,
     level,
@@ -525,13 +534,13 @@ function expectAmong(found: readonly Examined[], { check, level, message, advice
   });
 }
 
-function expectTold(found: readonly Examined[], tells: readonly Told[]): void {
-  for (const one of tells) expectAmong(found, one);
-  // Nothing that is broken keeps another check from being made.
+function expectFindings(found: readonly Examined[], findings: readonly Finding[]): void {
+  for (const one of findings) expectFinding(found, one);
+  // A fault must not prevent other checks.
   expect(found.map(({ message }) => message).join()).not.toContain('This check failed');
 }
 
-it('tells of Redis that it evicts, is nearly full, is a replica, or hangs', async () => {
+it('reports a Redis that evicts, is nearly full, is a replica, or hangs', async () => {
   const one = await startRedis();
   const admin = new Redis(one.url);
   const REDIS_URL = one.url;
@@ -560,7 +569,7 @@ it('tells of Redis that it evicts, is nearly full, is a replica, or hangs', asyn
   await one.stop();
 });
 
-it('tells of a Redis that is another kind than its URL says, or none of which is reached, in words of ours', async () => {
+it('reports a Redis of another kind than its URL says, or that is unreachable, without internal terms', async () => {
   const node = await (await RedisNode.create(['--cluster-enabled', 'yes'])).start();
   const sentinel = await (await RedisNode.create(['--sentinel'])).start();
   const nowhere = `127.0.0.1:${await findFreePort()}`;
@@ -585,7 +594,7 @@ it('tells of a Redis that is another kind than its URL says, or none of which is
   ];
   for (const [REDIS_URL, message, advice] of tried) {
     const found = await diagnose({ DATA_DIR: join(directory, 'nothing'), REDIS_URL });
-    expectTold(found, [problem('redis', message, advice)]);
+    expectFindings(found, [problem('redis', message, advice)]);
     const [{ message: whole } = { message: '' }] = found.filter(({ check }) => check === 'redis');
     expect(whole).not.toMatch(
       /Failed to refresh|All sentinels|enableOfflineQueue|maxRetriesPerRequest|is closed|\.\)/,
@@ -594,7 +603,7 @@ it('tells of a Redis that is another kind than its URL says, or none of which is
   await Promise.all([node.remove(), sentinel.remove()]);
 });
 
-it('tells of a bucket of images that cannot be asked', async () => {
+it('reports an unreachable bucket of images', async () => {
   const store = await startS3Server('images');
   const images = async (environment: Environment) => {
     const { stdout } = await cli(['--json', 'doctor'], {
@@ -620,18 +629,21 @@ it('tells of a bucket of images that cannot be asked', async () => {
 it('reports a warning if DATA_DIR cannot be written', async () => {
   const file = join(directory, 'file');
   await writeFile(file, '');
-  expectTold(await diagnose({ DATABASE_URL: urlOf(model), ENCRYPTION_KEY, DATA_DIR: join(file, 'data') }), [
-    warning('mail', /cannot write to DATA_DIR\/mail \(ENOTDIR\)/),
-    warning('images', /cannot write to DATA_DIR\/images \(ENOTDIR\)/),
-  ]);
+  expectFindings(
+    await diagnose({ DATABASE_URL: urlOf(model), ENCRYPTION_KEY, DATA_DIR: join(file, 'data') }),
+    [
+      warning('mail', /cannot write to DATA_DIR\/mail \(ENOTDIR\)/),
+      warning('images', /cannot write to DATA_DIR\/images \(ENOTDIR\)/),
+    ],
+  );
 });
 
-it('tells of mail that goes nowhere, from nobody, or cannot be sent', async () => {
+it('reports email without a server or sender, and email that cannot be sent', async () => {
   const server = await SmtpServer.start({ tls: 'starttls', login: { user: 'us', password: 'right' } });
   const inDeployment = { DATABASE_URL: urlOf(model), ENCRYPTION_KEY };
   const MAIL_FROM = 'Clean Rivers <office@rivers.example>';
-  expectTold(await diagnose(inDeployment), [warning('mail', /^MAIL_URL is not set\. .* sent to no one/)]);
-  expectTold(await diagnose({ ...inDeployment, MAIL_URL: server.url }), [
+  expectFindings(await diagnose(inDeployment), [warning('mail', /^MAIL_URL is not set\. .* sent to no one/)]);
+  expectFindings(await diagnose({ ...inDeployment, MAIL_URL: server.url }), [
     warning('mail', /^MAIL_FROM is not set/),
   ]);
   for (const [MAIL_URL, message] of [
@@ -640,25 +652,25 @@ it('tells of mail that goes nowhere, from nobody, or cannot be sent', async () =
     [await unusedUrl('smtp'), /^Emails cannot be sent: .*ECONNREFUSED/],
   ] as const) {
     const found = await diagnose({ ...inDeployment, MAIL_URL, MAIL_FROM });
-    expectTold(found, [problem('mail', message)]);
+    expectFindings(found, [problem('mail', message)]);
     expect(JSON.stringify(found)).not.toMatch(/wrong|right/);
   }
   await server.stop();
   const wrong = await diagnose({ ...inDeployment, MAIL_URL: 'rubbish', MAIL_FROM: 'rubbish' });
-  expectTold(wrong, [
+  expectFindings(wrong, [
     problem('configuration', /^MAIL_URL must be /),
     problem('configuration', /^MAIL_FROM must be /),
   ]);
 });
 
-it('tells of sessions that wait for a lock', async () => {
+it('reports sessions that wait for a lock', async () => {
   const environment = { DATABASE_URL: urlOf(locked.name), ENCRYPTION_KEY };
   const waits = problem('activity', /^1 session has waited for a lock for more than 5 s, blocked by \d+\.$/);
-  await eventually(async () => expectAmong(await diagnose(environment), waits));
+  await eventually(async () => expectFinding(await diagnose(environment), waits));
   await locked.end();
 });
 
-it('tells of a clock that is another than the database’s', async () => {
+it('reports a clock that differs from the database’s', async () => {
   const faketime = findProgram('faketime');
   if (faketime === undefined) return;
   const environment = { DATABASE_URL: urlOf(model), ENCRYPTION_KEY };
@@ -675,7 +687,7 @@ it('tells of a clock that is another than the database’s', async () => {
   });
 });
 
-it('tells of PgBouncer, and of the one mode in which nothing works', async () => {
+it('reports PgBouncer, and its only unusable mode', async () => {
   const program = findProgram('pgbouncer');
   if (program === undefined) return;
   const found = async (poolMode: 'transaction' | 'session' | 'statement') => {
@@ -692,7 +704,7 @@ it('tells of PgBouncer, and of the one mode in which nothing works', async () =>
   expect(await found('statement')).toEqual([expect.stringMatching(/^problem: PgBouncer .* statement mode/)]);
 });
 
-it('tells of a disk that is nearly full', async () => {
+it('reports a disk that is nearly full', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'full-'));
   const mounted = await new Program('mount', ['-t', 'tmpfs', '-o', 'size=100m', 'tmpfs', directory], {})
     .ended;
@@ -714,7 +726,7 @@ it('tells of a disk that is nearly full', async () => {
   }
 });
 
-it('of a server that all is well with: no problem, status 0, each check once', async () => {
+it('a healthy server: reports no problem, exits with 0, and runs each check once', async () => {
   const durable = await startPostgres({ settings: { fsync: 'on' } });
   const deployment = await Deployment.create(durable.applicationUrl);
   const mail = await SmtpServer.start({ tls: 'starttls', login: { user: 'us', password: 'p@ss' } });
@@ -758,12 +770,12 @@ it('of a server that all is well with: no problem, status 0, each check once', a
   expect(release!.message).toBe(
     `Running: 1 instance of ${programVersion()} (${hostname()}). Compatible with ${programVersion()}.`,
   );
-  // How the tests' own PostgreSQL is set is not ours to say.
+  // The settings of the tests' own PostgreSQL are not checked.
   const ofTheServer = ['role', 'settings', 'storage'];
   expect(findings.filter(({ level, check }) => level !== 'ok' && !ofTheServer.includes(check))).toEqual([]);
 });
 
-it('a database that nobody can reach: status 1, and no secret', async () => {
+it('an unreachable database: exits with 1 and prints no secret', async () => {
   const environment = {
     DATABASE_URL: 'postgres://advocacy:hunter2@127.0.0.1:1/advocacy',
     ENCRYPTION_KEY: 'hunter3',
@@ -784,7 +796,7 @@ it('a database that nobody can reach: status 1, and no secret', async () => {
   expect(stdout).not.toContain(OTHER_KEY);
 });
 
-it('a start goes on without an index, and its log says how to make it again', async () => {
+it('a server starts without an index, and logs how to create it', async () => {
   const name = await newDatabase();
   await asSuperuser(name, (run) => run('DROP INDEX events_by_time'));
   const warned: unknown[] = [];
@@ -797,7 +809,7 @@ it('a start goes on without an index, and its log says how to make it again', as
   await runtime.close();
 });
 
-it('an empty migration is not made, nor a read model, nor a key', async () => {
+it('creates no migrations, projections or keys in an empty database', async () => {
   const name = await newDatabase('');
   expect(await diagnose({ DATABASE_URL: urlOf(name), ENCRYPTION_KEY })).toContainEqual({
     check: 'extensions',
@@ -813,8 +825,8 @@ it('an empty migration is not made, nor a read model, nor a key', async () => {
   await rm(directory, { recursive: true });
 });
 
-// The last: the cluster is a replica of nobody afterwards.
-it('tells of a database that is a replica, keeps no log to restore from, and is frozen', async () => {
+// This test is last, because it turns the cluster into a replica.
+it('reports a database that is a replica, keeps no log to restore from, and is frozen', async () => {
   await asSuperuser('postgres', async (run) => {
     await run('ALTER SYSTEM SET wal_level = minimal');
     await run('ALTER SYSTEM SET archive_mode = off');
@@ -823,12 +835,12 @@ it('tells of a database that is a replica, keeps no log to restore from, and is 
   await writeFile(join(directory, 'data', 'standby.signal'), '');
   await cluster.start();
   const environment = { DATABASE_URL: urlOf(model), ENCRYPTION_KEY };
-  expectTold(await diagnose(environment), [
+  expectFindings(await diagnose(environment), [
     problem('database', /^DATABASE_URL leads to a replica, which accepts no writes\.$/),
     warning('settings', /^wal_level is minimal/),
   ]);
   await cluster.freeze();
-  expectTold(await diagnose(environment), [
+  expectFindings(await diagnose(environment), [
     problem('database', /: it accepts connections but does not respond/, /PgBouncer/),
   ]);
 });

@@ -4,7 +4,7 @@ import { expectEntries } from '#libs/testing';
 import { documentedReasons } from './documented.js';
 import { SharedApi, Client } from './harness.js';
 
-/** What clients are generated from: it changes on purpose, together with the code. */
+/** The document that clients are generated from. It changes only on purpose, together with the code. */
 const CHECKED_IN = join(__dirname, 'openapi.json');
 
 type Schema = any;
@@ -36,9 +36,9 @@ function find(path: string): Operation {
   return operations().find((operation) => operation.path === `/v1/${path}`)!;
 }
 
-/** Name, schema and mark of every input field, wherever the operation takes it from. */
+/** Name, schema and `required` of every input field, from the query or the body. */
 function fields({ definition }: Operation): Record<string, Schema> {
-  // A streamed body is not JSON: the fields are in the query.
+  // A streamed body is not JSON, so its fields are in the query.
   const body = definition.requestBody?.content['application/json']?.schema;
   const pairs = body
     ? Object.entries<Schema>(body.properties).map(
@@ -55,13 +55,13 @@ function answerSchema({ definition }: Operation): Schema {
 }
 
 describe('the OpenAPI document', () => {
-  it('is the one checked in; UPDATE_OPENAPI=1 writes it anew', () => {
+  it('matches the checked-in file (UPDATE_OPENAPI=1 updates it)', () => {
     if (process.env.UPDATE_OPENAPI) writeFileSync(CHECKED_IN, `${JSON.stringify(document, null, 2)}\n`);
     expect(existsSync(CHECKED_IN)).toBe(true);
     expect(document).toEqual(JSON.parse(readFileSync(CHECKED_IN, 'utf8')));
   });
 
-  it('is OpenAPI 3.1: every operation with an id, a tag, security, answers, and valid schemas', () => {
+  it('is OpenAPI 3.1: every operation has an id, a tag, security, responses and valid schemas', () => {
     expect(document.openapi).toMatch(/^3\.1\./);
     expect(document.info).toMatchObject({ title: expect.any(String), version: 'v1' });
     const { securitySchemes } = document.components;
@@ -88,7 +88,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('tells the errors of the routes of the log, too, which are no operations', () => {
+  it('documents the errors of the log routes, which are not operations', () => {
     for (const route of ['checkpoint', 'tile/{path}']) {
       const { responses } = document.paths[`/log/{organizationId}/${route}`].get;
       expect(Object.keys(responses)).toEqual(
@@ -98,18 +98,18 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  it('holds no name of a class, table or file', () => {
+  it('contains no name of a class, table or file', () => {
     expect(JSON.stringify(document)).not.toMatch(/Controller|Handler|_v1\b|#libs|\.ts\b|[a-z]+_[a-z]+/);
   });
 });
 
-/** What a reference means; of a narrower schema what it narrows. */
+/** Resolves a reference, and the base of a narrowed schema. */
 function resolved(schema: Schema): Schema {
   const { $ref } = schema.allOf?.[0] ?? schema;
   return $ref ? document.components.schemas[$ref.replace('#/components/schemas/', '')] : schema;
 }
 
-/** One for each reason that the status may have with this operation, and for each code that has none. */
+/** One response for each reason of the status in this operation, and for each code without a reason. */
 function expectExamples({ method, path, definition }: Operation, status: string): void {
   const { schema, examples } = definition.responses[status].content['application/json'];
   const shown = Object.entries<any>(examples).map(([name, { $ref }]) => {
@@ -223,7 +223,7 @@ describe('the contact operations', () => {
     'DELETE contact.delete-contact': { organizationId: ownOrganization, contactId: id },
   };
 
-  it.each(Object.entries(inputs))('%s takes what the specification says', (name, expected) => {
+  it.each(Object.entries(inputs))('%s accepts what the specification states', (name, expected) => {
     const [method, path] = name.split(' ') as [string, string];
     const operation = find(path);
     expect(operation.method).toBe(method);
@@ -232,7 +232,7 @@ describe('the contact operations', () => {
     expectEntries(`\`${name}\` in test/documentation.e2e.spec.ts`, Object.keys(expected), Object.keys(found));
   });
 
-  it('says of the optional details that they may be empty, which clears them', async () => {
+  it('document that null clears the optional details', async () => {
     const { organizationId } = client;
     for (const name of Object.keys(details)) {
       expect(Object.keys(fields(find('contact.create-contact'))[name])).not.toContain('minLength');
@@ -242,7 +242,7 @@ describe('the contact operations', () => {
     expect((await client.post('contact.create-contact', body)).status).toBe(200);
   });
 
-  it('answer exactly the keys and types that their schemas have', async () => {
+  it('return exactly the keys and types of their schemas', async () => {
     const { organizationId } = client;
     const created = await client.post('contact.create-contact', { organizationId, email: 'ada@example.org' });
     const { contactId } = created.body.data;
@@ -275,7 +275,7 @@ describe('the contact operations', () => {
     expectToFit(failed.body, definition.responses['400'].content['application/json'].schema, 'error');
   });
 
-  it('health answers what its schema says', async () => {
+  it('health matches its schema', async () => {
     for (const path of ['/health/live', '/health/ready']) {
       const { body } = await client.request('GET', path);
       const { schema } = document.paths[path].get.responses['200'].content['application/json'];
@@ -284,7 +284,7 @@ describe('the contact operations', () => {
   });
 });
 
-/** Checks a value against a schema; properties that are not required may be missing, others may not be there. */
+/** Checks a value against a schema. Optional properties may be missing, and undocumented ones may not occur. */
 function expectToFit(value: any, given: Schema, where: string): void {
   const schema = resolved(given);
   const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
@@ -321,7 +321,7 @@ describe('every operation of the document', () => {
     return caller.request(method, path + query, body, { ...headers, ...(body && { 'Content-Type': type }) });
   };
 
-  it('is served, and misses exactly the fields that are marked as required', async () => {
+  it('is served, and rejects a request without the required fields by naming exactly those', async () => {
     for (const operation of operations()) {
       const { status, body } = await call(client, operation, '{}');
       const required = Object.entries(fields(operation)).flatMap(([name, field]) =>
@@ -333,13 +333,13 @@ describe('every operation of the document', () => {
         required.length > 0 ? 400 : expect.any(Number),
         required.sort(),
       ]);
-      // What is sent is no image.
+      // The body is not an image.
       const isImage = 'image/png' in (operation.definition.requestBody?.content ?? {});
       expect(isImage ? [415] : [200, 400]).toContain(status);
     }
   });
 
-  it('refuses a field that is not in the document', async () => {
+  it('rejects a field that is not in the document', async () => {
     for (const operation of operations()) {
       const { status, body } = await call(client, operation, '{"unknown-field":1}');
       expect([operation.path, status]).toEqual([operation.path, 400]);
@@ -347,7 +347,7 @@ describe('every operation of the document', () => {
     }
   });
 
-  it('refuses strangers', async () => {
+  it('rejects requests without a key', async () => {
     const stranger = new Client(api.origin, '', undefined);
     for (const [n, operation] of operations().entries()) {
       const { status } = await call(stranger, operation, '{}', { 'X-Forwarded-For': `10.4.0.${n}` });
@@ -357,7 +357,7 @@ describe('every operation of the document', () => {
 });
 
 describe('/docs', () => {
-  it('serves the page, all that it loads, and the document in it', async () => {
+  it('serves the page, everything that it loads, and the document', async () => {
     const { status, body, headers } = await client.request('GET', '/docs');
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(body).toContain('<title>Advocacy API</title>');

@@ -5,11 +5,11 @@ import { Client } from './harness.js';
 import { cli, createDirectory, eventually, ServerProcess } from './processes.js';
 import { command } from './commands.js';
 
-/** What lists can be searched and sorted by; everything else of a person is sealed. */
+/** The details that lists can be searched and sorted by. All other personal data is encrypted. */
 const SEARCHED = ['email', 'firstName', 'lastName', 'zip', 'city', 'country'];
 const SEALED = ['bio', 'phone', 'mobile', 'address'];
 
-/** What all markers begin with: a file without it has none of them. */
+/** The common prefix of all markers, for a fast first check. */
 const MARK = 'qmark';
 const COMMENT = `${MARK}-comment-of-the-person`;
 
@@ -21,7 +21,7 @@ function person(name: string): Record<string, string> {
   return { ...Object.fromEntries(details), email: `${MARK}-${name}-email@files.example` };
 }
 
-/** Which folders of PostgreSQL's data directory (`base`, `pg_wal`) have files that hold each of the markers, at this moment. */
+/** The folders of PostgreSQL's data directory (`base`, `pg_wal`) whose files currently contain each marker. */
 async function search(directory: string, markers: readonly string[]): Promise<Map<string, string[]>> {
   const data = join(directory, 'postgres', 'data');
   const found = new Map(markers.map((marker) => [marker, new Set<string>()]));
@@ -29,7 +29,7 @@ async function search(directory: string, markers: readonly string[]): Promise<Ma
   for (const entry of await readdir(directory, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const path = join(entry.parentPath, entry.name);
-    // Some vanish meanwhile.
+    // Some files disappear during the search.
     const bytes = await readFile(path).catch(() => undefined);
     if (!bytes) continue;
     files += 1;
@@ -41,12 +41,12 @@ async function search(directory: string, markers: readonly string[]): Promise<Ma
   return new Map([...found].map(([marker, folders]) => [marker, [...folders].sort()]));
 }
 
-/** The same folders for each. */
+/** The same folders for every marker. */
 function all(markers: readonly string[], ...folders: string[]): Map<string, string[]> {
   return new Map(markers.map((marker) => [marker, folders]));
 }
 
-it('after an erasure and a purge no file of the database holds anything of the person', async () => {
+it('after an erasure and a purge, no file of the database contains data of the person', async () => {
   const directory = await createDirectory();
   const environment = { DATA_DIR: directory.path };
   const server = await ServerProcess.start(environment);
@@ -58,7 +58,7 @@ it('after an erasure and a purge no file of the database holds anything of the p
     const post = async (operation: string, body: object, headers = {}) => {
       const answer = await client.post(operation, body, headers);
       expect([operation, answer.status]).toEqual([operation, 200]);
-      // The demo's key is limited.
+      // The demo's key has a rate limit.
       await sleep(110);
       return answer.body.data;
     };
@@ -96,7 +96,7 @@ it('after an erasure and a purge no file of the database holds anything of the p
       expect([marker, folders]).toEqual([marker, expect.arrayContaining(['pg_wal'])]);
     }
 
-    // Nobody has been erased: nothing is rebuilt, but what is in memory and in the log comes into the tables' files.
+    // No one is erased yet, so nothing is rebuilt. Memory and log are flushed to the tables' files.
     const purge = async (run = command) => {
       const { status, stdout, stderr } = await run(['--json', 'projections', 'purge'], environment);
       expect([status, stderr]).toEqual([0, '']);
@@ -107,7 +107,7 @@ it('after an erasure and a purge no file of the database holds anything of the p
 
     const deleted = await client.delete('contact.delete-contact', { contactId });
     expect(deleted.status).toBe(200);
-    // Deleted rows stay in their files.
+    // Deleted rows remain in the files.
     const after = await search(directory.path, own);
     for (const marker of own)
       expect([marker, after.get(marker)]).toEqual([marker, expect.arrayContaining(['base'])]);

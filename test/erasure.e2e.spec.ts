@@ -18,7 +18,7 @@ const CONTACTS = `${schemaOf(contactsProjection)}.contacts`;
 
 const DETAILS = ['firstName', 'lastName', 'bio', 'phone', 'mobile', 'address', 'zip', 'city', 'country'];
 
-/** A person whose every detail is found nowhere else. */
+/** A person with unique details. */
 function person(name: string): Record<string, string> {
   const details = DETAILS.map((detail) => [detail, `${name}-${detail.toLowerCase()}`]);
   return { email: `${name}@erasure.example`, ...Object.fromEntries(details) };
@@ -26,7 +26,7 @@ function person(name: string): Record<string, string> {
 
 type Places = { [place: string]: string };
 
-/** All that the database holds, table by table, as text; bytea is in it as hexadecimal digits. */
+/** The contents of the database as text, by table. bytea is in hexadecimal. */
 async function dumpTables(): Promise<Places> {
   const { source } = deployment.database;
   const tables: { name: string }[] = await source.query(
@@ -41,7 +41,7 @@ async function dumpTables(): Promise<Places> {
   return dump;
 }
 
-/** Every event as the product itself reads it, decrypted where the key still stands. */
+/** Every event as the product reads it, decrypted if its key still exists. */
 async function decryptedEvents(): Promise<string> {
   const { store } = deployment;
   return JSON.stringify(await store.readAll(0, await store.horizon(), 10_000));
@@ -55,14 +55,14 @@ function holds(text: string, marker: string): boolean {
   );
 }
 
-/** The places that hold any of the details. */
+/** The places that contain any of the details. */
 function placesOf(details: Record<string, string>, places: Places): string[] {
   return Object.keys(places).filter((place) =>
     Object.values(details).some((marker) => holds(places[place]!, marker)),
   );
 }
 
-it('delete-contact: every detail is found nowhere any more; the history can still be read', async () => {
+it('delete-contact removes every personal detail everywhere, and the history stays readable', async () => {
   const { organizationId } = client;
   const [first, last, other] = [person('qcreated'), person('qupdated'), person('qother')];
   const everything = { ...prefixed('first', first), ...prefixed('last', last) };
@@ -109,10 +109,10 @@ it('delete-contact: every detail is found nowhere any more; the history can stil
     expect((await client.get('contact.list-contacts', query)).body.data).toHaveLength(1);
   }
 
-  // Before: in the read model and in the decrypted history, and nowhere else, or the search proves nothing.
+  // Before the erasure, the details are in the projection and the decrypted history only. Otherwise the search proves nothing.
   const before = await dumpTables();
   expect(placesOf(everything, before)).toEqual([CONTACTS]);
-  // What is not searched by is readable nowhere, not even while the person is there.
+  // Details that are not searchable are encrypted everywhere, even before the erasure.
   const { bio, phone, mobile, address, ...searched } = last;
   for (const marker of Object.values(searched)) expect(holds(before[CONTACTS]!, marker)).toBe(true);
   expect(placesOf({ bio, phone, mobile, address } as Record<string, string>, before)).toEqual([]);
@@ -131,7 +131,7 @@ it('delete-contact: every detail is found nowhere any more; the history can stil
   expect(placesOf({ ...everything, key: client.key! }, { log: server.stdout + server.stderr })).toEqual([]);
   expect(server.log.filter(({ message }) => message === 'request').length).toBeGreaterThan(10);
 
-  // What repeats the requests from before finds nothing either.
+  // Repeated requests return nothing either.
   const replayed = await client.post(
     'contact.update-contact',
     { contactId, ...last },
@@ -140,12 +140,12 @@ it('delete-contact: every detail is found nowhere any more; the history can stil
   expect(placesOf(everything, { answer: JSON.stringify(replayed.body) })).toEqual([]);
   expect(placesOf(everything, await dumpTables())).toEqual([]);
 
-  // Nobody else was erased.
+  // No other contact was erased.
   const query = { contactId: kept.body.data.contactId, organizationId };
   expect((await client.get('contact.get-contact', query)).body.data).toMatchObject(other);
 });
 
-it('delete-contact: releases every unique key that tells of the person, also of links to what is no more', async () => {
+it('delete-contact releases every unique key that identifies the person, including links to deleted records', async () => {
   const { organizationId } = client;
   const { source } = deployment.database;
   const keysNow = async () => {
@@ -184,7 +184,7 @@ it('delete-contact: releases every unique key that tells of the person, also of 
   await client.delete('list.delete-list', { listId: deletedList });
   expect((await keysNow()).length).toBeGreaterThan(before.length + 4);
   expect((await client.delete('contact.delete-contact', { contactId })).status).toBe(200);
-  // The deleted list gave up its own.
+  // The deleted list had released its own keys.
   const deleted = before.filter((streamId) => streamId !== deletedList);
   expect(await keysNow()).toEqual(deleted);
   expect((await client.get('petition.get-petition', { petitionId })).body.data.signatures).toBe(2);
@@ -192,7 +192,7 @@ it('delete-contact: releases every unique key that tells of the person, also of 
   expect((await client.get('tag.get-tag', { tagId })).body.data.contacts).toBe(1);
 });
 
-it('delete-contact: reaches the tables of earlier versions that stand still', async () => {
+it('delete-contact also clears the tables of earlier versions that are no longer updated', async () => {
   const { source } = deployment.database;
   const { organizationId } = client;
   const post = async (operation: string, body: object) => (await client.post(operation, body)).body.data;
@@ -207,7 +207,7 @@ it('delete-contact: reaches the tables of earlier versions that stand still', as
     expect(signed.status).toBe(200);
     ids.push(contactId);
   }
-  // As version 0.1.0 left them behind: their columns that matter, and their checkpoints.
+  // The tables as version 0.1.0 left them: the relevant columns and their checkpoints.
   await source.query(`
     CREATE SCHEMA contacts_v1;
     CREATE TABLE contacts_v1.contacts (organization_id uuid, id uuid, bio text, PRIMARY KEY (organization_id, id));
@@ -231,7 +231,7 @@ it('delete-contact: reaches the tables of earlier versions that stand still', as
   const after = await dumpTables();
   expect(placesOf(goes, after)).toEqual([]);
   expect(holds(after['contacts_v1.contacts']!, stays.bio!)).toBe(true);
-  // Who signed is what the earlier version itself still counts with.
+  // The earlier version still needs the signers to count.
   const signatures = await source.query('SELECT subject_id, detail FROM petitions_v1.signatures ORDER BY id');
   expect(signatures).toEqual([
     { subject_id: ids[0], detail: null },
@@ -241,7 +241,7 @@ it('delete-contact: reaches the tables of earlier versions that stand still', as
     DELETE FROM checkpoints WHERE projection IN ('contacts', 'petitions') AND version = 1`);
 });
 
-it('replay after an erasure: a read model built from scratch holds the others, and none of the erased', async () => {
+it('a projection rebuilt after an erasure contains the other contacts, and nothing of the erased one', async () => {
   const { source } = deployment.database;
   const rebuilt = { ...contactsProjection, version: 999 };
   const silent = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };

@@ -9,7 +9,7 @@ import { command } from './commands.js';
 
 const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
 
-it('who was erased after a backup is erased again when it was restored', async () => {
+it('contacts erased after a backup are erased again after it is restored', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'erasures-'));
   const file = (name: string) => join(directory, name);
   const live = `live_${randomBytes(6).toString('hex')}`;
@@ -75,7 +75,7 @@ it('who was erased after a backup is erased again when it was restored', async (
 
   const { organizationId } = await on(live, 'organization', 'create', '--name', 'Rivers');
   const before = await contacts('ada', 'grace');
-  // A backup and its restore: nobody is connected at this moment.
+  // Backup and restore. No client is connected at this moment.
   await administrator.query(`CREATE DATABASE ${restored} TEMPLATE ${live}`);
 
   const after = await contacts('late');
@@ -96,10 +96,10 @@ it('who was erased after a backup is erased again when it was restored', async (
   expect(await on(restored, 'erasures', 'apply', file('erasures'))).toEqual({ erased: 1, notThere: 1 });
   expect(await emails(restored)).toEqual(['grace@example.org']);
   await appendFile(file('erasures'), 'rubbish\n');
-  // Once more, which changes nothing; a line that cannot be read is told, and stops no other.
+  // A second run changes nothing. Unreadable lines are reported and do not stop the others.
   expect(await on(restored, 'erasures', 'apply', file('erasures'))).toEqual({ erased: 1, notThere: 1 });
 
-  // Without files, as in containers: out of one database into the other.
+  // Without files, as in containers: from one database to the other.
   const shell = (database: string, args: string) =>
     `DATABASE_URL='${urlOf(database)}' "${process.execPath}" "${CLI}" --json erasures ${args}`;
   const script = `${shell(live, 'list')} | ${shell(restored, 'apply -')}`;

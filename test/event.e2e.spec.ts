@@ -19,9 +19,9 @@ beforeEach(async () => {
   client = await api.organization();
 });
 
-/** What stands for a text that could be personal data. */
+/** A keyed hash in place of a text that could be personal data. */
 const HIDDEN = /^h_[0-9a-f]{32}$/;
-/** Where Debian's packages of Go libraries lie. */
+/** The folder of Debian's Go packages. */
 const GO_PATH = '/usr/share/gocode';
 
 async function person(name: string): Promise<string> {
@@ -38,14 +38,14 @@ async function events(query: Record<string, string> = {}): Promise<Found[]> {
 }
 const types = (found: Found[]) => found.map(({ type }) => type);
 
-/** What was read of the history in this hour, told as when it is over. */
+/** Ends the hour, and returns the events that record its reads. */
 async function hourOver(): Promise<Found[]> {
   await api.tellReads(client.organizationId);
   return events({ type: 'HistoryReadsCollected' });
 }
 
 describe('the former name event', () => {
-  it('in a path leads to the same answer, marked as deprecated', async () => {
+  it('in a path returns the same response, marked as deprecated', async () => {
     await person('Ada');
     const [former, current] = [
       await client.get('event.list-events', { type: 'ContactCreated' }),
@@ -61,11 +61,11 @@ describe('the former name event', () => {
     expect(marks(current)).toEqual([null, null, null]);
   });
 
-  it('with an operation that never existed is 404', async () => {
+  it('returns 404 with an operation that never existed', async () => {
     expect((await client.get('event.list-everything')).status).toBe(404);
   });
 
-  it('in a scope is the scope history:read, stored as instances of the version before know it', async () => {
+  it('in a scope means history:read, and is stored so that the previous version knows it', async () => {
     const { organizationId } = client;
     const made = await client.post('api-key.create-api-key', {
       organizationId,
@@ -88,7 +88,7 @@ describe('the former name event', () => {
 });
 
 describe('list-events', () => {
-  it('200 with every field, oldest first', async () => {
+  it('returns 200 with every field, oldest first', async () => {
     const contactId = await person('Ada');
     const all = await events();
     expect(types(all).slice(0, 4)).toEqual([
@@ -113,7 +113,7 @@ describe('list-events', () => {
     });
   });
 
-  it('pages of wide events end before their limit, and nothing is skipped or repeated', async () => {
+  it('ends pages of large events early, without skipping or repeating any', async () => {
     for (let n = 0; n < 9; n += 1) {
       const content = 'x'.repeat(n % 3 === 0 ? 10 : 250_000);
       expect((await client.post('post.create-post', { name: `Post ${n}`, content })).status).toBe(200);
@@ -155,7 +155,7 @@ describe('list-events', () => {
     expect(await events({ occurredBefore: '2000-01-01T00:00:00Z' })).toEqual([]);
   });
 
-  it('pages by position to an end, although reading is recorded', async () => {
+  it('pages to an end although reading is recorded', async () => {
     for (const name of ['a', 'b', 'c', 'd']) await person(name);
     const seen: Found[] = [];
     let after = '0';
@@ -171,7 +171,7 @@ describe('list-events', () => {
     expect(types(seen)).toContain('HistoryRead');
   });
 
-  it('tells the first reading of an hour at once, with what was asked for and by whom', async () => {
+  it('records the first read of an hour immediately, with its parameters and its reader', async () => {
     const asked = { recordId: NOBODY, actorId: NOBODY, occurredAfter: '2026-01-01T00:00:00Z' };
     await events(asked);
     const [{ id: eventId, data, actor }] = (await events({ type: 'HistoryRead' })) as [Found];
@@ -189,7 +189,7 @@ describe('list-events', () => {
     expect(await hourOver()).toHaveLength(1);
   });
 
-  it('a client that polls comes to an end, at every instance, and another key is told of its own', async () => {
+  it('records a polling client only once on every instance, and another key separately', async () => {
     await person('Ada');
     const clients = api.instances.map(({ origin }) => client.at(origin));
     let after = '0';
@@ -213,7 +213,7 @@ describe('list-events', () => {
     expect(await poll(clients[0]!)).toEqual(['ApiKeyCreated', 'HistoryRead']);
   });
 
-  it('tells every reading of an hour when it is over: what was asked, and the positions looked through', async () => {
+  it('records every read of an hour afterwards: the parameters and the ranges of positions', async () => {
     const contactId = await person('Ada');
     const all = await events();
     const [first, last] = [all[0]!.position, all.at(-1)!.position];
@@ -258,20 +258,20 @@ describe('list-events', () => {
     });
   });
 
-  it('nothing that is read while an hour is told, or in a crash, is forgotten', async () => {
+  it('loses no read that happens while an hour is recorded, or in a crash', async () => {
     const { source } = api.database;
     const { organizationId } = client;
     const reads = api.instances[0]!.app.get(HistoryReads);
-    const told = async () =>
+    const recorded = async () =>
       (await events({ type: 'HistoryReadsCollected' })).map(({ data }) => data.reads[0].times);
     const change = (what: string) =>
       source.query(`UPDATE history_reads SET ${what} WHERE organization_id = $1`, [organizationId]);
     await events();
     await change(`hour = hour - interval '2 hours', taken_at = clock_timestamp()`);
-    // Somebody else tells it, or has crashed a moment ago.
+    // Another instance is recording the hour, or has just crashed.
     await reads.tell();
-    expect(await told()).toEqual([]);
-    // This one has told it, and somebody read meanwhile.
+    expect(await recorded()).toEqual([]);
+    // This instance has recorded it, and a read happened meanwhile.
     await change(`taken_at = taken_at - interval '2 minutes'`);
     await source.query(`CREATE FUNCTION read_meanwhile() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       UPDATE history_reads SET times = times + 1 WHERE organization_id = NEW.organization_id AND taken_at IS NOT NULL;
@@ -280,10 +280,10 @@ describe('list-events', () => {
       WHEN (NEW.type = 'HistoryReadsCollected') EXECUTE FUNCTION read_meanwhile()`);
     await reads.tell();
     await source.query('DROP FUNCTION read_meanwhile CASCADE');
-    expect(await told()).toEqual([1]);
+    expect(await recorded()).toEqual([1]);
     await change(`taken_at = taken_at - interval '2 minutes'`);
     await Promise.all(api.instances.map(({ app }) => app.get(HistoryReads).tell()));
-    expect(await told()).toEqual([1, 2]);
+    expect(await recorded()).toEqual([1, 2]);
     const left = await source.query(
       `SELECT FROM history_reads WHERE organization_id = $1 AND hour < clock_timestamp() - interval '1 hour'`,
       [organizationId],
@@ -291,7 +291,7 @@ describe('list-events', () => {
     expect(left).toEqual([]);
   });
 
-  it('records no text that a filter was asked with, which may be a person, but what tells equal ones', async () => {
+  it('records a hash of filter texts, which may be personal data', async () => {
     const person = 'Ada.Marker@example.org';
     const filters = ['recordType', 'recordId', 'type', 'actorId', 'requestId'];
     for (const field of filters) await events({ [field]: person });
@@ -322,13 +322,13 @@ describe('list-events', () => {
     '3F2504E0-4F89-41D3-9A0C-0305E82C3301',
     '01ARZ3NDEKTSV4RRFFQ69G5FAV',
     '4bf92f3577b34da6a3ce929d0e0e4736',
-  ])('shows the request id %s, which can be nobody', async (given) => {
+  ])('shows the request id %s, which cannot be personal data', async (given) => {
     const body = { organizationId: client.organizationId, email: 'ada@example.org' };
     await client.post('contact.create-contact', body, { 'X-Request-Id': given });
     expect(await events({ requestId: given })).toEqual([expect.objectContaining({ requestId: given })]);
   });
 
-  it('finds a request by the id that its client gave, however it is stored', async () => {
+  it('finds a request by its client’s id, whether stored hashed or in clear', async () => {
     await person('Marker');
     const given = 'create-Marker';
     const [event] = await events({ requestId: given });
@@ -351,7 +351,7 @@ describe('list-events', () => {
     expect(types(await events({ requestId: 'in clear, of before' }))).toEqual(['Old']);
   });
 
-  it('shows null in place of the personal data of who was erased; the events stay', async () => {
+  it('shows null for personal data of erased contacts, and keeps the events', async () => {
     const contactId = await person('Ada');
     await client.delete('contact.delete-contact', { contactId });
     const found = await events({ recordId: contactId });
@@ -366,12 +366,12 @@ describe('list-events', () => {
     ['after', 'x'],
     ['occurredAfter', 'yesterday'],
     ['sort', 'createdAt'],
-  ])('400 for %s=%s', async (field, value) => {
+  ])('returns 400 for %s=%s', async (field, value) => {
     const { status, body } = await client.get('history.list-events', { [field]: value });
     expect([status, body.error.issues[0].path]).toEqual([400, field]);
   });
 
-  it('403 without the scope history:read', async () => {
+  it('returns 403 without the scope history:read', async () => {
     const { key } = await api.createKey(client.organizationId, { scopes: ['contact:read'] });
     const { Client: Other } = await import('./harness.js');
     const lesser = new Other(client.origin, client.organizationId, key);
@@ -393,7 +393,7 @@ describe('export-events', () => {
           .map((line: string) => JSON.parse(line));
   };
 
-  it('200 with every event in the form that can be verified, chained by positions, and is recorded', async () => {
+  it('returns 200 with every event in verifiable form, chained by positions, and is recorded', async () => {
     const contactId = await person('Ada');
     const all = await lines();
     expect(all.map(({ type }) => type)).toEqual([
@@ -429,7 +429,7 @@ describe('export-events', () => {
     expect(types(await events({ type: 'HistoryRead' }))).toHaveLength(1);
   });
 
-  it('goes on after a position, and ends where the history did when it began', async () => {
+  it('continues after a position, and ends where the history ended at the start of the export', async () => {
     for (let n = 0; n < 5; n += 1) await person(`p${n}`);
     const all = await lines();
     const rest = await lines({ after: String(all[2].position) });
@@ -438,7 +438,7 @@ describe('export-events', () => {
     expect(await lines({ after: '999999999999999' })).toEqual([]);
   });
 
-  it('has null for the person who was erased, and the same digest', async () => {
+  it('has null for an erased person, and the same digest', async () => {
     const contactId = await person('Ada');
     const before = (await lines()).at(-2);
     await client.delete('contact.delete-contact', { contactId });
@@ -448,7 +448,7 @@ describe('export-events', () => {
 });
 
 describe('get-event', () => {
-  it('200 as list-events has it; 404 for an unknown one and another organization’s', async () => {
+  it('returns 200 like list-events, and 404 for an unknown event or one of another organization', async () => {
     await person('Ada');
     const [event] = await events({ type: 'ContactCreated' });
     const { status, body } = await client.get('history.get-event', { eventId: event!.id });
@@ -477,7 +477,7 @@ function rootFrom(leaf: Buffer, index: number, size: number, path: Buffer[]): Bu
 }
 
 describe('get-proof', () => {
-  it('200 with a path from the event to the root of the signed checkpoint, from the other instance too', async () => {
+  it('returns 200 with a path from the event to the root of the signed checkpoint, from any instance', async () => {
     for (const name of ['a', 'b', 'c']) await person(name);
     for (const [n, { id, position }] of (await events({ type: 'ContactCreated' })).entries()) {
       const { status, body } = await client
@@ -497,7 +497,7 @@ describe('get-proof', () => {
 });
 
 describe('get-checkpoint', () => {
-  it('200 with the path from an older one; 400 for a size that is not there yet', async () => {
+  it('returns 200 with the path from an older checkpoint, and 400 for a size that does not exist yet', async () => {
     const older = await client.get('history.get-checkpoint');
     expect([older.status, older.body.object]).toEqual([200, 'checkpoint']);
     await person('Ada');
@@ -517,7 +517,7 @@ describe('get-checkpoint', () => {
     expect([beyond.status, beyond.body.error.issues[0].path]).toEqual([400, 'size']);
   });
 
-  it('200 with the last one that was signed, whatever somebody wrote into the table of seals', async () => {
+  it('returns the last signed checkpoint even if the table of seals is changed by hand', async () => {
     const { sealer } = api.instances[0]!.runtime;
     const { source } = api.database;
     const { organizationId } = client;
@@ -536,14 +536,14 @@ describe('get-checkpoint', () => {
   });
 });
 
-/** A client of the log that knows C2SP tlog-tiles and RFC 6962 alone. */
+/** A client of the log that only knows C2SP tlog-tiles and RFC 6962. */
 describe('/log', () => {
   const answers = new Map<string, Promise<Buffer>>();
   const ask = async (path: string, key: string | null = client.key!): Promise<Response> => {
     const headers: Record<string, string> = key === null ? {} : { Authorization: `Bearer ${key}` };
     const response = await fetch(`${api.origin}/log/${path}`, { headers });
     if (response.status !== 429) return response;
-    // Without a key ten a second are all that an address has.
+    // An address without a key may send ten requests per second.
     await sleep(1_000);
     return ask(path, key);
   };
@@ -559,7 +559,7 @@ describe('/log', () => {
   };
   const named = (index: number, width: number) =>
     `${String(index).padStart(3, '0')}${width < 256 ? `.p/${width}` : ''}`;
-  /** The tiles of a row that has so many hashes. */
+  /** The tiles of a level with this many hashes. */
   const row = (count: number) =>
     Array.from({ length: Math.ceil(count / 256) }, (_, index) =>
       named(index, Math.min(256, count - index * 256)),
@@ -590,10 +590,10 @@ describe('/log', () => {
     await api.instances[0]!.runtime.sealer.seal();
   };
 
-  /** In `npm test` those around the ends of tiles, and some between them. */
+  /** `npm test` covers sizes around tile boundaries, and some in between. */
   const isTried = (size: number) => isLong || [0, 1, 2, 255].includes(size % 256) || size % 50 < 2;
 
-  it('tiles and entries of every size up to 600 lead to what the checkpoints say and an export has', async () => {
+  it('tiles and entries of every size up to 600 match the checkpoints and an export', async () => {
     const seen = [await checkpoint()];
     for (const size of [3, 255, 256, 257, 511, 512, 513, 600]) {
       await grow(size - seen.at(-1)!.size);
@@ -610,7 +610,7 @@ describe('/log', () => {
         return Buffer.concat([at, Buffer.from(digest, 'hex')]);
       });
     const leaves: Buffer[] = exported.slice(0, 600).map(leafHash);
-    // Compared as bytes: of 600 times 600 hashes Jest would make objects.
+    // Compared as bytes, because Jest would create objects for 600 × 600 hashes.
     const hashes = Buffer.concat(leaves);
     const entries = Buffer.concat(exported.flatMap((leaf: Buffer) => [Buffer.of(0, 40), leaf]));
     const wrong: string[] = [];
@@ -629,7 +629,7 @@ describe('/log', () => {
     expect((await client.get('history.get-checkpoint')).body.data.checkpoint).toBe((await checkpoint()).note);
   });
 
-  longIt('what Go verifies the checksums of its modules with verifies it as well', async () => {
+  longIt('verifies with the Go packages that verify Go module checksums', async () => {
     await grow(297);
     const { verifierKey } = api.instances[0]!.runtime.sealer.signers;
     const program = [
@@ -647,7 +647,7 @@ describe('/log', () => {
     await expect(verified(other)).rejects.toThrow(/the note: note has no verifiable signatures/);
   });
 
-  it('all: the log that has each checkpoint, for every key, by hashes alone', async () => {
+  it('all: contains the hash of each checkpoint, and is readable with every key', async () => {
     const { checkpoint: own, size, proof } = (await client.get('history.get-checkpoint')).body.data;
     const [lines, ...rest] = proof.split('\n\n');
     const [header, number, ...path] = lines.split('\n');
@@ -692,7 +692,7 @@ describe('/log', () => {
     expect((await ask('all/checkpoint', null)).status).toBe(404);
   });
 
-  it('tiles may be kept, checkpoints may not; both have a request id, and HEAD their length', async () => {
+  it('tiles may be cached and checkpoints may not; both have a request id, and HEAD has their length', async () => {
     const path = `${client.organizationId}/tile/0/000.p/1`;
     await checkpoint();
     const tile = await ask(path);
@@ -704,7 +704,7 @@ describe('/log', () => {
     expect(['x-request-id', 'content-length'].map((name) => head.headers.get(name))).toEqual(['mine', '32']);
   });
 
-  it('404 for what is no tile, or of more than the checkpoint has', async () => {
+  it('returns 404 for an invalid tile, or one beyond the checkpoint', async () => {
     const { size } = await checkpoint();
     for (const path of [
       ...['', 'checkpoint/', 'Checkpoint', 'tile', 'tile/', 'tile/0', 'tile/0/000.p/', 'tile/0/000.p/0'],
@@ -725,7 +725,7 @@ describe('/log', () => {
     }
   });
 
-  it('409 where what is stored is not what was sealed, until it is mended', async () => {
+  it('returns 409 if stored hashes differ from the sealed ones, until they are repaired', async () => {
     const { size } = await checkpoint();
     const { organizationId } = client;
     const damaged = "hashes = sha256('forged') || substring(hashes FROM 33)";
@@ -739,7 +739,7 @@ describe('/log', () => {
     expect((await ask(`${organizationId}/tile/entries/000.p/${size}`)).status).toBe(200);
   });
 
-  it('404 for another organization and without a key, 403 without the scope history:read; public, 200 for all', async () => {
+  it('returns 404 for another organization or without a key, 403 without history:read, and 200 for all if public', async () => {
     await checkpoint();
     const { organizationId } = client;
     const other = await api.organization();
@@ -761,7 +761,7 @@ describe('/log', () => {
     await expectAnswers([404, 403, 404]);
   });
 
-  it('a public one is the same for who has no key, may be kept by everybody, and who reads it is told nowhere', async () => {
+  it('a public log is identical without a key and cacheable, and its readers are not recorded', async () => {
     const { size } = await checkpoint();
     const { organizationId } = client;
     await client.post('organization.update-organization', { publicLog: true });
@@ -786,7 +786,7 @@ describe('/log', () => {
       organizationId,
     ]);
     expect(reads).toEqual([]);
-    // A key that is good no more is told so, also where none is needed.
+    // An invalid key is rejected even if none is needed.
     const refused = await ask(
       `${organizationId}/checkpoint`,
       client.key!.replace(/.$/, (last) => (last === 'x' ? 'y' : 'x')),
@@ -794,7 +794,7 @@ describe('/log', () => {
     expect([refused.status, ((await refused.json()) as any).error.reason]).toEqual([401, 'KEY_INVALID']);
   });
 
-  it('one that is not public, one that was, and one that nobody has answer who has no key with the same words', async () => {
+  it('without a key, private, formerly public and unknown logs return the same 404', async () => {
     await checkpoint();
     const { organizationId: secret } = await api.organization();
     const { organizationId } = client;
@@ -804,8 +804,8 @@ describe('/log', () => {
     const answers = [organizationId, secret, uuidv7(), 'x', organizationId.toUpperCase()].map(async (id) => {
       const response = await ask(`${id}/checkpoint`, null);
       const { error } = (await response.json()) as any;
-      const told = [...response.headers].filter(([name]) => !/^(date|x-request-id|ratelimit-)/.test(name));
-      return { status: response.status, told, ...error, requestId: undefined };
+      const headers = [...response.headers].filter(([name]) => !/^(date|x-request-id|ratelimit-)/.test(name));
+      return { status: response.status, headers, ...error, requestId: undefined };
     });
     const all = await Promise.all(answers);
     expect(all[0]).toMatchObject({ status: 404, code: 'NOT_FOUND' });

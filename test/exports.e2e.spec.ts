@@ -11,7 +11,7 @@ type Schema = {
 };
 
 const documented = JSON.parse(readFileSync('test/openapi.json', 'utf8'));
-/** Of each streaming export the schema of a line. */
+/** The schema of a line of each streaming export. */
 const schemas = new Map<string, Schema>(
   Object.entries(documented.paths).flatMap(([path, operations]) => {
     const schema = (operations as any).get?.responses['200'].content?.['application/x-ndjson']?.schema;
@@ -32,7 +32,7 @@ beforeAll(async () => {
   await client.post('petition.add-signature', { petitionId, contact: { email: 'bob@example.org' } });
 });
 
-/** Each export with each choice that changes its rows. */
+/** Each export with each parameter that changes its rows. */
 const QUERIES: Record<string, () => Record<string, string>[]> = {
   'contact.export-contacts': () => [{ format: 'ndjson' }, { format: 'csv' }],
   'history.export-events': () => [{}],
@@ -42,7 +42,7 @@ const QUERIES: Record<string, () => Record<string, string>[]> = {
     ),
 };
 
-it('every streaming export is tried here', () => {
+it('covers every streaming export', () => {
   expect(Object.keys(QUERIES)).toEqual([...schemas.keys()].toSorted());
 });
 

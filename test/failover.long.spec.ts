@@ -4,8 +4,8 @@ import { type Client } from './harness.js';
 import { Deployment, eventually, type ServerProcess } from './processes.js';
 
 /**
- * The database fails over: its established connections go silent, and only new ones reach it. `serverGone` is the host
- * that was lost, with its locks; otherwise the address has moved, and the backends of before still hold theirs.
+ * The database fails over: established connections go silent, and only new ones reach it. With `serverGone`, the host and its
+ * locks are lost. Otherwise the address has moved, and the old backends still hold their locks.
  */
 describe.each([{ serverGone: true }, { serverGone: false }])('connections go silent (%j)', (silence) => {
   let deployment: Deployment;
@@ -22,12 +22,12 @@ describe.each([{ serverGone: true }, { serverGone: false }])('connections go sil
     clients = servers.map(({ origin }) => organization.at(origin));
   });
   afterAll(async () => {
-    // First: it holds the connections that were silent.
+    // Closed first, because it holds the silent connections.
     await proxy.close();
     await deployment.stop();
   });
 
-  it('under load: every instance works again by itself, and nothing acknowledged is lost', async () => {
+  it('under load, every instance recovers automatically and loses nothing that was acknowledged', async () => {
     const { source } = deployment.database;
     const acknowledged: string[] = [];
     const outside = new Set<string>();
@@ -68,7 +68,7 @@ describe.each([{ serverGone: true }, { serverGone: false }])('connections go sil
     proxy.silence(silence);
     await eventually(() => expect(recovered.size).toBe(load.length));
     const seconds = [...recovered.values()].map((ms) => ms / 1_000);
-    // What happens by itself: read models, seals, and the instances' signs of life.
+    // Background work: projections, seals and heartbeats.
     const last = Number((await source.query('SELECT max(position) FROM events'))[0].max);
     await eventually(async () => {
       const behind = await source.query(
@@ -99,7 +99,7 @@ describe.each([{ serverGone: true }, { serverGone: false }])('connections go sil
     });
   });
 
-  it('idle: requests are answered, and a stop is not held up', async () => {
+  it('idle, requests get responses, and a stop is not delayed', async () => {
     await sleep(1_000);
     proxy.silence(silence);
     await eventually(async () => {
@@ -110,7 +110,7 @@ describe.each([{ serverGone: true }, { serverGone: false }])('connections go sil
     });
     proxy.silence(silence);
     const ends = await Promise.all(servers.map((server) => server.end('SIGTERM')));
-    // 1: on a busy machine closing takes longer than a stop may, and what is left is left.
+    // 1, because on a busy machine closing may exceed the time for a stop, which then ends the rest.
     for (const { status } of ends) expect([0, 1]).toContain(status);
     for (const { log } of servers) expect(log.filter(({ level }) => level === 'fatal')).toEqual([]);
   });

@@ -2,10 +2,10 @@ import { Endurance, LONGEST_MS } from './faults/endurance.js';
 import { type Fault, FAULTS, manyFaults } from './faults/faults.js';
 import { Installation, type Route } from './faults/installation.js';
 
-/** Of the line of many faults; printed with it, so that it can be had again. */
+/** The seed of the test with many faults. It is printed, so that a run can be repeated. */
 const SEED = Number(process.env.FAULT_SEED ?? Date.now() % 1_000_000);
 
-/** Those of one route together: to change it, all instances start anew. */
+/** Sorted by route, because changing the route restarts all instances. */
 const faults = [...FAULTS, manyFaults(SEED)].sort((one, other) => routeOf(one).localeCompare(routeOf(other)));
 
 let installation: Installation;
@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => installation.stop(), LONGEST_MS);
 
-describe('nothing acknowledged is lost, nothing is done twice, and every answer is the specification’s', () => {
+describe('after each fault nothing is lost or duplicated, and every response conforms to the specification', () => {
   it.each(faults.map(({ name }) => name))(
     '%s',
     async (name) => {
@@ -28,11 +28,7 @@ describe('nothing acknowledged is lost, nothing is done twice, and every answer 
     LONGEST_MS,
   );
 
-  it(
-    'afterwards every history is proved, and every read model is what its events make',
-    () => endurance.expectProofs(),
-    LONGEST_MS,
-  );
+  it('afterwards, every history and every projection verifies', () => endurance.expectProofs(), LONGEST_MS);
 });
 
 function routeOf({ route }: Fault): Route {

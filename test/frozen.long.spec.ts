@@ -8,21 +8,21 @@ let deployment: Deployment;
 let client: Client;
 deploymentOfEach((own, organization) => ([deployment, client] = [own, organization]));
 
-/** Contacts of a page that takes a moment to be sent, worked on and sent back. */
+/** A page of contacts that takes a moment to send, process and write back. */
 const BACKLOG = 700;
 const LONG_TEXT = 'x'.repeat(9_000);
 const COMMANDS = 20;
 
-/** Where PostgreSQL waits for the holder of a lease, as pg_stat_activity says it. */
+/** The points at which PostgreSQL waits for the lease owner, as in pg_stat_activity. */
 const POINTS = [
   { point: 'between two statements', state: 'idle in transaction', wait: 'ClientRead' },
-  { point: 'in the middle of the page that it is sent', state: 'active', wait: 'ClientWrite' },
-  { point: 'in the middle of the changes that it sends', state: 'active', wait: 'ClientRead' },
+  { point: 'while it receives a page', state: 'active', wait: 'ClientWrite' },
+  { point: 'while it sends changes', state: 'active', wait: 'ClientRead' },
 ];
 
 type Holder = { pid: number; state: string; wait: string };
 
-/** The holders of a lease that PostgreSQL waits for. */
+/** The lease owners for which PostgreSQL waits. */
 async function holders(): Promise<Holder[]> {
   return deployment.database.source.query(
     `SELECT a.pid, a.state, a.wait_event AS wait FROM pg_stat_activity a
@@ -32,7 +32,7 @@ async function holders(): Promise<Holder[]> {
   );
 }
 
-/** Events for the read models to catch up with. */
+/** Stores events for the projections to catch up with. */
 async function storeContacts(count: number): Promise<string[]> {
   const ids = Array.from({ length: count }, () => uuidv7());
   const metadata = { actor: { type: 'system' as const, id: null }, requestId: 'test' };
@@ -47,7 +47,7 @@ async function storeContacts(count: number): Promise<string[]> {
   return ids;
 }
 
-/** Stops the instance where PostgreSQL waits for it in this way; new work for each attempt. */
+/** Freezes the instance at a point where PostgreSQL waits for it. Each attempt gets new work. */
 async function freezeAt(server: ServerProcess, state: string, wait: string, work: () => Promise<void>) {
   for (let attempt = 0; attempt < 40; attempt += 1) {
     server.send('SIGSTOP');
@@ -65,7 +65,7 @@ async function freezeAt(server: ServerProcess, state: string, wait: string, work
       server.send('SIGCONT');
     }
   }
-  throw new Error('The instance was never caught there.');
+  throw new Error('The instance never reached this point.');
 }
 
 async function create(server: ServerProcess, name: string): Promise<string> {
@@ -81,11 +81,11 @@ async function expectReadable(server: ServerProcess, contactId: string): Promise
 }
 
 describe.each(someOf(POINTS))('an instance frozen inside its lease, $point', ({ point, state, wait }) => {
-  it('does not keep the others: 200, readable, nothing lost; and goes on when it wakes up', async () => {
+  it('does not block the others: they return 200 and lose nothing, and the instance continues when it wakes up', async () => {
     const url = `${deployment.database.url}?application_name=frozen`;
     const frozen = await deployment.startServer({ DATABASE_URL: url });
     const other = await deployment.startServer();
-    // Nobody else may do the work.
+    // The other instance must not take the work.
     other.send('SIGSTOP');
     const stored: string[] = [];
     const held = await freezeAt(frozen, state, wait, async () => {
@@ -104,7 +104,7 @@ describe.each(someOf(POINTS))('an instance frozen inside its lease, $point', ({ 
     const seconds = ((performance.now() - begin) / 1_000).toFixed(1);
     console.log(`Frozen ${point}: ${COMMANDS} commands on another instance took ${seconds} s.`);
 
-    // What it held is undone, and cannot be committed any more.
+    // Its transaction was rolled back and cannot commit any more.
     expect((await holders()).map(({ pid }) => pid)).not.toContain(held.pid);
     await expectReadable(other, stored.at(-1)!);
     frozen.send('SIGCONT');
@@ -119,7 +119,7 @@ describe.each(someOf(POINTS))('an instance frozen inside its lease, $point', ({ 
     expect(rows.map(({ id }: { id: string }) => id).sort()).toEqual([...stored, ...created].sort());
     for (const server of [frozen, other]) {
       expect(server.log.filter(({ message }) => message.startsWith('projection '))).toEqual([]);
-      // Whoever wakes up on a busy machine may find that its patience with the database is over, and say so.
+      // On a busy machine, the instance may report a database timeout when it wakes up.
       expect(server.log.filter(({ level, trouble }) => level === 'error' && !trouble)).toEqual([]);
       expect(server.stdout).not.toContain('already released');
     }

@@ -29,22 +29,22 @@ import { published } from './releases.js';
 import { comeDue } from './timers.js';
 
 /**
- * A history that the product wrote, and what the read models made of it. Both are checked in: a change that
- * reads old events otherwise shows here.
+ * A history that the product wrote, and digests of its projections. Both are checked in, so this test fails if old events are
+ * read differently.
  *
- * The history keeps its old shapes for ever: nothing in it is changed, and what is new is appended.
- * UPDATE_GOLDEN=history appends it; UPDATE_GOLDEN=digests renews the digests (raise the projection's version first).
+ * The history keeps its old schemas forever. UPDATE_GOLDEN=history appends new events, and UPDATE_GOLDEN=digests renews the
+ * digests (raise the projection's version first).
  */
 const directory = join(__dirname, 'golden');
 const HISTORY = join(directory, 'history.ndjson');
-/** Of the first lines of the history, as many as there were when they were appended; no line of it changes either. */
+/** Digests of the history up to each part that was appended. They never change either. */
 const PREFIXES = join(directory, 'prefixes.json');
 const DIGESTS = join(directory, 'digests.json');
-/** What the release before this one reads. */
+/** The schemas that the previous release reads. */
 const RELEASED = join(directory, 'released.json');
 const { UPDATE_GOLDEN } = process.env;
 
-/** `sha256`: of each part of the history, as it was appended. */
+/** `sha256`: one digest for each appended part of the history. */
 type Digests = {
   [projection: string]: { version: number; sha256: string[]; reads: { [type: string]: number } };
 };
@@ -63,7 +63,7 @@ async function history(): Promise<RecordedEvent[]> {
   return (await lines()).map((line) => readExported(line, upcasters)!);
 }
 
-/** The history as it was appended, part by part: each is the whole of an organization. */
+/** The appended parts of the history. Each is the whole history of an organization. */
 async function parts(): Promise<RecordedEvent[][]> {
   const all = await history();
   const ends = (await readJson<Prefix[]>(PREFIXES, [])).map(({ lines }) => lines);
@@ -75,12 +75,12 @@ const sha256 = (first: readonly string[]) =>
     .update(first.map((line) => `${line}\n`).join(''))
     .digest('hex');
 
-/** All types that are known, by stream, as `streams` says: a new one is found by itself. */
+/** All known event types by stream, from `streams`. */
 const types = streams.flatMap(({ streamType, events }) =>
   Object.keys(events).map((type) => ({ streamType, type })),
 );
 
-/** What is written today and is not in the history, as `type schema`. */
+/** Current types and schemas that the history lacks, as `type schema`. */
 function missingFrom(events: readonly Pick<RecordedEvent, 'type' | 'schema'>[]): string[] {
   const there = new Set(events.map(({ type, schema }) => `${type} ${schema}`));
   return types
@@ -89,7 +89,7 @@ function missingFrom(events: readonly Pick<RecordedEvent, 'type' | 'schema'>[]):
     .map(({ type, schema }) => `${type} ${schema}`);
 }
 
-/** An exported history has no keys of persons; any will do that is always the same. */
+/** An exported history has no encryption keys of persons. Any constant key works. */
 const seal: Seal = (event, name, value) => sealValue(Buffer.alloc(32, event.subjectId!), name, value);
 
 let database: TestDatabase;
@@ -100,14 +100,14 @@ beforeAll(async () => {
 
 afterAll(() => database.drop());
 
-/** The read model's tables live in a schema of their own, for as long as this takes. */
+/** Builds the projection's tables in a temporary schema. */
 function digestOf(projection: Projection, events: readonly RecordedEvent[]): Promise<string> {
   return inTransaction(database.source, {}, async (transaction) => {
     await transaction.query('CREATE SCHEMA golden');
     await transaction.query('SET LOCAL search_path = golden, public');
     await transaction.query(projection.tables);
     const handled = events.filter(({ type }) => projection.handles.includes(type));
-    // In pages of seven: what a page has must not matter.
+    // Pages of seven, because page boundaries must not matter.
     for (let n = 0; n < handled.length; n += 7)
       await projection.apply(handled.slice(n, n + 7), transaction, seal);
     const hash = createHash('sha256');
@@ -125,13 +125,13 @@ function digestOf(projection: Projection, events: readonly RecordedEvent[]): Pro
   });
 }
 
-/** Appends the history of a new organization, if it has anything that is missing. */
+/** Appends the history of a new organization if types are missing. */
 async function appendMissing(): Promise<void> {
   const before = await lines();
   if (missingFrom(await history()).length === 0) return;
   const last = (JSON.parse(before.at(-1)!) as { position: number }).position;
   const made = (await makeHistory()).trimEnd().split('\n');
-  // No digest covers the position, and the first of an organization has none before it.
+  // No digest covers the position, and the first event of an organization has no previous one.
   const moved = made.map((line) => {
     const event = JSON.parse(line) as { position: number; previousPosition: number };
     event.position += last;
@@ -159,9 +159,9 @@ beforeAll(async () => {
   await appendMissing();
 });
 
-it('is as it was, line by line: what is new is appended', expectUnchanged);
+it('is unchanged, and new events are only appended', expectUnchanged);
 
-it('has every type of event that is written, in the shape in which it is written', async () => {
+it('contains every event type in its current schema', async () => {
   const missing = missingFrom(await history());
   if (missing.length === 0) return;
   throw new Error(
@@ -170,14 +170,14 @@ it('has every type of event that is written, in the shape in which it is written
   );
 });
 
-it('knows every type that a read model handles', () => {
+it('knows every type that a projection handles', () => {
   const known = types.map(({ type }) => type);
   const handled = projections.flatMap(({ handles }) => handles);
   expect(handled.filter((type) => !known.includes(type))).toEqual([]);
   expect(types.filter(({ type }, n) => known.indexOf(type) !== n)).toEqual([]);
 });
 
-it('writes nothing that the release before cannot read', async () => {
+it('contains no schema that the previous release cannot read', async () => {
   const reads = Object.fromEntries(
     streams.map(({ streamType, events }) => [
       streamType,
@@ -192,10 +192,10 @@ it('writes nothing that the release before cannot read', async () => {
     return;
   }
   const released = await readJson<Released | undefined>(RELEASED, undefined);
-  // UPDATE_GOLDEN=release of the version that was published last.
+  // Run UPDATE_GOLDEN=release on the version published last.
   expect(released!.version).toBe(published.at(-1)!.version);
   for (const { streamType, type } of types) {
-    // Kinds of streams that it does not know it never loads.
+    // The release never loads streams of unknown types.
     const known = released!.reads[streamType];
     const writes = writtenSchema(upcasters, type);
     if (!known || writes <= (known[type] ?? 0)) continue;
@@ -207,7 +207,7 @@ it('writes nothing that the release before cannot read', async () => {
 });
 
 it.each(projections.map((projection) => [projection.name, projection] as const))(
-  'read by %s as ever',
+  '%s reads it as before',
   async (name, projection) => {
     const reads = Object.fromEntries(projection.handles.map((type) => [type, readSchema(upcasters, type)]));
     const sha256: string[] = [];
@@ -216,7 +216,7 @@ it.each(projections.map((projection) => [projection.name, projection] as const))
     const digests = await readJson<Digests>(DIGESTS, {});
     const before = digests[name];
     if (UPDATE_GOLDEN === 'digests' || UPDATE_GOLDEN === 'history') {
-      // Who shares tables must read the same: see `Projection.version`.
+      // Versions that share tables must read the same: see `Projection.version`.
       if (before?.version === found.version) {
         const appended = sha256.slice(before.sha256.length);
         expect({ [name]: found }).toEqual({ [name]: { ...before, sha256: [...before.sha256, ...appended] } });
@@ -230,10 +230,10 @@ it.each(projections.map((projection) => [projection.name, projection] as const))
   },
 );
 
-/** Of a command of the program itself. */
+/** The input of an internal command. */
 class Failed extends Input {}
 
-/** Some of everything, by the product's own operations. */
+/** Causes every event type by the product's own operations. */
 async function makeHistory(): Promise<string> {
   const api = await Api.start();
   const client = await api.organization();
@@ -278,7 +278,7 @@ async function makeHistory(): Promise<string> {
   await post('webhook.replay-webhook', { webhookId, fromPosition: 0 });
   const [{ id: eventId }] = (await client.get('event.list-events')).body.data;
   await post('webhook.redeliver', { webhookId, eventId });
-  // What three days of nothing but failures lead to.
+  // The result of three days of failures.
   const { app } = api.instances[0]!;
   const failed = systemInput(Failed, organizationId, {}, 'webhooks');
   await app.get(Commands).change(webhook, failed, webhookId, (state) => disableWebhook(state, new Date()));
@@ -324,7 +324,7 @@ async function makeHistory(): Promise<string> {
   await publicly(ConfirmSignature, { requestId: requestIds[0]!, isProved: true });
   await publicly(ExpireRequest, { requestId: requestIds[1]!, reason: 'TIME', by: null });
   const planned = await post('petition.invalidate-signatures', { petitionId, suspicion: 'HONEYPOT' });
-  // What a plan that takes longer than a reaction may leads to.
+  // The result of a plan that exceeds the time limit.
   const continued = systemInput(Failed, organizationId, {}, 'planned-invalidations');
   const planId = invalidationPlanId(planned.invalidationId);
   const data = { invalidationId: planned.invalidationId as string };
@@ -409,7 +409,7 @@ async function makeHistory(): Promise<string> {
   await post('broadcast.pause-broadcast', mail);
   await post('broadcast.resume-broadcast', mail);
   await eventually(async () => expect(await api.eventTypes(organizationId)).toContain('BroadcastSent'));
-  // Nobody can tell what a dead process has sent.
+  // It is unknown whether the crashed process has sent it.
   await api.database.source.query(`UPDATE broadcast_recipients SET status = 'IN_DOUBT'`);
   await post('broadcast.retry-recipients', { ...mail, status: 'IN_DOUBT' });
   await post('broadcast.cancel-broadcast', hindered);

@@ -20,28 +20,28 @@ const sources = ['src', 'libs']
   .filter((name) => name.endsWith('.ts') && !name.endsWith('.spec.ts'))
   .map(read)
   .join('\n');
-/** Variables of tests, and the columns of files of other systems. */
+/** Variables of tests, and columns in exports of other systems. */
 const tests = filesIn('test')
   .filter((name) => /\.(ts|csv)$/.test(name))
   .map(read)
   .join('\n');
 const variables = [...read('.env.example').matchAll(/^# ?([A-Z_]+)=/gm)].map(([, name]) => name!);
 
-it('docs/reference is what the code says; npm run reference writes it', () => {
+it('docs/reference matches the code (npm run reference updates it)', () => {
   execFileSync(process.execPath, ['scripts/reference.mjs', '--check'], { cwd: root, stdio: 'pipe' });
 });
 
-it('every variable that is read is in .env.example', () => {
+it('every variable that the code reads is in .env.example', () => {
   const config = read('src/config/config.ts');
   const names = [...config.matchAll(/(?:get|integer|url)\('([A-Z_]+)'/g)]
     .map(([, name]) => name!)
-    // Node.js's own, which the image sets.
+    // Variables of Node.js that the image sets.
     .filter((name) => name !== 'NODE_ENV');
   expect(names.length).toBeGreaterThan(10);
   expect(names.filter((name) => !variables.includes(name))).toEqual([]);
 });
 
-it.each(docs)('%s names only variables, codes and values that exist', (page) => {
+it.each(docs)('%s names only existing variables, codes and values', (page) => {
   const codes = [...Object.keys(ERROR_STATUS), ...Object.values(ERROR_REASONS).flatMap(Object.keys)];
   const values = [...read('test/openapi.json').matchAll(/"([A-Z]+(?:_[A-Z]+)+)"/g)].map(([, name]) => name!);
   const known = new Set([...variables, ...codes, ...values]);
@@ -50,7 +50,7 @@ it.each(docs)('%s names only variables, codes and values that exist', (page) => 
   expect(named.filter((name) => !known.has(name) && !tests.includes(name) && !isColumn(name))).toEqual([]);
 });
 
-/** The anchors that GitHub makes of the headings of a page. */
+/** The anchors that GitHub generates for the headings of a page. */
 function anchorsOf(page: string): string[] {
   const seen = new Map<string, number>();
   return [...withoutCode(read(page), { keepsInline: true }).matchAll(/^#{1,6} (.+)$/gm)].map(
@@ -67,7 +67,7 @@ function anchorsOf(page: string): string[] {
   );
 }
 
-it.each(pages)('%s links only to pages, files and headings that exist', (page) => {
+it.each(pages)('%s links only to existing pages, files and headings', (page) => {
   for (const [, target] of withoutCode(read(page)).matchAll(/\]\(([^)\s]+)\)/g)) {
     if (/^[a-z]+:/.test(target!)) continue;
     const [path, anchor] = target!.split('#') as [string, string?];
@@ -77,14 +77,14 @@ it.each(pages)('%s links only to pages, files and headings that exist', (page) =
   }
 });
 
-it.each(pages)('%s names only files that exist', (page) => {
+it.each(pages)('%s names only existing files', (page) => {
   const named = [
     ...read(page)
-      // A Deployment of Kubernetes.
+      // A Kubernetes Deployment.
       .replaceAll('deploy/advocacy', '')
       .matchAll(/(?<![\w/-])(?:docs|deploy|bench|migrations|test|src|libs|scripts)\/[\w./-]*\w/g),
   ].map(([name]) => name);
-  // `test/petition` is short for the tests whose path begins like this.
+  // `test/petition` stands for all tests whose path begins like this.
   const endings = [
     '',
     '.ts',
@@ -99,14 +99,14 @@ it.each(pages)('%s names only files that exist', (page) => {
   expect(named.filter((name) => !isThere(name))).toEqual([]);
 });
 
-/** Words of text, without numbers and code: what a reader has to read. */
+/** The words that a reader has to read, without numbers and code. */
 const wordsOf = (page: string) =>
   withoutCode(read(page), { keepsInline: true })
     .split(/\s+/)
     .filter((word) => /\p{L}/u.test(word)).length;
 
-it.each(written)('%s is no longer than a page may be', (page) => {
-  // A specification and a list of changes are as long as what they are about.
+it.each(written)('%s is within the size limit of a page', (page) => {
+  // A specification and a changelog may have any length.
   const most: Record<string, number> = { 'README.md': 1_200, 'CHANGELOG.md': Infinity };
   expect(wordsOf(page)).toBeLessThanOrEqual(
     most[page] ?? (/^docs\/(decisions|spec)\//.test(page) ? Infinity : 1_500),
@@ -117,7 +117,7 @@ it.each(written)('%s is plain English', (page) => {
   expect(faultsOf(read(page))).toEqual([]);
 });
 
-it('every page of docs is linked from another one', () => {
+it('every page of docs is linked from another page', () => {
   const linked = new Set(
     pages.flatMap((page) =>
       [...read(page).matchAll(/\]\(([^)\s#]+)/g)].map(([, target]) => join(page, '..', target!)),
@@ -127,7 +127,7 @@ it('every page of docs is linked from another one', () => {
 });
 
 it.each(['src', 'libs', 'test', 'scripts', 'bench', 'deploy', '.env.example', 'Dockerfile'])(
-  '%s names only pages that exist',
+  '%s names only existing pages',
   (name) => {
     const files = name.includes('.') || name === 'Dockerfile' ? [name] : filesIn(name);
     for (const file of files.filter((one) => /\.(ts|mjs|ya?ml|example)$|Dockerfile/.test(one))) {
@@ -158,7 +158,7 @@ it('shell blocks use only variables that a first start prints, that responses co
   }
 });
 
-it('every command that is documented is one, with its options', () => {
+it('every documented command exists, with its options', () => {
   const lines = written.flatMap((page) =>
     [
       ...read(page).matchAll(
@@ -167,7 +167,7 @@ it('every command that is documented is one, with its options', () => {
     ].map(([, line]) => line!),
   );
   expect(lines.length).toBeGreaterThan(20);
-  // By the files of the commands: asking each for its help costs a process of a second.
+  // Read from the sources of the commands, because each `--help` takes a second.
   const files = ['src/cli.ts', ...readdirSync(join(root, 'src/cli')).map((name) => `src/cli/${name}`)].map(
     read,
   );
@@ -185,7 +185,7 @@ it('every command that is documented is one, with its options', () => {
   }
 });
 
-it('every log message that a runbook names is one', () => {
+it('every log message in a runbook exists', () => {
   const index = read('docs/guides/runbooks/README.md').split('## Never')[0]!;
   const named = [
     ...index
@@ -204,7 +204,7 @@ it('every log message that a runbook names is one', () => {
   expect(messages.filter((message) => !sources.includes(message))).toEqual([]);
 });
 
-it('every promise names tests that exist, and says which of them run only in npm run test:long', () => {
+it('every promise names existing tests, and marks those that run only in npm run test:long', () => {
   const text = read('docs/internals/failure-model.md');
   const rows = text
     .split('## What fails')[0]!
@@ -236,11 +236,11 @@ it.each([
   ['| Where | What |', 0],
   ['What grows?', 0],
   ['The server rejects the request. `is told at once` is code.', 0],
-])('the check of prose finds in "%s": %i', (text, count) => {
+])('the prose check finds in "%s": %i', (text, count) => {
   expect(faultsOf(text)).toHaveLength(count);
 });
 
-it('every label of the dashboard that a page names is one', () => {
+it('every dashboard label in a page exists', () => {
   const words = filesIn('src/dashboard')
     .filter((name) => name.endsWith('.ts'))
     .map(read)
@@ -248,7 +248,7 @@ it('every label of the dashboard that a page names is one', () => {
   const labels = written.flatMap((page) =>
     read(page)
       .split('\n')
-      // Those of other systems.
+      // Labels of other systems.
       .filter((line) => !line.includes('Mailchimp'))
       .flatMap((line) =>
         [...line.matchAll(/\b(?:open|under|then) \*\*([^*]+)\*\*/gi)].map(([, label]) => label!),

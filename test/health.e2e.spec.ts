@@ -37,7 +37,7 @@ async function createContact(email: string): Promise<Answer> {
 }
 
 describe('live', () => {
-  it('200 without a key, also while the database is away', async () => {
+  it('returns 200 without a key, even while the database is unreachable', async () => {
     const expected = { data: { status: 'ok' }, object: 'health' };
     const before = await ask('live');
     expect([before.status, before.body]).toEqual([200, expected]);
@@ -48,7 +48,7 @@ describe('live', () => {
 });
 
 describe('ready', () => {
-  it('200 with the database, Redis and every read model', async () => {
+  it('returns 200 with the database, Redis and every projection', async () => {
     await createContact('ada@example.org');
     const { status, body } = await until(({ body }) =>
       body.data.projections.every(({ lag }: { lag: number }) => lag === 0),
@@ -80,7 +80,7 @@ describe('ready', () => {
     });
   });
 
-  it('tells read models and positions to nobody without the token', async () => {
+  it('shows projections and positions only with the token', async () => {
     const stranger = new Client(origin, '', undefined);
     const headers: Record<string, string>[] = [
       {},
@@ -93,13 +93,13 @@ describe('ready', () => {
       const data = { status: 'ok', database: 'ok', redis: 'not configured', replica: 'not configured' };
       expect([status, body]).toEqual([200, { data, object: 'health' }]);
     }
-    const untold = await api.addInstance({ HEALTH_TOKEN: '' });
-    const { body } = await new Client(untold.origin, '', HEALTH_TOKEN).request('GET', '/health/ready');
+    const withoutToken = await api.addInstance({ HEALTH_TOKEN: '' });
+    const { body } = await new Client(withoutToken.origin, '', HEALTH_TOKEN).request('GET', '/health/ready');
     expect(body.data).not.toHaveProperty('projections');
     expect(body.data).not.toHaveProperty('sealing');
   });
 
-  it('stays 200 and is degraded for a trouble of a second; the metric says the same', async () => {
+  it('stays 200 and degraded during an incident of a second, and the metric agrees', async () => {
     await until(({ status }) => status === 200);
     const watch = api.instances[0]!.app.get(DatabaseMonitor);
     gate.shut();
@@ -114,7 +114,7 @@ describe('ready', () => {
     expect(metric()).toBe(1);
   });
 
-  it('site pages that were served before still are while the database is away', async () => {
+  it('cached site pages are served while the database is unreachable', async () => {
     const client = await api.organization();
     const slug = 'friends-of-the-river';
     expect((await client.post('organization.update-organization', { slug })).status).toBe(200);
@@ -129,7 +129,7 @@ describe('ready', () => {
     expect(await page()).toEqual(before);
   });
 
-  it('asks the database once a second at most, whoever asks, also while it fails', async () => {
+  it('checks the database at most once per second for any number of requests, even while it fails', async () => {
     const { runtime } = api.instances[0]!;
     let asked = 0;
     const status = runtime.projections.status.bind(runtime.projections);
@@ -138,7 +138,7 @@ describe('ready', () => {
       asked += 1;
       return status();
     };
-    /** Many ask, until the database was asked so many times more. */
+    /** Sends parallel requests until the database was checked this many more times. */
     const flood = async (times: number) => {
       const before = asked;
       const started = performance.now();
@@ -147,7 +147,7 @@ describe('ready', () => {
         const answers = await Promise.all(Array.from({ length: 50 }, () => ask('ready')));
         for (const { status } of answers) statuses.add(status);
       }
-      // A busy machine asks less often.
+      // A busy machine checks less often.
       const seconds = (performance.now() - started) / 1_000;
       expect(asked - before).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
       return [...statuses];
@@ -155,13 +155,13 @@ describe('ready', () => {
     const probes = jest.spyOn(runtime.store.appends, 'probe');
     expect(await flood(1)).toEqual([200]);
     gate.shut();
-    // Until it also tries whether appends would work.
+    // Waits until the monitor also probes appends.
     await eventually(() => expect(probes).toHaveBeenCalled());
     await until(({ status }) => status === 503);
     expect(await flood(3)).toEqual([503]);
   });
 
-  it('200 and degraded while a read model fails; commands go on, and it recovers by itself', async () => {
+  it('returns 200 and degraded while a projection fails, commands continue, and it recovers automatically', async () => {
     const { source } = api.database;
     await createContact('ada@example.org');
     await source.query('ALTER TABLE contacts_v2.contacts RENAME TO hidden');
@@ -173,7 +173,7 @@ describe('ready', () => {
     const contacts = failing.body.data.projections.find(({ name }: { name: string }) => name === 'contacts');
     expect(contacts.lag).toBeGreaterThan(0);
     expect(contacts.failure).toEqual({ position: contacts.position + contacts.lag, at: expect.any(String) });
-    // Everybody may ask: the log has the reason.
+    // The response is public, so only the log has the reason.
     expect(JSON.stringify(failing.body)).not.toMatch(/relation|exist|hidden/);
 
     await source.query('ALTER TABLE contacts_v2.hidden RENAME TO contacts');
@@ -183,7 +183,7 @@ describe('ready', () => {
     }
   });
 
-  it('200 and degraded while the history of an organization is not what was signed before', async () => {
+  it('returns 200 and degraded while an organization’s history does not match its seals', async () => {
     const { source } = api.database;
     const { sealer, store } = api.instances[0]!.runtime;
     sealer.start(store.pulse);
@@ -209,7 +209,7 @@ describe('ready', () => {
     }
   });
 
-  it('tells how far a read model is behind', async () => {
+  it('shows how far a projection is behind', async () => {
     const { source } = api.database;
     const created = await createContact('ada@example.org');
     expect(created.status).toBe(200);
@@ -230,9 +230,9 @@ describe('ready', () => {
   });
 
   it.each<[string, () => void]>([
-    ['is gone', () => gate.shut()],
-    ['does not answer', () => gate.silence()],
-  ])('503 while the database %s, then 200 again by itself', async (_, fail) => {
+    ['is unreachable', () => gate.shut()],
+    ['does not respond', () => gate.silence()],
+  ])('returns 503 while the database %s, and then recovers automatically', async (_, fail) => {
     expect((await ask('ready')).status).toBe(200);
     fail();
     const { status, body, headers } = await until((answer) => answer.status !== 200);

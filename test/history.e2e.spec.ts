@@ -96,7 +96,7 @@ async function answered(): Promise<{ [object: string]: any[] }> {
   };
 }
 
-it('an exported history, continued where it stopped, replays to what the API answers, now and then', async () => {
+it('an exported history, continued where it stopped, replays to what the API returns, now and in the past', async () => {
   const { organizationId } = client;
   const file = join(directory, 'history.ndjson');
   const contactIds: string[] = [];
@@ -165,7 +165,7 @@ it('an exported history, continued where it stopped, replays to what the API ans
   expect(stdout.trim()).toBe(createHash('sha256').update(lines).digest('hex'));
 });
 
-it('refuses a file that holds something else', async () => {
+it('rejects a file with other content', async () => {
   const file = join(directory, 'other.ndjson');
   await appendFile(file, '{"not":"an event"}\n');
   const { organizationId } = client;
@@ -187,7 +187,7 @@ it('refuses a file that holds something else', async () => {
   expect([replay.status, replay.stderr]).toEqual([1, expect.stringMatching(/^Line 1 is not an event/)]);
 });
 
-it('replay tells what it cannot read, and what nothing vouches for', async () => {
+it('replay reports what it cannot read, and data that nothing vouches for', async () => {
   const golden = await readFile(join(__dirname, 'golden/history.ndjson'), 'utf8');
   const file = join(directory, 'replayed.ndjson');
   const replay = async (text: string, ...options: string[]) => {
@@ -221,7 +221,7 @@ it('replay tells what it cannot read, and what nothing vouches for', async () =>
   );
 });
 
-it('consistency: one checkpoint continues the other, by an export and by what the server shows', async () => {
+it('consistency: one checkpoint continues the other, according to an export and to the server', async () => {
   const ownKeys = new Signers([new Keyring(ENCRYPTION_KEY).signingSeed]);
   const file = (name: string) => join(directory, name);
   const checkpoint = async (name: string) => {
@@ -316,7 +316,7 @@ longIt('projections: status, rebuild and verify while the server runs', async ()
   ]);
 });
 
-longDescribe('a history that somebody forged by hand in the database', () => {
+longDescribe('a history that was forged by hand in the database', () => {
   const HEALTH_TOKEN = 'a-token-of-the-operator';
   const foreign = new Signers([Buffer.alloc(32, 66)]);
   const ownKeys = new Signers([new Keyring(ENCRYPTION_KEY).signingSeed]);
@@ -360,7 +360,7 @@ longDescribe('a history that somebody forged by hand in the database', () => {
       [id],
     );
 
-  it('is not signed, and everybody is told; others go on, and so does it once that is mended', async () => {
+  it('is not signed and is reported, while others continue, and resumes after it is repaired', async () => {
     own = await Deployment.create();
     const forged = Object.keys(FORGERIES);
     const names = [...forged, 'a tile', 'nothing'];
@@ -488,7 +488,7 @@ longDescribe('a history that somebody forged by hand in the database', () => {
   }, 180_000);
 });
 
-it('key rotate: who has the key before follows it to the one that signs, by the file and in the database', async () => {
+it('key rotate: the old key leads to the new one, in the file and in the database', async () => {
   const { organizationId } = client;
   const { key } = await run('history', 'key', '--out', join(directory, 'before'));
   const [file, note, older] = ['told', 'note', 'older note'].map((name) => join(directory, name)) as [
@@ -556,7 +556,7 @@ it('key rotate: who has the key before follows it to the one that signs, by the 
 });
 
 // Last: it leaves an event that nobody can read.
-it('verify: the file and the database prove against the checkpoint, until somebody changes a byte', async () => {
+it('verify: the file and the database match the checkpoint until a byte is changed', async () => {
   const { organizationId } = client;
   const [file, checkpoint, key] = ['all.ndjson', 'checkpoint', 'key'].map((name) =>
     join(directory, name),

@@ -120,7 +120,7 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
       await closed(socket);
     }),
 
-  'what is no HTTP': (target) =>
+  'data that is not HTTP': (target) =>
     target.repeat(10, async () => {
       const socket = target.open().resume();
       socket.write(randomBytes(2_000));
@@ -129,13 +129,13 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
       socket.destroy();
     }),
 
-  'headers that dribble': dribble(200, 50, () => 'GET / HTTP/1.1\r\nHost: a\r\nX: ', 'x'),
+  'headers that trickle in': dribble(200, 50, () => 'GET / HTTP/1.1\r\nHost: a\r\nX: ', 'x'),
 
   'bodies of single bytes': dribble(50, 5, (target) => target.head(CREATE, JSON_CHUNKED), chunk(' ')),
 
   'imports of single bytes': dribble(50, 5, (target) => target.head(IMPORT, NDJSON), chunk('x')),
 
-  'imports that dribble into an open quote': dribble(
+  'imports that trickle into an open quote': dribble(
     4,
     5,
     (target) => target.head(IMPORT, CSV) + chunk(`email,bio\na@example.org,"${'x\n'.repeat(450_000)}`),
@@ -166,14 +166,14 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
       await Promise.race([closed(socket), sleep(ATTACK_MS)]);
     }),
 
-  'thousands of requests in one go, without a key': (target) =>
+  'thousands of pipelined requests without a key': (target) =>
     target.repeat(2, async () => {
       const socket = target.open('GET /v1/x HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_500)).resume();
       await Promise.race([closed(socket), sleep(1_000)]);
       socket.destroy();
     }),
 
-  'answers that nobody reads': async (target) => {
+  'responses that are never read': async (target) => {
     for (let n = 0; n < 20; n += 1) target.open(target.head(LIST).repeat(20)).pause();
     for (let n = 0; n < 8; n += 1) target.open(target.head('GET /v1/contact.export-contacts')).pause();
     for (let n = 0; n < 20; n += 1)
@@ -189,7 +189,7 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
     while (!target.isOver) await sleep(50);
   },
 
-  'keys that are none': (target) =>
+  'invalid keys': (target) =>
     target.repeat(10, async () => {
       const key = `adv_${randomBytes(4).toString('hex')}_${randomBytes(24).toString('hex')}`;
       const { status } = await ask(target.origin, 'GET', '/v1/contact.list-contacts', key);
@@ -223,7 +223,7 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
     });
   },
 
-  'tiles of its own log, of others and of none': (target) => {
+  'tiles of its own log, of others and of unknown ones': (target) => {
     const own = `/log/${target.attacker.organizationId}`;
     const asked = [
       'checkpoint',
@@ -264,7 +264,7 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
     });
   },
 
-  'templates and Markdown that compute': async (target) => {
+  'expensive templates and Markdown': async (target) => {
     const times = (text: string, count: number) => text.repeat(count);
     const contents = [
       `{{ "${times('%', 1_000)}"${times(' | url_encode', 20)} | size }}`,
@@ -290,7 +290,7 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
     });
   },
 
-  'feeds and pages, of posts without end': async (target) => {
+  'feeds and pages of endless posts': async (target) => {
     const { attacker: client, origin } = target;
     const content = 'A word **and** another. '.repeat(2_000);
     for (let n = 0; n < 10 && !target.isOver; n += 1)
@@ -428,7 +428,7 @@ afterAll(async () => {
   await deployment.stop();
 });
 
-describe('an innocent organization gets every answer, each of them right, beside', () => {
+describe('an innocent organization gets every response, each correct, during', () => {
   it.each(someOf(Object.keys(ATTACKS)))(
     '%s',
     async (name) => {
@@ -453,9 +453,9 @@ describe('an innocent organization gets every answer, each of them right, beside
     REST_MS + ATTACK_MS + 120_000,
   );
 
-  it('ends when it is asked to, and nothing was uncaught', async () => {
+  it('ends on SIGTERM without uncaught errors', async () => {
     const target = new Target(server.origin, attacker);
-    void ATTACKS['imports that dribble into an open quote']!(target);
+    void ATTACKS['imports that trickle into an open quote']!(target);
     for (let n = 0; n < 100; n += 1) {
       target.open([target.head(IMPORT, NDJSON), target.head(LIST).repeat(50), 'GET /', ''][n % 4]).pause();
     }
@@ -467,17 +467,20 @@ describe('an innocent organization gets every answer, each of them right, beside
   });
 });
 
-longIt('a server with few files takes as many connections as it can, and goes on', async () => {
-  const working = await deployment.organization();
-  const few = new ServerProcess(deployment.environment, undefined, 600);
-  deployment.servers.push(few);
-  await few.listening();
-  const target = new Target(few.origin, attacker);
-  for (let n = 0; n < 1_000; n += 1) target.open('GET / HTTP');
-  const list = () => ask(few.origin, 'GET', '/v1/contact.list-contacts', working.key!);
-  await eventually(async () => expect((await list()).status).toBe(200));
-  const worker = new Innocent(few.origin, working);
-  await worker.work(() => target.isOver && worker.rounds >= ROUNDS);
-  target.leave();
-  expect((await few.end('SIGTERM')).status).toBe(0);
-});
+longIt(
+  'a server with few file descriptors accepts as many connections as it can, and keeps working',
+  async () => {
+    const working = await deployment.organization();
+    const few = new ServerProcess(deployment.environment, undefined, 600);
+    deployment.servers.push(few);
+    await few.listening();
+    const target = new Target(few.origin, attacker);
+    for (let n = 0; n < 1_000; n += 1) target.open('GET / HTTP');
+    const list = () => ask(few.origin, 'GET', '/v1/contact.list-contacts', working.key!);
+    await eventually(async () => expect((await list()).status).toBe(200));
+    const worker = new Innocent(few.origin, working);
+    await worker.work(() => target.isOver && worker.rounds >= ROUNDS);
+    target.leave();
+    expect((await few.end('SIGTERM')).status).toBe(0);
+  },
+);

@@ -6,7 +6,7 @@ import { Client } from './harness.js';
 import { Deployment } from './processes.js';
 import { Receiver } from './receiver.js';
 
-/** Each kind of background work comes to its turn in this time, but those of an hour and the looks of a minute. */
+/** Every kind of background work runs in this time, except those of an hour or a minute. */
 const SECONDS = 20;
 const MOST_A_SECOND = 5;
 
@@ -22,7 +22,7 @@ afterAll(async () => {
   await receiver.goAway();
 });
 
-/** One instance, an organization with a webhook, and others with the others, to whom nothing happens. */
+/** One instance, and organizations without activity that have this many webhooks in total. */
 async function startWith(count: number): Promise<Idle> {
   const own = await Deployment.create();
   const proxy = await startCountingProxy(own.database.url);
@@ -47,7 +47,7 @@ async function startWith(count: number): Promise<Idle> {
   return idle;
 }
 
-/** Until all of it is sealed, delivered and taken in. */
+/** Waits until everything is sealed, delivered and projected. */
 async function untilIdle({ own: { database } }: Idle): Promise<void> {
   await eventually(async () => {
     const [row] = await database.source.query<object[]>(
@@ -61,7 +61,7 @@ async function untilIdle({ own: { database } }: Idle): Promise<void> {
   });
 }
 
-it('an instance to which nothing happens asks PostgreSQL five times a second at most, with one webhook as with 10,000', async () => {
+it('an idle instance sends at most five statements per second, with one webhook as with 10,000', async () => {
   const idle = await Promise.all([startWith(1), startWith(10_000)]);
   await Promise.all(idle.map(untilIdle));
   for (const { proxy } of idle) proxy.forget();
@@ -70,19 +70,19 @@ it('an instance to which nothing happens asks PostgreSQL five times a second at 
   const seconds = (performance.now() - begun) / 1_000;
   const [one, many] = idle.map(({ proxy }) => proxy.turns.flatMap(({ statements }) => statements));
   for (const statements of [one!, many!]) {
-    // It does look, and not more often on a slow machine.
+    // It polls, even on a slow machine.
     expect(statements.filter((text) => text.includes('webhook_news')).length).toBeGreaterThan(1);
-    // What repeats every P seconds happens at most once more than seconds / P times in any window.
+    // A statement every P seconds occurs at most once more than seconds / P times in any window.
     const kinds = new Set(statements).size;
     expect(statements.length).toBeLessThanOrEqual(MOST_A_SECOND * seconds + kinds);
   }
 
-  // And it wakes up.
+  // It wakes up for new events.
   for (const [n, { client }] of idle.entries()) {
     const email = `awake-${n}@example.org`;
     const { organizationId } = client;
     expect((await client.post('contact.create-contact', { organizationId, email })).status).toBe(200);
-    const told = () => receiver.of('hook').map(({ text }) => text);
-    await eventually(() => expect(told().join('\n')).toContain(email));
+    const delivered = () => receiver.of('hook').map(({ text }) => text);
+    await eventually(() => expect(delivered().join('\n')).toContain(email));
   }
 });

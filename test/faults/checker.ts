@@ -1,28 +1,28 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What came back for one attempt: an answer, or why there is none. */
+/** The result of one attempt: a response, or the reason why there is none. */
 export type Outcome =
   | { status: number; contentType: string; text: string }
   | { failure: 'timed out' | 'connection lost' | 'connection refused' };
 
-/** A request as a client means it, however often it is sent. */
+/** A request, regardless of how often it is sent. */
 export type Intent = {
   method: 'GET' | 'POST' | 'DELETE';
   operation: string;
   fields: Record<string, unknown>;
   idempotencyKey?: string | undefined;
-  /** The facts that are in the history once it is acknowledged, each of them once; nothing for a query. */
+  /** The facts that the history must contain exactly once after the request is acknowledged. Empty for a query. */
   leaves: (data: any) => string[];
 };
 
-/** What the client learns from an attempt: what it asked for, or how the attempt failed. */
+/** The data of an acknowledged attempt, or how the attempt failed. */
 export type Verdict = { acknowledged: true; data: any } | { acknowledged: false; how: string };
 
-/** A contact as the client left it; null: erased. */
+/** A contact as last written by the client, or null if erased. */
 export type KnownContact = { email: string; city: string; firstName: string | null } | null;
 
-/** What there is after all, read through the API. */
+/** The final state, read through the API. */
 export type Found = {
   /** Lines of event.export-events. */
   events: {
@@ -38,24 +38,24 @@ export type Found = {
   list: { id: string; contacts: number };
 };
 
-/** Types of events that requests of the load leave; others (keys, readings of the history) are not its business. */
+/** The event types that the load causes. Others, such as those of keys, are ignored. */
 const CHECKED =
   /^(Contact(Created|Updated|Erased|AddedToList|RemovedFromList)|Petition(Created|Published|Signed)|SignatureWithdrawn|Post(Created|Published))$/;
 
-/** One fact, as requests and events are compared by: the same words for a request's effect and for its event. */
+/** Facts as strings that are equal for the effect of a request and for its event. */
 export const fact = {
   of: (type: string, id: string) => `${type} ${id}`,
   link: (type: string, recordId: string, contactId: string) => `${type} ${recordId} ${contactId}`,
 };
 
 /**
- * Remembers all that was acknowledged, and tells afterwards what of it is not there (lost), what is there more often than it
- * was asked for (doubled), and which answers the specification does not know (outside). Each is a list of sentences.
+ * Records everything that was acknowledged, and then reports what is missing (lost), what exists more often than requested
+ * (doubled), and responses that the specification does not allow (outside). Each is a list of messages.
  */
 export class Checker {
   requests = 0;
   acknowledged = 0;
-  /** Attempts that failed, by how. */
+  /** The number of failed attempts by kind of failure. */
   readonly failures = new Map<string, number>();
   readonly outside: string[] = [];
   readonly contacts = new Map<string, KnownContact>();
@@ -63,7 +63,7 @@ export class Checker {
   private readonly expected = new Map<string, number>();
   private readonly misread: string[] = [];
 
-  /** Judges one attempt. Only 200 and 503 are answers to a request that is right, whatever breaks behind the server. */
+  /** Evaluates one attempt. A valid request may only get 200 or 503, whatever breaks behind the server. */
   judge(intent: Intent, outcome: Outcome): Verdict {
     this.requests += 1;
     if ('failure' in outcome) return this.failed(outcome.failure);
@@ -77,7 +77,7 @@ export class Checker {
     return { acknowledged: true, data };
   }
 
-  /** A contact read right after its request was acknowledged, through another instance. */
+  /** Compares a contact that another instance returned immediately after the write was acknowledged. */
   read(contactId: string, { email, city, firstName }: NonNullable<KnownContact>): void {
     const known = this.contacts.get(contactId);
     const found = [email, city, firstName].join(', ');
@@ -102,7 +102,7 @@ export class Checker {
 
     const exported = new Map(contacts.map((contact) => [contact.id, contact]));
     differ('contacts exported', exported.size, contacts.length);
-    for (const { id } of contacts) if (!this.contacts.get(id)) doubled.push(`contact ${id} should not stand`);
+    for (const { id } of contacts) if (!this.contacts.get(id)) doubled.push(`contact ${id} should not exist`);
     for (const [id, known] of this.contacts) {
       const { email, city, firstName } = exported.get(id) ?? {};
       if (known && (email !== known.email || city !== known.city || firstName !== known.firstName)) {
@@ -110,7 +110,7 @@ export class Checker {
       }
     }
 
-    // Signatures of the erased stay counted, memberships end with them.
+    // An erasure keeps signatures in the count, and ends memberships.
     const count = (type: string, id: string) =>
       [...this.expected.keys()].filter((one) => one.startsWith(fact.link(type, id, '')));
     differ(
@@ -120,8 +120,8 @@ export class Checker {
     );
     const removed = new Set(count('ContactRemovedFromList', list.id).map(contactOf));
     const members = count('ContactAddedToList', list.id).map(contactOf);
-    const standing = members.filter((id) => !removed.has(id) && this.contacts.get(id) !== null);
-    differ('contacts counted', standing.length, list.contacts);
+    const remaining = members.filter((id) => !removed.has(id) && this.contacts.get(id) !== null);
+    differ('contacts counted', remaining.length, list.contacts);
     return { lost, doubled };
   }
 
@@ -131,25 +131,25 @@ export class Checker {
   }
 }
 
-/** Why an answer is none of the specification's; undefined when it is one. */
+/** Why a response violates the specification, or undefined if it conforms. */
 function problemOf(
   method: string,
   operation: string,
   { status, contentType, text }: Extract<Outcome, { status: number }>,
 ): string | undefined {
-  const said = `${status} ${text.slice(0, 200)}`;
-  if (status !== 200 && status !== 503) return `must not answer ${said}`;
-  if (!contentType.startsWith('application/json')) return `answers ${contentType || 'no type'}: ${said}`;
+  const response = `${status} ${text.slice(0, 200)}`;
+  if (status !== 200 && status !== 503) return `must not return ${response}`;
+  if (!contentType.startsWith('application/json')) return `returns ${contentType || 'no type'}: ${response}`;
   let body: any;
   try {
     body = JSON.parse(text);
   } catch {
-    return `answers what is no JSON: ${said}`;
+    return `returns invalid JSON: ${response}`;
   }
   const schema = schemaOf(method, operation, status);
-  if (schema === undefined) return `does not document ${said}`;
+  if (schema === undefined) return `does not document ${response}`;
   const problem = mismatch(schema, body, 'body');
-  return problem === undefined ? undefined : `${problem}: ${said}`;
+  return problem === undefined ? undefined : `${problem}: ${response}`;
 }
 
 type Schema = {
@@ -168,19 +168,19 @@ function schemaOf(method: string, operation: string, status: number): Schema | u
   return responses[status]?.content['application/json'].schema;
 }
 
-/** As much of JSON Schema as the document's answers need: their members, all of them and no others, types and enums. */
+/** Checks the parts of JSON Schema that the document's responses use: required and unknown properties, types and enums. */
 function mismatch(schema: Schema, value: unknown, path: string): string | undefined {
   if (schema.$ref !== undefined) {
     return mismatch(document.components.schemas[schema.$ref.split('/').at(-1)!], value, path);
   }
   if (schema.allOf) {
-    // The first describes, the others narrow it.
+    // The first part is the base, and the others narrow it.
     return schema.allOf.map((part) => mismatch(part, value, path)).find((problem) => problem !== undefined);
   }
   if (schema.enum && !schema.enum.includes(value)) return `${path} is ${JSON.stringify(value)}`;
   const types = [schema.type ?? []].flat();
   if (types.length > 0 && !types.some((type) => isA(type, value)))
-    return `${path} is no ${types.join(' or ')}`;
+    return `${path} is not ${types.join(' or ')}`;
   if (typeof value !== 'object' || value === null || !schema.properties) return undefined;
   const members = value as Record<string, unknown>;
   const missing = schema.required?.find((name) => !(name in members));
@@ -223,7 +223,7 @@ function factOf({ type, streamId, data }: Found['events'][number]): string {
 
 const contactOf = (link: string) => link.split(' ')[2]!;
 
-/** Streams whose versions have a hole, or whose times go back. */
+/** Events whose version is not the next one of their stream, or whose time goes back. */
 function disorders(events: Found['events']): string[] {
   const last = new Map<string, Found['events'][number]>();
   const disordered: string[] = [];

@@ -32,7 +32,7 @@ const refused = {
   requestId: 'request',
 };
 
-/** A contact who was created and signed, both acknowledged. */
+/** A checker that has seen a contact created and a petition signed, both acknowledged. */
 function acknowledged(): Checker {
   const checker = new Checker();
   expect(checker.judge(create, created)).toEqual({ acknowledged: true, data: { contactId } });
@@ -48,7 +48,7 @@ const event = (type: string, streamId: string, data: object = {}) => ({
 const creation = event('ContactCreated', contactId);
 const signing = event('PetitionSigned', 'signature', { petitionId, contactId });
 
-/** What there should be afterwards. */
+/** The expected records and events. */
 const whole: Found = {
   events: [creation, signing],
   contacts: [{ id: contactId, ...details }],
@@ -56,18 +56,18 @@ const whole: Found = {
   list: { id: listId, contacts: 0 },
 };
 
-it('finds nothing where all is as it was acknowledged', () => {
+it('reports nothing if everything is as acknowledged', () => {
   const checker = acknowledged();
   expect(checker.compare(whole)).toEqual({ lost: [], doubled: [] });
   expect([checker.requests, checker.acknowledged, checker.outside]).toEqual([2, 2, []]);
 });
 
-describe('lost', () => {
+describe('reports as lost', () => {
   it.each<[string, Partial<Found>]>([
     ['an event', { events: [creation] }],
     ['a contact', { contacts: [] }],
     ['a change of a contact', { contacts: [{ id: contactId, ...details, city: 'Paris' }] }],
-    ['a count', { petition: { id: petitionId, signatures: 0 } }],
+    ['a counter', { petition: { id: petitionId, signatures: 0 } }],
     ['a version of a stream', { events: [creation, { ...signing, version: 2 }] }],
     [
       'the order of time',
@@ -84,7 +84,7 @@ describe('lost', () => {
     expect([lost.length, doubled]).toEqual([1, []]);
   });
 
-  it('what another instance should have read at once', () => {
+  it('a write that another instance did not show immediately', () => {
     const checker = acknowledged();
     checker.read(contactId, { ...details, city: 'Paris' });
     expect(checker.compare(whole).lost).toHaveLength(1);
@@ -105,18 +105,18 @@ describe('lost', () => {
   });
 });
 
-describe('doubled', () => {
+describe('reports as doubled', () => {
   it.each<[string, Partial<Found>]>([
     ['an event', { events: [creation, signing, event('ContactCreated', 'another')] }],
     ['a contact', { contacts: [...whole.contacts, { id: 'another', ...details }] }],
-    ['a count', { petition: { id: petitionId, signatures: 2 } }],
+    ['a counter', { petition: { id: petitionId, signatures: 2 } }],
     ['a membership', { list: { id: listId, contacts: 1 } }],
   ])('%s', (_, found) => {
     const { lost, doubled } = acknowledged().compare({ ...whole, ...found });
     expect([lost, doubled.length]).toEqual([[], 1]);
   });
 
-  it('a request that was only acknowledged twice is none', () => {
+  it('but not a request that was retried and acknowledged once', () => {
     const checker = new Checker();
     for (const outcome of [{ failure: 'timed out' } as const, answer(503, { error: refused }), created]) {
       checker.judge(create, outcome);
@@ -132,21 +132,18 @@ describe('doubled', () => {
   });
 });
 
-describe('outside', () => {
+describe('reports as outside the specification', () => {
   it.each<[string, Outcome]>([
-    [
-      'a failure that should have been a 503',
-      answer(500, { error: { ...refused, code: 'INTERNAL_SERVER_ERROR' } }),
-    ],
-    ['a refusal of what is right', answer(404, { error: { ...refused, code: 'NOT_FOUND' } })],
-    ['a page of a proxy', answer(503, '<html>no server is available</html>', 'text/html')],
-    ['half an answer', answer(200, '{"data": {"contactId": "contact"}')],
-    ['an error without its request', answer(503, { error: { ...refused, requestId: undefined } })],
-    ['an error with more than it should tell', answer(503, { error: { ...refused, stack: 'at Object' } })],
-    ['a reason that nobody documents', answer(503, { error: { ...refused, reason: 'BAD_WEATHER' } })],
-    ['another object', answer(200, { data: { contactId }, object: 'petition' })],
-    ['an answer without its record', answer(200, { data: {}, object: 'contact' })],
-    ['a record of another type', answer(200, { data: { contactId: null }, object: 'contact' })],
+    ['a 500 in place of a 503', answer(500, { error: { ...refused, code: 'INTERNAL_SERVER_ERROR' } })],
+    ['a rejected valid request', answer(404, { error: { ...refused, code: 'NOT_FOUND' } })],
+    ['an error page of a proxy', answer(503, '<html>no server is available</html>', 'text/html')],
+    ['half a response', answer(200, '{"data": {"contactId": "contact"}')],
+    ['an error without a request id', answer(503, { error: { ...refused, requestId: undefined } })],
+    ['an error with internal details', answer(503, { error: { ...refused, stack: 'at Object' } })],
+    ['an undocumented reason', answer(503, { error: { ...refused, reason: 'BAD_WEATHER' } })],
+    ['a different object', answer(200, { data: { contactId }, object: 'petition' })],
+    ['a response without its record', answer(200, { data: {}, object: 'contact' })],
+    ['a field of the wrong type', answer(200, { data: { contactId: null }, object: 'contact' })],
   ])('%s', (_, outcome) => {
     const checker = new Checker();
     expect(checker.judge(create, outcome)).toMatchObject({ acknowledged: false });

@@ -11,19 +11,19 @@ import { type Fault } from './faults.js';
 import { type Installation } from './installation.js';
 import { type Caller, Load } from './load.js';
 
-/** Set by `npm run test:faults`: how long each fault lasts, where that can be chosen. Recovery then also has to keep its bounds. */
+/** `npm run test:faults` sets how long faults last that do not end by themselves. Recovery must then also keep its bounds. */
 const SECONDS = process.env.FAULT_SECONDS;
 const FAULT_MS = 1_000 * Number(SECONDS ?? 1.5);
 const REST_MS = 500;
-/** In the short form other tests are to have time, too. */
+/** A pause between stories in the short form, so that other tests get CPU time. */
 const BETWEEN_STORIES_MS = SECONDS === undefined ? 60 : 0;
-/** Instances may have to start anew, and whoever waits for a recovery may wait for long. */
+/** Time for restarts of instances and for a long recovery. */
 export const LONGEST_MS = 400_000;
 
-/** An organization's history as a fault has left it. */
+/** An organization's history after a fault. */
 type Exported = { after: string; organizationId: string; key: string; exported: string };
 
-/** What an installation endures, a line of the table for each fault. */
+/** Runs faults against an installation, and prints a row of the table for each. */
 export class Endurance {
   private readonly histories: Exported[] = [];
 
@@ -31,7 +31,7 @@ export class Endurance {
     print(Object.keys(COLUMNS));
   }
 
-  /** Whether the fault cannot be tried here; says why. */
+  /** Returns whether the fault is impossible here, and prints the reason. */
   skips({ name, obstacle }: Fault, other?: string): boolean {
     const reason = other ?? obstacle?.(this.installation);
     if (reason !== undefined) print([name, `skipped: ${reason}`]);
@@ -39,9 +39,9 @@ export class Endurance {
   }
 
   /**
-   * Strikes while clients work, and compares afterwards.
+   * Causes the fault under load, and compares the result.
    *
-   * @param stored the database of an earlier version that instances are upgraded from: its own organization is compared, too
+   * @param stored the database of an earlier version from which instances are upgraded. Its own organization is compared, too.
    */
   async endure(fault: Fault, caller: Caller, stored?: StoredDatabase): Promise<void> {
     const { installation } = this;
@@ -57,7 +57,7 @@ export class Endurance {
     await fault.strike(installation, FAULT_MS);
     const over = performance.now();
     if (fault.isLasting) await sleep(FAULT_MS);
-    // What the first versions did not know is counted from here on.
+    // Earlier versions have no such records, so their requests only begin here.
     caller.records ??= await installation.makeRecords(caller);
     await load.stable();
     await load.end();
@@ -81,7 +81,7 @@ export class Endurance {
     if (stored) await this.expectKept(stored);
   }
 
-  /** What an earlier version stored is answered as it answered it, and its history can be proved. */
+  /** Expects that the responses of an earlier version are unchanged, and keeps its history to be verified. */
   private async expectKept(stored: StoredDatabase): Promise<void> {
     const { organizationId, key } = stored;
     const client = new Client(this.installation.instances[0]!.origin, organizationId, key);
@@ -91,7 +91,7 @@ export class Endurance {
     this.histories.push({ after: stored.name, organizationId, key, exported: body });
   }
 
-  /** Both verifiers prove every history to its end, and the read models are what the events make. */
+  /** Expects that both verifiers accept every history to its end, and that the projections match the events. */
   async expectProofs(): Promise<void> {
     const { installation } = this;
     const runtime = await openRuntime(readConfig(installation.environment), new JsonLogger('silent'));
@@ -134,7 +134,7 @@ const COLUMNS = {
   'failed answers': 0,
 };
 
-/** A row of the table: the seconds are those of the longest pause, and from the fault's end to recovery. */
+/** A row of the table. Its times are the longest pause, and the seconds from the end of the fault to recovery. */
 function lineOf(
   { name, bound }: Fault,
   { requests, acknowledged, outside, failures }: Checker,

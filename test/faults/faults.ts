@@ -9,27 +9,27 @@ import { type Installation, type Instance, type Route } from './installation.js'
 export type Fault = {
   name: string;
   breaks: 'instances' | 'PostgreSQL' | 'Redis' | 'PgBouncer';
-  /** Most seconds until every instance acknowledges writes, and nothing else, again. */
+  /** The maximum of seconds until every instance acknowledges all writes again. */
   bound: number;
   route?: Route;
-  /** Recovery counts from its beginning, for it never ends by itself. */
+  /** The fault never ends by itself, so recovery counts from its beginning. */
   isLasting?: true;
-  /** None of the clients sees anything fail, and no instance logs a failure. */
+  /** No client may see a failure, and no instance may log one. */
   isUnnoticed?: true;
-  /** Clients come through haproxy. */
+  /** Clients connect through haproxy. */
   isBalanced?: true;
-  /** Why it cannot be done here; undefined where it can. */
+  /** Why the fault is impossible here, or undefined if it is possible. */
   obstacle?: (installation: Installation) => string | undefined;
-  /** Resolves when it is over. @param ms how long it lasts, where that can be chosen */
+  /** Causes the fault, and resolves when it is over. @param ms the duration of faults that do not end by themselves */
   strike: (installation: Installation, ms: number) => Promise<void>;
 };
 
-/** Where Debian's package has the library. */
+/** The path of the library in Debian's package. */
 const FAKETIME = ['x86_64', 'aarch64']
   .map((processor) => `/usr/lib/${processor}-linux-gnu/faketime/libfaketime.so.1`)
   .find((path) => existsSync(path));
 
-/** How many pairs of faults there are in the line of many. */
+/** The number of pairs in the test with many faults. */
 const PAIRS = 5;
 
 const needsPgBouncer = ({ pgbouncer }: Installation) =>
@@ -38,16 +38,16 @@ const needsHaproxy = ({ haproxy }: Installation) =>
   haproxy === undefined ? 'haproxy is not installed' : undefined;
 const needsFaketime = () => (FAKETIME === undefined ? 'faketime is not installed' : undefined);
 
-/** Each line is a fault, under the name that its test has. */
+/** The faults. Their names are the titles of their tests. */
 export const FAULTS: Fault[] = [
   {
-    name: 'an instance killed (SIGKILL) and started again',
+    name: 'an instance killed (SIGKILL) and restarted',
     breaks: 'instances',
     bound: 5,
     strike: ({ instances: [instance] }) => restartInstance(instance!, 'SIGKILL'),
   },
   {
-    name: 'an instance stopped (SIGTERM) and started again',
+    name: 'an instance stopped (SIGTERM) and restarted',
     breaks: 'instances',
     bound: 5,
     strike: ({ instances: [instance] }) => restartInstance(instance!, 'SIGTERM'),
@@ -122,7 +122,7 @@ export const FAULTS: Fault[] = [
       await disk.fill();
       await sleep(ms);
       await disk.empty();
-      // It gives up where it finds no room for its recovery, and whoever runs it starts it again.
+      // PostgreSQL stops if the disk has no room for recovery, and its supervisor starts it again.
       if (!(await postgres.isRunning())) await postgres.start();
     },
   },
@@ -131,7 +131,7 @@ export const FAULTS: Fault[] = [
     breaks: 'PostgreSQL',
     bound: 5,
     async strike(installation, ms) {
-      // Refused with the same words as beyond max_connections, and nobody is quicker to take what becomes free.
+      // The error is the same as beyond max_connections, but no other client can take the freed connections.
       await order(installation, 'ALTER ROLE advocacy CONNECTION LIMIT 1');
       await cutConnections(installation);
       await sleep(ms);
@@ -139,7 +139,7 @@ export const FAULTS: Fault[] = [
     },
   },
   {
-    name: 'a long transaction beside',
+    name: 'a long transaction of another client',
     breaks: 'PostgreSQL',
     bound: 2,
     strike: (installation, ms) =>
@@ -150,13 +150,13 @@ export const FAULTS: Fault[] = [
       ),
   },
   {
-    name: 'the events locked exclusively beside',
+    name: 'the events locked exclusively by another client',
     breaks: 'PostgreSQL',
     bound: 5,
     strike: (installation, ms) => beside(installation, ms, 'BEGIN; LOCK TABLE events'),
   },
   {
-    name: 'deadlocks of appends and read models with somebody else',
+    name: 'deadlocks of appends and projections with another client',
     breaks: 'PostgreSQL',
     bound: 5,
     isUnnoticed: true,
@@ -166,7 +166,7 @@ export const FAULTS: Fault[] = [
     },
   },
   {
-    name: 'Redis killed, later started again',
+    name: 'Redis killed and restarted later',
     breaks: 'Redis',
     bound: 2,
     strike: (installation, ms) => installation.restartRedis(ms),
@@ -204,7 +204,7 @@ export const FAULTS: Fault[] = [
     strike: ({ postgres }) => restartPostgres(postgres, 'fast'),
   },
   {
-    name: 'the clocks of two instances an hour off, each way',
+    name: 'the clocks of two instances an hour ahead and behind',
     breaks: 'instances',
     bound: 5,
     obstacle: needsFaketime,
@@ -229,7 +229,7 @@ export const FAULTS: Fault[] = [
   },
 ];
 
-/** Instances of an earlier version replaced by this one's. */
+/** Replaces instances of an earlier version with this one's. */
 export function upgrade(version: string): Fault {
   return {
     name: `instances of ${version} upgraded one by one behind haproxy`,
@@ -249,7 +249,7 @@ export function upgrade(version: string): Fault {
   };
 }
 
-/** Pairs of faults at once, of different things, one pair after another as the seed has it. */
+/** Causes pairs of faults in different components, chosen by the seed, one pair after another. */
 export function manyFaults(seed: number): Fault {
   const random = generator(seed);
   const pick = (faults: readonly Fault[]) => faults[Math.floor(random() * faults.length)]!;
@@ -271,7 +271,7 @@ export function manyFaults(seed: number): Fault {
   };
 }
 
-/** A linear congruential generator (Numerical Recipes): numbers from 0 to 1, the same for the same seed. */
+/** A linear congruential generator (Numerical Recipes) of numbers from 0 to 1, reproducible by seed. */
 function generator(seed: number): () => number {
   let state = seed;
   return () => (state = (state * 1_664_525 + 1_013_904_223) % 2 ** 32) / 2 ** 32;
@@ -285,14 +285,14 @@ function cutConnections(installation: Installation): Promise<void> {
   );
 }
 
-/** Of the superuser, whose connections are kept free. */
+/** Runs a statement as the superuser, for whom PostgreSQL reserves connections. */
 async function order(installation: Installation, statement: string): Promise<void> {
   const client = await installation.connect();
   await client.query(statement);
   await client.end();
 }
 
-/** Somebody else's transaction, which does this, lasts so long and is rolled back. */
+/** Runs statements in another client's transaction, which stays open for this long and is rolled back. */
 async function beside(installation: Installation, ms: number, statements: string): Promise<void> {
   const client = await installation.connect();
   await client.query(statements);
@@ -301,14 +301,14 @@ async function beside(installation: Installation, ms: number, statements: string
 }
 
 /**
- * Somebody else takes one lock, waits for a transaction that has the other and waits for this one, and then for that other:
- * until PostgreSQL has undone the transaction. Readers are in nobody's way.
+ * Causes a deadlock with another client. It locks the first table, waits until an instance holds the second and waits for the
+ * first, and then locks the second. PostgreSQL aborts the instance's transaction. Readers are not blocked.
  */
 async function deadlock(installation: Installation, first: string, second: string): Promise<void> {
   const undone = async () => (await installation.postgres.readLog()).split('deadlock detected').length;
   const before = await undone();
   const client = await installation.connect();
-  // Whoever waits for so long looks for a deadlock, and gives way: the instances.
+  // The session that checks for deadlocks is aborted. With this timeout, an instance checks first.
   await client.query(`SET deadlock_timeout = '1min'`);
   await client.query(`BEGIN; LOCK TABLE ${first} IN SHARE ROW EXCLUSIVE MODE`);
   await eventually(async () => {
@@ -334,14 +334,14 @@ async function restartPostgres(postgres: PostgresServer, mode: StopMode, environ
   await postgres.start(environment);
 }
 
-/** Stopped by SIGSTOP for so long. */
+/** Freezes a process by SIGSTOP for this long. */
 async function frozen(one: { freeze: () => unknown; resume: () => unknown }, ms: number): Promise<void> {
   await one.freeze();
   await sleep(ms);
   await one.resume();
 }
 
-/** The connections that there are say nothing any more, for ever. */
+/** Silences the existing connections for good. */
 function silence(how?: Parameters<SilentProxy['silence']>[0]): Omit<Fault, 'name'> {
   return {
     breaks: 'PostgreSQL',
@@ -352,7 +352,7 @@ function silence(how?: Parameters<SilentProxy['silence']>[0]): Omit<Fault, 'name
   };
 }
 
-/** What makes a program see another time of day; how long things take stays as it is. */
+/** The environment that shifts a program's clock. Monotonic time is unchanged. */
 function clock(offset: string): Environment {
   return { LD_PRELOAD: FAKETIME!, FAKETIME: offset, DONT_FAKE_MONOTONIC: '1' };
 }

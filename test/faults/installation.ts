@@ -25,10 +25,10 @@ import { type Caller } from './load.js';
 const INSTANCES = 3;
 const SETTINGS = { max_connections: 100, max_wal_size: '96MB', min_wal_size: '32MB', fsync: 'off' };
 
-/** How the instances reach PostgreSQL. */
+/** The connection of the instances to PostgreSQL. */
 export type Route = 'direct' | 'proxy' | 'pgbouncer';
 
-/** A server process at a port of its own, which it has again after a restart. */
+/** A server process that keeps its port after a restart. */
 export class Instance {
   private server: ServerProcess | undefined;
   private seen = 0;
@@ -49,8 +49,8 @@ export class Instance {
   /**
    * Resolves when it listens.
    *
-   * @param environment beside what all instances have
-   * @param build of another version, to run that
+   * @param environment in addition to that of all instances
+   * @param build runs another version
    */
   async start(environment: Environment = {}, build?: ReleaseBuild): Promise<void> {
     const all = { ...this.environment(), ...environment, PORT: String(this.port) };
@@ -74,7 +74,7 @@ export class Instance {
     this.server?.send('SIGCONT');
   }
 
-  /** What it has logged as failures of its own since it started or {@link Instance.forget} was called. */
+  /** The failures that it logged since it started or {@link Instance.forget} was called. */
   get failures(): string[] {
     const log = this.server?.log.slice(this.seen) ?? [];
     return log
@@ -87,7 +87,7 @@ export class Instance {
   }
 }
 
-/** Instances of the product with their PostgreSQL, Redis and what stands between, all of them the suite's own to break. */
+/** Instances of the product with their own PostgreSQL, Redis and proxies, which tests may break. */
 export class Installation {
   private constructor(
     readonly postgres: PostgresServer,
@@ -122,7 +122,7 @@ export class Installation {
   }
 
   /**
-   * Leaves its database for one of an earlier version, and has instances of that version running.
+   * Replaces the database with one of an earlier version, and runs instances of that version.
    *
    * @param dump of the database (`stored-databases.ts`)
    */
@@ -134,7 +134,7 @@ export class Installation {
     await Promise.all(this.instances.map((instance) => instance.start({}, build)));
   }
 
-  /** Resolves when haproxy gives requests to every instance. */
+  /** Resolves when haproxy routes requests to every instance. */
   async untilBalanced(): Promise<void> {
     await eventually(async () => {
       for (const n of this.instances.keys()) expect([n, await this.haproxy!.isReady(n)]).toEqual([n, true]);
@@ -145,7 +145,7 @@ export class Installation {
     return this.redisServer;
   }
 
-  /** @param ms how long there is none */
+  /** @param ms the downtime */
   async restartRedis(ms: number): Promise<void> {
     const { port } = this.redis;
     await this.redis.stop();
@@ -173,7 +173,7 @@ export class Installation {
     };
   }
 
-  /** Has all instances running, with the database reached in this way. */
+  /** Resolves when all instances run with this connection to the database. */
   async ready(route: Route): Promise<void> {
     const isOther = route !== this.route;
     this.route = route;
@@ -185,7 +185,7 @@ export class Installation {
     );
   }
 
-  /** A new organization. Its key has a limit, or Redis would never be asked. */
+  /** A new organization. Its key has a rate limit, because an unlimited key would never use Redis. */
   async caller(): Promise<Caller> {
     const { organizationId, key } = await this.deployment.organization(1_000_000);
     const caller = { organizationId, key: key! };
@@ -201,7 +201,7 @@ export class Installation {
       return answer.body.data;
     };
     let petitionId!: string;
-    // Its key is known to all within a second.
+    // Every instance accepts the key within a second.
     await eventually(async () => {
       ({ petitionId } = await ask('petition.create-petition', { name: 'The petition' }));
     });
@@ -210,7 +210,7 @@ export class Installation {
     return { petitionId, listId };
   }
 
-  /** All that there is of the caller's organization, as the API tells it, and the history as it was exported. */
+  /** The records of the caller's organization, read through the API, and its exported history. */
   async find({ organizationId, key, records }: Caller): Promise<Found & { exported: string }> {
     const { petitionId, listId } = records!;
     const client = new Client(this.instances.at(-1)!.origin, organizationId, key);
@@ -239,7 +239,7 @@ export class Installation {
     };
   }
 
-  /** What the instances have logged as failures since {@link Instance.forget}, each kind once. */
+  /** The distinct failures that the instances logged since {@link Instance.forget}. */
   get failures(): string[] {
     return [...new Set(this.instances.flatMap(({ failures }) => failures))];
   }
@@ -250,7 +250,7 @@ export class Installation {
       pathname: new URL(this.deployment.database.url).pathname,
     });
     const client = new PgClient({ connectionString: url.href });
-    // Of a connection that is cut on purpose.
+    // A fault may cut this connection.
     client.on('error', () => undefined);
     await client.connect();
     return client;

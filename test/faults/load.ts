@@ -2,26 +2,26 @@ import http from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Checker, fact, type Intent, type Outcome } from './checker.js';
 
-/** A client gives an attempt up after so long, and the request's outcome is then unknown to it. */
+/** A client gives up an attempt after this time. The request's outcome is then unknown. */
 const PATIENCE_MS = 5_000;
-/** Short, although Retry-After says a second: recovery is measured by what is asked. */
+/** Shorter than the second of Retry-After, because the retries measure the recovery. */
 const PAUSE_MS = 200;
-/** So many answers that must not be, and the clients give up. */
+/** After this many invalid responses, the clients give up. */
 const MOST_OUTSIDE = 200;
 const CLIENTS = 12;
-/** An instance is stable that has acknowledged writes, and nothing else, for so long. */
+/** An instance is stable after acknowledging all writes for this long. */
 const STABLE_MS = 2_000;
-/** Beyond it, nobody would call it a recovery. */
+/** The time limit for recovery. */
 const LONGEST_RECOVERY_MS = 90_000;
 
-/** Who asks: a key of an organization, and what the stories are about: a published petition and a list, once it has them. */
+/** An organization with a key, and with a published petition and a list after they are created. */
 export type Caller = {
   organizationId: string;
   key: string;
   records?: { petitionId: string; listId: string };
 };
 
-/** Asks until it is acknowledged. @returns what the answer says. */
+/** Sends a request until it is acknowledged. @returns the data of the response. */
 type Ask = (
   method: Intent['method'],
   operation: string,
@@ -29,12 +29,12 @@ type Ask = (
   leaves: Intent['leaves'],
 ) => Promise<any>;
 
-/** One attempt at a write, as far as recovery is told by it. */
+/** One attempt at a write, to measure recovery. */
 type Attempt = { at: number; acknowledged: boolean };
 
 /**
- * Clients of every instance, who do what organizers do all day and repeat what failed, at another instance each time, until
- * it is acknowledged. What is asked without an Idempotency-Key is safe to repeat late, what is asked with one need not be.
+ * Clients of every instance that work like organizers. They retry each failed request at the next instance until it is
+ * acknowledged. Requests without an Idempotency-Key are safe to repeat late. Those with a key need not be.
  */
 export class Load {
   private readonly attempts: Attempt[][];
@@ -45,9 +45,9 @@ export class Load {
   private isEnding = false;
 
   /**
-   * @param origins of the instances, or of what stands before them.
-   * @param readsAtOnce whether every instance must show at once what another one wrote; otherwise it is only asked for a list
-   * @param restMs of each client between two stories
+   * @param origins of the instances, or of their load balancer
+   * @param readsAtOnce whether every instance must immediately return what another one wrote. Otherwise it only lists contacts.
+   * @param restMs the pause of each client between two stories
    */
   constructor(
     private readonly origins: readonly string[],
@@ -58,12 +58,12 @@ export class Load {
   ) {
     this.attempts = origins.map(() => []);
     this.clients = origins.flatMap((_, home) =>
-      // What they give up for stands in the checker.
+      // The checker has the reason if a client gives up.
       Array.from({ length: CLIENTS / origins.length }, () => this.work(home).catch(() => undefined)),
     );
   }
 
-  /** Resolves once every instance has acknowledged writes, and nothing else, for a while; at the latest when that is hopeless. */
+  /** Resolves once every instance has acknowledged all writes for a while, or recovery is hopeless. */
   async stable(ms = STABLE_MS): Promise<void> {
     const since = performance.now();
     const isStable = (attempts: Attempt[]) => {
@@ -76,18 +76,18 @@ export class Load {
     }
   }
 
-  /** Lets every client finish what it is at. */
+  /** Lets every client finish its story. */
   async end(): Promise<void> {
     this.isEnding = true;
     const all = Promise.all(this.clients);
-    // What is never acknowledged is told by the checker's numbers.
+    // The checker's numbers show requests that are never acknowledged.
     await Promise.race([all, sleep(LONGEST_RECOVERY_MS, undefined, { ref: false })]);
     this.agent.destroy();
   }
 
   /**
-   * Seconds from a moment to the first acknowledged write, and to the first after the last failure: each of the instance
-   * that took longest. Undefined where one never recovered.
+   * Seconds from a moment to the first acknowledged write, and to the first one after the last failure, each of the slowest
+   * instance. Undefined if an instance never recovered.
    */
   recovery(from: number): { first: number | undefined; stable: number | undefined } {
     const secondsTo = (moments: (number | undefined)[]) =>
@@ -117,7 +117,7 @@ export class Load {
     return Math.max(...moments.map((at, n) => at - (moments[n - 1] ?? this.begun))) / 1_000;
   }
 
-  /** Requests that are refused for good would be repeated for ever. */
+  /** Permanently rejected requests would be retried forever. */
   private get isHopeless(): boolean {
     return this.checker.outside.length > MOST_OUTSIDE;
   }
@@ -130,8 +130,8 @@ export class Load {
   }
 
   /**
-   * A person's story, and now and then something besides. Every second one is told with keys, and only these end something:
-   * a late repeat of what had none would undo it.
+   * The requests about one person, and occasionally others. Every second story has Idempotency-Keys. Only these delete
+   * anything, because a late repeat without a key would undo it.
    */
   private async story(home: number, n: number): Promise<void> {
     let step = 0;
@@ -169,7 +169,7 @@ export class Load {
     }
   }
 
-  /** What the person signs, joins and leaves. */
+  /** Signs petitions, joins lists and leaves them. */
   private async involve(
     ask: Ask,
     n: number,
@@ -213,7 +213,7 @@ export class Load {
     }
   }
 
-  /** Repeats the request until it is acknowledged. @returns what the answer says. */
+  /** Retries the request until it is acknowledged. @returns the data of the response. */
   private async acknowledged(
     home: number,
     request: Omit<Intent, 'fields'> & { fields: object },
@@ -228,7 +228,7 @@ export class Load {
     }
   }
 
-  /** What was just written, asked of the next instance; one that cannot answer now is not asked again. */
+  /** Reads a new write from the next instance, without a retry. */
   private async readElsewhere(home: number, contactId: string): Promise<void> {
     const { organizationId } = this.caller;
     const query = this.readsAtOnce
@@ -265,11 +265,11 @@ export class Load {
         });
         response.on('error', () => resolve({ failure: 'connection lost' }));
       });
-      const patience = setTimeout(() => {
+      const timeout = setTimeout(() => {
         resolve({ failure: 'timed out' });
         request.destroy();
       }, PATIENCE_MS);
-      request.on('close', () => clearTimeout(patience));
+      request.on('close', () => clearTimeout(timeout));
       request.on('error', ({ code }: NodeJS.ErrnoException) =>
         resolve({ failure: code === 'ECONNREFUSED' ? 'connection refused' : 'connection lost' }),
       );

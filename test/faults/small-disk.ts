@@ -6,14 +6,14 @@ import { promisify } from 'node:util';
 
 const run = promisify(execFile);
 
-/** Room for the cluster and its log (WAL), and little enough of the machine's memory. */
+/** Enough for the cluster and its WAL, and little of the machine's memory. */
 const SIZE = '640m';
 
-/** A file system in memory that can be filled up; an ordinary directory where mounting is not allowed. */
+/** An in-memory file system that can be filled, or an ordinary directory if mounting is not allowed. */
 export class SmallDisk {
   private constructor(
     readonly directory: string,
-    /** Why it cannot be filled; undefined where it can. */
+    /** Why it cannot be filled, or undefined if it can. */
     readonly problem: string | undefined,
   ) {}
 
@@ -27,7 +27,7 @@ export class SmallDisk {
     return new SmallDisk(directory, undefined);
   }
 
-  /** Writes until there is no room; whoever else writes meanwhile loses the race. */
+  /** Writes until the disk is full. Concurrent writers get no room. */
   async fill(): Promise<void> {
     await run('dd', ['if=/dev/zero', `of=${this.ballast}`, 'bs=1M']).catch((error: Error) => {
       if (!error.message.includes('No space left')) throw error;

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => installation.stop(), LONGEST_MS);
 
 it(
-  `three instances of ${before.version} behind haproxy are upgraded one by one, and nobody notices`,
+  `three instances of ${before.version} behind haproxy are upgraded one by one without any failed request`,
   async () => {
     const build = await ReleaseBuild.of(before);
     const fault = upgrade(before.version);
