@@ -74,10 +74,24 @@ module.exports = {
     },
     {
       name: 'verification-stands-alone',
-      comment: 'What verifies the history shares nothing with what writes it: it reads rows, no more.',
+      comment: 'The verifier shares no code with what writes the history: it only reads rows.',
       severity: 'error',
-      from: { path: '^src/history/verify/', pathNot: tests },
-      to: { pathNot: ['^src/history/verify/', '^libs/database/index\\.ts$'], dependencyTypesNot: ['core'] },
+      from: { path: '^src/audit/verify/', pathNot: tests },
+      to: { pathNot: ['^src/audit/verify/', '^libs/database/index\\.ts$'], dependencyTypesNot: ['core'] },
+    },
+    {
+      name: 'watchers-stand-alone',
+      comment: 'The monitor and the witness run on other machines. They share code only with the verifier.',
+      severity: 'error',
+      from: { path: '^src/audit/(monitor/|witness/|(?!index)[^/]+$)', pathNot: tests },
+      to: {
+        pathNot: [
+          '^src/audit/(verify|monitor|witness)/',
+          '^src/audit/(?!index)[^/]+$',
+          '^libs/database/index\\.ts$',
+        ],
+        dependencyTypesNot: ['core'],
+      },
     },
   ],
   options: {

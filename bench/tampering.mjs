@@ -10,7 +10,7 @@ import { migrate, openDatabase } from '../dist/libs/database/index.js';
 import { eventDigest, EventStore, Keyring } from '../dist/libs/event-store/index.js';
 import { migrations } from '../dist/migrations/index.js';
 import { exportedLine } from '../dist/src/history/exported-event.js';
-import { verifyDatabase, verifyExport } from '../dist/src/history/verify/index.js';
+import { verifyDatabase, verifyExport } from '../dist/src/audit/index.js';
 import { append, appendHistory, exportHistory, sealHistory } from './history.mjs';
 
 export const options = { events: [1_000_000, 'of the history'] };

@@ -13,7 +13,7 @@ import { fileURLToPath } from 'node:url';
 import { migrate, openDatabase } from '../dist/libs/database/index.js';
 import { EventStore, Keyring } from '../dist/libs/event-store/index.js';
 import { migrations } from '../dist/migrations/index.js';
-import { verifyDatabase, verifyFile } from '../dist/src/history/verify/index.js';
+import { verifyDatabase, verifyFile } from '../dist/src/audit/index.js';
 import { verifyHistory } from '../test/verifier.mjs';
 import { appendHistory, exportHistory, sealHistory } from './history.mjs';
 import { cpuOfAll } from './processes.mjs';

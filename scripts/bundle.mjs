@@ -19,7 +19,7 @@ import { basename, join, relative } from 'node:path';
 const ENTRIES = {
   main: 'src/main.js',
   cli: 'src/cli.js',
-  'check-thread': 'src/history/verify/check-thread.js',
+  'check-thread': 'src/audit/verify/check-thread.js',
   'rich-text-thread': 'src/site/rich-text-thread.js',
   'template-thread': 'src/broadcasts/template-thread.js',
 };

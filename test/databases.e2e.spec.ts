@@ -1,6 +1,6 @@
 import { catalogOf } from '#libs/testing';
 import { projections } from '../src/modules.js';
-import { verifyDatabase } from '../src/history/verify/index.js';
+import { verifyDatabase } from '../src/audit/index.js';
 import { Api, Client, differencesIn } from './harness.js';
 import { someOf } from './length.js';
 import { before } from './releases.js';

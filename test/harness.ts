@@ -18,7 +18,7 @@ import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config/index.js';
 import { HistoryReads } from '../src/history/index.js';
 import { AcceptInvitation, InvitationLinks } from '../src/team/index.js';
-import { ENDINGS } from '../src/history/verify/index.js';
+import { ENDINGS } from '../src/audit/index.js';
 import { CreateOrganization } from '../src/organizations/index.js';
 import {
   BackgroundWorkers,

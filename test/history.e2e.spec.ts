@@ -655,7 +655,7 @@ async function verifiedByThreads(
   checkpoint: string,
   key: string,
 ): Promise<unknown[]> {
-  const [libs, verify] = ['libs/database', 'src/history/verify'].map((part) =>
+  const [libs, verify] = ['libs/database', 'src/audit'].map((part) =>
     JSON.stringify(pathToFileURL(resolve(__dirname, `../dist/${part}/index.js`)).href),
   );
   const script = `

@@ -8,7 +8,7 @@ import {
   startPostgres,
 } from '#libs/testing';
 import { readConfig } from '../src/config/index.js';
-import { verifyDatabase } from '../src/history/verify/index.js';
+import { verifyDatabase } from '../src/audit/index.js';
 import { openRuntime } from '../src/server/index.js';
 import { Client, differencesIn } from './harness.js';
 import { cli, type Environment, eventually, ServerProcess } from './processes.js';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { type Verdict, verifyFile } from '../src/history/verify/index.js';
+import { type Verdict, verifyFile } from '../src/audit/index.js';
 
 /** The verdict on an export of all verifiers, who must agree in everything but the words: also the one that browsers run. */
 export async function verifyTwice(

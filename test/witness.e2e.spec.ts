@@ -8,8 +8,16 @@ import { text } from 'node:stream/consumers';
 import { v7 as uuidv7 } from 'uuid';
 import { Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
-import { ALGORITHMS, cosignedBy, headOf, parseVerifierKey, readNote } from '../src/history/verify/index.js';
-import { Witness, WitnessKey, WitnessState } from '../src/witness/index.js';
+import {
+  ALGORITHMS,
+  cosignedBy,
+  headOf,
+  parseVerifierKey,
+  readNote,
+  Witness,
+  WitnessKey,
+  WitnessState,
+} from '../src/audit/index.js';
 import { Client } from './harness.js';
 import {
   CLI,

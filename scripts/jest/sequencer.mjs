@@ -37,7 +37,7 @@ const LONGEST = [
   'test/erasure-files',
   'libs/projections/projections',
   'libs/projections/serving',
-  'src/history/verify/verify-file',
+  'src/audit/verify/verify-file',
 ];
 
 export default class extends Sequencer {

@@ -9,7 +9,7 @@ import {
   type BucketLocation,
   NotWriteOnce,
   openAnchorStore,
-} from '../anchors/index.js';
+} from '../audit/index.js';
 import { secondsOf } from './outside.js';
 import { interruptible, path, type Session, withSession } from './session.js';
 

@@ -12,7 +12,7 @@ import {
   openCheckpoint,
   type Succession,
   successionsOfFile,
-} from '../history/verify/index.js';
+} from '../audit/index.js';
 import { apiKeyOf, keyOf, nothingCompared, urlOf } from './outside.js';
 import { path } from './session.js';
 

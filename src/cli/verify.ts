@@ -9,7 +9,7 @@ import {
   verifyAll,
   verifyDatabase,
   verifyFile,
-} from '../history/verify/index.js';
+} from '../audit/index.js';
 import { keyOf } from './outside.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, path } from './session.js';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { describeError } from '#libs/database';
-import { Witness, WitnessKey, witnessServer, WitnessState } from '../witness/index.js';
+import { Witness, WitnessKey, witnessServer, WitnessState } from '../audit/index.js';
 import { keyOf } from './outside.js';
 import { interruptible, path, UsageError } from './session.js';
 

@@ -3,10 +3,9 @@ import { MAIL_URL_FORMS, type MailAddress, readMailAddress, readMailUrl, WrongMa
 import { LOG_LEVELS, type LogLevel } from '#libs/operations';
 import { readRedisUrl, REDIS_URL_FORMS } from '#libs/rate-limit';
 import { type BucketLocation } from '#libs/storage';
-import { readWitness, type WitnessAddress } from '../cosigning/index.js';
+import { readWitness, type WitnessAddress, NotAuthentic } from '../audit/index.js';
 import { readConcurrency } from '../environment/index.js';
 import { endpointOfS3, type Environment, loadEnvironment } from '../environment/index.js';
-import { NotAuthentic } from '../history/verify/index.js';
 
 /** All settings. `.env.example` explains each variable. */
 export type Config = {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { ConfigError, readConfig } from './config.js';
-import { WitnessKey } from '../witness/index.js';
+import { WitnessKey } from '../audit/index.js';
 
 const KEY = Buffer.alloc(32, 7);
 const ENCRYPTION_KEY = KEY.toString('base64');

@@ -1,5 +1,5 @@
 import { ALL_ORGANIZATIONS } from '#libs/sealing';
-import { verifyDatabase } from '../history/verify/index.js';
+import { verifyDatabase } from '../audit/index.js';
 import { signersOf } from '../server/index.js';
 import { counted, type Finding, number, ok, problem, warning } from './finding.js';
 import { openKeyring } from './keys.js';

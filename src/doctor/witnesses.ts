@@ -1,5 +1,5 @@
 import { ALL_ORGANIZATIONS } from '#libs/sealing';
-import { WitnessClient } from '../cosigning/index.js';
+import { WitnessClient } from '../audit/index.js';
 import { counted, type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 

@@ -1,7 +1,7 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { Input, Integer, invalid, Operation, recordSchema } from '#libs/rpc';
 import { Checkpoints, writeProof } from '#libs/sealing';
-import { Cosigning } from '../cosigning/index.js';
+import { Cosigning } from '../audit/index.js';
 import { sealed } from './not-sealed.js';
 
 type Checkpoint = {

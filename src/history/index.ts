@@ -2,7 +2,7 @@ export { eventRecord, type EventRecord } from './event-record.js';
 export { findEvent } from './get-event.js';
 export { tellSuccession } from './signing-key.js';
 export { HistoryReads } from './history-reads.js';
-export { ExportEvents } from './export-events.js';
+export { ExportEvents, ExportEventsHandler } from './export-events.js';
 export { inNewestShape, parseExported, readExported } from './exported-event.js';
 export { HistoryModule } from './history.module.js';
 export { nameOfLogPath } from './log.controller.js';

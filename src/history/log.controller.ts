@@ -15,7 +15,7 @@ import {
   RpcError,
 } from '#libs/rpc';
 import { ALL_ORGANIZATIONS, Checkpoints, logNameOf, TILE_WIDTH } from '#libs/sealing';
-import { Cosigning } from '../cosigning/index.js';
+import { Cosigning } from '../audit/index.js';
 import { isLogPublic } from '../organizations/index.js';
 import { sealed } from './not-sealed.js';
 

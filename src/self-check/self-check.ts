@@ -5,7 +5,7 @@ import { describeError, type Sql, type IncidentLog } from '#libs/database';
 import { type SelfCheckStatus } from '#libs/operations';
 import { type Projections, UnderWay } from '#libs/projections';
 import { ALL_ORGANIZATIONS, logIdOf, logNameOf, type Signers } from '#libs/sealing';
-import { verifyAll, verifyDatabase } from '../history/verify/index.js';
+import { verifyAll, verifyDatabase } from '../audit/index.js';
 
 const LOOK_EVERY_MS = 60_000;
 /** Who is at it says so this often, and is taken for gone after so long. */

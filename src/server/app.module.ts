@@ -22,7 +22,7 @@ import { ORGANIZATION_RATE_LIMIT } from '../auth/index.js';
 import { BROADCAST_RECIPIENT_DAYS } from '../broadcasts/index.js';
 import { type Config, PublicAddress } from '../config/index.js';
 import { silenceAmazon } from '../environment/index.js';
-import { Cosigning } from '../cosigning/index.js';
+import { Cosigning } from '../audit/index.js';
 import { MODULES } from '../modules.js';
 import { CAPTCHA } from '../site/index.js';
 import { Destinations } from '../webhooks/index.js';

@@ -16,7 +16,7 @@ import { Checkpoints, Sealer, type Signers } from '#libs/sealing';
 import { Subscriptions } from '#libs/subscriptions';
 import { projections, upcasters } from '../modules.js';
 import { type Config, ConfigError } from '../config/index.js';
-import { Cosigning } from '../cosigning/index.js';
+import { Cosigning } from '../audit/index.js';
 import {
   type Address,
   connect,

@@ -3,8 +3,9 @@ import { v7 as uuidv7 } from 'uuid';
 import { eventDigest, type JsonObject } from '#libs/event-store';
 import { verifyTwice } from '../../../test/verifiers.js';
 import { canonical } from './digest.js';
-import { WitnessKey } from '../../witness/index.js';
-import { type Verdict, verifyExport } from './index.js';
+import { WitnessKey } from '../witness/witness.js';
+import { type Verdict } from './verdict.js';
+import { verifyExport } from '../index.js';
 import { isLong, longIt, someOf } from '../../../test/length.js';
 
 const organizationId = uuidv7();

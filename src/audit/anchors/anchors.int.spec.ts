@@ -5,8 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type S3Server, startS3Server } from '#libs/testing';
 import { AnchorBucket } from './bucket.js';
-import { longIt } from '../../test/length.js';
-import { Anchors, type AnchorStore, bucketLocationOf, type Checkpoint, openAnchorStore } from './index.js';
+import { longIt } from '../../../test/length.js';
+import { Anchors, type AnchorStore, type Checkpoint } from './anchors.js';
+import { bucketLocationOf, openAnchorStore } from './stores.js';
 import { checkpointName } from './names.js';
 
 const organizationId = '01990a6e-1111-7000-8000-000000000001';

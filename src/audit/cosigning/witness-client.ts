@@ -1,17 +1,15 @@
 import { type SignedTree } from '#libs/sealing';
+import { fetchAnswer, type HttpAnswer, NotAnswered } from '../fetch-answer.js';
 import {
   ALGORITHMS,
   cosignedBy,
-  fetchAnswer,
-  type HttpAnswer,
   keyName,
-  NotAnswered,
   NotAuthentic,
   parseVerifierKey,
   readNote,
   type VerifierKey,
   wholeNumber,
-} from '../history/verify/index.js';
+} from '../verify/note.js';
 
 /** A witness as it is configured. */
 export type WitnessAddress = { url: string; verifierKey: string };

@@ -9,9 +9,10 @@ import { systemInput } from '#libs/rpc';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { Positions1764000000012, PositionsValid1764000000012 } from '../../../migrations/0012-positions.js';
 import { verifyTwice } from '../../../test/verifiers.js';
-import { ExportEvents, ExportEventsHandler } from '../export-events.js';
-import { HistoryReads } from '../history-reads.js';
-import { type AllVerdict, type Verdict, verifyAll, verifyDatabase } from './index.js';
+import { ExportEvents, ExportEventsHandler, HistoryReads } from '../../history/index.js';
+import { type AllVerdict } from './all.js';
+import { type Verdict } from './verdict.js';
+import { verifyAll, verifyDatabase } from './verify.js';
 
 const signers = new Signers([Buffer.alloc(32, 5)]);
 const key = signers.verifierKey;

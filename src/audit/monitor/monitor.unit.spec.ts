@@ -6,7 +6,7 @@ import { type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Signers } from '#libs/sealing';
-import { NotAnswered } from './fetch-answer.js';
+import { NotAnswered } from '../fetch-answer.js';
 import { LogClient, tilePath } from './log-client.js';
 import { Monitor } from './monitor.js';
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { headOf, replaceFile, type TreeHead } from '../history/verify/index.js';
+import { replaceFile } from '../durable-file.js';
+import { headOf, type TreeHead } from '../verify/consistency.js';
 
 /**
  * What a witness has seen last of each log, a file each in a directory, with the whole checkpoint: evidence, should another one

@@ -1,5 +1,5 @@
 import { logIdOf } from '#libs/sealing';
-import { isId } from '../history/verify/index.js';
+import { isId } from '../verify/batch.js';
 
 /** So wide that names sort as sizes do. */
 const DIGITS = 15;

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { type Checkpoint, leavesOf, openCheckpoint } from './checkpoint.js';
-import { compareBySubtrees } from './compare.js';
-import { replaceFile } from './durable-file.js';
-import { NotAnswered } from './fetch-answer.js';
-import { FalseSuccession } from './key-chain.js';
+import { type Checkpoint, leavesOf, openCheckpoint } from '../verify/checkpoint.js';
+import { compareBySubtrees } from '../verify/compare.js';
+import { replaceFile } from '../durable-file.js';
+import { NotAnswered } from '../fetch-answer.js';
+import { FalseSuccession } from '../verify/key-chain.js';
 import { type LogClient } from './log-client.js';
-import { NotAuthentic } from './note.js';
-import { Tree } from './tree.js';
+import { NotAuthentic } from '../verify/note.js';
+import { Tree } from '../verify/tree.js';
 
 /** What a look at a server found. */
 export type Look =

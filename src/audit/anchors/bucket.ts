@@ -7,7 +7,7 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import { describeError } from '#libs/database';
-import { endpointOfS3 } from '../environment/index.js';
+import { endpointOfS3 } from '../../environment/index.js';
 import { type AnchorStore, NotWriteOnce } from './anchors.js';
 import { isLogName, checkpointName, sizeOf } from './names.js';
 

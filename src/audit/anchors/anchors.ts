@@ -1,4 +1,4 @@
-import { headOf, isConsistent, type TreeHead } from '../history/verify/index.js';
+import { headOf, isConsistent, type TreeHead } from '../verify/consistency.js';
 
 /** Where checkpoints are kept that nobody is to change any more. */
 export interface AnchorStore {

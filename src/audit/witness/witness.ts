@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
+import { isConsistent, type TreeHead } from '../verify/consistency.js';
 import {
   ALGORITHMS,
   cosignedText,
   fromBase64,
-  isConsistent,
   isKeyOf,
   isSignedBy,
   keyIdOf,
@@ -11,10 +11,9 @@ import {
   NotAuthentic,
   parseVerifierKey,
   readNote,
-  type TreeHead,
   type VerifierKey,
   wholeNumber,
-} from '../history/verify/index.js';
+} from '../verify/note.js';
 import { type WitnessState } from './state.js';
 
 /** What a witness answers, by HTTP's status; C2SP tlog-witness. */

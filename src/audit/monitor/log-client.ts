@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ReadSubtree } from './compare.js';
-import { fetchAnswer, type HttpAnswer, NotAnswered } from './fetch-answer.js';
-import { MOST_SUCCESSIONS, SUCCESSION, type Succession } from './key-chain.js';
-import { HASH } from './sha256.js';
-import { nodeHash } from './tree.js';
+import { type ReadSubtree } from '../verify/compare.js';
+import { fetchAnswer, type HttpAnswer, NotAnswered } from '../fetch-answer.js';
+import { MOST_SUCCESSIONS, SUCCESSION, type Succession } from '../verify/key-chain.js';
+import { HASH } from '../verify/sha256.js';
+import { nodeHash } from '../verify/tree.js';
 
 /** Hashes of one tile, and levels of the tree that one stands for: docs/spec/audit-log.md, "Tiles". */
 const TILE_WIDTH = 256;

@@ -1,4 +1,4 @@
-import { silenceAmazon } from '../environment/index.js';
+import { silenceAmazon } from '../../environment/index.js';
 import { type AnchorStore } from './anchors.js';
 import { type BucketLocation } from './bucket.js';
 import { AnchorDirectory } from './directory.js';

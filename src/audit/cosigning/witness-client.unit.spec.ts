@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { v7 as uuidv7 } from 'uuid';
 import { Signers, type SignedTree } from '#libs/sealing';
-import { ALGORITHMS, cosignedBy, parseVerifierKey, readNote } from '../history/verify/index.js';
-import { Witness, WitnessKey, WitnessState } from '../witness/index.js';
+import { ALGORITHMS, cosignedBy, parseVerifierKey, readNote } from '../verify/note.js';
+import { WitnessState } from '../witness/state.js';
+import { Witness, WitnessKey } from '../witness/witness.js';
 import { readWitness, WitnessClient } from './witness-client.js';
 
 const key = WitnessKey.make('w.example.org/1');

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createFile } from '../history/verify/index.js';
+import { createFile } from '../durable-file.js';
 import { type AnchorStore } from './anchors.js';
 import { isLogName, checkpointName, sizeOf } from './names.js';
 

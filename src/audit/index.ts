@@ -1,0 +1,27 @@
+export { Anchors, type AnchorStore, NotWriteOnce } from './anchors/anchors.js';
+export { type BucketLocation } from './anchors/bucket.js';
+export { bucketLocationOf, openAnchorStore } from './anchors/stores.js';
+export { Cosigning } from './cosigning/cosigning.js';
+export { readWitness, type WitnessAddress, WitnessClient } from './cosigning/witness-client.js';
+export { NotAnswered } from './fetch-answer.js';
+export { LogClient } from './monitor/log-client.js';
+export { Monitor } from './monitor/monitor.js';
+export { type AllVerdict } from './verify/all.js';
+export { ENDINGS, isId } from './verify/batch.js';
+export { type Checkpoint, leavesOf, openCheckpoint } from './verify/checkpoint.js';
+export { compareBySubtrees, type Comparison } from './verify/compare.js';
+export { headOf } from './verify/consistency.js';
+export { type Succession } from './verify/key-chain.js';
+export { ALGORITHMS, ALL, cosignedBy, NotAuthentic, parseVerifierKey, readNote } from './verify/note.js';
+export { type Against, type Verdict } from './verify/verdict.js';
+export {
+  compareByFile,
+  successionsOfFile,
+  verifyAll,
+  verifyDatabase,
+  verifyExport,
+  verifyFile,
+} from './verify/verify.js';
+export { witnessServer } from './witness/server.js';
+export { WitnessState } from './witness/state.js';
+export { Witness, WitnessKey } from './witness/witness.js';

@@ -1,2 +1,0 @@
-export { Cosigning } from './cosigning.js';
-export { readWitness, type WitnessAddress, WitnessClient } from './witness-client.js';

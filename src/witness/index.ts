@@ -1,3 +1,0 @@
-export { witnessServer } from './server.js';
-export { WitnessState } from './state.js';
-export { Witness, WitnessKey } from './witness.js';
