@@ -72,8 +72,8 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
   async execute(command: AddSignature): Promise<SignatureAnswer> {
     requireOneSigner(command);
     if (command.contact) requireStated(command.contact, 'contact.');
-    const { recordId, decision, position } = await this.commands.run(command, (afresh) =>
-      this.decide(command, afresh),
+    const { recordId, decision, position } = await this.commands.run(command, (skipCache) =>
+      this.decide(command, skipCache),
     );
     const write = decision?.writes.find(({ streamId }) => streamId === recordId);
     return {
@@ -84,31 +84,31 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     };
   }
 
-  /** @param afresh false for the first attempt, which trusts the given and cached values. */
-  private async decide(command: AddSignature, afresh: boolean): Promise<Decision> {
+  /** @param skipCache false on the first attempt, which trusts given and cached values. */
+  private async decide(command: AddSignature, skipCache: boolean): Promise<Decision> {
     const { organizationId, petitionId, contactId } = command;
     let open: Guard;
     try {
-      open = await this.open.guard(organizationId, petitionId, afresh);
+      open = await this.open.guard(organizationId, petitionId, skipCache);
     } catch (error) {
-      // Signers from before the close get the same response as then: the request may be a repeat.
+      // If they signed before the close, they get the same response as then: the request may be a retry.
       const standing = isConflict(error) ? await this.findStanding(command) : undefined;
       if (standing === undefined) throw error;
       return { recordId: standing, writes: [] };
     }
     if (contactId === undefined) return this.signAsPerson(command, open);
-    if (afresh || !isId(contactId)) await this.requireContact(organizationId, contactId);
+    if (skipCache || !isId(contactId)) await this.requireContact(organizationId, contactId);
     return sign(command, contactId, [open]);
   }
 
-  /** Creates a contact that signs. If a contact already has the address, that contact signs. */
+  /** Creates a contact and its signature. If a contact already has the address, that contact signs. */
   private signAsPerson(command: AddSignature, open: Guard): Decision {
     const contact = command.contact!;
     const created = createInline(this.consents, command, contact, async (owner) => {
       const found = await this.byEmail.find(command, owner, contact.email);
       if (!found) return undefined;
       const signed = sign(command, owner, [open, { streamId: owner, version: found.version }]);
-      // The contact is not changed. Evidence for an existing consent can be added.
+      // The existing contact stays unchanged, but evidence for its existing consent can be added.
       if (contact.subscribed !== found.state.subscribed || signed.writes.length === 0) return signed;
       const same = { contactId: owner, version: found.version, events: [] };
       const { organizationId } = command;

@@ -23,28 +23,33 @@ import { SignatureRequests } from './signature-requests.js';
 import { Signers } from './signers.js';
 
 const NAME = 'signature-requests';
-/** What nobody mistakes for a message: a greeting is no place for somebody's advertisement. */
+/**
+ * Letters, spaces, apostrophes and hyphens only, so that no one can put an advertisement into the greeting.
+ */
 const NAME_OF_PERSON = /^[\p{L}\p{M}'’ -]{1,40}$/u;
 
-/** Who says the same again within so long has not looked into their mail yet. */
+/**
+ * An identical request within this time is treated as impatience: the confirmation email may still be unread.
+ */
 const REPEATED_WITHIN_MS = 10 * 60_000;
 
 type Pending = Requested & { signer: SignerDetails };
 
-/** What a request says, but for what follows from when and whence it was sent. */
-function saidIn({ petitionId, source, isCommentPublic, subscribe, signer }: Pending): object {
+/** The signer's input, without what depends on when and from where it was sent. */
+function inputOf({ petitionId, source, isCommentPublic, subscribe, signer }: Pending): object {
   const { clientAddress: _, ...written } = signer;
   return { petitionId, source, isCommentPublic, subscribe, ...written };
 }
 
-/** The command of this reaction; no operation. */
+/** The command of this subscription. It is not an operation of the API. */
 class ClaimRequest extends Input {
   requestId!: string;
 }
 
 /**
- * Asks who has signed on a petition's page to confirm it. Whether the same person has asked before, or has signed before, is looked at
- * here: who is waiting for the page's answer cannot see it, nor measure it.
+ * Emails signers on a petition's page a link to confirm their signature. Whether they have signed or
+ * requested before is checked here, after the page has responded, so neither the response nor its timing
+ * reveals it.
  */
 @Injectable()
 export class AskToConfirm implements Subscription {
@@ -73,11 +78,11 @@ export class AskToConfirm implements Subscription {
 
     const { petitionId, signer, suspicion } = state;
     const isTrusted = suspicion.length === 0;
-    if (!(await this.takePlace(event, state, signer))) return;
+    if (!(await this.claimMailbox(event, state, signer))) return;
     const folded = await this.records.look(petition, organizationId, petitionId);
     if (!exists(folded.state)) return;
     const { confirmation, title } = folded.state;
-    // What is suspicious counts by nobody's silence.
+    // Suspicious signatures always need a confirmation.
     if (confirmation === 'NONE' && isTrusted) {
       await this.bus.execute(this.input(event, ConfirmSignature, { requestId, isProved: false }));
       return;
@@ -104,14 +109,14 @@ export class AskToConfirm implements Subscription {
     if (hasSigned) await this.expire(event, requestId, 'SIGNED_BEFORE', null);
   }
 
-  /** @throws where the message may still be handed over, so that it is tried again. */
+  /** @throws Error if the message can still be delivered, so that it is retried. */
   private async send(mail: Parameters<ConfirmationMails['send']>[0], signal: AbortSignal): Promise<void> {
     const { outcome, detail } = await this.mails.send(mail, signal);
     const { requestId } = mail;
     switch (outcome) {
       case 'sent':
         return;
-      // Twice is worse than once: who got none asks again.
+      // Duplicates are worse than a missing email: without one, the signer can sign again.
       case 'in-doubt':
         this.logger.warn({
           message: 'it is unknown whether a confirmation email was sent',
@@ -127,15 +132,20 @@ export class AskToConfirm implements Subscription {
   }
 
   /**
-   * Of several requests of one person for one petition only the last one waits: the links to the others lead to it. Who says the same
-   * once more within minutes is waiting for the mail; and where the day's mails are used up nothing takes the place of what somebody
-   * has a link to: so nobody who has only their address leads their link from one request to the next.
+   * Of several requests from one person for one petition, only the last stays open; links to the others lead
+   * to it. The older request stays open if the same input is repeated within minutes, or if the mailbox has
+   * received its emails for the day. Otherwise anyone who knows the address could move the signer's link from
+   * one request to the next.
    *
-   * @returns whether it is this one.
+   * @returns whether this request stays open.
    */
-  private async takePlace(event: RecordedEvent, asked: Requested, signer: SignerDetails): Promise<boolean> {
+  private async claimMailbox(
+    event: RecordedEvent,
+    requested: Requested,
+    signer: SignerDetails,
+  ): Promise<boolean> {
     const { organizationId, streamId: requestId } = event;
-    const { petitionId } = asked;
+    const { petitionId } = requested;
     const { email } = signer;
     const value = requestKey(petitionId, canonicalEmail(email));
     const input = this.input(event, ClaimRequest, { requestId });
@@ -145,9 +155,9 @@ export class AskToConfirm implements Subscription {
       const owner = await this.commands.claim(input, { streamId: requestId, version }, value);
       if (owner === requestId) return true;
       if (owner === undefined) continue;
-      // Ids tell who came first.
+      // Ids are in order of creation.
       const isLater = owner > requestId;
-      if (!isLater && (await this.givesWay(event, owner, { ...asked, signer }))) {
+      if (!isLater && (await this.yieldsTo(event, owner, { ...requested, signer }))) {
         await this.expire(event, requestId, 'ASKED_AGAIN', owner);
         return false;
       }
@@ -157,14 +167,15 @@ export class AskToConfirm implements Subscription {
     }
   }
 
-  /** Whether what was asked before stays in its place. */
-  private async givesWay(event: RecordedEvent, owner: string, asked: Pending): Promise<boolean> {
+  /** Whether the older request stays open instead of this one. */
+  private async yieldsTo(event: RecordedEvent, owner: string, requested: Pending): Promise<boolean> {
     const { organizationId, streamId: requestId, recordedAt } = event;
     const { state, createdAt } = await this.records.look(signatureRequest, organizationId, owner);
     if (state.status !== 'PENDING' || !state.signer) return false;
     const isSoon = createdAt !== null && recordedAt.getTime() - createdAt.getTime() < REPEATED_WITHIN_MS;
-    if (isSoon && isDeepStrictEqual(saidIn({ ...state, signer: state.signer }), saidIn(asked))) return true;
-    return !(await this.mails.reserve(requestId, asked.signer.email));
+    if (isSoon && isDeepStrictEqual(inputOf({ ...state, signer: state.signer }), inputOf(requested)))
+      return true;
+    return !(await this.mails.reserve(requestId, requested.signer.email));
   }
 
   private async expire(
@@ -176,10 +187,13 @@ export class AskToConfirm implements Subscription {
     await this.bus.execute(this.input(event, ExpireRequest, { requestId, reason, by }));
   }
 
-  /** Several commands of one reaction: each is one by its effect. */
+  /**
+   * One event leads to several commands, so they cannot share its idempotency key. Each is idempotent by its
+   * effect.
+   */
   private input<T extends Input>(event: RecordedEvent, type: new () => T, fields: Partial<T>): T {
     const { idempotencyKey: _, ...context } = reactionTo(event, NAME);
     const { organizationId } = event;
-    return Object.assign(new type(), fields, { organizationId, context: context });
+    return Object.assign(new type(), fields, { organizationId, context });
   }
 }

@@ -1,12 +1,13 @@
 import { comparableEmail } from '#libs/rpc';
 
-/** Whose mailboxes are the same with and without dots. */
+/** Domains that ignore dots in the mailbox name. */
 const WITHOUT_DOTS = new Set(['gmail.com', 'googlemail.com']);
 
 /**
- * The mailbox behind an address, as the public site compares them: one person has as many addresses as they like. Without what stands
- * behind a `+`, which nearly all servers deliver to the mailbox before it; of Gmail without dots. Quotes, and strokes before letters in
- * them, are another way to write the same (RFC 5322 section 3.2.4).
+ * Returns the mailbox behind an address, by which the public site recognizes a signer who uses variants of
+ * one address. Drops `+` and what follows it, which nearly all servers ignore, and the dots of Gmail
+ * addresses. Also removes quotes and escapes, which are another way to write the same name (RFC 5322, section
+ * 3.2.4).
  */
 export function canonicalEmail(email: string): string {
   const comparable = comparableEmail(email);
@@ -15,7 +16,7 @@ export function canonicalEmail(email: string): string {
   const written = comparable.slice(0, at);
   const [, quoted] = /^"(.*)"$/su.exec(written) ?? [];
   const name = quoted?.replace(/\\(.)/gsu, '$1') ?? written;
-  // An address that begins with it has nothing before it that could be a mailbox.
+  // If the name begins with `+`, nothing before it could be a mailbox.
   const [mailbox = ''] = name.split('+', 1);
   const local = mailbox || name;
   return WITHOUT_DOTS.has(domain) ? `${local.replaceAll('.', '')}@gmail.com` : `${local}@${domain}`;

@@ -11,6 +11,6 @@ it.each([
   ['"a\\d\\a+x"@example.org', 'ada@example.org'],
   ['+ada@example.org', '+ada@example.org'],
   ['ada@bücher.example', 'ada@xn--bcher-kva.example'],
-])('the mailbox of %s is %s', (email, mailbox) => {
+])('reduces %s to the mailbox %s', (email, mailbox) => {
   expect(canonicalEmail(email)).toBe(mailbox);
 });

@@ -7,18 +7,21 @@ import { type PlannedCondition } from './invalidation-plan.js';
 import { type InvalidationCondition, type ExistingInvalidation } from './invalidation.js';
 import { petitions } from './petitions.js';
 
-/** Signatures of one event, and of one transaction of the read model, which signers wait for: with 1,000 for a third of a second. */
+/**
+ * Signatures per event, and per transaction of the projection, which blocks signers: 1,000 would take a third
+ * of a second.
+ */
 export const PAGE = 200;
-/** Signatures that somebody may name one by one: they are one event. */
+/** The most signatures a request can name individually. They fit into one event. */
 export const MOST_NAMED = 1_000;
 
-/** Signatures of a petition that somebody means: those that count, at or below a position of the log. */
+/** Selects signatures of a petition: only valid ones, at or below a position in the log. */
 export type Choice = { petitionId: string; upTo: number } & (
   | { condition: InvalidationCondition & Partial<PlannedCondition> }
   | { signatureIds: readonly string[] }
 );
 
-/** Finds signatures in the read model. */
+/** Finds signatures in the projection. */
 @Injectable()
 export class ChosenSignatures {
   constructor(
@@ -26,16 +29,16 @@ export class ChosenSignatures {
     private readonly store: EventStore,
   ) {}
 
-  /** The signatures that are none of the petition, and never were. */
+  /** Returns the ids that have never been a signature of this petition. */
   async findUnknown(
     organizationId: string,
     petitionId: string,
     signatureIds: readonly string[],
   ): Promise<string[]> {
     const rows = await this.source.query<{ id: string }[]>(
-      `SELECT asked.id FROM unnest($3::uuid[]) AS asked(id) WHERE NOT EXISTS (
+      `SELECT given.id FROM unnest($3::uuid[]) AS given(id) WHERE NOT EXISTS (
          SELECT FROM ${petitions.linkTable!} s
-         WHERE s.organization_id = $1 AND s.id = asked.id AND s.record_id = $2)`,
+         WHERE s.organization_id = $1 AND s.id = given.id AND s.record_id = $2)`,
       [organizationId, petitionId, signatureIds],
     );
     return rows.map(({ id }) => id);
@@ -50,14 +53,14 @@ export class ChosenSignatures {
     return row!.count;
   }
 
-  /** The first ones, in the order of their creation. @param after a signature: those behind it. */
+  /** The first page, oldest first. @param after a signature: returns those after it. */
   async page(organizationId: string, choice: Choice, after: string | null): Promise<string[]> {
     const { sql, values } = this.queryOf(organizationId, choice, after);
     const limit = 'signatureIds' in choice ? MOST_NAMED : PAGE;
     return this.ids(`SELECT s.id ${sql} ORDER BY s.created_at, s.id LIMIT ${limit}`, values);
   }
 
-  /** The first of those that an invalidation has taken out, and that could count again. */
+  /** The first page of the signatures that an invalidation excluded and that can count again. */
   invalidatedBy(organizationId: string, invalidationId: string): Promise<string[]> {
     return this.ids(
       `SELECT id FROM ${petitions.linkTable!} WHERE organization_id = $1 AND suspended_by = $2
@@ -76,7 +79,7 @@ export class ChosenSignatures {
   }
 }
 
-/** What is left to do of an invalidation by a condition. */
+/** The signatures that an invalidation by condition has yet to exclude. */
 export function choiceOf({ petitionId, upTo, condition }: ExistingInvalidation): Choice {
   return condition ? { petitionId, upTo, condition } : { petitionId, upTo, signatureIds: [] };
 }

@@ -1,19 +1,22 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { type Keyring } from '#libs/event-store';
 
-/** Bits of the networks by which an address is found again; what lies between is several of the next. */
+/**
+ * Prefix lengths, in bits, at which addresses are stored. Other lengths are searched as several networks of
+ * the next one.
+ */
 const LEVELS = { 4: [8, 16, 24, 32], 6: [32, 40, 48, 56, 64, 128] } as const;
 const BITS = { 4: 32, 6: 128 } as const;
-/** Networks of the next level that stand for one: between two of them lie eight bits at most, but for 64 and 128. */
+/** The most networks searched for one range: adjacent levels differ by at most 8 bits, except 64 and 128. */
 const MOST_NETWORKS = 256;
-/** Characters of a keyed hash: 72 bits, of networks under one petition. */
+/** Characters of a keyed hash: 72 bits, to tell the networks of one petition apart. */
 const LENGTH = 12;
 
 type Version = 4 | 6;
 
 /**
- * The networks that an address is in, as keyed hashes: so that signatures from a network can be found, and nobody reads an address
- * who has the read models alone.
+ * Returns the networks that contain an address, as keyed hashes. Signatures from a network can be found, but
+ * the projections alone do not reveal the address.
  */
 export function networksOf(keyring: Pick<Keyring, 'hash'>, address: string): string[] {
   const version = versionOf(address);
@@ -24,7 +27,10 @@ export function networksOf(keyring: Pick<Keyring, 'hash'>, address: string): str
   );
 }
 
-/** The networks that a range of addresses is made of, to compare with `networksOf`; undefined where it is no such range. */
+/**
+ * The stored networks that make up an address range, to compare with `networksOf`; undefined if the range is
+ * not supported.
+ */
 export function networksIn(keyring: Pick<Keyring, 'hash'>, range: string): string[] | undefined {
   const [address = '', suffix, ...more] = range.split('/');
   const version = versionOf(address);
@@ -47,7 +53,7 @@ function versionOf(address: string): Version | undefined {
 function bitsOf(address: string, version: Version): bigint {
   if (version === 4)
     return address.split('.').reduce((bits, part) => (bits << 8n) | BigInt(Number(part)), 0n);
-  // As URLs write it: in its shortest form, without dots.
+  // In the form URLs use: shortest notation, without dots.
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const groups = (text: string | undefined) => (text ? text.split(':') : []);
   const [before, after] = [groups(head), groups(tail)];

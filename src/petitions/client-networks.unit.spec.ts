@@ -41,10 +41,10 @@ it.each([
   '2001:db8::/100',
   '::/0',
   'fe80::1%eth0',
-])('refuses %j', (range) => {
+])('rejects %j', (range) => {
   expect(networksIn(keyring, range)).toBeUndefined();
 });
 
-it('knows nothing of what is no address', () => {
+it('returns no networks for an invalid address', () => {
   expect(networksOf(keyring, 'rivers')).toEqual([]);
 });

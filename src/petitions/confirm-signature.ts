@@ -13,15 +13,18 @@ import { type Requested, type SignerDetails } from './signature-request.js';
 import { SignatureRequests } from './signature-requests.js';
 import { Signers } from './signers.js';
 
-/** What becomes of a signature whose link somebody follows. */
+/** The result of following a confirmation link. */
 export type Confirmed = 'SIGNED' | 'CLOSED' | 'EXPIRED' | 'UNKNOWN';
 
-/** Somebody confirms what they have written on a petition's page. No operation: who has the link in the mail does it. */
+/**
+ * Confirms a signature from a petition's page. Not an operation of the API: the link in the email authorizes
+ * it.
+ */
 export class ConfirmSignature extends Input {
   requestId!: string;
   /**
-   * Whether a link in a mail led here. Else anybody may have written the address: what is known of its owner stays as it is, and
-   * nobody is shown words under their name.
+   * Whether the signer came by the link in the email. If not, anyone may have entered the address: the
+   * details of its contact stay unchanged, and the comment is not published under its name.
    */
   isProved!: boolean;
 }
@@ -41,18 +44,18 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
     private readonly suppressions: Suppressions,
   ) {}
 
-  /** Doing it twice is doing it once. */
+  /** Idempotent. */
   async execute(command: ConfirmSignature): Promise<Confirmed> {
     let outcome: Confirmed = 'SIGNED';
     const { organizationId, requestId, context, isProved } = command;
     const { state } = await this.requests.load({ organizationId, requestId });
-    // Who wants to hear from the organization again takes back that they did not. Before the rest: whoever repeats it, because nobody
-    // has answered, finds the signature confirmed and nothing left to do.
+    // Subscribing lifts an earlier unsubscribe. This comes first: after a crash, a retry would find the
+    // signature confirmed and do nothing.
     if (isProved && state.status === 'PENDING' && state.subscribe && state.signer)
       await this.suppressions.unsuppress(organizationId, state.signer.email, context, 'UNSUBSCRIBED');
     try {
-      await this.commands.run(command, async (afresh) => {
-        const decided = await this.decide(command, afresh);
+      await this.commands.run(command, async (skipCache) => {
+        const decided = await this.decide(command, skipCache);
         if (typeof decided !== 'string') return decided;
         outcome = decided;
         return { recordId: command.requestId, writes: [] };
@@ -67,7 +70,7 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
     return outcome;
   }
 
-  private async decide(command: ConfirmSignature, afresh: boolean): Promise<Decision | Confirmed> {
+  private async decide(command: ConfirmSignature, skipCache: boolean): Promise<Decision | Confirmed> {
     const { organizationId, requestId } = command;
     const loaded = await this.requests.load({ organizationId, requestId });
     const { state } = loaded;
@@ -77,9 +80,9 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
     if (!signer) return 'EXPIRED';
     const { isProved } = command;
     const isCommentPublic = state.isCommentPublic && isProved;
-    const open = await this.open.guard(organizationId, petitionId, afresh);
-    const standing = await this.signers.find(organizationId, petitionId, signer.email);
-    if (standing !== undefined) return this.requests.confirmed(loaded, standing);
+    const open = await this.open.guard(organizationId, petitionId, skipCache);
+    const signatureId = await this.signers.find(organizationId, petitionId, signer.email);
+    if (signatureId !== undefined) return this.requests.confirmed(loaded, signatureId);
 
     const already = (signatureId: string) => this.requests.confirmed(loaded, signatureId);
     const sign = (
@@ -136,7 +139,7 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
   }
 }
 
-/** Nobody is written to who has not said that they want it. */
+/** A signer is subscribed only if they asked for it. */
 function contactOf(
   { organizationId, context }: ConfirmSignature,
   { signer, subscribe }: Pending,

@@ -8,22 +8,22 @@ import { PublicAddress } from '../config/index.js';
 import { canonicalEmail } from './canonical-email.js';
 import { wordsOf, writeMail } from './confirmation-words.js';
 
-/** To one mailbox a day, over all petitions. */
+/** Emails to one mailbox per day, over all petitions. */
 const MOST_A_DAY = 3;
 
-/** What there is to confirm, or that there is nothing any more. */
+/** Asks the signer to confirm, or reports that the signature already counts. */
 export type ConfirmationMail = {
   organizationId: string;
   requestId: string;
   to: string;
   firstName: string | null;
   petition: string;
-  /** Of the page that confirms; null: who asks has signed already. */
+  /** The page that confirms the signature; null if the address has already signed. */
   confirmUrl: string | null;
   petitionUrl: string;
 };
 
-/** Asks people by mail whether it was they who have signed. */
+/** Sends signers a link to confirm their signature. */
 @Injectable()
 export class ConfirmationMails {
   constructor(
@@ -35,9 +35,9 @@ export class ConfirmationMails {
   ) {}
 
   /**
-   * One of the mails that a mailbox gets that day, whichever organizations ask: false where it has had them.
+   * Reserves one of the day's emails to a mailbox, across all organizations. Returns false if none is left.
    *
-   * A request that has its mail keeps it, so that one that could not be handed over can be tried again.
+   * A request keeps its reservation, so that a failed email can be retried.
    */
   async reserve(requestId: string, email: string): Promise<boolean> {
     const mailbox = this.store.keyring.hash('confirmation mail', canonicalEmail(email));
@@ -55,7 +55,7 @@ export class ConfirmationMails {
     return rows.length > 0;
   }
 
-  /** What is known of days that are over. */
+  /** Deletes the counts of past days. */
   async forget(): Promise<void> {
     await this.source.query(
       `DELETE FROM confirmation_mails WHERE day < (clock_timestamp() AT TIME ZONE 'UTC')::date - 1`,
@@ -65,7 +65,7 @@ export class ConfirmationMails {
   async send(mail: ConfirmationMail, signal: AbortSignal): Promise<MailOutcome> {
     const { organizationId, requestId, to } = mail;
     const sender = await senderOf(this.records, organizationId);
-    const from = sender.mailFrom ?? this.mailer.defaultFrom ?? this.nobody(sender.name);
+    const from = sender.mailFrom ?? this.mailer.defaultFrom ?? this.fallbackSender(sender.name);
     const words = wordsOf(sender.language);
     const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
     const written = { ...mail, organization: from.name ?? sender.name, postalAddress: sender.postalAddress };
@@ -85,8 +85,8 @@ export class ConfirmationMails {
     );
   }
 
-  /** Whoever has set no sender at all: better a mail from here than none. */
-  private nobody(name: string): { name: string; address: string } {
+  /** Without a configured sender, an email from this host is better than none. */
+  private fallbackSender(name: string): { name: string; address: string } {
     const address = `no-reply@${new URL(this.address.url).hostname}`;
     return { name, address: isSenderAddress(address) ? address : 'no-reply@localhost.localdomain' };
   }

@@ -1,7 +1,7 @@
 import { writeLetter } from '#libs/mail';
 import { DAYS_TO_CONFIRM } from './signature-request.js';
 
-/** Texts of the confirmation email. To translate it, add a language. */
+/** Texts of the confirmation email. To add a language, add an entry. */
 export type ConfirmationWords = {
   subject: (petition: string) => string;
   greeting: (firstName: string | null) => string;
@@ -96,7 +96,7 @@ type Written = {
   petitionUrl: string;
 };
 
-/** The two parts of the mail. */
+/** The text and HTML parts of the email. */
 export function writeMail(
   words: ConfirmationWords,
   language: string,

@@ -22,12 +22,13 @@ export class CreatePetition extends PetitionFieldsInput {
 
 export const CreatePetitionHandler = createHandler(CreatePetition, petitions, (command): PetitionEvent => {
   const { name, target = null, description = null, ask = null, imageId = null, content = null } = command;
-  // Set before requests are compared: a request with the defaults equals one without them.
+  // Defaults are set before requests are compared: a request with the defaults equals one without them.
   const title = (command.title ??= name);
   const goal = (command.goal ??= DEFAULT_GOAL);
   const { slug = slugOf(name), confirmation = 'EMAIL', publicComments = false } = command;
   const closesAt = momentOf(command.closesAt) ?? null;
-  // Omitted: earlier versions did not have them, and requests made there may be repeated here.
+  // Left out if default: earlier versions did not have these fields, and a request sent to one of them may be
+  // retried here.
   if (confirmation === 'EMAIL') delete command.confirmation;
   if (!publicComments) delete command.publicComments;
   const page = { slug, confirmation, closesAt, publicComments };

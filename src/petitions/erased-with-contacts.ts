@@ -4,20 +4,22 @@ import { requestKey } from './mailbox-keys.js';
 import { petitions } from './petitions.js';
 import { expireRequest, signatureRequest } from './signature-request.js';
 
-/** Petitions, deleted ones too, that anyone ever asked to sign: one look into the index for each. */
-const ASKED = `
-  WITH RECURSIVE asked AS (
+/**
+ * All petitions that were ever signed on their page, deleted ones included: one index lookup per petition.
+ */
+const REQUESTED = `
+  WITH RECURSIVE requested AS (
     (SELECT record_id AS id FROM ${petitions.otherLinkTable} WHERE organization_id = $1 ORDER BY record_id LIMIT 1)
     UNION ALL
     SELECT (SELECT p.record_id FROM ${petitions.otherLinkTable} p
-            WHERE p.organization_id = $1 AND p.record_id > asked.id ORDER BY p.record_id LIMIT 1)
-    FROM asked WHERE asked.id IS NOT NULL
+            WHERE p.organization_id = $1 AND p.record_id > requested.id ORDER BY p.record_id LIMIT 1)
+    FROM requested WHERE requested.id IS NOT NULL
   )
-  SELECT id FROM asked WHERE id IS NOT NULL`;
+  SELECT id FROM requested WHERE id IS NOT NULL`;
 
-/** What somebody has written on a page and not confirmed yet is nobody's contact: it is found by the mailbox. */
+/** An unconfirmed signature belongs to no contact, so it is found by its mailbox. */
 eraseWithContacts(async ({ records, store, source }, organizationId, emails) => {
-  const open = await source.query<{ id: string }[]>(ASKED, [organizationId]);
+  const open = await source.query<{ id: string }[]>(REQUESTED, [organizationId]);
   if (open.length === 0) return { writes: [], erases: [] };
   const mailboxes = [...new Set(emails.map(canonicalEmail))];
   const keys = open.flatMap(({ id }) =>

@@ -9,11 +9,11 @@ import { SignatureRequests } from './signature-requests.js';
 
 export const EXPIRY_TIMER = 'signature-expiry';
 
-/** Ends a signature that nobody has confirmed, and destroys what it says. No operation: time does it. */
+/** Ends an unconfirmed signature and destroys its data. Not an operation of the API: a timer runs it. */
 export class ExpireRequest extends Input {
   requestId!: string;
   reason!: ExpiryReason;
-  /** The request that stands in its place. */
+  /** The request that replaces it. */
   by!: string | null;
 }
 

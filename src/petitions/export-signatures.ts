@@ -13,10 +13,10 @@ import { signatureRecord, type SignatureRow, SIGNATURES } from './signature-rows
 /** Signatures per query, and per chunk of the response. */
 const PAGE = 1_000;
 
-/** The fields of the signer. */
-const OF_CONTACT = ['email', 'firstName', 'lastName', 'zip', 'city', 'country'] as const;
-type Signer = { [field in (typeof OF_CONTACT)[number]]: string | null };
-const NOBODY = Object.fromEntries(OF_CONTACT.map((field) => [field, null])) as Signer;
+/** The signer's fields. */
+const SIGNER_FIELDS = ['email', 'firstName', 'lastName', 'zip', 'city', 'country'] as const;
+type Signer = { [field in (typeof SIGNER_FIELDS)[number]]: string | null };
+const NOBODY = Object.fromEntries(SIGNER_FIELDS.map((field) => [field, null])) as Signer;
 
 const OF_SIGNATURE = Object.keys(signatureSchema.properties!) as (keyof SignatureRecord)[];
 
@@ -38,7 +38,7 @@ type Exported = SignatureRecord & Partial<Signer>;
     properties: {
       ...signatureSchema.properties,
       ...Object.fromEntries(
-        OF_CONTACT.map((field) => [field, { ...textOrNull, description: 'Only with `contacts`.' }]),
+        SIGNER_FIELDS.map((field) => [field, { ...textOrNull, description: 'Only with `contacts`.' }]),
       ),
     },
   },
@@ -83,7 +83,7 @@ export class ExportSignaturesHandler implements IQueryHandler<ExportSignatures> 
 
   private async *write(query: ExportSignatures): AsyncGenerator<string> {
     const { petitionId, status = 'CONFIRMED', contacts = false, format, safe = false } = query;
-    const columns = [...OF_SIGNATURE, ...(contacts ? OF_CONTACT : [])];
+    const columns = [...OF_SIGNATURE, ...(contacts ? SIGNER_FIELDS : [])];
     const write = (records: readonly Exported[]) =>
       format === 'csv'
         ? writeCsv(
@@ -122,5 +122,5 @@ function cellOf(value: string | readonly string[] | null | undefined): string | 
 
 function signerOf(contact: ContactRecord | undefined): Signer {
   if (!contact) return NOBODY;
-  return Object.fromEntries(OF_CONTACT.map((field) => [field, contact[field]])) as Signer;
+  return Object.fromEntries(SIGNER_FIELDS.map((field) => [field, contact[field]])) as Signer;
 }

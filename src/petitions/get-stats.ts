@@ -10,7 +10,7 @@ import { petitions } from './petitions.js';
 
 /** The most countries and sources returned: both are free text. */
 const MOST_NAMED = 250;
-/** Contacts whose past state is read at once. */
+/** Contacts per query when reading their past state. */
 const AT_ONCE = 50;
 
 type Count = { signatures: number };

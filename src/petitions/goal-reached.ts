@@ -10,15 +10,15 @@ import { petitions } from './petitions.js';
 
 const NAME = 'petition-goals';
 
-/** The command of this reaction; no operation, for nobody else may say so. */
+/** The command of this subscription. It is not an operation of the API. */
 class ReachGoal extends Input {
   petitionId!: string;
 }
 
 /**
- * Appends `PetitionGoalReached` when a petition's signatures first are as many as its goal, be it that somebody signed, that
- * signatures were restored, or that the goal was lowered. What counts is what the read model counts once it shows the event: signatures that come and go within the same
- * moment may pass unnoticed.
+ * Appends `PetitionGoalReached` when a petition first has as many signatures as its goal: after a signature,
+ * a restore or a lowered goal. The projection's count decides, once it includes the event, so signatures
+ * added and withdrawn within moments may be missed.
  */
 @Injectable()
 export class PetitionGoals implements Subscription {
@@ -32,7 +32,7 @@ export class PetitionGoals implements Subscription {
     private readonly resources: Resources,
   ) {}
 
-  /** The last event of each petition: the number after it is what counts. */
+  /** Only the last event of each petition: the count after it decides. */
   choose(events: readonly RecordedEvent[]): RecordedEvent[] {
     const last = new Map(events.map((event) => [petitionOf(event), event]));
     return [...last.values()].toSorted((one, other) => one.position - other.position);

@@ -8,17 +8,19 @@ import { choiceOf, ChosenSignatures, PAGE } from './chosen-signatures.js';
 import { type Invalidation, invalidateMore, invalidation, restoreMore } from './invalidation.js';
 
 const NAME = 'signature-invalidations';
-/** Then whoever comes after the last page goes on: far less than the time that a reaction has. */
-const LONGEST_MS = 10_000;
+/**
+ * After this time, the event of the last page resumes the work. Far below the time limit of a subscription.
+ */
+const MAX_DURATION_MS = 10_000;
 
-/** The command of this reaction; no operation, for nobody else may say so. */
+/** The command of this subscription. It is not an operation of the API. */
 class InvalidateMore extends Input {
   invalidationId!: string;
 }
 
 /**
- * Goes on with what invalidate-signatures and restore-signatures have begun, page by page, until the last one: each page is an event
- * by which this is called again, so that nothing is left half done, whoever dies.
+ * Continues invalidate-signatures and restore-signatures page by page. Each page is an event that triggers
+ * the next one, so a crash never leaves them unfinished.
  */
 @Injectable()
 export class Invalidations implements Subscription {
@@ -33,7 +35,7 @@ export class Invalidations implements Subscription {
     private readonly projections: Projections,
   ) {}
 
-  /** The last event of each: it tells how far that is. */
+  /** Only the last event of each invalidation, which has the latest progress. */
   choose(events: readonly RecordedEvent[]): RecordedEvent[] {
     const last = new Map(events.map((event) => [event.streamId, event]));
     return [...last.values()].toSorted((one, other) => one.position - other.position);
@@ -42,10 +44,11 @@ export class Invalidations implements Subscription {
   async handle(event: RecordedEvent, signal: AbortSignal): Promise<void> {
     if (event.data.isLast) return;
     const { organizationId, streamId: invalidationId } = event;
-    // What is appended holds for one version of the stream only: a key of its own would end it after the first page.
+    // The expected version of the stream makes each page idempotent. With the event's idempotency key, only
+    // the first page would be appended.
     const { idempotencyKey: _, ...context } = reactionTo(event, NAME);
     const input = Object.assign(new InvalidateMore(), { organizationId, invalidationId, context });
-    for (const endAt = Date.now() + LONGEST_MS; Date.now() < endAt && !signal.aborted;) {
+    for (const endAt = Date.now() + MAX_DURATION_MS; Date.now() < endAt && !signal.aborted;) {
       const { decision } = await this.commands.run(input, async () => {
         const { state, version } = await this.records.load(invalidation, organizationId, invalidationId);
         const events = await this.next(organizationId, invalidationId, state);
@@ -58,7 +61,7 @@ export class Invalidations implements Subscription {
   }
 
   private async next(organizationId: string, invalidationId: string, state: Invalidation) {
-    // Whoever appended the page before may still be waiting for the read model to have it.
+    // The projection may not have the previous page yet.
     await this.projections.catchUpWithLog();
     if (state.status === 'INVALIDATING') {
       const ids = await this.chosen.page(organizationId, choiceOf(state), state.last);

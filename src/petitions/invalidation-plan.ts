@@ -3,7 +3,7 @@ import { type Decider, streamIdOf } from '#libs/event-store';
 import { type InvalidationCondition } from './invalidation.js';
 import { type Suspicion } from './signature-request.js';
 
-/** What versions before do not know how to look for. */
+/** Conditions that earlier versions cannot search for. */
 export type PlannedCondition = InvalidationCondition & {
   clientAddress: string | null;
   suspicion: Suspicion | null;
@@ -13,15 +13,16 @@ type Plan = { petitionId: string; condition: PlannedCondition; upTo: number; mat
 
 export type InvalidationPlanEvent =
   | { type: 'InvalidationPlanned'; data: Plan & { invalidationId: string } }
-  /** It takes longer than a reaction may. */
+  /** The next part starts a new run: one run would exceed the time limit of a subscription. */
   | { type: 'InvalidationPlanContinued'; data: { invalidationId: string } }
   | { type: 'InvalidationPlanEnded'; data: { invalidationId: string } };
 
 export type InvalidationPlan = { status: 'NONE' } | (Plan & { status: 'UNDER_WAY' | 'ENDED' });
 
 /**
- * By which conditions an invalidation goes on, where they are newer than its events: in a stream beside it. Each of its pages says that it
- * is the last, so that an instance of a version before, which would go on without these conditions, does not go on at all.
+ * The conditions of an invalidation that are newer than its events, in a separate stream. Every page of such
+ * an invalidation is marked as the last one. An instance of an earlier version, which would ignore these
+ * conditions, therefore does not continue it.
  */
 export const invalidationPlan: Decider<InvalidationPlan, InvalidationPlanEvent> = {
   streamType: 'signature-invalidation-plan',
@@ -37,12 +38,12 @@ export const invalidationPlan: Decider<InvalidationPlan, InvalidationPlanEvent> 
   },
 };
 
-/** One for each invalidation, which whoever has its id can tell. */
+/** Derived from the invalidation's id. */
 export function invalidationPlanId(invalidationId: string): string {
   return streamIdOf(createHash('sha256').update(`invalidation-plan ${invalidationId}`).digest());
 }
 
-/** Whether versions before know how to look for all of it. */
+/** Whether a condition needs a plan because earlier versions cannot search for all of it. */
 export function needsPlan({ clientAddress, suspicion }: PlannedCondition): boolean {
   return clientAddress !== null || suspicion !== null;
 }

@@ -1,24 +1,24 @@
 import { type Decider } from '#libs/event-store';
 import { noSuch } from '#libs/rpc';
 
-/** Which signatures are meant: all that is given holds for each of them. */
+/** Conditions of an invalidation. A signature must match all that are set. */
 export type InvalidationCondition = {
   createdAfter: string | null;
   createdBefore: string | null;
   emailDomain: string | null;
 };
 
-/** What is said once, at the beginning. */
+/** Recorded only in the first event. */
 type InvalidationBegun = {
-  /** null: the signatures were named one by one. */
+  /** null if the signatures were named individually. */
   condition: InvalidationCondition | null;
-  /** Signatures at later positions of the log are not meant. */
+  /** Signatures at later positions in the log are not affected. */
   upTo: number;
-  /** How many were meant. */
+  /** The number of matching signatures. */
   matched: number;
 };
 
-/** `isLast`: nothing more comes. */
+/** `isLast`: no page follows. */
 type SignaturesOfPage = { petitionId: string; signatureIds: string[]; isLast: boolean };
 
 export type InvalidationEvent =
@@ -32,12 +32,15 @@ export type ExistingInvalidation = InvalidationBegun & {
   petitionId: string;
   invalidated: number;
   restored: number;
-  /** The last one that was invalidated: those of a page come in the order of their creation. */
+  /** The last signature that was invalidated. Pages are in order of creation. */
   last: string | null;
 };
 export type Invalidation = { status: 'UNKNOWN' } | ExistingInvalidation;
 
-/** Signatures of a petition that do not count, and may count again: page by page, because they may be any number. */
+/**
+ * Excludes signatures of a petition from the count until they are restored. Works page by page, since their
+ * number is unlimited.
+ */
 export const invalidation: Decider<Invalidation, InvalidationEvent> = {
   streamType: 'signature-invalidation',
   initial: { status: 'UNKNOWN' },
@@ -71,13 +74,13 @@ function begin(petitionId: string, data: Partial<InvalidationBegun>): ExistingIn
   return { status: 'INVALIDATING', petitionId, condition, upTo, matched, ...nothing };
 }
 
-/** @throws RpcError NOT_FOUND unless there is one. */
+/** @throws RpcError NOT_FOUND if the invalidation does not exist. */
 export function existingInvalidation(state: Invalidation): ExistingInvalidation {
   if (state.status === 'UNKNOWN') throw noSuch('invalidation');
   return state;
 }
 
-/** The next signatures that do not count. @param most of a page: fewer are the last ones. */
+/** Excludes the next signatures. @param most the page size: a shorter page is the last one. */
 export function invalidateMore(
   state: Invalidation,
   signatureIds: readonly string[],
@@ -89,7 +92,10 @@ export function invalidateMore(
   return [{ type: 'SignaturesInvalidated', data }];
 }
 
-/** The next signatures that count again. Restoring the restored changes nothing. @param most as of `invalidateMore`. */
+/**
+ * Restores the next signatures. Restoring a restored invalidation changes nothing. @param most as in
+ * `invalidateMore`.
+ */
 export function restoreMore(
   state: Invalidation,
   signatureIds: readonly string[],

@@ -20,21 +20,26 @@ const more = (ids: string[]) => (state: Parameters<typeof invalidateMore>[0]) =>
 const back = (ids: string[]) => (state: Parameters<typeof restoreMore>[0]) => restoreMore(state, ids, 2);
 
 it.each([
-  ['goes on with a page that is full', [begun], more(['c', 'd']), [invalidated(['c', 'd'], false)]],
-  ['ends with one that is not', [begun], more(['c']), [invalidated(['c'], true)]],
-  ['ends with none', [begun], more([]), [invalidated([], true)]],
-  ['does not go on after the last', [begun, invalidated(['c'], true)], more(['d']), []],
-  ['does not go on once they are restored', [begun, restored(['a', 'b'], false)], more(['c']), []],
-  ['restores what is under way', [begun], back(['a', 'b']), [restored(['a', 'b'], false)]],
-  ['ends to restore', [begun, restored(['a'], false)], back(['b']), [restored(['b'], true)]],
-  ['leaves the restored alone', [begun, restored(['a', 'b'], true)], back([]), []],
+  ['continues after a full page', [begun], more(['c', 'd']), [invalidated(['c', 'd'], false)]],
+  ['ends after a partial page', [begun], more(['c']), [invalidated(['c'], true)]],
+  ['ends after an empty page', [begun], more([]), [invalidated([], true)]],
+  ['ignores pages after the last one', [begun, invalidated(['c'], true)], more(['d']), []],
+  ['does not continue once a restore has begun', [begun, restored(['a', 'b'], false)], more(['c']), []],
+  ['restores an invalidation in progress', [begun], back(['a', 'b']), [restored(['a', 'b'], false)]],
+  [
+    'ends the restore after a partial page',
+    [begun, restored(['a'], false)],
+    back(['b']),
+    [restored(['b'], true)],
+  ],
+  ['ignores a restore after it has ended', [begun, restored(['a', 'b'], true)], back([]), []],
 ] as const)('%s', (_, events, decision, expected) => {
   given(invalidation, [...events])
     .when(decision)
     .then([...expected]);
 });
 
-it('tells how far it is', () => {
+it('counts invalidated and restored signatures', () => {
   const events = [begun, invalidated(['c'], true), restored(['a', 'b'], false), restored([], true)];
   const states = events.map((_, n) =>
     events
@@ -50,6 +55,6 @@ it('tells how far it is', () => {
   ]);
 });
 
-it.each([more([]), back([])])('404 where there is none', (decision) => {
+it.each([more([]), back([])])('returns 404 if the invalidation does not exist', (decision) => {
   given(invalidation, []).when(decision).thenThrows('NOT_FOUND');
 });

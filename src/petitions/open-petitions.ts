@@ -3,12 +3,12 @@ import { RecordReader } from '#libs/commands';
 import { type Guard } from '#libs/event-store';
 import { exists, petition, requireOpen } from './petition.js';
 
-/** Then all are forgotten: petitions that take signatures at one moment are few. */
+/** When the cache is full, it is cleared: few petitions collect signatures at the same time. */
 const MOST_PETITIONS = 1_000;
 
 /**
- * The petitions that take signatures, remembered so that a signer need not load them. What is remembered may
- * be outdated: the guard that a signature is appended with says so, and then it is looked up afresh.
+ * Caches the petitions that accept signatures, so that signing does not load them. If an entry is outdated,
+ * the guard rejects the signature, and the retry loads the petition.
  */
 @Injectable()
 export class OpenPetitions {
@@ -17,15 +17,15 @@ export class OpenPetitions {
   constructor(private readonly records: RecordReader) {}
 
   /**
-   * What must stay as it is for a signature to count.
+   * Returns the guard of a signature: the petition's version, which must not change.
    *
-   * @param afresh look it up, whatever is remembered.
-   * @throws RpcError NOT_FOUND, or CONFLICT unless the petition takes signatures.
+   * @param skipCache load the petition even if it is cached.
+   * @throws RpcError NOT_FOUND, or CONFLICT unless the petition accepts signatures.
    */
-  async guard(organizationId: string, petitionId: string, afresh: boolean): Promise<Guard> {
+  async guard(organizationId: string, petitionId: string, skipCache: boolean): Promise<Guard> {
     const key = `${organizationId} ${petitionId}`;
     const known = this.guards.get(key);
-    if (known && !afresh && Date.now() < known.until) return known.guard;
+    if (known && !skipCache && Date.now() < known.until) return known.guard;
 
     this.guards.delete(key);
     const { state, version } = await this.records.load(petition, organizationId, petitionId);

@@ -3,7 +3,7 @@ import { Resources } from '#libs/resources';
 import { SiteAddress } from '../organizations/index.js';
 import { petitions } from './petitions.js';
 
-/** Where the page of a petition is. */
+/** The public URL of a petition's page. */
 @Injectable()
 export class PetitionAddress implements OnModuleInit {
   constructor(
@@ -18,7 +18,7 @@ export class PetitionAddress implements OnModuleInit {
     });
   }
 
-  /** null where the operator has switched the public site off. */
+  /** null if the operator has disabled the public site. */
   async of(
     organizationId: string,
     petitionId: string,

@@ -8,7 +8,10 @@ import { closeAtItsEnd, exists, petition } from './petition.js';
 
 const TIMER = 'petition-end';
 
-/** Sets the timer of each petition that closes at a moment: by what it says now, so that the last of two changes counts. */
+/**
+ * Sets the timer that closes each petition. Reads the current closing time, so the last of two changes
+ * applies.
+ */
 @Injectable()
 export class PetitionEnds implements Subscription {
   readonly name = 'petition-ends';
@@ -24,16 +27,16 @@ export class PetitionEnds implements Subscription {
     const { state } = await this.records.load(petition, organizationId, id);
     const { timers } = this.subscriptions;
     if (!exists(state) || state.closesAt === null) await timers.clear(TIMER, id);
-    // What is not published is closed by nobody, and asked for again when it is.
+    // Drafts and closed petitions keep no timer. Publishing them sets it.
     else if (state.status === 'PUBLISHED')
       await timers.set(TIMER, { organizationId, id, dueAt: new Date(state.closesAt) });
   }
 }
 
-/** Closes a petition whose moment has come. No operation: people say close-petition. */
+/** Closes a petition at its closing time. Not an operation of the API: users call close-petition. */
 class EndPetition extends Input {
   petitionId!: string;
-  /** That has come, whatever this instance's clock says. */
+  /** The closing time, which has passed even if this instance's clock is behind. */
   moment!: Date;
 }
 

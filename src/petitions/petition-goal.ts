@@ -10,8 +10,8 @@ export type PetitionGoalEvent = {
 };
 
 /**
- * A stream beside the petition's own: nobody who signs waits for it, and versions of this program that do not know its event
- * never load it.
+ * A stream next to the petition's own: it adds no work to signing, and earlier versions that do not know its
+ * event never load it.
  */
 export const petitionGoal: Decider<PetitionGoal, PetitionGoalEvent> = {
   streamType: 'petition-goal',
@@ -20,12 +20,12 @@ export const petitionGoal: Decider<PetitionGoal, PetitionGoalEvent> = {
   evolve: () => ({ isReached: true }),
 };
 
-/** One for each petition, which whoever has its id can tell. */
+/** Derived from the petition's id. */
 export function petitionGoalId(petitionId: string): string {
   return streamIdOf(createHash('sha256').update(`petition-goal ${petitionId}`).digest());
 }
 
-/** Once, however often the number of signatures comes back to it. */
+/** Appends the event only once, even if the count reaches the goal again later. */
 export function reachGoal(
   { isReached }: PetitionGoal,
   petitionId: string,

@@ -100,14 +100,14 @@ function isOver({ closesAt }: Pick<PetitionFields, 'closesAt'>, now: Date): bool
 
 /** Publishes a draft, or reopens a closed petition. Publishing a published petition changes nothing. */
 export function publishPetition(state: Petition, now: Date): PetitionEvent[] {
-  const standing = existingPetition(state);
-  switch (standing.status) {
+  const existing = existingPetition(state);
+  switch (existing.status) {
     case 'DRAFT':
     case 'CLOSED':
-      if (isOver(standing, now)) {
+      if (isOver(existing, now)) {
         throw new RpcError(
           'CONFLICT',
-          `This petition was scheduled to close at ${standing.closesAt}. Set closesAt to a later time or null, then ` +
+          `This petition was scheduled to close at ${existing.closesAt}. Set closesAt to a later time or null, then ` +
             'publish it.',
           { reason: 'PETITION_CLOSED' },
         );
@@ -152,8 +152,8 @@ export function deletePetition(state: Petition): PetitionEvent[] {
 
 /** @throws RpcError CONFLICT unless the petition accepts signatures. */
 export function requireOpen(state: Petition, now: Date): void {
-  const standing = existingPetition(state);
-  switch (isOver(standing, now) && standing.status === 'PUBLISHED' ? 'CLOSED' : standing.status) {
+  const existing = existingPetition(state);
+  switch (isOver(existing, now) && existing.status === 'PUBLISHED' ? 'CLOSED' : existing.status) {
     case 'PUBLISHED':
       return;
     case 'DRAFT':

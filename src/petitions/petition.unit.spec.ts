@@ -41,19 +41,19 @@ const end = (state: Petition) => closeAtItsEnd(state, after);
 
 it.each([
   ['publishes a draft', [created], publishPetition, [published]],
-  ['publishes the closed again', [created, published, closed], publishPetition, [published]],
-  ['leaves the published alone', [created, published, updated], publishPetition, []],
-  ['closes the published', [created, published], closePetition, [closed]],
-  ['leaves the closed alone', [created, published, closed], closePetition, []],
+  ['reopens a closed petition', [created, published, closed], publishPetition, [published]],
+  ['ignores publishing a published petition', [created, published, updated], publishPetition, []],
+  ['closes a published petition', [created, published], closePetition, [closed]],
+  ['ignores closing a closed petition', [created, published, closed], closePetition, []],
   ['deletes a draft', [created], deletePetition, [deleted]],
-  ['deletes the closed', [created, published, closed], deletePetition, [deleted]],
-  ['leaves the deleted alone', [created, deleted], deletePetition, []],
-  ['publishes before its last moment', [created, ending], publishPetition, [published]],
-  ['closes at its last moment', [created, ending, published], end, [closed]],
-  ['does not close before', [created, ending, published], endEarly, []],
+  ['deletes a closed petition', [created, published, closed], deletePetition, [deleted]],
+  ['ignores deleting a deleted petition', [created, deleted], deletePetition, []],
+  ['publishes before its closing time', [created, ending], publishPetition, [published]],
+  ['closes at its closing time', [created, ending, published], end, [closed]],
+  ['does not close before its closing time', [created, ending, published], endEarly, []],
   ['does not close twice', [created, ending, published, closed], end, []],
-  ['does not close a draft by itself', [created, ending], end, []],
-  ['does not close without a last moment', [created, published], end, []],
+  ['does not close a draft at its closing time', [created, ending], end, []],
+  ['does not close without a closing time', [created, published], end, []],
 ])('%s', (_, events, decision, expected) => {
   given(petition, events).when(decision).then(expected);
 });
@@ -69,15 +69,15 @@ const signLate = (state: Petition): PetitionEvent[] => {
 
 it.each([
   ['close a draft', [created], closePetition, 'CONFLICT'],
-  ['delete the published', [created, published], deletePetition, 'CONFLICT'],
-  ['publish what was deleted', [created, deleted, updated], publishPetition, 'NOT_FOUND'],
-  ['close what never was', [], closePetition, 'NOT_FOUND'],
-  ['delete what never was', [], deletePetition, 'NOT_FOUND'],
+  ['delete a published petition', [created, published], deletePetition, 'CONFLICT'],
+  ['publish a deleted petition', [created, deleted, updated], publishPetition, 'NOT_FOUND'],
+  ['close an unknown petition', [], closePetition, 'NOT_FOUND'],
+  ['delete an unknown petition', [], deletePetition, 'NOT_FOUND'],
   ['sign a draft', [created], sign, 'CONFLICT'],
-  ['sign the closed', [created, published, closed], sign, 'CONFLICT'],
-  ['publish after the last moment', [created, ending], publishLate, 'CONFLICT'],
-  ['sign after the last moment', [created, ending, published], signLate, 'CONFLICT'],
-  ['sign what was deleted', [created, deleted], sign, 'NOT_FOUND'],
+  ['sign a closed petition', [created, published, closed], sign, 'CONFLICT'],
+  ['publish after the closing time', [created, ending], publishLate, 'CONFLICT'],
+  ['sign after the closing time', [created, ending, published], signLate, 'CONFLICT'],
+  ['sign a deleted petition', [created, deleted], sign, 'NOT_FOUND'],
 ])('refuses to %s', (_, events, decision, code) => {
   given(petition, events).when(decision).thenThrows(code);
 });

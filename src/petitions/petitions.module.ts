@@ -50,7 +50,7 @@ import { Signers } from './signers.js';
     PublicComments,
     SignatureRequests,
     Signers,
-    // People sign and confirm on its page, and time does the rest: these have no routes.
+    // The petition's page and timers execute these. They have no routes.
     RequestSignatureHandler,
     ConfirmSignatureHandler,
     ExpireRequestHandler,

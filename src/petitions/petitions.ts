@@ -6,7 +6,7 @@ import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
 import { exists, petition, updatePetition } from './petition.js';
 
-/** The reasons to review a signature, in one column separated by commas, which PostgreSQL splits. */
+/** Stores the reasons to review a signature in one column, separated by commas, which PostgreSQL splits. */
 const suspicionIn = ({ data }: RecordedEvent): string | null =>
   ((data.suspicion as string[] | undefined) ?? []).join(',') || null;
 
@@ -41,7 +41,7 @@ export const signature = contactLink({
       WHERE suspicion IS NOT NULL;`,
 });
 
-/** Signatures awaiting confirmation. Each belongs to its own subject: all its data is destroyed when it ends. */
+/** Signatures awaiting confirmation. Each is its own subject: when it ends, all its data is destroyed. */
 const pending: Counted = {
   handles: ['SignatureRequested', 'SignatureConfirmed', 'SignatureExpired'],
   atErasure: 'loses its name',
@@ -68,8 +68,8 @@ const pending: Counted = {
 };
 
 /**
- * Signatures of the time before there was a page to sign on. `source`: what led the signer there; `suspicion`: why somebody had to
- * look at it; `clientAddress` may be among what is personal.
+ * Upcasts signatures from before petitions had pages. `source`: what led the signer there; `suspicion`: why
+ * to review it. `personal` may also contain `clientAddress`.
  */
 export const signatureShapes: Upcasters = {
   PetitionSigned: {
@@ -113,12 +113,15 @@ export const petitionSchema = recordSchema({
   },
 });
 
-/** For an element of a list. */
+/** Lists leave out the content. */
 export const listedPetitionSchema = schemaWithout(petitionSchema, 'content');
 
 export const petitionIdSchema = recordSchema({ petitionId: { type: 'string' } });
 
-/** Whose signature it was, the earlier version itself still counts with. */
+/**
+ * Erasure in tables of earlier projection versions. Deletes the comment but keeps the signer's id, which
+ * those versions count by.
+ */
 const FORGET_COMMENTS = `
   UPDATE signatures s SET detail = NULL FROM unnest($1::uuid[], $2::uuid[]) AS e(organization_id, id)
   WHERE s.organization_id = e.organization_id AND s.subject_id = e.id AND s.detail IS NOT NULL`;

@@ -11,15 +11,15 @@ import { invalidation } from './invalidation.js';
 import { invalidations } from './invalidations.js';
 
 const NAME = 'planned-invalidations';
-/** Then whoever comes next goes on: far less than the time that a reaction has. */
-const LONGEST_MS = 10_000;
+/** After this time, the next event resumes the work. Far below the time limit of a subscription. */
+const MAX_DURATION_MS = 10_000;
 
-/** The command of this reaction; no operation, for nobody else may say so. */
+/** The command of this subscription. It is not an operation of the API. */
 class InvalidateMorePlanned extends Input {
   invalidationId!: string;
 }
 
-/** As `Invalidations`, for those that go by a plan. */
+/** Like `Invalidations`, but for those whose conditions are in a plan. */
 @Injectable()
 export class PlannedInvalidations implements Subscription, OnModuleInit {
   readonly name = NAME;
@@ -34,10 +34,10 @@ export class PlannedInvalidations implements Subscription, OnModuleInit {
     private readonly projections: Projections,
   ) {}
 
-  /** What an invalidation goes by, and whether it is still going on, its plan tells. */
+  /** The plan has an invalidation's conditions and whether it is still in progress. */
   onModuleInit(): void {
     this.resources.completeBy(invalidations, async (organizationId, records, past) => {
-      // Those that say by what they go have no plan.
+      // Invalidations that record their own conditions have no plan.
       const planned = records.filter(({ condition }) => condition === null);
       const plans = await this.plansOf(
         organizationId,
@@ -61,7 +61,7 @@ export class PlannedInvalidations implements Subscription, OnModuleInit {
     past?: Past,
   ): Promise<Map<string, InvalidationPlan>> {
     const planIds = ids.map((id) => invalidationPlanId(id));
-    // All at once, unless one of them has what only a later version knows.
+    // In one query, unless one of the plans has an event that only a later version can read.
     const found = past
       ? undefined
       : await this.records.loadMany(invalidationPlan, organizationId, planIds).catch((error: unknown) => {
@@ -80,20 +80,21 @@ export class PlannedInvalidations implements Subscription, OnModuleInit {
   async handle(event: RecordedEvent, signal: AbortSignal): Promise<void> {
     const { organizationId } = event;
     const invalidationId = event.data.invalidationId as string;
-    // What is appended holds for one version of the streams only: a key of its own would end it after the first page.
+    // The expected versions of the streams make each page idempotent. With the event's idempotency key, only
+    // the first page would be appended.
     const { idempotencyKey: _, ...context } = reactionTo(event, NAME);
     const input = Object.assign(new InvalidateMorePlanned(), { organizationId, invalidationId, context });
-    const endAt = Date.now() + LONGEST_MS;
+    const endAt = Date.now() + MAX_DURATION_MS;
     for (let isOver = false; !isOver && !signal.aborted;) {
-      const mayGoOn = Date.now() < endAt;
-      const { decision } = await this.commands.run(input, () => this.next(input, mayGoOn));
-      isOver = !mayGoOn || !decision?.writes.some(({ events }) => events.length > 0);
+      const hasTime = Date.now() < endAt;
+      const { decision } = await this.commands.run(input, () => this.next(input, hasTime));
+      isOver = !hasTime || !decision?.writes.some(({ events }) => events.length > 0);
     }
   }
 
   private async next(
     { organizationId, invalidationId }: InvalidateMorePlanned,
-    mayGoOn: boolean,
+    hasTime: boolean,
   ): Promise<Decision> {
     const planId = invalidationPlanId(invalidationId);
     const [{ state, version }, plan] = await Promise.all([
@@ -102,13 +103,13 @@ export class PlannedInvalidations implements Subscription, OnModuleInit {
     ]);
     const nothing = { recordId: invalidationId, writes: [] };
     if (plan.state.status !== 'UNDER_WAY' || state.status === 'UNKNOWN') return nothing;
-    const say = (type: 'InvalidationPlanContinued' | 'InvalidationPlanEnded') =>
+    const planEvent = (type: 'InvalidationPlanContinued' | 'InvalidationPlanEnded') =>
       writeTo(invalidationPlan, planId, plan.version, [{ type, data: { invalidationId } }]);
-    // Somebody takes it back already.
-    if (state.status !== 'INVALIDATED') return { ...nothing, writes: [say('InvalidationPlanEnded')] };
-    if (!mayGoOn) return { ...nothing, writes: [say('InvalidationPlanContinued')] };
+    // A restore has begun.
+    if (state.status !== 'INVALIDATED') return { ...nothing, writes: [planEvent('InvalidationPlanEnded')] };
+    if (!hasTime) return { ...nothing, writes: [planEvent('InvalidationPlanContinued')] };
 
-    // Whoever appended the page before may still be waiting for the read model to have it.
+    // The projection may not have the previous page yet.
     await this.projections.catchUpWithLog();
     const { petitionId, condition, upTo } = plan.state;
     const signatureIds = await this.chosen.page(organizationId, { petitionId, upTo, condition }, state.last);
@@ -118,7 +119,7 @@ export class PlannedInvalidations implements Subscription, OnModuleInit {
       ...nothing,
       writes: [
         writeTo(invalidation, invalidationId, version, more),
-        ...(signatureIds.length < PAGE ? [say('InvalidationPlanEnded')] : []),
+        ...(signatureIds.length < PAGE ? [planEvent('InvalidationPlanEnded')] : []),
       ],
     };
   }

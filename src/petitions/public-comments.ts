@@ -9,7 +9,7 @@ export type PublicComment = { firstName: string; text: string; at: Date };
 
 type Row = { id: string; subject_id: string; detail: Buffer; created_at: Date; wrapped_key: Buffer | null };
 
-/** What signers have said for everybody. */
+/** Comments that signers made public. */
 @Injectable()
 export class PublicComments {
   constructor(
@@ -18,7 +18,7 @@ export class PublicComments {
     private readonly contacts: ContactsByIds,
   ) {}
 
-  /** The newest of the signatures that count, whose signers are still known by name. */
+  /** The newest ones, of valid signatures only. Comments of erased signers are left out. */
   async newest(organizationId: string, petitionId: string, most: number): Promise<PublicComment[]> {
     const rows = await this.source.query<Row[]>(
       `SELECT id, subject_id, detail, created_at, ${wrappedKeyOf('page', 'subject_id')} AS wrapped_key FROM (

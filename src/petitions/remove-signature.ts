@@ -52,21 +52,22 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
     if (unknown !== undefined) {
       const erased = await this.contacts.findErased(organizationId, [contactId]);
       if (!erased.has(contactId)) throw noSuch('contact');
-      // The signature still counts, without a name: no one can tell which one it is.
+      // The signature of an erased contact still counts, but without a name no one can find it.
       return { recordId: petitionId, writes: [] };
     }
 
     const key = signature.keyOf(petitionId, contactId);
     const [standing] = await this.commands.findOwners(organizationId, [key]);
     if (standing === undefined) {
-      // A repeat returns the same response; without any signature, the response contains only the petition.
+      // A repeat returns the same response. If there was no signature, the response contains only the
+      // petition.
       const withdrawn = await this.resources.findEndedLink(petitions, organizationId, petitionId, contactId);
       return { recordId: withdrawn ?? petitionId, writes: [] };
     }
-    // Only an event unknown to this version can have changed an active signature.
+    // Only an event unknown to this version can have changed a valid signature.
     if (afresh) await this.records.load(signature.decider, organizationId, standing);
     const { write } = signature.end(standing, petitionId, contactId);
-    // Also releases the key of the mailbox, if it was signed on the public site.
+    // Also releases the mailbox's key, if the petition was signed on the public site.
     return { recordId: standing, writes: [write], releasesAll: [standing] };
   }
 }

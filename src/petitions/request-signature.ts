@@ -7,10 +7,11 @@ import { OpenPetitions } from './open-petitions.js';
 import { signatureRequest, type SignatureRequestEvent, type Suspicion } from './signature-request.js';
 
 /**
- * Somebody signs on a petition's page. No operation: whoever has a key says add-signature, which counts at once.
+ * Requests a signature on a petition's page. Not an operation of the API: clients with a key call
+ * add-signature, which counts immediately.
  *
- * It does the same whoever asks: whether the address has signed before, or asked before, is looked at behind its back, so that
- * neither answer nor time tells.
+ * Does the same for everyone. Whether the address has signed or requested before is checked later, so neither
+ * the response nor its timing reveals it.
  */
 export class RequestSignature extends Input {
   petitionId!: string;
@@ -21,11 +22,11 @@ export class RequestSignature extends Input {
   country!: string | null;
   comment!: string | null;
   isCommentPublic!: boolean;
-  /** Whether they want to hear from the organization. */
+  /** Whether the signer subscribes to the organization's emails. */
   subscribe!: boolean;
   source!: string | null;
   clientAddress!: string | null;
-  /** What they saw where they said whether they want that. */
+  /** The text next to the checkbox, as the signer saw it. */
   consent?: { source: string; text: string; language: string };
   suspicion!: Suspicion[];
 }
@@ -38,7 +39,7 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
     private readonly consents: Consents,
   ) {}
 
-  /** @throws RpcError NOT_FOUND, or CONFLICT unless the petition takes signatures. */
+  /** @throws RpcError NOT_FOUND, or CONFLICT unless the petition accepts signatures. */
   async execute(command: RequestSignature): Promise<{ requestId: string }> {
     const { organizationId, petitionId, email, firstName, lastName, zip, country, comment, clientAddress } =
       command;

@@ -38,7 +38,7 @@ export class RestoreSignaturesHandler implements ICommandHandler<RestoreSignatur
       const { state, version } = await this.records.load(invalidation, organizationId, invalidationId);
       const { status } = existingInvalidation(state);
       const isBegun = status === 'RESTORING' || status === 'RESTORED';
-      // Everything it invalidated up to this version.
+      // The signatures it had invalidated up to this version.
       if (!isBegun) await this.projections.catchUpWithLog();
       const events = isBegun
         ? []

@@ -1,16 +1,16 @@
 import { type Decider } from '#libs/event-store';
 
 /**
- * Why somebody should look at a signature: the field that people do not see was filled in; many came from the signer's network, or to
- * the petition, at once; the proof of work was missing.
+ * Reasons to review a signature: the hidden field was filled in; many signatures came from the same network,
+ * or for the petition, within a short time; the proof of work was missing.
  */
 export const SUSPICIONS = ['HONEYPOT', 'MANY_FROM_NETWORK', 'MANY_AT_ONCE', 'NO_PROOF_OF_WORK'] as const;
 export type Suspicion = (typeof SUSPICIONS)[number];
 
-/** Days in which a signature is confirmed; then all that it said is destroyed. */
+/** Days to confirm a signature. Afterwards its data is destroyed. */
 export const DAYS_TO_CONFIRM = 7;
 
-/** What somebody has written on a petition's page. */
+/** The signer's input on a petition's page. */
 export type SignerDetails = {
   email: string;
   firstName: string | null;
@@ -26,13 +26,13 @@ export type Requested = {
   source: string | null;
   suspicion: Suspicion[];
   isCommentPublic: boolean;
-  /** Whether they want to hear from the organization. */
+  /** Whether the signer subscribes to the organization's emails. */
   subscribe: boolean;
 };
 
 /**
- * TIME: nobody confirmed it. ASKED_AGAIN: `by` stands in its place. SIGNED_BEFORE: it would be the second one of a person. ERASED: the
- * person was, who had written it. PETITION_DELETED: nothing can become of it.
+ * TIME: it was not confirmed. ASKED_AGAIN: `by` replaces it. SIGNED_BEFORE: the same person has signed.
+ * ERASED: the signer was erased. PETITION_DELETED: it can no longer be confirmed.
  */
 export type ExpiryReason = 'TIME' | 'ASKED_AGAIN' | 'SIGNED_BEFORE' | 'ERASED' | 'PETITION_DELETED';
 
@@ -41,7 +41,7 @@ export type SignatureRequestEvent =
   | { type: 'SignatureConfirmed'; data: { petitionId: string; signatureId: string } }
   | { type: 'SignatureExpired'; data: { petitionId: string; reason: ExpiryReason; by: string | null } };
 
-/** `signer`: null once it was destroyed. */
+/** `signer`: null once destroyed. */
 export type SignatureRequest =
   | { status: 'UNKNOWN' }
   | (Requested & { status: 'PENDING'; signer: SignerDetails | null })
@@ -49,8 +49,8 @@ export type SignatureRequest =
   | { status: 'EXPIRED'; petitionId: string; reason: ExpiryReason; by: string | null };
 
 /**
- * A signature that waits for its confirmation: a stream of its own, whose personal data has its own key. Nobody is a contact by it,
- * and nothing of it is left when it ends.
+ * A signature awaiting confirmation. It has its own stream, and its personal data has its own key. It creates
+ * no contact and leaves no data when it ends.
  */
 export const signatureRequest: Decider<SignatureRequest, SignatureRequestEvent> = {
   streamType: 'signature-request',
@@ -68,7 +68,7 @@ export const signatureRequest: Decider<SignatureRequest, SignatureRequestEvent> 
   },
 };
 
-/** What is over is over. */
+/** Ended requests stay unchanged. */
 export function expireRequest(
   state: SignatureRequest,
   reason: ExpiryReason,

@@ -4,16 +4,16 @@ import { EventStore } from '#libs/event-store';
 import { readSignedIds, signIds } from '#libs/event-store';
 import { confirmRequest, expireRequest, type ExpiryReason, signatureRequest } from './signature-request.js';
 
-/** Which request a link in a mail confirms. */
+/** Identifies the request that a link in an email confirms. */
 export type RequestName = { organizationId: string; requestId: string };
 
 const PURPOSE = 'confirm signature';
-/** Somebody who asks again and again is led from one to the next. */
+/** The most replacements followed from an outdated link to the newest request. */
 const MOST_STEPS = 100;
 
 type Loaded = Awaited<ReturnType<SignatureRequests['load']>>;
 
-/** Signatures that wait for their confirmation, and the links by which they are confirmed. */
+/** Signatures awaiting confirmation, and their links. */
 @Injectable()
 export class SignatureRequests {
   constructor(
@@ -25,19 +25,19 @@ export class SignatureRequests {
     return signIds(this.store.keyring, PURPOSE, [organizationId, requestId]);
   }
 
-  /** Undefined where it is none of ours. */
+  /** Undefined if the token was not issued here. */
   readToken(token: string): RequestName | undefined {
     const ids = readSignedIds(this.store.keyring, PURPOSE, 2, token);
     return ids && { organizationId: ids[0]!, requestId: ids[1]! };
   }
 
-  /** To decide on. */
+  /** Loads a request with the version to append at. */
   async load({ organizationId, requestId }: RequestName) {
     const { state, version } = await this.records.load(signatureRequest, organizationId, requestId);
     return { requestId, state, version };
   }
 
-  /** The request that a link leads to: the newest, where the same person has asked again. */
+  /** The request a link leads to: the newest, if the signer has requested again. */
   async latest(name: RequestName): Promise<Loaded> {
     let found = await this.load(name);
     for (let steps = 0; steps < MOST_STEPS; steps += 1) {
@@ -47,7 +47,7 @@ export class SignatureRequests {
     return found;
   }
 
-  /** With the request ends all that it says, and every key that opens it. */
+  /** Ends the request, erases its data and releases all its keys. */
   confirmed({ requestId, state, version }: Loaded, signatureId: string): Decision {
     return ended(requestId, version, confirmRequest(state, signatureId));
   }

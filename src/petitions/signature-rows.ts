@@ -5,7 +5,7 @@ import { type ListedTable } from '#libs/projections';
 import { petitions } from './petitions.js';
 import { type SignatureRecord } from './signature-record.js';
 
-/** `wrapped_key`: to the detail. */
+/** `wrapped_key`: encrypts the detail. */
 export type SignatureRow = Pick<LinkRow, 'id' | 'subject_id' | 'detail'> & {
   suspended_by: string | null;
   source: string | null;
@@ -34,7 +34,7 @@ export const SIGNATURES: { readonly [status in SignatureRecord['status']]: Liste
   INVALIDATED: { ...CONFIRMED, within: { sql: 'record_id = ? AND suspended_by IS NOT NULL', type: 'uuid' } },
 };
 
-/** A row as the API answers it. */
+/** Converts a row to the API's format. */
 export function signatureRecord(
   { id, created_at, subject_id, detail, suspended_by, source, suspicion, wrapped_key }: SignatureRow,
   petitionId: string,

@@ -5,14 +5,14 @@ import { canonicalEmail } from './canonical-email.js';
 import { mailboxKey } from './mailbox-keys.js';
 import { signature } from './petitions.js';
 
-/** Who has signed a petition, by their addresses. */
+/** Finds signers by email address. */
 @Injectable()
 export class Signers {
   constructor(private readonly commands: Commands) {}
 
   /**
-   * The standing signature of the person behind an address: given on the public site from the same mailbox, or by the contact with this
-   * address or the mailbox's plain one. Undefined where there is none.
+   * Returns the valid signature of the person behind an address: from the public site with the same mailbox,
+   * or of the contact with this address or its canonical form. Undefined if none exists.
    */
   async find(organizationId: string, petitionId: string, email: string): Promise<string | undefined> {
     const mailbox = canonicalEmail(email);
@@ -23,7 +23,7 @@ export class Signers {
     ]);
     if (byMailbox !== undefined) return byMailbox;
     const keys = contactIds.filter((id) => id !== undefined).map((id) => signature.keyOf(petitionId, id));
-    const standing = keys.length > 0 ? await this.commands.findOwners(organizationId, keys) : [];
-    return standing.find((id) => id !== undefined);
+    const signatureIds = keys.length > 0 ? await this.commands.findOwners(organizationId, keys) : [];
+    return signatureIds.find((id) => id !== undefined);
   }
 }
