@@ -10,7 +10,7 @@ import { petitions } from '../petitions/index.js';
 import { type Suppressions, suppressionsProjection } from '../suppressions/index.js';
 import { type Audience } from './broadcast.js';
 
-/** Why people who are named by an audience are not written to. Each is counted once, by the first that holds. */
+/** Why selected contacts receive nothing. Each is counted once, by the first reason that applies. */
 export const EXCLUSIONS = [
   'duplicate',
   'unknown',
@@ -25,13 +25,13 @@ export type Exclusion = (typeof EXCLUSIONS)[number];
 export type Reach = {
   total: number;
   excluded: Record<Exclusion, number>;
-  /** Who is meant follows from the events up to here. */
+  /** The position in the log that decides the recipients. */
   position: number;
   digest: string;
 };
 
-/** The read models that an audience is taken from. */
-const READ_MODELS: readonly Projection[] = [
+/** The projections that select an audience. */
+const PROJECTIONS: readonly Projection[] = [
   contactsProjection,
   lists.projection,
   petitions.projection,
@@ -41,14 +41,14 @@ const LIMITS = { statement: 60_000, isSnapshot: true };
 const MOST_ATTEMPTS = 100;
 const PAUSE_MS = 20;
 
-/** A read model has come further than another, and what lies between concerns the organization. */
+/** The projections are at different positions, and an event in between concerns the organization. */
 class Uneven extends Error {}
 
 /**
- * Finds out whom an audience means, as of one position of the log: in one snapshot of the read models, and once more where one of them
- * lacked something by then that another had.
+ * Selects an audience as of one position in the log, in one snapshot of all projections. Retries if a
+ * projection lacks an event that another one has.
  *
- * @param keep given those who are meant, page by page, in the order of their ids, inside of the transaction.
+ * @param keep receives the selected contacts page by page, in order of their ids, inside the transaction.
  */
 export async function reachOf(
   source: DataSource,
@@ -99,7 +99,7 @@ function exclusionOf(contact: ChosenContact, suppressed: ReadonlySet<string>): E
   return suppressed.has(email) ? 'suppressed' : undefined;
 }
 
-/** What is no id names nobody. */
+/** Invalid ids are ignored. */
 function choiceOf({ filter = {}, ...audience }: Audience): Parameters<typeof chosenContacts>[2] {
   const linked = (listIds: string[] = [], petitionIds: string[] = []): ChosenBy[] =>
     [
@@ -115,20 +115,20 @@ function choiceOf({ filter = {}, ...audience }: Audience): Parameters<typeof cho
 }
 
 /**
- * Up to where the read models of this snapshot know the organization's history.
+ * The position up to which the projections of this snapshot know the organization's history.
  *
- * @throws Uneven where that is not one position for all of them.
+ * @throws Uneven if the projections differ.
  */
 async function positionOf(transaction: Transaction, organizationId: string): Promise<number> {
   const rows = await transaction.query<{ projection: string; position: string }[]>(
     `SELECT projection, position FROM checkpoints
      WHERE (projection, version) IN (SELECT * FROM unnest($1::text[], $2::int[]))`,
-    [READ_MODELS.map(({ name }) => name), READ_MODELS.map(({ version }) => version)],
+    [PROJECTIONS.map(({ name }) => name), PROJECTIONS.map(({ version }) => version)],
   );
   const position = Math.max(...rows.map((row) => Number(row.position)));
   for (const row of rows) {
     if (Number(row.position) === position) continue;
-    const { handles } = READ_MODELS.find(({ name }) => name === row.projection)!;
+    const { handles } = PROJECTIONS.find(({ name }) => name === row.projection)!;
     const lacking = await transaction.query<unknown[]>(
       `SELECT FROM events WHERE organization_id = $1 AND position > $2 AND position <= $3 AND type = ANY ($4::text[]) LIMIT 1`,
       [organizationId, row.position, position, handles],
@@ -138,7 +138,7 @@ async function positionOf(transaction: Transaction, organizationId: string): Pro
   return position;
 }
 
-/** See `BroadcastStarted`: of the ids of those who had to get it, in their order, each in a line of its own. */
+/** The digest in `BroadcastStarted`: SHA-256 of the sorted recipient ids, one per line. */
 export function digestOfRecipients(contactIds: readonly string[]): string {
   const lines = contactIds.toSorted().map((id) => `${id}\n`);
   return createHash('sha256').update(lines.join('')).digest('hex');

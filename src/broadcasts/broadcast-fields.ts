@@ -100,7 +100,7 @@ export async function checkAudience(
   }
 }
 
-/** As plain as it is stored. */
+/** Converts the input to plain JSON, as it is stored. */
 export function audienceOf(audience: AudienceInput | undefined): Audience | undefined {
   return audience && (JSON.parse(JSON.stringify(audience)) as Audience);
 }

@@ -8,7 +8,7 @@ import { Recipients, type SendingFigures } from './recipients.js';
 
 export type BroadcastRecord = ResourceRecord;
 
-/** What operators are told of one. */
+/** A broadcast as operators see it. */
 export type BroadcastStatusRecord = {
   broadcastId: string;
   organizationId: string;
@@ -18,7 +18,7 @@ export type BroadcastStatusRecord = {
   waitsFor: string | null;
 };
 
-/** Puts into records what has become of their recipients by now, which the history does not tell. */
+/** Adds the current results of the recipients to records. The history does not have them. */
 @Injectable()
 export class BroadcastFigures {
   constructor(
@@ -31,7 +31,7 @@ export class BroadcastFigures {
     return filled!;
   }
 
-  /** Of one organization. */
+  /** The figures of one organization's broadcasts. */
   async ofAll(records: readonly ResourceRecord[]): Promise<BroadcastRecord[]> {
     const started = records.filter(({ recipients }) => recipients !== null);
     const sendings = await this.sendingsOf(started);
@@ -44,7 +44,7 @@ export class BroadcastFigures {
     });
   }
 
-  /** For operators, who know no organization: undefined where there is no such broadcast. */
+  /** For operators, who have no organization. Undefined if the broadcast does not exist. */
   async status(id: string): Promise<BroadcastStatusRecord | undefined> {
     if (!isId(id)) return undefined;
     const [row] = await this.source.query<
@@ -65,7 +65,7 @@ export class BroadcastFigures {
     return { broadcastId: id, ...record, recipients, waitsFor };
   }
 
-  /** The ids of their sendings, by theirs. */
+  /** The ids of their sendings, by broadcast id. */
   async sendingsOf(
     records: readonly Pick<ResourceRecord, 'organizationId' | 'id'>[],
   ): Promise<ReadonlyMap<string, string>> {

@@ -46,8 +46,8 @@ export type BroadcastEvent =
   /** Its scheduled time came, but it could not be sent. */
   | { type: 'BroadcastHindered'; data: { hindrances: Blocker[] } }
   /**
-   * Its audience is fixed: who had to get it follows from the events up to `position`. `digest` is that of their ids, with
-   * which whoever recomputes them can compare (see `digestOfRecipients`).
+   * Its recipients are fixed: they follow from the events up to `position`. `digest` is the digest of their
+   * ids, to verify recomputed recipients (see `digestOfRecipients`).
    */
   | {
       type: 'BroadcastStarted';
@@ -56,7 +56,7 @@ export type BroadcastEvent =
   | { type: 'BroadcastPaused'; data: Record<string, never> }
   | { type: 'BroadcastResumed'; data: Record<string, never> }
   | { type: 'BroadcastCancelled'; data: Record<string, never> }
-  /** Its recipients with this status are sent to again. */
+  /** Its recipients with this status are retried. */
   | { type: 'BroadcastRetried'; data: { status: 'FAILED' | 'IN_DOUBT' } }
   | { type: 'BroadcastSent'; data: Figures }
   | { type: 'BroadcastDeleted'; data: Record<string, never> };
@@ -69,7 +69,7 @@ export type ExistingBroadcast = BroadcastFields & {
   sendAt: string | null;
   startedAt: string | null;
   finishedAt: string | null;
-  /** Of the recipients fixed at the start; null before. */
+  /** The results of its recipients; null before sending starts. */
   sendingId: string | null;
   recipients: ({ total: number } & Partial<Figures>) | null;
 };
@@ -155,9 +155,9 @@ export function scheduleBroadcast(state: Broadcast, sendAt: string): BroadcastEv
 
 /** @throws RpcError CONFLICT once sending has started. */
 export function requireUnsent(state: Broadcast): ExistingBroadcast {
-  const standing = existingBroadcast(state);
-  if (!isUnsent(standing)) throw begun('it cannot be sent again');
-  return standing;
+  const existing = existingBroadcast(state);
+  if (!isUnsent(existing)) throw begun('it cannot be sent again');
+  return existing;
 }
 
 /** Pausing a paused broadcast changes nothing. */

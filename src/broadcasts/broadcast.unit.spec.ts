@@ -44,7 +44,7 @@ const stateAfter = (...events: BroadcastEvent[]) =>
     events.reduce((state, event) => broadcast.evolve(state, event, new Date(at)), broadcast.initial),
   );
 
-it('is changed before it is sent, and not after', () => {
+it('can be changed only before sending starts', () => {
   const change = (state: typeof broadcast.initial) =>
     updateBroadcast(state, { subject: 'June', name: 'May' });
   const updated: BroadcastEvent = { type: 'BroadcastUpdated', data: { subject: 'June' } };
@@ -56,7 +56,7 @@ it('is changed before it is sent, and not after', () => {
   given(broadcast, []).when(change).thenThrows('NOT_FOUND');
 });
 
-it('is scheduled, and moved, and is not sent twice', () => {
+it('can be scheduled and rescheduled, and is sent only once', () => {
   const later = '2027-06-01T09:00:00.000Z';
   given(broadcast, [created])
     .when((state) => scheduleBroadcast(state, at))
@@ -79,7 +79,7 @@ it('is scheduled, and moved, and is not sent twice', () => {
   expect(stateAfter(created, scheduled, hindered)).toMatchObject({ status: 'DRAFT', sendAt: null });
 });
 
-it('pauses and resumes while it is being sent', () => {
+it('can be paused and resumed during sending', () => {
   given(broadcast, [created, started]).when(pauseBroadcast).then([paused]);
   given(broadcast, [created, started, paused]).when(pauseBroadcast).then([]);
   given(broadcast, [created, started, paused]).when(resumeBroadcast).then([resumed]);
@@ -94,7 +94,7 @@ it('pauses and resumes while it is being sent', () => {
   }
 });
 
-it('is cancelled from every state but sent', () => {
+it('can be cancelled in any state except SENT', () => {
   for (const events of [[], [scheduled], [started], [started, paused]]) {
     given(broadcast, [created, ...events])
       .when(cancelBroadcast)
@@ -104,7 +104,7 @@ it('is cancelled from every state but sent', () => {
   given(broadcast, [created, started, sent]).when(cancelBroadcast).thenThrows('CONFLICT');
 });
 
-it('is sent once everybody was, and once more where somebody is tried again', () => {
+it('is SENT when all recipients are settled, and SENDING again after a retry', () => {
   given(broadcast, [created, started])
     .when((state) => finishBroadcast(state, figures))
     .then([sent]);
@@ -132,7 +132,7 @@ it('is sent once everybody was, and once more where somebody is tried again', ()
   expect(stateAfter(created, started, paused, retried)).toMatchObject({ status: 'PAUSED' });
 });
 
-it('is deleted as a draft or once cancelled', () => {
+it('can be deleted as a draft or after it was cancelled', () => {
   for (const events of [[], [cancelled]])
     given(broadcast, [created, ...events])
       .when(deleteBroadcast)

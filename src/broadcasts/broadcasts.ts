@@ -53,7 +53,7 @@ export const broadcastSchema = recordSchema({
   organizationId: { type: 'string' },
 });
 
-/** For an element of a list. */
+/** Lists leave out the content. */
 export const listedBroadcastSchema = schemaWithout(broadcastSchema, 'content');
 
 export const broadcastIdSchema = recordSchema({ broadcastId: { type: 'string' } });
@@ -66,7 +66,8 @@ export const broadcasts = new Resource({
     const { recipients } = state;
     return { ...state, recipients: recipients && { ...UNKNOWN, ...recipients } };
   },
-  // Last week's newsletter is not this week's.
+  // Once it is scheduled or sent, an identical request creates a new broadcast, such as next week's
+  // newsletter.
   isRepeated: (state) => exists(state) && state.status === 'DRAFT',
   answers: broadcastSchema,
   version: 2,
@@ -78,7 +79,7 @@ export const broadcasts = new Resource({
   apart: 'content',
 });
 
-/** The parts that are not in the history. */
+/** The fields that are not in the history. */
 const UNKNOWN = {
   total: 0,
   sent: null,

@@ -14,7 +14,7 @@ import { broadcastIdSchema, broadcasts } from './broadcasts.js';
     'A new broadcast is a draft. Sending the same body again returns the first draft, as long as it is still a ' +
     'draft with that name. To create two identical drafts, send an `Idempotency-Key`.',
   answers: broadcastIdSchema,
-  // Writing to contacts means choosing among them.
+  // Choosing recipients reveals contacts, so it needs the scope to read them.
   fieldScopes: { audience: 'contact:read' },
 })
 export class CreateBroadcast extends BroadcastFieldsInput {

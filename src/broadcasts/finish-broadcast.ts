@@ -4,7 +4,7 @@ import { Input } from '#libs/rpc';
 import { broadcast, type BroadcastEvent, finishBroadcast, exists } from './broadcast.js';
 import { Recipients } from './recipients.js';
 
-/** Notes that everybody was sent to. No operation: nobody else may say so. */
+/** Records that all recipients are settled. Not an operation of the API. */
 export class FinishBroadcast extends Input {
   broadcastId!: string;
 }
@@ -20,7 +20,7 @@ export class FinishBroadcastHandler implements ICommandHandler<FinishBroadcast> 
   async execute(command: FinishBroadcast): Promise<void> {
     const { organizationId, broadcastId } = command;
     await this.commands.run(command, async () => {
-      // Before the rows: whoever lets them be tried again meanwhile has another version then.
+      // Load the version before the recipients: a retry in between changes the version.
       const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
       const sendingId = exists(state) ? state.sendingId : null;
       const events: BroadcastEvent[] = [];

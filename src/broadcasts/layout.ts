@@ -6,7 +6,7 @@ export type Sender = { name: string; postalAddress: string | null; language: str
 
 type Words = { why: (organization: string) => string; unsubscribe: string };
 
-/** In the organization's language. To translate the footer, add a language. */
+/** Texts of the footer. To add a language, add an entry. */
 const WORDS: Record<string, Words> = {
   en: {
     why: (organization) => `You are receiving this email because you are a contact of ${organization}.`,

@@ -1,10 +1,10 @@
 import { type Blocker } from './broadcast.js';
 
-/** What stands behind a merge field. Null is shown as nothing. */
+/** The values of merge fields. Null renders as nothing. */
 export type MergeFields = {
   contact: { [field in (typeof CONTACT_FIELDS)[number]]: string | null };
   organization: { [field in (typeof ORGANIZATION_FIELDS)[number]]: string | null };
-  /** Where the audience is one petition's. */
+  /** Only if the audience is a single petition. */
   petition?: { [field in (typeof PETITION_FIELDS)[number]]: string | number | null };
   unsubscribeUrl: string;
 };
@@ -31,15 +31,15 @@ export const PETITION_FIELDS = [
   'signatures',
 ] as const;
 
-/** A letter's words, with what stood behind its merge fields. */
+/** A rendered message. */
 export type Rendered = { subject: string; preheader: string; html: string; text: string };
 
-/** What is wrong with a template, in words for who wrote it. */
+/** An error in a template, described for its author. */
 export class TemplateError extends Error {
   constructor(
     readonly hindrance: Extract<Blocker, 'UNKNOWN_MERGE_FIELD' | 'TEMPLATE_INVALID'>,
     message: string,
-    /** Which part of the broadcast it is about. */
+    /** The part of the broadcast that contains the error. */
     readonly part: 'subject' | 'preheader' | 'content' = 'content',
     /** Milliseconds until it failed. */
     readonly took = 0,

@@ -117,9 +117,10 @@ export class MessageBuilder {
   }
 
   /**
-   * As {@link write}, for a preview.
+   * Like {@link write}, for a preview.
    *
-   * @param scopes of the user of the preview. Without `contact:write`, the unsubscribe link belongs to no contact.
+   * @param scopes of the user who opens the preview. Without `contact:write`, the unsubscribe link belongs to
+   * no contact.
    * @throws RpcError CONFLICT if the template fails.
    */
   async show(
@@ -143,7 +144,7 @@ export class MessageBuilder {
         return undefined;
       } catch (error) {
         if (!(error instanceof TemplateError)) throw error;
-        // A machine that stalls for a moment is not the template's fault.
+        // A short stall of the machine is not the template's fault.
         if (attempt === TRIALS)
           return { hindrance: error.hindrance, path: 'content', message: error.message };
       }
@@ -152,7 +153,7 @@ export class MessageBuilder {
 
   /**
    * @param contact null: a contact without any details.
-   * @param unsubscribes the contact that its link unsubscribes.
+   * @param unsubscribes the contact that the unsubscribe link belongs to.
    * @throws TemplateError
    */
   async write(
@@ -184,7 +185,7 @@ export class MessageBuilder {
   }
 
   /**
-   * Builds the mail message from a letter.
+   * Builds the email from a rendered message.
    *
    * @param messageId its unique id, without the domain.
    */
@@ -223,7 +224,7 @@ export class MessageBuilder {
   }
 }
 
-/** Returns all blockers at once. */
+/** Reports all blockers together. */
 export function notReady(hindered: readonly Blocked[]): RpcError {
   const sentences = hindered.map(({ hindrance, message }) => `${hindrance}: ${message}`);
   return new RpcError('CONFLICT', `This broadcast cannot be sent. ${sentences.join(' ')}`, {
@@ -245,8 +246,8 @@ function onlyPetition({ petitionIds = [], listIds = [], contactIds = [] }: Audie
 }
 
 /**
- * Of the message to a recipient: the same however often it is sent, so that mail programs can tell. Both ids in base64url, 44 characters:
- * with a domain of 20 the header fits into a line (RFC 5322).
+ * The message id: the same in every retry, so mail programs recognize duplicates. Both ids are in base64url,
+ * 44 characters: with a domain of 20, the header fits on one line (RFC 5322).
  */
 export function messageIdOf(broadcastId: string, contactId: string): string {
   return `b${Buffer.concat([bytesOf(broadcastId), bytesOf(contactId)]).toString('base64url')}`;

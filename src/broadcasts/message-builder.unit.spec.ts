@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { messageIdOf, readMessageId } from './message-builder.js';
 
-it('the id of a message names its broadcast and its recipient, and fits into a line', () => {
+it('encodes the broadcast and the recipient in a message id that fits on one line', () => {
   for (let n = 0; n < 100; n += 1) {
     const [broadcastId, contactId] = [uuidv7(), uuidv7()];
     const id = messageIdOf(broadcastId, contactId);
@@ -12,7 +12,7 @@ it('the id of a message names its broadcast and its recipient, and fits into a l
   }
 });
 
-it('messages of earlier versions are known, and no others', () => {
+it('reads message ids of earlier versions, and rejects all others', () => {
   const [broadcastId, contactId] = [uuidv7(), uuidv7()];
   expect(readMessageId(`broadcast.${broadcastId}.${contactId}@rivers.example`)).toEqual({
     broadcastId,

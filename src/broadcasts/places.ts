@@ -4,10 +4,10 @@ import { schemaOf } from '#libs/projections';
 import { contactsProjection } from '../contacts/index.js';
 
 const CONTACTS = `${schemaOf(contactsProjection)}.contacts`;
-/** More than anybody looks through; who lives elsewhere can be written down. */
+/** The most places listed. Others can be entered by hand. */
 const MOST = 300;
 
-/** Where the contacts of an organization live, as it is written down: audiences compare it letter by letter. */
+/** Countries and cities of an organization's contacts, as entered. Audiences compare them exactly. */
 @Injectable()
 export class Places {
   constructor(private readonly reads: ReadSource) {}
@@ -20,7 +20,10 @@ export class Places {
     return this.of(organizationId, 'city');
   }
 
-  /** From one to the next in the index: it takes as long as there are places, however many live there. */
+  /**
+   * Skips from one place to the next in the index, so the time depends on the number of places, not of
+   * contacts.
+   */
   private async of(organizationId: string, column: 'country' | 'city'): Promise<string[]> {
     const after = (which: string) =>
       `(SELECT ${column} FROM ${CONTACTS} WHERE organization_id = $1 AND ${column} ${which} ORDER BY ${column} LIMIT 1)`;

@@ -57,7 +57,7 @@ export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> 
       recipient = { id: contactId, ...folded.state.details };
     }
     const { writing, hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
-    // Blockers that only concern sending do not prevent a preview.
+    // Blockers to sending, such as a missing sender, do not prevent a preview.
     if (!writing) throw notReady(hindered.filter(({ hindrance }) => OF_TEMPLATES.includes(hindrance)));
     const { subject, html, text } = await this.messageBuilder.show(writing, recipient, context.scopes);
     return { broadcastId, subject, html, text };

@@ -1,4 +1,7 @@
-/** Why a recipient received nothing, or may have: the reasons that this server itself records. Other details come from mail servers. */
+/**
+ * Why a recipient received nothing or may have received it, as recorded by this server. Other details come
+ * from mail servers.
+ */
 export const RECIPIENT_DETAILS = {
   died: 'The sending process crashed before it recorded the outcome.',
   failed: 'The server failed while sending the message.',

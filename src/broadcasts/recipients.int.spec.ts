@@ -2,7 +2,7 @@ import { newId } from '#libs/random';
 import { createTestDatabase } from '#libs/testing';
 import { Recipients } from './recipients.js';
 
-it('settles and claims by keys, however few recipients there were when they were last counted', async () => {
+it('settles and claims by index, even if the statistics of PostgreSQL are outdated', async () => {
   const database = await createTestDatabase();
   try {
     const [holder, sendingId] = [newId(), newId()];
@@ -41,7 +41,7 @@ it('settles and claims by keys, however few recipients there were when they were
   }
 });
 
-it('who is in doubt and surely got nothing waits again while others wait, and otherwise stays in doubt with its reason', async () => {
+it('retries in-doubt recipients that received nothing only while others are waiting, and otherwise keeps the doubt with its reason', async () => {
   const database = await createTestDatabase();
   const { source } = database;
   try {
@@ -72,10 +72,10 @@ it('who is in doubt and surely got nothing waits again while others wait, and ot
 
     await settle(ids[0]!, 'PENDING');
     expect([await stateOf(ids[0]!), await inDoubt()]).toEqual([{ status: 'PENDING', detail: null }, 1]);
-    // Another process knows nothing of it.
+    // Another process cannot release it.
     await settle(ids[1]!, 'PENDING', newId());
     expect(await stateOf(ids[1]!)).toEqual({ status: 'IN_DOUBT', detail: 'It died.' });
-    // The last ones: the broadcast may be counted at this moment.
+    // The last recipients: the broadcast may be finishing at this moment.
     await source.query(`UPDATE broadcast_recipients SET status = 'SENT' WHERE status = 'PENDING'`);
     await settle(ids[1]!, 'PENDING');
     expect([await stateOf(ids[1]!), await inDoubt()]).toEqual([
@@ -91,7 +91,7 @@ it('who is in doubt and surely got nothing waits again while others wait, and ot
   }
 });
 
-it('deletes recipients of broadcasts that are old and over, keeps the figures, and accepts late bounces', async () => {
+it('deletes recipients of old, finished broadcasts, keeps the figures and accepts late bounces', async () => {
   const database = await createTestDatabase();
   const { source } = database;
   const recipients = new Recipients(source);
@@ -120,7 +120,7 @@ it('deletes recipients of broadcasts that are old and over, keeps the figures, a
     expect(await recipients.areDeleted(organizationId, old)).toBe(true);
     for (const id of kept)
       expect(await recipients.page(id, { status: undefined, after: undefined, limit: 10 })).toHaveLength(3);
-    await recipients.noteAftermath(organizationId, old, recipient!.contactId, 'bounced');
+    await recipients.recordLateReport(organizationId, old, recipient!.contactId, 'bounced');
     const figures = await recipients.figures(organizationId, [old]);
     expect(figures.get(old)).toMatchObject({ total: 15_000, sent: 15_000, bounced: 0 });
   } finally {

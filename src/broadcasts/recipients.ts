@@ -52,8 +52,8 @@ export type RecipientRecord = {
   detail: string | null;
 };
 
-/** What may happen after a message was sent. */
-export type Aftermath = 'bounced' | 'complained' | 'unsubscribed';
+/** Reports that may arrive after a message was sent. */
+export type LateReport = 'bounced' | 'complained' | 'unsubscribed';
 
 /** A process that has not renewed its heartbeat for this long counts as dead. */
 export const ALIVE_SECONDS = 8;
@@ -180,7 +180,8 @@ export class Recipients {
   }
 
   /**
-   * Releases claims that this process does not know of because the response was lost. Those messages were never sent.
+   * Releases claims that this process does not know of because the response was lost. Their messages were
+   * never sent.
    */
   async releaseUnknown(holder: string, known: readonly Claimed[]): Promise<void> {
     await this.source.query(
@@ -333,11 +334,11 @@ export class Recipients {
   }
 
   /** Records what happened after a message was sent, once. Does nothing if the message does not exist. */
-  async noteAftermath(
+  async recordLateReport(
     organizationId: string,
     broadcastId: string,
     contactId: string,
-    what: Aftermath,
+    what: LateReport,
   ): Promise<void> {
     await this.source.query(
       `WITH noted AS (

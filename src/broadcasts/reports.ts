@@ -4,7 +4,7 @@ import { type Subscription } from '#libs/subscriptions';
 import { readMessageId } from './message-builder.js';
 import { Recipients } from './recipients.js';
 
-/** Counts on a broadcast what mail providers report of its messages. */
+/** Counts bounces and complaints on the broadcast they belong to. */
 @Injectable()
 export class BroadcastReports implements Subscription {
   readonly name = 'broadcast-reports';
@@ -13,13 +13,13 @@ export class BroadcastReports implements Subscription {
 
   constructor(private readonly recipients: Recipients) {}
 
-  /** A recipient is counted once, so this may be done twice. */
+  /** Idempotent: each recipient is counted once. */
   async handle({ organizationId, type, data }: RecordedEvent): Promise<void> {
     const { messageId, contactId } = data as { messageId: string | null; contactId: string };
     const message = messageId === null ? undefined : readMessageId(messageId);
-    // By the contact who has the address now: it may have been another's.
+    // The report's contact has the address now, but may not have had it when the message was sent.
     if (message?.contactId !== contactId) return;
     const what = type === 'ContactBounced' ? 'bounced' : 'complained';
-    await this.recipients.noteAftermath(organizationId, message.broadcastId, contactId, what);
+    await this.recipients.recordLateReport(organizationId, message.broadcastId, contactId, what);
   }
 }

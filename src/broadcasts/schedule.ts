@@ -9,7 +9,7 @@ import { Starts } from './starts.js';
 
 const TIMER = 'broadcast-start';
 
-/** Sets the timer of each broadcast that is to be sent at a moment. */
+/** Sets the timer that starts each scheduled broadcast. */
 @Injectable()
 export class BroadcastSchedules implements Subscription {
   readonly name = 'broadcast-schedules';
@@ -27,10 +27,10 @@ export class BroadcastSchedules implements Subscription {
   }
 }
 
-/** Starts a broadcast whose moment has come. No operation: people say send-broadcast. */
+/** Starts a broadcast at its scheduled time. Not an operation of the API: users call send-broadcast. */
 class StartScheduled extends Input {
   broadcastId!: string;
-  /** The moment that was meant: it may have been moved since. */
+  /** The scheduled time. If the broadcast was rescheduled since, it does not start. */
   sendAt!: string;
 }
 

@@ -22,8 +22,8 @@ export class Starts {
   ) {}
 
   /**
-   * The decision to start a broadcast, whose recipients are kept for it already. They count only once the event is stored: of two who
-   * start it at once, one's are never used, and forgotten.
+   * Decides to start a broadcast and stores its recipients. They take effect only with the event: if two
+   * requests start it at the same time, the recipients of one are never used and are deleted later.
    *
    * @returns the decision, or all blockers.
    */
@@ -58,7 +58,7 @@ export class Starts {
     };
   }
 
-  /** The blockers against sending it now. Stores nothing. */
+  /** The blockers to sending it now. Stores nothing. */
   async hindrances(
     organizationId: string,
     broadcastId: string,

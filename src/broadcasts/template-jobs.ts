@@ -5,40 +5,40 @@ import { compile, render, type Template } from './template.js';
 export type TemplateSource = Pick<BroadcastFields, 'subject' | 'preheader' | 'content' | 'format'> & {
   hasPetition: boolean;
 };
-/** Of errors only the message outlives the way between threads. */
+/** Only the message of an error survives the transfer between threads. */
 export type Rejection = Pick<TemplateError, 'hindrance' | 'message' | 'part'>;
 export type Compiled = { rejection?: Rejection };
 export type Written = { took: number } & (
   | { rendered: Rendered }
   | { rejection: Rejection }
-  /** Nobody has compiled it in this thread, or so many others since that it was dropped. */
+  /** This thread never compiled the template, or dropped it to make room for others. */
   | { isUnknown: true }
 );
 
-/** A large one takes some megabytes. Few broadcasts are sent at the same time. */
-const MOST_REMEMBERED = 32;
+/** A large template takes a few megabytes. Few broadcasts are sent at the same time. */
+const MAX_TEMPLATES = 32;
 
-/** What the thread of `Templates` does. */
+/** The jobs of the thread of `Templates`. */
 export function templateJobs() {
-  const remembered = new Map<number, Template>();
-  const remember = (id: number, template: Template) => {
-    remembered.delete(id);
-    remembered.set(id, template);
-    const [oldest] = remembered.keys();
-    if (remembered.size > MOST_REMEMBERED) remembered.delete(oldest!);
+  const templates = new Map<number, Template>();
+  const store = (id: number, template: Template) => {
+    templates.delete(id);
+    templates.set(id, template);
+    const [oldest] = templates.keys();
+    if (templates.size > MAX_TEMPLATES) templates.delete(oldest!);
   };
   return {
     compile(id: number, { hasPetition, ...fields }: TemplateSource): Compiled {
       return rejecting(() => {
-        remember(id, compile(fields, hasPetition));
+        store(id, compile(fields, hasPetition));
         return {};
       });
     },
     render(id: number, values: MergeFields): Written {
       const began = performance.now();
-      const template = remembered.get(id);
+      const template = templates.get(id);
       if (!template) return { isUnknown: true, took: 0 };
-      remember(id, template);
+      store(id, template);
       const outcome = rejecting(() => ({ rendered: render(template, values) }));
       return { ...outcome, took: performance.now() - began };
     },

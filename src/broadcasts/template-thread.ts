@@ -1,5 +1,5 @@
 import { serveJobs } from '#libs/threads';
 import { templateJobs } from './template-jobs.js';
 
-/** What the thread of `Templates` runs. */
+/** The entry point of the thread of `Templates`. */
 serveJobs(templateJobs());

@@ -68,7 +68,7 @@ function engine(liquid: Liquid): Liquid {
 }
 
 type Filter = Liquid['filters'][string];
-/** Characters that the filters of the current rendering have read. Rendering is synchronous. */
+/** Characters that filters have read in the current rendering. Rendering is synchronous. */
 let spent = 0;
 
 /** Limits how much a filter reads. */

@@ -46,7 +46,7 @@ const reasonOf = (words: Words) => {
 
 const GREETING = 'Dear {{ contact.firstName | default: "friend" }}';
 
-it('writes Markdown as HTML and as text, with merge fields and what stands in for them', () => {
+it('renders Markdown as HTML and plain text, with merge fields and their defaults', () => {
   const content = `# ${GREETING}\n\nRead [more](https://rivers.example.org/news).\n\n- one\n- two`;
   const { html, text } = written({ content }, { firstName: 'Ada' });
   expect(html).toContain('<h1>Dear Ada</h1>');
@@ -57,7 +57,7 @@ it('writes Markdown as HTML and as text, with merge fields and what stands in fo
   expect(written({ content }).text).toContain('Dear friend');
 });
 
-it('keeps conditions, loops and words that are written out', () => {
+it('supports conditions, loops and raw text', () => {
   const content =
     '{% if contact.city == "Ulm" %}In *Ulm*{% else %}Elsewhere{% endif %} {% raw %}{{ x }}{% endraw %} ' +
     '{% for n in (1..3) %}{{ n }}{% endfor %}';
@@ -65,7 +65,7 @@ it('keeps conditions, loops and words that are written out', () => {
   expect(written({ content }).text).toContain('Elsewhere {{ x }} 123');
 });
 
-it('shows the petition where the audience is one petition’s', () => {
+it('offers petition fields if the audience is a single petition', () => {
   const petition = {
     name: 'Dam',
     title: 'No dam',
@@ -80,7 +80,7 @@ it('shows the petition where the audience is one petition’s', () => {
   expect(reasonOf({ content })).toBe('UNKNOWN_MERGE_FIELD');
 });
 
-describe('values of people do no harm', () => {
+describe('escapes values entered by contacts', () => {
   const hostile = '<img src=x onerror=alert(1)>{{ organization.name }}[link](https://evil.example)"\' &amp;';
 
   it.each(['MARKDOWN', 'HTML'] as const)('in %s', (format) => {
@@ -99,7 +99,7 @@ describe('values of people do no harm', () => {
     expect(html).toContain('&#34; onmouseover=&#34;alert(1)');
   });
 
-  it('as a whole address: what a person says of themselves is none', () => {
+  it('as a whole URL, which contact fields cannot provide', () => {
     const content = '<a href="{{ contact.firstName }}">x</a> [y]({{ contact.firstName }})';
     expect(written({ content, format: 'HTML' }, { firstName: 'javascript:alert(1)' }).html).not.toContain(
       'href',
@@ -108,14 +108,14 @@ describe('values of people do no harm', () => {
     expect(written({ content: '[bye]({{ unsubscribeUrl }})' }).html).toContain(`href="${unsubscribeUrl}"`);
   });
 
-  it('in the subject, which is one line', () => {
+  it('in the subject, which stays one line', () => {
     const firstName = `Ada\r\nBcc: eve@example.org\u2028${'x'.repeat(10_000)}`;
     const { subject } = written({ subject: GREETING }, { firstName });
     expect(subject).toMatch(/^Dear Ada Bcc: eve@example\.org x+$/);
     expect(subject.length).toBe(500);
   });
 
-  it('around the content: subject, preheader and address of the frame are text', () => {
+  it('in the layout: subject, preheader and postal address', () => {
     const rendered = written(
       { subject: GREETING, preheader: GREETING, content: 'x' },
       { firstName: '<script>' },
@@ -143,7 +143,7 @@ it.each([
   '{% capture x %}<script>alert(1)</script>{% endcapture %}{{ x }}',
   '{{ "<script>alert(1)</script>" }}',
   '[x](javascript:alert(1))',
-])('takes out of the content what is unsafe: %s', (content) => {
+])('removes unsafe content: %s', (content) => {
   for (const format of ['HTML', 'MARKDOWN'] as const) {
     expect(written({ content, format }).html).not.toMatch(
       /<script|onclick|href="javascript|<iframe|<form|<input|url\(|position|@import|<svg/,
@@ -151,7 +151,7 @@ it.each([
   }
 });
 
-it('refuses merge fields that there are not, and templates that cannot be read', () => {
+it('rejects unknown merge fields and invalid templates', () => {
   for (const content of [
     '{{ contact.nickname }}',
     '{{ contact }}',
@@ -183,7 +183,7 @@ it('refuses merge fields that there are not, and templates that cannot be read',
   expect(reasonOf({ preheader: '{{ contact' })).toBe('TEMPLATE_INVALID');
 });
 
-it('ends what runs for too long or takes too much', () => {
+it('stops templates that take too much time or memory', () => {
   for (const content of [
     '{% for a in (1..1000000000) %}x{% endfor %}',
     '{{ (1..4000000) | sort | reverse | uniq | size }}',
@@ -194,7 +194,7 @@ it('ends what runs for too long or takes too much', () => {
   }
 });
 
-it('refuses a tag or an output that would take long to read or to run', () => {
+it('rejects tags and outputs that would take long to parse or run', () => {
   const times = (text: string, count: number) => text.repeat(count);
   const hostile: [content: string, why: RegExp][] = [
     [`{{ "${times('%', 1_000)}"${times(' | url_encode', 300)} | size }}`, /longer than 2,000 characters/],
@@ -226,15 +226,15 @@ it('refuses a tag or an output that would take long to read or to run', () => {
       expect.objectContaining({ message: expect.stringMatching(why) }),
     );
   }
-  // Of the subject, too.
+  // The limits also apply to the subject.
   expect(reasonOf({ subject: `{{ "%"${times(' | url_encode', 21)} }}` })).toBe('TEMPLATE_INVALID');
-  // What people write.
+  // Typical templates pass.
   const greeting =
     '{% if contact.firstName and contact.lastName or contact.city %}{{ contact.firstName | capitalize }}{% endif %}';
   expect(written({ content: greeting }, { firstName: 'ada', lastName: 'L' }).text).toContain('Ada');
 });
 
-it('numbers lists as far as they can be numbered', () => {
+it('renders ordered lists with any start and type', () => {
   for (const start of ['1', '999', '1000', '10000', '-1', '0', 'x', '1e9'])
     for (const type of ['i', 'I', 'a', 'A', '1', 'x']) {
       const content = `<ol type="${type}" start="${start}"><li>here</li><li>there</li></ol>`;
@@ -242,7 +242,7 @@ it('numbers lists as far as they can be numbered', () => {
     }
 });
 
-it('runs nothing that was written as text: entities, and braces that Markdown shows as they are', () => {
+it('never runs text: entities, and braces that Markdown escapes', () => {
   const entity = written({ content: '<p>&#123;&#123; contact.nope }} &#123;% if %}</p>', format: 'HTML' });
   expect(entity.html).toContain('<p>{{ contact.nope }} {% if %}</p>');
   expect(entity.text).toContain('{{ contact.nope }} {% if %}');
@@ -258,7 +258,7 @@ it('runs nothing that was written as text: entities, and braces that Markdown sh
   );
 });
 
-it('refuses what would take all of the server to read, and reads what people write', async () => {
+it('rejects content that would block the server, and accepts typical newsletters', async () => {
   const [size, many] = [250_000, (text: string, times = size / text.length) => text.repeat(times)];
   for (const content of [many('{{ contact.firstName }} '), many('!['), many('*a_ '), many('a.b@c.de ')]) {
     expect([content.slice(0, 9), reasonOf({ content })]).toEqual([content.slice(0, 9), 'TEMPLATE_INVALID']);
@@ -267,7 +267,7 @@ it('refuses what would take all of the server to read, and reads what people wri
     expect(reasonOf({ content, format: 'HTML' })).toBe('TEMPLATE_INVALID');
   }
   const nested = `${many('<div>', 15_000)}deep`;
-  // The limit is wall time. As the product does, try again if the machine stood still.
+  // The limit is wall time. Like the product, retry if the machine stalled.
   await eventually(() => expect(written({ content: nested, format: 'HTML' }).text).toContain('deep'));
   const row = '<tr><td>{{ contact.city }}</td><td><b>x</b></td></tr>';
   const table = `<table>${many(row, 900)}</table>`;

@@ -3,15 +3,16 @@ import { type MergeFields, type Rendered, TemplateError } from './merge-fields.j
 import { type Rejection, type templateJobs, type TemplateSource } from './template-jobs.js';
 
 /**
- * To read a template, and to write one letter. A letter usually takes less than a millisecond. The largest template that is allowed takes
- * some 300 ms to read in a thread that has just started, and one that was stopped is read again in such a thread.
+ * Time limits for compiling a template and rendering one message. Rendering usually takes less than a
+ * millisecond. Compiling the largest allowed template in a new thread takes about 300 ms, and a stopped
+ * template is compiled again in such a thread.
  */
 const LIMITS_MS = { compile: 1_000, render: 250 };
 
 type TemplateJobs = ReturnType<typeof templateJobs>;
 export type TemplateThread = BoundedThread<TemplateJobs>;
 
-/** A valid template that renders letters. */
+/** A valid template that renders messages. */
 export type CompiledTemplate = {
   /**
    * @returns also the milliseconds that the thread spent on it.
@@ -35,7 +36,7 @@ export class Templates {
   async compile(source: TemplateSource): Promise<CompiledTemplate> {
     const id = (this.lastId += 1);
     await this.teach(id, source);
-    /** Letters are rendered concurrently, and a thread that lost a template reloads it once. */
+    /** Messages are rendered concurrently, and a thread that lost a template reloads it once. */
     let teaching: Promise<void> | undefined;
     const render: CompiledTemplate['render'] = async (values) => {
       for (;;) {

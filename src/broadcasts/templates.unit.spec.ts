@@ -14,7 +14,7 @@ const values = (firstName: string) =>
 const written = (content: string, subject = 'News') =>
   ({ subject, preheader: null, content, format: 'MARKDOWN', hasPetition: false }) as const;
 
-/** A thread like the product's, but for one contact and one text it never ends. */
+/** A thread like the product's, except that one contact and one text make it run forever. */
 function strange(): TemplateThread {
   const dist = pathToFileURL(`${process.cwd()}/dist/`).href;
   const source = `
@@ -34,17 +34,17 @@ function strange(): TemplateThread {
 
 const usual = new Templates();
 
-/** Takes a tenth of a second to write: the limit of one part. */
+/** Takes a tenth of a second to render, which is the limit of one part. */
 const ENDLESS = '{% for a in (1..100000) %}{% for b in (1..100000) %}{% endfor %}{% endfor %}';
 
-it('writes to each recipient with what is known of them', async () => {
+it('renders the message of each recipient with their details', async () => {
   const template = await usual.compile(written('Dear **{{ contact.firstName }}**'));
   const letters = await Promise.all(['Ada', 'Bob'].map((name) => template.render(values(name))));
   expect(letters.map(({ rendered }) => rendered.text)).toEqual(['Dear Ada', 'Dear Bob']);
   expect(letters[0]!.rendered.html).toContain('<strong>Ada</strong>');
 });
 
-it('rejects with what is wrong with a template, and where', async () => {
+it('rejects an invalid template with the error and its place', async () => {
   await expect(usual.compile(written('x', '{{ contact.nickname }}'))).rejects.toMatchObject({
     hindrance: 'UNKNOWN_MERGE_FIELD',
     part: 'subject',
@@ -53,7 +53,7 @@ it('rejects with what is wrong with a template, and where', async () => {
   await expect(template.render(values('Ada'))).rejects.toMatchObject({ hindrance: 'TEMPLATE_INVALID' });
 });
 
-it('stops a template that takes too long, says so, and writes all others', async () => {
+it('stops and reports a template that takes too long, and renders all others', async () => {
   const templates = new Templates(strange());
   const source = written('Dear {{ contact.firstName }}');
   const [slow, other] = await Promise.all([templates.compile(source), templates.compile(source)]);
@@ -76,10 +76,10 @@ it('stops a template that takes too long, says so, and writes all others', async
   );
 });
 
-it('teaches a thread what it does not know: a new one, and one that had to drop templates', async () => {
+it('reloads templates in a new thread and in one that has dropped them', async () => {
   const thread = strange();
   const templates = new Templates(thread);
-  // It keeps 32.
+  // The thread keeps 32 templates.
   const many = await Promise.all(
     Array.from({ length: 40 }, (_, n) => templates.compile(written(`${n} {{ contact.firstName }}`))),
   );

@@ -1,7 +1,7 @@
 import { type Keyring } from '#libs/event-store';
 import { readSignedIds, signIds } from '#libs/event-store';
 
-/** Whom a link to unsubscribe is for, and by which broadcast they got it. */
+/** The contact an unsubscribe link is for, and the broadcast that contained it. */
 export type Unsubscriber = { organizationId: string; contactId: string; broadcastId: string };
 
 const PURPOSE = 'unsubscribe';
@@ -14,7 +14,7 @@ export function unsubscribeToken(
   return signIds(keyring, PURPOSE, [organizationId, contactId, broadcastId]);
 }
 
-/** Undefined where it is none of ours. */
+/** Undefined if the token was not issued here. */
 export function readUnsubscribeToken(
   keyring: Pick<Keyring, 'hash'>,
   token: string,

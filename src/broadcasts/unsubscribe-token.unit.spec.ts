@@ -5,11 +5,11 @@ import { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.js';
 const keyring = new Keyring(Buffer.alloc(32, 1));
 const person = { organizationId: newId(), contactId: newId(), broadcastId: newId() };
 
-it('says whom it is for, and by which broadcast', () => {
+it('contains the contact and the broadcast', () => {
   expect(readUnsubscribeToken(keyring, unsubscribeToken(keyring, person))).toEqual(person);
 });
 
-it('is read in its one spelling alone, and by who made it', () => {
+it('is accepted only unaltered, and only by its issuer', () => {
   const token = unsubscribeToken(keyring, person);
   expect(readUnsubscribeToken(new Keyring(Buffer.alloc(32, 2)), token)).toBeUndefined();
   const other = unsubscribeToken(keyring, { ...person, organizationId: newId() });

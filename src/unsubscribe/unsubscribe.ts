@@ -66,7 +66,7 @@ export class Unsubscribing {
     const { context } = systemInput(UpdateContact, organizationId, {}, ACTOR);
     await this.suppressions.suppress(organizationId, email.address, 'UNSUBSCRIBED', context);
     await this.setSubscribed(organizationId, contactId, false, consent);
-    await this.recipients.noteAftermath(organizationId, broadcastId, contactId, 'unsubscribed');
+    await this.recipients.recordLateReport(organizationId, broadcastId, contactId, 'unsubscribed');
   }
 
   /** Subscribes again. Suppressions for other reasons, such as bounces, remain. */
