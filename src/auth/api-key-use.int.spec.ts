@@ -17,7 +17,7 @@ const instance = async () => new ApiKeyUse((await database.another()).source, ne
 const organizationId = uuidv7();
 const pause = () => new Promise((resolve) => setTimeout(resolve, 5));
 
-it('knows nothing of a key that was never used', async () => {
+it('returns nothing for a key that was never used', async () => {
   const use = await instance();
   await use.write();
   expect(await use.find(organizationId, [uuidv7()])).toEqual(new Map());
@@ -58,7 +58,7 @@ it('writes the same keys from many instances at once without a deadlock', async 
   expect((await instances[0]!.find(organizationId, keys)).size).toBe(keys.length);
 });
 
-it('warns once while it cannot write, loses nothing, and writes the rest when the process ends', async () => {
+it('warns once while writes fail, loses nothing, and writes the rest at shutdown', async () => {
   const use = await instance();
   const [one, two] = [uuidv7(), uuidv7()];
   await database.source.query('ALTER TABLE api_key_use RENAME TO gone');

@@ -2,19 +2,20 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { describeError, IncidentLog } from '#libs/database';
 
-/** Each key costs an instance one row in so many milliseconds, however many requests it sends. */
+/** Per instance, each key costs one row per interval, however many requests it sends. */
 const WRITE_INTERVAL_MS = 5_000;
 
 type Use = { organization_id: string; api_key_id: string; last_used_at: Date };
 
 /**
- * When keys were last used. Not history: an event for every request would bury the events that matter. Each
- * instance collects in memory and writes now and then; what a crash loses is told by the next use.
+ * Records when keys were last used. This is not part of the history: an event per request would bury the
+ * events that matter. Each instance collects uses in memory and writes them periodically. Uses lost in a
+ * crash are corrected by the next one.
  */
 @Injectable()
 export class ApiKeyUse implements OnApplicationShutdown {
   private readonly logger = new Logger('ApiKeyUse');
-  /** Not written yet, by key. */
+  /** Uses that are not written yet, by key. */
   private uses = new Map<string, Use>();
   private timer?: NodeJS.Timeout | undefined;
   private writing: Promise<void> = Promise.resolve();
@@ -25,21 +26,21 @@ export class ApiKeyUse implements OnApplicationShutdown {
     private readonly troubles: IncidentLog,
   ) {}
 
-  /** The key was used now. Never waits, never fails. */
+  /** Records a use. Never blocks and never fails. */
   note(organizationId: string, apiKeyId: string): void {
     const use = { organization_id: organizationId, api_key_id: apiKeyId, last_used_at: new Date() };
     this.uses.set(apiKeyId, use);
     this.schedule();
   }
 
-  /** Writes what was noted, after what is being written. Never rejects. */
+  /** Writes the collected uses, after a write in progress. Never rejects. */
   write(): Promise<void> {
     clearTimeout(this.timer);
     this.writing = this.writing.then(() => this.writeNoted());
     return this.writing;
   }
 
-  /** Of these keys of one organization, those that were ever used. */
+  /** When these keys of an organization were last used. Unused keys are left out. */
   async find(organizationId: string, apiKeyIds: readonly string[]): Promise<Map<string, Date>> {
     const rows = await this.source.query<Use[]>(
       `SELECT api_key_id, last_used_at FROM api_key_use
@@ -70,18 +71,18 @@ export class ApiKeyUse implements OnApplicationShutdown {
       }
       this.isFailing = true;
     }
-    // Only now: a write that hangs is not followed by the next one, which would take another connection.
+    // The timer starts only now: if a write hangs, the next one must not take another connection.
     this.timer = undefined;
     if (this.uses.size > 0) this.schedule();
   }
 
   private schedule(): void {
-    // An idle instance writes nothing, and no process stays up for this.
+    // An idle instance writes nothing, and the timer does not keep the process alive.
     this.timer ??= setTimeout(() => void this.write(), WRITE_INTERVAL_MS).unref();
   }
 }
 
-// Other instances tell of the same keys: the latest use stays, and rows are locked in one order.
+// Instances write the same keys: the latest use wins, and rows are locked in one order to avoid deadlocks.
 const WRITE = `
   INSERT INTO api_key_use AS stored (organization_id, api_key_id, last_used_at)
   SELECT organization_id, api_key_id, last_used_at

@@ -21,16 +21,16 @@ export type ApiKeyDetails = {
 
 export type ApiKeyEvent =
   /**
-   * The secret's hash lies in `data`, as it is written, or in `personal` of the key's own stream (subject: the key), as
-   * a later version will write it: then no export holds it in clear. Whoever starts to write it there must let a
-   * rotated key keep its subject's key until its overlap is over, which `ends` destroys at once today.
+   * The hash of the secret is in `data` today. A later version can write it to `personal`, with the key as
+   * subject, so that exports never contain it in clear. That version must let a rotated key keep its
+   * encryption key until the overlap ends; today `ends` destroys it immediately.
    */
   | {
       type: 'ApiKeyCreated';
       data: Omit<ApiKeyDetails, 'secretHash'> & { secretHash?: string };
       personal?: { secretHash?: string } | null;
     }
-  /** The key keeps working next to its successor for `overlapSeconds` after this was recorded. */
+  /** The key keeps working next to its successor for `overlapSeconds` after this event. */
   | { type: 'ApiKeyRotated'; data: { successorId: string; overlapSeconds: number } }
   | { type: 'ApiKeyRevoked'; data: Record<string, never> };
 
@@ -49,14 +49,14 @@ export const apiKey: Decider<ApiKey, ApiKeyEvent> = {
   events: { ApiKeyCreated: true, ApiKeyRotated: true, ApiKeyRevoked: true },
   evolve(state, event, at) {
     if (event.type === 'ApiKeyCreated') {
-      // Gone with its subject's key, or left out of an export: no secret has an empty hash.
+      // Erased, or left out of an export. No secret has an empty hash.
       const secretHash = event.personal?.secretHash ?? event.data.secretHash ?? '';
       return { ...event.data, secretHash, status: 'active', revokedAt: null };
     }
     if (state.status === 'unknown') return state;
     switch (event.type) {
       case 'ApiKeyRotated': {
-        // From the log's own clock, which is also the one that refuses the key.
+        // By the log's clock, which also decides whether a key is rejected.
         const end = at.getTime() + event.data.overlapSeconds * 1_000;
         return { ...state, ...event.data, status: 'rotated', revokedAt: new Date(end).toISOString() };
       }

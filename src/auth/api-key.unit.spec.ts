@@ -29,7 +29,7 @@ const expiring: ApiKeyEvent = {
 const rotated: ApiKeyEvent = { type: 'ApiKeyRotated', data: { successorId: 'next', overlapSeconds: 60 } };
 const revoked: ApiKeyEvent = { type: 'ApiKeyRevoked', data: {} };
 
-// Events of a test are recorded at second 0.
+// Events in tests are recorded at second 0.
 const at = (second: number) => new Date(second * 1_000);
 const rotate =
   (second: number, overlapSeconds = 60, successorId = 'next') =>
@@ -42,18 +42,18 @@ it.each([
   ['rotates a key', [created], rotate(1), [rotated]],
   ['rotates a key before it expires', [expiring], rotate(59), [rotated]],
   [
-    'leaves the rotated alone, whatever the successor would be',
+    'ignores rotating a rotated key, even with another successor',
     [created, rotated],
     rotate(1, 60, 'other'),
     [],
   ],
-  ['leaves the rotated alone, also after its end', [created, rotated], rotate(3_600), []],
-  ['leaves the rotated alone, also after its expiry', [expiring, rotated], rotate(3_600), []],
+  ['ignores rotating a rotated key after it has ended', [created, rotated], rotate(3_600), []],
+  ['ignores rotating a rotated key after it has expired', [expiring, rotated], rotate(3_600), []],
   ['revokes a key', [created], revoke(1), [revoked]],
   ['revokes an expired key', [expiring], revoke(3_600), [revoked]],
   ['revokes a rotated key during its overlap', [created, rotated], revoke(59), [revoked]],
-  ['leaves a rotated key alone after its overlap', [created, rotated], revoke(60), []],
-  ['leaves the revoked alone', [created, revoked], revoke(1), []],
+  ['ignores revoking a rotated key after its overlap', [created, rotated], revoke(60), []],
+  ['ignores revoking a revoked key', [created, revoked], revoke(1), []],
 ])('%s', (_, events, decision, expected) => {
   given(apiKey, events).when(decision).then(expected);
 });
@@ -62,14 +62,14 @@ it.each([
   ['rotate an expired key', [expiring], rotate(60), 'CONFLICT'],
   ['rotate a revoked key', [created, revoked], rotate(1), 'CONFLICT'],
   ['rotate a key that was rotated and revoked', [created, rotated, revoked], rotate(1), 'CONFLICT'],
-  ['rotate the rotated with another overlap', [created, rotated], rotate(1, 0), 'CONFLICT'],
-  ['rotate what never was', [], rotate(1), 'NOT_FOUND'],
-  ['revoke what never was', [], revoke(1), 'NOT_FOUND'],
+  ['rotate a rotated key with another overlap', [created, rotated], rotate(1, 0), 'CONFLICT'],
+  ['rotate an unknown key', [], rotate(1), 'NOT_FOUND'],
+  ['revoke an unknown key', [], revoke(1), 'NOT_FOUND'],
 ])('refuses to %s', (_, events, decision, code) => {
   given(apiKey, events).when(decision).thenThrows(code);
 });
 
-it('ends when its overlap is over, counted from the time of the record, or when it is revoked', () => {
+it('ends when revoked, or when its overlap has passed since the rotation was recorded', () => {
   const fold = (events: ApiKeyEvent[], second: number) =>
     events.reduce((state, event) => apiKey.evolve(state, event, at(second)), apiKey.initial);
   expect(fold([created], 10)).toMatchObject({ status: 'active', revokedAt: null });
@@ -81,7 +81,7 @@ it('ends when its overlap is over, counted from the time of the record, or when 
   });
 });
 
-it('has its hash from the data or from the personal part of its event, else one that no secret has', () => {
+it('reads its hash from the data or personal part of its event, or else uses one that no secret has', () => {
   const { secretHash, ...data } = details;
   const hashOf = (event: ApiKeyEvent) => knownApiKey(apiKey.evolve(apiKey.initial, event, at(0))).secretHash;
   expect(hashOf(created)).toBe(secretHash);

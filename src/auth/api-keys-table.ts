@@ -7,15 +7,15 @@ import { type ApiKey, apiKey, knownApiKey, type RateLimit } from './api-key.js';
 import { API_KEYS_TABLE, apiKeysProjection } from './api-keys.projection.js';
 
 /**
- * SQL: whether a key has ended. Revoked it has, and replaced at once, whatever the time: the clock may have been set
- * back, and what is recorded then is not before what the key did last.
+ * SQL: whether a key has ended. Keys revoked or rotated without overlap have ended, whatever the time: the
+ * clock may have been set back, and an event's time is never before the previous one's.
  */
 export const HAS_ENDED = `coalesce(
   state->>'status' = 'revoked' OR state->>'overlapSeconds' = '0' OR revoked_at <= statement_timestamp(), false)`;
 
 /**
- * What every request asks. Whether a key has ended or expired is told by the database's clock, which also recorded
- * when it was revoked: instances whose own clocks differ would take or refuse it each as they see fit.
+ * The query for each request. The database's clock, which also recorded when a key was revoked, decides
+ * whether it has ended or expired. Instances with different clocks would disagree.
  */
 export const FIND_BY_PUBLIC_ID = `
   SELECT id, k.organization_id, coalesce(line_id, id) AS line_id, state, by_operator,
@@ -32,7 +32,7 @@ export const FIND_BY_PUBLIC_ID = `
   ) unknown ON true
   WHERE public_id = $1`;
 
-/** The oldest first: those without a checksum were made before all others. */
+/** Oldest first: keys without a checksum are older than all others. */
 const LIVE_PUBLIC_IDS = `
   SELECT public_id FROM ${API_KEYS_TABLE}
   WHERE NOT ${HAS_ENDED} AND coalesce(expires_at > statement_timestamp(), true)
@@ -55,23 +55,23 @@ type FoundKey = {
   damaged: boolean | null;
 };
 
-/** A key as requests are compared with it. */
+/** A key as requests are checked against it. */
 export type StoredKey = {
   id: string;
   organizationId: string;
-  /** Of the first key of the line: of a key and all that replaced it. */
+  /** The id of the first key of the line: a key and its successors share a line. */
   lineId: string;
   secretHash: Buffer;
   scopes: string[];
   rateLimit: RateLimit;
-  /** The operator gave it its limit; otherwise it shares the organization's besides. */
+  /** The operator set its rate limit. Otherwise it also shares the organization's. */
   byOperator: boolean;
-  /** Revoked, or rotated and its overlap over. */
+  /** Revoked, or rotated and past its overlap. */
   ended: boolean;
   expired: boolean;
-  /** In milliseconds, from when it was asked for: it ends or expires then; negative where it has. */
+  /** Milliseconds until it ends or expires, from when it was read; negative once it has. */
   endsIn: number | null;
-  /** What this version of the program does not know of the key, or cannot read: it may have ended it. */
+  /** An event of the key that this version cannot read. It may have ended the key. */
   unknown: NewerEvent | DamagedEvent | undefined;
 };
 
@@ -80,7 +80,7 @@ function unknownOf({ type, schema, position, damaged }: FoundKey): StoredKey['un
   return damaged ? new DamagedEvent({ type, position: position! }) : new NewerEvent(type, schema!);
 }
 
-/** Reads the read model. */
+/** Reads the projection. */
 @Injectable()
 export class ApiKeysTable {
   constructor(
@@ -89,15 +89,15 @@ export class ApiKeysTable {
     private readonly projections: Projections,
   ) {}
 
-  /** Public ids of keys that are good now, of all organizations; the oldest if there are more than `limit`. */
+  /** Public ids of valid keys of all organizations; the oldest if more than `limit`. */
   async livePublicIds(limit: number): Promise<Set<string>> {
     const rows = await this.reserved.source.query<{ public_id: string }[]>(LIVE_PUBLIC_IDS, [limit]);
     return new Set(rows.map(({ public_id }) => public_id));
   }
 
-  /** All keys with this public id: one, but for a chance of 1 in 10^14. */
+  /** All keys with this public id: usually one. Two share an id with a chance of 1 in 10^14. */
   async findByPublicId(publicId: string): Promise<StoredKey[]> {
-    // Made or ended a moment ago, by an instance of another version.
+    // Created or ended a moment ago, by an instance of another version.
     await this.projections.catchUpWithOthers(apiKeysProjection.name);
     const rows = await this.reserved.source.query<FoundKey[]>(FIND_BY_PUBLIC_ID, [
       publicId,

@@ -10,12 +10,12 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-it('finds a key by its index, whatever the organization', async () => {
+it('finds a key of any organization by index', async () => {
   const { source, store } = database;
   const silent = new JsonLogger('silent');
   await new Projections(source, store, [apiKeysProjection], silent).start();
   const plan = await source.transaction(async (transaction) => {
-    // On an empty table only a missing index is a reason to scan it then.
+    // On an empty table, PostgreSQL then scans the table only if the index is missing.
     await transaction.query('SET LOCAL enable_seqscan = off');
     return transaction.query(`EXPLAIN ${FIND_BY_PUBLIC_ID}`, ['abcdefgh', ['ApiKeyCreated'], [1]]);
   });

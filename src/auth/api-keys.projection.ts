@@ -25,11 +25,11 @@ const table = new RecordTable(
         },
   {
     ownColumns: [
-      // The key that made it; null: the operator did, or the program itself.
+      // The key that created it; null if the operator or the server did.
       'maker_id uuid',
-      // A key and all that replaced it, one after another, are one line; its id is that of its first key.
+      // A key and its successors form a line, identified by the id of its first key.
       'line_id uuid',
-      // Whether the operator made the first key of the line.
+      // Whether the operator created the first key of the line.
       'by_operator boolean NOT NULL DEFAULT false',
     ],
   },
@@ -53,11 +53,11 @@ export const apiKeysProjection: Projection<ApiKeyEvent> = {
   },
 };
 
-/** Where new keys come from: who made them is told by their first event's actor, also of events of long ago. */
+/** The origin of new keys: the actor of their first event created them, in events of all ages. */
 async function noteOrigins(events: readonly RecordedEvent<ApiKeyEvent>[], transaction: Sql): Promise<void> {
   const made = events.filter(({ type }) => type === 'ApiKeyCreated');
   if (made.length === 0) return;
-  // A key is stored as rotated right before its successor is stored as created: the predecessors are there.
+  // A key is stored as rotated right before its successor is stored as created, so the predecessors exist.
   const predecessors = await transaction.query<
     { id: string; predecessor_id: string; line_id: string | null; by_operator: boolean }[]
   >(
@@ -73,7 +73,7 @@ async function noteOrigins(events: readonly RecordedEvent<ApiKeyEvent>[], transa
     const origin =
       before === undefined
         ? { line_id: id, by_operator: actor.type === 'system' }
-        : // One of this page has no line in the table yet.
+        : // A predecessor on this page has no line in the table yet.
           (origins.get(before.predecessor_id) ?? {
             line_id: before.line_id!,
             by_operator: before.by_operator,

@@ -23,7 +23,8 @@ import { OrganizationKeys } from './organization-keys.js';
     Authenticator,
     OrganizationKeys,
     RateLimitGuard,
-    // In this order: who asks decides which budget counts, and the budget comes before the refusal.
+    // The order matters: the caller decides which budget counts, and the budget is counted before a
+    // rejection.
     { provide: APP_GUARD, useClass: AuthenticationGuard },
     { provide: APP_GUARD, useExisting: RateLimitGuard },
     { provide: APP_GUARD, useClass: ConcurrencyGuard },

@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** An instance's own; `statements` are those that PostgreSQL was asked. */
+/** An instance of its own. `statements` are its queries to PostgreSQL. */
 function instance() {
   const table = new ApiKeysTable(new ReservedConnections(database.source), database.store, projections);
   const statements = jest.spyOn(table, 'findByPublicId');
@@ -38,7 +38,7 @@ function instance() {
 
 type Instance = ReturnType<typeof instance>;
 
-/** What an instance says of a key: `guesses` counts how often its sender had to pay first. */
+/** Authenticates a key on an instance. `guesses` counts how often the client was charged for a guess. */
 async function ask({ authenticator }: Instance, key: string, beforeGuess?: () => Promise<void>) {
   let guesses = 0;
   const authentication = await authenticator.authenticate(`Bearer ${key}`, async () => {
@@ -64,7 +64,7 @@ async function newKey(): Promise<string> {
   return key;
 }
 
-/** As a version before checksums made them. */
+/** A key as versions before checksums created it. */
 async function oldKey(): Promise<string> {
   const [publicId, secret] = [random(8), random(40)];
   const secretHash = createHash('sha256').update(secret).digest('hex');
@@ -73,7 +73,7 @@ async function oldKey(): Promise<string> {
   return `adv_${publicId}_${secret}`;
 }
 
-it('asks for no key that was not made here, and lets nobody pay', async () => {
+it('rejects keys with an invalid checksum without a query or a charge', async () => {
   const one = instance();
   const good = await newKey();
   const swapped = good.slice(0, -1) + (good.endsWith('a') ? 'b' : 'a');
@@ -87,20 +87,20 @@ it('asks for no key that was not made here, and lets nobody pay', async () => {
   expect(one.statements).toHaveBeenCalledTimes(1);
 });
 
-it('takes a key of a version before for good, whoever cannot pay', async () => {
+it('remembers a valid key without a checksum, even for clients over their limit', async () => {
   const [one, two] = [instance(), instance()];
   const key = await oldKey();
   expect(await ask(one, key)).toEqual({ isGood: true, guesses: 0 });
   await sleep(CACHE_MS + 1);
   expect(await ask(one, key)).toEqual({ isGood: true, guesses: 0 });
   expect(one.statements).toHaveBeenCalledTimes(2);
-  // Another secret with its public id costs one look-up in half a second.
+  // Another secret with the same public id costs one query in half a second.
   await sleep(CACHE_MS + 1);
   for (let n = 0; n < 5; n += 1) {
     expect(await ask(one, key.slice(0, -8) + random(8))).toEqual({ isGood: false, guesses: 0 });
   }
   expect(one.statements).toHaveBeenCalledTimes(3);
-  // On an instance that has just started, behind an address that floods.
+  // On an instance that has just started, from an address over its limit.
   const broke = () => Promise.reject(new Error('no more'));
   const flood = Array.from({ length: 20 }, () => ask(two, invented(40), broke).catch(() => 'refused'));
   expect(await ask(two, key, broke)).toEqual({ isGood: true, guesses: 0 });
@@ -108,7 +108,7 @@ it('takes a key of a version before for good, whoever cannot pay', async () => {
   expect([two.statements, two.lists].map(({ mock }) => mock.calls.length)).toEqual([1, 1]);
 });
 
-it('lets a key of a version before pay that was made after the live ones were asked for', async () => {
+it('charges for a key without a checksum that was created after the live keys were read', async () => {
   const one = instance();
   await ask(one, await oldKey());
   const late = await oldKey();
@@ -117,7 +117,7 @@ it('lets a key of a version before pay that was made after the live ones were as
   expect(one.lists).toHaveBeenCalledTimes(1);
 });
 
-it('asks for the live keys again when it could not find them out', async () => {
+it('reads the live keys again after a failure', async () => {
   const one = instance();
   const key = await oldKey();
   const broke = () => Promise.reject(new Error('no more'));
@@ -133,14 +133,14 @@ it('asks for the live keys again when it could not find them out', async () => {
   expect(one.lists).toHaveBeenCalledTimes(2);
 });
 
-it('asks nothing for an invented key whose sender cannot pay', async () => {
+it('sends no query for an invented key from a client over its limit', async () => {
   const one = instance();
   const broke = () => Promise.reject(new Error('no more'));
   for (let n = 0; n < 10; n += 1) await expect(ask(one, invented(40), broke)).rejects.toThrow('no more');
   expect(one.statements).toHaveBeenCalledTimes(0);
 });
 
-it('asks once for an unknown key that is repeated, at once and one after another', async () => {
+it('sends one query for an unknown key that is repeated, concurrently or in sequence', async () => {
   const one = instance();
   const key = invented(40);
   const answers = await Promise.all(Array.from({ length: 20 }, () => ask(one, key)));
@@ -150,7 +150,7 @@ it('asks once for an unknown key that is repeated, at once and one after another
   expect((await ask(one, key)).guesses).toBe(0);
 });
 
-it('finds a key that it has missed before, within a second of its making', async () => {
+it('finds a key it has missed before within a second of its creation', async () => {
   const one = instance();
   const { key, write } = newApiKey(database.store.keyring, DETAILS);
   expect((await ask(one, key)).isGood).toBe(false);
@@ -161,7 +161,7 @@ it('finds a key that it has missed before, within a second of its making', async
 });
 
 longIt(
-  'forgets no good key for any number of unknown ones, and remembers no more of these than it may',
+  'keeps valid keys however many unknown ones arrive, and limits the cache of unknown ones',
   async () => {
     const one = instance();
     const key = await oldKey();

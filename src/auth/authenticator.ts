@@ -4,11 +4,11 @@ import { type ReasonOf } from '#libs/rpc';
 import { ApiKeysTable, type StoredKey } from './api-keys-table.js';
 import { isSameHash, readKey, type ShownKey } from './secret.js';
 
-/** A revoked key must be refused within a second on every instance: half of it for the rest of the way. */
+/** Revoked keys are rejected within a second on every instance. Half of that is left for everything else. */
 const CACHE_MS = 500;
-/** Keys that are remembered at most, of each kind: random ones must not fill the memory. */
-const LARGEST_MEMORY = 20_000;
-/** One statement over all keys in so long, whoever asks: of 100,000 keys their public ids are some megabytes. */
+/** The most keys in each cache, so that random keys cannot fill the cache. */
+const MAX_CACHED = 20_000;
+/** The interval between queries for all live keys. 100,000 public ids take a few megabytes. */
 const LIVE_MS = 60_000;
 const MOST_LIVE = 100_000;
 
@@ -23,24 +23,27 @@ const MALFORMED: Refusal = {
   reason: 'KEY_MALFORMED',
   message: 'The Authorization header is malformed. Send: Authorization: Bearer <API_KEY>',
 };
-/** Said of the unknown and of the ended alike: whether a key ever was is nobody's business. */
+/** The same for unknown and ended keys: the response must not reveal whether a key ever existed. */
 const UNKNOWN: Refusal = { reason: 'KEY_INVALID', message: 'The API key is invalid or has been revoked.' };
 const EXPIRED: Refusal = { reason: 'KEY_EXPIRED', message: 'The API key has expired. Request a new one.' };
 
 /**
- * Finds out whose key a request carries. Keys that nobody can have invented are looked up in the database; so are
- * those of a version before checksums: if a live key has their public id, or else within the budget of whoever shows
- * them.
+ * Authenticates the API key of a request. Keys with a valid checksum are looked up in the database. Keys from
+ * before checksums are looked up if a live key has their public id; otherwise the lookup counts against the
+ * client's budget.
  */
 @Injectable()
 export class Authenticator {
-  /** Found a moment ago, or being looked up. */
+  /** Found within the last half second, or being looked up. */
   private readonly found = new Map<string, { until: number; keys: Promise<StoredKey[]> }>();
-  /** Public ids that were not found a moment ago. */
+  /** Public ids that were not found within the last half second. */
   private readonly missed = new Map<string, number>();
-  /** Good keys without a checksum, by public id: their hashes. However long ago, one look-up is all that it grants. */
+  /**
+   * Hashes of valid keys without a checksum, by public id. An entry never expires: all it allows is a free
+   * lookup.
+   */
   private readonly known = new Map<string, Buffer>();
-  /** Public ids of live keys, or their being asked for: an instance that has just started knows no good key. */
+  /** Public ids of live keys, or the query for them. A new instance does not know any valid key. */
   private live?: { until: number; publicIds: Promise<ReadonlySet<string>> } | undefined;
 
   constructor(
@@ -50,8 +53,10 @@ export class Authenticator {
 
   /**
    * @param header the Authorization header.
-   * @param beforeGuess called before a key is looked up that anybody may have invented; what it throws is thrown.
-   * @throws when the database cannot be reached; NewerEvent or DamagedEvent where nobody here can tell whether the key has ended.
+   * @param beforeGuess called before looking up a key that the client may have invented; its errors are
+   * passed on.
+   * @throws Error if the database is unreachable; NewerEvent or DamagedEvent if this version cannot tell
+   * whether the key has ended.
    */
   async authenticate(header: string | undefined, beforeGuess: () => Promise<void>): Promise<Authentication> {
     if (header === undefined) return { refusal: NO_KEY };
@@ -60,17 +65,17 @@ export class Authenticator {
     const shown = readKey(this.store.keyring, token);
     if (!shown) return { refusal: UNKNOWN };
 
-    let remembered = this.remembered(shown.publicId);
-    if (remembered === undefined) {
+    let cached = this.cached(shown.publicId);
+    if (cached === undefined) {
       if (shown.isMadeHere?.() === false) return { refusal: UNKNOWN };
       if (!shown.isMadeHere && !this.isKnown(shown)) {
-        // Otherwise whoever floods an address with junk would lock out the good keys behind it.
+        // Otherwise, junk from an address would lock out the valid keys behind it.
         if (!(await this.isOfLiveKey(shown.publicId))) await beforeGuess();
-        // Of many at once the first looks it up.
-        remembered = this.remembered(shown.publicId);
+        // Of concurrent requests, the first looks it up.
+        cached = this.cached(shown.publicId);
       }
     }
-    const stored = await (remembered ?? this.lookUp(shown.publicId));
+    const stored = await (cached ?? this.lookUp(shown.publicId));
     const key = stored.find(({ secretHash }) => isSameHash(secretHash, shown.secretHash));
     if (!key || key.ended) return { refusal: UNKNOWN };
     if (key.expired) return { refusal: EXPIRED };
@@ -87,7 +92,10 @@ export class Authenticator {
     return known !== undefined && isSameHash(known, secretHash);
   }
 
-  /** A key like it was live within the last minute. False where that cannot be found out: then its sender pays. */
+  /**
+   * Whether a key with this public id was live within the last minute. False if unknown: then the client is
+   * charged.
+   */
   private async isOfLiveKey(publicId: string): Promise<boolean> {
     const now = performance.now();
     if (!this.live || now >= this.live.until) {
@@ -104,8 +112,8 @@ export class Authenticator {
     }
   }
 
-  /** What was found less than half a second ago; undefined if nobody looked. */
-  private remembered(publicId: string): Promise<StoredKey[]> | StoredKey[] | undefined {
+  /** The keys found within the last half second; undefined if they were not looked up. */
+  private cached(publicId: string): Promise<StoredKey[]> | StoredKey[] | undefined {
     const now = performance.now();
     const found = this.found.get(publicId);
     if (found && now < found.until) return found.keys;
@@ -122,12 +130,13 @@ export class Authenticator {
     this.found.set(publicId, entry);
     const forget = () => this.found.get(publicId) === entry && this.found.delete(publicId);
     keys.then((found) => {
-      // What ends sooner is asked for again then, by this process's monotonic clock.
+      // Keys that end sooner are read again at that time, by this process's monotonic clock.
       for (const { endsIn } of found) {
         if (endsIn !== null && endsIn > 0) entry.until = Math.min(entry.until, now + endsIn);
       }
       if (found.length > 0) return;
-      // Apart, so that misses push nothing good out. No longer: another instance may have made it meanwhile.
+      // A separate cache, so that misses push no valid keys out. Another instance may have created the key
+      // since the last query.
       forget();
       makeRoom(this.missed);
       this.missed.delete(publicId);
@@ -137,8 +146,8 @@ export class Authenticator {
   }
 }
 
-/** Drops the oldest half of what has grown too large. */
-function makeRoom(memory: Map<string, unknown>): void {
-  if (memory.size < LARGEST_MEMORY) return;
-  for (const publicId of [...memory.keys()].slice(0, LARGEST_MEMORY / 2)) memory.delete(publicId);
+/** Drops the oldest half of a full cache. */
+function makeRoom(cache: Map<string, unknown>): void {
+  if (cache.size < MAX_CACHED) return;
+  for (const publicId of [...cache.keys()].slice(0, MAX_CACHED / 2)) cache.delete(publicId);
 }

@@ -72,8 +72,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
   async execute(command: CreateApiKey): Promise<{ apiKeyId: string; key: string | null }> {
     const { context, organizationId, name } = command;
     const own = await this.keys.ownOf(context);
-    // Before the request is compared with others: with or without the defaults, in any order and offset it is the
-    // same.
+    // Normalized before requests are compared: defaults, order and time offset make no difference.
     command.scopes = allScopes()
       .filter((scope) => command.scopes.includes(scope))
       .map(storedScope);
@@ -91,7 +90,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
       });
     }
     const { apiKeyId, key, write } = newApiKey(this.store.keyring, details);
-    // Networks repeat requests. An operator who runs a command twice wants two keys, and may test an expired one.
+    // Networks repeat requests. Operators who run a command twice want two keys, and may test an expired one.
     const isRequest = context.actor.type !== 'system';
     const creates = this.commands.named(
       apiKey,
@@ -115,7 +114,7 @@ export class CreateApiKeyHandler implements ICommandHandler<CreateApiKey> {
   }
 }
 
-/** The reasons against a new key, unless it was created before. */
+/** The reasons against a new key, unless a repeated request already created it. */
 function refusalOf({ expiresAt }: Pick<ApiKeyDetails, 'expiresAt'>, keys: KeysNow): RpcError | undefined {
   if (expiresAt !== null && !isInFuture(new Date(expiresAt), keys.now)) {
     return invalid([{ path: 'expiresAt', message: 'must be in the future and before the year 10000' }]);

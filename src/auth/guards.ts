@@ -8,17 +8,17 @@ import { requestsPerSecond } from './delegation.js';
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Why the request's key is not good; answered only after the rate limit has counted it. */
+    /** Why the request's key was rejected. Reported only after the rate limit has counted the request. */
     refusal?: Refusal;
   }
 }
 
-/** Requests per second of all keys of an organization together, but those whose limit the operator gave. */
+/** Requests per second of all keys of an organization together, except keys whose limit the operator set. */
 export const ORGANIZATION_RATE_LIMIT = Symbol('organization rate limit');
 
 /**
- * Finds out who asks. Refuses nobody but who tries keys beyond the limit: requests without a good key count against
- * the rate limit too.
+ * Authenticates the caller. Rejects only clients that try too many keys: requests without a valid key also
+ * count against the rate limit.
  */
 @Injectable()
 export class AuthenticationGuard implements CanActivate {
@@ -36,7 +36,7 @@ export class AuthenticationGuard implements CanActivate {
       return true;
     }
     const response = context.switchToHttp().getResponse<Response>();
-    // A key that anybody may have invented costs its sender first, and the database then.
+    // A key that the client may have invented is charged to the client before it costs a query.
     const beforeGuess = () => this.rateLimit.countAddress(request, response);
     const authentication = await this.authenticator.authenticate(request.headers.authorization, beforeGuess);
     if ('refusal' in authentication) {
@@ -52,8 +52,8 @@ export class AuthenticationGuard implements CanActivate {
     };
     const limit = requestsPerSecond(rateLimit);
     const limits: RateLimitSubject[] = [];
-    // Of the line, not of the key: who rotates with an overlap would get one more limit each time. A key that replaced
-    // none has its own id there, under which an instance of a version before this one counts it.
+    // The limit belongs to the line: otherwise each rotation with an overlap would add another limit. A key
+    // without a predecessor has its own id as line id, under which instances of earlier versions count it.
     const group = organizationId;
     if (limit !== Infinity) limits.push({ key: `key:${lineId}`, group, limit, reason: 'KEY_RATE' });
     if (!byOperator) {
@@ -65,14 +65,14 @@ export class AuthenticationGuard implements CanActivate {
   }
 }
 
-/** Refuses who may not: runs after the rate limit. */
+/** Rejects callers without permission. Runs after the rate limit. */
 @Injectable()
 export class AuthorizationGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const scope = scopeNeededBy(context.getHandler());
     if (scope === undefined) return true;
     const { caller, refusal = NO_KEY } = context.switchToHttp().getRequest<Request>();
-    // Who shows a key is told if it is good no more, whatever it was shown for.
+    // If a request has a key, an invalid key is reported, even where none is needed.
     if (mayBePublic(context.getHandler()) && (caller || refusal === NO_KEY)) return true;
     if (!caller) {
       throw unauthorized(refusal);
@@ -86,7 +86,7 @@ function unauthorized({ reason, message }: Refusal): RpcError {
   return new RpcError('UNAUTHORIZED', message, { reason, headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
-/** Health, documentation and the like are no API responses. */
+/** Health checks, documentation and similar routes are not API responses. */
 function isApi(context: ExecutionContext): boolean {
   return (
     scopeNeededBy(context.getHandler()) !== undefined || context.getClass() === UnknownOperationController

@@ -1,24 +1,25 @@
-/** Where a key comes from. A key and all that replaced it, one after another, are one line. */
+/** The origin of a key. A key and its successors form a line. */
 export type KeyOrigin = {
   id: string;
   lineId: string;
-  /** The key that made it. */
+  /** The key that created it. */
   makerId: string | null;
-  /** The key that replaced it. */
+  /** The successor that replaced it. */
   successorId: string | null;
   isLive: boolean;
 };
 
 /**
- * The live keys that end when a key is revoked: its successors that it made itself, or one of these did, because who
- * has a leaked key could otherwise rotate it and outlive it. A successor that another key made was given to somebody
- * else, and goes on.
+ * The live keys that end when a key is revoked: successors it created itself, directly or through such a
+ * successor. Otherwise, anyone with a leaked key could rotate it and survive its revocation. A successor that
+ * another key created was given to someone else and stays active.
  *
- * Unless one goes on, also all keys that the line made, or that these made in turn: a key that was replaced has handed
- * them over to its successor. A line has several makers where another key rotated it, because that one was given the
- * new secret.
+ * Unless a successor stays active, the keys created by the line also end, directly or indirectly: a replaced
+ * key has handed them over to its successor. A line has several creators if another key rotated it, because
+ * that key received the new secret.
  *
- * @param callerId the key that revokes: where it is the successor, its owner ends the old one early, and goes on.
+ * @param callerId the revoking key. If it is a successor of the revoked key, its owner ends the old key
+ * early, and it stays active.
  */
 export function descendantsOf(
   keys: readonly KeyOrigin[],
@@ -42,7 +43,7 @@ export function descendantsOf(
   return keys.filter((key) => key.isLive && (own.has(key.id) || made.has(key.lineId))).map(({ id }) => id);
 }
 
-/** Lines of which this one made a key, and those of which these did. */
+/** Lines with a key that this line created, directly or indirectly. */
 function linesMadeBy(
   keys: readonly KeyOrigin[],
   byId: ReadonlyMap<string, KeyOrigin>,
@@ -56,13 +57,16 @@ function linesMadeBy(
     madeBy.get(makerLine)!.add(lineId);
   }
   const found = new Set([line]);
-  // A set goes on over what is added meanwhile.
+  // Iterating over a set includes elements added on the way.
   for (const maker of found) for (const made of madeBy.get(maker) ?? []) found.add(made);
   found.delete(line);
   return found;
 }
 
-/** Whether a key may go on making keys: it lives, and so does what replaced it, with which they would end. */
+/**
+ * Whether a key can create keys: it is live, and so is the end of its line, with which the new keys would
+ * end.
+ */
 export function mayMakeKeys(keys: readonly KeyOrigin[], apiKeyId: string): boolean {
   const own = keys.find(({ id }) => id === apiKeyId);
   const last = keys.find(({ lineId, successorId }) => lineId === own?.lineId && successorId === null);

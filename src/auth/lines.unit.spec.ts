@@ -1,6 +1,6 @@
 import { descendantsOf, type KeyOrigin, mayMakeKeys } from './lines.js';
 
-/** `by` names who made it, `after` the key that it replaced. */
+/** `by` is the key that created it, `after` the key it replaced. */
 type Key = { by?: string; after?: string; ended?: true };
 
 function family(keys: { [id: string]: Key }): KeyOrigin[] {
@@ -45,7 +45,7 @@ const leaked = family({
   root: { after: 'before', by: 'before', ended: true },
   child: { by: 'root' },
   self: { after: 'root', by: 'root', ended: true },
-  // During its overlap the first rotates also what replaced it.
+  // During its overlap, the first key also rotates its successor.
   again: { after: 'self', by: 'root' },
   last: { after: 'again', by: 'again' },
   second: { by: 'last' },
@@ -65,31 +65,36 @@ const circle = family({
 });
 
 it.each([
-  ['all that it made, and what they made', own, 'root', ['child', 'grandchild', 'other']],
-  ['what a child made', own, 'child', ['grandchild']],
-  ['nothing of a key that made none', own, 'grandchild', []],
-  ['nothing of one that is not there', own, 'nobody', []],
-  ['nothing of a key that was replaced', replaced, 'root', []],
-  ['what all keys made that it replaced', replaced, 'last', ['child', 'second']],
+  ['all keys it created, directly or indirectly', own, 'root', ['child', 'grandchild', 'other']],
+  ['the keys a child created', own, 'child', ['grandchild']],
+  ['nothing for a key that created none', own, 'grandchild', []],
+  ['nothing for an unknown key', own, 'nobody', []],
+  ['nothing for a replaced key', replaced, 'root', []],
+  ['the keys created by all keys it replaced', replaced, 'last', ['child', 'second']],
   ['a child in its overlap and the successor', overlapping, 'root', ['child', 'childsNext', 'grandchild']],
-  ['a successor with the maker of its line', taken, 'root', ['next']],
-  ['a successor with the key that rotated it', taken, 'admin', ['next']],
-  ['the successor that it made itself', overlapping, 'child', ['childsNext', 'grandchild']],
-  ['all successors of its own, and what they made', leaked, 'root', ['again', 'last', 'child', 'second']],
-  ['a successor of its own, and none by another key', renewed, 'root', ['self']],
-  ['nothing before it', renewed, 'next', ['last', 'child']],
-  ['its maker that it rotated', circle, 'child', ['next']],
+  ['a successor if the creator of its line is revoked', taken, 'root', ['next']],
+  ['a successor if the key that rotated it is revoked', taken, 'admin', ['next']],
+  ['the successor it created itself', overlapping, 'child', ['childsNext', 'grandchild']],
+  [
+    'all successors it created, and the keys they created',
+    leaked,
+    'root',
+    ['again', 'last', 'child', 'second'],
+  ],
+  ['a successor it created, and none created by another key', renewed, 'root', ['self']],
+  ['no keys of its predecessors', renewed, 'next', ['last', 'child']],
+  ['its creator that it rotated', circle, 'child', ['next']],
   ['a child that rotated it', circle, 'next', ['child']],
-])('with a key end %s', (_, keys, id, expected) => {
+])('revoking a key ends %s', (_, keys, id, expected) => {
   expect(descendantsOf(keys, id).sort()).toEqual(expected.sort());
 });
 
-it('nothing ends with a key that its own successor revokes', () => {
+it('ends nothing else if a successor revokes its predecessor', () => {
   expect(descendantsOf(leaked, 'root', 'last')).toEqual([]);
   expect(descendantsOf(leaked, 'root', 'root')).not.toEqual([]);
 });
 
-it('a key makes others while it lives and what replaced it lives', () => {
+it('lets a key create keys only while it and its successor are live', () => {
   const keys = family({
     first: {},
     ended: { ended: true },

@@ -17,20 +17,20 @@ export const MOST_LIVE_KEYS = 100;
 /** The most requests per second for a person's key, as documented in create-api-key. */
 const FASTEST = 1_000;
 
-/** The keys of an organization at one moment of the database's clock. */
+/** An organization's keys at one moment of the database's clock. */
 export type KeysNow = {
   now: Date;
   origins: readonly KeyOrigin[];
   live: number;
   /**
-   * For whoever changes keys: at most one change follows on a moment, also when others decide on the same one at
-   * the same time, on whichever instance. So 100 keys are never 101, and no key is made while its maker's are being
-   * ended. Who was late decides again.
+   * Serializes changes of keys: of concurrent changes decided on the same state, on any instance, only one is
+   * stored, and the others decide again. So 100 keys never become 101, and no key is created while its
+   * creator's keys are being ended.
    */
   claim: (decide: () => Promise<Decision>) => Claim;
 };
 
-/** The keys of an organization as one, for decisions that rest on all of them. */
+/** Reads all keys of an organization, for decisions that depend on all of them. */
 @Injectable()
 export class OrganizationKeys {
   constructor(
@@ -53,14 +53,17 @@ export class OrganizationKeys {
       live: origins.filter(({ isLive }) => isLive).length,
       claim: (decide) => ({
         value: ['api-key.change', String(changes)],
-        // For ever, and by no record: what a key holds is released when it ends.
+        // Owned by no record, so it is never released: a record's claims are released when it ends.
         streamId: newId(),
         taken: decide,
       }),
     };
   }
 
-  /** What whoever asks may give away: the key, or the role of a person; undefined for the operator, whom nothing bounds. */
+  /**
+   * What the caller can grant: the rights of their key or role; undefined for the operator, who has no
+   * limits.
+   */
   async ownOf({ organizationId, actor, scopes }: RequestContext): Promise<Grant | undefined> {
     if (actor.type === 'user') return { scopes: [...scopes], rateLimit: FASTEST, expiresAt: null };
     if (actor.type !== 'api-key') return undefined;
@@ -68,9 +71,9 @@ export class OrganizationKeys {
   }
 
   /**
-   * What a new key rests on: that the key which makes it, and with which it will end, has not ended itself.
+   * Guards that the key that creates another one has not ended, because the new key ends with it.
    *
-   * @throws RpcError UNAUTHORIZED when it has.
+   * @throws RpcError UNAUTHORIZED if it has.
    */
   async guardOf({ organizationId, actor }: RequestContext, { origins }: KeysNow): Promise<Guard[]> {
     if (actor.type !== 'api-key') return [];
@@ -81,7 +84,7 @@ export class OrganizationKeys {
         { reason: 'KEY_INVALID' },
       );
     }
-    // Instances of earlier versions end keys without a claim, which moves the stream.
+    // Instances of earlier versions end keys without a claim, but their events change the stream's version.
     const { version } = await this.records.load(apiKey, organizationId, actor.id!);
     return [{ streamId: actor.id!, version }];
   }
@@ -96,7 +99,7 @@ export function tooManyKeys({ live }: KeysNow): RpcError {
   );
 }
 
-// The versions of all keys together: how many changes of keys there were.
+// The sum of all stream versions: the number of changes so far.
 const READ = `
   SELECT k.id, k.line_id AS "lineId", k.maker_id AS "makerId", k.successor_id AS "successorId",
          NOT ${HAS_ENDED} AND coalesce(k.expires_at > statement_timestamp(), true) AS "isLive",

@@ -55,7 +55,7 @@ export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {
       return {
         recordId: apiKeyId,
         writes,
-        // The requests that created them can then be repeated to create other keys.
+        // Releases the request that created each ended key, so that repeating it creates a new key.
         releasesAll: [apiKeyId, ...made.keys()],
         claims: changesAny ? [keys.claim(decide)] : [],
       };

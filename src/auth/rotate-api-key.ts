@@ -65,14 +65,14 @@ export class RotateApiKeyHandler implements ICommandHandler<RotateApiKey> {
       const successorId = successor.apiKeyId;
       const events = rotateApiKey(state, { successorId, overlapSeconds, now: keys.now });
       if (old.status === 'rotated') return { recordId: old.successorId, writes: [] };
-      // Next to its successor, the old key counts as one more.
+      // During the overlap, the old and the new key both count.
       if (own && overlapSeconds > 0 && keys.live >= MOST_LIVE_KEYS) throw tooManyKeys(keys);
       made.set(successorId, successor.key);
       return {
         recordId: successorId,
         writes: [writeTo(apiKey, apiKeyId, version, events), successor.write],
         guards: isItself ? [] : await this.keys.guardOf(context, keys),
-        // The request that created the old key can then be repeated to create another one.
+        // Releases the request that created the old key, so that repeating it creates a new key.
         releasesAll: [apiKeyId],
         claims: [keys.claim(decide)],
       };

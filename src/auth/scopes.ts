@@ -1,6 +1,6 @@
 import { currentScope, RpcError } from '#libs/rpc';
 
-/** Otherwise whoever has a key that may little could make one that may everything. */
+/** Without this check, anyone with a limited key could create an unlimited one. */
 export function requireScopes(own: readonly string[], granted: readonly string[], advice: string): void {
   if (own.includes('*')) return;
   const had = own.map(currentScope);

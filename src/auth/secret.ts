@@ -3,25 +3,26 @@ import { type Keyring } from '#libs/event-store';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
 const PUBLIC_ID_LENGTH = 8;
-/** 40 of 62 characters: 238 bits, beyond any guessing, which is why a fast hash is enough. */
+/** 40 of 62 characters: 238 bits, which no one can guess, so a fast hash is enough. */
 const SECRET_LENGTH = 40;
-/** Of 62^6 invented keys one passes: 5.7 × 10^10. */
+/** One of 62^6 = 5.7 × 10^10 invented keys passes the checksum. */
 const CHECKSUM_LENGTH = 6;
-/** Keys of versions before this one end after the secret; they work for ever. */
+/** Keys of earlier versions end after the secret. They stay valid. */
 const KEY = /^adv_([A-Za-z0-9]{8})_([A-Za-z0-9]{40})([A-Za-z0-9]{6})?$/;
 
-/** A key as a request shows it. */
+/** The parts of a key as sent with a request. */
 export type ShownKey = {
   publicId: string;
-  /** SHA-256 of all that follows the public id: what is kept of it. */
+  /** SHA-256 of everything after the public id. Only this is stored. */
   secretHash: Buffer;
-  /** What says that it was made here; undefined for a key of a version before, of which nothing says so. */
+  /** Checks that the key was created here; undefined for keys from before checksums. */
   isMadeHere: (() => boolean) | undefined;
 };
 
 /**
- * A new key as its owner gets it, once, and the parts of it that are kept. Its last characters are a checksum that
- * only the keyring's owner can compute, so that invented keys are told without asking the database.
+ * Creates a key. Returns the value its owner receives, once, and the parts that are stored. Its last
+ * characters are a checksum that only the owner of the keyring can compute, so invented keys are detected
+ * without a query.
  */
 export function makeKey(keyring: Keyring): { key: string; publicId: string; secretHash: string } {
   const publicId = randomText(PUBLIC_ID_LENGTH);
@@ -30,7 +31,7 @@ export function makeKey(keyring: Keyring): { key: string; publicId: string; secr
   return { key: `adv_${publicId}_${secret}`, publicId, secretHash: sha256(secret).toString('hex') };
 }
 
-/** The parts of a key; undefined if it has not a key's form. */
+/** The parts of a key; undefined if it is malformed. */
 export function readKey(keyring: Keyring, key: string): ShownKey | undefined {
   const [, publicId, random, checksum] = KEY.exec(key) ?? [];
   if (!publicId || !random) return undefined;
@@ -50,7 +51,7 @@ export function isSameHash(a: Buffer, b: Buffer): boolean {
 }
 
 function checksumOf(keyring: Keyring, publicId: string, random: string): string {
-  // 48 bits are 5,000 times as many as there are checksums: none is noticeably likelier.
+  // 48 bits have 5,000 times as many values as there are checksums, so none is noticeably more likely.
   let rest = keyring.hash('api-key.checksum', publicId, random).readUIntBE(0, 6);
   return Array.from({ length: CHECKSUM_LENGTH }, () => {
     const character = ALPHABET[rest % ALPHABET.length];

@@ -4,7 +4,7 @@ import { Input, noSuch } from '#libs/rpc';
 import { acceptInvitation, exists, member } from './member.js';
 import { Team } from './team.js';
 
-/** Somebody follows the link in their invitation. No operation: who has the link does it. */
+/** Accepts an invitation through its link. Not an operation of the API: the link authorizes it. */
 export class AcceptInvitation extends Input {
   invitationId!: string;
 }
@@ -17,9 +17,10 @@ export class AcceptInvitationHandler implements ICommandHandler<AcceptInvitation
   ) {}
 
   /**
-   * Whose invitation it is. Of many who follow one link at once it lets one in.
+   * If several requests use one link at the same time, only one succeeds.
    *
-   * @throws RpcError NOT_FOUND where it stands no more, or was accepted.
+   * @returns the id of the invited user.
+   * @throws RpcError NOT_FOUND if the invitation was revoked, accepted or has expired.
    */
   async execute(command: AcceptInvitation): Promise<{ userId: string }> {
     const { organizationId, invitationId } = command;

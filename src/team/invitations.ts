@@ -10,7 +10,7 @@ const PURPOSE = 'accept invitation';
 
 export type InvitationName = { organizationId: string; invitationId: string };
 
-/** The links by which invitations are accepted. */
+/** Issues and reads the links that accept invitations. */
 @Injectable()
 export class InvitationLinks {
   constructor(
@@ -23,14 +23,14 @@ export class InvitationLinks {
     return `${this.address.url}/dashboard/invitations/${token}`;
   }
 
-  /** Undefined where it is none of ours. */
+  /** Undefined if the token was not issued here. */
   read(token: string): InvitationName | undefined {
     const ids = readSignedIds(this.store.keyring, PURPOSE, 2, token);
     return ids && { organizationId: ids[0]!, invitationId: ids[1]! };
   }
 }
 
-/** Writes to whoever is invited. */
+/** Sends the email for each invitation. */
 @Injectable()
 export class InvitationMail implements Subscription {
   readonly name = 'invitation-mail';
@@ -47,7 +47,7 @@ export class InvitationMail implements Subscription {
     const { organizationId, streamId: invitationId, eventId } = event;
     const to = await this.team.emailOf(organizationId, invitationId);
     const { state } = await this.team.load(organizationId, invitationId);
-    // Accepted, or revoked, since.
+    // Accepted or revoked since.
     if (to === null || state.status !== 'INVITED') return;
     const url = this.links.urlOf({ organizationId, invitationId });
     const { outcome, detail } = await this.mails.invite(

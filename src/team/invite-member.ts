@@ -68,7 +68,7 @@ export class InviteMemberHandler implements ICommandHandler<InviteMember> {
     memberId: string,
   ): Promise<Decision | undefined> {
     const { state, version } = await this.team.load(organizationId, memberId);
-    // Ended since, so the address is free.
+    // The invitation has ended since, so the address is free.
     if (state.status !== 'ACTIVE' && state.status !== 'INVITED') return undefined;
     if (state.status === 'ACTIVE') {
       throw new RpcError(

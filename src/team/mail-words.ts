@@ -1,4 +1,4 @@
-/** Texts of invitations and sign-in emails. To translate them, add a language. */
+/** Texts of invitations and sign-in emails. To add a language, add an entry. */
 export type TeamMailWords = {
   invitation: {
     subject: (organization: string) => string;
@@ -90,7 +90,7 @@ const WORDS: Record<string, TeamMailWords> = {
 
 export const MAIL_LANGUAGES = Object.keys(WORDS);
 
-/** In that language, or in English. @returns the language used. */
+/** In the given language, or else in English. @returns the language used. */
 export function mailWordsIn(language: string): { language: string; words: TeamMailWords } {
   const words = WORDS[language];
   return words ? { language, words } : { language: 'en', words: WORDS.en! };

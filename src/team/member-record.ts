@@ -78,7 +78,7 @@ export function invitationOf(stored: Stored): InvitationRecord | undefined {
 
 type WithAddress = { member: Member; email: string | null };
 
-/** Adds their address, which no read model stores in clear. */
+/** Adds the members' addresses, which projections store only encrypted. */
 const memberWithAddress: Decider<WithAddress, MemberEvent> = {
   streamType: member.streamType,
   events: member.events,

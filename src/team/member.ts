@@ -14,7 +14,7 @@ export type MemberEvent =
       data: { userId: string; role: Role };
       personal: { email: string } | null;
     }
-  /** Sent again, with this role. The validity starts again. */
+  /** Sent again, with this role. It is valid for the full period again. */
   | { type: 'InvitationRenewed'; data: { role: Role } }
   | { type: 'InvitationAccepted'; data: Nothing }
   | { type: 'InvitationRevoked'; data: Nothing }

@@ -1,7 +1,7 @@
 import { type Projection, RecordTable, schemaOf } from '#libs/projections';
 import { exists, member, type MemberEvent } from './member.js';
 
-/** The name under which an address is sealed. */
+/** The context under which an address is encrypted. */
 export const SEALED_EMAIL = 'member.email';
 
 const rows = new RecordTable(
@@ -21,7 +21,7 @@ const SEALED = `
   FROM unnest($1::uuid[], $2::uuid[], $3::text[]) AS e(organization_id, id, sealed_email)
   WHERE m.organization_id = e.organization_id AND m.id = e.id`;
 
-/** Who is in an organization or invited to it. Their addresses are sealed. */
+/** Members and invited people of each organization. Addresses are encrypted. */
 export const membersProjection: Projection<MemberEvent> = {
   name: 'members',
   version: 1,

@@ -1,18 +1,19 @@
 import { MEMBERS_TABLE } from './members.projection.js';
 import { type Role } from './roles.js';
 
-/** That a person is in an organization, and as what. */
+/** A person's membership in an organization. */
 export type Membership = { organizationId: string; memberId: string; role: Role };
 
-/** `isCurrent`: they came in, and got their role, before the moment that was asked about. */
+/** `isCurrent`: it began, and its role was last changed, before the given time. */
 export type DatedMembership = Membership & { isCurrent: boolean };
 
 /**
- * SQL for where a person is a member, by the read model of this instance: a JSON array of {@link DatedMembership}, the oldest first.
+ * SQL that selects a person's memberships from this instance's projection: a JSON array of {@link
+ * DatedMembership}, oldest first.
  *
- * @param userId SQL for who.
- * @param since SQL for a moment. Sessions that began before somebody came in, or their role was changed, are good no more: whoever was
- *   removed and is invited again has left them behind.
+ * @param userId SQL for the user's id.
+ * @param since SQL for a time. Sessions that began before the member joined, or before their role changed,
+ * are no longer valid. Members who were removed and invited again must therefore sign in again.
  */
 export function membershipsOf(userId: string, since = `'infinity'`): string {
   return `ARRAY(SELECT jsonb_build_object('organizationId', organization_id, 'memberId', id, 'role', role,

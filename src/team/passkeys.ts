@@ -5,14 +5,14 @@ import { DataSource } from 'typeorm';
 import { EventStore } from '#libs/event-store';
 import { newId, randomBytes } from '#libs/random';
 
-/** Minutes that somebody has from opening the page to touching their key. */
+/** Minutes to answer a challenge, from opening the page to touching the device. */
 const CHALLENGE_MINUTES = 15;
-/** Of one person: more are no person's. */
+/** Passkeys per person. No one needs more. */
 const MOST_PASSKEYS = 20;
-/** Bytes of a challenge: what makes it another each time, until when it is good, and that it is ours. */
+/** Bytes of a challenge: its random part, its expiry time and its MAC. */
 const [NONCE, EXPIRY, MAC] = [16, 8, 16] as const;
 
-/** By whom a passkey is bound: the domain of the dashboard, and the origin of its pages. */
+/** What a passkey is bound to: the dashboard's domain, and the origin of its pages. */
 export type RelyingParty = { id: string; origin: string };
 
 export type ListedPasskey = { id: string; name: string; madeAt: Date; usedAt: Date | null };
@@ -26,11 +26,12 @@ type Row = {
 };
 
 /**
- * Keys of people's devices, by which they sign in without a mail (WebAuthn). They are found by the device itself, so that nobody is asked
- * for a name and nobody learns who is known; and the device asks for a finger or a PIN (user verification), because there is no other factor.
+ * Passkeys, with which users sign in without an email (WebAuthn). The device finds them itself, so no one
+ * enters a name and no one can learn who has an account. The device requires a fingerprint or PIN (user
+ * verification), because there is no other factor.
  *
- * A challenge is signed, not stored: any instance takes what another has asked, and opening a page leaves nothing. That it
- * is answered once is stored.
+ * Challenges are signed, not stored: any instance accepts another's, and opening a page stores nothing.
+ * Answered challenges are stored, so that each is accepted once.
  */
 @Injectable()
 export class Passkeys {
@@ -39,7 +40,7 @@ export class Passkeys {
     private readonly store: EventStore,
   ) {}
 
-  /** What a browser is to ask its device for a new key. @param name by which the device will show it. */
+  /** The options for registering a new passkey. @param name the name the device shows for it. */
   async registration({ id: rpID }: RelyingParty, userId: string, name: string): Promise<object> {
     const { generateRegistrationOptions } = await import('@simplewebauthn/server');
     const known = await this.source.query<Pick<Row, 'credential_id' | 'transports'>[]>(
@@ -50,7 +51,7 @@ export class Passkeys {
       rpName: rpID,
       rpID,
       userName: name,
-      // Not the address, which may change: who they are here.
+      // Not the email address, which may change.
       userID: handleOf(userId),
       challenge: this.newChallenge(`add ${userId}`),
       attestationType: 'none',
@@ -62,7 +63,7 @@ export class Passkeys {
     });
   }
 
-  /** Keeps the key that a device has made. @returns false where that is not what was asked for. */
+  /** Stores a new passkey. @returns false if the response does not answer a valid challenge. */
   async add({ id, origin }: RelyingParty, userId: string, response: unknown, name: string): Promise<boolean> {
     if (!isResponse(response)) return false;
     const { verifyRegistrationResponse } = await import('@simplewebauthn/server');
@@ -76,7 +77,7 @@ export class Passkeys {
     if (!verified?.verified || !verified.registrationInfo) return false;
     const { credential } = verified.registrationInfo;
     return this.source.transaction(async (transaction) => {
-      // Many at once are counted one after the other.
+      // Concurrent requests are counted one after another.
       await transaction.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [userId]);
       const rows = await transaction.query<unknown[]>(
         `INSERT INTO passkeys (credential_id, id, user_id, public_key, counter, transports, name)
@@ -98,7 +99,7 @@ export class Passkeys {
     });
   }
 
-  /** What a browser is to ask its device for. */
+  /** The options for signing in. */
   async authentication({ id: rpID }: RelyingParty): Promise<object> {
     const { generateAuthenticationOptions } = await import('@simplewebauthn/server');
     return generateAuthenticationOptions({
@@ -108,7 +109,7 @@ export class Passkeys {
     });
   }
 
-  /** Who has answered; undefined where nobody whom we know did. */
+  /** The user who answered the challenge; undefined if the answer is invalid or the passkey unknown. */
   async signIn({ id, origin }: RelyingParty, response: unknown): Promise<string | undefined> {
     if (!isResponse(response)) return undefined;
     const [row] = await this.source.query<Row[]>('SELECT * FROM passkeys WHERE credential_id = $1', [
@@ -159,7 +160,9 @@ export class Passkeys {
     return this.store.keyring.hash('passkey challenge', purpose, body.toString('hex')).subarray(0, MAC);
   }
 
-  /** Whether a challenge is ours, for this, still good, and answered for the first time. */
+  /**
+   * Whether a challenge was issued here for this purpose, has not expired and is answered for the first time.
+   */
   private async take(challenge: string, purpose: string): Promise<boolean> {
     const bytes = Buffer.from(challenge, 'base64url');
     if (bytes.length !== NONCE + EXPIRY + MAC) return false;
@@ -176,12 +179,12 @@ export class Passkeys {
   }
 }
 
-/** By what a device knows whose a passkey is. */
+/** The id of the user as stored on the device. */
 function handleOf(userId: string): Uint8Array<ArrayBuffer> {
   return new Uint8Array(Buffer.from(userId.replaceAll('-', ''), 'hex'));
 }
 
-/** WebAuthn 7.2, step 6: the device says whose passkey it is. */
+/** WebAuthn 7.2, step 6: the device returns the user it belongs to. */
 function isOf(response: unknown, userId: string): boolean {
   const { response: inner } = response as { response?: { userHandle?: unknown } };
   const handle = inner?.userHandle;

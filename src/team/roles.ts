@@ -3,9 +3,9 @@ import { allScopes, hasScope, RpcError } from '#libs/rpc';
 export const ROLES = ['OWNER', 'ADMIN', 'EDITOR', 'VIEWER', 'AUDITOR'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** The services that an editor works with. */
+/** The services that editors can use. */
 const CAMPAIGNING = ['contact', 'petition', 'post', 'list', 'tag', 'image', 'broadcast', 'suppression'];
-/** What every member can see of their organization. */
+/** Everything that all members can see of their organization. */
 const COMMON = ['organization:read', 'team:read'];
 
 const MAY: Record<Role, (scope: string) => boolean> = {

@@ -5,28 +5,34 @@ import { TtlCache } from '#libs/database';
 import { newId, randomBytes } from '#libs/random';
 import { type DatedMembership, type Membership, membershipsOf } from './membership.js';
 
-/** Days for which somebody stays signed in. */
+/** Days until a session expires. */
 export const SESSION_DAYS = 30;
-/** `seen_at` is for people: not every page writes it. */
+/** `seen_at` is only displayed, so it need not be exact. */
 const SEEN_MINUTES = 5;
-/** What has ended is refused within a second on every instance: half of it for the rest of the way, as with API keys. */
-const KEPT_MS = 500;
-const MOST_KEPT = 10_000;
-/** Of one person; the oldest give way. */
+/**
+ * Ended sessions are rejected within a second on every instance. Half of that is left for everything else, as
+ * with API keys.
+ */
+const CACHE_MS = 500;
+const MAX_CACHED = 10_000;
+/** Sessions per person. Signing in again ends the oldest. */
 const MOST_SESSIONS = 50;
 
-/** Who is signed in, and where they may work with it; `outdated`: where they came in, or their role was changed, since. */
+/**
+ * The user, and the memberships the session is valid for. `outdated`: memberships that began, or changed
+ * their role, after it.
+ */
 export type Session = { id: string; userId: string; memberships: Membership[]; outdated: Membership[] };
 export type ListedSession = { id: string; madeAt: Date; seenAt: Date; browser: string };
 
-/** Who is signed in, and where: of what a cookie holds only its hash is kept. */
+/** Sessions of the dashboard. Only the hash of a cookie is stored. */
 @Injectable()
 export class Sessions {
-  private readonly kept = new TtlCache<Session | undefined>(KEPT_MS, MOST_KEPT);
+  private readonly cache = new TtlCache<Session | undefined>(CACHE_MS, MAX_CACHED);
 
   constructor(private readonly source: DataSource) {}
 
-  /** @returns what the cookie holds: 256 bits, which nobody guesses. */
+  /** @returns the value of the cookie: 256 random bits. */
   async begin(userId: string, browser: string): Promise<string> {
     const token = randomBytes(32).toString('base64url');
     await this.source.query(
@@ -42,16 +48,19 @@ export class Sessions {
     return token;
   }
 
-  /** As it was within the last half second: for pages that only show. Undefined where it has ended. */
+  /** Up to half a second old, for pages that only display data. Undefined if the session has ended. */
   async findForReading(token: string): Promise<Session | undefined> {
     const key = keyOf(hashOf(token));
-    const session = await this.kept.get(key, () => this.find(token));
-    // Whoever makes cookies up must push no good ones out.
-    if (!session) this.kept.forget(key);
+    const session = await this.cache.get(key, () => this.find(token));
+    // Invalid cookies must not push valid ones out of the cache.
+    if (!session) this.cache.forget(key);
     return session;
   }
 
-  /** As it is: what was ended does nothing more from that moment on, whichever instance is asked. */
+  /**
+   * The current session, for pages that change data. Ended sessions are rejected immediately on all
+   * instances.
+   */
   async find(token: string): Promise<Session | undefined> {
     const [row] = await this.source.query<
       { id: string; user_id: string; memberships: DatedMembership[]; is_stale: boolean }[]
@@ -72,10 +81,10 @@ export class Sessions {
 
   async end(token: string): Promise<void> {
     await this.source.query('DELETE FROM sessions WHERE token = $1', [hashOf(token)]);
-    this.kept.forget(keyOf(hashOf(token)));
+    this.cache.forget(keyOf(hashOf(token)));
   }
 
-  /** The newest first. */
+  /** Newest first. */
   async list(userId: string): Promise<ListedSession[]> {
     return this.source.query(
       `SELECT id, made_at AS "madeAt", seen_at AS "seenAt", browser FROM sessions
@@ -84,22 +93,22 @@ export class Sessions {
     );
   }
 
-  /** One of a person's own. */
+  /** Ends one of the user's own sessions. */
   async endOne(userId: string, id: string): Promise<void> {
     const [ended] = await this.source.query<[{ token: Buffer }[], number]>(
       'DELETE FROM sessions WHERE user_id = $1 AND id = $2 RETURNING token',
       [userId, id],
     );
-    for (const { token } of ended) this.kept.forget(keyOf(token));
+    for (const { token } of ended) this.cache.forget(keyOf(token));
   }
 }
 
-/** Tokens are random: nothing need slow down whoever tries them all. */
+/** A fast hash is enough, because tokens are random. */
 export function hashOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-/** @param hash of a token: it itself is not kept here, either. */
+/** @param hash of a token. The cache does not store the token itself either. */
 function keyOf(hash: Buffer): string {
   return hash.toString('base64');
 }

@@ -12,16 +12,19 @@ import { Team } from './team.js';
 import { TeamMails } from './team-mails.js';
 import { Users } from './users.js';
 
-/** Minutes for which a link signs in. */
+/** Minutes until a sign-in link expires. */
 export const LINK_MINUTES = 15;
-/** Links that a person gets within an hour, and that one network may ask for them: whoever means harm takes few of them from others. */
+/**
+ * Links per person and hour, and those that one network may request for them. An attacker can use up only a
+ * few of them.
+ */
 const [MOST_AN_HOUR, MOST_FROM_NETWORK] = [20, 5];
 const HOUR_MS = 3_600_000;
-const PATIENCE_MS = 60_000;
-/** A server that is away for a moment is asked again: whoever waits for a link waits for minutes, not longer. */
+const TIMEOUT_MS = 60_000;
+/** Pauses between retries if the mail server is unreachable: no one waits for a link longer than minutes. */
 const PAUSES_MS = [0, 2_000, 10_000, 30_000];
 
-/** The links by which people sign in: each once, and for a quarter of an hour. */
+/** Sign-in links. Each is valid once, for a quarter of an hour. */
 @Injectable()
 export class SignInLinks {
   private readonly logger = new Logger('team');
@@ -36,19 +39,22 @@ export class SignInLinks {
     @Inject(getStorageToken()) private readonly storage: WindowStorage,
   ) {}
 
-  /** What a browser is given by which the person has signed in: then nobody who asks for links in their name takes theirs from them. */
+  /**
+   * A value stored in browsers where the user has signed in. Their requests have a limit of their own, so no
+   * one can use it up.
+   */
   knownAs(userId: string): string {
     return this.store.keyring.hash('known browser', userId).toString('base64url');
   }
 
   /**
-   * @param isCounted whether it is one of those that everybody may ask for.
-   * @returns the address that signs the person in; undefined where they have had as many as they get within an hour.
+   * @param isCounted whether the link counts towards the hourly limit.
+   * @returns the URL that signs the user in; undefined if the hourly limit is reached.
    */
   async make(userId: string, isCounted = true): Promise<string | undefined> {
     const token = randomBytes(32).toString('base64url');
-    const isMade = await this.source.transaction(async (transaction) => {
-      // Many at once are counted one after the other.
+    const isCreated = await this.source.transaction(async (transaction) => {
+      // Concurrent requests are counted one after another.
       await transaction.query('SELECT FROM users WHERE id = $1 FOR UPDATE', [userId]);
       const rows = await transaction.query<unknown[]>(
         `INSERT INTO sign_in_links (token, user_id, expires_at)
@@ -60,14 +66,15 @@ export class SignInLinks {
       );
       return rows.length > 0;
     });
-    return isMade ? `${this.address.url}/dashboard/sign-in/${token}` : undefined;
+    return isCreated ? `${this.address.url}/dashboard/sign-in/${token}` : undefined;
   }
 
   /**
-   * Sends one to whoever is a member anywhere. It happens behind the back of who asks: neither answer nor time tells.
+   * Sends a link if the address belongs to a member of any organization. Runs in the background, so neither
+   * the response nor its timing reveals whether it does.
    *
-   * @param address of who asks. @param known what their browser was given when somebody signed in there.
-   * @returns resolves when it is sent, or will never be: no answer waits for that.
+   * @param address of the client. @param known the value stored in their browser at an earlier sign-in.
+   * @returns resolves when the email was sent or will never be. No response waits for it.
    */
   send(email: string, language: string, address: string | undefined, known?: string): Promise<void> {
     return this.sendNow(email, language, address, known).catch((error: unknown) =>
@@ -75,7 +82,7 @@ export class SignInLinks {
     );
   }
 
-  /** Who it signs in; undefined where it is none, was used, or is too old. Nobody else is signed in by it. */
+  /** The user the link signs in; undefined if it is unknown, used or expired. Each link works once. */
   async use(token: string): Promise<string | undefined> {
     const [rows] = await this.source.query<[{ user_id: string }[], number]>(
       `UPDATE sign_in_links SET expires_at = 'epoch' WHERE token = $1 AND expires_at > clock_timestamp()
@@ -85,7 +92,7 @@ export class SignInLinks {
     return rows[0]?.user_id;
   }
 
-  /** Whether it still signs in. */
+  /** Whether the link is still valid, without using it. */
   async isGood(token: string): Promise<boolean> {
     const rows = await this.source.query<unknown[]>(
       'SELECT FROM sign_in_links WHERE token = $1 AND expires_at > clock_timestamp()',
@@ -106,11 +113,11 @@ export class SignInLinks {
     const userId = await this.users.find(email);
     const isKnown = userId !== undefined && known === this.knownAs(userId);
     const key = `sign-in:${this.users.nameOf(email)}:${isKnown ? 'known' : networkOf(address)}`;
-    const [asked] = await this.storage.accept([{ key, limit: MOST_FROM_NETWORK }], HOUR_MS);
-    if (asked!.isBlocked) return;
+    const [limit] = await this.storage.accept([{ key, limit: MOST_FROM_NETWORK }], HOUR_MS);
+    if (limit!.isBlocked) return;
     const [membership] = userId === undefined ? [] : await this.team.membershipsOf(userId);
     if (userId === undefined || !membership) return;
-    // What was typed may only be compared like their address, and be somebody else's.
+    // Send to the stored address: one that merely compares as equal may be someone else's.
     const to = (await this.team.addressesOf(membership.organizationId, [userId])).get(userId);
     if (to === undefined) return;
     const url = await this.make(userId, !isKnown);
@@ -118,7 +125,7 @@ export class SignInLinks {
     const link = { id: newId(), userId, to, url, minutes: LINK_MINUTES, language };
     for (const pause of PAUSES_MS) {
       await sleep(pause, undefined, { ref: false });
-      const { outcome, detail } = await this.mails.letIn(link, AbortSignal.timeout(PATIENCE_MS));
+      const { outcome, detail } = await this.mails.letIn(link, AbortSignal.timeout(TIMEOUT_MS));
       if (outcome === 'sent') return;
       this.logger.warn({ message: 'sign-in link not sent', outcome, detail });
       if (outcome !== 'unreachable') return;

@@ -7,7 +7,7 @@ import { mailWordsIn } from './mail-words.js';
 import { DAYS_TO_ACCEPT } from './member.js';
 import { Team } from './team.js';
 
-/** The mails that let people in. */
+/** The emails that contain a link to sign in. */
 @Injectable()
 export class TeamMails {
   constructor(
@@ -17,14 +17,15 @@ export class TeamMails {
     private readonly address: PublicAddress,
   ) {}
 
-  /** @param eventId of what invited them: who handles it again writes the same message. */
+  /** @param eventId of the invitation. A retry sends the same message again. */
   async invite(
     invitation: { organizationId: string; eventId: string; userId: string; to: string; url: string },
     signal: AbortSignal,
   ): Promise<MailOutcome> {
     const { organizationId, eventId, userId, to, url } = invitation;
     const sender = await senderOf(this.records, organizationId);
-    // By the operator's address: what bounces quotes the link, and whoever invites may read what comes back to theirs.
+    // From the operator's address: bounces quote the link, and those who invite may read bounces to their own
+    // address.
     const from = { ...this.sender(sender.name), name: sender.name };
     const { language, words } = mailWordsIn(sender.language);
     const { subject, text, button, deadline, ignore } = words.invitation;
@@ -50,7 +51,7 @@ export class TeamMails {
     );
   }
 
-  /** @param language of who asks for it. */
+  /** @param language of the user who requested the link. */
   async letIn(
     link: { id: string; userId: string; to: string; url: string; minutes: number; language: string },
     signal: AbortSignal,
@@ -82,10 +83,10 @@ export class TeamMails {
   }
 
   /**
-   * Whose owners may read a mail that lets somebody in: whoever follows the link is that person, in all of their organizations. So where
-   * there is another one, nobody's.
+   * The organization whose owners may read an email that signs someone in. The link works for all of the
+   * person's organizations, so if there are several, the result is null.
    *
-   * @param organizationId that they are invited to.
+   * @param organizationId of the invitation.
    */
   private async ownerOf(userId: string, organizationId?: string): Promise<string | null> {
     const memberships = await this.team.membershipsOf(userId);
@@ -95,7 +96,7 @@ export class TeamMails {
     return others.length === 0 ? only : null;
   }
 
-  /** Whoever has set no sender at all: better a mail from here than none. */
+  /** Without a configured sender, an email from this host is better than none. */
   private sender(name: string): MailAddress {
     const address = `no-reply@${new URL(this.address.url).hostname}`;
     const own = { name, address: isSenderAddress(address) ? address : 'no-reply@localhost.localdomain' };

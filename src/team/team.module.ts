@@ -18,7 +18,7 @@ import { Users } from './users.js';
   projections: [membersProjection],
   replayables: [replayableMembers, replayableInvitations],
   subscriptions: [InvitationMail],
-  // Who has a link accepts: this has no route.
+  // Accepting an invitation is authorized by its link, so it has no route.
   providers: [
     Team,
     Users,

@@ -73,7 +73,7 @@ export class Team {
     return pageOf(query, records, next);
   }
 
-  /** A person's memberships, from the read model of this instance. */
+  /** A person's memberships, from this instance's projection. */
   async membershipsOf(userId: string): Promise<Membership[]> {
     const [row] = await this.source.query<[{ memberships: Membership[] }]>(
       `SELECT ${membershipsOf('$1')} AS memberships`,
@@ -135,7 +135,8 @@ export class Team {
   }
 
   /**
-   * What keeps an organization its last owner: that another one stands, and goes on to stand until this is stored.
+   * Guards that an organization keeps an owner: another owner exists, and must still exist when the command
+   * is stored.
    *
    * @throws RpcError CONFLICT if no other owner exists.
    */
@@ -158,9 +159,11 @@ export class Team {
   }
 
   /**
-   * That who asks is still a member, with the scopes that the request was let in with, and goes on to be until this is stored.
+   * Guards that the caller is still a member with the scopes of the request, and must still be when the
+   * command is stored.
    *
-   * @throws RpcError NOT_FOUND where they are no member any more; INSUFFICIENT_PERMISSIONS where they may less than then.
+   * @throws RpcError NOT_FOUND if they are no longer a member; INSUFFICIENT_PERMISSIONS if they have lost a
+   * scope.
    */
   async guardOfActor({ organizationId, actor, scopes }: RequestContext): Promise<Guard[]> {
     const own = (await this.membershipsOf(actor.id!)).find((one) => one.organizationId === organizationId);

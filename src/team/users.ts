@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { EventStore } from '#libs/event-store';
 import { comparableEmail } from '#libs/rpc';
 
-/** The people of all organizations, by their addresses: of an address only its keyed hash is kept here. */
+/** The users of all organizations, by email address. Only a keyed hash of each address is stored here. */
 @Injectable()
 export class Users {
   constructor(
@@ -12,7 +12,7 @@ export class Users {
     private readonly store: EventStore,
   ) {}
 
-  /** The person with this address; undefined where nobody has invited them yet. */
+  /** The user with this address; undefined if they were never invited. */
   async find(email: string): Promise<string | undefined> {
     const rows = await this.source.query<{ id: string }[]>('SELECT id FROM users WHERE mailbox = $1', [
       this.mailboxOf(email),
@@ -20,20 +20,20 @@ export class Users {
     return rows[0]?.id;
   }
 
-  /** The same, made where there is none. */
+  /** Like `find`, but creates the user if necessary. */
   async findOrMake(email: string): Promise<string> {
     const found = await this.find(email);
     if (found !== undefined) return found;
     const [row] = await this.source.query<{ id: string }[]>(
       `INSERT INTO users (id, mailbox) VALUES ($1, $2)
        ON CONFLICT (mailbox) DO UPDATE SET mailbox = excluded.mailbox RETURNING id`,
-      // It tells no organization since when the others know somebody.
+      // A random id: an id with a time would show an organization when another one first invited the user.
       [randomUUID(), this.mailboxOf(email)],
     );
     return row!.id;
   }
 
-  /** Of an address, for whoever counts by it: nobody reads it in there. */
+  /** A pseudonym of an address, for counters. */
   nameOf(email: string): string {
     return this.mailboxOf(email).toString('base64url');
   }
