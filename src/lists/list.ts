@@ -27,20 +27,20 @@ export const list: Decider<List, ListEvent> = {
   },
 };
 
-/** @throws RpcError NOT_FOUND unless the list stands. */
+/** @throws RpcError NOT_FOUND if the list does not exist. */
 export function existingList(state: List): ListFields {
   if (state.status !== 'standing') throw noSuch('list');
   const { name, description } = state;
   return { name, description };
 }
 
-/** A field that is not given stays. */
+/** Fields that are not given stay unchanged. */
 export function updateList(state: List, given: Partial<ListFields>): ListEvent[] {
   const data = changedFields(existingList(state), given);
   return data ? [{ type: 'ListUpdated', data }] : [];
 }
 
-/** Deleting the deleted changes nothing. */
+/** Deleting a deleted list changes nothing. */
 export function deleteList(state: List): ListEvent[] {
   if (state.status === 'deleted') return [];
   existingList(state);

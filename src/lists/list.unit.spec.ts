@@ -11,7 +11,7 @@ it('deletes a list, once', () => {
   given(list, []).when(deleteList).thenThrows('NOT_FOUND');
 });
 
-it('keeps what an update does not name, and is no more once deleted', () => {
+it('keeps fields that an update does not contain, and rejects changes once deleted', () => {
   const state = [created, renamed].reduce((s, event) => list.evolve(s, event, new Date(0)), list.initial);
   expect(existingList(state)).toEqual({ name: 'Helpers', description: null });
   expect(() => existingList(list.evolve(state, deleted, new Date(0)))).toThrow(/^No list/);

@@ -5,7 +5,10 @@ import { EventStore } from '#libs/event-store';
 import { Input } from '#libs/rpc';
 import { createOrganization, organization } from './organization.js';
 
-/** An organization with its first key, which may do everything. `organizationId` is the new one's. */
+/**
+ * Creates an organization with its first key, which has all rights. `organizationId` is the id of the new
+ * organization.
+ */
 export class CreateOrganization extends Input {
   name!: string;
 }

@@ -4,18 +4,21 @@ import { schemaOf } from '#libs/projections';
 import { organizationsProjection } from './organizations.projection.js';
 
 const TABLE = `${schemaOf(organizationsProjection)}.organizations`;
-/** For so long an instance says the name that an organization had: who changes it is at one of them, and sees the new one at once. */
+/**
+ * How long an instance may show a previous name. The instance that changes the name shows the new one
+ * immediately.
+ */
 const KEPT_MS = 5_000;
 const MOST_KEPT = 10_000;
 
-/** What organizations are called: each page of the dashboard says it. */
+/** Caches the names of organizations, which every dashboard page shows. */
 @Injectable()
 export class OrganizationNames {
   private readonly kept = new Map<string, { name: string; until: number }>();
 
   constructor(private readonly source: DataSource) {}
 
-  /** Undefined where there is no such organization. */
+  /** Undefined if the organization does not exist. */
   async find(organizationId: string): Promise<string | undefined> {
     const kept = this.kept.get(organizationId);
     if (kept && kept.until > performance.now()) return kept.name;
@@ -27,7 +30,7 @@ export class OrganizationNames {
     return row?.name;
   }
 
-  /** What it is called from now on: the read model may be a moment behind. */
+  /** Sets the new name, because the projection may lag. */
   keep(organizationId: string, name: string): void {
     if (this.kept.size >= MOST_KEPT) this.kept.clear();
     this.kept.set(organizationId, { name, until: performance.now() + KEPT_MS });

@@ -99,7 +99,7 @@ export const replayableOrganization: Replayable = {
 /**
  * The organization as the API returns it.
  *
- * @param server what only a server knows: `mailHook`, if the caller can see it.
+ * @param server values that are not in the history: `mailHook`, if the caller can see it.
  * @throws RpcError NOT_FOUND before it was created.
  */
 export function organizationRecord(

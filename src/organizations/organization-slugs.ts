@@ -9,9 +9,10 @@ const LED_FOR = "interval '1 year'";
 const MOST_LEFT = 20;
 
 /**
- * What the addresses of an organization's pages begin with: one of all organizations has each, so they stand in a table beside the
- * history, whose events say which is meant. A slug that was taken and never got into the history, because somebody died in between,
- * is the organization's until it takes another.
+ * The slugs of organizations, with which the paths of their pages begin. A slug belongs to one of all
+ * organizations, so they are in a table next to the history, whose events decide which is current. If a
+ * process crashes between reserving a slug and storing the event, the organization keeps the slug until it
+ * reserves another.
  */
 @Injectable()
 export class OrganizationSlugs {

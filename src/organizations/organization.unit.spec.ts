@@ -16,7 +16,7 @@ const updated = (data: Partial<OrganizationFields>): OrganizationEvent => ({
   data,
 });
 
-it('is created with a name alone', () => {
+it('can be created with only a name', () => {
   given(organization, [])
     .when(() => createOrganization('Rivers'))
     .then([created]);
@@ -33,7 +33,7 @@ it('is created with a name alone', () => {
   });
 });
 
-it('keeps what an update does not name, and records only what differs', () => {
+it('records only the changed fields of an update', () => {
   given(organization, [created, updated({ website: 'w', country: 'c' }), updated({ website: null })])
     .when((state) => {
       const data = changedFields<OrganizationFields>(existingOrganization(state), {
@@ -46,7 +46,7 @@ it('keeps what an update does not name, and records only what differs', () => {
     .then([updated({ country: 'd' })]);
 });
 
-it('refuses to be read before it was created', () => {
+it('throws when read before it was created', () => {
   given(organization, [])
     .when((state) => {
       existingOrganization(state);
@@ -55,7 +55,7 @@ it('refuses to be read before it was created', () => {
     .thenThrows('NOT_FOUND');
 });
 
-it('publishes its log and takes it back, and records nothing where nothing changes', () => {
+it('publishes and unpublishes its log, and records nothing if nothing changes', () => {
   const [published, unpublished] = [
     { type: 'LogPublished', data: {} },
     { type: 'LogUnpublished', data: {} },
@@ -69,7 +69,7 @@ it('publishes its log and takes it back, and records nothing where nothing chang
   given(publicLog, [published, unpublished]).when(decide(true)).then([published]);
 });
 
-it('writes as whom it is told to, and records only what differs', () => {
+it('sets its sender, and records only the changed fields', () => {
   const mailFrom = { name: 'Rivers', address: 'news@rivers.example' };
   const named = { type: 'SenderUpdated', data: { mailFrom, language: 'de' } } as const;
   given(sender, [])

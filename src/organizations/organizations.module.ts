@@ -19,13 +19,13 @@ import { sendersProjection } from './senders.projection.js';
   projections: [organizationsProjection, publicLogsProjection, sendersProjection],
   upcasters: organizationShapes,
   replayables: [replayableOrganization],
-  // Organizations are made on the command line: that handler has no route.
+  // Organizations are created on the command line, so that handler has no route.
   providers: [CreateOrganizationHandler, OrganizationNames, OrganizationSlugs, SiteAddress],
   exports: [OrganizationNames, OrganizationSlugs, SiteAddress],
 })
 export class OrganizationsModule {}
 
-// Its logo.
+// For its logo.
 showImagesBy({
   object: 'organization',
   decider: organization,

@@ -5,7 +5,10 @@ const table = new RecordTable(organization, 'organizations', { name: { type: 'te
   state.status === 'standing' ? { name: state.name } : undefined,
 );
 
-/** Nobody lists organizations: their rows spare commands and get-organization the whole stream. */
+/**
+ * Not listed anywhere. A row lets commands and get-organization read the current state without loading the
+ * stream.
+ */
 export const organizationsProjection: Projection<OrganizationEvent> = {
   name: 'organizations',
   version: 2,

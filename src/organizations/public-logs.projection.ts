@@ -3,7 +3,7 @@ import { publicLog, type PublicLogEvent } from './public-log.js';
 
 const table = new RecordTable(publicLog, 'public_logs', {}, () => ({}));
 
-/** Nobody lists them: a row spares whoever asks for a log the whole stream of its being published and not. */
+/** Not listed anywhere. A row lets requests for a log read the current state without loading the stream. */
 export const publicLogsProjection: Projection<PublicLogEvent> = {
   name: 'public-logs',
   version: 1,

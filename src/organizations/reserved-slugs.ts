@@ -1,9 +1,9 @@
 /**
- * What no organization's pages may begin with: addresses of this server, those that it may have one day, and those that browsers and
- * crawlers look for at the root of every server.
+ * Slugs that no organization can have: paths of this server, paths it may use later, and paths that browsers
+ * and crawlers look for on every server.
  */
 export const RESERVED_SLUGS: ReadonlySet<string> = new Set([
-  // There are.
+  // In use.
   'docs',
   'embed',
   'errors',
@@ -16,7 +16,7 @@ export const RESERVED_SLUGS: ReadonlySet<string> = new Set([
   'site',
   'u',
   'v1',
-  // There may be.
+  // May be used later.
   'about',
   'account',
   'admin',
@@ -53,7 +53,7 @@ export const RESERVED_SLUGS: ReadonlySet<string> = new Set([
   'webhooks',
   'well-known',
   'www',
-  // Everybody looks for.
+  // Requested from every server.
   'favicon',
   'humans',
   'robots',

@@ -2,13 +2,16 @@ import { type RecordReader } from '#libs/commands';
 import { organization, existingOrganization } from './organization.js';
 import { sender, type SenderFields, senderId } from './sender.js';
 
-/** Who writes, for whoever makes mail. */
+/** The sender of emails, for modules that send them. */
 export type Sender = SenderFields & {
-  /** The organization's. */
+  /** The organization's name. */
   name: string;
 };
 
-/** @throws RpcError NOT_FOUND where there is no such organization, NewerEvent where a later version has changed it. */
+/**
+ * @throws RpcError NOT_FOUND if the organization does not exist; NewerEvent if a later version has changed
+ * it.
+ */
 export async function senderOf(records: RecordReader, organizationId: string): Promise<Sender> {
   const [{ state }, own] = await Promise.all([
     records.load(organization, organizationId, organizationId),

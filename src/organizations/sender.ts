@@ -3,22 +3,25 @@ import { changedFields } from '#libs/commands';
 import { type Decider, streamIdOf } from '#libs/event-store';
 import { type MailAddress } from '#libs/mail';
 
-/** In which the organization writes to people. */
+/** The languages of pages and emails. */
 export const LANGUAGES = ['en', 'de', 'fr', 'es'] as const;
 
-/** As whom the organization writes to people, of which nothing is about a person. */
+/** The sender of an organization's emails. Contains no personal data. */
 export type SenderFields = {
-  /** null: as whom the operator says (`MAIL_FROM`). */
+  /** null: the operator's sender (`MAIL_FROM`). */
   mailFrom: MailAddress | null;
   replyTo: string | null;
-  /** May have several lines. */
+  /** Can have several lines. */
   postalAddress: string | null;
   language: (typeof LANGUAGES)[number];
 };
 
 export type SenderEvent = { type: 'SenderUpdated'; data: Partial<SenderFields> };
 
-/** A stream beside the organization's own, as `publicLog` is: versions that do not know its event never load it. */
+/**
+ * A stream next to the organization's own, like `publicLog`: earlier versions that do not know its event
+ * never load it.
+ */
 export const sender: Decider<SenderFields, SenderEvent> = {
   streamType: 'sender',
   initial: { mailFrom: null, replyTo: null, postalAddress: null, language: 'en' },
@@ -26,12 +29,12 @@ export const sender: Decider<SenderFields, SenderEvent> = {
   evolve: (state, { data }) => ({ ...state, ...data }),
 };
 
-/** One for each organization, which whoever has its id can tell. */
+/** Derived from the organization's id. */
 export function senderId(organizationId: string): string {
   return streamIdOf(createHash('sha256').update(`sender ${organizationId}`).digest());
 }
 
-/** @param given what is left out stays as it is. */
+/** @param given fields that are left out stay unchanged. */
 export function updateSender(state: SenderFields, given: Partial<SenderFields>): SenderEvent[] {
   const data = changedFields(state, given);
   return data ? [{ type: 'SenderUpdated', data }] : [];

@@ -3,7 +3,7 @@ import { sender, type SenderEvent } from './sender.js';
 
 const table = new RecordTable(sender, 'senders', {}, () => ({}));
 
-/** Nobody lists them: a row spares whoever writes for an organization the whole stream. */
+/** Not listed anywhere. A row lets senders of email read the current state without loading the stream. */
 export const sendersProjection: Projection<SenderEvent> = {
   name: 'senders',
   version: 1,

@@ -3,12 +3,12 @@ import { RecordReader } from '#libs/commands';
 import { PublicAddress } from '../config/index.js';
 import { organization } from './organization.js';
 
-/** Milliseconds for which an organization's slug is not asked for again: a former one leads to the page, too. */
+/** How long a slug is cached, in milliseconds. A previous slug also leads to the page. */
 const KNOWN_MS = 1_000;
-/** Then all are forgotten. */
+/** When the cache is full, it is cleared. */
 const MOST_KNOWN = 10_000;
 
-/** Where the pages of an organization are. */
+/** The URLs of organizations' pages. */
 @Injectable()
 export class SiteAddress {
   private readonly known = new Map<string, { name: string; until: number }>();
@@ -18,7 +18,7 @@ export class SiteAddress {
     private readonly address: PublicAddress,
   ) {}
 
-  /** Without a slash at its end; null where the operator has switched the site off. */
+  /** Without a trailing slash; null if the operator has disabled the site. */
   async of(organizationId: string): Promise<string | null> {
     if (!this.address.hasSite) return null;
     const known = this.known.get(organizationId);
@@ -30,12 +30,12 @@ export class SiteAddress {
     return `${this.address.url}/${name}`;
   }
 
-  /** As `of`, where the slug is known. */
+  /** Like `of`, for a known slug. */
   with(organizationId: string, slug: string | null): string | null {
     return this.address.hasSite ? `${this.address.url}/${slug ?? organizationId}` : null;
   }
 
-  /** It has another one. */
+  /** Drops a slug from the cache after it changed. */
   forget(organizationId: string): void {
     this.known.delete(organizationId);
   }

@@ -164,7 +164,8 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
         };
       },
     );
-    // A repeated Idempotency-Key is answered with what stands beside as it was, too: its versions are kept with the key.
+    // A repeated Idempotency-Key returns the other streams as they were, too: their versions are stored with
+    // the key.
     const figure = await this.requests.figure(command, async () => {
       if (beside !== undefined) return beside;
       const now = await Promise.all([
@@ -225,7 +226,7 @@ function requireFree(slug: string | null | undefined): void {
   throw invalid([{ path: 'slug', message: 'is an address of this server: choose another' }]);
 }
 
-/** Two versions in the one number that is kept with a key; that of the log alone is what versions before 0.4.0 keep. */
+/** Packs two versions into the one number stored with a key. Versions before 0.4.0 stored only the log's. */
 const MOST_VERSIONS = 2 ** 26;
 
 function together(log: number, mail: number): number {

@@ -22,7 +22,7 @@ export class CreatePost extends PostFieldsInput {
 
 export const CreatePostHandler = createHandler(CreatePost, posts, (command): PostEvent => {
   const { name, description = null, imageId = null, content = null } = command;
-  // Set before requests are compared: a request with the default equals one without it.
+  // The default is set before requests are compared: a request with the default equals one without it.
   const title = (command.title ??= name);
   const { slug = slugOf(name) } = command;
   return { type: 'PostCreated', data: { name, title, description, imageId, content, slug } };

@@ -3,7 +3,7 @@ import { Resources } from '#libs/resources';
 import { SiteAddress } from '../organizations/index.js';
 import { posts } from './posts.js';
 
-/** Where the page of a post is: answers tell it. */
+/** Adds the URL of a post's page to responses. */
 @Injectable()
 export class PostAddress implements OnModuleInit {
   constructor(

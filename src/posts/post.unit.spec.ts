@@ -16,22 +16,22 @@ const deleted: PostEvent = { type: 'PostDeleted', data: {} };
 
 it.each([
   ['publishes a draft', [created], publishPost, [published]],
-  ['publishes the archived again', [created, published, archived], publishPost, [published]],
-  ['leaves the published alone', [created, published], publishPost, []],
-  ['archives the published', [created, published], archivePost, [archived]],
-  ['leaves the archived alone', [created, published, archived], archivePost, []],
+  ['republishes an archived post', [created, published, archived], publishPost, [published]],
+  ['ignores publishing a published post', [created, published], publishPost, []],
+  ['archives a published post', [created, published], archivePost, [archived]],
+  ['ignores archiving an archived post', [created, published, archived], archivePost, []],
   ['deletes a draft', [created], deletePost, [deleted]],
-  ['deletes the published', [created, published], deletePost, [deleted]],
-  ['leaves the deleted alone', [created, deleted], deletePost, []],
+  ['deletes a published post', [created, published], deletePost, [deleted]],
+  ['ignores deleting a deleted post', [created, deleted], deletePost, []],
 ])('%s', (_, events, decision, expected) => {
   given(post, events).when(decision).then(expected);
 });
 
 it.each([
   ['archive a draft', [created], archivePost, 'CONFLICT'],
-  ['publish what was deleted', [created, deleted], publishPost, 'NOT_FOUND'],
-  ['archive what never was', [], archivePost, 'NOT_FOUND'],
-  ['delete what never was', [], deletePost, 'NOT_FOUND'],
+  ['publish a deleted post', [created, deleted], publishPost, 'NOT_FOUND'],
+  ['archive an unknown post', [], archivePost, 'NOT_FOUND'],
+  ['delete an unknown post', [], deletePost, 'NOT_FOUND'],
 ])('refuses to %s', (_, events, decision, code) => {
   given(post, events).when(decision).thenThrows(code);
 });

@@ -23,7 +23,7 @@ export const postSchema = recordSchema({
   },
 });
 
-/** For an element of a list. */
+/** Lists leave out the content. */
 export const listedPostSchema = schemaWithout(postSchema, 'content');
 
 export const postIdSchema = recordSchema({ postId: { type: 'string' } });

@@ -5,7 +5,7 @@ const colours = levels.flatMap((red) =>
   levels.flatMap((green) => levels.map((blue) => `#${red}${green}${blue}`)),
 );
 
-it('makes of every colour an accent that can be read, as text and behind it, in light and dark', () => {
+it('turns every color into an accent that is readable as text and as a background, in both schemes', () => {
   const unreadable = [...colours, '#767676', '#777777', '#0b6e4f'].flatMap((colour) =>
     (['light', 'dark'] as const).flatMap((scheme) => {
       const { accent, onAccent } = accentsOf(colour)[scheme];
@@ -19,12 +19,12 @@ it('makes of every colour an accent that can be read, as text and behind it, in 
   expect(unreadable).toEqual([]);
 });
 
-it('leaves a colour as it is that can be read', () => {
+it('keeps a readable color', () => {
   expect(accentsOf('#0b6e4f').light).toEqual({ accent: '#0b6e4f', onAccent: '#ffffff' });
   expect(accentsOf('#ffff00').dark).toEqual({ accent: '#ffff00', onAccent: '#000000' });
 });
 
-it('knows the contrasts that WCAG names', () => {
+it('computes the contrasts that WCAG lists', () => {
   expect(contrastOf('#000000', '#ffffff')).toBeCloseTo(21, 5);
   expect(contrastOf('#777777', '#ffffff')).toBeCloseTo(4.48, 2);
 });

@@ -28,7 +28,7 @@ const post: FeedPost = {
   publishedAt: new Date('2026-11-20T09:30:00Z'),
 };
 
-it('RSS is what readers read', async () => {
+it('writes RSS that a reader can parse', async () => {
   const read = await new RssParser().parseString(rssOf(organization, [post]));
   expect(read).toMatchObject({
     title: 'Rivers & <Sons> "quoted"  ]]>',
@@ -40,7 +40,7 @@ it('RSS is what readers read', async () => {
   expect(read.items[0]!.content).toContain('Rivers &amp; &lt;Sons&gt;');
 });
 
-it('a feed has the newest twenty posts, and of each how it begins', async () => {
+it('includes the newest twenty posts with their beginnings', async () => {
   const words = html`<h2>Long &amp; &lt;good&gt;</h2><script>alert(1)</script><p>${'river '.repeat(100_000)}</p>`;
   const posts = Array.from({ length: 50 }, (_, n) => ({
     ...post,
@@ -59,17 +59,17 @@ it('a feed has the newest twenty posts, and of each how it begins', async () => 
   expect(jsonFeedOf(organization, [nothing])).toContain('Rivers &amp; &lt;Sons&gt;');
 });
 
-it('the JSON feed is valid, with posts and without', () => {
+it('writes a valid JSON feed, with and without posts', () => {
   for (const posts of [[post], []]) {
     const feed = JSON.parse(jsonFeedOf(organization, posts)) as object;
     expect(feed).toMatchObject({ version: 'https://jsonfeed.org/version/1.1', language: 'de' });
-    // It knows the version before, to which 1.1 only adds.
+    // The schema is for version 1.0, to which 1.1 only adds fields.
     const items = (feed as { items: object[] }).items.map((item) => ({ ...item, authors: undefined }));
     const before = { ...feed, version: 'https://jsonfeed.org/version/1', language: undefined, items };
     expect(problemsOf(JSON.parse(JSON.stringify(before)) as object)).toEqual([]);
   }
 });
 
-it('the sitemap escapes addresses', () => {
+it('escapes addresses in the sitemap', () => {
   expect(sitemapOf([post.url])).toContain('<loc>https://act.example.org/rivers/posts/news?a=1&amp;b=2</loc>');
 });

@@ -11,11 +11,11 @@ it.each([
   ['after two seconds', token, 2, undefined],
   ['for a day', token, 24 * 3_600, undefined],
   ['after a day', token, 24 * 3_600 + 1, 'tooLate'],
-  ['of a time to come', token, -60, 'tooFast'],
-  ['of another petition', formToken(keyring, 'sea', shown), 60, 'tooLate'],
-  ['that was changed', token.replace(/^./, '0'), 60, 'tooLate'],
-  ['that is none', '', 60, 'tooLate'],
-  ['with more behind', `${token}x`, 60, 'tooLate'],
+  ['from the future', token, -60, 'tooFast'],
+  ['for another petition', formToken(keyring, 'sea', shown), 60, 'tooLate'],
+  ['that was altered', token.replace(/^./, '0'), 60, 'tooLate'],
+  ['that is empty', '', 60, 'tooLate'],
+  ['with text after it', `${token}x`, 60, 'tooLate'],
 ])('a token %s', (_, given, seconds, fault) => {
   expect(faultOf(keyring, 'river', given, after(seconds))).toBe(fault);
 });

@@ -83,7 +83,7 @@ const all = Object.values(WORDS).flatMap((words) =>
   Object.entries(pagesIn(words)).map(([name, page]) => [words.locale, name, page] as const),
 );
 
-it.each(all)('%s: %s runs nothing that was written into it, and is whole', (locale, _name, page) => {
+it.each(all)('%s: %s runs no script from its content, and is valid HTML', (locale, _name, page) => {
   const text = page.body.toString();
   const [scripts, wrong, ids, labelled, described]: string[][] = [[], [], [], [], []] as string[][];
   const [headings, inputs]: string[][] = [[], []] as string[][];
@@ -105,14 +105,14 @@ it.each(all)('%s: %s runs nothing that was written into it, and is whole', (loca
   expect(wrong).toEqual([]);
   expect(scripts!.every((source) => source.startsWith('/site/'))).toBe(true);
   expect(headings).toHaveLength(1);
-  // What a label or a description is of is there, once.
+  // Elements referenced by labels and descriptions exist exactly once.
   expect(new Set(ids).size).toBe(ids!.length);
   expect(inputs!.filter((id) => !labelled!.includes(id))).toEqual([]);
   expect([...labelled!, ...described!].filter((id) => !ids!.includes(id))).toEqual([]);
   expect(page.body.length).toBeLessThan(50 * 1_024);
 });
 
-it.each(Object.values(WORDS))('every text is there in every language: $locale', (words) => {
+it.each(Object.values(WORDS))('has every text in $locale', (words) => {
   const texts = (of: object): unknown[] =>
     Object.values(of).flatMap((one: unknown) => {
       if (typeof one === 'function') return [(one as (...args: unknown[]) => string)(2, '2')];
@@ -130,6 +130,6 @@ it.each([
   [999, 1_000, '99%'],
   [1_000, 1_000, '100%'],
   [7, 2_000_000_000_000_000, '0%'],
-])('%i of %i is %s, never more than there is', (signatures, goal, percent) => {
+])('shows %i of %i as %s, rounded down', (signatures, goal, percent) => {
   expect(progressTexts(signatures, goal, WORDS.en!).percent).toBe(percent);
 });

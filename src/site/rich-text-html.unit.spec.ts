@@ -9,7 +9,7 @@ const words = (text: string, ...marks: Json[]) => ({ type: 'text', text, marks }
 it.each<[string, Json, string]>([
   ['Markdown in a string', 'Hello **world**', '<p>Hello <strong>world</strong></p>'],
   ['Markdown in an object', { markdown: '# Title\n\n- a' }, '<h2>Title</h2>\n<ul>\n<li>a</li>\n</ul>'],
-  ['HTML in Markdown as it was typed', '<b>x</b>', '<p>&lt;b&gt;x&lt;/b&gt;</p>'],
+  ['HTML in Markdown as typed', '<b>x</b>', '<p>&lt;b&gt;x&lt;/b&gt;</p>'],
   [
     'a document of TipTap',
     paragraph(words('a', { type: 'bold' }), { type: 'hardBreak' }),
@@ -24,22 +24,30 @@ it.each<[string, Json, string]>([
     '<ul><li>a</li></ul>',
   ],
   [
-    'headings below the title of the page',
+    'headings one level below the page title',
     { type: 'doc', content: [{ type: 'heading', attrs: { level: 1 } }] },
     '<h2></h2>',
   ],
-  ['of unknown nodes their words', { type: 'doc', content: [{ type: 'video', content: [words('a')] }] }, 'a'],
   [
-    'links, of which nobody is recommended',
+    'only the text of unknown nodes',
+    { type: 'doc', content: [{ type: 'video', content: [words('a')] }] },
+    'a',
+  ],
+  [
+    'links, with nofollow',
     paragraph(words('a', { type: 'link', attrs: { href: 'https://a.example/?a=1&b="' } })),
     '<p><a href="https://a.example/?a=1&amp;b=&quot;" rel="nofollow noopener ugc">a</a></p>',
   ],
   [
-    'images of our own',
+    'images on this server',
     '![A](/images/0a/8.jpg)',
     '<p><img src="/images/0a/8.jpg" alt="A" loading="lazy" /></p>',
   ],
-  ['of images elsewhere what they show', '![A cat](https://a.example/cat.png)', '<p><em>A cat</em></p>'],
+  [
+    'only the alternative text of images on other servers',
+    '![A cat](https://a.example/cat.png)',
+    '<p><em>A cat</em></p>',
+  ],
 ])('shows %s', (_, content, expected) => {
   expect(shown(content)).toBe(expected);
 });
@@ -74,7 +82,7 @@ it.each<[string, Json]>([
   ],
   ...LINKS.map((href): [string, Json] => [`a link to ${JSON.stringify(href)}`, `[x](<${href}>) <${href}>`]),
   ...LINKS.map((href): [string, Json] => [
-    `a node's link to ${JSON.stringify(href)}`,
+    `a link of a node to ${JSON.stringify(href)}`,
     paragraph(words('x', { type: 'link', attrs: { href, onclick: 'alert(1)' } })),
   ]),
   ['markup in texts of nodes', paragraph(words('</p><script>alert(1)</script>'))],
@@ -86,7 +94,7 @@ it.each<[string, Json]>([
     },
   ],
   [
-    'names of nodes that objects have',
+    'node names that are properties of objects',
     { type: 'doc', content: [{ type: 'constructor', content: [words('x')] }, { type: '__proto__' }] },
   ],
   [
@@ -96,11 +104,11 @@ it.each<[string, Json]>([
       content: [null, 7, 'x', [], { type: 7 }, { type: 'text' }, { type: 'text', text: {}, marks: 'x' }],
     },
   ],
-  ['a document five thousand deep', deep(5_000)],
+  ['a document nested five thousand levels deep', deep(5_000)],
   ['a hundred thousand marks', '*'.repeat(100_000)],
-  ['brackets that never close', '['.repeat(60_000)],
+  ['unclosed brackets', '['.repeat(60_000)],
   ['entities', '&lt;script&gt; &#60;script&#62; &amp;lt;'],
-])('runs nothing of %s', (_, content) => {
+])('runs no script in %s', (_, content) => {
   const text = String(richText(content) ?? '');
   const found: string[] = [];
   new Parser({

@@ -4,14 +4,14 @@ import { RichText, type RichTextThread } from './rich-text.js';
 
 const LONG = `Hello **world** ${'word '.repeat(2_000)}`;
 
-it('shows short texts, and long ones from the thread, in the same way', async () => {
+it('renders long texts in the thread exactly like short ones outside it', async () => {
   const texts = new RichText();
   expect(String(await texts.show('Hello **world**'))).toBe('<p>Hello <strong>world</strong></p>\n');
   expect(String(await texts.show(LONG))).toMatch(/^<p>Hello <strong>world<\/strong> word/);
   expect(await texts.show({ blocks: [{ text: LONG }] })).toBeNull();
 });
 
-it('shows a long text that takes too long as it was typed, and does not try again', async () => {
+it('shows a text that takes too long as typed, and does not retry', async () => {
   const source = `
     import { parentPort, workerData } from 'node:worker_threads';
     parentPort.on('message', ([{ number }]) => { Atomics.store(workerData, 0, number); for (;;); });`;

@@ -1,8 +1,8 @@
 import { createPublicKey, createVerify, type KeyObject } from 'node:crypto';
 import { RpcError } from '#libs/rpc';
 
-/** Amazon's own machines, and nobody else's, in whatever region. */
-/** Regions have a number at the end, as in `us-gov-east-1`: other services of Amazon have not. */
+/** Hosts that belong to Amazon SNS, in any region. */
+/** Only region names end with a number, as in `us-gov-east-1`. Hosts of other services do not. */
 const HOST = /^sns\.[a-z]{2}(-[a-z]{2,12}){1,2}-\d{1,2}\.amazonaws\.com(\.cn)?$/;
 const CERTIFICATE = /^\/SimpleNotificationService-[0-9A-Za-z]{1,64}\.pem$/;
 

@@ -1,19 +1,22 @@
 import { createHash } from 'node:crypto';
 import { type Decider, streamIdOf } from '#libs/event-store';
 
-/** `messageId` (without <>) where the provider gave one that may be ours: by it a broadcast finds its recipient. */
+/**
+ * `messageId` (without <>) identifies the message if the provider reported an id in our format. It leads to
+ * the broadcast's recipient.
+ */
 type Reported = { contactId: string; messageId: string | null };
 
 export type ContactMailEvent =
   | { type: 'ContactBounced'; data: Reported }
   | { type: 'ContactComplained'; data: Reported };
 
-/** What became of mail to a contact: what was reported of which message. */
+/** Reports about email to a contact, and about which message. */
 export type ContactMail = { reported: readonly string[] };
 
 /**
- * A stream beside the contact's own: versions of this program that do not know its events never load it. Nothing in it is
- * personal; the contact is its subject, so that it ends with the contact.
+ * A stream next to the contact's own: earlier versions that do not know its events never load it. It contains
+ * no personal data. The contact is its subject, so it ends with the contact.
  */
 export const contactMail: Decider<ContactMail, ContactMailEvent> = {
   streamType: 'contact-mail',
@@ -24,12 +27,12 @@ export const contactMail: Decider<ContactMail, ContactMailEvent> = {
   }),
 };
 
-/** One for each contact, which whoever has its id can tell. */
+/** Derived from the contact's id. */
 export function contactMailId(contactId: string): string {
   return streamIdOf(createHash('sha256').update(`contact-mail ${contactId}`).digest());
 }
 
-/** Whether this was said of this message before. */
+/** Whether the same was already reported of this message. */
 export function isReported(
   { reported }: ContactMail,
   type: ContactMailEvent['type'],

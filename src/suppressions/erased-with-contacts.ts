@@ -4,8 +4,9 @@ import { suppression } from './suppression.js';
 import { erasureOf } from './suppressions.js';
 
 /**
- * An address that was suppressed while no contact had it has a key of its own, which goes when a contact goes that has it or
- * ever had it. All others are encrypted with the contact's.
+ * Erases addresses that were suppressed while no contact had them. They have their own key, which is
+ * destroyed when a contact who has or ever had the address is erased. All others are encrypted with the
+ * contact's key.
  */
 eraseWithContacts(async ({ records, store }, organizationId, emails) => {
   const ids = emails.map((email) => suppressionIdOf(store.keyring, organizationId, email));

@@ -1,20 +1,23 @@
 import { timingSafeEqual } from 'node:crypto';
 import { type Keyring } from '#libs/event-store';
 
-/** Bytes: of a UUID, and of what proves that this program named it. */
+/** Bytes of an organization's id, and of the MAC. */
 const ID = 16;
 const PROOF = 16;
 
 /**
- * Where mail providers report to an organization. The token needs no table: it is the organization's id and a keyed hash of it,
- * whose secret outlives every master key.
+ * The token in the address to which mail providers report. It needs no table: it consists of the
+ * organization's id and a keyed hash, whose key stays the same when master keys are replaced.
  */
 export function mailHookOf(keyring: Keyring, organizationId: string): string {
   const id = Buffer.from(organizationId.replaceAll('-', ''), 'hex');
   return `/hooks/mail/${Buffer.concat([id, proofOf(keyring, organizationId)]).toString('base64url')}`;
 }
 
-/** The organization of a token; undefined where this program never made it. Takes as long for any of this length. */
+/**
+ * The organization of a token; undefined if it was not issued here. Takes the same time for any token of this
+ * length.
+ */
 export function organizationOfHook(keyring: Keyring, token: string): string | undefined {
   const bytes = Buffer.from(token, 'base64url');
   if (bytes.length !== ID + PROOF || bytes.toString('base64url') !== token) return undefined;

@@ -19,8 +19,8 @@ import { type IdentifiedReport, readReports, readSesReports, type Reports } from
 import { Suppressions } from './suppressions.js';
 
 /**
- * Requests per second with a good token. A provider that has sent to thousands reports thousands at once, and Amazon SNS tries
- * again three times only, within a minute.
+ * Requests per second with a valid token. After a large broadcast, a provider reports thousands of bounces in
+ * a burst, and Amazon SNS retries only three times within a minute.
  */
 const LIMIT = 200;
 
@@ -126,7 +126,7 @@ export class MailHookController {
     return opened ? readSesReports(opened.message, opened.id) : { reports: [], issues: [] };
   }
 
-  /** Processes all reports, then updates the read models once. */
+  /** Processes all reports, then updates the projections once. */
   private async act(reports: readonly IdentifiedReport[], context: RequestContext): Promise<void> {
     if (reports.length === 0) return;
     await fewAtOnce(reports, ({ id, ...report }) => {

@@ -15,8 +15,7 @@ const FORMS =
   'type: "bounce", "complaint" or "unsubscribe", email }';
 
 /**
- * Reads what Postmark, SendGrid and Mailgun send, and our own form. What was delivered, opened or only delayed is none of our
- * business and says nothing.
+ * Reads the formats of Postmark, SendGrid and Mailgun, and our own. Deliveries, opens and delays are ignored.
  */
 export function readReports(body: unknown): Reports {
   if (Array.isArray(body)) {

@@ -7,8 +7,8 @@ export type SuppressedAddressEvent =
   | { type: 'SuppressedAddressErased'; data: Record<string, never> };
 
 /**
- * Whose key a suppressed address is encrypted with that no contact has. A stream of its own, because a key is made with the
- * stream that it is of, and the suppression outlives it.
+ * Owns the key of a suppressed address that no contact has. It has its own stream, because a key belongs to a
+ * stream and is destroyed with it, while the suppression continues.
  */
 export const suppressedAddress: Decider<SuppressedAddress, SuppressedAddressEvent> = {
   streamType: 'suppressed-address',
@@ -20,7 +20,7 @@ export const suppressedAddress: Decider<SuppressedAddress, SuppressedAddressEven
   },
 };
 
-/** Erasing the erased changes nothing. */
+/** Erasing an erased address changes nothing. */
 export function eraseAddress({ status }: SuppressedAddress): SuppressedAddressEvent[] {
   return status === 'readable' ? [{ type: 'SuppressedAddressErased', data: {} }] : [];
 }

@@ -30,8 +30,8 @@ export const suppressionSchema = recordSchema({
 export const suppressionIdSchema = recordSchema({ suppressionId: { type: 'string' } });
 
 /**
- * Suppressions out of an exported history. An export that was begun before an erasure holds the address still: so who was erased
- * is looked for in it.
+ * Suppressions in an exported history. An export that began before an erasure still contains the address, so
+ * erasures later in the export are applied here.
  */
 export const replayableSuppressions: Replayable = {
   object: 'suppression',
@@ -45,7 +45,7 @@ export const replayableSuppressions: Replayable = {
         const { type, streamType, streamId, subjectId } = event;
         if (type === 'ContactErased' || type === 'SuppressedAddressErased') erased.add(streamId);
         if (streamType === suppressedAddress.streamType) return isKnown(suppressedAddress, event);
-        // Its own kind decides whether they are known.
+        // The contact module checks whether they are known.
         if (streamType === contact.streamType) return true;
         if (type === 'AddressSuppressed' && subjectId !== null) holders.set(streamId, subjectId);
         return suppressions.apply(event);

@@ -1,13 +1,13 @@
 import { type Decider } from '#libs/event-store';
 import { noSuch } from '#libs/rpc';
 
-/** Why nobody writes to an address. */
+/** Why an address is suppressed. */
 export const REASONS = ['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED', 'MANUAL'] as const;
 export type Reason = (typeof REASONS)[number];
 
 /**
- * Whose key the readable address is encrypted with: the contact's who has it, or where none has, that of a stream of its own
- * (`suppressed-address.ts`). None at all: only the hash is kept.
+ * Whose key encrypts the readable address: that of the contact who has it, or else of a separate stream
+ * (`suppressed-address.ts`). With neither, only the hash is stored.
  */
 export type Holder = { contactId: string; addressId: null } | { contactId: null; addressId: string };
 
@@ -17,26 +17,26 @@ export type SuppressionEvent =
       data: { reason: Reason; contactId: string | null; addressId: string | null };
       personal: { email: string } | null;
     }
-  /** `reason` null: none holds any more. */
+  /** `reason` null: all reasons end. */
   | { type: 'SuppressionEnded'; data: { reason: Reason | null } };
 
-/** Of an address; it stands as long as a reason holds. */
+/** The suppression of an address. It is active while it has a reason. */
 export type Suppression = {
-  /** In the order in which they came. */
+  /** Oldest first. */
   reasons: readonly Reason[];
-  /** Since when, in RFC 3339. */
+  /** When the first reason was recorded, RFC 3339. */
   since: string | null;
-  /** Null where it was erased, and where it never was readable. */
+  /** Null once erased, and if it was never readable. */
   email: string | null;
-  /** The stream whose key is the address's alone. */
+  /** The stream that owns the address's key, if no contact does. */
   addressId: string | null;
 };
 
 const NOTHING: Suppression = { reasons: [], since: null, email: null, addressId: null };
 
 /**
- * The stream of an address has an id that follows from its keyed hash (`suppression-id.ts`), and goes on when the address is
- * erased: who objected is not written to again, whoever imports the address once more.
+ * The stream id follows from the address's keyed hash (`suppression-id.ts`). The stream outlives an erasure
+ * of the address, so a person who objected stays suppressed even if the address is imported again.
  */
 export const suppression: Decider<Suppression, SuppressionEvent> = {
   streamType: 'suppression',
@@ -56,7 +56,7 @@ export const suppression: Decider<Suppression, SuppressionEvent> = {
   },
 };
 
-/** What holds after an event. */
+/** The reasons after an event. */
 export function reasonsAfter(before: readonly Reason[], { type, data }: SuppressionEvent): readonly Reason[] {
   if (type === 'AddressSuppressed') return before.includes(data.reason) ? before : [...before, data.reason];
   return data.reason === null ? [] : before.filter((reason) => reason !== data.reason);
@@ -66,7 +66,7 @@ export function isSuppressed({ reasons }: Suppression): boolean {
   return reasons.length > 0;
 }
 
-/** A reason that holds already changes nothing, nor does it bring back an address that was erased. */
+/** Adds a reason. An existing reason changes nothing and does not restore an erased address. */
 export function suppressAddress(
   { reasons }: Suppression,
   reason: Reason,
@@ -84,13 +84,16 @@ export function suppressAddress(
   ];
 }
 
-/** @param reason only this one; others go on holding. */
+/** Ends the suppression. @param reason ends only this reason. */
 export function endSuppression({ reasons }: Suppression, reason?: Reason): SuppressionEvent[] {
   if (reason === undefined ? reasons.length === 0 : !reasons.includes(reason)) return [];
   return [{ type: 'SuppressionEnded', data: { reason: reason ?? null } }];
 }
 
-/** Ending what ended before changes nothing. @param version of the stream; 0: the address never was suppressed. */
+/**
+ * Ending an ended suppression changes nothing. @param version of the stream; 0: the address was never
+ * suppressed.
+ */
 export function deleteSuppression(state: Suppression, version: number): SuppressionEvent[] {
   if (version === 0) throw noSuch('suppression');
   return endSuppression(state);

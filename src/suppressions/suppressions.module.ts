@@ -20,7 +20,7 @@ suppressImportedBy(CreateSuppression, async ({ records, store }, organizationId,
   return isSuppressed(state) ? undefined : { streamId, version };
 });
 
-/** Asks Amazon itself. */
+/** Fetches certificates from Amazon. */
 const amazonSns = { provide: AmazonSns, useFactory: () => new AmazonSns() };
 
 @ProductModule({

@@ -4,21 +4,21 @@ import { type SuppressedAddressEvent } from './suppressed-address.js';
 
 type ContactErased = { type: 'ContactErased'; data: Record<string, never> };
 
-/** A suppression that stands. */
+/** An active suppression. */
 type Row = {
   organization_id: string;
   id: string;
   created_at: Date;
-  /** Which it is listed by: the first that holds. */
+  /** Its first reason, by which it is listed. */
   reason: Reason;
   reasons: readonly Reason[];
-  /** With whose key the address is sealed: a contact's, or its own. */
+  /** Whose key encrypts the address: a contact's, or its own. */
   subject_id: string | null;
-  /** In hexadecimal digits. */
+  /** In hexadecimal. */
   sealed_email: string | null;
 };
 
-/** The name under which the address is sealed. */
+/** The context under which the address is encrypted. */
 export const SEALED_EMAIL = 'suppression.email';
 
 const FIND = `
@@ -43,7 +43,7 @@ const FORGET = `
   FROM unnest($1::uuid[], $2::uuid[]) AS e(organization_id, subject_id)
   WHERE s.organization_id = e.organization_id AND s.subject_id = e.subject_id`;
 
-/** The suppressions that stand, by the id that follows from the hash of their address; the address itself is sealed. */
+/** Active suppressions, by the id derived from their address's hash. The address itself is encrypted. */
 export const suppressionsProjection: Projection<SuppressionEvent | SuppressedAddressEvent | ContactErased> = {
   name: 'suppressions',
   version: 1,
@@ -107,7 +107,7 @@ export const suppressionsProjection: Projection<SuppressionEvent | SuppressedAdd
     const ended = [...keys].filter(([id]) => !rows.has(id));
     if (rows.size > 0) void transaction.send(UPSERT, [JSON.stringify([...rows.values()])]);
     if (ended.length > 0) void transaction.send(END, [ended.map(([, of]) => of), ended.map(([id]) => id)]);
-    // Last: the log says nothing of a person after their erasure.
+    // Last, because no event concerns a person after their erasure.
     if (erased.size > 0) void transaction.send(FORGET, [[...erased.values()], [...erased.keys()]]);
   },
 };

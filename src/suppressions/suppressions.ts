@@ -22,7 +22,7 @@ import {
 } from './suppression.js';
 import { SUPPRESSIONS_TABLE } from './suppressions.projection.js';
 
-/** What a provider reported: a permanent bounce, or that the recipient complained or unsubscribed there. */
+/** A provider's report: a permanent bounce, a complaint or an unsubscribe. */
 export type MailReport = {
   kind: 'bounce' | 'complaint' | 'unsubscribe';
   email: string;

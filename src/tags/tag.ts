@@ -27,20 +27,20 @@ export const tag: Decider<Tag, TagEvent> = {
   },
 };
 
-/** @throws RpcError NOT_FOUND unless the tag stands. */
+/** @throws RpcError NOT_FOUND if the tag does not exist. */
 export function existingTag(state: Tag): TagFields {
   if (state.status !== 'standing') throw noSuch('tag');
   const { name, description } = state;
   return { name, description };
 }
 
-/** A field that is not given stays. */
+/** Fields that are not given stay unchanged. */
 export function updateTag(state: Tag, given: Partial<TagFields>): TagEvent[] {
   const data = changedFields(existingTag(state), given);
   return data ? [{ type: 'TagUpdated', data }] : [];
 }
 
-/** Deleting the deleted changes nothing. */
+/** Deleting a deleted tag changes nothing. */
 export function deleteTag(state: Tag): TagEvent[] {
   if (state.status === 'deleted') return [];
   existingTag(state);

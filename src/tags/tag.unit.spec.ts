@@ -5,7 +5,7 @@ const created: TagEvent = { type: 'TagCreated', data: { name: 'Donor', descripti
 const renamed: TagEvent = { type: 'TagUpdated', data: { name: 'Patron' } };
 const deleted: TagEvent = { type: 'TagDeleted', data: {} };
 
-it('changes what is given and differs', () => {
+it('records only the changed fields of an update', () => {
   given(tag, [created])
     .when((state) => updateTag(state, { name: 'Patron' }))
     .then([renamed]);
@@ -23,7 +23,7 @@ it('deletes a tag, once', () => {
   given(tag, []).when(deleteTag).thenThrows('NOT_FOUND');
 });
 
-it('keeps what an update does not name', () => {
+it('keeps fields that an update does not contain', () => {
   const state = [created, renamed].reduce((s, event) => tag.evolve(s, event, new Date(0)), tag.initial);
   expect(existingTag(state)).toEqual({ name: 'Patron', description: null });
 });

@@ -1,4 +1,4 @@
-/** Texts of the page. To translate it, add a language. */
+/** Texts of the page. To add a language, add an entry. */
 export type Words = {
   unsubscribe: { title: string; text: (organization: string) => string; button: string };
   unsubscribed: { title: string; text: (organization: string) => string; undo: string; button: string };
