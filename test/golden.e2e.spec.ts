@@ -11,7 +11,7 @@ import { Input, systemInput } from '#libs/rpc';
 import { Signers } from '#libs/sealing';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { projections, streams, upcasters } from '../src/modules.js';
-import { readExported, tellSuccession } from '../src/history/index.js';
+import { readExported, recordSuccession } from '../src/history/index.js';
 import {
   ConfirmSignature,
   ExpireRequest,
@@ -239,7 +239,11 @@ async function makeHistory(): Promise<string> {
   const client = await api.organization();
   const { organizationId } = client;
   const signers = new Signers([Buffer.alloc(32, 2), Buffer.alloc(32, 1)]);
-  await tellSuccession(api.instances[0]!.runtime.store, organizationId, signers.succession(organizationId)!);
+  await recordSuccession(
+    api.instances[0]!.runtime.store,
+    organizationId,
+    signers.succession(organizationId)!,
+  );
   const post = async (operation: string, body: object) => {
     const answer = await client.post(operation, body);
     if (answer.status >= 400) throw new Error(`${operation}: ${JSON.stringify(answer.body)}`);

@@ -11,7 +11,7 @@ import { Signers } from '#libs/sealing';
 import { apiKey } from '../src/auth/index.js';
 import { broadcast } from '../src/broadcasts/index.js';
 import { contact } from '../src/contacts/index.js';
-import { tellSuccession } from '../src/history/index.js';
+import { recordSuccession } from '../src/history/index.js';
 import { image } from '../src/images/index.js';
 import { list } from '../src/lists/index.js';
 import { subscriptions } from '../src/modules.js';
@@ -778,7 +778,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
     async make(own) {
       const signers = new Signers([Buffer.alloc(32, 2), Buffer.alloc(32, 1)]);
       const { store } = own.api.instances[0]!.runtime;
-      await tellSuccession(store, own.organizationId, signers.succession(own.organizationId)!);
+      await recordSuccession(store, own.organizationId, signers.succession(own.organizationId)!);
       return idOf(await lastStream(own, 'signing-key'));
     },
     show: isShownInHistory('signing-key'),

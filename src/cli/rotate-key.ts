@@ -14,7 +14,7 @@ export async function rotateKey({ runtime }: Session): Promise<object> {
         'set before.',
     );
   }
-  const { tellSuccession } = await import('../history/index.js');
+  const { recordSuccession } = await import('../history/index.js');
   let organizations = 0;
   let told = 0;
   const progress = new Progress('organizations', () => ({ count: organizations }));
@@ -24,7 +24,7 @@ export async function rotateKey({ runtime }: Session): Promise<object> {
       const page = await store.readPage(after, horizon, PAGE, ['OrganizationCreated']);
       for (const { organizationId } of page.events) {
         organizations += 1;
-        if (await tellSuccession(store, organizationId, signers.succession(organizationId)!)) told += 1;
+        if (await recordSuccession(store, organizationId, signers.succession(organizationId)!)) told += 1;
       }
       after = page.end;
     }

@@ -20,7 +20,7 @@ function sentences(environment: Record<string, string>): string[] {
   return [];
 }
 
-it('needs nothing: everything runs embedded', () => {
+it('needs no variables: by default, everything runs embedded', () => {
   expect(readConfig({})).toEqual({
     host: undefined,
     port: 3000,
@@ -125,7 +125,7 @@ it('reads every variable', () => {
   });
 });
 
-it('takes a variable that is set to nothing, or to blanks, for one that is not set', () => {
+it('treats empty and blank variables as not set', () => {
   const empty = { PORT: '', DATABASE_URL: ' ', ENCRYPTION_KEY: '', LOG_LEVEL: '\t', TRUST_PROXY: '' };
   expect(readConfig(empty)).toEqual(readConfig({}));
 });
@@ -143,12 +143,12 @@ it.each([
 describe('WEB_CONCURRENCY', () => {
   const REDIS_URL = 'redis://localhost:6379';
 
-  it('auto is one process for each core', () => {
+  it('starts one process per core with auto', () => {
     const { processes } = readConfig({ WEB_CONCURRENCY: 'auto', REDIS_URL });
     expect(processes).toBe(Math.min(availableParallelism(), 64));
   });
 
-  it('several processes need one place to count requests, and a free port for the metrics of each', () => {
+  it('requires REDIS_URL and a free metrics port per process for several processes', () => {
     const several = { WEB_CONCURRENCY: '3', REDIS_URL };
     expect(sentences({ WEB_CONCURRENCY: '3' })).toEqual([expect.stringMatching(/requires REDIS_URL/)]);
     expect(sentences({ WEB_CONCURRENCY: '1' })).toEqual([]);
@@ -160,7 +160,7 @@ describe('WEB_CONCURRENCY', () => {
   });
 });
 
-it('takes a key with and without its padding', () => {
+it('accepts keys with and without padding', () => {
   expect(readConfig({ ENCRYPTION_KEY: ENCRYPTION_KEY.replace('=', '') }).encryptionKey).toEqual(KEY);
 });
 
@@ -222,7 +222,7 @@ it.each([
   ['TRUST_PROXY', 'yes'],
   ['HEALTH_TOKEN', 'hunter2'],
   ['HEALTH_TOKEN', 'hunter2 with blanks between'],
-])('one sentence, without the value, for %s=%s', (name, value) => {
+])('reports %s=%s in one sentence without the value', (name, value) => {
   const found = sentences({ ENCRYPTION_KEY, [name]: value });
   expect(found).toEqual([
     expect.stringMatching(new RegExp(`^${name} must be .+\\.$|^${name} must be .+ 32$`)),
@@ -231,17 +231,17 @@ it.each([
   expect(found[0]).not.toContain('hunter2');
 });
 
-it('one sentence for each variable that is wrong', () => {
+it('reports each invalid variable in one sentence', () => {
   const wrong = { DATABASE_URL: 'postgres://localhost/x', PORT: 'abc', REDIS_URL: 'x', LOG_LEVEL: 'loud' };
   const names = sentences(wrong).map((sentence) => sentence.split(' ')[0]);
   expect(names.sort()).toEqual(['ENCRYPTION_KEY', 'LOG_LEVEL', 'PORT', 'REDIS_URL']);
   expect(() => readConfig(wrong)).toThrow('openssl rand -base64 32');
 });
 
-/** Set by where it runs, not by whoever configures it. */
+/** Set by the environment, not by the operator. */
 const SURROUNDINGS = ['KUBERNETES_SERVICE_HOST', 'NODE_ENV'];
 
-it('reads the variables that .env.example explains, and no others', () => {
+it('reads exactly the variables in .env.example', () => {
   const read = new Set<string>();
   readConfig(
     new Proxy(

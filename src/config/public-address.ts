@@ -1,9 +1,9 @@
-/** Where people outside reach this server: what stands in mails leads there. */
+/** The address at which the outside reaches this server. Links in emails use it. */
 export class PublicAddress {
   /**
-   * @param url without a slash at its end.
-   * @param isKnown false where it is only guessed, and nobody outside may reach it.
-   * @param hasSite whether the public site is served there.
+   * @param url without a trailing slash.
+   * @param isKnown false if it is a guess that may not be reachable from outside.
+   * @param hasSite whether the public site is served.
    */
   constructor(
     readonly url: string,

@@ -2,16 +2,16 @@ import { type Decider, type Json, type JsonObject, type Keyring } from '#libs/ev
 import { hidden, type Input, isId, operationOf, storedRequestId } from '#libs/rpc';
 
 /**
- * Reading the history is itself recorded. Whatever a client may write into a filter could be a person's address, which no
- * erasure would find here: see `recorded`.
+ * Reading the history is itself recorded. Filters can contain anything, including a person's address, which
+ * an erasure would not find here. See `recorded`.
  */
 export type HistoryAccessEvent = {
-  /** What was read and is told at once: see `HistoryReads.record`. */
+  /** A read that is recorded immediately. See `HistoryReads.record`. */
   type: 'HistoryRead';
   data: Question;
 };
 
-/** What one API key read in one hour. */
+/** The reads of one API key in one hour. */
 export type HistoryReadsEvent = {
   type: 'HistoryReadsCollected';
   data: { apiKeyId: string; hour: string; reads: CollectedRead[] };
@@ -19,22 +19,22 @@ export type HistoryReadsEvent = {
 
 export type Question = { operation: string; asked: JsonObject };
 
-/** Reads that asked the same: how often, and which positions they looked through, each range with both its ends. */
+/** Identical reads: their number, and the ranges of positions they covered, including both ends. */
 export type CollectedRead = Question & { times: number; positions: [number, number][] };
 
-/** No record: nobody folds these. */
+/** Not a record, so it has no state. */
 export const historyAccess = {
   streamType: 'history-access',
   events: { HistoryRead: true },
 } as const satisfies Pick<Decider<never, HistoryAccessEvent>, 'streamType' | 'events'>;
 
-/** No record either. */
+/** Not a record, either. */
 export const historyReads = {
   streamType: 'history-reads',
   events: { HistoryReadsCollected: true },
 } as const satisfies Pick<Decider<never, HistoryReadsEvent>, 'streamType' | 'events'>;
 
-/** What a request asks for, as it may be kept. */
+/** The parameters of a request in the form in which they are recorded. */
 export function questionOf(input: Input, keyring: Keyring): Question {
   const { context, organizationId, ...fields } = input;
   const given = Object.entries(fields as JsonObject).filter(([, value]) => value !== undefined);
@@ -42,12 +42,15 @@ export function questionOf(input: Input, keyring: Keyring): Question {
   return { operation: operationOf(input.constructor)!.name, asked };
 }
 
-/** Positions, numbers and moments: checked to be nothing else. */
+/** Positions, numbers and times, which are validated as such. */
 const HARMLESS_FIELDS = ['after', 'limit', 'occurredAfter', 'occurredBefore'];
-/** Any text may be given for these; the ids that there are say nothing of a person. */
+/** Filters that accept any text. Ids of existing records are not personal data. */
 const ID_FIELDS = ['recordId', 'eventId', 'actorId'];
 
-/** What is kept of a value: it itself where it cannot be personal data, else a keyed hash, that one can ask for again. */
+/**
+ * The value itself if it cannot be personal data; otherwise a keyed hash, which can be compared with later
+ * values.
+ */
 function recorded(field: string, value: Json, keyring: Keyring): Json {
   if (HARMLESS_FIELDS.includes(field)) return value;
   const text = typeof value === 'string' ? value : JSON.stringify(value);

@@ -25,8 +25,8 @@ export function exportedEvent(event: RecordedEvent, previousPosition: number) {
 }
 
 /**
- * A line of an export: the members in the order above, their values in canonical form, so that there is one way to write it.
- * Versions up to 0.3.0 had the members of the values in PostgreSQL's order.
+ * A line of an export. Members are in the order above and values in canonical form, so each event has exactly
+ * one spelling. Versions up to 0.3.0 wrote the members of values in PostgreSQL's order.
  */
 export function exportedLine(event: RecordedEvent, previousPosition: number): string {
   const members = Object.entries(exportedEvent(event, previousPosition));
@@ -52,7 +52,7 @@ export const exportedEventSchema: FieldSchema = recordSchema({
   digest: { type: 'string' },
 });
 
-/** The event that a line of an export tells, as it was stored; undefined if it tells none. */
+/** Parses a line of an export into the event as stored; undefined if it is not an event. */
 export function parseExported(line: string): RecordedEvent | undefined {
   try {
     const parsed = JSON.parse(line) as ReturnType<typeof exportedEvent>;
@@ -69,13 +69,13 @@ export function parseExported(line: string): RecordedEvent | undefined {
   }
 }
 
-/** The same in the newest shape. @throws NewerEvent where only a later version of this program knows the shape. */
+/** Upcasts the event to its newest shape. @throws NewerEvent if only a later version knows the shape. */
 export function inNewestShape(event: RecordedEvent, upcasters: Upcasters): RecordedEvent {
   const { type, schema, data, personal = null } = event;
   return { ...event, ...upcast(upcasters, type, schema, { data, personal }) };
 }
 
-/** Both at once. @throws NewerEvent */
+/** Parses and upcasts a line. @throws NewerEvent */
 export function readExported(line: string, upcasters: Upcasters): RecordedEvent | undefined {
   const event = parseExported(line);
   return event && inNewestShape(event, upcasters);

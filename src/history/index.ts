@@ -1,6 +1,6 @@
 export { eventRecord, type EventRecord } from './event-record.js';
 export { findEvent } from './get-event.js';
-export { tellSuccession } from './signing-key.js';
+export { recordSuccession } from './signing-key.js';
 export { HistoryReads } from './history-reads.js';
 export { ExportEvents, ExportEventsHandler } from './export-events.js';
 export { inNewestShape, parseExported, readExported } from './exported-event.js';

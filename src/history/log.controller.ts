@@ -40,12 +40,12 @@ export function nameOfLogPath(path: string): string | undefined {
 }
 
 /**
- * The history as a log that stock tools read (C2SP tlog-tiles): the last checkpoint, hashes and leaves, and nothing of what
- * events say. Addresses are those of the specification, so these are no operations. Everybody may read it where the organization
- * says so.
+ * Serves the history as a log for transparency log tools (C2SP tlog-tiles): the last checkpoint, hashes and
+ * leaves, but no contents of events. The specification defines the paths, so these are not operations. If the
+ * organization makes its log public, no key is required.
  *
- * `/log/all/…` is the log of the checkpoints of all organizations. Every key may read its hashes, which say nothing to whoever
- * does not know the checkpoint already; its leaves, which name organizations, nobody.
+ * `/log/all/…` is the log of the checkpoints of all organizations. Any key can read its hashes, which reveal
+ * nothing unless you already know the checkpoint. No one can read its leaves, which name organizations.
  */
 @Controller('log/:organizationId')
 @Documented(({ ApiBearerAuth, ApiTags }) => [ApiTags('log'), ApiBearerAuth()])
@@ -117,9 +117,10 @@ export class LogController {
   }
 
   /**
-   * @returns under which id the log is stored, and whether everybody may read it, which is not asked where the key may.
-   * @throws RpcError NOT_FOUND where there is no such log and where it is not public alike, so that nobody learns which
-   *   organizations there are.
+   * @returns the id under which the log is stored, and whether it is public. For a key that can read the log
+   * anyway, that is not checked.
+   * @throws RpcError NOT_FOUND if the log does not exist or is not public. Both look the same, so that no one
+   * learns which organizations exist.
    */
   private async admit(request: Request, log: string): Promise<{ organizationId: string; isPublic: boolean }> {
     refuseBody(request);
@@ -146,7 +147,7 @@ function notFound(): RpcError {
   );
 }
 
-/** Not with Express’s `send`, which changes the charset. */
+/** Express’s `send` would change the charset. */
 function send(request: Request, response: Response, type: string, body: string | Buffer): void {
   if (request.isGivenUp) return;
   countAnswer(request, response);

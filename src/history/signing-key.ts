@@ -2,24 +2,27 @@ import { newId } from '#libs/random';
 import { type Decider, type EventStore, streamIdOf } from '#libs/event-store';
 import { type Succession } from '#libs/sealing';
 
-/** Another key signs checkpoints: whoever has the one before can follow it here (`history verify`). */
+/**
+ * Another key signs checkpoints. With the previous public key, `history verify` can follow the change through
+ * this event.
+ */
 export type SigningKeyEvent = { type: 'SigningKeyRotated'; data: Succession };
 
-/** No record: nobody folds these. */
+/** Not a record, so it has no state. */
 export const signingKey = {
   streamType: 'signing-key',
   events: { SigningKeyRotated: true },
 } as const satisfies Pick<Decider<never, SigningKeyEvent>, 'streamType' | 'events'>;
 
-/** Tells it in the organization's history, once. @returns whether it was told now. */
-export async function tellSuccession(
+/** Records the change in the organization's history, once. @returns whether this call recorded it. */
+export async function recordSuccession(
   store: EventStore,
   organizationId: string,
   succession: Succession,
 ): Promise<boolean> {
   const { streamType } = signingKey;
   const { from, to } = succession;
-  // One for each pair of keys, whoever tells it.
+  // One stream per pair of keys, on every instance.
   const streamId = streamIdOf(store.keyring.hash(streamType, organizationId, from, to));
   const event: SigningKeyEvent = { type: 'SigningKeyRotated', data: succession };
   const metadata = { actor: { type: 'system', id: 'command-line' }, requestId: newId() } as const;

@@ -54,7 +54,7 @@ export async function createApplication(
   return app;
 }
 
-/** Loaded and written for the first who asks: half a second, and a tenth of the memory, which no start has to wait for. */
+/** Loads the documentation at the first request, because it takes half a second and a tenth of the memory. */
 function serveDocumentation(app: NestExpressApplication, adapter: RpcExpressAdapter): void {
   let pages: Promise<Express> | undefined;
   const serve = (request: Request, response: Response, next: NextFunction) => {
@@ -65,14 +65,17 @@ function serveDocumentation(app: NestExpressApplication, adapter: RpcExpressAdap
   };
   const routes = adapter.getInstance<Express>();
   for (const path of DOCUMENTATION) routes.get(path, serve);
-  // Scripts, styles and pictures.
+  // Scripts, styles and images.
   routes.get(/^\/docs\//, serve);
 }
 
-/** The pages have routes here, too: whoever asks what a path is, is told so before they are loaded. */
+/**
+ * Routes for the pages exist before they are loaded, because other parts of the server check which paths
+ * exist.
+ */
 const DOCUMENTATION = ['/openapi.json', '/docs', '/docs/', '/docs/index.html', '/docs/swagger-ui-init.js'];
 
-/** Swagger UI puts styles into its page, and pictures into its styles. */
+/** Swagger UI uses inline styles, and images in its styles. */
 const pageHeaders = {
   'Cache-Control': 'no-cache',
   'Content-Security-Policy':
@@ -82,19 +85,19 @@ const pageHeaders = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** Middleware: what the documentation may load, and that no other page may frame it. */
+/** Middleware: limits what the documentation can load, and prevents framing. */
 function protectPages(request: Request, response: Response, next: NextFunction): void {
   if (request.url.startsWith('/docs')) response.set(pageHeaders);
   next();
 }
 
-/** A name or address of this very machine, as a Host header says it. */
+/** A loopback name or address in a Host header. */
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * The address of a code's explanation on this server. Without PUBLIC_URL only a Host that names the client's own
- * machine is believed, for any other may be made up by somebody between; then it is the address that the
- * connection arrived at.
+ * The URL that explains an error code. Without PUBLIC_URL, a Host header counts only if it is a loopback
+ * address, because anyone could have forged another one. Otherwise the URL uses the address at which the
+ * connection arrived.
  */
 export function docsUrl({ publicUrl, port }: Config): (code: ErrorCode, request?: IncomingMessage) => string {
   return (code, request) => `${publicUrl ?? reachedAt(port, request)}/errors/${code}`;
@@ -105,7 +108,7 @@ function reachedAt(port: number, request?: IncomingMessage): string {
   if (LOOPBACK.test(host)) return `${(request as Request).protocol}://${host}`;
   const { localAddress = '', localPort = port } = request?.socket ?? {};
   const address = localAddress.replace(/^::ffff:/i, '');
-  // An address that holds only on one of the machine's networks (fe80::1%eth0) cannot stand in a URL.
+  // An address with a zone (fe80::1%eth0) is not valid in a URL.
   const isUsable = isIP(address) !== 0 && !address.includes('%');
   return `http://${isUsable ? (isIP(address) === 6 ? `[${address}]` : address) : 'localhost'}:${localPort}`;
 }

@@ -15,10 +15,10 @@ import { migrations, schema } from '#migrations';
 import { type Config, ConfigError } from '../config/index.js';
 import { programVersion } from '../environment/index.js';
 
-/** Where the database is, and who hears of it. */
+/** The database to connect to, and where to report errors. */
 export type Address = { url: string; config: Config; logger: LoggerService; troubles: IncidentLog };
 
-/** @throws ConfigError where there is a database, but not one that can be used. */
+/** @throws ConfigError if the database is available but cannot be used. */
 export async function connect(
   { url, config, logger, troubles }: Address,
   poolSize: number,
@@ -38,7 +38,7 @@ export async function connect(
   }
 }
 
-/** The replica may be away at the start, and come and go. */
+/** The replica can be unavailable at the start and at any time. */
 export function replicaOf(
   { databaseReplicaUrl: url, databasePoolSize: poolSize }: Config,
   primary: DataSource,
@@ -56,7 +56,7 @@ export function replicaOf(
   };
 }
 
-/** Migrates. @throws ConfigError where what is there then is not what this version needs. */
+/** Runs pending migrations. @throws ConfigError if the resulting schema is not this version's. */
 export async function prepareSchema(source: DataSource, logger: LoggerService): Promise<void> {
   const ran = await migrate(source);
   if (ran.length > 0) logger.log({ message: 'database migrations applied', migrations: ran });
@@ -71,8 +71,8 @@ export async function prepareSchema(source: DataSource, logger: LoggerService): 
 }
 
 /**
- * For commands, which migrate as a server does when it starts: what instances of an incompatible version do with the migrated
- * database is unknown.
+ * For commands, which run migrations as a server does at its start. Instances of an incompatible version may
+ * fail on the migrated database.
  *
  * @throws ConfigError
  */
@@ -104,7 +104,10 @@ export function unusable(config: Config, error: unknown): ConfigError {
   return new ConfigError([`The ${which} cannot be used: ${reasonIn(config, error)}.`]);
 }
 
-/** Of the operating system's errors too: nobody else is asked for anything here. */
+/**
+ * Describes the error. Network errors are attributed to DATABASE_URL, because no other server is contacted
+ * here.
+ */
 export function reasonIn(config: Config, error: unknown): string {
   return describeError(error, config.databaseUrl !== undefined);
 }

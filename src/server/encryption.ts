@@ -6,7 +6,7 @@ import { type Sql } from '#libs/database';
 import { type Keyring, type KeyringFault } from '#libs/event-store';
 import { type Config, ConfigError } from '../config/index.js';
 
-/** The key that encrypts what describes persons: the embedded PostgreSQL's own unless one is configured. */
+/** The key that encrypts personal data: the configured one, or else the embedded PostgreSQL's own. */
 export async function masterKeyOf({
   encryptionKey,
   dataDirectory,

@@ -20,9 +20,9 @@ import { WEBHOOK_BACKLOG } from '../webhooks/index.js';
 const BACKLOGS = [BROADCAST_BACKLOG, WEBHOOK_BACKLOG, IMPORT_BACKLOG, TIMER_BACKLOG];
 
 /**
- * Serves the metrics of an instance where METRICS_PORT asks for it.
+ * Serves the metrics of an instance if METRICS_PORT is set.
  *
- * @param process of several, whose ports follow on each other; undefined where there is one.
+ * @param process its number, which is added to the port; undefined if there is only one.
  */
 export async function startMetrics(
   { host, metricsPort }: Pick<Config, 'host' | 'metricsPort'>,

@@ -2,7 +2,7 @@ import { type Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
 import { type Config } from '../config/index.js';
 
-/** The keys that sign checkpoints, the present one first. @param keyring opened for the database. */
+/** The keys that sign checkpoints, the current one first. @param keyring opened for the database. */
 export function signersOf(
   { signingKey, previousSigningKeys }: Pick<Config, 'signingKey' | 'previousSigningKeys'>,
   { signingSeed }: Keyring,

@@ -1,12 +1,12 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { type SpanAttributes, traceBy, type Tracer } from '#libs/tracing';
 
-/** Milliseconds: a stop waits no longer for who takes the spans. */
+/** How long shutdown waits for the trace collector, in milliseconds. */
 const FLUSH_MS = 1_000;
 
 type Environment = { [name: string]: string | undefined };
 
-/** Whether the standard variables ask for traces: an address is named, and nothing says no. */
+/** Whether the standard variables enable tracing: an endpoint is set, and tracing is not disabled. */
 function isTraced(environment: Environment): boolean {
   const { OTEL_SDK_DISABLED = '', OTEL_TRACES_EXPORTER = 'otlp' } = environment;
   if (OTEL_SDK_DISABLED.trim().toLowerCase() === 'true' || OTEL_TRACES_EXPORTER.trim() !== 'otlp')
@@ -15,8 +15,8 @@ function isTraced(environment: Environment): boolean {
 }
 
 /**
- * Starts OpenTelemetry where its standard variables ask for it; the SDK reads the rest of them itself (sampler, headers, batches,
- * timeouts). Otherwise nothing of it is loaded.
+ * Starts OpenTelemetry if its standard variables enable it. The SDK reads the others itself (sampler,
+ * headers, batches, timeouts). Otherwise it is not loaded.
  */
 export async function startTracing(environment: Environment): Promise<void> {
   if (!isTraced(environment)) return;
@@ -59,7 +59,7 @@ export async function startTracing(environment: Environment): Promise<void> {
         try {
           return await work();
         } catch (error) {
-          // Without the message, which may quote what was sent.
+          // Without the message, which may quote request data.
           span.setStatus({ code: SpanStatusCode.ERROR });
           throw error;
         } finally {

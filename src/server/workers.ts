@@ -2,7 +2,7 @@ import { type INestApplicationContext } from '@nestjs/common';
 import { background, subscriptions, timers } from '../modules.js';
 import { type Runtime } from './runtime.js';
 
-/** What goes on beside requests: reactions to the history, timers, and the modules' own work. */
+/** Background work: subscriptions, timers, and the modules' own workers. */
 export class BackgroundWorkers {
   private readonly work;
 

@@ -9,7 +9,7 @@ import { inOrder, refusedUrl, typeNames, URL_RULE } from './webhook-fields.js';
 import { exists, webhook } from './webhook.js';
 import { newSecretSchema } from './webhooks.js';
 
-/** Per organization: each webhook is sent every event. */
+/** The limit per organization, because every webhook receives every event. */
 const MOST_WEBHOOKS = 50;
 
 @Operation({
@@ -66,7 +66,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
       (state) => exists(state) && state.url === url,
     );
     const decide = async (): Promise<Decision> => {
-      const place = await this.findPlace(organizationId);
+      const place = await this.findSlot(organizationId);
       if (!place) {
         const made = await this.commands.findTwin(command, creates);
         if (made !== undefined) return { recordId: made, writes: [] };
@@ -83,13 +83,14 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
   }
 
   /**
-   * One of an organization's places for webhooks; undefined: all are taken. Who makes a webhook claims it, and who deletes that gives
-   * it back: so there are never more, however many are made at once. Any of them, because others look for one too.
+   * Returns a free slot for a webhook; undefined if all are in use. Creating a webhook claims the slot and
+   * deleting it releases the slot, so concurrent requests cannot exceed the limit. The slot is random,
+   * because concurrent requests choose one too.
    */
-  private async findPlace(organizationId: string): Promise<string[] | undefined> {
-    const places = Array.from({ length: MOST_WEBHOOKS }, (_, n) => ['webhook.place', String(n)]);
-    const owners = await this.commands.findOwners(organizationId, places);
-    const free = places.filter((_, n) => owners[n] === undefined);
+  private async findSlot(organizationId: string): Promise<string[] | undefined> {
+    const slots = Array.from({ length: MOST_WEBHOOKS }, (_, n) => ['webhook.place', String(n)]);
+    const owners = await this.commands.findOwners(organizationId, slots);
+    const free = slots.filter((_, n) => owners[n] === undefined);
     return free[Math.floor(Math.random() * free.length)];
   }
 }

@@ -7,12 +7,12 @@ import { type WebhookEvent } from './webhook.js';
 
 const LIMITS = { statement: 10_000 };
 
-/** $2: the position of the event; once, however often it is handled. */
-const TELL = 'UPDATE webhook_cursors SET told = $2 WHERE webhook_id = $1 AND told < $2';
+/** $2: the position of the event. Each event applies only once, even if it is handled again. */
+const APPLY_ONCE = 'UPDATE webhook_cursors SET told = $2 WHERE webhook_id = $1 AND told < $2';
 
 /**
- * What events of a webhook mean for its row in the operations table, which no event could tell otherwise: where it begins, that it is
- * sent back, that failures of before do not count any more.
+ * Applies a webhook's events to its row in the operations table: where delivery begins, replays, and when
+ * failures start to count again.
  */
 @Injectable()
 export class WebhookCursorsFollow implements Subscription {
@@ -34,7 +34,7 @@ export class WebhookCursorsFollow implements Subscription {
     const { streamId: webhookId, organizationId, position } = event;
     await inTransaction(this.source, LIMITS, async (transaction) => {
       if (event.type === 'WebhookCreated') {
-        // Held, so that whoever looks through the log beyond it finds the cursor.
+        // Locked, so that a runner reading past this position finds the cursor.
         await transaction.query('SELECT FROM webhook_news FOR UPDATE');
         await transaction.query(
           `INSERT INTO webhook_cursors (webhook_id, organization_id, position, told, news)
@@ -43,23 +43,23 @@ export class WebhookCursorsFollow implements Subscription {
         );
         return;
       }
-      const [, told] = await transaction.query<[unknown, number]>(TELL, [webhookId, position]);
-      if (told === 0) return;
+      const [, applied] = await transaction.query<[unknown, number]>(APPLY_ONCE, [webhookId, position]);
+      if (applied === 0) return;
       switch (event.type) {
         case 'WebhookResumed':
           await transaction.query(FORGIVE, [webhookId]);
           return;
         case 'WebhookUpdated':
-          // Those were failures of another address.
+          // The previous failures belong to another address.
           if (event.data.url !== undefined) await transaction.query(FORGIVE, [webhookId]);
           return;
         case 'WebhookReplayed':
-          // What is tried again after it comes with the others.
+          // Pending retries after the position are covered by the replay.
           void transaction.send('DELETE FROM webhook_retries WHERE webhook_id = $1 AND position > $2', [
             webhookId,
             event.data.after,
           ]);
-          // What is not sent yet is not left out.
+          // `least` keeps events that are not sent yet.
           await transaction.query(
             `UPDATE webhook_cursors SET position = least(position, $2), held_until = CASE WHEN holder IS NOT NULL THEN held_until END
              WHERE webhook_id = $1`,
@@ -75,7 +75,7 @@ export class WebhookCursorsFollow implements Subscription {
           );
           return;
         case 'WebhookDeleted':
-          // Its deliveries go when they are 30 days old.
+          // Its deliveries are deleted after 30 days.
           for (const table of ['webhook_retries', 'webhook_cursors']) {
             void transaction.send(`DELETE FROM ${table} WHERE webhook_id = $1`, [webhookId]);
           }

@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { type ResourceRecord } from '#libs/resources';
 import { type DeliveryOutcome } from './deliveries.js';
 
-/** Events that are counted, and not more, to tell how far a webhook is behind. */
+/** The most events counted to show how far a webhook lags. */
 const MOST_COUNTED = 10_000;
 
 type NowRow = {
@@ -30,12 +30,12 @@ const NOW = `
   ) d ON true
   WHERE c.organization_id = $1 AND c.webhook_id = ANY ($2::uuid[])`;
 
-/** How far webhooks are: what no event says. */
+/** The progress of webhooks, which is not in the history. */
 @Injectable()
 export class WebhookCursors {
   constructor(private readonly source: DataSource) {}
 
-  /** The records with what is so now. */
+  /** Adds the current progress to the records. */
   async complete(organizationId: string, records: readonly ResourceRecord[]): Promise<ResourceRecord[]> {
     if (records.length === 0) return [];
     const rows = await this.source.query<NowRow[]>(NOW, [organizationId, records.map(({ id }) => id)]);

@@ -5,17 +5,17 @@ import { EventStore, type RecordedEvent, sealValue } from '#libs/event-store';
 import { newId } from '#libs/random';
 import { type Attempt } from './webhook-requests.js';
 
-/** PARKED: failed for the last time, and not tried again unless somebody asks for it. */
+/** PARKED: dead-lettered after the last retry. Only a request sends it again. */
 export type DeliveryOutcome = 'DELIVERED' | 'FAILED' | 'PARKED';
 
 /** An attempt to deliver an event. `number`: 1 for the first. */
 export type Delivery = { event: RecordedEvent; number: number; outcome: DeliveryOutcome; attempt: Attempt };
 
-/** What answers are sealed under. */
+/** The context under which responses are encrypted. */
 export const ANSWER = 'webhook.answer';
 
 const KEPT_DAYS = 30;
-/** Rows of one statement. */
+/** Rows per statement. */
 const MOST_AT_ONCE = 10_000;
 const MOST_STATEMENTS = 1_000;
 
@@ -32,7 +32,7 @@ const FORGET = `
     WHERE created_at < clock_timestamp() - make_interval(days => ${KEPT_DAYS}) LIMIT ${MOST_AT_ONCE}
   ))`;
 
-/** What became of each attempt, of the last 30 days. */
+/** The delivery attempts of the last 30 days. */
 @Injectable()
 export class Deliveries {
   constructor(
@@ -41,8 +41,8 @@ export class Deliveries {
   ) {}
 
   /**
-   * Puts attempts into rows to be kept. A receiver may answer with what it was told of a person: the answer to an event about one is
-   * sealed with the person's key, so that it goes when the person is erased, and not kept where they are erased already.
+   * Converts attempts to rows. A response may repeat personal data from the event, so it is encrypted with
+   * the person's key and becomes unreadable with their erasure. For erased people, it is not stored.
    */
   async rowsOf(organizationId: string, deliveries: readonly Delivery[]): Promise<object[]> {
     const subjects = deliveries.flatMap(({ event, attempt }) =>
@@ -71,7 +71,7 @@ export class Deliveries {
     void transaction.send(KEEP, [organizationId, webhookId, JSON.stringify(rows)]);
   }
 
-  /** Forgets what is older than it is kept, or as much of it as a few statements can. */
+  /** Deletes expired attempts, up to a limited number of statements. */
   async forget(): Promise<void> {
     for (let n = 0, isWhole = true; isWhole && n < MOST_STATEMENTS; n += 1) {
       const [, count] = await this.source.query<[unknown, number]>(FORGET);
@@ -100,7 +100,7 @@ function answerOf(
   { answer }: Attempt,
   keys: ReadonlyMap<string, Buffer>,
 ): Buffer | undefined {
-  // Whatever bytes it was, it is shown as text.
+  // The response can contain any bytes. It is shown as text.
   const text = answer.toString('utf8').replaceAll('\0', '');
   if (text === '') return undefined;
   if (subjectId === null) return Buffer.from(text);

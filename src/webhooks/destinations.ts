@@ -56,15 +56,15 @@ export function isPublic(address: string): boolean {
 }
 
 /** The error of a connection to an address that is not allowed. */
-export class MayNotBeDeliveredTo extends Error {
+export class DestinationNotAllowed extends Error {
   constructor() {
     super('Delivery to this address is not allowed.');
   }
 }
 
 /**
- * Where webhooks may be delivered to. What a name means is decided once, by whoever connects: a look-up before could be
- * answered otherwise than the one of the connection.
+ * Decides where webhooks can be delivered. A host name is resolved and checked when connecting: an earlier
+ * lookup could return another address.
  */
 export class Destinations {
   /**
@@ -97,7 +97,7 @@ export class Destinations {
       if (error) return callback(error, '');
       // One private address rejects all: we do not control which one is connected to.
       const isAllowed = this.allowsPrivate || addresses.every(({ address }) => isPublic(address));
-      if (addresses.length === 0 || !isAllowed) return callback(new MayNotBeDeliveredTo(), '');
+      if (addresses.length === 0 || !isAllowed) return callback(new DestinationNotAllowed(), '');
       if (isAll) callback(null, addresses);
       else callback(null, addresses[0]!.address, addresses[0]!.family);
     });

@@ -76,7 +76,7 @@ it.each([
   'file:///etc/passwd',
   'https://',
   'example.org',
-])('nothing is delivered to %s', (url) => {
+])('rejects %s', (url) => {
   expect(internet.read(url)).toBeUndefined();
 });
 
@@ -85,11 +85,11 @@ it.each([
   'https://example.org:8443/',
   'https://8.8.8.8/',
   'https://[2606:4700::1111]/',
-])('%s may be delivered to', (url) => {
+])('allows %s', (url) => {
   expect(internet.read(url)?.href).toBe(url);
 });
 
-it('for development http and private addresses may be, too; user and password never', () => {
+it('also allows http and private addresses in development, but never credentials', () => {
   const all = new Destinations(true);
   expect(all.read('http://127.0.0.1:4000/')).toBeDefined();
   expect(all.read('http://user@127.0.0.1:4000/')).toBeUndefined();
@@ -110,7 +110,7 @@ describe('a name', () => {
     });
   };
 
-  it('is connected to where all its addresses are public', async () => {
+  it('is allowed if all its addresses are public', async () => {
     expect(await asked(['8.8.8.8'], {})).toBe('8.8.8.8');
     expect(await asked(['8.8.8.8', '2606:4700::1111'], { all: true })).toEqual([
       { address: '8.8.8.8', family: 4 },
@@ -119,14 +119,14 @@ describe('a name', () => {
   });
 
   it.each([[['10.0.0.1']], [['8.8.8.8', '10.0.0.1']], [['2606:4700::1111', '::1']], [[]]])(
-    'is not where it means %j',
+    'is rejected if it resolves to %j',
     async (addresses) => {
       expect(await asked(addresses, {})).toBe('Error');
       expect(await asked(addresses, { all: true })).toBe('Error');
     },
   );
 
-  it('is for development', async () => {
+  it('can resolve to a private address in development', async () => {
     expect(await asked(['10.0.0.1'], {}, true)).toBe('10.0.0.1');
   });
 });

@@ -1,4 +1,4 @@
-/** Texts of the email about a disabled webhook. To translate it, add a language. */
+/** Texts of the email about a disabled webhook. To add a language, add an entry. */
 type DisabledMailWords = {
   subject: (organization: string) => string;
   /** @param webhook its `since` is formatted. */
@@ -56,7 +56,7 @@ Por eso se ha desactivado el webhook. No se pierde ningún evento. Para ver las 
   },
 };
 
-/** In a language, or in English. */
+/** In the given language, or else in English. */
 export function disabledMail(
   language: string,
   {

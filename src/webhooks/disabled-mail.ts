@@ -7,7 +7,9 @@ import { organization, senderOf } from '../organizations/index.js';
 import { disabledMail } from './disabled-mail-words.js';
 import { webhook } from './webhook.js';
 
-/** Writes to the organization when one of its webhooks was disabled, if it has an address and there is one to write from. */
+/**
+ * Sends the organization an email when a webhook was disabled, if a recipient and a sender are configured.
+ */
 @Injectable()
 export class WebhookDisabledMail implements Subscription {
   readonly name = 'webhook-disabled-mail';
@@ -40,7 +42,7 @@ export class WebhookDisabledMail implements Subscription {
           failingSince: new Date(event.data.failingSince as string),
         }),
         html: null,
-        // Of the event: whoever handles it again writes the same message.
+        // Derived from the event, so a retry sends the same message.
         messageId: `webhook-disabled.${eventId}@${from.address.split('@').at(-1)}`,
         automatic: true,
       },

@@ -13,7 +13,7 @@ it.each([
   ['fr', 'Un webhook de Rivers a été désactivé', '20 novembre 2026'],
   ['es', 'Se ha desactivado un webhook de Rivers', '20 de noviembre de 2026'],
   ['pl', 'Webhook disabled for Rivers', '20 November 2026'],
-])('speaks the language of the organization: %s', (language, subject, since) => {
+])('uses the language of the organization: %s', (language, subject, since) => {
   const mail = disabledMail(language, webhook);
   expect(mail.subject).toBe(subject);
   for (const part of [since, '9:30 UTC', webhook.url, webhook.webhookId, 'webhook.resume-webhook'])

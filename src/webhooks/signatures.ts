@@ -5,16 +5,16 @@ import { type ExistingWebhook } from './webhook.js';
 const PREFIX = 'whsec_';
 
 /**
- * A secret of a webhook. It follows from the keyring, as what keys are checked by does: so it lies nowhere, in no event, no backup
- * and no export, and stays the same when the master key is replaced.
+ * Derives a secret of a webhook from the keyring. It is not stored in any event, backup or export, and stays
+ * the same when the master key is replaced.
  *
- * @param number 1 for its first one.
+ * @param number 1 for the first secret.
  */
 export function secretOf(keyring: Keyring, webhookId: string, number: number): string {
   return PREFIX + keyring.hash('webhook.secret', webhookId, String(number)).toString('base64');
 }
 
-/** The secrets that a webhook signs with at a time: more than one while one takes the other's place. */
+/** The secrets that sign requests at a time: several while a rotated one is still valid. */
 export function secretsAt(
   keyring: Keyring,
   webhookId: string,
@@ -27,7 +27,7 @@ export function secretsAt(
   );
 }
 
-/** What `webhook-signature` says (Standard Webhooks, version 1): one signature for each secret. */
+/** The value of `webhook-signature` (Standard Webhooks, version 1): one signature per secret. */
 export function signatureOf(
   secrets: readonly string[],
   message: { id: string; timestamp: number; body: string },

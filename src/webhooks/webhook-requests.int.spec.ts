@@ -63,7 +63,7 @@ const send = (
   { url = `http://127.0.0.1:${port()}/hooks`, destinations = new Destinations(true) } = {},
 ) => requestsTo(destinations).send(ID, standing(url, more), { id: 'event-1', body: '{"a":"ä"}' });
 
-it('is signed so that the library of Standard Webhooks finds it right, with both secrets during an overlap', async () => {
+it('signs requests so that the Standard Webhooks library accepts them, with both secrets during an overlap', async () => {
   const checked: unknown[] = [];
   let headers: IncomingMessage['headers'] = {};
   answer = (request, response) => {
@@ -111,14 +111,14 @@ it.each([
   [400, false],
   [410, false],
   [500, false],
-])('an answer of %d: delivered is %s', async (status, delivered) => {
+])('reports delivered for status %d as %s', async (status, delivered) => {
   answer = (_, response) => response.writeHead(status).end(status === 204 ? undefined : 'x'.repeat(3_000));
   const attempt = await send();
   expect(attempt).toMatchObject({ delivered, statusCode: status });
   expect(attempt!.answer.length).toBe(status === 204 ? 0 : 1_024);
 });
 
-it('a redirect is not followed', async () => {
+it('does not follow redirects', async () => {
   answer = (_, response) => response.writeHead(302, { location: `http://127.0.0.1:${port()}/other` }).end();
   expect(await send()).toMatchObject({
     delivered: false,
@@ -128,7 +128,7 @@ it('a redirect is not followed', async () => {
   expect(received).toBe(1);
 });
 
-it('an answer without end is read to 64 KiB', async () => {
+it('stops reading an endless response at 64 KiB', async () => {
   let written = 0;
   answer = (_, response) => {
     const write = () => {
@@ -145,12 +145,12 @@ it('an answer without end is read to 64 KiB', async () => {
 });
 
 longIt(
-  'who hangs is given up, and what it began to say counts',
+  'times out, but counts a response that has begun',
   async () => {
-    let asked = 0;
+    let requests = 0;
     answer = (_, response) => {
-      asked += 1;
-      if (asked === 2) response.write('half');
+      requests += 1;
+      if (requests === 2) response.write('half');
     };
     const attempts = await Promise.all([send(), send()]);
     expect(attempts).toContainEqual(
@@ -166,7 +166,7 @@ longIt(
   40_000,
 );
 
-it('who ends the connection, speaks no HTTP, or does not listen has not been delivered to', async () => {
+it('reports a failure if the receiver closes the connection, does not speak HTTP or does not listen', async () => {
   answer = (request) => void request.socket.destroy();
   expect(await send()).toMatchObject({ delivered: false, statusCode: null });
   const rude = createTcpServer((socket) => void socket.resume().end('220 mail.example.org ESMTP\r\n'));
@@ -180,7 +180,7 @@ it('who ends the connection, speaks no HTTP, or does not listen has not been del
   expect(nobody!.reason).toMatch(/^Could not connect/);
 });
 
-it.each([200, 500])('an answer of %d that is cut off counts as what it began to say', async (status) => {
+it.each([200, 500])('uses the status of a truncated response with status %d', async (status) => {
   const rude = createTcpServer((socket) => {
     socket.on('error', () => undefined);
     socket.once('data', () => socket.end(`HTTP/1.1 ${status} X\r\nContent-Length: 100\r\n\r\nhalf`));
@@ -195,7 +195,7 @@ it.each([200, 500])('an answer of %d that is cut off counts as what it began to 
 });
 
 longIt(
-  'a connection that nothing goes over is not kept for ever, whatever the other side does',
+  'closes idle connections even if the receiver keeps them open',
   async () => {
     const open = new Set<Socket>();
     const patient = createTcpServer((socket) => {
@@ -215,7 +215,7 @@ longIt(
   30_000,
 );
 
-it('a connection that was left open and was closed by the other side is made anew', async () => {
+it('reconnects if the receiver has closed an idle connection', async () => {
   answer = (_, response) => response.end();
   const requests = requestsTo(new Destinations(true));
   const url = `http://127.0.0.1:${port()}/`;
@@ -230,10 +230,10 @@ it('a connection that was left open and was closed by the other side is made ane
   expect(await again()).toMatchObject({ delivered: true });
 });
 
-describe('where nothing may be delivered to', () => {
+describe('destinations that are not allowed', () => {
   const NOWHERE = { delivered: false, statusCode: null, reason: expect.stringMatching(/^Could not connect/) };
 
-  it('a name that means a public address first and this machine when it is connected to', async () => {
+  it('rejects a name that resolves to a public address first and to this machine when connecting', async () => {
     answer = (_, response) => response.end('a secret');
     const answers: LookupAddress[][] = [[{ address: '8.8.8.8', family: 4 }]];
     const resolver = ((
@@ -244,7 +244,7 @@ describe('where nothing may be delivered to', () => {
       callback(null, answers.shift() ?? [{ address: '127.0.0.1', family: 4 }])) as unknown as typeof resolve;
     const destinations = new Destinations(false, resolver);
     const url = `https://rebinding.example.org:${port()}/`;
-    // Whoever looked it up before was told of a public address.
+    // The earlier lookup returned a public address.
     const before = await new Promise((done) =>
       destinations.lookup('rebinding.example.org', {}, (_, address) => done(address)),
     );
@@ -253,7 +253,7 @@ describe('where nothing may be delivered to', () => {
     expect(received).toBe(0);
   });
 
-  it('addresses that were taken while that was allowed', async () => {
+  it('rejects addresses that were allowed when the webhook was created', async () => {
     for (const host of ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', '2130706433', '0177.0.0.1']) {
       for (const scheme of ['http', 'https']) {
         const url = `${scheme}://${host}:${port()}/`;
@@ -263,7 +263,7 @@ describe('where nothing may be delivered to', () => {
     expect(received).toBe(0);
   });
 
-  it('a name that nobody knows is told like one that means this machine', async () => {
+  it('reports an unknown name like one that resolves to this machine', async () => {
     const destinations = new Destinations(false);
     const reasons = await Promise.all(
       ['https://localhost.example.invalid/', 'https://no-such-name.invalid/'].map((url) =>

@@ -2,17 +2,17 @@ import { Injectable } from '@nestjs/common';
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { EventStore } from '#libs/event-store';
-import { Destinations, MayNotBeDeliveredTo } from './destinations.js';
+import { Destinations, DestinationNotAllowed } from './destinations.js';
 import { secretsAt, signatureOf } from './signatures.js';
 import { type ExistingWebhook } from './webhook.js';
 
 /** From the DNS lookup to the end of the response. */
 const LONGEST_MS = 10_000;
-/** Bytes of a response that are read, and that are kept. */
+/** Bytes of a response that are read, and bytes that are stored. */
 const MOST_READ = 64 * 1024;
 const MOST_KEPT = 1024;
 /** How long a connection stays open for the next event, unless the receiver closes it earlier. */
-const LEFT_OPEN_MS = 5_000;
+const IDLE_MS = 5_000;
 
 /** Failure reasons that reveal nothing about this machine's network. */
 const REASONS = {
@@ -28,26 +28,26 @@ const REASONS = {
 export type Attempt = {
   at: Date;
   delivered: boolean;
-  /** null where there was no answer. */
+  /** null if there was no response. */
   statusCode: number | null;
   ms: number;
-  /** The beginning of the answer. */
+  /** The beginning of the response. */
   answer: Buffer;
-  /** null where it was delivered. */
+  /** null if delivered. */
   reason: string | null;
 };
 
 type Answer = { statusCode: number; answer: Buffer };
 
-/** Sends what webhooks are told, one request each. */
+/** Sends webhook deliveries, one request each. */
 @Injectable()
 export class WebhookRequests {
-  // What a connection is made to was decided when it was made, so it may be used again.
+  // Destinations are checked when connecting, so connections can be reused.
   private readonly agents = {
-    'http:': new HttpAgent({ keepAlive: true, maxFreeSockets: 64, timeout: LEFT_OPEN_MS }),
-    'https:': new HttpsAgent({ keepAlive: true, maxFreeSockets: 64, timeout: LEFT_OPEN_MS }),
+    'http:': new HttpAgent({ keepAlive: true, maxFreeSockets: 64, timeout: IDLE_MS }),
+    'https:': new HttpsAgent({ keepAlive: true, maxFreeSockets: 64, timeout: IDLE_MS }),
   };
-  private readonly underWay = new Set<ClientRequest>();
+  private readonly inFlight = new Set<ClientRequest>();
   private isEnded = false;
 
   constructor(
@@ -55,7 +55,7 @@ export class WebhookRequests {
     private readonly destinations: Destinations,
   ) {}
 
-  /** @returns what became of it; undefined where the program stops: then nobody knows. */
+  /** @returns the result; undefined if the server is stopping, so that the result is unknown. */
   async send(
     webhookId: string,
     webhook: ExistingWebhook,
@@ -80,10 +80,10 @@ export class WebhookRequests {
     }
   }
 
-  /** Ends what is under way: nobody knows what becomes of it. */
+  /** Aborts requests in progress. Their results are unknown. */
   end(): void {
     this.isEnded = true;
-    for (const request of this.underWay) request.destroy(new Error('The program stops.'));
+    for (const request of this.inFlight) request.destroy(new Error('The program stops.'));
     for (const agent of Object.values(this.agents)) agent.destroy();
   }
 
@@ -93,9 +93,9 @@ export class WebhookRequests {
     { id, body }: { id: string; body: string },
     at: Date,
   ): Promise<Answer> {
-    // Again: what may be delivered to may have been another thing when the address was given.
+    // Checked again: the rules may have been different when the address was set.
     const url = this.destinations.read(webhook.url);
-    if (!url || this.isEnded) throw new MayNotBeDeliveredTo();
+    if (!url || this.isEnded) throw new DestinationNotAllowed();
     const timestamp = Math.floor(at.getTime() / 1_000);
     const secrets = secretsAt(this.store.keyring, webhookId, webhook, at);
     const headers = {
@@ -108,32 +108,32 @@ export class WebhookRequests {
     };
     const endAt = performance.now() + LONGEST_MS;
     for (;;) {
-      const isLeft = { open: false };
+      const connection = { isReused: false };
       try {
-        return await this.exchange(url, headers, body, endAt, isLeft);
+        return await this.exchange(url, headers, body, endAt, connection);
       } catch (error) {
-        // A connection that was left open, and that the other side has closed at the same moment: nothing against it.
-        if (!isLeft.open || isLate(error) || this.isEnded) throw error;
+        // The receiver has just closed an idle connection. That is not a failure.
+        if (!connection.isReused || isLate(error) || this.isEnded) throw error;
       }
     }
   }
 
-  /** @param isLeft told whether the connection was one that was left open. */
+  /** @param connection `isReused` is set if the request used an idle connection. */
   private exchange(
     url: URL,
     headers: Record<string, string | number>,
     body: string,
     endAt: number,
-    isLeft: { open: boolean },
+    connection: { isReused: boolean },
   ): Promise<Answer> {
     const { promise, resolve, reject } = withResolvers<Answer>();
     const { lookup } = this.destinations;
     const agent = this.agents[url.protocol as 'http:' | 'https:'];
     const make = url.protocol === 'https:' ? httpsRequest : httpRequest;
     const request = make(url, { method: 'POST', headers, agent, lookup });
-    this.underWay.add(request);
+    this.inFlight.add(request);
     const timer = setTimeout(() => request.destroy(new Late()), endAt - performance.now());
-    // What it has said so far counts, also where the rest does not come.
+    // A response that has begun counts, even if its rest is missing.
     let finish: (() => void) | undefined;
     request.on('response', (response) => {
       const chunks: Buffer[] = [];
@@ -148,13 +148,13 @@ export class WebhookRequests {
       response.on('end', finish).on('error', finish).on('close', finish);
     });
     request.on('error', (error) => {
-      isLeft.open = request.reusedSocket;
+      connection.isReused = request.reusedSocket;
       if (finish) finish();
       else reject(error);
     });
     request.on('close', () => {
       clearTimeout(timer);
-      this.underWay.delete(request);
+      this.inFlight.delete(request);
       finish?.();
       reject(new Error('The connection ended.'));
     });
@@ -173,12 +173,12 @@ function reasonOf(error: unknown): string {
   if (isLate(error)) return REASONS.late;
   const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
   if (/CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_SSL|EPROTO/.test(code)) return REASONS.notSecure;
-  const isBegun = !(error instanceof MayNotBeDeliveredTo) && !['connect', 'getaddrinfo'].includes(syscall);
-  // Of several addresses that were tried one error tells.
+  const isBegun = !(error instanceof DestinationNotAllowed) && !['connect', 'getaddrinfo'].includes(syscall);
+  // An AggregateError means that every resolved address failed.
   return isBegun && !(error instanceof AggregateError) ? REASONS.ended : REASONS.notConnected;
 }
 
-/** `Promise.withResolvers`, which Node.js 20 has not. */
+/** `Promise.withResolvers`, which Node.js 20 lacks. */
 function withResolvers<Value>() {
   let resolve!: (value: Value) => void;
   let reject!: (error: Error) => void;

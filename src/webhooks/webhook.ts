@@ -5,40 +5,40 @@ import { noSuch } from '#libs/rpc';
 export type WebhookFields = {
   url: string;
   description: string | null;
-  /** null: all. */
+  /** null: all types. */
   eventTypes: string[] | null;
 };
 
 export type WebhookEvent =
-  /** `personalData`: whether events are sent with what they say of persons, for which its maker had to have the scope. */
+  /** `personalData`: whether events include personal data, which requires that the creator had the scope. */
   | { type: 'WebhookCreated'; data: WebhookFields & { personalData: boolean } }
   | { type: 'WebhookUpdated'; data: Partial<WebhookFields> }
   | { type: 'WebhookPaused'; data: Record<string, never> }
   | { type: 'WebhookResumed'; data: Record<string, never> }
-  /** By the program: nothing but failures for too long. */
+  /** By the server, after days in which every delivery failed. */
   | { type: 'WebhookDisabled'; data: { failingSince: string } }
-  /** Those before sign for `overlapSeconds` after this was recorded, too, unless they were to end sooner. */
+  /** Earlier secrets keep signing for `overlapSeconds` after this event, unless they expire sooner. */
   | { type: 'WebhookSecretRotated'; data: { overlapSeconds: number } }
   /** All events after this position are sent again. */
   | { type: 'WebhookReplayed'; data: { after: number } }
-  /** Somebody asked that one event be sent once more. */
+  /** A user asked to send one event again. */
   | { type: 'WebhookRedelivered'; data: { eventId: string; position: number } }
   | { type: 'WebhookDeleted'; data: Record<string, never> };
 
 export type ExistingWebhook = WebhookFields & {
   status: 'ACTIVE' | 'PAUSED' | 'DISABLED';
   personalData: boolean;
-  /** Since when failures count: since it was made, resumed or given another address. RFC 3339. */
+  /** From when failures count: since it was created, resumed or given another address. RFC 3339. */
   countsSince: string;
-  /** Which of its secrets it signs with: 1, 2, … */
+  /** The number of the secret that it signs with: 1, 2, … */
   secretNumber: number;
-  /** Which of before it signs with, too, the newest first, and until when. */
+  /** The earlier secrets that still sign, newest first, and until when. */
   earlierSecrets: { number: number; until: string }[];
 };
 
 export type Webhook = { status: 'UNKNOWN' } | ExistingWebhook | { status: 'DELETED' };
 
-/** Each is a signature in the headers of every request. */
+/** Each one adds a signature to the headers of every request. */
 const MOST_EARLIER_SECRETS = 4;
 
 export const webhook: Decider<Webhook, WebhookEvent> = {
@@ -74,9 +74,10 @@ export const webhook: Decider<Webhook, WebhookEvent> = {
         return { ...state, status: 'DISABLED' };
       case 'WebhookSecretRotated': {
         const { secretNumber, earlierSecrets } = state;
-        // From the log's own clock.
+        // By the log's clock.
         const end = new Date(at.getTime() + event.data.overlapSeconds * 1_000).toISOString();
-        // Whoever lost the answer rotates again: what receivers check with meanwhile is good until it was to end.
+        // If the response was lost, the client rotates again. Secrets in use by the receiver then stay valid
+        // until their end.
         const earlier = [{ number: secretNumber, until: end }, ...earlierSecrets]
           .map(({ number, until }) => ({ number, until: until < end ? until : end }))
           .filter(({ until }) => until > at.toISOString())
@@ -96,20 +97,20 @@ export function exists(state: Webhook): state is ExistingWebhook {
   return state.status !== 'UNKNOWN' && state.status !== 'DELETED';
 }
 
-/** @throws RpcError NOT_FOUND unless it stands. */
+/** @throws RpcError NOT_FOUND if the webhook does not exist. */
 export function existingWebhook(state: Webhook): ExistingWebhook {
   if (!exists(state)) throw noSuch('webhook');
   return state;
 }
 
-/** A field that is not given stays. */
+/** Fields that are not given stay unchanged. */
 export function updateWebhook(state: Webhook, given: Partial<WebhookFields>): WebhookEvent[] {
   const { url, description, eventTypes } = existingWebhook(state);
   const data = changedFields({ url, description, eventTypes }, given);
   return data ? [{ type: 'WebhookUpdated', data }] : [];
 }
 
-/** What was disabled sends nothing either. */
+/** A disabled webhook sends nothing anyway, so pausing it changes nothing. */
 export function pauseWebhook(state: Webhook): WebhookEvent[] {
   return existingWebhook(state).status === 'ACTIVE' ? [{ type: 'WebhookPaused', data: {} }] : [];
 }
@@ -118,7 +119,7 @@ export function resumeWebhook(state: Webhook): WebhookEvent[] {
   return existingWebhook(state).status === 'ACTIVE' ? [] : [{ type: 'WebhookResumed', data: {} }];
 }
 
-/** Unless somebody has paused or deleted it meanwhile, or has done something about it. */
+/** Does nothing if the webhook was paused, deleted, resumed or given another address in the meantime. */
 export function disableWebhook(state: Webhook, failingSince: Date): WebhookEvent[] {
   if (state.status !== 'ACTIVE' || failingSince < new Date(state.countsSince)) return [];
   return [{ type: 'WebhookDisabled', data: { failingSince: failingSince.toISOString() } }];
@@ -139,7 +140,7 @@ export function redeliver(state: Webhook, event: { eventId: string; position: nu
   return [{ type: 'WebhookRedelivered', data: event }];
 }
 
-/** Deleting the deleted changes nothing. */
+/** Deleting a deleted webhook changes nothing. */
 export function deleteWebhook(state: Webhook): WebhookEvent[] {
   if (state.status === 'DELETED') return [];
   existingWebhook(state);

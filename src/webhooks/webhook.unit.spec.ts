@@ -22,7 +22,7 @@ const disabled: WebhookEvent = {
 };
 const deleted: WebhookEvent = { type: 'WebhookDeleted', data: {} };
 
-it('pauses what is active, and resumes what was paused or disabled', () => {
+it('pauses active webhooks, and resumes paused and disabled ones', () => {
   given(webhook, [created]).when(pauseWebhook).then([paused]);
   given(webhook, [created, paused]).when(pauseWebhook).then([]);
   given(webhook, [created, disabled]).when(pauseWebhook).then([]);
@@ -32,7 +32,7 @@ it('pauses what is active, and resumes what was paused or disabled', () => {
   given(webhook, [created, deleted]).when(resumeWebhook).thenThrows('NOT_FOUND');
 });
 
-it('disables only what is active', () => {
+it('disables only active webhooks', () => {
   const disable = (state: Parameters<typeof disableWebhook>[0]) =>
     disableWebhook(state, new Date('2026-11-20T09:30:00.000Z'));
   given(webhook, [created]).when(disable).then([disabled]);
@@ -40,7 +40,7 @@ it('disables only what is active', () => {
   given(webhook, [created, deleted]).when(disable).then([]);
 });
 
-it('does not disable for failures of before it was resumed', () => {
+it('ignores failures from before it was resumed', () => {
   const state = [created, disabled, resumed].reduce(
     (before, event) => webhook.evolve(before, event, new Date('2026-11-20T09:31:00.000Z')),
     webhook.initial,
@@ -49,7 +49,7 @@ it('does not disable for failures of before it was resumed', () => {
   expect(disableWebhook(state, new Date('2026-11-20T09:31:00.000Z'))).toHaveLength(1);
 });
 
-it('changes only what differs', () => {
+it('records only the changed fields of an update', () => {
   const update =
     (fields: Parameters<typeof updateWebhook>[1]) => (state: Parameters<typeof updateWebhook>[0]) =>
       updateWebhook(state, fields);
@@ -61,7 +61,7 @@ it('changes only what differs', () => {
     .then([{ type: 'WebhookUpdated', data: { eventTypes: ['ContactErased'] } }]);
 });
 
-it('signs with the secret before until the overlap is over', () => {
+it('signs with the previous secret until the overlap ends', () => {
   const rotated: WebhookEvent = { type: 'WebhookSecretRotated', data: { overlapSeconds: 60 } };
   given(webhook, [created])
     .when((state) => rotateSecret(state, 60))
@@ -73,7 +73,7 @@ it('signs with the secret before until the overlap is over', () => {
   });
 });
 
-it('signs with all secrets whose overlap is not over, and none longer than the last rotation says', () => {
+it('signs with all secrets in their overlap, at most as long as the last rotation allows', () => {
   const rotated = (overlapSeconds: number, atSecond: number) => ({
     event: { type: 'WebhookSecretRotated', data: { overlapSeconds } } as WebhookEvent,
     at: new Date(atSecond * 1_000),
@@ -100,7 +100,7 @@ it('signs with all secrets whose overlap is not over, and none longer than the l
   expect(after(rotated(5, 0), rotated(60, 10))).toMatchObject({
     earlierSecrets: [{ number: 2, until: '1970-01-01T00:01:10.000Z' }],
   });
-  // However often.
+  // Even after many rotations.
   const many = after(...Array.from({ length: 20 }, (_, second) => rotated(86_400, second)));
   expect(many).toMatchObject({ secretNumber: 21, earlierSecrets: { length: 4 } });
 });

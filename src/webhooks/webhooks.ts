@@ -2,7 +2,7 @@ import { Resource } from '#libs/resources';
 import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { exists, webhook } from './webhook.js';
 
-/** What the operations table knows, and no event: of now alone. */
+/** Fields from the operations table, which only exist for the present. */
 const OF_NOW =
   'Only in get-webhook and list-webhooks; null in responses to changes, with `asOf`, and in replays.';
 
