@@ -269,7 +269,7 @@ describe('list-events', () => {
     await events();
     await change(`hour = hour - interval '2 hours', taken_at = clock_timestamp()`);
     // Another instance is recording the hour, or has just crashed.
-    await reads.tell();
+    await reads.recordHours();
     expect(await recorded()).toEqual([]);
     // This instance has recorded it, and a read happened meanwhile.
     await change(`taken_at = taken_at - interval '2 minutes'`);
@@ -278,11 +278,11 @@ describe('list-events', () => {
       RETURN NEW; END $$`);
     await source.query(`CREATE TRIGGER read_meanwhile AFTER INSERT ON events FOR EACH ROW
       WHEN (NEW.type = 'HistoryReadsCollected') EXECUTE FUNCTION read_meanwhile()`);
-    await reads.tell();
+    await reads.recordHours();
     await source.query('DROP FUNCTION read_meanwhile CASCADE');
     expect(await recorded()).toEqual([1]);
     await change(`taken_at = taken_at - interval '2 minutes'`);
-    await Promise.all(api.instances.map(({ app }) => app.get(HistoryReads).tell()));
+    await Promise.all(api.instances.map(({ app }) => app.get(HistoryReads).recordHours()));
     expect(await recorded()).toEqual([1, 2]);
     const left = await source.query(
       `SELECT FROM history_reads WHERE organization_id = $1 AND hour < clock_timestamp() - interval '1 hour'`,

@@ -396,7 +396,7 @@ export class Api extends Product {
       `UPDATE history_reads SET hour = hour - interval '2 hours' WHERE organization_id = $1`,
       [organizationId],
     );
-    await Promise.all(this.instances.map(({ app }) => app.get(HistoryReads).tell()));
+    await Promise.all(this.instances.map(({ app }) => app.get(HistoryReads).recordHours()));
   }
 }
 

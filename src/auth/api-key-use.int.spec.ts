@@ -28,14 +28,14 @@ it('keeps the latest use of all instances, in whichever order they write', async
   const key = uuidv7();
   const lastUse = async () => (await two.find(organizationId, [key])).get(key)!;
 
-  one.note(organizationId, key);
+  one.record(organizationId, key);
   await one.write();
   const first = await lastUse();
   await pause();
 
-  one.note(organizationId, key);
+  one.record(organizationId, key);
   await pause();
-  two.note(organizationId, key);
+  two.record(organizationId, key);
   await two.write();
   const latest = await lastUse();
   expect(latest.getTime()).toBeGreaterThan(first.getTime());
@@ -49,7 +49,7 @@ it('writes the same keys from many instances at once without a deadlock', async 
   for (let round = 0; round < 10; round += 1) {
     await Promise.all(
       instances.map((use, n) => {
-        for (const key of n % 2 === 0 ? keys : keys.toReversed()) use.note(organizationId, key);
+        for (const key of n % 2 === 0 ? keys : keys.toReversed()) use.record(organizationId, key);
         return use.write();
       }),
     );
@@ -63,7 +63,7 @@ it('warns once while writes fail, loses nothing, and writes the rest at shutdown
   const [one, two] = [uuidv7(), uuidv7()];
   await database.source.query('ALTER TABLE api_key_use RENAME TO gone');
   for (const key of [one, two, one]) {
-    use.note(organizationId, key);
+    use.record(organizationId, key);
     await use.write();
   }
   expect(warn).toHaveBeenCalledTimes(1);

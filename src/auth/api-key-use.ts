@@ -27,7 +27,7 @@ export class ApiKeyUse implements OnApplicationShutdown {
   ) {}
 
   /** Records a use. Never blocks and never fails. */
-  note(organizationId: string, apiKeyId: string): void {
+  record(organizationId: string, apiKeyId: string): void {
     const use = { organization_id: organizationId, api_key_id: apiKeyId, last_used_at: new Date() };
     this.uses.set(apiKeyId, use);
     this.schedule();
@@ -36,7 +36,7 @@ export class ApiKeyUse implements OnApplicationShutdown {
   /** Writes the collected uses, after a write in progress. Never rejects. */
   write(): Promise<void> {
     clearTimeout(this.timer);
-    this.writing = this.writing.then(() => this.writeNoted());
+    this.writing = this.writing.then(() => this.writeCollected());
     return this.writing;
   }
 
@@ -54,7 +54,7 @@ export class ApiKeyUse implements OnApplicationShutdown {
     await this.write();
   }
 
-  private async writeNoted(): Promise<void> {
+  private async writeCollected(): Promise<void> {
     const uses = this.uses;
     this.uses = new Map();
     try {
@@ -62,8 +62,8 @@ export class ApiKeyUse implements OnApplicationShutdown {
       this.isFailing = false;
     } catch (error) {
       this.uses = new Map([...uses, ...this.uses]);
-      const isTold = this.troubles.tell(error);
-      if (!this.isFailing && !isTold) {
+      const isReported = this.troubles.tell(error);
+      if (!this.isFailing && !isReported) {
         this.logger.warn({
           message: 'recording the last use of API keys failed',
           reason: describeError(error),

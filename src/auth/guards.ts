@@ -44,7 +44,7 @@ export class AuthenticationGuard implements CanActivate {
       return true;
     }
     const { id, organizationId, lineId, scopes, rateLimit, byOperator } = authentication.key;
-    this.use.note(organizationId, id);
+    this.use.record(organizationId, id);
     request.caller = { organizationId, actor: { type: 'api-key', id }, scopes };
     request.requireCaller = async () => {
       const again = await this.authenticator.authenticate(request.headers.authorization, beforeGuess);

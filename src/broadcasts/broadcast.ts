@@ -141,7 +141,7 @@ export function updateBroadcast(state: Broadcast, given: Partial<BroadcastFields
   const before = existingBroadcast(state);
   const data = changedFields<BroadcastFields>(before, given);
   if (!data) return [];
-  if (!isUnsent(before)) throw begun('its content and audience can no longer be changed');
+  if (!isUnsent(before)) throw alreadyBegun('its content and audience can no longer be changed');
   return [{ type: 'BroadcastUpdated', data }];
 }
 
@@ -156,7 +156,7 @@ export function scheduleBroadcast(state: Broadcast, sendAt: string): BroadcastEv
 /** @throws RpcError CONFLICT once sending has started. */
 export function requireUnsent(state: Broadcast): ExistingBroadcast {
   const existing = existingBroadcast(state);
-  if (!isUnsent(existing)) throw begun('it cannot be sent again');
+  if (!isUnsent(existing)) throw alreadyBegun('it cannot be sent again');
   return existing;
 }
 
@@ -216,7 +216,7 @@ function isUnsent({ status }: ExistingBroadcast): boolean {
   return status === 'DRAFT' || status === 'SCHEDULED';
 }
 
-function begun(what: string): RpcError {
+function alreadyBegun(what: string): RpcError {
   return new RpcError(
     'CONFLICT',
     `This broadcast is being sent, was sent or was cancelled: ${what}. Create a new broadcast.`,

@@ -49,16 +49,16 @@ export class SendBroadcastHandler implements ICommandHandler<SendBroadcast> {
     const { state, version } = await this.records.load(broadcast, organizationId, broadcastId);
     const at = sendAt === undefined ? undefined : new Date(sendAt);
     // Sending a broadcast that is already being sent is a repeat.
-    const standing = existingBroadcast(state);
-    if (standing.status === 'SENDING' && at === undefined)
+    const existing = existingBroadcast(state);
+    if (existing.status === 'SENDING' && at === undefined)
       return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, [])] };
     requireUnsent(state);
     if (at === undefined || at.getTime() <= Date.now()) {
-      const decided = await this.starts.decide(organizationId, broadcastId, { state: standing, version });
+      const decided = await this.starts.decide(organizationId, broadcastId, { state: existing, version });
       if (Array.isArray(decided)) throw notReady(decided);
       return decided;
     }
-    const hindered = await this.starts.hindrances(organizationId, broadcastId, standing);
+    const hindered = await this.starts.hindrances(organizationId, broadcastId, existing);
     if (hindered.length > 0) throw notReady(hindered);
     const events = scheduleBroadcast(state, at.toISOString());
     return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, events)] };

@@ -35,24 +35,24 @@ export class Templates {
   /** @throws TemplateError */
   async compile(source: TemplateSource): Promise<CompiledTemplate> {
     const id = (this.lastId += 1);
-    await this.teach(id, source);
+    await this.load(id, source);
     /** Messages are rendered concurrently, and a thread that lost a template reloads it once. */
-    let teaching: Promise<void> | undefined;
+    let loading: Promise<void> | undefined;
     const render: CompiledTemplate['render'] = async (values) => {
       for (;;) {
         const written = await this.stoppable(this.thread.run('render', id, values));
         if ('rendered' in written) return written;
         if ('rejection' in written) throw errorOf(written.rejection, written.took);
-        teaching ??= this.teach(id, source).finally(() => {
-          teaching = undefined;
+        loading ??= this.load(id, source).finally(() => {
+          loading = undefined;
         });
-        await teaching;
+        await loading;
       }
     };
     return { render };
   }
 
-  private async teach(id: number, source: TemplateSource): Promise<void> {
+  private async load(id: number, source: TemplateSource): Promise<void> {
     const { rejection } = await this.stoppable(this.thread.run('compile', id, source));
     if (rejection) throw errorOf(rejection);
   }

@@ -80,11 +80,11 @@ export const storage: DatabaseCheck = {
       found.push(age > NEARLY_WRAPPED ? problem(message, advice) : warning(message, advice));
     }
     for (const { name, dead, live } of tables) {
-      const gone = Number(dead);
-      if (gone < BLOAT.rows || gone < BLOAT.share * Number(live)) continue;
+      const removable = Number(dead);
+      if (removable < BLOAT.rows || removable < BLOAT.share * Number(live)) continue;
       found.push(
         warning(
-          `${name} contains ${number(gone)} dead rows and ${number(Number(live))} live rows.`,
+          `${name} contains ${number(removable)} dead rows and ${number(Number(live))} live rows.`,
           `Run VACUUM ${name}. If this happens again, look for old transactions and make autovacuum run more often.`,
         ),
       );

@@ -88,16 +88,16 @@ export const extensions: DatabaseCheck = {
     if (first.is_empty && mayMake) return [ok(`The migrations will create ${names}.`)];
     const install = isWhole ? '' : 'Install the contrib package of PostgreSQL. ';
     const create = rows.map(({ name }) => `CREATE EXTENSION ${name};`).join(' ');
-    const who = mayMake ? `In this database: ${create}` : `As a superuser, in this database: ${create}`;
+    const how = mayMake ? `In this database: ${create}` : `As a superuser, in this database: ${create}`;
     return [
       first.is_empty
         ? warning(
             `The migrations cannot create ${names}, so q will only match the beginning of texts.`,
-            `${install}${who} before the first start.`,
+            `${install}${how} before the first start.`,
           )
         : warning(
             `${names} ${rows.length === 1 ? 'is' : 'are'} not installed, so q only matches the beginning of texts.`,
-            `${install}${who} Then run projections rebuild for each projection.`,
+            `${install}${how} Then run projections rebuild for each projection.`,
           ),
     ];
   },

@@ -18,7 +18,7 @@ import {
 /** The first and last position that a request covered. */
 export type Range = readonly [first: number, last: number];
 
-const TELL_INTERVAL_MS = 60_000;
+const RECORD_INTERVAL_MS = 60_000;
 /** Different questions per event. If a key asked more in an hour, several events record it. */
 const MOST_READS = 500;
 
@@ -35,7 +35,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger('HistoryReads');
   private timer?: NodeJS.Timeout;
   /** The keys whose first read of this hour is already recorded, as far as this instance knows. */
-  private told = { hour: 0, keys: new Set<string>() };
+  private recorded = { hour: 0, keys: new Set<string>() };
 
   constructor(
     private readonly commands: Commands,
@@ -45,7 +45,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
   ) {}
 
   onModuleInit(): void {
-    this.timer = setInterval(() => void this.tell(), TELL_INTERVAL_MS).unref();
+    this.timer = setInterval(() => void this.recordHours(), RECORD_INTERVAL_MS).unref();
   }
 
   onApplicationShutdown(): void {
@@ -54,10 +54,10 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
 
   /** Records a read in its own event. Await it before the response; pages wait for it just before they are sent. */
   async record(input: Input): Promise<void> {
-    const told = this.append(input, newId(), () => false);
+    const recording = this.append(input, newId(), () => false);
     const { beforeAnswer } = input.context;
-    if (beforeAnswer) beforeAnswer(told);
-    else await told;
+    if (beforeAnswer) beforeAnswer(recording);
+    else await recording;
   }
 
   /**
@@ -70,8 +70,8 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
     const { actor } = input.context;
     if (actor.type !== 'api-key' || actor.id === null) return this.record(input);
     const hour = await this.keep(input, actor.id, range);
-    if (this.told.hour !== hour.getTime()) this.told = { hour: hour.getTime(), keys: new Set() };
-    const { keys } = this.told;
+    if (this.recorded.hour !== hour.getTime()) this.recorded = { hour: hour.getTime(), keys: new Set() };
+    const { keys } = this.recorded;
     if (keys.has(actor.id)) return;
     const streamId = this.streamOf(actor.id, hour);
     await this.append(input, streamId, async () => {
@@ -100,13 +100,13 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
   private async append(
     input: Input,
     streamId: string,
-    isTold: () => Promise<boolean> | boolean,
+    isRecorded: () => Promise<boolean> | boolean,
   ): Promise<void> {
     const { streamType } = historyAccess;
     const event: HistoryAccessEvent = { type: 'HistoryRead', data: questionOf(input, this.store.keyring) };
     await this.commands.run(input, async () => {
       const write = { streamType, streamId };
-      const writes = (await isTold())
+      const writes = (await isRecorded())
         ? [{ ...write, expectedVersion: 1, events: [] }]
         : [{ ...write, expectedVersion: 0, events: [event] }];
       return { recordId: streamId, writes };
@@ -120,9 +120,9 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** Records the reads of past hours. Never rejects. */
-  async tell(): Promise<void> {
+  async recordHours(): Promise<void> {
     try {
-      while (await this.tellHour());
+      while (await this.recordHour());
     } catch (error) {
       if (this.troubles.tell(error)) return;
       const message = 'recording which API keys read the history failed: it will be retried in a minute';
@@ -134,7 +134,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
    * After a crash, claimed reads are recorded a minute later. They are recorded twice if the event was already
    * appended.
    */
-  private async tellHour(): Promise<boolean> {
+  private async recordHour(): Promise<boolean> {
     const [taken] = await this.source.query<Taken[]>(TAKE, [MOST_READS]);
     if (!taken) return false;
     const { organization_id: organizationId, api_key_id: apiKeyId, hour, reads } = taken;
@@ -186,6 +186,6 @@ const TAKE = `
 // Reads that were counted in the meantime stay.
 const DROP = `
   DELETE FROM history_reads kept
-  USING jsonb_to_recordset($4::jsonb) AS told(operation text, asked jsonb, times bigint)
+  USING jsonb_to_recordset($4::jsonb) AS recorded(operation text, asked jsonb, times bigint)
   WHERE organization_id = $1 AND api_key_id = $2 AND hour = $3
-    AND kept.operation = told.operation AND kept.asked = told.asked AND kept.times = told.times`;
+    AND kept.operation = recorded.operation AND kept.asked = recorded.asked AND kept.times = recorded.times`;

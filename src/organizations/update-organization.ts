@@ -142,7 +142,7 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
     requireSendable(mailFields);
     requireFree(given.slug);
     const [logId, mailId] = [publicLogId(organizationId), senderId(organizationId)];
-    let beside: number | undefined;
+    let versions: number | undefined;
     const changed = await this.commands.change(
       organization,
       command,
@@ -154,7 +154,7 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
         const logEvents = publishLog(log.state, isPublic);
         const mail = await this.records.load(sender, organizationId, mailId);
         const mailEvents = updateSender(mail.state, mailFields);
-        beside = together(log.version + logEvents.length, mail.version + mailEvents.length);
+        versions = packVersions(log.version + logEvents.length, mail.version + mailEvents.length);
         return {
           writes: [
             writeTo(organization, organizationId, version, events),
@@ -167,14 +167,14 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
     // A repeated Idempotency-Key returns the other streams as they were, too: their versions are stored with
     // the key.
     const figure = await this.requests.figure(command, async () => {
-      if (beside !== undefined) return beside;
+      if (versions !== undefined) return versions;
       const now = await Promise.all([
         this.records.look(publicLog, organizationId, logId),
         this.records.look(sender, organizationId, mailId),
       ]);
-      return together(now[0].version, now[1].version);
+      return packVersions(now[0].version, now[1].version);
     });
-    const [logVersion, mailVersion] = apart(figure);
+    const [logVersion, mailVersion] = unpackVersions(figure);
     const [log, mail] = await Promise.all([
       this.records.look(publicLog, organizationId, logId, { version: logVersion }),
       this.records.look(sender, organizationId, mailId, { version: mailVersion }),
@@ -229,10 +229,10 @@ function requireFree(slug: string | null | undefined): void {
 /** Packs two versions into the one number stored with a key. Versions before 0.4.0 stored only the log's. */
 const MOST_VERSIONS = 2 ** 26;
 
-function together(log: number, mail: number): number {
+function packVersions(log: number, mail: number): number {
   return mail * MOST_VERSIONS + log;
 }
 
-function apart(figure: number): [log: number, mail: number] {
+function unpackVersions(figure: number): [log: number, mail: number] {
   return [figure % MOST_VERSIONS, Math.floor(figure / MOST_VERSIONS)];
 }

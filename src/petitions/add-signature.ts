@@ -92,9 +92,9 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
       open = await this.open.guard(organizationId, petitionId, skipCache);
     } catch (error) {
       // If they signed before the close, they get the same response as then: the request may be a retry.
-      const standing = isConflict(error) ? await this.findStanding(command) : undefined;
-      if (standing === undefined) throw error;
-      return { recordId: standing, writes: [] };
+      const signatureId = isConflict(error) ? await this.findSignature(command) : undefined;
+      if (signatureId === undefined) throw error;
+      return { recordId: signatureId, writes: [] };
     }
     if (contactId === undefined) return this.signAsPerson(command, open);
     if (skipCache || !isId(contactId)) await this.requireContact(organizationId, contactId);
@@ -129,15 +129,17 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     if (unknown !== undefined) throw noSuch('contact');
   }
 
-  private async findStanding(command: AddSignature): Promise<string | undefined> {
+  private async findSignature(command: AddSignature): Promise<string | undefined> {
     const { organizationId, petitionId, contactId, contact } = command;
     const owners = contact
       ? await this.commands.findOwners(organizationId, emailKeys(contact.email))
       : [contactId];
     const signer = owners.find((id) => id !== undefined);
     if (signer === undefined) return undefined;
-    const [standing] = await this.commands.findOwners(organizationId, [signature.keyOf(petitionId, signer)]);
-    return standing;
+    const [signatureId] = await this.commands.findOwners(organizationId, [
+      signature.keyOf(petitionId, signer),
+    ]);
+    return signatureId;
   }
 
   private async signerOf({ organizationId }: AddSignature, signatureId: string): Promise<string> {
@@ -153,7 +155,7 @@ function sign(
   guards: readonly Guard[],
 ): Decision {
   const personal = comment === undefined || comment === null ? null : { comment };
-  const taken = (standing: string) => ({ recordId: standing, writes: [] });
+  const taken = (signatureId: string) => ({ recordId: signatureId, writes: [] });
   const more = { source, suspicion: [], isCommentPublic: false };
   const { linkId, write, claim } = signature.begin(petitionId, contactId, taken, personal, more);
   return { recordId: linkId, guards, writes: [write], claims: [claim] };

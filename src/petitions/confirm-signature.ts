@@ -90,17 +90,17 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
       guards: readonly Guard[],
       ofContact: Decision['writes'] = [],
     ): Decision => {
-      const begun = this.beginSignature({ ...state, signer, isCommentPublic }, contactId, already);
-      const ended = this.requests.confirmed(loaded, begun.linkId);
+      const added = this.beginSignature({ ...state, signer, isCommentPublic }, contactId, already);
+      const ended = this.requests.confirmed(loaded, added.linkId);
       return {
         ...ended,
         guards,
-        writes: [...ofContact, begun.write, ...ended.writes],
+        writes: [...ofContact, added.write, ...ended.writes],
         claims: [
-          begun.claim,
+          added.claim,
           {
             value: mailboxKey(petitionId, canonicalEmail(signer.email)),
-            streamId: begun.linkId,
+            streamId: added.linkId,
             taken: already,
           },
         ],
@@ -113,8 +113,8 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
         const subscribed = await this.byEmail.subscribe(command, owner, signer.email, evidence);
         return subscribed && sign(owner, [open, ...subscribed.guards], subscribed.writes);
       }
-      const held = await this.byEmail.hold(command, owner, signer.email);
-      return held && sign(owner, [open, held]);
+      const guard = await this.byEmail.hold(command, owner, signer.email);
+      return guard && sign(owner, [open, guard]);
     });
     const signed = sign(created.recordId, [open]);
     return {
@@ -131,10 +131,10 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
   ): ReturnType<typeof signature.begin> {
     const { comment, clientAddress } = signer;
     const clientNetworks = clientAddress === null ? null : networksOf(this.store.keyring, clientAddress);
-    const said = Object.entries({ comment, clientAddress, clientNetworks }).filter(
+    const details = Object.entries({ comment, clientAddress, clientNetworks }).filter(
       ([, value]) => value !== null,
     );
-    const personal = said.length > 0 ? (Object.fromEntries(said) as JsonObject) : null;
+    const personal = details.length > 0 ? (Object.fromEntries(details) as JsonObject) : null;
     return signature.begin(petitionId, contactId, taken, personal, { source, suspicion, isCommentPublic });
   }
 }

@@ -87,7 +87,7 @@ export function wordsOf(language: string): ConfirmationWords {
   return WORDS[language] ?? WORDS.en!;
 }
 
-type Written = {
+type Parts = {
   firstName: string | null;
   petition: string;
   organization: string;
@@ -100,16 +100,16 @@ type Written = {
 export function writeMail(
   words: ConfirmationWords,
   language: string,
-  mail: Written,
+  mail: Parts,
 ): ReturnType<typeof writeLetter> {
-  const { url, button, ...said } = partsOf(words, mail);
-  const spoken = language in WORDS ? language : 'en';
-  return writeLetter({ ...said, language: spoken, button: { url, text: button }, foot: footOf(mail) });
+  const { url, button, ...parts } = partsOf(words, mail);
+  const used = language in WORDS ? language : 'en';
+  return writeLetter({ ...parts, language: used, button: { url, text: button }, foot: footOf(mail) });
 }
 
 function partsOf(
   words: ConfirmationWords,
-  { firstName, petition, organization, confirmUrl, petitionUrl }: Written,
+  { firstName, petition, organization, confirmUrl, petitionUrl }: Parts,
 ) {
   const greeting = words.greeting(firstName);
   if (confirmUrl === null) {
@@ -121,6 +121,6 @@ function partsOf(
   return { paragraphs, url: confirmUrl, button: words.button, after };
 }
 
-function footOf({ organization, postalAddress }: Written): string[] {
+function footOf({ organization, postalAddress }: Parts): string[] {
   return [organization, ...(postalAddress ?? '').split(/\r?\n/)].filter((line) => line !== '');
 }

@@ -16,7 +16,7 @@ const PAGE = 1_000;
 /** The signer's fields. */
 const SIGNER_FIELDS = ['email', 'firstName', 'lastName', 'zip', 'city', 'country'] as const;
 type Signer = { [field in (typeof SIGNER_FIELDS)[number]]: string | null };
-const NOBODY = Object.fromEntries(SIGNER_FIELDS.map((field) => [field, null])) as Signer;
+const NO_SIGNER = Object.fromEntries(SIGNER_FIELDS.map((field) => [field, null])) as Signer;
 
 const OF_SIGNATURE = Object.keys(signatureSchema.properties!) as (keyof SignatureRecord)[];
 
@@ -121,6 +121,6 @@ function cellOf(value: string | readonly string[] | null | undefined): string | 
 }
 
 function signerOf(contact: ContactRecord | undefined): Signer {
-  if (!contact) return NOBODY;
+  if (!contact) return NO_SIGNER;
   return Object.fromEntries(SIGNER_FIELDS.map((field) => [field, contact[field]])) as Signer;
 }

@@ -50,7 +50,7 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
       data: { petitionId, source, suspicion, isCommentPublic, subscribe },
       personal: { email, firstName, lastName, zip, country, comment, clientAddress },
     };
-    const { recordId } = await this.commands.run(command, async (afresh) => {
+    const { recordId } = await this.commands.run(command, async (skipCache) => {
       const requestId = newId();
       const write = {
         streamType: signatureRequest.streamType,
@@ -59,9 +59,9 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
         events: [requested],
         subjectId: requestId,
       };
-      const guards = [await this.open.guard(organizationId, petitionId, afresh)];
-      const kept = this.consents.ofPending(organizationId, requestId, subscribe, evidence);
-      return { recordId: requestId, guards, writes: [write, ...kept] };
+      const guards = [await this.open.guard(organizationId, petitionId, skipCache)];
+      const consent = this.consents.ofPending(organizationId, requestId, subscribe, evidence);
+      return { recordId: requestId, guards, writes: [write, ...consent] };
     });
     return { requestId: recordId };
   }

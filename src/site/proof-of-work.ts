@@ -20,7 +20,7 @@ const LONGEST = 2_000;
 @Injectable()
 export class ProofOfWork {
   constructor(
-    @Inject(CAPTCHA) readonly isAsked: boolean,
+    @Inject(CAPTCHA) readonly isRequired: boolean,
     @Inject(getStorageToken()) private readonly storage: WindowStorage,
     private readonly store: EventStore,
   ) {}

@@ -88,11 +88,11 @@ export const PROOF_SCRIPT = `'use strict';
 /** Reports the height of the frame to the page around it. */
 export const FRAME_SCRIPT = `'use strict';
 (function () {
-  function tell() {
+  function report() {
     parent.postMessage({ advocacyHeight: document.documentElement.offsetHeight }, '*');
   }
-  new ResizeObserver(tell).observe(document.body);
-  tell();
+  new ResizeObserver(report).observe(document.body);
+  report();
 })();
 `;
 

@@ -56,7 +56,7 @@ export class Signing {
     const suspicion = await this.budgets.take(petition.id, request.ip);
     if (!suspicion) return { status: 'too many' };
     if (given.get('website')) suspicion.push('HONEYPOT');
-    if (this.proof.isAsked && !(await this.proof.holds(given.get('altcha'))))
+    if (this.proof.isRequired && !(await this.proof.holds(given.get('altcha'))))
       suspicion.push('NO_PROOF_OF_WORK');
     const { values, source } = form;
     const words = wordsIn(organization.language);

@@ -64,11 +64,11 @@ export class SiteRecords {
 
   /**
    * @param name its slug, a former slug of the last year, or its id. Drafts are not found.
-   * @param isAnew skips the cache, so that people see their own change.
+   * @param skipCache reads afresh, so that people see their own change.
    */
-  petition(organization: FoundOrganization, name: string, isAnew = false): Promise<Found<FoundPetition>> {
+  petition(organization: FoundOrganization, name: string, skipCache = false): Promise<Found<FoundPetition>> {
     const key = `${organization.id} ${name}`;
-    if (isAnew) this.petitionPages.forget(key);
+    if (skipCache) this.petitionPages.forget(key);
     return this.petitionPages.get(key, async () => {
       const id = await this.idOf(petitions, organization.id, name);
       const record = id && (await this.resources.findAt(petitions, organization.id, id));

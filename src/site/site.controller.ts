@@ -67,7 +67,7 @@ export class SiteController {
 
   /** Where a form gets its challenge; null if no proof is required. */
   private get proofUrl(): string | null {
-    return this.proof.isAsked ? '/site/challenge' : null;
+    return this.proof.isRequired ? '/site/challenge' : null;
   }
 
   @Get('embed.js')
@@ -80,7 +80,7 @@ export class SiteController {
   /** A new challenge for each request. */
   @Get('site/challenge')
   async challenge(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
-    if (!this.address.hasSite || !this.proof.isAsked) return next();
+    if (!this.address.hasSite || !this.proof.isRequired) return next();
     response
       .status(200)
       .set('Cache-Control', 'no-store')
@@ -352,8 +352,8 @@ export class SiteController {
     const { requestId, state } = await this.requests.latest(name);
     if (state.status === 'UNKNOWN') return this.unknownLink(request);
     // The number includes their own signature.
-    const isAnew = state.status === 'CONFIRMED';
-    const about = await this.aboutById(name.organizationId, state.petitionId, isAnew);
+    const skipCache = state.status === 'CONFIRMED';
+    const about = await this.aboutById(name.organizationId, state.petitionId, skipCache);
     if (!about) return this.unknownLink(request);
     const { organization, words } = about;
     const { petition } = about.found;
@@ -419,18 +419,18 @@ export class SiteController {
     const whose = await this.found(named);
     const found = whose && (await this.records.petition(whose.value, named.petition!));
     if (!found) return {};
-    const asked = `/${named.organization}/petitions/${named.petition}`;
+    const requested = `/${named.organization}/petitions/${named.petition}`;
     const about = { organization: whose.value, found: found.value, words: wordsIn(whose.value.language) };
-    return found.path === asked ? { about } : { about, redirect: found.path };
+    return found.path === requested ? { about } : { about, redirect: found.path };
   }
 
   private async aboutById(
     organizationId: string,
     petitionId: string,
-    isAnew = false,
+    skipCache = false,
   ): Promise<About | undefined> {
     const organization = await this.records.organizationById(organizationId);
-    const found = organization && (await this.records.petition(organization, petitionId, isAnew));
+    const found = organization && (await this.records.petition(organization, petitionId, skipCache));
     return found && { organization, found: found.value, words: wordsIn(organization.language) };
   }
 
@@ -458,11 +458,11 @@ export class SiteController {
     if ('redirect' in answered) {
       const isPost = request.method === 'POST';
       // A slug can be reused: caching redirects in both directions would create a loop.
-      const kept = isPost ? 'no-store' : 'no-cache';
+      const cacheControl = isPost ? 'no-store' : 'no-cache';
       const [, query] = isPost ? [] : (/(\?.*)$/.exec(request.url) ?? []);
       response
         .status(isPost ? 303 : 302)
-        .set({ Location: `${answered.redirect}${query ?? ''}`, 'Cache-Control': kept });
+        .set({ Location: `${answered.redirect}${query ?? ''}`, 'Cache-Control': cacheControl });
       response.end();
       return;
     }

@@ -46,11 +46,11 @@ export const suppression: Decider<Suppression, SuppressionEvent> = {
     const reasons = reasonsAfter(state.reasons, event);
     if (event.type === 'SuppressionEnded') return reasons.length === 0 ? NOTHING : { ...state, reasons };
     const { contactId, addressId } = event.data;
-    const isHeld = contactId !== null || addressId !== null;
+    const isReadable = contactId !== null || addressId !== null;
     return {
       reasons,
       since: state.since ?? at.toISOString(),
-      email: isHeld ? (event.personal?.email ?? null) : state.email,
+      email: isReadable ? (event.personal?.email ?? null) : state.email,
       addressId: addressId ?? state.addressId,
     };
   },

@@ -142,14 +142,14 @@ export class Suppressions {
         const decision = await this.decideToSuppress({ ...input, reason }, { contactId });
         const isNew = messageId !== null || decision.writes.some(({ events }) => events.length > 0);
         if (!event || !before || !isNew) return decision;
-        const said: StreamWrite = {
+        const reported: StreamWrite = {
           streamType: contactMail.streamType,
           streamId: before.streamId,
           expectedVersion: before.version,
           events: [{ type: event, data: { contactId: contactId!, messageId } }],
           subjectId: contactId!,
         };
-        return { ...decision, writes: [...decision.writes, said] };
+        return { ...decision, writes: [...decision.writes, reported] };
       },
       { visible },
     );
@@ -178,7 +178,7 @@ export class Suppressions {
           : undefined;
     const events = suppressAddress(state, reason, email, holder);
     const writes = [suppressionWrite(recordId, version, events, holder)];
-    if (isOwn) writes.push(addressWrite(addressId, 0, [noted(recordId)]));
+    if (isOwn) writes.push(addressWrite(addressId, 0, [addressNoted(recordId)]));
     return { recordId, writes };
   }
 
@@ -258,7 +258,7 @@ function addressWrite(
   return { streamType, streamId: addressId, expectedVersion, events, subjectId: addressId };
 }
 
-function noted(suppressionId: string) {
+function addressNoted(suppressionId: string) {
   return { type: 'SuppressedAddressNoted', data: { suppressionId } } as const;
 }
 

@@ -32,7 +32,7 @@ export class UnsubscribeController {
     @Req() request: Request,
     @Res() response: Response,
   ): Promise<void> {
-    const person = await this.unsubscribing.look(token);
+    const person = await this.unsubscribing.find(token);
     const isBack = 'subscribed' in request.query;
     send(request, response, pageOf(person, languageOf(request, LANGUAGES), isBack));
   }
@@ -64,7 +64,7 @@ export class UnsubscribeController {
     action: 'subscribe' | 'unsubscribe',
     { ip }: Request,
   ): Promise<ConsentFields> {
-    const person = await this.unsubscribing.look(token);
+    const person = await this.unsubscribing.find(token);
     const address = ip?.replace(/^::ffff:/, '');
     return {
       source: PAGE,

@@ -33,7 +33,7 @@ export class Unsubscribing {
   ) {}
 
   /** Undefined if the token is invalid. */
-  async look(token: string): Promise<LinkedPerson | undefined> {
+  async find(token: string): Promise<LinkedPerson | undefined> {
     const person = readUnsubscribeToken(this.store.keyring, token);
     if (!person) return undefined;
     const { organizationId, contactId } = person;

@@ -66,15 +66,15 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
       (state) => exists(state) && state.url === url,
     );
     const decide = async (): Promise<Decision> => {
-      const place = await this.findSlot(organizationId);
-      if (!place) {
-        const made = await this.commands.findTwin(command, creates);
-        if (made !== undefined) return { recordId: made, writes: [] };
+      const slot = await this.findSlot(organizationId);
+      if (!slot) {
+        const existing = await this.commands.findTwin(command, creates);
+        if (existing !== undefined) return { recordId: existing, writes: [] };
         throw tooMany();
       }
       const data = { url, description, eventTypes: command.eventTypes ?? null, personalData };
       const write = writeTo(webhook, webhookId, 0, [{ type: 'WebhookCreated', data }]);
-      const claim = { value: place, streamId: webhookId, taken: decide };
+      const claim = { value: slot, streamId: webhookId, taken: decide };
       return { recordId: webhookId, creates, writes: [write], claims: [claim] };
     };
     const { recordId } = await this.commands.run(command, decide);

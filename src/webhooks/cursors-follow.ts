@@ -47,11 +47,11 @@ export class WebhookCursorsFollow implements Subscription {
       if (applied === 0) return;
       switch (event.type) {
         case 'WebhookResumed':
-          await transaction.query(FORGIVE, [webhookId]);
+          await transaction.query(RESET_FAILURES, [webhookId]);
           return;
         case 'WebhookUpdated':
           // The previous failures belong to another address.
-          if (event.data.url !== undefined) await transaction.query(FORGIVE, [webhookId]);
+          if (event.data.url !== undefined) await transaction.query(RESET_FAILURES, [webhookId]);
           return;
         case 'WebhookReplayed':
           // Pending retries after the position are covered by the replay.
@@ -88,6 +88,6 @@ export class WebhookCursorsFollow implements Subscription {
   }
 }
 
-const FORGIVE = `
+const RESET_FAILURES = `
   UPDATE webhook_cursors SET failing_since = NULL, held_until = CASE WHEN holder IS NOT NULL THEN held_until END
   WHERE webhook_id = $1`;

@@ -97,7 +97,7 @@ it('also allows http and private addresses in development, but never credentials
 });
 
 describe('a name', () => {
-  const asked = (addresses: string[], options: object, allowsPrivate = false) => {
+  const lookup = (addresses: string[], options: object, allowsPrivate = false) => {
     const resolver = ((_name: string, _options: object, callback: (error: null, found: object[]) => void) =>
       callback(
         null,
@@ -111,8 +111,8 @@ describe('a name', () => {
   };
 
   it('is allowed if all its addresses are public', async () => {
-    expect(await asked(['8.8.8.8'], {})).toBe('8.8.8.8');
-    expect(await asked(['8.8.8.8', '2606:4700::1111'], { all: true })).toEqual([
+    expect(await lookup(['8.8.8.8'], {})).toBe('8.8.8.8');
+    expect(await lookup(['8.8.8.8', '2606:4700::1111'], { all: true })).toEqual([
       { address: '8.8.8.8', family: 4 },
       { address: '2606:4700::1111', family: 6 },
     ]);
@@ -121,12 +121,12 @@ describe('a name', () => {
   it.each([[['10.0.0.1']], [['8.8.8.8', '10.0.0.1']], [['2606:4700::1111', '::1']], [[]]])(
     'is rejected if it resolves to %j',
     async (addresses) => {
-      expect(await asked(addresses, {})).toBe('Error');
-      expect(await asked(addresses, { all: true })).toBe('Error');
+      expect(await lookup(addresses, {})).toBe('Error');
+      expect(await lookup(addresses, { all: true })).toBe('Error');
     },
   );
 
   it('can resolve to a private address in development', async () => {
-    expect(await asked(['10.0.0.1'], {}, true)).toBe('10.0.0.1');
+    expect(await lookup(['10.0.0.1'], {}, true)).toBe('10.0.0.1');
   });
 });

@@ -45,7 +45,7 @@ function requestsTo(destinations: Destinations): WebhookRequests {
   return requests;
 }
 const port = () => (receiver.address() as AddressInfo).port;
-function standing(url: string, more: Partial<ExistingWebhook> = {}): ExistingWebhook {
+function webhookTo(url: string, more: Partial<ExistingWebhook> = {}): ExistingWebhook {
   return {
     url,
     description: null,
@@ -61,7 +61,7 @@ function standing(url: string, more: Partial<ExistingWebhook> = {}): ExistingWeb
 const send = (
   more: Partial<ExistingWebhook> = {},
   { url = `http://127.0.0.1:${port()}/hooks`, destinations = new Destinations(true) } = {},
-) => requestsTo(destinations).send(ID, standing(url, more), { id: 'event-1', body: '{"a":"ä"}' });
+) => requestsTo(destinations).send(ID, webhookTo(url, more), { id: 'event-1', body: '{"a":"ä"}' });
 
 it('signs requests so that the Standard Webhooks library accepts them, with both secrets during an overlap', async () => {
   const checked: unknown[] = [];
@@ -176,8 +176,8 @@ it('reports a failure if the receiver closes the connection, does not speak HTTP
   expect(await send({}, { url: `http://127.0.0.1:${rudePort}/` })).toMatchObject({ delivered: false });
   rude.close();
   await once(rude, 'close');
-  const nobody = await send({}, { url: `http://127.0.0.1:${rudePort}/` });
-  expect(nobody!.reason).toMatch(/^Could not connect/);
+  const unreachable = await send({}, { url: `http://127.0.0.1:${rudePort}/` });
+  expect(unreachable!.reason).toMatch(/^Could not connect/);
 });
 
 it.each([200, 500])('uses the status of a truncated response with status %d', async (status) => {
@@ -219,7 +219,7 @@ it('reconnects if the receiver has closed an idle connection', async () => {
   answer = (_, response) => response.end();
   const requests = requestsTo(new Destinations(true));
   const url = `http://127.0.0.1:${port()}/`;
-  const again = () => requests.send(ID, standing(url), { id: 'e', body: '{}' });
+  const again = () => requests.send(ID, webhookTo(url), { id: 'e', body: '{}' });
   expect(await again()).toMatchObject({ delivered: true });
   let isFirst = true;
   answer = (request, response) => {

@@ -62,10 +62,10 @@ export class WebhookRequests {
     message: { id: string; body: string },
   ): Promise<Attempt | undefined> {
     const at = new Date();
-    const begun = performance.now();
+    const start = performance.now();
     const ended = (rest: Pick<Attempt, 'delivered' | 'statusCode' | 'answer' | 'reason'>): Attempt => ({
       at,
-      ms: Math.round(performance.now() - begun),
+      ms: Math.round(performance.now() - start),
       ...rest,
     });
     try {
