@@ -10,6 +10,7 @@ const libs = [
   'storage',
   'pages',
   'database',
+  'work',
   'event-store',
   'sealing',
   'projections',

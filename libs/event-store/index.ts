@@ -17,7 +17,7 @@ export { type EventRow } from './event-rows.js';
 export { EventStore, type Past, type StreamNow, type Until, wrappedKeyOf } from './event-store.js';
 export { type KeyCheck, Keyring, type KeyringFault } from './keyring.js';
 export { open as openBytes, openValue, seal as sealBytes, sealValue } from './personal-data.js';
-export { Pulse, type Poller } from './pulse.js';
+export { Pulse } from './pulse.js';
 export { Rewrapping } from './rewrapping.js';
 export {
   type Cast,

@@ -13,6 +13,7 @@ import {
 } from '#libs/database';
 import { type EventRow, type EventStore, isObject } from '#libs/event-store';
 import { traced } from '#libs/tracing';
+import { Worker } from '#libs/work';
 import { Maintenance } from './maintenance.js';
 import { ProjectionRunner, type ProjectionStatus } from './projection-runner.js';
 import { type Projection, type Snapshots } from './projection.js';
@@ -72,8 +73,7 @@ type Logger = Pick<LoggerService, 'log' | 'warn' | 'error'>;
 export class Projections {
   private readonly runners: ProjectionRunner[];
   private readonly snapshots: ReadonlyMap<string, Snapshots>;
-  private readonly stopping = new AbortController();
-  private polling: Promise<void> | undefined;
+  private readonly worker: Worker;
   private readonly serving: Serving;
   readonly maintenance: Maintenance;
   private tidying: Promise<void> | undefined;
@@ -94,6 +94,9 @@ export class Projections {
     private readonly logger: Logger,
     private readonly options: ProjectionsOptions = {},
   ) {
+    this.worker = new Worker((error, message, isRepeated) => {
+      if (!isRepeated) logger.warn({ message, reason: describeError(error) });
+    }, options.troubles);
     this.snapshots = new Map(
       projections.flatMap(({ snapshots }) => (snapshots ? [[snapshots.streamType, snapshots] as const] : [])),
     );
@@ -163,13 +166,18 @@ export class Projections {
 
   /** Starts the background catch-up. */
   poll(): void {
-    this.polling = this.pollUntilStopped();
+    const { worker } = this;
+    const poller = this.store.pulse.watch(this.question);
+    const wait = async (hasFailed: boolean) => {
+      await worker.pause(POLL_MS);
+      if (!hasFailed) await poller.next(worker.signal, this.beatAt - performance.now());
+    };
+    worker.start(() => this.look(), wait, 'polling projections failed');
   }
 
   async stop(): Promise<void> {
-    if (this.stopping.signal.aborted) return;
-    this.stopping.abort();
-    await this.polling;
+    if (this.worker.signal.aborted) return;
+    await this.worker.stop();
     await this.tidying;
     // Whoever cannot say goodbye is taken for gone a minute later.
     await this.serving.leave().catch(() => undefined);
@@ -254,7 +262,7 @@ export class Projections {
           await sleep(RECONNECT_PAUSE_MS);
           continue;
         }
-        if (this.stopping.signal.aborted || this.options.troubles?.tell(error)) return;
+        if (this.worker.signal.aborted || this.options.troubles?.tell(error)) return;
         this.logger.error({
           message: 'projection not caught up: the response may precede the projection',
           projection: runner.projection.name,
@@ -308,9 +316,9 @@ export class Projections {
     if (performance.now() < this.tidyAt) return;
     this.tidyAt = performance.now() + BEATS_TO_TIDY * heartbeatMs;
     this.tidying ??= this.maintenance
-      .tidyUp(this.stopping.signal)
+      .tidyUp(this.worker.signal)
       .catch((error: unknown) => {
-        if (this.stopping.signal.aborted) return;
+        if (this.worker.signal.aborted) return;
         if (!this.options.troubles?.tell(error))
           this.logger.warn({ message: 'cleaning up projections failed', reason: describeError(error) });
         this.tidyAt = performance.now() + PAUSE_AFTER_FAILURE_MS;
@@ -331,30 +339,14 @@ export class Projections {
     await Promise.all([...concerned, ...failing].map((status) => runnerOf(status).catchUpToHorizon()));
   }
 
-  private async pollUntilStopped(): Promise<void> {
-    const { signal } = this.stopping;
-    const watch = this.store.pulse.watch(this.question);
-    let reachable = true;
-    while (!signal.aborted) {
-      try {
-        await this.keep();
-        const standing = await this.serving.versions();
-        this.recordMixedVersions(standing);
-        const statuses = this.ownAmong(standing);
-        this.lastSeen = { statuses, at: performance.now() };
-        this.runners.forEach((runner, index) => runner.observe(statuses[index]!));
-        await this.advanceThose(statuses.filter(({ lag }) => lag > 0));
-        reachable = true;
-      } catch (error) {
-        const isTold = this.options.troubles?.tell(error) === true;
-        // Said once, not twice a second.
-        const reason = describeError(error);
-        if (reachable && !isTold) this.logger.warn({ message: 'polling projections failed', reason });
-        reachable = false;
-      }
-      await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
-      if (reachable) await watch.next(signal, this.beatAt - performance.now());
-    }
+  private async look(): Promise<void> {
+    await this.keep();
+    const standing = await this.serving.versions();
+    this.recordMixedVersions(standing);
+    const statuses = this.ownAmong(standing);
+    this.lastSeen = { statuses, at: performance.now() };
+    this.runners.forEach((runner, index) => runner.observe(statuses[index]!));
+    await this.advanceThose(statuses.filter(({ lag }) => lag > 0));
   }
 
   /**

@@ -1,8 +1,8 @@
 import { type LoggerService } from '@nestjs/common';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { describeError, inTransaction, Lease, literal, type Sql, type IncidentLog } from '#libs/database';
-import { type Pulse, type Poller } from '#libs/event-store';
+import { type Pulse } from '#libs/event-store';
+import { Worker } from '#libs/work';
 import { type Block, Blocks, refuse } from './blocks.js';
 import { REFUSALS } from './growth.js';
 import { Mending } from './mending.js';
@@ -42,8 +42,7 @@ export type RefusedOrganization = { organizationId: string; since: Date; reason:
  * What was signed of each organization becomes a leaf of one more tree, the log of all organizations: so that none can vanish.
  */
 export class Sealer {
-  private readonly stopping = new AbortController();
-  private running: Promise<unknown> | undefined;
+  private readonly worker: Worker;
   private readonly lease: Lease;
   private readonly blocks: Blocks;
   private readonly mending: Mending;
@@ -53,35 +52,42 @@ export class Sealer {
   constructor(
     private readonly source: DataSource,
     readonly signers: Signers,
-    private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
-    private readonly troubles?: IncidentLog,
+    logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
+    incidents?: IncidentLog,
   ) {
+    this.worker = new Worker((error, message, isRepeated) => {
+      if (!isRepeated) logger.warn({ message, reason: describeError(error) });
+    }, incidents);
     this.lease = new Lease('sealing', source);
     this.blocks = new Blocks(source, this.lease, signers);
-    this.mending = new Mending(source, this.lease, signers, logger, this.stopping.signal);
+    this.mending = new Mending(source, this.lease, signers, logger, this.worker.signal);
   }
 
   /** Starts to seal in the background, and to look at what is not sealed. */
   start(pulse: Pulse): void {
     let isMarked = false;
-    const watch = (question: string) => pulse.watch(question);
-    this.running = Promise.all([
-      this.untilStopped('history not sealed', watch(UNSEALED), async () => {
-        if (!isMarked) await this.markUnsigned();
-        isMarked = true;
-        await this.seal({ ifFree: true });
-        this.lastSeen = await this.progress();
-      }),
-      this.untilStopped('checkpoints not added to the log of all organizations', watch(UNLOGGED), () =>
-        this.logAll(),
-      ),
-      this.untilStopped('refused histories not looked at', watch(TO_MEND), () => this.mending.run()),
-    ]);
+    const start = (failure: string, question: string, work: () => Promise<void>) => {
+      const poller = pulse.watch(question);
+      const wait = async (hasFailed: boolean) => {
+        await this.worker.pause(SEAL_EVERY_MS);
+        // Another instance may be sealing.
+        const isBehind = this.lastSeen !== undefined && this.lastSeen.sealed < this.lastSeen.last;
+        if (!hasFailed) await poller.next(this.worker.signal, isBehind ? SEAL_EVERY_MS : LOOK_EVERY_MS);
+      };
+      this.worker.start(work, wait, failure);
+    };
+    start('history not sealed', UNSEALED, async () => {
+      if (!isMarked) await this.markUnsigned();
+      isMarked = true;
+      await this.seal({ ifFree: true });
+      this.lastSeen = await this.progress();
+    });
+    start('checkpoints not added to the log of all organizations', UNLOGGED, () => this.logAll());
+    start('refused histories not looked at', TO_MEND, () => this.mending.run());
   }
 
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
+  stop(): Promise<void> {
+    return this.worker.stop();
   }
 
   /**
@@ -100,7 +106,7 @@ export class Sealer {
 
   /** Adds all that was signed since to the log of all organizations, block by block: others seal in between. */
   async logAll(): Promise<void> {
-    while (!this.stopping.signal.aborted && !(await this.run(() => this.blocks.log())));
+    while (!this.worker.signal.aborted && !(await this.run(() => this.blocks.log())));
   }
 
   /** @returns whether this block was the last one. */
@@ -184,26 +190,6 @@ export class Sealer {
         await markUnsigned(transaction, this.signers.marks);
       }),
     );
-  }
-
-  private async untilStopped(failure: string, watch: Poller, work: () => Promise<void>): Promise<void> {
-    const { signal } = this.stopping;
-    let failing = false;
-    while (!signal.aborted) {
-      try {
-        await work();
-        failing = false;
-      } catch (error) {
-        const isTold = signal.aborted || this.troubles?.tell(error) === true;
-        // Said once, not every few seconds.
-        if (!failing && !isTold) this.logger.warn({ message: failure, reason: describeError(error) });
-        failing = true;
-      }
-      await sleep(SEAL_EVERY_MS, undefined, { signal }).catch(() => undefined);
-      // Another instance may be at it.
-      const isBehind = this.lastSeen !== undefined && this.lastSeen.sealed < this.lastSeen.last;
-      if (!failing) await watch.next(signal, isBehind ? SEAL_EVERY_MS : LOOK_EVERY_MS);
-    }
   }
 }
 

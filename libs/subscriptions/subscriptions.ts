@@ -1,8 +1,8 @@
 import { type LoggerService } from '@nestjs/common';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { describeError, literal, type IncidentLog } from '#libs/database';
 import { type EventStore } from '#libs/event-store';
+import { Worker } from '#libs/work';
 import { type Subscription } from './subscription.js';
 import { SubscriptionRunner } from './subscription-runner.js';
 import { type Timer, Timers } from './timers.js';
@@ -41,9 +41,9 @@ type StatusRow = {
 
 /** BackgroundWorkers to the history, kept up with it by every instance together. */
 export class Subscriptions {
-  private readonly stopping = new AbortController();
-  private running: Promise<unknown> | undefined;
-  private readonly failing = new Set<string>();
+  private readonly worker: Worker;
+  /** What is being handled now, by subscription. */
+  private readonly busy = new Map<string, Promise<void>>();
   readonly timers: Timers;
   /** What the background saw last: asks nobody. */
   lastSeen: readonly SubscriptionStatus[] | undefined;
@@ -52,24 +52,44 @@ export class Subscriptions {
     private readonly source: DataSource,
     private readonly store: EventStore,
     private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
-    private readonly troubles?: IncidentLog,
+    incidents?: IncidentLog,
   ) {
+    this.worker = new Worker((error, subscription, isRepeated) => {
+      const message = 'processing a subscription failed: it will be retried';
+      if (!isRepeated) logger.warn({ message, subscription, reason: describeError(error) });
+    }, incidents);
     this.timers = new Timers(source, logger);
   }
 
   /** Starts to react, in the background. */
   start(subscriptions: readonly Subscription[], timers: readonly Timer[] = []): void {
-    const isStopping = () => this.stopping.signal.aborted;
+    const { worker } = this;
+    const isStopping = () => worker.signal.aborted;
     const runners = subscriptions.map(
       (one) => new SubscriptionRunner(one, this.source, this.store, this.logger, isStopping),
     );
-    this.running = this.pollUntilStopped(runners, timers);
+    const handled = new Set(subscriptions.flatMap(({ handles }) => handles));
+    const poller = this.store.pulse.watch(questionOf(runners, timers), ({ writes }) =>
+      writes.some(({ events }) => events.some(({ type }) => handled.has(type))),
+    );
+    let isPrepared = false;
+    const turn = async () => {
+      if (!isPrepared) for (const runner of runners) await runner.prepare();
+      isPrepared = true;
+      await this.look(runners, timers);
+    };
+    const wait = async (hasFailed: boolean) => {
+      if (hasFailed) await worker.pause(REST_MS);
+      const isBehind = this.lastSeen?.some(({ lag }) => lag > 0) ?? false;
+      await poller.next(worker.signal, isBehind ? LOOK_OFTEN_MS : LOOK_EVERY_MS);
+    };
+    worker.start(turn, wait, 'subscriptions');
   }
 
-  /** What is under way is ended in order: nothing of it is done twice. */
+  /** Resolves when the work in progress has ended in order: none of it is repeated. */
   async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
+    await this.worker.stop();
+    await Promise.all(this.busy.values());
   }
 
   /** As the database says, of all subscriptions that there ever were. */
@@ -121,41 +141,14 @@ export class Subscriptions {
     throw new Error(`No subscription has the name "${name}". Available subscriptions: ${names || 'none'}.`);
   }
 
-  /** One look at all, and work where there is some: what one reaction waits for holds up no other. */
-  private async pollUntilStopped(
-    runners: readonly SubscriptionRunner[],
-    timers: readonly Timer[],
-  ): Promise<void> {
-    const { signal } = this.stopping;
-    const busy = new Map<string, Promise<void>>();
-    const begin = (name: string, work: () => Promise<boolean>) => {
-      if (busy.has(name)) return;
-      busy.set(
-        name,
-        this.workWhileThereIs(name, work).finally(() => busy.delete(name)),
-      );
-    };
-    const handled = new Set(runners.flatMap(({ subscription }) => subscription.handles));
-    const watch = this.store.pulse.watch(questionOf(runners, timers), ({ writes }) =>
-      writes.some(({ events }) => events.some(({ type }) => handled.has(type))),
-    );
-    let isPrepared = false;
-    while (!signal.aborted) {
-      const isDone = await this.tried('subscriptions', async () => {
-        if (!isPrepared) for (const runner of runners) await runner.prepare();
-        isPrepared = true;
-        const rows = await this.source.query<StatusRow[]>(STATUS);
-        this.lastSeen = rows.map(statusIn);
-        for (const runner of await this.thoseWithWork(runners, rows))
-          begin(runner.subscription.name, () => runner.work());
-        if (timers.length > 0 && (await this.timers.areDue()))
-          begin('timers', () => this.timers.fire(timers));
-      });
-      if (!isDone) await sleep(REST_MS, undefined, { signal }).catch(() => undefined);
-      const isBehind = this.lastSeen?.some(({ lag }) => lag > 0) ?? false;
-      await watch.next(signal, isBehind ? LOOK_OFTEN_MS : LOOK_EVERY_MS);
-    }
-    await Promise.all(busy.values());
+  /** Starts work where there is some. A subscription that waits does not delay the others. */
+  private async look(runners: readonly SubscriptionRunner[], timers: readonly Timer[]): Promise<void> {
+    const rows = await this.source.query<StatusRow[]>(STATUS);
+    this.lastSeen = rows.map(statusIn);
+    for (const runner of await this.thoseWithWork(runners, rows))
+      this.begin(runner.subscription.name, () => runner.work());
+    if (timers.length > 0 && (await this.timers.areDue()))
+      this.begin('timers', () => this.timers.fire(timers));
   }
 
   /** The cursors of the others, which handle none of the new events, move to the horizon in one statement. */
@@ -180,30 +173,22 @@ export class Subscriptions {
     return own.filter((one) => one.is_due || concerned.includes(one)).map(({ runner }) => runner);
   }
 
-  /** @param work says whether there is more to do at once. */
-  private async workWhileThereIs(name: string, work: () => Promise<boolean>): Promise<void> {
-    let hasMore = true;
-    while (hasMore && !this.stopping.signal.aborted) {
-      hasMore = false;
-      await this.tried(name, async () => {
-        hasMore = await work();
-      });
-    }
+  private begin(name: string, work: () => Promise<boolean>): void {
+    if (this.busy.has(name)) return;
+    this.busy.set(
+      name,
+      this.workWhileThereIs(name, work).finally(() => this.busy.delete(name)),
+    );
   }
 
-  private async tried(name: string, work: () => Promise<void>): Promise<boolean> {
-    try {
-      await work();
-      this.failing.delete(name);
-      return true;
-    } catch (error) {
-      const isTold = this.stopping.signal.aborted || this.troubles?.tell(error) === true;
-      const message = 'processing a subscription failed: it will be retried';
-      // Said once, not twice a second.
-      if (!this.failing.has(name) && !isTold)
-        this.logger.warn({ message, subscription: name, reason: describeError(error) });
-      this.failing.add(name);
-      return false;
+  /** @param work returns whether there is more to do now. */
+  private async workWhileThereIs(name: string, work: () => Promise<boolean>): Promise<void> {
+    let hasMore = true;
+    while (hasMore && !this.worker.signal.aborted) {
+      hasMore = false;
+      await this.worker.attempt(name, async () => {
+        hasMore = await work();
+      });
     }
   }
 }

@@ -8,6 +8,7 @@ import { Mailer } from '#libs/mail';
 import { type BackgroundWork } from '#libs/modules';
 import { newId } from '#libs/random';
 import { systemInput } from '#libs/rpc';
+import { Worker } from '#libs/work';
 import { contact } from '../contacts/index.js';
 import { Suppressions } from '../suppressions/index.js';
 import { broadcast, exists } from './broadcast.js';
@@ -57,9 +58,8 @@ export const BROADCAST_RECIPIENT_DAYS = Symbol('BROADCAST_RECIPIENT_DAYS');
 @Injectable()
 export class BroadcastSender implements BackgroundWork {
   private readonly holder = newId();
-  private readonly stopping = new AbortController();
   private readonly logger = new Logger('broadcasts');
-  private running: Promise<void> | undefined;
+  private readonly worker: Worker;
   private flushing: Promise<void> | undefined;
   private deleting: Promise<void> | undefined;
 
@@ -97,30 +97,24 @@ export class BroadcastSender implements BackgroundWork {
     private readonly commands: CommandBus,
     private readonly troubles: IncidentLog,
     @Inject(BROADCAST_RECIPIENT_DAYS) private readonly recipientDays: number,
-  ) {}
+  ) {
+    this.worker = new Worker((error) => this.tell(error));
+  }
 
   start(): void {
-    this.running = this.run();
+    const { worker } = this;
+    const poller = this.store.pulse.watch(HAS_WORK);
+    const wait = async (hasFailed: boolean) => {
+      if (hasFailed) await worker.pause(POLL_MS);
+      const isSending = this.sending.length > 0 || this.inFlight.size > 0;
+      await poller.next(worker.signal, isSending ? POLL_MS : FORGET_EVERY_MS);
+    };
+    worker.start(() => this.look(), wait);
   }
 
   /** What is on its way arrives; what has not left is there for others. */
   async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
-  }
-
-  private async run(): Promise<void> {
-    const { signal } = this.stopping;
-    const watch = this.store.pulse.watch(HAS_WORK);
-    while (!signal.aborted) {
-      try {
-        await this.look();
-      } catch (error) {
-        this.tell(error);
-        await sleep(POLL_MS, undefined, { signal }).catch(() => undefined);
-      }
-      await watch.next(signal, this.sending.length > 0 || this.inFlight.size > 0 ? POLL_MS : FORGET_EVERY_MS);
-    }
+    await this.worker.stop();
     for (const controller of this.halting.values()) controller.abort();
     const latest = performance.now() + LONGEST_STOP_MS;
     while (this.inFlight.size > 0 && performance.now() < latest) {
@@ -162,7 +156,7 @@ export class BroadcastSender implements BackgroundWork {
   private async deleteOld(): Promise<void> {
     if (this.recipientDays === 0) return;
     try {
-      while (!this.stopping.signal.aborted && (await this.recipients.deleteOld(this.recipientDays)));
+      while (!this.worker.signal.aborted && (await this.recipients.deleteOld(this.recipientDays)));
     } catch (error) {
       // An hour later again.
       this.tell(error);
@@ -265,7 +259,7 @@ export class BroadcastSender implements BackgroundWork {
   /** As many messages as there are connections free, shared among the broadcasts. */
   private wanted(): { sendingId: string; count: number }[] {
     const now = performance.now();
-    if (this.stopping.signal.aborted || !this.isAlive || now < this.pausedUntil) return [];
+    if (this.worker.signal.aborted || !this.isAlive || now < this.pausedUntil) return [];
     const most = this.failures > 0 ? 1 : this.mailer.concurrency;
     let free = most - this.inFlight.size + this.settled.length;
     const able = this.sending.filter(

@@ -5,6 +5,7 @@ import { describeError, type Sql, type IncidentLog } from '#libs/database';
 import { type SelfCheckStatus } from '#libs/operations';
 import { type Projections, UnderWay } from '#libs/projections';
 import { ALL_ORGANIZATIONS, logIdOf, logNameOf, type Signers } from '#libs/sealing';
+import { Worker } from '#libs/work';
 import { verifyAll, verifyDatabase } from '../audit/index.js';
 
 const LOOK_EVERY_MS = 60_000;
@@ -35,8 +36,7 @@ export type SelfChecked = {
  * one thing at a time and rests as long as it works. What it finds stands in the table `self_checks`, for all instances.
  */
 export class SelfCheck implements SelfCheckStatus {
-  private readonly stopping = new AbortController();
-  private running: Promise<void> | undefined;
+  private readonly worker: Worker;
   /** What all instances together have found, as this one saw it last. */
   lastSeen: SelfChecked | undefined;
 
@@ -47,32 +47,25 @@ export class SelfCheck implements SelfCheckStatus {
     private readonly signers: Signers,
     private readonly everySeconds: number,
     private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
-    private readonly troubles: IncidentLog,
-  ) {}
+    incidents: IncidentLog,
+  ) {
+    this.worker = new Worker((error) => {
+      logger.warn({ message: 'the self-check did not run', reason: describeError(error) });
+    }, incidents);
+  }
 
   start(): void {
-    if (this.everySeconds > 0) this.running = this.run();
+    if (this.everySeconds === 0) return;
+    const { worker } = this;
+    const checkAll = async () => {
+      while (!worker.signal.aborted && (await this.turn()));
+      this.lastSeen = await this.status();
+    };
+    worker.start(checkAll, () => worker.pause(Math.min(LOOK_EVERY_MS, 1_000 * this.everySeconds)));
   }
 
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
-  }
-
-  private async run(): Promise<void> {
-    const { signal } = this.stopping;
-    const pauseMs = Math.min(LOOK_EVERY_MS, 1_000 * this.everySeconds);
-    while (!signal.aborted) {
-      try {
-        while (!signal.aborted && (await this.turn()));
-        this.lastSeen = await this.status();
-      } catch (error) {
-        if (!signal.aborted && !this.troubles.tell(error)) {
-          this.logger.warn({ message: 'the self-check did not run', reason: describeError(error) });
-        }
-      }
-      await sleep(pauseMs, undefined, { signal, ref: false }).catch(() => undefined);
-    }
+  stop(): Promise<void> {
+    return this.worker.stop();
   }
 
   /** Looks at what is due first. @returns false where nothing is due, or somebody else is at it. */
@@ -125,7 +118,7 @@ export class SelfCheck implements SelfCheckStatus {
   }
 
   private async verifyReadModel(name: string): Promise<string | undefined> {
-    const { signal } = this.stopping;
+    const { signal } = this.worker;
     const [difference, ...more] = await this.projections.maintenance.verify(name, { gently: true, signal });
     if (!difference) return undefined;
     const { table, key, problem, columns } = difference;
@@ -142,7 +135,7 @@ export class SelfCheck implements SelfCheckStatus {
     // Nothing was signed, or sealing itself has found out, and says so.
     const signed = row?.note && this.signers.open(row.note);
     if (!signed) return undefined;
-    const { signal } = this.stopping;
+    const { signal } = this.worker;
     const sql = gentle(this.source, signal);
     const note = this.signers.signCheckpoint(signed);
     const { verifierKey } = this.signers;

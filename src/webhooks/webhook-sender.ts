@@ -1,11 +1,11 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { Commands } from '#libs/commands';
 import { describeError, inTransaction, type Transaction, IncidentLog } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { type BackgroundWork } from '#libs/modules';
 import { Input, systemInput } from '#libs/rpc';
+import { Worker } from '#libs/work';
 import { Deliveries } from './deliveries.js';
 import { WebhookRequests } from './webhook-requests.js';
 import { type Target, WebhookRunner } from './webhook-runner.js';
@@ -98,10 +98,7 @@ class DisableWebhook extends Input {
 @Injectable()
 export class WebhookSender implements BackgroundWork {
   private readonly logger = new Logger('WebhookSender');
-  private readonly stopping = new AbortController();
-  private running: Promise<void> | undefined;
-  /** What could not be worked on when it was tried last. */
-  private readonly failing = new Set<string>();
+  private readonly worker: Worker;
   private forgottenAt = 0;
   private forgetting: Promise<unknown> | undefined;
   /** By what is done: `<webhook> first` or `<webhook> again`. */
@@ -117,32 +114,32 @@ export class WebhookSender implements BackgroundWork {
     private readonly commands: Commands,
     private readonly requests: WebhookRequests,
     private readonly deliveries: Deliveries,
-    private readonly troubles: IncidentLog,
-  ) {}
+    incidents: IncidentLog,
+  ) {
+    this.worker = new Worker((error, what, isRepeated) => {
+      const message = 'processing webhooks failed: it will be retried';
+      if (!isRepeated) this.logger.warn({ message, what, reason: describeError(error) });
+    }, incidents);
+  }
 
   start(): void {
-    this.running = this.pollUntilStopped();
+    const { worker } = this;
+    const poller = this.store.pulse.watch(IS_ANYTHING_TO_DO, ({ organizationId }) =>
+      this.known.has(organizationId),
+    );
+    const wait = async (hasFailed: boolean) => {
+      if (hasFailed) await worker.pause(4 * POLL_MS);
+      await poller.next(worker.signal, this.busy.size > 0 ? POLL_MS : FORGET_EVERY_MS);
+    };
+    worker.start(() => this.look(), wait, 'webhooks');
   }
 
   async stop(): Promise<void> {
-    this.stopping.abort();
     const patience = setTimeout(() => this.requests.end(), PATIENCE_MS);
-    await this.running;
+    await this.worker.stop();
     await Promise.all([this.forgetting, ...[...this.busy.values()].map(({ done }) => done)]);
     clearTimeout(patience);
     this.requests.end();
-  }
-
-  private async pollUntilStopped(): Promise<void> {
-    const { signal } = this.stopping;
-    const watch = this.store.pulse.watch(IS_ANYTHING_TO_DO, ({ organizationId }) =>
-      this.known.has(organizationId),
-    );
-    while (!signal.aborted) {
-      const isDone = await this.tried('webhooks', () => this.look());
-      if (!isDone) await sleep(4 * POLL_MS, undefined, { signal }).catch(() => undefined);
-      await watch.next(signal, this.busy.size > 0 ? POLL_MS : FORGET_EVERY_MS);
-    }
   }
 
   private async look(): Promise<void> {
@@ -159,7 +156,7 @@ export class WebhookSender implements BackgroundWork {
     }
     if (Date.now() - this.forgottenAt < FORGET_EVERY_MS) return;
     this.forgottenAt = Date.now();
-    this.forgetting = this.tried('deliveries', () => this.deliveries.forget());
+    this.forgetting = this.worker.attempt('deliveries', () => this.deliveries.forget());
   }
 
   /** Marks the cursors of organizations that have new events. One instance does it at a time, for all of them. */
@@ -181,7 +178,7 @@ export class WebhookSender implements BackgroundWork {
     const key = `${webhookId} ${what}`;
     if (this.busy.has(key) || !this.hasPlaceFor(organization_id, is_failing)) return;
     const target = { webhookId, organizationId: organization_id };
-    const isStopped = () => this.stopping.signal.aborted || !this.active.has(webhookId);
+    const isStopped = () => this.worker.signal.aborted || !this.active.has(webhookId);
     const runner = new WebhookRunner(
       target,
       this.source,
@@ -190,10 +187,12 @@ export class WebhookSender implements BackgroundWork {
       this.deliveries,
       isStopped,
     );
-    const done = this.tried(webhookId, async () => {
-      const { failingSince } = await (what === 'first' ? runner.advance() : runner.retry());
-      if (failingSince) await this.disable(target, failingSince);
-    }).then(() => void this.busy.delete(key));
+    const done = this.worker
+      .attempt(webhookId, async () => {
+        const { failingSince } = await (what === 'first' ? runner.advance() : runner.retry());
+        if (failingSince) await this.disable(target, failingSince);
+      })
+      .then(() => void this.busy.delete(key));
     this.busy.set(key, { ...target, isFailing: is_failing, done });
   }
 
@@ -210,21 +209,5 @@ export class WebhookSender implements BackgroundWork {
     await this.commands.change(webhook, input, webhookId, (state) => disableWebhook(state, failingSince));
     const message = 'webhook disabled: all deliveries failed for three days';
     this.logger.warn({ message, webhookId, organizationId });
-  }
-
-  private async tried(what: string, work: () => Promise<void>): Promise<boolean> {
-    try {
-      await work();
-      this.failing.delete(what);
-      return true;
-    } catch (error) {
-      const isTold = this.stopping.signal.aborted || this.troubles.tell(error);
-      const message = 'processing webhooks failed: it will be retried';
-      // Said once, not four times a second.
-      if (!this.failing.has(what) && !isTold)
-        this.logger.warn({ message, what, reason: describeError(error) });
-      this.failing.add(what);
-      return false;
-    }
   }
 }

@@ -1,10 +1,10 @@
 import { type LoggerService } from '@nestjs/common';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { newId } from '#libs/random';
 import { describeError, fewAtOnce, type IncidentLog } from '#libs/database';
 import { type WitnessStatus } from '#libs/operations';
 import { type Checkpoints, logNameOf, NotSealed, type SignedTree, type Signers } from '#libs/sealing';
+import { Worker } from '#libs/work';
 import { CosignedNotes, isSameText, type WitnessAlarm } from './cosigned-notes.js';
 import { type Outcome, type WitnessAddress, WitnessClient } from './witness-client.js';
 
@@ -30,8 +30,7 @@ type Verdict = Exclude<Outcome, { is: 'ahead' }>;
  * them: they are asked in the background, by one instance at a time, and what they have cosigned is kept beside the notes.
  */
 export class Cosigning implements WitnessStatus {
-  private readonly stopping = new AbortController();
-  private running: Promise<void> | undefined;
+  private readonly worker: Worker;
   private readonly witnesses: readonly Asked[];
   private readonly notes: CosignedNotes;
   private readonly holder = newId();
@@ -46,7 +45,7 @@ export class Cosigning implements WitnessStatus {
     witnesses: readonly WitnessAddress[],
     private readonly everySeconds: number,
     private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
-    private readonly troubles: IncidentLog,
+    incidents: IncidentLog,
   ) {
     this.witnesses = witnesses.map((witness) => ({
       client: new WitnessClient(witness),
@@ -56,15 +55,28 @@ export class Cosigning implements WitnessStatus {
       source,
       this.witnesses.map(({ client }) => client.name),
     );
+    this.worker = new Worker((error) => {
+      logger.warn({ message: 'requesting cosignatures failed', reason: describeError(error) });
+    }, incidents);
   }
 
   start(): void {
-    if (this.witnesses.length > 0) this.running = this.run();
+    if (this.witnesses.length === 0) return;
+    const shortestMs = Math.min(LOOK_EVERY_MS, 1_000 * this.everySeconds);
+    let restMs: number;
+    const turn = async () => {
+      restMs = shortestMs;
+      if (await this.leads()) restMs = Math.max(restMs, await this.round());
+      const { organizations } = await this.notes.alarms();
+      const failing = this.witnesses.filter(({ failures }) => failures > 0).length;
+      this.lastSeen = { contradicted: organizations, failing };
+    };
+    this.worker.start(turn, () => this.worker.pause(restMs));
   }
 
   async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
+    await this.worker.stop();
+    if (this.witnesses.length > 0) await this.source.query(LEAVE, [this.holder]).catch(() => undefined);
   }
 
   /**
@@ -98,25 +110,6 @@ export class Cosigning implements WitnessStatus {
     return this.witnesses.length === 0 ? [] : (await this.notes.alarms()).alarms;
   }
 
-  private async run(): Promise<void> {
-    const { signal } = this.stopping;
-    while (!signal.aborted) {
-      let restMs = Math.min(LOOK_EVERY_MS, 1_000 * this.everySeconds);
-      try {
-        if (await this.leads()) restMs = Math.max(restMs, await this.round());
-        const { organizations } = await this.notes.alarms();
-        const failing = this.witnesses.filter(({ failures }) => failures > 0).length;
-        this.lastSeen = { contradicted: organizations, failing };
-      } catch (error) {
-        if (!signal.aborted && !this.troubles.tell(error)) {
-          this.logger.warn({ message: 'requesting cosignatures failed', reason: describeError(error) });
-        }
-      }
-      await sleep(restMs, undefined, { signal, ref: false }).catch(() => undefined);
-    }
-    await this.source.query(LEAVE, [this.holder]).catch(() => undefined);
-  }
-
   /** @returns for how long to rest from looking. */
   private async round(): Promise<number> {
     const answering = this.answering().map(({ client }) => client.name);
@@ -125,7 +118,7 @@ export class Cosigning implements WitnessStatus {
     const due = await this.notes.due(answering, this.everySeconds, MOST_DUE);
     const restMs = REST * (performance.now() - begun);
     await fewAtOnce(due, async (organizationId) => {
-      if (!this.stopping.signal.aborted && (await this.leads())) await this.askAbout(organizationId);
+      if (!this.worker.signal.aborted && (await this.leads())) await this.askAbout(organizationId);
     });
     return restMs;
   }
@@ -183,7 +176,7 @@ export class Cosigning implements WitnessStatus {
   /** @returns undefined where nothing can be proved, which sealing tells, and where it has cosigned a newer one already. */
   private async askOne(asked: Asked, signed: SignedTree, known: number): Promise<Verdict | undefined> {
     const { client, failures } = asked;
-    const { signal } = this.stopping;
+    const { signal } = this.worker;
     const prove = (size: number) => this.checkpoints.consistency(signed, size);
     const outcome = await client.ask(signed, known, prove, signal).catch((error: unknown) => {
       if (error instanceof NotSealed) return undefined;
