@@ -50,19 +50,19 @@ async function replayed(file: string, ...options: string[]): Promise<{ [object: 
   return records;
 }
 
-/** Where a server is, no history says. */
+/** A history does not contain the server's address. */
 function withoutServer(image: { url: string; variants: { url: string }[] }): object {
   const path = (url: string) => new URL(url).pathname;
   const variants = image.variants.map((variant) => ({ ...variant, url: path(variant.url) }));
   return { ...image, url: path(image.url), variants };
 }
 
-/** What the API answers now, in the same order. */
+/** The API's current responses, in the same order. */
 async function answered(): Promise<{ [object: string]: any[] }> {
   const all = async (operation: string, more = {}) =>
     (await client.get(operation, { sort: 'createdAt', limit: '100', ...more })).body.data;
   return {
-    // The hook follows from a secret that no history holds.
+    // The hook is derived from a secret that the history does not contain.
     organization: [
       { ...(await client.get('organization.get-organization')).body.data, mailHook: null, url: null },
     ],
@@ -70,7 +70,7 @@ async function answered(): Promise<{ [object: string]: any[] }> {
     contact: await all('contact.list-contacts'),
     list: await all('list.list-lists'),
     tag: await all('tag.list-tags'),
-    // Without what is so now alone.
+    // Without values that only exist now.
     webhook: (await all('webhook.list-webhooks')).map((webhook: object) => ({
       ...webhook,
       status: 'ACTIVE',
@@ -82,7 +82,7 @@ async function answered(): Promise<{ [object: string]: any[] }> {
     member: await all('team.list-members'),
     invitation: await all('team.list-invitations'),
     image: (await all('image.list-images')).map(withoutServer),
-    // What an image of theirs is, is told of the image.
+    // The record of the image has its details.
     petition: (await all('petition.list-petitions', { include: 'content' })).map((petition: object) => ({
       ...petition,
       image: null,
@@ -208,7 +208,7 @@ it('replay reports what it cannot read, and data that nothing vouches for', asyn
     ),
   });
   const readable = (some: string[]) => some.filter((line) => !line.includes('"personal":null')).length;
-  // What comes later is not needed.
+  // Later lines need not be readable.
   expect(await replay(newer, '--until', String(at))).toEqual({
     status: 0,
     records: 65,
@@ -325,7 +325,7 @@ longDescribe('a history that was forged by hand in the database', () => {
   const sql = (text: string, values?: unknown[]): Promise<any[]> => own.database.source.query(text, values);
   afterEach(() => own.stop());
 
-  /** What is changed, and what is told of it. */
+  /** Each forgery and the reason that is logged. */
   const FORGERIES: { [name: string]: [forge: (id: string) => Promise<unknown>, reason: RegExp] } = {
     'a root': [
       (id) => sql('UPDATE seals SET root = sha256(root) WHERE organization_id = $1', [id]),
@@ -353,7 +353,7 @@ longDescribe('a history that was forged by hand in the database', () => {
       /^the last signed note bears/,
     ],
   };
-  /** Its events are what was signed: it is made anew from them, and nobody has to do anything. */
+  /** The events still match the seals, so the server rebuilds the tile automatically. */
   const forgeTile = (id: string) =>
     sql(
       `UPDATE seal_tiles SET hashes = sha256('forged') || substring(hashes FROM 33) WHERE organization_id = $1 AND level = 0`,
@@ -376,7 +376,7 @@ longDescribe('a history that was forged by hand in the database', () => {
     const checkpointOf = async (name: string) => (await of(name).get('history.get-checkpoint')).body;
     const asked = new Client(server.origin, '', HEALTH_TOKEN);
     const health = async () => (await asked.request('GET', '/health/ready')).body.data;
-    const told = (name: string) =>
+    const linesAbout = (name: string) =>
       server.log.filter(
         ({ message, organizationId }) => message !== 'request' && organizationId === idOf(name),
       );
@@ -388,7 +388,7 @@ longDescribe('a history that was forged by hand in the database', () => {
       });
     };
 
-    // Two blocks, of which the first was handed out: it stays.
+    // Two seals. The first checkpoint was handed out, so it must persist.
     await sealed(0);
     for (const name of names) await checkpointOf(name);
     await grow();
@@ -408,7 +408,7 @@ longDescribe('a history that was forged by hand in the database', () => {
     const forgedNotes = await notesOf(forged);
     await grow();
     await sealed(forged.length);
-    // And stays so, whatever follows.
+    // This also holds after more events.
     await grow();
     await sealed(forged.length);
 
@@ -417,7 +417,7 @@ longDescribe('a history that was forged by hand in the database', () => {
       const { data, error } = await checkpointOf(name);
       if (name === 'another note') expect(error.reason).toBe('NOT_SEALED');
       else expect([name, data.checkpoint]).toEqual([name, before.get(name).checkpoint]);
-      expect(told(name)).toEqual([
+      expect(linesAbout(name)).toEqual([
         expect.objectContaining({
           level: 'error',
           message: 'history not sealed: it does not match what was sealed before',
@@ -425,7 +425,7 @@ longDescribe('a history that was forged by hand in the database', () => {
         }),
       ]);
     }
-    expect(told('a tile').map(({ message }) => message)).toEqual([
+    expect(linesAbout('a tile').map(({ message }) => message)).toEqual([
       expect.stringMatching(/^tiles of a history are damaged/),
       expect.stringMatching(/sealing resumes$/),
     ]);
@@ -455,7 +455,7 @@ longDescribe('a history that was forged by hand in the database', () => {
       expect.stringMatching(/^Sealing has stopped for this organization/),
     ]);
     expect(await readFile(out, 'utf8')).toBe(before.get('a root').checkpoint);
-    // Nor does any of it keep an instance from starting.
+    // None of this prevents an instance from starting.
     const second = await own.startServer();
 
     await sql('DELETE FROM seals WHERE organization_id = ANY ($1)', [forged.map(idOf)]);
@@ -469,7 +469,7 @@ longDescribe('a history that was forged by hand in the database', () => {
       ]);
     }
     await sql('UPDATE signed_notes SET note = $2 WHERE organization_id = $1', [idOf('another note'), note]);
-    // It would be looked at within a minute or two.
+    // Without this, the check would take up to two minutes.
     await sql('UPDATE signed_notes SET look_at = clock_timestamp() WHERE refused IS NOT NULL');
     await sealed(0);
     expect((await health()).status).toBe('ok');
@@ -510,7 +510,7 @@ it('key rotate: the old key leads to the new one, in the file and in the databas
 
   await exported(file);
   await command(['history', 'checkpoint', '--organization', organizationId, '--out', note], next);
-  // As it is signed once the key before was taken out.
+  // The signature after the previous key was removed.
   const tree = to.open(await readFile(note, 'utf8'))!;
   await writeFile(note, to.signCheckpoint(tree));
   const proof = ['--checkpoint', note, '--key', key];
@@ -531,7 +531,7 @@ it('key rotate: the old key leads to the new one, in the file and in the databas
     expect([stdout && JSON.parse(stdout).outcome, stderr]).toEqual(['grew', '']);
   }
 
-  // Whoever can write to the database names a key of their own: nobody follows, and it is told where that stands.
+  // An attacker with write access to the database inserts their own key. No verifier follows it, and all report its position.
   const { verifierKey } = new Signers([Buffer.alloc(32, 4)]);
   const data = { from: to.verifierKey, to: verifierKey, signature: Buffer.alloc(64).toString('base64') };
   const forged = { streamType: 'signing-key', streamId: uuidv7(), expectedVersion: 0 };
@@ -546,7 +546,7 @@ it('key rotate: the old key leads to the new one, in the file and in the databas
     1,
     expect.stringMatching(/The event at position \d+ .* has not signed this\. Someone inserted/),
   ]);
-  // Who has the key that signed need not follow.
+  // A verifier with the signing key needs no rotation.
   expect(
     await run(
       ...['history', 'verify', '--organization', organizationId, '--checkpoint', note],
@@ -555,7 +555,7 @@ it('key rotate: the old key leads to the new one, in the file and in the databas
   ).toMatchObject({ ok: true });
 });
 
-// Last: it leaves an event that nobody can read.
+// This test is last, because it leaves an unreadable event.
 it('verify: the file and the database match the checkpoint until a byte is changed', async () => {
   const { organizationId } = client;
   const [file, checkpoint, key] = ['all.ndjson', 'checkpoint', 'key'].map((name) =>
@@ -564,7 +564,7 @@ it('verify: the file and the database match the checkpoint until a byte is chang
   const sealed = await run('history', 'checkpoint', '--organization', organizationId, '--out', checkpoint);
   const { key: text } = await run('history', 'key', '--out', key);
   expect(await readFile(key, 'utf8')).toBe(`${text}\n`);
-  // Without --out: in containers, whose files nobody reaches.
+  // Without --out, for containers.
   const printed = await cli(['history', 'export', '--organization', organizationId], deployment.environment);
   expect([printed.status, printed.stdout]).toEqual([0, expect.stringMatching(/^\{"position":.*\}\n$/s)]);
   await writeFile(file, printed.stdout);
@@ -609,7 +609,7 @@ it('verify: the file and the database match the checkpoint until a byte is chang
     ),
   );
 
-  // The other way round too: the export has its own record, so nothing in the checkpoint is missing from it.
+  // The other way round, too: the export includes its own record, so it lacks no event of the checkpoint.
   const [later, after] = [join(directory, 'later.ndjson'), join(directory, 'after')];
   await exported(later);
   await run('history', 'checkpoint', '--organization', organizationId, '--out', after);
@@ -640,7 +640,7 @@ it('verify: the file and the database match the checkpoint until a byte is chang
     });
     expect(stderr).toMatch(/ does not match the checkpoint of .*: .*digest/);
   }
-  // As what is large.
+  // Verified like large files.
   const wrong = { ok: false, firstWrongPosition: Number(victim.position) };
   expect(await verifiedByThreads([file, tampered, organizationId], checkpoint, key)).toMatchObject([
     ...[proved, wrong, wrong],
@@ -649,7 +649,7 @@ it('verify: the file and the database match the checkpoint until a byte is chang
   expect([neither.status, neither.stderr]).toEqual([1, expect.stringMatching(/use either the file/)]);
 });
 
-/** By two threads each, which are files of the built program: of files in small pieces, and of the database. */
+/** Verifies with two threads each, which are files of the build: files in small chunks, and the database. */
 async function verifiedByThreads(
   whats: readonly string[],
   checkpoint: string,

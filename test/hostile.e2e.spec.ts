@@ -7,18 +7,18 @@ import { type Client } from './harness.js';
 import { longIt, someOf } from './length.js';
 import { Deployment, eventually, ServerProcess } from './processes.js';
 
-/** How long each attack goes on at least, in milliseconds; `npm run test:hostile` takes a minute. */
+/** The minimum duration of each attack in milliseconds. `npm run test:hostile` takes a minute. */
 const ATTACK_MS = 1_000 * Number(process.env.HOSTILE_SECONDS ?? 2.5);
 /**
- * An attack goes on until the innocent organization has made and read so many contacts beside it. If it starves, the test
- * runs out of time.
+ * An attack continues until the innocent organization has created and read this many contacts. If it starves, the test times
+ * out.
  */
 const ROUNDS = 5;
-/** An answer that takes longer counts as lost. */
+/** A response that takes longer counts as lost. */
 const LOST_MS = 20_000;
 const IDLE_CONNECTIONS = Math.min(5_000, openFiles() - 1_000);
 
-/** Whom an attack is made on, and what it has: a key of its own organization, and connections that end with it. */
+/** The target of an attack, with a key of the attacker's organization, and connections that close when it ends. */
 class Target {
   private readonly sockets = new Set<Socket>();
   private readonly until = performance.now() + ATTACK_MS;
@@ -42,7 +42,7 @@ class Target {
     return socket;
   }
 
-  /** Does it again and again, so many at a time, until the attack is over. */
+  /** Repeats work in parallel until the attack is over. */
   async repeat(atATime: number, attack: () => Promise<unknown>): Promise<void> {
     const attacker = async () => {
       while (!this.isOver) await attack();
@@ -50,7 +50,7 @@ class Target {
     await Promise.all(Array.from({ length: atATime }, attacker));
   }
 
-  /** The head of a request, with the attacker's key. */
+  /** The head of a request with the attacker's key. */
   head(line: string, headers: Record<string, string> = {}): string {
     const fields = { Host: 'localhost', Authorization: `Bearer ${this.attacker.key}`, ...headers };
     const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -70,7 +70,7 @@ const NDJSON = { 'Content-Type': 'application/x-ndjson', 'Transfer-Encoding': 'c
 const CSV = { 'Content-Type': 'text/csv', 'Transfer-Encoding': 'chunked' };
 const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 
-/** Opens connections with these texts in turn, and resets each, sooner or later. */
+/** Opens connections that send these texts in turn, and resets each after a random time. */
 const resetAfter =
   (texts: (target: Target) => string[]) =>
   async (target: Target): Promise<void> => {
@@ -84,7 +84,7 @@ const resetAfter =
     });
   };
 
-/** Opens so many connections with this text, and sends these bytes on each of them every now and then. */
+/** Opens this many connections with this text, and sends these bytes on each at intervals. */
 const dribble =
   (connections: number, everyMs: number, start: (target: Target) => string, bytes: string) =>
   async (target: Target): Promise<void> => {
@@ -93,7 +93,7 @@ const dribble =
       for (const socket of sockets) if (socket.writable) socket.write(bytes);
   };
 
-/** What is done to the server; each line is an attack, under the name that its test has. */
+/** The attacks. Their names are the titles of their tests. */
 const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
   'CONNECT and upgrades, reset': resetAfter((target) => [
     'CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n',
@@ -149,12 +149,12 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
       target.open(start).on('data', (bytes) => answers.push(bytes.toString('latin1', 9, 12)));
     }
     while (!target.isOver) await sleep(50);
-    // All but the few of one key are refused at once, of which imports of the attack before may still have some.
+    // All except the few permitted for one key are rejected immediately. The previous attack may still occupy some of these.
     const [refused, others] = [true, false].map((is) =>
       answers.filter((status) => (status === '429') === is),
     );
     expect(refused!.length).toBeGreaterThanOrEqual(96);
-    // They have sent nothing for too long.
+    // They were silent for too long.
     expect(others!.every((status) => status === '400')).toBe(true);
   },
 
@@ -241,7 +241,7 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
     let n = 0;
     return target.repeat(10, async () => {
       const path = paths[(n += 1) % paths.length]!;
-      // Without a key, too: somebody else's log may be public.
+      // Also without a key, because another organization's log may be public.
       const key = n % 3 === 0 ? '' : target.attacker.key!;
       const { status } = await ask(target.origin, 'GET', path, key);
       expect([200, 404, 429, 503]).toContain(status);
@@ -249,7 +249,7 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
   },
 
   'bodies of a megabyte': (target) => {
-    // Made once: it is the server that is to work. A parser takes most time for names that it has not seen.
+    // Created once, so that only the server works. Unseen names are the most expensive for a parser.
     const contents = [
       new Array(500_000).fill(1),
       Object.fromEntries(Array.from({ length: 29_000 }, (_, index) => [`n${'x'.repeat(20)}${index}`, 1])),
@@ -309,12 +309,12 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
 
 const agent = new http.Agent({ keepAlive: true });
 
-/** Also where the server has cut it: whoever is cut may still have something to send, and is told so (ECONNRESET). */
+/** Resolves when the socket is closed, even by a reset from the server (ECONNRESET). */
 function closed(socket: Socket): Promise<void> {
   return new Promise((resolve) => socket.once('close', () => resolve()));
 }
 
-/** One request; every other one on a connection of its own. */
+/** Sends a request. Every second one uses its own connection. */
 function ask(origin: string, method: string, path: string, key: string, body?: string, isKept = true) {
   return new Promise<{ status: number; text: string }>((resolve, reject) => {
     const headers = {
@@ -334,7 +334,7 @@ function ask(origin: string, method: string, path: string, key: string, body?: s
   });
 }
 
-/** How many files this process may have open, and so the server that it starts. */
+/** The limit of open files of this process, and of the server that it starts. */
 function openFiles(): number {
   try {
     return Number(/^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? 1_500);
@@ -343,7 +343,7 @@ function openFiles(): number {
   }
 }
 
-/** Somebody who does nothing but work, one request after another. */
+/** A legitimate client that sends one request after another. */
 class Innocent {
   private asked = 0;
 
@@ -352,12 +352,12 @@ class Innocent {
     private readonly client: Client,
   ) {}
 
-  /** How often it has made a contact and read it. */
+  /** The number of contacts that it created and read. */
   rounds = 0;
-  /** Milliseconds that each answer took. */
+  /** The milliseconds of each response. */
   took: number[] = [];
 
-  /** Works until told to stop. @throws for any request that is not answered 200, or not with what was written. */
+  /** Works until `isOver`. @throws if a response is not 200, or not what was written. */
   async work(isOver: () => boolean): Promise<void> {
     do {
       const { organizationId, key } = this.client;
@@ -382,9 +382,9 @@ class Innocent {
 }
 type Asked = [method: string, path: string, key: string, body: string | undefined, isKept: boolean];
 
-/** By attack: milliseconds of the slowest answers but one in a hundred, during it and right before, when nothing was done to the server. */
+/** By attack: the 99th percentile of response times in milliseconds, during the attack and immediately before it. */
 const latencies = new Map<string, { during: number; before: number }>();
-/** A part of the attack's time. Right before, because what else the machine does changes from minute to minute. */
+/** A part of the attack's time. Measured immediately before, because the machine's load changes from minute to minute. */
 const REST_MS = ATTACK_MS / 6;
 
 async function atRest(): Promise<number> {
@@ -406,7 +406,7 @@ let innocent: Innocent;
 beforeAll(async () => {
   deployment = await Deployment.create();
   const working = await deployment.organization();
-  // As anybody has it whom the operator did not make an exception.
+  // The default rate limit.
   attacker = await deployment.organization(10);
   server = await deployment.startServer();
   innocent = new Innocent(server.origin, working);
@@ -419,7 +419,7 @@ beforeAll(async () => {
   expect(imported.body.data.created).toBe(500);
 });
 afterAll(async () => {
-  // For whoever runs it for a minute each; nobody's test depends on how fast a machine is.
+  // For runs of a minute each. No test depends on the speed of the machine.
   for (const [name, { during, before }] of latencies)
     process.stderr.write(
       `${during.toFixed(0).padStart(6)} ms ${(during / before).toFixed(1).padStart(5)} × rest  ${name}\n`,

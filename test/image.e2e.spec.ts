@@ -51,12 +51,12 @@ async function sendForm(
 }
 const get = async (imageId: string, query: object = {}) =>
   (await client.get('image.get-image', { imageId, ...query })).body.data;
-/** What is at an address that an image names. */
+/** Fetches a URL of an image. */
 const at = (url: string, headers: Record<string, string> = {}, method = 'GET') =>
   fetch(url.replace('https://act.example.org', api.instances[1]!.origin), { method, headers });
 
 describe('upload-image', () => {
-  it('200 with the id; get-image answers every field, and all files are there: turned upright, without what else was in it', async () => {
+  it('returns 200 with the id; get-image returns every field, and all files exist, upright and without metadata', async () => {
     const bytes = await photo(1_500, 900);
     const imageId = await upload(bytes, { name: 'Bridge', alt: 'A bridge' }, { type: 'image/jpeg' });
     const hash = createHash('sha256').update(bytes).digest('hex');
@@ -96,12 +96,12 @@ describe('upload-image', () => {
     }
   });
 
-  it('the same bytes are the same image, also of five at once on two instances; of another organization another', async () => {
+  it('creates one image for the same bytes, even in parallel on two instances, but another one for another organization', async () => {
     const bytes = await picture();
     const answers = await Promise.all(
       Array.from({ length: 5 }, (_, n) => send(bytes, {}, { by: client.at(api.instances[n % 2]!.origin) })),
     );
-    // A key has four streams at once.
+    // A key may have four parallel streams.
     const ids = answers.flatMap(({ status, body }) => (status === 429 ? [] : [body.data.imageId]));
     expect(ids.length).toBeGreaterThanOrEqual(4);
     expect(new Set([...ids, await upload(bytes, { name: 'Other' })]).size).toBe(1);
@@ -112,7 +112,7 @@ describe('upload-image', () => {
     expect(await upload(bytes, {}, { by: other })).not.toBe(ids[0]);
   });
 
-  it('the same Idempotency-Key: the first answer for the same image, 422 for another', async () => {
+  it('with an Idempotency-Key, returns the first response to the same image, and 422 for another', async () => {
     const key = { 'Idempotency-Key': 'upload-1' };
     const [one, another] = [await picture(), await picture()];
     const imageId = await upload(one, {}, key);
@@ -120,7 +120,7 @@ describe('upload-image', () => {
     expect((await send(another, {}, key)).status).toBe(422);
   });
 
-  it('takes a form with one file, which has a name, and fields beside', async () => {
+  it('accepts a form with one file, whose name is used, and further fields', async () => {
     const bytes = await picture();
     const { body } = await sendForm(['alt', 'A form'], ['file', bytes, '../Brücke.png']);
     expect(await get(body.data.imageId)).toMatchObject({ name: 'Brücke.png', alt: 'A form' });
@@ -131,7 +131,7 @@ describe('upload-image', () => {
   it.each<[name: string, what: () => Promise<Answer>, status: number, message: RegExp]>([
     ['a form without a file', () => sendForm(['alt', 'x']), 400, /contains no file/],
     [
-      'a form with two',
+      'a form with two files',
       async () => sendForm(['a', await picture(), 'a'], ['b', await picture(), 'b']),
       400,
       /more than one file/,
@@ -143,7 +143,7 @@ describe('upload-image', () => {
       /x is not a field/,
     ],
     [
-      'a form with a field twice',
+      'a form with a repeated field',
       async () => sendForm(['alt', 'y'], ['alt', 'z'], ['a', await picture(), 'a']),
       400,
       /alt must occur only once/,
@@ -171,11 +171,11 @@ describe('upload-image', () => {
       413,
       /larger than 15 MiB/,
     ],
-    ['15 MiB and a byte', () => send(Buffer.alloc(15 * 1024 * 1024 + 1)), 413, /larger than 15 MiB/],
-    ['much more', () => send(Buffer.alloc(17 * 1024 * 1024)), 413, /larger than 15 MiB/],
+    ['15 MiB and one byte', () => send(Buffer.alloc(15 * 1024 * 1024 + 1)), 413, /larger than 15 MiB/],
+    ['17 MiB', () => send(Buffer.alloc(17 * 1024 * 1024)), 413, /larger than 15 MiB/],
     ['text', () => send(Buffer.from('Hello')), 415, /image\/jpeg, image\/png/],
     [
-      'SVG by its name',
+      'SVG declared as such',
       () => send(Buffer.from('<svg xmlns="http://www.w3.org/2000/svg"/>'), {}, { type: 'image/svg+xml' }),
       415,
       /image\/jpeg/,
@@ -183,7 +183,7 @@ describe('upload-image', () => {
     ['half a JPEG', async () => send((await photo(300, 300)).subarray(0, 9_000)), 400, /damaged/],
     ['a PNG of 200 megapixels', () => send(flat(20_000, 10_000)), 400, /too many pixels/],
     ['a long name', async () => send(await picture(), { name: 'x'.repeat(201) }), 400, /name/],
-  ])('%s: %#', async (_name, what, status, message) => {
+  ])('rejects %s', async (_name, what, status, message) => {
     const { status: answered, body } = await what();
     expect([answered, body.error?.message]).toEqual([status, expect.stringMatching(message)]);
     expect(await api.eventTypes(client.organizationId)).not.toContain('ImageUploaded');
@@ -196,14 +196,14 @@ describe('upload-image', () => {
       () => gif(60, 1_000, 1_000),
       /has too many pixels: send an animation of at most 50 megapixels across all frames/,
     ],
-  ])('400 for an animation of too many %s', async (_what, make, message) => {
+  ])('returns 400 for an animation with too many %s', async (_what, make, message) => {
     const { status, body } = await send(make(), {}, { type: 'image/gif' });
     expect([status, body.error.message]).toEqual([400, expect.stringMatching(message)]);
   });
 });
 
 describe('the files', () => {
-  it('may be kept for a year, shown by others, read in parts; the type is what it says', async () => {
+  it('may be cached for a year, embedded elsewhere and read in ranges, with a fixed type', async () => {
     const { url, bytes } = await get(await upload(await picture(400, 300)));
     const whole = await at(url);
     expect(Object.fromEntries(whole.headers)).toMatchObject({
@@ -244,12 +244,12 @@ describe('the files', () => {
     [`/images/${'0'.repeat(64)}/320.jpg`],
     [`/images/${'0'.repeat(64)}/..%2f..%2fetc%2fpasswd`],
     [`/images/..%2f..%2f..%2fetc/320.jpg`],
-  ])('404 for %s, and nobody keeps that', async (path) => {
+  ])('returns 404 for %s, which may not be cached', async (path) => {
     const answer = await at(`https://act.example.org${path}`);
     expect([answer.status, answer.headers.get('cache-control')]).toEqual([404, 'no-store']);
   });
 
-  it('go with the last image that shows them, and come with the next', async () => {
+  it('are deleted with the last image that uses them, and stored again with the next upload', async () => {
     const bytes = await picture();
     const other = await api.organization();
     const [mine, theirs] = [await upload(bytes), await upload(bytes, {}, { by: other })];
@@ -270,7 +270,7 @@ describe('the files', () => {
 });
 
 describe('update-image, list-images', () => {
-  it('changes name and alternative text; get-image shows the one before with asOf', async () => {
+  it('changes name and alternative text, and get-image returns the previous ones with asOf', async () => {
     const imageId = await upload(await picture(), { name: 'Old', alt: 'x' });
     const before = await get(imageId);
     const asOf = await api.moment();
@@ -280,7 +280,7 @@ describe('update-image, list-images', () => {
     expect(await get(imageId, { asOf })).toEqual(before);
   });
 
-  it('lists them, found by name or by what they show', async () => {
+  it('lists images, and finds them by name or alternative text', async () => {
     const names = ['River', 'Bridge'];
     for (const name of names) await upload(await picture(), { name, alt: `A ${name} at night` });
     const list = async (query: Record<string, string>) =>
@@ -302,7 +302,7 @@ describe.each([
   const read = async (id: string, query: object = {}) =>
     (await client.get(`${kind}.get-${kind}`, { [idField]: id, ...query })).body.data;
 
-  it('shows an image of the organization, everywhere and as it was', async () => {
+  it('shows an image of its organization everywhere, and as it was', async () => {
     const imageId = await upload(await picture(), { name: 'Bridge', alt: 'A bridge' });
     const id = (await create({ imageId })).body.data[idField];
     const { url } = await get(imageId);
@@ -320,7 +320,7 @@ describe.each([
     expect(without.body.data).toMatchObject({ imageId: null, image: null });
   });
 
-  it("404 for no image, and for another organization's", async () => {
+  it('returns 404 for an unknown image, or one of another organization', async () => {
     const foreign = await upload(await picture(), {}, { by: await api.organization() });
     const id = (await create({})).body.data[idField];
     for (const imageId of [NOBODY, 'image-1', foreign, id]) {
@@ -329,7 +329,7 @@ describe.each([
     }
   });
 
-  it('that named some text before there were images shows none, and can still be changed', async () => {
+  it('with an old image reference in free text shows no image, and can still be changed', async () => {
     const id = (await create({})).body.data[idField];
     const type = `${kind[0]!.toUpperCase()}${kind.slice(1)}Updated`;
     await api.instances[0]!.runtime.store.append({
@@ -357,7 +357,7 @@ describe.each([
 });
 
 describe('delete-image', () => {
-  it('409 that names what shows it; with detach it is taken out of all of them in the same command', async () => {
+  it('returns 409 naming the uses of the image; detach removes it from all of them in the same command', async () => {
     const imageId = await upload(await picture());
     const { petitionId } = (await client.post('petition.create-petition', { name: 'River', imageId })).body
       .data;
@@ -392,7 +392,7 @@ describe('delete-image', () => {
     ]);
   });
 
-  it('while petitions take it up: in the end nothing shows what is gone', async () => {
+  it('removes the image from all petitions, even if others start to use it at the same moment', async () => {
     for (let n = 0; n < 2; n += 1) {
       const imageId = await upload(await picture());
       const work = Array.from({ length: 6 }, (_, one) =>
@@ -412,7 +412,7 @@ describe('delete-image', () => {
   });
 });
 
-it('in a bucket: stored, served in parts and removed; while the store is away uploads are refused and all else goes on', async () => {
+it('in a bucket: stored, served in ranges and deleted; if the store is unreachable, only uploads and files fail', async () => {
   const store = await startS3Server('images');
   let isStopped = false;
   Object.assign(process.env, store.environment);
@@ -462,7 +462,7 @@ longDescribe('a process', () => {
     await directory.remove();
   });
 
-  it(`${UPLOADS} uploads at once, bombs among them: others are served, and the memory of all of it stays below 400 MB`, async () => {
+  it(`${UPLOADS} parallel uploads, including decompression bombs: others are served, with less than 400 MB of memory`, async () => {
     const server = await deployment.startServer({ DATA_DIR: directory.path });
     const there = own.at(server.origin);
     const large = await noise(6_000, 2_500).jpeg({ quality: 85 }).toBuffer();
@@ -494,7 +494,7 @@ longDescribe('a process', () => {
   });
 });
 
-/** In MB, of a server and what it started, until it is over. */
+/** The peak memory of a server and its child processes until `isOver`, in MB. */
 async function highestMemory(server: ServerProcess, isOver: () => boolean): Promise<number> {
   let highest = 0;
   while (!isOver()) {

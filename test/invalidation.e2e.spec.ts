@@ -37,11 +37,11 @@ const listed = async (petitionId: string, query = {}) =>
   (await client.get('petition.list-signatures', { petitionId, ...query })).body.data;
 const isDone = (invalidationId: string, status: string) =>
   eventually(async () => expect(await get(invalidationId)).toMatchObject({ status }));
-/** Numbers and records are projected independently: what one read shows, the next one of another table may not show yet. */
+/** Waits for the count, because counts and records are projected independently. */
 const counts = (petitionId: string, signatures: number) =>
   eventually(async () => expect(await count(petitionId)).toBe(signatures));
 
-it('signatures by their ids: they count no more, are shown apart, and count again', async () => {
+it('signatures by id are excluded from the count, listed separately, and counted again when restored', async () => {
   const petitionId = await petition();
   const [ada, bob, eve] = await signAll(petitionId, 'ada@example.org', 'bob@example.org', 'eve@example.org');
   const { status, body } = await invalidate(petitionId, { signatureIds: [ada.signatureId, bob.signatureId] });
@@ -76,7 +76,7 @@ it('signatures by their ids: they count no more, are shown apart, and count agai
   };
   expect(await get(invalidationId)).toEqual(record);
   expect((await client.get('petition.list-invalidations', { petitionId })).body.data).toEqual([record]);
-  // Who is out cannot come in again by signing once more.
+  // Signing again does not restore an invalidated signature.
   expect(await sign(petitionId, 'ada@example.org')).toMatchObject({
     signatureId: ada.signatureId,
     signatures: 1,
@@ -92,7 +92,7 @@ it('signatures by their ids: they count no more, are shown apart, and count agai
   expect(await listed(petitionId)).toHaveLength(3);
 });
 
-it('by conditions: the dry run says how many, and changes nothing', async () => {
+it('signatures by condition: the dry run returns their number and changes nothing', async () => {
   const petitionId = await petition();
   await signAll(petitionId, 'ada@example.org', 'bob@Spam.example');
   const [{ createdAt: first }] = await listed(petitionId);
@@ -120,7 +120,7 @@ it('by conditions: the dry run says how many, and changes nothing', async () => 
     invalidated: 2,
   });
   expect(await count(petitionId)).toBe(2);
-  // There is nothing more to do, and nothing is recorded of it.
+  // A repeat has nothing to do and records nothing.
   expect((await invalidate(petitionId, { emailDomain: 'spam.example' })).body.data).toEqual({
     invalidationId: null,
     petitionId,
@@ -129,7 +129,7 @@ it('by conditions: the dry run says how many, and changes nothing', async () => 
   expect(last.signatures).toBeGreaterThan(0);
 });
 
-it('is one with a repeated Idempotency-Key, and for those who invalidate the same at once', async () => {
+it('creates one invalidation for a repeated Idempotency-Key and for parallel requests', async () => {
   const petitionId = await petition();
   const ids = await many(petitionId, 40);
   const headers = { 'Idempotency-Key': 'once' };
@@ -147,7 +147,7 @@ it('is one with a repeated Idempotency-Key, and for those who invalidate the sam
   expect(await count(petitionId)).toBe(40);
 });
 
-it('who withdraws meanwhile is not restored, and who is erased counts again without a name', async () => {
+it('restores no signature that was withdrawn meanwhile, and restores erased signers without their name', async () => {
   const petitionId = await petition();
   const [ada, bob] = await signAll(petitionId, 'ada@example.org', 'bob@example.org', 'eve@example.org');
   const { invalidationId } = (await invalidate(petitionId, { emailDomain: 'example.org' })).body.data;
@@ -161,11 +161,11 @@ it('who withdraws meanwhile is not restored, and who is erased counts again with
   await restore(invalidationId);
   expect(await count(petitionId)).toBe(2);
   expect(new Set((await listed(petitionId)).map(({ contactId }: any) => contactId)).has(null)).toBe(true);
-  // Who has withdrawn may sign again.
+  // A contact who withdrew may sign again.
   expect(await sign(petitionId, 'ada@example.org')).toMatchObject({ signatures: 3 });
 });
 
-it('thousands, page by page, while others sign: exact at the end of it, and all the way back', async () => {
+it('thousands are invalidated page by page while others sign, and the count stays exact, also when restored', async () => {
   const petitionId = await petition();
   await many(petitionId, 900);
   const condition = { createdBefore: new Date(Date.now() + 3_600_000).toISOString() };
@@ -187,7 +187,7 @@ it('thousands, page by page, while others sign: exact at the end of it, and all 
   await counts(petitionId, 960);
 });
 
-it('what is still going on can be taken back', async () => {
+it('an invalidation in progress can be restored', async () => {
   const petitionId = await petition();
   await many(petitionId, 1_100);
   const all = { createdAfter: '2020-01-01T00:00:00Z' };
@@ -211,11 +211,11 @@ it.each([
   [{ emailDomain: '' }, 400],
   [{ petitionId: NOBODY, emailDomain: 'example.org' }, 404],
   [{ petitionId: NOBODY, emailDomain: 'example.org', dryRun: true }, 404],
-])('invalidate-signatures %j: %i', async (fields, status) => {
+])('invalidate-signatures with %j returns %i', async (fields, status) => {
   expect((await invalidate(await petition(), fields)).status).toBe(status);
 });
 
-it('nothing of another petition or organization', async () => {
+it('never affects another petition or organization', async () => {
   const [one, other] = [await petition(), await petition()];
   const { signatureId } = await sign(one, 'ada@example.org');
   expect((await invalidate(other, { signatureIds: [signatureId] })).status).toBe(404);

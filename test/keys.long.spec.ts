@@ -33,7 +33,7 @@ async function refusal(keys: Environment): Promise<string> {
   return stderr;
 }
 
-/** Clients that make persons, again and again, repeat it elsewhere, and read them: whichever servers there are. */
+/** Clients that continuously create contacts, repeat the request on another server, and read them. */
 class Load {
   readonly made = new Map<string, string>();
   private isOver = false;
@@ -43,7 +43,7 @@ class Load {
     this.clients = Promise.all([0, 1].map((n) => this.run(n)));
   }
 
-  /** The new one serves before the old one is told to end. */
+  /** Starts the new server before it stops the old one. */
   async replace(old: ServerProcess, keys: Environment): Promise<ServerProcess> {
     const server = await deployment.startServer(keys);
     this.servers = [...this.servers, server];
@@ -53,11 +53,11 @@ class Load {
 
   async without(old: ServerProcess): Promise<void> {
     this.servers = this.servers.filter((one) => one !== old);
-    // Requests that are under way find it: it answers them before it ends.
+    // The server finishes in-flight requests before it ends.
     expect(await old.end('SIGTERM')).toMatchObject({ status: 0 });
   }
 
-  /** As somebody does who repeats what failed because a server went. */
+  /** Creates a contact, and retries if a server ends. */
   async make(email: string, idempotencyKey?: string): Promise<string> {
     const headers: Record<string, string> =
       idempotencyKey === undefined ? {} : { 'Idempotency-Key': idempotencyKey };
@@ -86,14 +86,14 @@ class Load {
   private async run(client: number): Promise<void> {
     for (let n = 0; !this.isOver; n += 1) {
       const email = `person-${client}-${n}@example.org`;
-      // What says that it is the same: a key, or the address.
+      // The key or the address identifies the repeat.
       const key = n % 2 === 0 ? randomUUID() : undefined;
       const id = await this.make(email, key);
       expect(await this.make(email, key)).toBe(id);
       this.made.set(email, id);
       const earlier = `person-${client}-${Math.floor(n / 2)}@example.org`;
       await this.read(earlier, this.made.get(earlier)!);
-      // The machine is to have time for what is started beside it.
+      // Leaves CPU time for the servers that start.
       await sleep(100);
     }
   }
@@ -104,14 +104,14 @@ class Load {
       try {
         return await request(anybody.at(server.origin));
       } catch (error) {
-        // Its connection was closed before anything was answered.
+        // The server closed the connection before it responded.
         if (!(error instanceof TypeError) || tries === 5) throw error;
       }
     }
   }
 }
 
-it('the master key is replaced under load, as docs/guides/keys.md says: nobody is lost, unreadable or there twice', async () => {
+it('the master key is replaced under load as docs/guides/keys.md describes, and every contact stays readable and unique', async () => {
   const { source } = deployment.database;
   const [a, b] = [await deployment.startServer(), await deployment.startServer()];
   const key = (await cli(['--json', 'history', 'key'], deployment.environment)).stdout;
@@ -138,7 +138,7 @@ it('the master key is replaced under load, as docs/guides/keys.md says: nobody i
   ]);
   const d = await load.replace(b, BOTH);
 
-  // Ended in the middle: where one key is held by somebody else.
+  // Killed in the middle, where a lock on one key stops it.
   const runner = source.createQueryRunner();
   await runner.startTransaction();
   await runner.query('SET LOCAL idle_in_transaction_session_timeout = 0');
@@ -163,7 +163,7 @@ it('the master key is replaced under load, as docs/guides/keys.md says: nobody i
   const { status, stdout, stderr } = await rewrap(BOTH);
   expect([status, stderr]).toEqual([0, '']);
   const { rewrapped, unreadable } = JSON.parse(stdout);
-  // How many there are is a matter of how many the load has made until now.
+  // The number depends on how many contacts the load has created.
   expect([rewrapped > 0, unreadable]).toEqual([true, 0]);
   const e = await load.replace(c, { ENCRYPTION_KEY: NEW });
   await load.without(d);
@@ -171,7 +171,7 @@ it('the master key is replaced under load, as docs/guides/keys.md says: nobody i
   await load.stop();
 
   expect(load.made.size).toBeGreaterThan(0);
-  // Everybody once, readable, and found again under the same address.
+  // Every contact exists once, is readable, and is found under its address.
   const after = anybody.at(e.origin);
   const exported = await after.request('GET', '/v1/contact.export-contacts');
   const contacts = String(exported.body)
@@ -188,7 +188,7 @@ it('the master key is replaced under load, as docs/guides/keys.md says: nobody i
     'Content-Type': 'application/x-ndjson',
   });
   expect(same.body.data).toMatchObject({ created: 0, unchanged: 1_200 });
-  // Nor is anybody forgotten who objected, nor the address that providers were told.
+  // Suppressions and the providers' webhook address persist, too.
   expect((await after.post('suppression.create-suppression', suppression)).body).toEqual(suppressed.body);
   const { body } = await after.get('suppression.list-suppressions', suppression);
   expect(body.data).toMatchObject([suppression]);

@@ -9,21 +9,21 @@ const TSC = resolve(__dirname, '../node_modules/.bin/tsc');
 const FOLDER = resolve(__dirname, '../deploy/kubernetes');
 const read = (name: string): any => parse(readFileSync(join(FOLDER, name), 'utf8'));
 const files = readdirSync(FOLDER).filter((name) => name.endsWith('.yaml'));
-/** Where kubernetes-types, made from Kubernetes's own OpenAPI document, keeps the kinds of each API. */
+/** The modules of kubernetes-types (generated from Kubernetes's OpenAPI document) for each API. */
 const KINDS: { [apiVersion: string]: string } = {
   v1: 'core/v1',
   'apps/v1': 'apps/v1',
   'policy/v1': 'policy/v1',
   'networking.k8s.io/v1': 'networking/v1',
 };
-/** Of which there are no types there. */
+/** Manifests without types in that package. */
 const OTHERS = ['kustomization.yaml', 'pod-monitor.yaml'];
 
 const deployment = read('deployment.yaml');
 const pod = deployment.spec.template.spec;
 const [container] = pod.containers;
 
-/** What the compiler says of an object that claims to be of a kind: unknown, missing and mistyped fields. */
+/** The compiler's errors about manifests as objects of their kind: unknown, missing and mistyped fields. */
 function mistakesOf(manifests: any[]): string[] {
   const source = manifests
     .map(({ apiVersion, kind, ...rest }, n) => {
@@ -31,7 +31,7 @@ function mistakesOf(manifests: any[]): string[] {
       return `import { ${kind} as Kind${n} } from 'kubernetes-types/${KINDS[apiVersion]}';\nexport const manifest${n}: Kind${n} = ${object};`;
     })
     .join('\n');
-  // Where its imports are found.
+  // A folder from which the imports resolve.
   const folder = mkdtempSync(join(resolve(__dirname, '../node_modules'), '.manifests-'));
   try {
     const file = join(folder, 'manifests.cts');
@@ -53,7 +53,7 @@ function mistakesOf(manifests: any[]): string[] {
   }
 }
 
-longIt('each manifest is what Kubernetes takes', () => {
+longIt('each manifest is valid for Kubernetes', () => {
   const manifests = files.filter((name) => !OTHERS.includes(name)).map(read);
   expect(mistakesOf(manifests)).toEqual([]);
   const { image, ...without } = container;
@@ -62,7 +62,7 @@ longIt('each manifest is what Kubernetes takes', () => {
   expect(mistakesOf([mistaken]).join()).toContain('\'"imge"\' does not exist');
 });
 
-it('kustomization.yaml applies all of them but examples, what needs an operator, and the pod of the command line', () => {
+it('kustomization.yaml applies everything but examples, what needs an operator, and the command-line pod', () => {
   const { resources, images } = read('kustomization.yaml');
   const left = ['kustomization.yaml', 'secret.example.yaml', 'pod-monitor.yaml', 'command-line.yaml'];
   expect([...resources, ...left].sort()).toEqual(files.sort());
@@ -70,7 +70,7 @@ it('kustomization.yaml applies all of them but examples, what needs an operator,
   expect(images).toEqual([expect.objectContaining({ name: container.image, newTag: version })]);
 });
 
-it('the pod of the command line is what an instance is, gets no requests, and can write files', () => {
+it('the command-line pod is configured like an instance, receives no requests, and can write files', () => {
   const { metadata, spec } = read('command-line.yaml');
   const [image] = read('kustomization.yaml').images;
   const [commandLine] = spec.containers;
@@ -85,7 +85,7 @@ it('the pod of the command line is what an instance is, gets no requests, and ca
   expect(metadata.labels).not.toEqual(deployment.metadata.labels);
 });
 
-it('all select the same pods, by ports that the container has', () => {
+it('all manifests select the same pods, and name ports of the container', () => {
   const labels = deployment.spec.template.metadata.labels;
   const selectors = [
     deployment.spec.selector.matchLabels,
@@ -111,7 +111,7 @@ it('all select the same pods, by ports that the container has', () => {
   expect([name, port.name]).toEqual(['advocacy', read('service.yaml').spec.ports[0].name]);
 });
 
-it('the variables are those that a server reads, right, and the Secret holds no value', () => {
+it('the variables are valid ones that a server reads, and the Secret contains no value', () => {
   const { data } = read('config.yaml');
   const { stringData } = read('secret.example.yaml');
   const known = readFileSync(resolve(__dirname, '../.env.example'), 'utf8');
@@ -130,9 +130,9 @@ it('the variables are those that a server reads, right, and the Secret holds no 
   );
 });
 
-it('pods have the time to leave without a request lost', () => {
+it('pods have time to end without losing a request', () => {
   const delay = Number(read('config.yaml').data.SHUTDOWN_DELAY);
-  // The longest stop of src/main.ts.
+  // The longest shutdown in src/main.ts.
   expect(pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(delay + 10);
   const { periodSeconds, failureThreshold } = container.readinessProbe;
   expect(periodSeconds * failureThreshold).toBeLessThan(delay);
@@ -143,13 +143,13 @@ it('pods have the time to leave without a request lost', () => {
   expect(read('disruption-budget.yaml').spec.maxUnavailable).toBeLessThan(deployment.spec.replicas);
 });
 
-it('the image alone gives the first start as long as Kubernetes does', () => {
+it('the image on its own allows the first start as much time as Kubernetes does', () => {
   const { periodSeconds, failureThreshold } = container.startupProbe;
   const [, hours] = /--start-period=(\d+)h /.exec(readFileSync(resolve(__dirname, '../Dockerfile'), 'utf8'))!;
   expect(periodSeconds * failureThreshold).toBe(Number(hours) * 3_600);
 });
 
-it('probes ask what there is', () => {
+it('probes use existing paths', () => {
   const { paths } = JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8'));
   for (const probe of ['startupProbe', 'livenessProbe', 'readinessProbe']) {
     expect(Object.keys(paths)).toContain(container[probe].httpGet.path);

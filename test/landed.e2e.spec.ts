@@ -9,9 +9,8 @@ import { projections } from '../src/modules.js';
 import { published } from './releases.js';
 
 /**
- * What databases hold already is never made another way: a migration that has landed is not edited, and a read model
- * whose tables are others has a higher version. What is checked in here only grows: UPDATE_LANDED=1 adds what is new,
- * and changes nothing.
+ * Existing databases must stay valid: landed migrations are never edited, and a projection with changed tables has a higher
+ * version. The checked-in files only grow: UPDATE_LANDED=1 adds new entries and changes no existing one.
  */
 const MIGRATIONS = resolve(__dirname, '../migrations');
 const LANDED = join(MIGRATIONS, 'landed.json');
@@ -20,10 +19,10 @@ const SHAPES = join(__dirname, 'databases/shapes.json');
 
 const read = (file: string) => JSON.parse(readFileSync(file, 'utf8'));
 const sha256 = (content: string | Buffer) => createHash('sha256').update(content).digest('hex');
-/** Each but the list of them, and of what they make, which grow. */
+/** All files except the growing lists of migrations and of their schema. */
 const isMigration = (name: string) => name.endsWith('.ts') && !['index.ts', 'schema.ts'].includes(name);
 
-/** Adds what is new to what is checked in, where that was asked for. @returns what is checked in. */
+/** Returns the checked-in file, after adding new entries if UPDATE_LANDED is set. */
 function landed(file: string, now: { [name: string]: unknown }): { [name: string]: unknown } {
   const before = read(file);
   if (process.env.UPDATE_LANDED === undefined) return before;
@@ -32,20 +31,20 @@ function landed(file: string, now: { [name: string]: unknown }): { [name: string
   return all;
 }
 
-it('a migration that has landed is as it was', () => {
+it('landed migrations are unchanged', () => {
   const names = readdirSync(MIGRATIONS).filter(isMigration);
   const now = Object.fromEntries(names.map((name) => [name, sha256(readFileSync(join(MIGRATIONS, name)))]));
-  // A new one: UPDATE_LANDED=1 npm test -- landed. One that differs: take the change back, and write another.
+  // For a new migration, run UPDATE_LANDED=1 npm test -- landed. If one differs, revert the change and add another migration.
   expect(now).toEqual(landed(LANDED, now));
 });
 
-it('the migrations of published versions are as they were published', () => {
+it('the migrations of published versions are as published', () => {
   const git = (...args: string[]) => execFileSync('git', args, { cwd: MIGRATIONS, stdio: 'pipe' });
   for (const { version, commit } of published) {
     try {
       git('cat-file', '-e', commit);
     } catch {
-      console.log(`Not compared with ${version}: this checkout has not its commit.`);
+      console.log(`Not compared with ${version}: this checkout lacks its commit.`);
       continue;
     }
     const names = git('ls-tree', '--name-only', commit, './')
@@ -59,7 +58,7 @@ it('the migrations of published versions are as they were published', () => {
   }
 });
 
-it('a read model whose tables are others has a higher version', async () => {
+it('a projection with changed tables has a higher version', async () => {
   const database = await createTestDatabase();
   try {
     const now: { [schema: string]: string[] } = {};
@@ -72,26 +71,26 @@ it('a read model whose tables are others has a higher version', async () => {
         now[schema] = await catalogOf(transaction, schema);
       });
     }
-    // A new version: UPDATE_LANDED=1 npm test -- landed. The same version: raise it.
+    // For a new version, run UPDATE_LANDED=1 npm test -- landed. Otherwise raise the version.
     expect(landed(SHAPES, now)).toMatchObject(now);
   } finally {
     await database.drop();
   }
 });
 
-it('the schema that a start asks for is the one that the migrations make', async () => {
+it('the schema that a start requires is the one that the migrations create', async () => {
   const database = await createTestDatabase();
   try {
     const made = await schemaOfDatabase(database.source);
     if (process.env.UPDATE_LANDED !== undefined) writeFileSync(SCHEMA, moduleOf(made));
-    // After a migration: UPDATE_LANDED=1 npm test -- landed.
+    // After a new migration, run UPDATE_LANDED=1 npm test -- landed.
     else expect(schema).toEqual(made);
   } finally {
     await database.drop();
   }
 });
 
-/** As the formatter wants it: with fewer escapes. */
+/** Quoted like the formatter does, with fewer escapes. */
 function quoted(line: string): string {
   const count = (mark: string) => line.split(mark).length;
   return count("'") > count('"') ? JSON.stringify(line) : `'${line.replaceAll("'", "\\'")}'`;

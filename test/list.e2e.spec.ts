@@ -21,7 +21,7 @@ async function person(): Promise<string> {
   const email = `member-${(people += 1)}@example.org`;
   return (await client.post('contact.create-contact', { organizationId, email })).body.data.contactId;
 }
-/** A hundred at a time: a thousand at once are more than a busy server takes. */
+/** Creates contacts in batches of a hundred, because a busy server would reject a thousand at once. */
 async function persons(number: number): Promise<string[]> {
   const ids: string[] = [];
   while (ids.length < number) {
@@ -30,7 +30,7 @@ async function persons(number: number): Promise<string[]> {
   }
   return ids;
 }
-/** In one request, which is faster. */
+/** Imports contacts in one request, which is faster. */
 async function manyPersons(number: number): Promise<string[]> {
   const lines = Array.from({ length: number }, (_, n) => JSON.stringify({ email: `many-${n}@example.org` }));
   const type = { 'Content-Type': 'application/x-ndjson' };
@@ -55,7 +55,7 @@ async function events(type: string): Promise<number> {
 }
 
 describe('create-list', () => {
-  it('200 with the id, and get-list answers every field', async () => {
+  it('returns 200 with the id, and get-list returns every field', async () => {
     const { status, body } = await client.post('list.create-list', { name: ' Volunteers ' });
     expect([status, body]).toEqual([200, { data: { listId: expect.any(String) }, object: 'list' }]);
     expect((await get(body.data.listId)).body).toEqual({
@@ -72,7 +72,7 @@ describe('create-list', () => {
     });
   });
 
-  it('200 with the first id for the same body; another after its deletion', async () => {
+  it('returns the first id for the same body, and another after the list is deleted', async () => {
     const listId = await create();
     expect(await create({ description: null })).toBe(listId);
     await client.delete('list.delete-list', { listId });
@@ -84,14 +84,14 @@ describe('create-list', () => {
     ['a name of 201 characters', { name: 'x'.repeat(201) }, 'name'],
     ['a description of 10,001 characters', { description: 'x'.repeat(10_001) }, 'description'],
     ['an unknown field', { contacts: 5 }, 'contacts'],
-  ])('400 for %s', async (_, fields, path) => {
+  ])('returns 400 for %s', async (_, fields, path) => {
     const { status, body } = await client.post('list.create-list', { name: 'A', ...fields });
     expect([status, body.error.issues[0].path]).toEqual([400, path]);
   });
 });
 
 describe('update-list', () => {
-  it('200 with the whole list; nothing recorded where nothing changes', async () => {
+  it('returns 200 with the whole list, and records nothing if nothing changes', async () => {
     const listId = await create({ description: 'Who helps' });
     await add(listId, await persons(2));
     const { status, body } = await client.post('list.update-list', {
@@ -109,7 +109,7 @@ describe('update-list', () => {
 });
 
 describe('add-contacts', () => {
-  it('200 with the list, counted at once on every instance; who is on it already stays', async () => {
+  it('returns 200 with the list, counted immediately on every instance, and skips existing members', async () => {
     const listId = await create();
     const [one, two, three] = (await persons(3)) as [string, string, string];
     const { status, body } = await add(listId, [one, two, one]);
@@ -122,7 +122,7 @@ describe('add-contacts', () => {
     expect(await events('ContactAddedToList')).toBe(3);
   });
 
-  it('404 for 1,000 contacts of which one is foreign: it is named, and nobody was added', async () => {
+  it('returns 404 naming the one foreign contact of 1,000, and adds none', async () => {
     const mine = client;
     client = await api.organization();
     const foreign = await person();
@@ -139,7 +139,7 @@ describe('add-contacts', () => {
     expect((await add(listId, ids)).body.data.contacts).toBe(999);
   });
 
-  it('404 for a contact that was erased, one that never was, and what is no id', async () => {
+  it('returns 404 for erased, unknown and invalid contacts', async () => {
     const listId = await create();
     const [erased, stays] = (await persons(2)) as [string, string];
     await client.delete('contact.delete-contact', { contactId: erased });
@@ -150,7 +150,7 @@ describe('add-contacts', () => {
     expect((await get(listId)).body.data.contacts).toBe(0);
   });
 
-  it('200 for overlapping additions at once on two instances: everybody once', async () => {
+  it('returns 200 for overlapping parallel additions on two instances, and adds each contact once', async () => {
     const listId = await create();
     const ids = await persons(40);
     const answers = await Promise.all(
@@ -167,19 +167,19 @@ describe('add-contacts', () => {
   });
 
   it.each([
-    ['no contactIds', undefined],
-    ['none', []],
-    ['1,001', Array.from({ length: 1_001 }, () => NOBODY)],
-    ['a text', NOBODY],
-    ['a number among them', [NOBODY, 1]],
-    ['null among them', [null]],
+    ['missing contactIds', undefined],
+    ['empty contactIds', []],
+    ['1,001 contactIds', Array.from({ length: 1_001 }, () => NOBODY)],
+    ['a string in place of contactIds', NOBODY],
+    ['a number among the ids', [NOBODY, 1]],
+    ['null among the ids', [null]],
     ['an empty id', ['']],
-  ])('400 for %s', async (_, contactIds) => {
+  ])('returns 400 for %s', async (_, contactIds) => {
     const { status, body } = await add(await create(), contactIds);
     expect([status, body.error.issues[0].path]).toEqual([400, 'contactIds']);
   });
 
-  it('with an Idempotency-Key: a repeat adds nobody, another body is 422', async () => {
+  it('with an Idempotency-Key, a repeat adds no one, and a different body returns 422', async () => {
     const listId = await create();
     const [one, two] = (await persons(2)) as [string, string];
     const key = { 'Idempotency-Key': 'add' };
@@ -191,7 +191,7 @@ describe('add-contacts', () => {
   });
 });
 
-it('a keyed addition and removal answer the same after the list was renamed and deleted', async () => {
+it('a repeated addition or removal returns the first response after the list was renamed or deleted', async () => {
   const listId = await create();
   const [one, two] = (await persons(2)) as [string, string];
   const key = (name: string) => ({ 'Idempotency-Key': name });
@@ -206,7 +206,7 @@ it('a keyed addition and removal answer the same after the list was renamed and 
 });
 
 describe('remove-contacts', () => {
-  it('200 with the list; a repeat and who is not on it record nothing; adding again is possible', async () => {
+  it('returns 200 with the list, records nothing for repeats and non-members, and allows adding again', async () => {
     const listId = await create();
     const [one, two, three] = (await persons(3)) as [string, string, string];
     await add(listId, [one, two]);
@@ -218,7 +218,7 @@ describe('remove-contacts', () => {
     expect((await add(listId, [one])).body.data.contacts).toBe(2);
   });
 
-  it('200 for 20 at once on two instances: removed once', async () => {
+  it('removes a contact once when 20 requests run in parallel on two instances', async () => {
     const listId = await create();
     const ids = await persons(10);
     await add(listId, ids);
@@ -235,7 +235,7 @@ describe('remove-contacts', () => {
     expect(await events('ContactRemovedFromList')).toBe(10);
   });
 
-  it('404 for who never was a contact, 200 for who was erased', async () => {
+  it('returns 404 for an id that was never a contact, and 200 for an erased contact', async () => {
     const listId = await create();
     const [erased, stays] = (await persons(2)) as [string, string];
     await add(listId, [erased, stays]);
@@ -248,7 +248,7 @@ describe('remove-contacts', () => {
   });
 });
 
-it('a contact that is erased leaves all lists, once, also while it is being added and removed', async () => {
+it('an erased contact leaves all lists exactly once, even while it is added and removed', async () => {
   const listId = await create();
   const ids = await persons(20);
   await add(listId, ids.slice(0, 10));
@@ -267,7 +267,7 @@ it('a contact that is erased leaves all lists, once, also while it is being adde
 });
 
 describe('delete-list', () => {
-  it('200 with the id, the same again later; the contacts remain', async () => {
+  it('returns 200 with the id, also for repeats, and keeps the contacts', async () => {
     const listId = await create();
     const [contactId] = (await persons(1)) as [string];
     await add(listId, [contactId]);
@@ -289,7 +289,7 @@ describe('delete-list', () => {
 });
 
 describe('list-lists', () => {
-  it('searches, sorts by name, pages', async () => {
+  it('searches, sorts by name and paginates', async () => {
     for (const name of ['Cooks', 'Artists', 'Bakers of bread']) await create({ name });
     const page = async (query: Record<string, string>) => (await client.get('list.list-lists', query)).body;
     const names = ({ data }: { data: { name: string }[] }) => data.map(({ name }) => name);
@@ -319,14 +319,14 @@ describe('list-contacts by listId', () => {
       seen.push(...body.data.map(({ id }: { id: string }) => id));
       cursor = body.pagination.cursor ?? undefined;
     } while (cursor);
-    // In the order of their creation, which is not that of their ids: they were made at once.
+    // Sorted by creation time, which may differ from the order of ids because they were created in parallel.
     expect([...seen].sort()).toEqual([...ids].sort());
     const none = await client.get('contact.list-contacts', { listId, subscribed: 'false' });
     expect(none.body.data).toEqual([]);
   });
 });
 
-it('a list of another organization is not found, whatever is done to it', async () => {
+it('returns 404 for a list of another organization', async () => {
   const listId = await create();
   const [member] = (await persons(1)) as [string];
   await add(listId, [member]);

@@ -10,7 +10,7 @@ import { isLong } from './length.js';
 import { pick, randomOf } from './random.js';
 import { type LoadingColumn, RECORD_KINDS, Values } from './record-kinds.js';
 
-/** Loading by the read model's row must be loading by the history, whatever happened and however far the row is. */
+/** Loading from a projection's row must give the same result as from the history, however far behind the row is. */
 
 const silent = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
 const metadata = { actor: { type: 'system', id: null }, requestId: 'test' } as const;
@@ -46,12 +46,12 @@ async function append(kind: LoadingColumn, streamId: string, expectedVersion: nu
   expect(result.status).toBe('appended');
 }
 
-/** Each seed is another random history. */
+/** Each seed gives a different random history. */
 const SEEDS = isLong ? [1, 2, 3, 4, 5] : [1];
 
 describe.each(Object.entries(kinds))('%s', (_, kind) => {
   it.each(SEEDS)(
-    'is loaded as its history has it, now and at any version, while the read model lags or not (seed %i)',
+    'loads the same from the projection as from the history, now and at any version, with any lag (seed %i)',
     async (seed) => {
       const random = randomOf(seed);
       const any = new Values(random);
@@ -98,16 +98,19 @@ describe.each(Object.entries(kinds))('%s', (_, kind) => {
 
 const loaded = readModels.filter(({ snapshots }) => snapshots);
 
-it.each(loaded.map(({ name }) => name))('rebuilt, %s are what they became event by event', async (name) => {
-  await projections.catchUp(await database.store.lastPosition());
-  expect(await projections.maintenance.verify(name)).toEqual([]);
-});
+it.each(loaded.map(({ name }) => name))(
+  'a rebuild of %s gives the same result as event by event',
+  async (name) => {
+    await projections.catchUp(await database.store.lastPosition());
+    expect(await projections.maintenance.verify(name)).toEqual([]);
+  },
+);
 
-/** Many times what a short stream has. */
+/** Much longer than an ordinary stream. */
 const LENGTH = isLong ? 10_000 : 1_000;
 
 describe(`a stream of ${LENGTH} events`, () => {
-  /** Rows and bytes that PostgreSQL answered. */
+  /** The statements of `work`, and the rows and bytes that PostgreSQL returned. */
   async function answered(
     work: () => Promise<unknown>,
   ): Promise<{ rows: number; bytes: number; statements: number }> {
@@ -122,36 +125,39 @@ describe(`a stream of ${LENGTH} events`, () => {
     };
   }
 
-  it.each(['petition', 'organization'])('costs a %s no more than a short one', async (name) => {
-    const kind = kinds[name]!;
-    const id = uuidv7();
-    await append(kind, id, 0, [kind.first(new Values(randomOf(1)))]);
-    const change = (n: number): DomainEvent =>
-      name === 'petition'
-        ? { type: 'PetitionUpdated', data: { content: 'x'.repeat(2_000), goal: n } }
-        : { type: 'OrganizationUpdated', data: { website: String(n) } };
-    const part = (LENGTH - 1) / 9;
-    for (let version = 1; version < LENGTH; version += part) {
-      const changes = Array.from({ length: part }, (_, n) => change(version + n));
-      await append(kind, id, version, changes);
-    }
-    await projections.catchUp(await database.store.lastPosition());
-    const expected = { version: LENGTH };
-    const load = async () =>
-      expect(await records.load(kind.decider, organizationId, id)).toMatchObject(expected);
-    expect(await answered(load)).toMatchObject({ statements: 1, rows: 1 });
+  it.each(['petition', 'organization'])(
+    'loading a %s costs the same as from a short stream',
+    async (name) => {
+      const kind = kinds[name]!;
+      const id = uuidv7();
+      await append(kind, id, 0, [kind.first(new Values(randomOf(1)))]);
+      const change = (n: number): DomainEvent =>
+        name === 'petition'
+          ? { type: 'PetitionUpdated', data: { content: 'x'.repeat(2_000), goal: n } }
+          : { type: 'OrganizationUpdated', data: { website: String(n) } };
+      const part = (LENGTH - 1) / 9;
+      for (let version = 1; version < LENGTH; version += part) {
+        const changes = Array.from({ length: part }, (_, n) => change(version + n));
+        await append(kind, id, version, changes);
+      }
+      await projections.catchUp(await database.store.lastPosition());
+      const expected = { version: LENGTH };
+      const load = async () =>
+        expect(await records.load(kind.decider, organizationId, id)).toMatchObject(expected);
+      expect(await answered(load)).toMatchObject({ statements: 1, rows: 1 });
 
-    if (name !== 'petition') return;
-    await append(kind, id, LENGTH, [{ type: 'PetitionDeleted', data: {} }]);
-    await projections.catchUp(await database.store.lastPosition());
-    const gone = async () =>
-      expect((await records.load(petition, organizationId, id)).state).toEqual({ status: 'DELETED' });
-    const { bytes, ...cost } = await answered(gone);
-    expect(cost).toEqual({ statements: 1, rows: 1 });
-    expect(bytes).toBeLessThan(2_000);
-  });
+      if (name !== 'petition') return;
+      await append(kind, id, LENGTH, [{ type: 'PetitionDeleted', data: {} }]);
+      await projections.catchUp(await database.store.lastPosition());
+      const gone = async () =>
+        expect((await records.load(petition, organizationId, id)).state).toEqual({ status: 'DELETED' });
+      const { bytes, ...cost } = await answered(gone);
+      expect(cost).toEqual({ statements: 1, rows: 1 });
+      expect(bytes).toBeLessThan(2_000);
+    },
+  );
 
-  it('is loaded whole where the read model cannot be read', async () => {
+  it('is read completely if the projection is unavailable', async () => {
     const id = uuidv7();
     await append(kinds.list!, id, 0, [{ type: 'ListCreated', data: { name: '0', description: 'd' } }]);
     for (let version = 1; version <= LENGTH; version += 500) {

@@ -18,7 +18,7 @@ async function start(): Promise<void> {
 }
 const requests = () => server.log.filter(({ message }) => message === 'request');
 
-it('is JSON line by line, with one line a request, and shows no key, no e-mail address and no query', async () => {
+it('is one JSON object per line and one line per request, without keys, email addresses or queries', async () => {
   const { organizationId } = client;
   const email = 'log-marker@example.org';
   const id = { 'X-Request-Id': 'id-marker@example.org' };
@@ -45,11 +45,11 @@ it('is JSON line by line, with one line a request, and shows no key, no e-mail a
     expect(line).toMatchObject({ level: expect.any(String), time: expect.any(String), pid: server.pid });
     expect(line.message).toEqual(expect.any(String));
   }
-  const told = lines.filter(({ message }) => message === 'request');
-  expect(told.map(({ status }) => status)).toEqual([200, 200, 400, 404, 404, 400, 401]);
-  expect(told[4].path).toBe('/log/checkpoint');
-  for (const request of told) expect(request.requestId).toEqual(expect.stringMatching(/^\S+$/));
-  expect(told[0]).toMatchObject({
+  const logged = lines.filter(({ message }) => message === 'request');
+  expect(logged.map(({ status }) => status)).toEqual([200, 200, 400, 404, 404, 400, 401]);
+  expect(logged[4].path).toBe('/log/checkpoint');
+  for (const request of logged) expect(request.requestId).toEqual(expect.stringMatching(/^\S+$/));
+  expect(logged[0]).toMatchObject({
     requestId: expect.stringMatching(/^h_[0-9a-f]{32}$/),
     method: 'POST',
     path: '/v1/contact.create-contact',
@@ -57,15 +57,15 @@ it('is JSON line by line, with one line a request, and shows no key, no e-mail a
     durationMs: expect.any(Number),
   });
   expect(created.headers.get('x-request-id')).toBe(id['X-Request-Id']);
-  // What an operator finds the line by.
+  // The operator's way to find the line.
   const found = await cli(['--json', 'history', 'request-id', id['X-Request-Id']], deployment.environment);
-  expect(JSON.parse(found.stdout)).toEqual({ requestId: told[0].requestId });
+  expect(JSON.parse(found.stdout)).toEqual({ requestId: logged[0].requestId });
   for (const secret of ['marker', 'example.org', client.key!.slice(13), unknownKey.slice(13)]) {
     expect(stdout).not.toContain(secret);
   }
 });
 
-/** Requests whose lines fill a pipe, and more than fit into the server's own memory for lines beside that. */
+/** Numbers of requests whose lines fill a pipe, and the server's own buffer in addition. */
 const PIPE_FULL = 1_500;
 const MEMORY_FULL = 5_500;
 
@@ -78,7 +78,7 @@ async function ask(count: number, prefix = 'n'): Promise<void> {
   });
 }
 
-it('has a line of every request for whoever reads, in their order', async () => {
+it('has a line for every request, in order', async () => {
   const before = requests().length;
   for (let n = 0; n < 20; n += 1) await ask(1, String(n));
   await ask(200);
@@ -90,30 +90,33 @@ it('has a line of every request for whoever reads, in their order', async () => 
   expect(server.log.slice(-2).map(({ message }) => message)).toEqual(['stopping', 'stopped']);
 });
 
-longIt('that nobody reads holds up no answer; what it lost is told, once, to whoever reads on', async () => {
-  await start();
-  server.stopReading();
-  await ask(MEMORY_FULL);
-  server.readOn();
-  const dropped = () => server.log.filter(({ message }) => message === 'log lines dropped');
-  await eventually(() => expect(dropped()).toHaveLength(1));
-  await ask(1, 'after');
-  await eventually(() => expect(server.log.at(-1)).toMatchObject({ message: 'request' }));
-  expect(dropped()).toEqual([expect.objectContaining({ level: 'warn', pid: server.pid })]);
-  expect(requests().length + dropped()[0]!.dropped).toBe(MEMORY_FULL + 1);
-  expect((await server.end('SIGTERM')).status).toBe(0);
-});
+longIt(
+  'a reader that pauses delays no response, and the number of lost lines is logged once when it continues',
+  async () => {
+    await start();
+    server.stopReading();
+    await ask(MEMORY_FULL);
+    server.readOn();
+    const dropped = () => server.log.filter(({ message }) => message === 'log lines dropped');
+    await eventually(() => expect(dropped()).toHaveLength(1));
+    await ask(1, 'after');
+    await eventually(() => expect(server.log.at(-1)).toMatchObject({ message: 'request' }));
+    expect(dropped()).toEqual([expect.objectContaining({ level: 'warn', pid: server.pid })]);
+    expect(requests().length + dropped()[0]!.dropped).toBe(MEMORY_FULL + 1);
+    expect((await server.end('SIGTERM')).status).toBe(0);
+  },
+);
 
-longIt('that nobody reads holds up no end', async () => {
+longIt('a reader that pauses does not delay the shutdown', async () => {
   await start();
   server.stopReading();
   await ask(PIPE_FULL);
   server.send('SIGTERM');
-  // Its end is told by its exit: the pipe stays open on our side.
+  // Waits for the exit, because the pipe stays open on this side.
   expect(await server.exited).toEqual({ status: 0, signal: null });
 });
 
-longIt('whose reader has gone holds up no answer and no end', async () => {
+longIt('a closed output delays neither responses nor the shutdown', async () => {
   await start();
   server.closeOutput();
   await ask(PIPE_FULL);

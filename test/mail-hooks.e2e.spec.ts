@@ -10,11 +10,11 @@ const CERTIFICATE =
 let api: Api;
 let client: Client;
 let hook: string;
-/** What was asked of Amazon. */
+/** The URLs requested from Amazon. */
 let fetched: string[];
 beforeAll(async () => {
   api = await Api.start();
-  // Nobody but Amazon can sign as Amazon does: here the certificate is another.
+  // Only Amazon has the real key, so this test uses its own certificate.
   const fetchText = (url: URL) => {
     fetched.push(url.href);
     if (url.href.includes('unreachable')) return Promise.reject(new Error('nobody answers'));
@@ -38,7 +38,7 @@ async function contact(email: string): Promise<string> {
   const { organizationId } = client;
   return (await client.post('contact.create-contact', { organizationId, email })).body.data.contactId;
 }
-/** Reasons by address, of those whose address is readable. */
+/** The suppression reasons by address, if the address is readable. */
 async function suppressed(): Promise<{ [email: string]: string }> {
   const { body } = await client.get('suppression.list-suppressions');
   return Object.fromEntries(body.data.map(({ email, reason }: any) => [email, reason]));
@@ -49,7 +49,7 @@ async function reports(): Promise<[type: string, data: object][]> {
 }
 const messageId = () => `broadcast.${uuidv7()}.${uuidv7()}@mail.example.org`;
 
-/** As Postmark documents it (Bounce webhook). */
+/** A webhook body as documented by Postmark (Bounce webhook). */
 const postmark = (email: string, more: object = {}) => ({
   RecordType: 'Bounce',
   MessageStream: 'outbound',
@@ -73,7 +73,7 @@ const postmark = (email: string, more: object = {}) => ({
   ...more,
 });
 
-/** As SendGrid documents it (Event Webhook Reference). */
+/** A webhook event as documented by SendGrid (Event Webhook Reference). */
 const sendGrid = (email: string, more: object = {}) => ({
   email,
   timestamp: 1_513_299_569,
@@ -87,7 +87,7 @@ const sendGrid = (email: string, more: object = {}) => ({
   ...more,
 });
 
-/** As Mailgun documents it (Webhook payloads). */
+/** A webhook body as documented by Mailgun (Webhook payloads). */
 const mailgun = (email: string, more: object = {}) => ({
   signature: {
     token: 'a8ce0edb2dd8301dee6c2405235584e45aa91d1e9f979f3de0',
@@ -108,7 +108,7 @@ const mailgun = (email: string, more: object = {}) => ({
   },
 });
 
-/** As Amazon documents it (SNS notification examples for SES). */
+/** A notification as documented by Amazon (SNS notification examples for SES). */
 const ses = (email: string, more: object = {}) => ({
   notificationType: 'Bounce',
   bounce: {
@@ -149,7 +149,7 @@ const ORDER = {
   ],
 };
 
-/** What Amazon SNS would send, signed. */
+/** A signed message as Amazon SNS sends it. */
 function sns(message: unknown, more: Record<string, string> = {}, changed: object = {}): object {
   const envelope: Record<string, string> = {
     Type: 'Notification',
@@ -171,8 +171,8 @@ function sns(message: unknown, more: Record<string, string> = {}, changed: objec
   return { ...envelope, Signature, ...changed };
 }
 
-describe('the address', () => {
-  it('is told to keys that may change the organization, and to no other', async () => {
+describe('the webhook address', () => {
+  it('is shown only to keys that may change the organization', async () => {
     expect(hook).toMatch(/^\/hooks\/mail\/[\w-]{43}$/);
     for (const [scopes, expected] of [
       [['organization:read'], null],
@@ -193,7 +193,7 @@ describe('the address', () => {
     expect((await other.get('organization.get-organization')).body.data.mailHook).not.toBe(hook);
   });
 
-  it('404 for any other, in the envelope, counted against the address of who asks', async () => {
+  it('any other address returns 404 in the envelope, and counts against the caller’s address', async () => {
     const [, token] = hook.split('/hooks/mail/') as [string, string];
     const bytes = Buffer.from(token, 'base64url');
     bytes[31]! ^= 1;
@@ -210,7 +210,7 @@ describe('the address', () => {
     expect(await suppressed()).toEqual({});
   });
 
-  it('takes hundreds of reports at once, and answers 429 with Retry-After to what is beyond', async () => {
+  it('accepts many parallel reports, and returns 429 with Retry-After above the limit', async () => {
     const emails = Array.from({ length: 120 }, (_, n) => `person${n}@example.org`);
     const answers = await Promise.all(emails.map((email) => send({ type: 'bounce', email })));
     for (const { status, headers } of answers) {
@@ -224,8 +224,8 @@ describe('the address', () => {
   });
 });
 
-describe('our own form', () => {
-  it('a bounce, a complaint: suppresses, and says so of the contact, once', async () => {
+describe('the product’s own format', () => {
+  it('a bounce or complaint suppresses the address and is recorded for the contact once', async () => {
     const contactId = await contact('Ada@example.org');
     const id = messageId();
     for (let n = 0; n < 2; n += 1) {
@@ -237,14 +237,14 @@ describe('our own form', () => {
     await send({ type: 'complaint', email: 'ada@example.org' });
     await send({ type: 'complaint', email: 'ada@example.org' });
     expect((await reports()).slice(1)).toEqual([['ContactComplained', { contactId, messageId: null }]]);
-    // The same report again does not undo what somebody did in between.
+    // A repeated report does not undo later changes by users.
     await client.delete('suppression.delete-suppression', { email: 'ada@example.org' });
     await send({ type: 'bounce', email: 'ada@example.org', messageId: id });
     expect(await suppressed()).toEqual({});
     expect(await reports()).toHaveLength(2);
   });
 
-  it('twenty of one at once are one', async () => {
+  it('identical parallel reports are recorded once', async () => {
     await contact('ada@example.org');
     const report = { type: 'complaint', email: 'ada@example.org', messageId: messageId() };
     const answers = await Promise.all(Array.from({ length: 8 }, () => send(report)));
@@ -252,7 +252,7 @@ describe('our own form', () => {
     expect(await reports()).toHaveLength(1);
   });
 
-  it('of nobody who is a contact: suppresses, and keeps no address; nor that of who was erased', async () => {
+  it('reports about unknown or erased contacts suppress the address without storing it', async () => {
     const contactId = await contact('ada@example.org');
     await send({ type: 'bounce', email: 'ada@example.org', messageId: messageId() });
     await client.delete('contact.delete-contact', { contactId });
@@ -266,24 +266,32 @@ describe('our own form', () => {
 
   it.each([
     ['a bounce that is not permanent', { type: 'bounce', email: 'ada@example.org', permanent: false }],
-  ])('200 for %s, which does nothing', async (_, body) => {
+  ])('returns 200 for %s, and does nothing', async (_, body) => {
     expect((await send(body)).body).toEqual({ data: { reports: 0 }, object: 'mail-hook' });
     expect(await suppressed()).toEqual({});
   });
 
   it.each([
     ['no address', { type: 'bounce' }, 'email'],
-    ['what is no address', { type: 'complaint', email: 'ada' }, 'email'],
-    ['permanent that is neither', { type: 'bounce', email: 'ada@example.org', permanent: 'no' }, 'permanent'],
-    ['a message id that is no text', { type: 'bounce', email: 'ada@example.org', messageId: 7 }, 'messageId'],
-    ['a form that nobody has', { hello: 'world' }, ''],
-    ['a text', 'bounce', ''],
-  ])('400 for %s', async (_, body, path) => {
+    ['an invalid address', { type: 'complaint', email: 'ada' }, 'email'],
+    [
+      'an invalid value of permanent',
+      { type: 'bounce', email: 'ada@example.org', permanent: 'no' },
+      'permanent',
+    ],
+    [
+      'a message id that is not a string',
+      { type: 'bounce', email: 'ada@example.org', messageId: 7 },
+      'messageId',
+    ],
+    ['an unknown format', { hello: 'world' }, ''],
+    ['a string', 'bounce', ''],
+  ])('returns 400 for %s', async (_, body, path) => {
     const { status, body: answered } = await send(body);
     expect([status, answered.error.issues[0].path]).toEqual([400, path]);
   });
 
-  it('400, 413 and 415 for bodies that are none', async () => {
+  it('returns 400, 413 and 415 for invalid bodies', async () => {
     const ask = (body: string, type: string) =>
       stranger().request('POST', hook, body, { 'Content-Type': type });
     expect((await ask('{', 'application/json')).status).toBe(400);
@@ -293,7 +301,7 @@ describe('our own form', () => {
   });
 });
 
-it('Postmark: a hard bounce and a complaint suppress, others do not', async () => {
+it('Postmark: hard bounces and complaints suppress, other events do not', async () => {
   for (const email of ['ada@example.org', 'grace@example.org']) await contact(email);
   expect((await send(postmark('ada@example.org'))).status).toBe(200);
   for (const Type of ['SoftBounce', 'Transient', 'DnsError', 'Blocked', 'AutoResponder']) {
@@ -309,7 +317,7 @@ it('Postmark: a hard bounce and a complaint suppress, others do not', async () =
   expect((await send(postmark('ada', {}))).body.error.issues[0].path).toBe('Email');
 });
 
-it('SendGrid: of a batch what matters, whatever else is in it', async () => {
+it('SendGrid: uses the relevant events of a batch and ignores the others', async () => {
   const names = ['ada', 'grace', 'chico', 'rachel', 'wangari'];
   const contactIds = new Map<string, string>();
   for (const name of names) contactIds.set(name, await contact(`${name}@example.org`));
@@ -346,7 +354,7 @@ it('SendGrid: of a batch what matters, whatever else is in it', async () => {
   ]);
 });
 
-it('Mailgun: permanent failures and complaints; the same event again changes nothing, whatever came between', async () => {
+it('Mailgun: permanent failures and complaints suppress, and repeats of an event change nothing', async () => {
   const contactId = await contact('ada@example.org');
   const id = messageId();
   const failed = mailgun('ada@example.org', { message: { headers: { 'message-id': id } } });
@@ -364,7 +372,7 @@ it('Mailgun: permanent failures and complaints; the same event again changes not
   expect(await suppressed()).toEqual({ 'ada@example.org': 'COMPLAINED' });
 });
 
-describe('whoever unsubscribes at the provider', () => {
+describe('a contact who unsubscribes at the provider', () => {
   const preferences = (topics: string[], unsubscribeAll: boolean) => ({
     eventType: 'Subscription',
     notificationType: undefined,
@@ -391,13 +399,17 @@ describe('whoever unsubscribes at the provider', () => {
   it.each<[string, unknown, string | undefined]>([
     ['SendGrid', [sendGrid('ada@example.org', { event: 'unsubscribe' })], 'UNSUBSCRIBED'],
     ['SendGrid, from a group', [sendGrid('ada@example.org', { event: 'group_unsubscribe' })], 'UNSUBSCRIBED'],
-    ['SendGrid, back in a group', [sendGrid('ada@example.org', { event: 'group_resubscribe' })], undefined],
+    [
+      'SendGrid, resubscribed to a group',
+      [sendGrid('ada@example.org', { event: 'group_resubscribe' })],
+      undefined,
+    ],
     ['Mailgun', mailgun('ada@example.org', { event: 'unsubscribed', severity: undefined }), 'UNSUBSCRIBED'],
     ['Postmark', changed(true), 'UNSUBSCRIBED'],
     ['Postmark, after a bounce', changed(true, 'HardBounce'), 'BOUNCED'],
     ['Postmark, after a complaint', changed(true, 'SpamComplaint'), 'COMPLAINED'],
-    ['Postmark, back', changed(false, null), undefined],
-    ['our own form', { type: 'unsubscribe', email: 'ada@example.org' }, 'UNSUBSCRIBED'],
+    ['Postmark, reactivated', changed(false, null), undefined],
+    ['own format', { type: 'unsubscribe', email: 'ada@example.org' }, 'UNSUBSCRIBED'],
     ['Amazon SES', sns(ses('x@example.org', preferences([], true))), 'UNSUBSCRIBED'],
     [
       'Amazon SES, from a topic',
@@ -405,7 +417,7 @@ describe('whoever unsubscribes at the provider', () => {
       'UNSUBSCRIBED',
     ],
     ['Amazon SES, to a topic', sns(ses('x@example.org', preferences(['OptIn'], false))), undefined],
-  ])('gets no more mail, and no other event: %s', async (name, body, reason) => {
+  ])('is suppressed, without another event: %s', async (name, body, reason) => {
     await contact('ada@example.org');
     for (let times = 0; times < 2; times += 1)
       expect((await send(body, name.startsWith('Amazon') ? TEXT : JSON_TYPE)).status).toBe(200);
@@ -414,16 +426,16 @@ describe('whoever unsubscribes at the provider', () => {
   });
 });
 
-it('a foreign message id is not kept in the history, whatever it contains', async () => {
+it('a foreign message id is never stored in the history', async () => {
   const contactId = await contact('ada@example.org');
   const foreign = `lovelace.${uuidv7()}@mail.example.org`;
   await send({ type: 'bounce', email: 'ada@example.org', messageId: foreign });
   expect(await reports()).toEqual([['ContactBounced', { contactId, messageId: null }]]);
 });
 
-describe('Amazon SES by SNS', () => {
+describe('Amazon SES through SNS', () => {
   it.each(['1', '2'])(
-    'signed in version %s: a permanent bounce and a complaint suppress',
+    'with signature version %s, permanent bounces and complaints suppress',
     async (SignatureVersion) => {
       for (const name of ['ada', 'grace', 'chico']) await contact(`${name}@example.org`);
       const id = messageId();
@@ -457,12 +469,12 @@ describe('Amazon SES by SNS', () => {
       }
       expect(await suppressed()).toEqual({ 'ada@example.org': 'BOUNCED', 'grace@example.org': 'COMPLAINED' });
       expect((await reports())[0]![1]).toMatchObject({ messageId: id });
-      // The certificate is kept.
+      // The certificate is cached.
       expect(fetched.length).toBeLessThanOrEqual(1);
     },
   );
 
-  it('a subscription is confirmed, at Amazon alone', async () => {
+  it('a subscription is confirmed only at Amazon', async () => {
     const confirmation = (SubscribeURL: string) =>
       sns('You have chosen to subscribe to the topic', {
         Type: 'SubscriptionConfirmation',
@@ -488,21 +500,27 @@ describe('Amazon SES by SNS', () => {
   });
 
   it.each([
-    ['another message than was signed', { Message: JSON.stringify(ses('grace@example.org')) }],
+    ['a changed message', { Message: JSON.stringify(ses('grace@example.org')) }],
     ['no signature', { Signature: undefined }],
-    ['a signature that is none', { Signature: 'AAAA' }],
+    ['an invalid signature', { Signature: 'AAAA' }],
     ['an unknown version', { SignatureVersion: '3' }],
-    ['another’s certificate', { SigningCertURL: 'https://example.org/SimpleNotificationService-01.pem' }],
+    [
+      'a certificate of another host',
+      { SigningCertURL: 'https://example.org/SimpleNotificationService-01.pem' },
+    ],
     [
       'a certificate of the machine itself',
       { SigningCertURL: 'http://127.0.0.1/SimpleNotificationService-01.pem' },
     ],
     ['a certificate at another port', { SigningCertURL: CERTIFICATE.replace('.com/', '.com:8443/') }],
-    ['what is no certificate', { SigningCertURL: 'https://sns.eu-west-1.amazonaws.com/?Action=Publish' }],
+    [
+      'a URL that is not a certificate',
+      { SigningCertURL: 'https://sns.eu-west-1.amazonaws.com/?Action=Publish' },
+    ],
     ['a certificate in a bucket called sns', { SigningCertURL: CERTIFICATE.replace('eu-west-1', 's3') }],
-    ['a certificate in somebody’s bucket', { SigningCertURL: CERTIFICATE.replace('sns.', 'bucket.s3.') }],
-    ['an address with a name before it', { SigningCertURL: CERTIFICATE.replace('sns.', 'a@sns.') }],
-  ])('400 for %s, and nobody else is asked', async (_, changed) => {
+    ['a certificate in a foreign bucket', { SigningCertURL: CERTIFICATE.replace('sns.', 'bucket.s3.') }],
+    ['a URL with a user name', { SigningCertURL: CERTIFICATE.replace('sns.', 'a@sns.') }],
+  ])('returns 400 for %s, and sends no request elsewhere', async (_, changed) => {
     await contact('ada@example.org');
     const { status, body } = await send(sns(ses('ada@example.org'), {}, changed), TEXT);
     expect([status, body.error.code]).toEqual([400, 'BAD_REQUEST']);
@@ -510,7 +528,7 @@ describe('Amazon SES by SNS', () => {
     expect(fetched.filter((url) => url !== CERTIFICATE)).toEqual([]);
   });
 
-  it('503 while Amazon cannot be asked, and as ever then', async () => {
+  it('returns 503 while Amazon is unreachable, and works again afterwards', async () => {
     const SigningCertURL = CERTIFICATE.replace('0123', 'unreachable');
     const { status, headers } = await send(sns(ses('ada@example.org'), { SigningCertURL }), TEXT);
     expect([status, headers.get('Retry-After')]).toEqual([503, '5']);

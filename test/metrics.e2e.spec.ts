@@ -10,7 +10,7 @@ import { Deployment, eventually, ServerProcess } from './processes.js';
 const root = resolve(__dirname, '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
-/** Names of a scrape's families, as Prometheus knows them: of a histogram its three. */
+/** The names of a scrape's series in Prometheus. A histogram has three. */
 function namesOf(scrape: string): Set<string> {
   const names = new Set<string>();
   for (const [, name = '', type] of scrape.matchAll(/^# TYPE (\S+) (\S+)$/gm)) {
@@ -24,7 +24,7 @@ function valueOf(scrape: string, sample: string): number | undefined {
   return line === undefined ? undefined : Number(line.slice(sample.length + 1));
 }
 
-/** What a PromQL expression asks for: words that are no functions, labels, keywords or texts. */
+/** The metrics in a PromQL expression: words that are not functions, labels, keywords or strings. */
 function metricsIn(expression: string): string[] {
   const bare = expression
     .replace(/"[^"]*"/g, '')
@@ -58,10 +58,10 @@ describe('metrics', () => {
   });
   afterAll(() => deployment.stop());
 
-  it('are all served, each under its name, type and help, and the process’s own', async () => {
+  it('are all exported with their name, type and help, and those of the process', async () => {
     await fetch(`${server.origin}/health/live`);
     await eventually(async () => expect(await scrape()).toContain('operation="health.live"'));
-    // What the background tells it has seen by then.
+    // By then the background work has reported.
     await eventually(async () => expect(await scrape()).toContain('\nadvocacy_subscription_parked{'));
     const answer = await fetch(`${origin(server)}/metrics?x=1`);
     const text = await answer.text();
@@ -76,7 +76,7 @@ describe('metrics', () => {
     expect(valueOf(text, `advocacy_info{version="${version}"}`)).toBe(1);
   });
 
-  it('count every operation by its name and status, and nothing of what clients send', async () => {
+  it('count every operation by name and status, without client input', async () => {
     const { paths } = JSON.parse(read('test/openapi.json')) as { paths: Record<string, object> };
     const operations = Object.entries(paths).filter(([path]) => path.startsWith('/v1/'));
     for (const [path, methods] of operations) {
@@ -103,10 +103,10 @@ describe('metrics', () => {
     expect(text).not.toMatch(/example\.org|[0-9a-f]{8}-[0-9a-f]{4}-7|adv_/);
   });
 
-  it('tell what the limiter decides', async () => {
+  it('count the decisions of the rate limiter', async () => {
     const limited = (await deployment.organization(2)).at(server.origin);
     await eventually(async () => expect((await limited.get('contact.list-contacts')).status).not.toBe(401));
-    // On a busy machine they may take more than the second in which two are allowed, or be turned away before they count.
+    // Retried, because on a busy machine the requests may take more than a second, or be rejected before they count.
     await eventually(async () => {
       await Promise.all(Array.from({ length: 20 }, () => limited.get('contact.list-contacts')));
       const text = await scrape();
@@ -120,7 +120,7 @@ describe('metrics', () => {
     });
   });
 
-  it('answer while the database is silent, with what it last said, and see Redis away', async () => {
+  it('are exported with their last values while the database is unresponsive, and show an unreachable Redis', async () => {
     const proxy = await startSilentProxy(deployment.database.url);
     const one = await deployment.startServer({
       METRICS_PORT: '0',
@@ -138,7 +138,7 @@ describe('metrics', () => {
     await proxy.close();
   });
 
-  it('tell what waits for background work, and for how long', async () => {
+  it('show the number and age of waiting background work', async () => {
     const { source } = deployment.database;
     const [organizationId, id] = [
       '01990a6e-1111-7000-8000-000000000001',
@@ -164,7 +164,7 @@ describe('metrics', () => {
     await source.query('DELETE FROM broadcast_sendings');
   });
 
-  it('see the mail server away', async () => {
+  it('show an unreachable mail server', async () => {
     const input = { email: 'owner@example.org', role: 'OWNER' };
     expect((await client.post('team.invite-member', input)).status).toBe(200);
     await eventually(async () => {
@@ -175,20 +175,20 @@ describe('metrics', () => {
     });
   });
 
-  it('are nowhere without METRICS_PORT', async () => {
+  it('are disabled without METRICS_PORT', async () => {
     const without = await deployment.startServer();
     expect(without.log.find(({ message }) => message === 'listening')).not.toHaveProperty('metricsPort');
     await without.end('SIGKILL');
   });
 
-  it('say which port is taken', async () => {
+  it('the server reports if METRICS_PORT is in use', async () => {
     const port = new URL(origin(server)).port;
     const second = new ServerProcess({ ...deployment.environment, METRICS_PORT: port });
     const { status, stderr } = await second.ended;
     expect([status, stderr]).toEqual([1, expect.stringContaining(`Port ${port} of METRICS_PORT is taken`)]);
   });
 
-  it('are all that the dashboard and the alerts ask for', async () => {
+  it('include everything that the dashboard and the alerts use', async () => {
     const names = namesOf(await scrape());
     const { schemaVersion, panels, templating } = JSON.parse(read('deploy/grafana/advocacy-api.json'));
     expect(schemaVersion).toBeGreaterThanOrEqual(36);
@@ -205,7 +205,7 @@ describe('metrics', () => {
     for (const expression of [...ofPanels, ...ofAlerts]) {
       const asked = metricsIn(expression);
       expect(asked).not.toEqual([]);
-      // Prometheus's own, and those of Kubernetes.
+      // Except metrics of Prometheus and Kubernetes.
       for (const name of asked.filter((name) => name !== 'up' && !name.startsWith('kube_'))) {
         expect([expression, name, names.has(name)]).toEqual([expression, name, true]);
       }
@@ -214,7 +214,7 @@ describe('metrics', () => {
     expect(METRICS.map(({ name }) => name).filter((name) => !shown.has(name))).toEqual([]);
   });
 
-  it('make alerts that say what to do, and that promtool takes', () => {
+  it('have alerts with instructions that promtool accepts', () => {
     const { groups } = parse(read('deploy/prometheus/alerts.yml'));
     for (const { alert, annotations, labels } of groups[0].rules) {
       expect([alert, labels.severity]).toEqual([alert, expect.stringMatching(/^(page|ticket)$/)]);
@@ -227,7 +227,7 @@ describe('metrics', () => {
     execFileSync(promtool, ['test', 'rules', 'alerts.test.yml'], { cwd: directory });
   });
 
-  it('end with the process', async () => {
+  it('stop with the process', async () => {
     const address = origin(server);
     expect((await fetch(`${address}/`)).status).toBe(404);
     expect(await server.end('SIGTERM')).toMatchObject({ status: 0 });

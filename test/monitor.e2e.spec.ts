@@ -36,7 +36,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-/** The one that the test before has left. */
+/** The server that the previous test left running. */
 const running = async () => original.servers.at(-1) ?? (await original.startServer());
 
 const argumentsOf = (log: string, { origin }: ServerProcess, ...options: string[]) => [
@@ -49,18 +49,18 @@ const look = (server: ServerProcess) => command(argumentsFor(server, '--once'), 
 const lookAtAll = (server: ServerProcess) => command(argumentsOf('all', server, '--once'), {});
 const anchor = ({ environment }: Deployment) =>
   command(['--json', 'history', 'anchor', '--to', join(directory, 'anchors')], environment);
-/** With the log of all organizations, where it has grown. */
+/** The output if the log of all organizations has grown, too. */
 const NEW = '{"anchored":2}\n';
 const anchored = () => readdir(join(directory, 'anchors', client.organizationId));
 const seen = () => readFile(join(directory, `seen-${client.organizationId}`), 'utf8');
 
-/** Of the checkpoint that the monitor told last. */
-const sizeTold = ({ stdout }: { stdout: string }): number =>
+/** The size of the checkpoint that the monitor reported last. */
+const reportedSize = ({ stdout }: { stdout: string }): number =>
   JSON.parse(stdout.trim().split('\n').at(-1)!).size;
 
 const sizeOf = async (checkpoint: string) => (await openCheckpoint(checkpoint, verifierKey)).size;
 
-/** Writes so many events, and waits until they are sealed. @returns the checkpoint. */
+/** Writes this many events, and waits until they are sealed. @returns the checkpoint. */
 async function write(server: ServerProcess, count: number): Promise<string> {
   const own = client.at(server.origin);
   let eventId = '';
@@ -70,13 +70,13 @@ async function write(server: ServerProcess, count: number): Promise<string> {
     eventId = events.body.data[0].id;
   }
   const { checkpoint } = (await own.get('history.get-proof', { eventId })).body.data;
-  // It is in the log of all organizations then.
+  // By then the log of all organizations contains it.
   expect((await own.get('history.get-checkpoint')).body.data.proof).toContain('\nadvocacy-api/all\n');
   return checkpoint;
 }
 
 longIt(
-  'a database that was restored from an older backup, and written on, is caught; so is the backup itself',
+  'detects a database that was restored from an older backup and changed, and the backup itself',
   async () => {
     let server = await original.startServer();
     await write(server, 2);
@@ -112,10 +112,10 @@ longIt(
       1,
       expect.stringContaining('It has signed two histories'),
     ]);
-    // Both notes, as they were signed: whoever has the key can see that it is so.
+    // Both signed notes, which anyone with the key can verify.
     for (const note of [before, forked]) expect(caught.stderr).toContain(note);
     expect(await seen()).toBe(before);
-    // Whoever looks at the log of all alone sees it too, whichever organization it was.
+    // The log of all organizations on its own shows it, too, for any organization.
     const ofAll = await lookAtAll(fork);
     expect([ofAll.status, ofAll.stderr]).toEqual([1, expect.stringMatching(/rolled back|signed two/)]);
     const refused = await anchor(backup);
@@ -131,7 +131,7 @@ longIt(
 );
 
 longIt(
-  'goes on while nobody answers, says so once, and forgets nothing when it is killed',
+  'continues while the server is unreachable, logs it once, and forgets nothing when it is killed',
   async () => {
     let server = await original.startServer();
     const port = new URL(server.origin).port;
@@ -146,7 +146,7 @@ longIt(
     server = await original.startServer({ PORT: port });
     const last = await sizeOf(await write(server, 1));
     await eventually(() => expect(program.stderr).toContain('the server responds again'));
-    await eventually(() => expect(sizeTold(program)).toBeGreaterThanOrEqual(last));
+    await eventually(() => expect(reportedSize(program)).toBeGreaterThanOrEqual(last));
     expect(program.stderr.trim().split('\n')).toHaveLength(2);
     program.send('SIGKILL');
     await program.ended;
@@ -154,7 +154,7 @@ longIt(
 
     program = watch();
     const more = await sizeOf(await write(server, 1));
-    await eventually(() => expect(sizeTold(program)).toBeGreaterThanOrEqual(more));
+    await eventually(() => expect(reportedSize(program)).toBeGreaterThanOrEqual(more));
     program.send('SIGTERM');
     expect(await program.ended).toMatchObject({ status: 0, stderr: '' });
 
@@ -172,7 +172,7 @@ longIt(
 );
 
 longIt(
-  'keeps anchors in a bucket: by two at once, by one that is killed in between, and none of a fork',
+  'keeps anchors in a bucket: for two at a time, for one that is killed, and none of a fork',
   async () => {
     const s3 = await startS3Server();
     const arguments_ = (prefix: string) => [
@@ -197,7 +197,7 @@ longIt(
       const told = both.map(({ stdout }) => JSON.parse(stdout).anchored as number);
       expect(told[0]! + told[1]!).toBe((await names()).length);
 
-      // Stored, and the answer lost: the next one finds it whole.
+      // Stored, but the response was lost. The next run finds it complete.
       const size = await sizeOf(await write(original.servers.at(-1)!, 1));
       s3.answersPuts = false;
       const puts = () => s3.asked.filter((one) => one.startsWith('PUT')).length;
@@ -230,7 +230,7 @@ longIt(
   120_000,
 );
 
-it('an auditor who has kept the log of all organizations misses the one that somebody deleted', async () => {
+it('an auditor who keeps the log of all organizations detects a deleted one', async () => {
   const server = await running();
   const victim = (await original.organization()).at(server.origin);
   const { organizationId } = victim;
@@ -252,7 +252,7 @@ it('an auditor who has kept the log of all organizations misses the one that som
     0,
     expect.stringContaining(`the log of ${size} checkpoints of all`),
   ]);
-  // By a file, without a server: its checkpoint is in the log.
+  // From a file, without a server: its checkpoint is in the log.
   const args = ['verify', file('theirs.ndjson'), '--checkpoint', file('theirs'), '--key', verifierKey];
   const own = await command(['--json', 'history', ...args], {});
   expect(own).toMatchObject({
@@ -279,7 +279,7 @@ it('an auditor who has kept the log of all organizations misses the one that som
   expect(JSON.parse(missed.stdout)).toMatchObject({ ok: false, wrongCount: 1, wrong: [{ organizationId }] });
 }, 120_000);
 
-it('needs no API key where the log is public', async () => {
+it('needs no API key if the log is public', async () => {
   const server = await running();
   const args = argumentsFor(server, '--once').toSpliced(argumentsFor(server).indexOf('--api-key-file'), 2);
   const refused = await command(args, {});
@@ -291,10 +291,10 @@ it('needs no API key where the log is public', async () => {
   const last = await sizeOf(await write(server, 1));
   const found = await command(args, {});
   expect(found).toMatchObject({ status: 0, stderr: '' });
-  expect(sizeTold(found)).toBeGreaterThanOrEqual(last);
+  expect(reportedSize(found)).toBeGreaterThanOrEqual(last);
 });
 
-it('ends with 2 where it cannot watch, and with what was remembered damaged', async () => {
+it('exits with 2 if it cannot watch or its state is damaged', async () => {
   const server = await running();
   const wrong = await command(argumentsFor(server, '--every', 'x'), {});
   expect([wrong.status, wrong.stderr]).toEqual([2, expect.stringMatching(/whole number of seconds/)]);

@@ -7,8 +7,8 @@ import { verifyTwice } from './verifiers.js';
 import { someOf } from './length.js';
 
 /**
- * Events that a later version of this program wrote, by its own event store into the streams of every kind: of a type
- * that nobody here knows, and every type in a shape that nobody here knows.
+ * Events of a later version, written by an event store into streams of every type: of an unknown type, and of every type in an
+ * unknown schema.
  */
 let api: Api;
 let later: EventStore;
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.stop());
 
-/** Streams of which an organization has one, or has to wait for the first: after each such event it needs another. */
+/** Streams that exist once per organization or are created rarely. Each test of these needs a new organization. */
 const ONE_EACH = [
   ...['organization', 'sender', 'public-log', 'history-access', 'history-reads', 'signing-key'],
   'petition-goal',
@@ -42,7 +42,7 @@ const hasOrganization = (hook: typeof beforeAll) =>
 
 const UNKNOWN = 'WrittenTomorrow';
 
-/** Stores an event as a later version would, and waits for the read models as its command would. */
+/** Stores an event as a later version would, and waits for the projections as its command would. */
 async function append(
   streamType: string,
   streamId: string,
@@ -62,7 +62,7 @@ async function append(
   await api.instances[0]!.runtime.projections.catchUp(await later.lastPosition());
 }
 
-/** What is decided on a record is refused for this reason. */
+/** Expects that a command on the record is rejected with this reason. */
 async function expectRefused(kind: RecordKind, made: Made, reason: string): Promise<void> {
   if (kind.decide === 'none') return;
   expect(await kind.decide(own, made)).toMatchObject(refusalFor(reason));
@@ -71,7 +71,7 @@ async function expectRefused(kind: RecordKind, made: Made, reason: string): Prom
 const refusalFor = (reason: string) => ({ status: 503, body: { error: { reason } } });
 const refusal = refusalFor('NEWER_VERSION');
 
-it('a read model that holds records handles every type of their events', () => {
+it('a projection that holds records handles every type of their events', () => {
   for (const { name, snapshots, handles } of projections) {
     if (!snapshots) continue;
     const { events } = streams.find(({ streamType }) => streamType === snapshots.streamType)!;
@@ -85,7 +85,7 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
     const kind = RECORD_KINDS[streamType]!;
     hasOrganization(ONE_EACH.includes(streamType) ? beforeEach : beforeAll);
 
-    it('an event of an unknown type is left out where the record is shown, and nothing is decided on it', async () => {
+    it('ignores an event of an unknown type when showing a record, but rejects changes to it', async () => {
       const made = await kind.make(own);
       const before = await kind.show(own, made);
       await append(streamType, made.id, { type: UNKNOWN, data: { what: 'ever' } });
@@ -97,18 +97,18 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
 
       if (!kind.next) return;
       await append(streamType, made.id, kind.next);
-      // Whose row has gone on without the event is still not decided on.
+      // The command is still rejected after the row has continued without the event.
       await expectRefused(kind, made, 'NEWER_VERSION');
     });
 
-    it('an event that somebody has put there, whose data are no object, is left out, listed and stops nobody', async () => {
+    it('ignores and lists an event with malformed data from another program, without failing', async () => {
       const made = await kind.make(own);
       const before = await kind.show(own, made);
       const { source, store } = api.instances[0]!.runtime;
-      const somebody = new EventStore(source, store.keyring);
+      const otherProgram = new EventStore(source, store.keyring);
       const data = ['a text', null, 7, ['a list']];
       const damaging = data.map((one) => ({ type: types.at(-1)!, data: one as never }));
-      await append(streamType, made.id, damaging, somebody);
+      await append(streamType, made.id, damaging, otherProgram);
       const shown = await kind.show(own, made);
       expect(shown.status).toBe(200);
       if (kind.showsItself) expect(shown.body).toEqual(before.body);
@@ -131,7 +131,7 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
       );
     });
 
-    it.each(someOf(types))('%s in an unknown shape stops nobody, and is not guessed', async (type) => {
+    it.each(someOf(types))('does not fail on or guess at %s in an unknown schema', async (type) => {
       const made = await kind.make(own);
       await append(streamType, made.id, { type, data: { what: 'ever' } });
 
@@ -141,17 +141,17 @@ describe.each(streams.map(({ streamType, events }) => [streamType, Object.keys(e
       await expectRefused(kind, made, 'NEWER_VERSION');
     });
 
-    it('after all of that a record in another organization is created and shown as ever', async () => {
+    it('afterwards a record in another organization can be created and shown', async () => {
       const made = await kind.make(other);
       expect((await kind.show(other, made)).status).toBe(200);
     });
   },
 );
 
-describe('one record', () => {
+describe('a single record', () => {
   hasOrganization(beforeEach);
 
-  it('a known event after an unknown one is taken in, also an erasure', async () => {
+  it('applies a known event after an unknown one, including an erasure', async () => {
     const contact = RECORD_KINDS.contact!;
     const made = await contact.make(own);
     await append('contact', made.id, { type: UNKNOWN, data: {} });
@@ -170,14 +170,14 @@ describe('one record', () => {
     expect((await contact.show(own, made)).status).toBe(404);
   });
 
-  it('a key of which a later version wrote an unknown event opens nothing', async () => {
+  it('an API key with an unknown event is rejected', async () => {
     const { id, key } = await api.createKey(own.organizationId);
     await append('api-key', id, { type: 'ApiKeyRevoked', data: {} });
     const by = new Client(api.origin, own.organizationId, key);
     expect(await own.send('list.list-lists', {}, { by })).toMatchObject(refusal);
   });
 
-  it('the history is listed, exported, proved and past records are shown, whatever it has', async () => {
+  it('the history is listed, exported and verified, and past records are shown, with any events', async () => {
     const { petitionId = '' } = await own.a('petition');
     const before = await own.ask('petition.get-petition', { petitionId });
     await append('petition', petitionId, { type: UNKNOWN, data: { what: 'ever' } });
@@ -197,7 +197,7 @@ describe('one record', () => {
     expect(await verifyTwice(exported, checkpoint, signers.verifierKey)).toMatchObject({ ok: true });
   });
 
-  it('an import leaves out the line of a contact that it cannot read, and imports the others', async () => {
+  it('an import skips the contact that it cannot read, and imports the others', async () => {
     const { email } = own.person();
     const { contactId } = await own.ask('contact.create-contact', { email });
     await append('contact', contactId, { type: 'ContactUpdated', data: {} });
@@ -207,9 +207,9 @@ describe('one record', () => {
   });
 });
 
-it('no read model has stopped, and each is what a rebuild makes of the same history', async () => {
+it('no projection has stopped, and each matches a rebuild', async () => {
   const { projections: readModels } = api.instances[0]!.runtime;
-  // Those that nobody waited for follow within half a second.
+  // Projections that no command waited for follow within half a second.
   await readModels.catchUpWithLog();
   for (const { name, failure, lag } of await readModels.status()) {
     expect({ name, failure, lag }).toEqual({ name, failure: null, lag: 0 });

@@ -29,7 +29,7 @@ const ROWS = Object.entries(OPERATIONS);
 const definitionOf = (name: string) => operationOf(operationNamed(name))!;
 const isRead = (name: string) => definitionOf(name).method === 'GET';
 
-/** The operations as the checked-in document has them. */
+/** The operations of the checked-in document. */
 const DOCUMENTED = Object.fromEntries(
   Object.entries<object>(JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8')).paths)
     .filter(([path]) => path.startsWith('/v1/'))
@@ -47,7 +47,7 @@ afterAll(async () => {
   await api.stop();
   gate?.stop();
 });
-/** @param hook `beforeEach` where a test finds or leaves more than records of its own. Tests of tables need no organization. */
+/** @param hook `beforeEach` if tests depend on more than their own records. Tests of the tables need no organization. */
 const hasOrganization = (hook: typeof beforeAll) =>
   hook(async () => {
     client = await api.organization();
@@ -55,11 +55,11 @@ const hasOrganization = (hook: typeof beforeAll) =>
   });
 
 describe('the tables', () => {
-  /** Creates and changes of what nothing creates a second time: they need no column `create`. */
+  /** Operations without a column `create`, because their records are not created by repeatable requests. */
   const NOT_CREATED = [
-    // A suppression is not made: an address is put into a state, and its stream is the same each time.
+    // A suppression is a state of an address, with the same stream each time.
     'suppression.create-suppression',
-    // No request makes an organization, an image is what its bytes are (image.e2e), and a member has no name.
+    // No request creates an organization, an image is identified by its bytes (image.e2e), and a member has no name.
     ...['organization.update-organization', 'image.update-image', 'team.update-member'],
   ];
 
@@ -71,7 +71,7 @@ describe('the tables', () => {
 
   const names = operations.map((input) => operationOf(input)!.name);
   it.each([...new Set([...names, ...Object.keys(DOCUMENTED), ...Object.keys(OPERATIONS)])])(
-    '%s has a row in test/operations.ts, with each column that it needs and no other',
+    '%s has a row in test/operations.ts with exactly the columns that it needs',
     (name) => {
       expectEntries(
         'the rows of test/operations.ts',
@@ -93,7 +93,7 @@ describe('the tables', () => {
   );
 
   it.each(names.filter((name) => name.includes('.update-') && !NOT_CREATED.includes(name)))(
-    '%s is the `update` of the operation that creates what it changes',
+    '%s is the `update` of the operation that creates its record',
     (name) =>
       expectEntries(
         'the columns `create.update` of test/operations.ts',
@@ -105,7 +105,7 @@ describe('the tables', () => {
   const streamTypes = streams.map(({ streamType }) => streamType);
   const loaded = projections.flatMap(({ snapshots }) => snapshots?.streamType ?? []);
   it.each([...new Set([...streamTypes, ...Object.keys(RECORD_KINDS)])])(
-    '%s has a row in test/record-kinds.ts, and a column `loading` if a read model holds whole records',
+    '%s has a row in test/record-kinds.ts, with a column `loading` if a projection holds whole records',
     (streamType) => {
       expectEntries(
         'the rows of test/record-kinds.ts',
@@ -117,7 +117,7 @@ describe('the tables', () => {
     },
   );
 
-  it('every operation with `asOf`, and no other, is in the column `past` of one kind of record', () => {
+  it('exactly the operations with `asOf` are in a column `past` of test/record-kinds.ts', () => {
     const shown = Object.values(RECORD_KINDS).flatMap(({ past }) => past?.shownBy ?? []);
     const withPast = names.filter((name) => fieldsOf(operationNamed(name)).has('asOf'));
     expectEntries('the columns `past.shownBy` of test/record-kinds.ts', shown, withPast);
@@ -127,7 +127,7 @@ describe('the tables', () => {
 describe('scopes', () => {
   hasOrganization(beforeAll);
 
-  /** The operations as a server documents them. */
+  /** The operations of a server's document. */
   async function served(): Promise<[operation: string, documented: any][]> {
     const { paths } = (await client.request('GET', '/openapi.json')).body;
     return Object.entries<object>(paths)
@@ -135,7 +135,7 @@ describe('scopes', () => {
       .map(([path, methods]) => [path.slice('/v1/'.length), Object.values(methods)[0]]);
   }
 
-  it('the documentation says of every operation, and of every field that needs more, what the table says', async () => {
+  it('the documentation states the scopes of every operation and field as in the table', async () => {
     const found = (await served()).map(([name, { 'x-scopes': scopes, description }]) => {
       for (const scope of [scopes.always, ...Object.values(scopes.with)])
         expect(description).toContain(`\`${scope}\``);
@@ -150,9 +150,9 @@ describe('scopes', () => {
     expect(SCOPES).toEqual(expect.arrayContaining(scopes.filter((scope) => scope !== null)));
   });
 
-  it('the table names every field that speaks of another service', async () => {
+  it('the table has every field that refers to another service', async () => {
     const services = new Set(Object.keys(OPERATIONS).map((name) => name.split('.')[0]!));
-    /** What fields call the records of a service that has another name. */
+    /** Field names that differ from the name of their service. */
     const NAMES: { [service: string]: string } = { 'api-key': 'apiKey', history: 'event' };
     const objects = [...services, 'signature'].map((name) => NAMES[name] ?? name);
     objects.splice(objects.indexOf('organization'), 1);
@@ -161,7 +161,7 @@ describe('scopes', () => {
       const [service] = name.split('.');
       const own =
         service === 'petition' ? /^(petition|signature)/ : new RegExp(`^${NAMES[service!] ?? service}`);
-      // Its name does not say so, but it searches the names of contacts.
+      // It searches the names of contacts, although its name does not show it.
       const isHidden = (field: string) => `${name} ${field}` === 'petition.list-signatures q';
       const isForeign = (field: string) => (foreign.test(field) && !own.test(field)) || isHidden(field);
       const body = documented.requestBody?.content['application/json']?.schema.properties ?? {};
@@ -175,7 +175,7 @@ describe('scopes', () => {
     }
   });
 
-  /** The smallest request that has the field: records that it names do not exist. */
+  /** The smallest request with the field. The records that it names do not exist. */
   async function askWith(scopes: string[], operation: string, field: string): Promise<Answer> {
     const values: Fields = {
       contact: { email: 'ada@example.org' },
@@ -195,7 +195,7 @@ describe('scopes', () => {
   const conditional = ROWS.flatMap(([operation, { scope, fields = {} }]) =>
     Object.entries(fields).map(([field, more]) => ({ operation, scope, field, more })),
   );
-  it.each(conditional)('$operation with $field needs: $more', async ({ operation, scope, field, more }) => {
+  it.each(conditional)('$operation with $field requires $more', async ({ operation, scope, field, more }) => {
     const eventTypes = async () =>
       (await api.eventTypes(client.organizationId)).filter((type) => type !== 'ApiKeyCreated');
     const before = await eventTypes();
@@ -210,7 +210,7 @@ describe('scopes', () => {
       }
     }
     if (more === null) return;
-    // Nothing happened, and a key with both scopes is not refused.
+    // Nothing was recorded, and a key with both scopes is accepted.
     expect(await eventTypes()).toEqual(before);
     expect((await askWith([scope, more], operation, field)).status).not.toBe(403);
   });
@@ -229,7 +229,7 @@ describe('reasons', () => {
     expect([status, body.error.code, body.error.reason]).toEqual([ERROR_STATUS[code], code, reason]);
   });
 
-  it('an answer that its operation does not declare fails the test that gets it', () => {
+  it('an undocumented response fails the test that receives it', () => {
     const fails = (status: number, reason?: string) => () =>
       requireDocumented('POST', '/v1/contact.create-contact', {
         status,
@@ -240,7 +240,7 @@ describe('reasons', () => {
     expect(fails(404)).toThrow('does not say');
   });
 
-  it('a command that loses every race for its record gives up with RECORD_BUSY', async () => {
+  it('a command that loses every race for its record fails with RECORD_BUSY', async () => {
     const { organizationId } = client;
     const commands = api.instances[0]!.app.get(Commands);
     const input = systemInput(CreateOrganization, organizationId, { name: 'Late' }, 'test');
@@ -274,7 +274,7 @@ describe('the list of reasons', () => {
   );
 
   it.each(Object.values(ERROR_REASONS).flatMap((reasons) => Object.keys(reasons)))(
-    'has %s, which an operation declares, the sources answer, and a test expects',
+    '%s is declared by an operation, used in the source, and expected by a test',
     (reason) => {
       expect(declared).toContain(reason);
       expect([sources.includes(`'${reason}'`), new RegExp(`\\b${reason}\\b`).test(tests)]).toEqual([
@@ -299,7 +299,7 @@ describe('every operation', () => {
   it.each<[string, string, () => Promise<Answer>]>([
     ['KEY_MISSING', 'without a key', () => stranger({})],
     ['KEY_MALFORMED', 'with another scheme', () => stranger({ Authorization: 'Basic eHg6eHg=' })],
-    ['KEY_INVALID', 'with what is no key', () => bearer('adv_1')],
+    ['KEY_INVALID', 'with a malformed key', () => bearer('adv_1')],
     ['KEY_INVALID', 'with an unknown key', () => bearer(`adv_aaaaaaaa_${'b'.repeat(40)}`)],
     [
       'KEY_INVALID',
@@ -318,39 +318,39 @@ describe('every operation', () => {
         return bearer((await api.createKey(client.organizationId, { expiresAt })).key);
       },
     ],
-  ])('401 %s %s', async (reason, _, ask) => {
+  ])('returns 401 %s %s', async (reason, _, ask) => {
     const { status, body } = await ask();
     expect([status, body.error.code, body.error.reason]).toEqual([401, 'UNAUTHORIZED', reason]);
   });
 
-  it('403 SCOPE_MISSING with a key that has another scope', async () => {
+  it('returns 403 SCOPE_MISSING with a key that has another scope', async () => {
     const { status, body } = await (await own.caller({ scopes: ['contact:read'] })).get('post.list-posts');
     expect([status, body.error.reason]).toEqual([403, 'SCOPE_MISSING']);
     expect(body.error.message).toContain('post:read');
   });
 
-  it('429 KEY_RATE with one key, ADDRESS_RATE without a valid key, ORGANIZATION_RATE with a key whose own rate is high', async () => {
+  it('returns 429 KEY_RATE for one key, ADDRESS_RATE without a valid key, and ORGANIZATION_RATE if only the key’s own rate is high', async () => {
     const refusedOf = async (ask: () => Promise<Answer>) => {
-      // On a slow machine 30 requests can take seconds.
+      // On a slow machine, 30 requests can take seconds.
       for (let rounds = 0; rounds < 20; rounds += 1) {
         const answers = await Promise.all(Array.from({ length: 30 }, ask));
         const refused = answers.find(({ status }) => status === 429);
         if (refused) return refused.body.error.reason as string;
       }
-      throw new Error('Nothing was refused.');
+      throw new Error('No request was rejected.');
     };
     const slow = await own.caller({ rateLimit: 1 });
     expect(await refusedOf(() => slow.get('post.list-posts'))).toBe('KEY_RATE');
     const address = { 'X-Forwarded-For': '10.9.1.1' };
     expect(await refusedOf(() => stranger(address))).toBe('ADDRESS_RATE');
     const { origin } = await api.addInstance({ ORGANIZATION_RATE_LIMIT: '5' });
-    // Keys of the operator are not counted for the organization.
+    // Keys created by the operator do not count for the organization.
     const made = await client.post('api-key.create-api-key', { name: 'Made', rateLimit: 1_000 });
     const many = new Client(origin, client.organizationId, made.body.data.key);
     expect(await refusedOf(() => many.get('post.list-posts'))).toBe('ORGANIZATION_RATE');
   });
 
-  it('503 DATABASE_UNREACHABLE while the database is away', async () => {
+  it('returns 503 DATABASE_UNREACHABLE while the database is unreachable', async () => {
     gate = await DatabaseGate.before(api.database.url);
     const { origin } = await api.addInstance({ DATABASE_URL: gate.url });
     const there = client.at(origin);
@@ -365,7 +365,7 @@ describe('every operation', () => {
 describe('the documented errors', () => {
   hasOrganization(beforeAll);
 
-  it('ROLE_EXCEEDS_YOURS is documented where roles are given or taken', async () => {
+  it('ROLE_EXCEEDS_YOURS is documented where roles are assigned or removed', async () => {
     const { paths } = (await client.request('GET', '/openapi.json')).body;
     const declared = Object.entries<Record<string, any>>(paths).filter(([, methods]) =>
       Object.values(methods).some(({ responses }) =>
@@ -381,7 +381,7 @@ describe('the documented errors', () => {
 
   type Documented = { method: string; path: string; bodyType: string | undefined; input: object };
 
-  /** Every operation, with a valid input whose ids name no records. */
+  /** Every operation, with valid input and ids of nonexistent records. */
   function requests(): Documented[] {
     const { paths } = JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8'));
     return Object.entries<any>(paths)
@@ -419,7 +419,7 @@ describe('the documented errors', () => {
     if (name === 'organizationId') return client.organizationId;
     if (name === 'asOf') return '2000-01-01T00:00:00Z';
     if (name === 'url') return 'https://example.org/';
-    // Each operation has another address: what one creates does not exist for the next.
+    // Each operation uses a different email address, so that it does not find records of another one.
     if (format === 'email') return `${path.split('.')[1]}@example.org`;
     if (type === 'array') return [valueOf('', items, path)];
     if (properties) {
@@ -452,7 +452,7 @@ describe('the documented errors', () => {
     ],
     [415, (operation) => ask(operation, operation.bodyType ? { 'Content-Type': 'text/plain' } : {})],
     [422, (operation) => ask(operation, operation.bodyType ? { 'Idempotency-Key': 'used' } : {})],
-  ])('%i is answered by exactly the operations that document it', async (status, asking) => {
+  ])('%i is returned by exactly the operations that document it', async (status, asking) => {
     await client.post('list.create-list', { name: 'x' }, { 'Idempotency-Key': 'used' });
     const answers = new Map<string, number>();
     for (const operation of requests()) answers.set(operation.path, (await asking(operation)).status);
@@ -471,33 +471,31 @@ describe('the documented errors', () => {
   });
 });
 
-describe('the organization', () => {
+describe('the organization id', () => {
   hasOrganization(beforeAll);
 
-  /** Statements that look at what organizations own without naming one, and why they may. */
+  /** Statements that read data of organizations without an organization id, and why they may. */
   const EXCEPTIONS: { [reason: string]: RegExp } = {
-    'a key is looked up to find out which organization it belongs to':
-      /FROM api_keys_v\d+\.api_keys k .* WHERE public_id = \$1$/,
-    'sealing goes through the events of all organizations':
+    'a key is looked up to find its organization': /FROM api_keys_v\d+\.api_keys k .* WHERE public_id = \$1$/,
+    'sealing reads the events of all organizations':
       /^SELECT position, organization_id FROM events WHERE position > \$1|^SELECT organization_id FROM signed_notes WHERE look_at/,
-    'what was signed of any becomes a leaf of the log of all':
+    'each signed checkpoint becomes a leaf of the log of all organizations':
       /^SELECT organization_id, note FROM signed_notes WHERE .* NOT logged|^SELECT coalesce\(max\(position\), 0\) AS position FROM checkpoint_leaves$/,
     'a background worker of every instance records the reads of all organizations, an hour after them or when the hour ends':
       /^WITH one AS \( SELECT organization_id, api_key_id, hour FROM history_reads WHERE hour < clock_timestamp\(\)/,
     'a projection skips the new events of all organizations if it handles none of their types':
       /^SELECT DISTINCT type FROM events WHERE position > \$1 AND position <= \$2$/,
-    'the background asks whether there is anything to do for anybody':
-      /^WITH h AS MATERIALIZED \(SELECT event_horizon/,
-    'a read model is purged of all that is erased':
+    'background workers poll for work of any organization': /^WITH h AS MATERIALIZED \(SELECT event_horizon/,
+    'a projection is purged of all erased data':
       /^SELECT FROM checkpoints c JOIN events e ON e\.position > c\.clean_position/,
   };
 
   /**
-   * Asks every operation as clients do: alone, filtered, searched, in the past, and a second time. Commands are repeated by
-   * the same statements, whatever they are: in `npm test` one of each service.
+   * Calls every operation like clients do: plain, filtered, searched, in the past, and repeated. All repeated commands send the
+   * same statements, so `npm test` repeats one per service.
    */
   async function askEverything(): Promise<void> {
-    // Reads come last, so that they find something.
+    // Reads come last, so that they find records.
     const rows = [...ROWS.filter(([name]) => !isRead(name)), ...ROWS.filter(([name]) => isRead(name))];
     const repeated = new Set<string>();
     for (const [name, { ask, asks = {}, otherAsks = [] }] of rows) {
@@ -520,11 +518,11 @@ describe('the organization', () => {
     for (const path of ['checkpoint', 'tile/0/000.p/1']) {
       expect((await client.request('GET', `/log/all/${path}`)).status).toBe(200);
     }
-    // It was made public above.
+    // The log was published above.
     expect((await fetch(`${api.origin}/log/${organizationId}/checkpoint`)).status).toBe(200);
   }
 
-  /** The fields alone, and of a read with the fields besides that many reads have: each alone, or those that go together. */
+  /** The fields, and for reads also the fields with each of the common parameters, or with those that combine. */
   function withMore(name: string, fields: Fields): Fields[] {
     if (!isRead(name)) return [fields];
     const known = fieldsOf(operationNamed(name));
@@ -545,11 +543,11 @@ describe('the organization', () => {
     ];
   }
 
-  /** The parts of a statement that have their own tables: what stands in each pair of brackets, without that within. */
+  /** The parts of a statement with their own tables: the contents of each pair of brackets without nested ones. */
   function partsOf(statement: string): string[] {
     const parts = [''];
     const open = [0];
-    // A row that is compared, or joined by, begins with the organization.
+    // Compared and joined rows begin with the organization.
     for (const character of statement.replace(/\((\w+\.)?organization_id, /g, 'organization_id = (')) {
       if (character === '(') open.push(parts.push('') - 1);
       else if (character === ')') open.pop();
@@ -558,7 +556,7 @@ describe('the organization', () => {
     return parts.flatMap((part) => part.split(/\bUNION\b/));
   }
 
-  it('is named by every statement that serves a request, wherever it looks at what organizations own', async () => {
+  it('is in every statement of a request that reads data of organizations', async () => {
     const owned: { name: string }[] = await api.database.source.query(
       `SELECT DISTINCT table_name AS name FROM information_schema.columns
        WHERE column_name = 'organization_id' AND table_schema <> 'information_schema'`,
@@ -569,7 +567,7 @@ describe('the organization', () => {
     const NAMES = /\borganization_id (=|IN)|= \w+\.organization_id\b/;
 
     const statements = new Set<string>();
-    // oxlint-disable-next-line typescript/unbound-method -- called with the connection that it belongs to
+    // oxlint-disable-next-line typescript/unbound-method -- called with its own connection
     const { query } = Connection.prototype;
     Connection.prototype.query = function (this: Connection, ...args: any[]) {
       const text: string = args[0].text ?? args[0];

@@ -17,7 +17,7 @@ const update = (fields: object, headers: Record<string, string> = {}) =>
   client.post('organization.update-organization', fields, headers);
 
 describe('get-organization', () => {
-  it('200 with every field, also with its own organizationId', async () => {
+  it('returns 200 with every field, also with its own organizationId', async () => {
     const { organizationId } = client;
     const { status, body } = await get();
     expect([status, body]).toEqual([
@@ -49,7 +49,7 @@ describe('get-organization', () => {
     expect((await get({ organizationId })).body).toEqual(body);
   });
 
-  it('asOf answers the organization as it was; 404 before there was one', async () => {
+  it('asOf returns the organization as it was, and 404 before it existed', async () => {
     const before = (await get()).body;
     await api.moment();
     await update({ name: 'Clean Rivers' });
@@ -59,7 +59,7 @@ describe('get-organization', () => {
     expect(earlier.body.error.message).toContain('the time in asOf');
   });
 
-  it('asOf answers whether the log was public then, and updatedAt when that changed', async () => {
+  it('asOf returns whether the log was public, and updatedAt of that change', async () => {
     const moments: string[] = [(await get()).body.data.updatedAt];
     for (const publicLog of [true, false]) {
       await api.moment();
@@ -74,7 +74,7 @@ describe('get-organization', () => {
     ]);
   });
 
-  it('asOf answers as whom it wrote then', async () => {
+  it('asOf returns the sender as it was', async () => {
     const before = (await update({ mailFrom: { address: 'a@rivers.example' }, language: 'de' })).body.data;
     await api.moment();
     const after = (await update({ mailFrom: null, language: 'fr' })).body.data;
@@ -83,7 +83,7 @@ describe('get-organization', () => {
     expect((await get({ asOf: before.updatedAt })).body.data).toEqual(before);
   });
 
-  it('400 for an asOf that is no moment', async () => {
+  it('returns 400 for an invalid asOf', async () => {
     const { status, body } = await get({ asOf: 'yesterday' });
     expect([status, body.error.issues[0].path]).toEqual([400, 'asOf']);
   });
@@ -97,7 +97,7 @@ describe('update-organization', () => {
     country: 'Norway',
   };
 
-  it('200 with the whole organization: what is given changes, null or nothing clears, the rest stays', async () => {
+  it('returns 200 with the whole organization: given fields change, null or an empty text clears, the rest stays', async () => {
     const first = await update(full);
     expect([first.status, first.body.object]).toEqual([200, 'organization']);
     expect(first.body.data).toMatchObject(full);
@@ -118,7 +118,7 @@ describe('update-organization', () => {
     language: 'de',
   };
 
-  it('says as whom it writes: what is given changes, null clears, the rest stays', async () => {
+  it('sets the sender: given fields change, null clears, the rest stays', async () => {
     expect((await update(whole)).body.data).toMatchObject(whole);
     expect((await update({ ...full, ...whole })).body.data).toMatchObject({ ...full, ...whole });
     const { body } = await update({
@@ -141,7 +141,7 @@ describe('update-organization', () => {
     expect(events).toEqual([{ data: whole }, { data: changed }, { data: { mailFrom: null } }]);
   });
 
-  it('is what whoever makes mail for it is told', async () => {
+  it('sets the sender that message builders use', async () => {
     await update({ ...whole, name: 'Rivers' });
     const [instance] = api.instances;
     const records = instance!.app.get(RecordReader);
@@ -149,7 +149,7 @@ describe('update-organization', () => {
     await expect(senderOf(records, NOBODY)).rejects.toThrow('This organization does not exist');
   });
 
-  it('answers with an Idempotency-Key as whom it wrote the first time', async () => {
+  it('with an Idempotency-Key, returns the sender of the first response', async () => {
     const keyed = (fields: object, key: string) => update(fields, { 'Idempotency-Key': key });
     const first = await keyed({ ...whole, publicLog: true }, 'mail');
     const renamed = await keyed({ name: 'Rivers' }, 'name');
@@ -160,7 +160,7 @@ describe('update-organization', () => {
     expect((await get()).body.data).toMatchObject({ mailFrom: null, language: 'es', publicLog: false });
   });
 
-  it('200 and no event where nothing changes', async () => {
+  it('returns 200 without an event if nothing changes', async () => {
     const first = await update(full);
     const before = await api.eventTypes(client.organizationId);
     for (const fields of [full, { name: full.name }, {}]) {
@@ -169,7 +169,7 @@ describe('update-organization', () => {
     expect(await api.eventTypes(client.organizationId)).toEqual(before);
   });
 
-  it('200 once for 20 identical requests at once, the log included', async () => {
+  it('returns the same 200 for 20 identical requests in parallel, including the log', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, () => update({ ...full, publicLog: true })));
     expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(200));
     expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
@@ -180,7 +180,7 @@ describe('update-organization', () => {
     ]);
   });
 
-  it('publishes the log and takes it back; what changes nothing records nothing', async () => {
+  it('publishes and unpublishes the log, and records nothing if nothing changes', async () => {
     expect((await update({ publicLog: false })).body.data.publicLog).toBe(false);
     for (const publicLog of [true, true, false, true]) {
       expect((await update({ publicLog })).body.data).toMatchObject({ publicLog, name: 'Test organization' });
@@ -195,7 +195,7 @@ describe('update-organization', () => {
     ]);
   });
 
-  it('answers with an Idempotency-Key the log as it was the first time, whatever was asked of it', async () => {
+  it('with an Idempotency-Key, returns publicLog of the first response for any change', async () => {
     const keyed = (fields: object, key: string) => update(fields, { 'Idempotency-Key': key });
     const [published, renamed] = [
       await keyed({ publicLog: true }, 'publish'),
@@ -217,7 +217,7 @@ describe('update-organization', () => {
     expect((await get()).body.data).toMatchObject({ publicLog: false, name: 'Streams' });
   });
 
-  it('answers with an Idempotency-Key what it answered the first time', async () => {
+  it('with an Idempotency-Key, returns the first response', async () => {
     const headers = { 'Idempotency-Key': 'rename' };
     const first = await update({ name: 'First' }, headers);
     await update({ name: 'Second' });
@@ -232,26 +232,30 @@ describe('update-organization', () => {
     ['an empty name', { name: ' ' }, 'name'],
     ['a name of 201 characters', { name: 'x'.repeat(201) }, 'name'],
     ['a website of 501 characters', { website: 'x'.repeat(501) }, 'website'],
-    ['an e-mail that is none', { email: 'rivers' }, 'email'],
-    ['a country that is no text', { country: 47 }, 'country'],
-    ['a log that is neither public nor not', { publicLog: 'yes' }, 'publicLog'],
-    ['null for whether the log is public', { publicLog: null }, 'publicLog'],
+    ['an invalid email address', { email: 'rivers' }, 'email'],
+    ['a country that is not a string', { country: 47 }, 'country'],
+    ['an invalid publicLog', { publicLog: 'yes' }, 'publicLog'],
+    ['null for publicLog', { publicLog: null }, 'publicLog'],
     ['a sender without an address', { mailFrom: { name: 'Rivers' } }, 'mailFrom.address'],
-    ['a sender that is a text', { mailFrom: 'news@rivers.example' }, 'mailFrom'],
-    ['a sender that few servers know', { mailFrom: { address: 'büro@rivers.example' } }, 'mailFrom.address'],
+    ['a sender that is a string', { mailFrom: 'news@rivers.example' }, 'mailFrom'],
+    [
+      'a sender with non-ASCII characters',
+      { mailFrom: { address: 'büro@rivers.example' } },
+      'mailFrom.address',
+    ],
     ['a sender with a line break', { mailFrom: { address: '"a\r\nb"@rivers.example' } }, 'mailFrom.address'],
-    ['answers to what few servers know', { replyTo: 'büro@rivers.example' }, 'replyTo'],
+    ['a reply-to address with non-ASCII characters', { replyTo: 'büro@rivers.example' }, 'replyTo'],
     ['a postal address of 501 characters', { postalAddress: 'x'.repeat(501) }, 'postalAddress'],
-    ['a language that there are no words in', { language: 'no' }, 'language'],
+    ['an unsupported language', { language: 'no' }, 'language'],
     ['null for the language', { language: null }, 'language'],
     ['an unknown field', { id: 'x' }, 'id'],
-  ])('400 for %s', async (_, fields, path) => {
+  ])('returns 400 for %s', async (_, fields, path) => {
     const { status, body } = await update(fields);
     expect([status, body.error.issues[0].path]).toEqual([400, path]);
   });
 });
 
-it('another organization is 403, and stays as it is', async () => {
+it('returns 403 for another organization, and does not change it', async () => {
   const other = await api.organization();
   const { organizationId } = other;
   const before = await other.get('organization.get-organization');
@@ -261,7 +265,7 @@ it('another organization is 403, and stays as it is', async () => {
   expect((await other.get('organization.get-organization')).body).toEqual(before.body);
 });
 
-it('401 for strangers, 403 for a key without the scope', async () => {
+it('returns 401 without a key, and 403 for a key without the scope', async () => {
   const { key } = await api.createKey(client.organizationId, { scopes: ['organization:read'] });
   const reader = new Client(api.origin, client.organizationId, key);
   expect((await reader.get('organization.get-organization')).status).toBe(200);

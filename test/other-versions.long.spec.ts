@@ -39,7 +39,7 @@ const createContact = async (client: Client) => {
   return body.data.contactId as string;
 };
 
-it(`what an instance of version ${before.version} has answered is found here at once`, async () => {
+it(`responses of a ${before.version} instance are immediately visible here`, async () => {
   if (!older) return console.log(`Skipped: ${reason}`);
   const { organizationId } = here;
   const { projections } = api.instances[0]!.runtime;

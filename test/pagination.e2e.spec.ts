@@ -6,7 +6,7 @@ import { Api, type Client } from './harness.js';
 import { isLong } from './length.js';
 
 const CONTACTS = isLong ? 10_000 : 3_000;
-/** Contacts of one append. */
+/** The number of contacts per append. */
 const CHUNK = 1_000;
 
 let api: Api;
@@ -21,7 +21,7 @@ beforeAll(async () => {
     const writes = Array.from({ length: CHUNK }, (_, n) => {
       const streamId = uuidv7();
       original.add(streamId);
-      // Many share a moment, so that pages begin and end among equals.
+      // Many share a timestamp, so that pages begin and end between equal values.
       const personal = { email: `contact-${(n * 7_919) % CHUNK}-${chunk}@example.org` };
       const events = [{ type: 'ContactCreated', data: { subscribed: true }, personal }];
       return { streamType: 'contact', streamId, expectedVersion: 0, events, subjectId: streamId };
@@ -40,7 +40,7 @@ async function add(): Promise<void> {
 }
 
 it.each(['-createdAt', 'email'])(
-  `by %s: each of ${CONTACTS} contacts is seen exactly once while others are added`,
+  `by %s: each of ${CONTACTS} contacts appears exactly once while others are added`,
   async (sort) => {
     const seen: string[] = [];
     let cursor: string | undefined;
@@ -56,7 +56,7 @@ it.each(['-createdAt', 'email'])(
   180_000,
 );
 
-it('the last page reads no more of the database than the first', async () => {
+it('the last page reads as little from the database as the first', async () => {
   const { source } = api.instances[0]!.runtime;
   let read = 0;
   const counting: Sql = {

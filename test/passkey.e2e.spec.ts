@@ -19,12 +19,12 @@ beforeEach(async () => {
   client = await api.organization();
 });
 
-/** A passkey belongs to a name: a number has none. */
+/** Passkeys need a host name. An IP address cannot have any. */
 const atLocalhost = (n = 0) => api.instances[n]!.origin.replace('127.0.0.1', 'localhost');
 
 const LOOKS: [string, Look, Words][] = [
   [
-    'with the keyboard alone, on a phone, in German',
+    'with the keyboard only, on a phone, in German',
     { width: 360, locale: 'de-DE', byKeyboard: true },
     WORDS.de,
   ],
@@ -65,15 +65,15 @@ inBrowser.each(someOf(LOOKS))('in Chromium, %s', (_, look, words) => {
     await page.getByText(words.passkeys.done.added).waitFor();
   };
 
-  it('is added, signs in at any instance, each time anew, and is removed', async () => {
+  it('is added, signs in repeatedly on any instance, and is removed', async () => {
     await add();
-    // The device has one for this person: it makes no second.
+    // The device already has a passkey for this person and creates no second one.
     await press(words.passkeys.add);
     await page.getByText(words.passkeys.failed).waitFor();
     for (const n of [0, 1]) {
       await page.context().clearCookies();
       await page.goto(`${atLocalhost(n)}/dashboard/sign-in`);
-      // Of one port a passkey is good at another: what binds it is the name.
+      // A passkey works on every port, because it is bound to the host name.
       await press(words.passkeys.signIn);
       await page.waitForURL(`${atLocalhost(n)}/dashboard/${client.organizationId}`);
     }
@@ -87,7 +87,7 @@ inBrowser.each(someOf(LOOKS))('in Chromium, %s', (_, look, words) => {
     await page.getByText(words.passkeys.refused).waitFor();
   });
 
-  it('what signed in once does not sign in again; nor what was answered for another origin, or changed', async () => {
+  it('rejects a replayed response, and one that was changed or created for another origin', async () => {
     await add();
     await page.context().clearCookies();
     await page.goto(`${atLocalhost()}/dashboard/sign-in`);
@@ -95,7 +95,7 @@ inBrowser.each(someOf(LOOKS))('in Chromium, %s', (_, look, words) => {
       page.waitForRequest((one) => one.url().endsWith('/dashboard/passkey')),
       press(words.passkeys.signIn),
     ]);
-    // Theirs is the first.
+    // The browser's own request was the first.
     await request.response();
     const response = new URLSearchParams(request.postData()!).get('response')!;
     const send = async (answer: string, origin = atLocalhost()) => {
@@ -104,7 +104,7 @@ inBrowser.each(someOf(LOOKS))('in Chromium, %s', (_, look, words) => {
     };
     expect(await send(response)).toBe(403);
 
-    // One that was never sent, in all the ways in which it is not right.
+    // A response that was never sent, with each possible change.
     await page.context().clearCookies();
     await page.route('**/dashboard/passkey', (route) => route.abort());
     await page.goto(`${atLocalhost()}/dashboard/sign-in`);
@@ -130,7 +130,7 @@ inBrowser.each(someOf(LOOKS))('in Chromium, %s', (_, look, words) => {
   });
 });
 
-it('a form from elsewhere adds nothing and signs nobody in; a number has no passkeys', async () => {
+it('rejects forms of other sites, and is not offered on an IP address', async () => {
   const editor = await signedIn(api, client, 'EDITOR', 'eve@example.org');
   const foreign = { Origin: 'https://evil.example', 'Sec-Fetch-Site': 'cross-site' };
   for (const path of ['/dashboard/account/passkeys', '/dashboard/passkey'])
@@ -140,7 +140,7 @@ it('a form from elsewhere adds nothing and signs nobody in; a number has no pass
   expect((await editor.get('/dashboard/account/passkeys/nothing')).status).toBe(404);
 });
 
-it('who guesses is told to wait', async () => {
+it('rate-limits a client that guesses', async () => {
   const visitor = new Visitor(api.origin);
   const statuses = await Promise.all(
     Array.from({ length: 30 }, () => visitor.post('/dashboard/passkey', { response: '{}' })),

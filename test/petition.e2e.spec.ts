@@ -45,7 +45,7 @@ const listed = async (petitionId: string) =>
   (await client.get('petition.list-signatures', { petitionId })).body.data;
 
 describe('create-petition', () => {
-  it('200 with the id, and get-petition answers every field', async () => {
+  it('returns 200 with the id, and get-petition returns every field', async () => {
     const { status, body } = await client.post('petition.create-petition', { name: 'Save the river' });
     expect([status, body]).toEqual([200, { data: { petitionId: expect.any(String) }, object: 'petition' }]);
     expect((await get(body.data.petitionId)).body).toEqual({
@@ -76,7 +76,7 @@ describe('create-petition', () => {
     });
   });
 
-  it('200 with the first id for the same body, defaults written out or not', async () => {
+  it('returns the first id for the same body, with defaults written out or omitted', async () => {
     const petitionId = await create();
     const preset = { goal: 100, ask: null, confirmation: 'EMAIL', publicComments: false, closesAt: null };
     expect(await create({ title: 'Save the river', ...preset })).toBe(petitionId);
@@ -96,14 +96,14 @@ describe('create-petition', () => {
     ['a closesAt without an offset', { closesAt: '2027-01-01T00:00:00' }, 'closesAt'],
     ['a target of 501 characters', { target: 'x'.repeat(501) }, 'target'],
     ['an unknown field', { signatures: 5 }, 'signatures'],
-  ])('400 for %s', async (_, fields, path) => {
+  ])('returns 400 for %s', async (_, fields, path) => {
     const { status, body } = await client.post('petition.create-petition', { name: 'A', ...fields });
     expect([status, body.error.issues[0].path]).toEqual([400, path]);
   });
 });
 
 describe('update-petition', () => {
-  it('200 with the whole petition and its signatures, in every state', async () => {
+  it('returns 200 with the whole petition and its count, in every state', async () => {
     const petitionId = await open();
     await sign(petitionId, { contactId: await person() });
     const { status, body } = await client.post('petition.update-petition', {
@@ -114,11 +114,11 @@ describe('update-petition', () => {
     expect(status).toBe(200);
     expect(body.data).toMatchObject({ goal: 5, ask: 'Act', signatures: 1, status: 'PUBLISHED' });
     expect((await get(petitionId)).body).toEqual(body);
-    // Signing goes on although the petition is another version now.
+    // Signing still works after the petition's version has changed.
     expect((await sign(petitionId, { contactId: await person() })).body.data.signatures).toBe(2);
   });
 
-  it('200 and no event where nothing changes', async () => {
+  it('returns 200 without an event if nothing changes', async () => {
     const petitionId = await create({ content: [1] });
     await client.post('petition.update-petition', { petitionId, goal: 100, content: [1] });
     expect(await api.eventTypes(client.organizationId)).not.toContain('PetitionUpdated');
@@ -126,7 +126,7 @@ describe('update-petition', () => {
 });
 
 describe('states', () => {
-  it('DRAFT → PUBLISHED → CLOSED → PUBLISHED, each repeat 200 without an event', async () => {
+  it('DRAFT → PUBLISHED → CLOSED → PUBLISHED, each repeat returns 200 without an event', async () => {
     const petitionId = await create();
     for (const [operation, status] of [
       ['publish', 'PUBLISHED'],
@@ -147,7 +147,7 @@ describe('states', () => {
     ]);
   });
 
-  it('409 for closing a draft and for deleting the published, saying what is possible', async () => {
+  it('returns 409 with the possible actions for closing a draft and deleting a published petition', async () => {
     const petitionId = await create();
     const closed = await move('close', petitionId);
     expect([closed.status, closed.body.error.code]).toEqual([409, 'CONFLICT']);
@@ -158,7 +158,7 @@ describe('states', () => {
     expect(deleted.body.error.message).toMatch(/Close it/);
   });
 
-  it('deleted: gone, and deleting it again answers the same', async () => {
+  it('a deleted petition no longer exists, and deleting it again returns the same', async () => {
     const petitionId = await open();
     const contactId = await person();
     await sign(petitionId, { contactId });
@@ -176,7 +176,7 @@ describe('states', () => {
 });
 
 describe('add-signature', () => {
-  it('200 by a contact: counted at once on every instance, and listed', async () => {
+  it('returns 200 for a contact, counts immediately on every instance, and lists the signature', async () => {
     const petitionId = await open();
     const contactId = await person();
     const { status, body } = await sign(petitionId, { contactId, comment: ' I swim there ' });
@@ -204,7 +204,7 @@ describe('add-signature', () => {
     ]);
   });
 
-  it('200 by a new person: the contact is created in the same step', async () => {
+  it('returns 200 for a new person, and creates the contact in the same step', async () => {
     const petitionId = await open();
     const contact = { email: 'new@example.org', firstName: 'Ada' };
     const { body } = await sign(petitionId, { contact, comment: 'Clean it' });
@@ -216,7 +216,7 @@ describe('add-signature', () => {
     expect(types.slice(-2)).toEqual(['ContactCreated', 'PetitionSigned']);
   });
 
-  it('200 by a person who is known: found by the address, and left as they are', async () => {
+  it('returns 200 for a known person, who is found by address and not changed', async () => {
     const petitionId = await open();
     const { organizationId } = client;
     const known = { organizationId, email: 'known@example.org', firstName: 'Ada', subscribed: false };
@@ -228,7 +228,7 @@ describe('add-signature', () => {
     expect(read.body.data).toMatchObject({ firstName: 'Ada', subscribed: false });
   });
 
-  it('200 with the first signature when signed again, by id or by address, with or without key, later too', async () => {
+  it('returns the first signature for repeats by id or address, with or without a key, and later', async () => {
     const petitionId = await open();
     const contact = { email: 'again@example.org' };
     const first = await sign(petitionId, { contact }, { 'Idempotency-Key': 'sign' });
@@ -242,7 +242,7 @@ describe('add-signature', () => {
     expect(await signed()).toBe(1);
   });
 
-  it('200 once for 50 twins at once on two instances, by a new person', async () => {
+  it('returns the same 200 for 50 identical requests of a new person in parallel on two instances', async () => {
     const petitionId = await open();
     const body = { petitionId, contact: { email: 'twin@example.org', city: 'Paris' }, comment: 'Twin' };
     const answers = await Promise.all(
@@ -257,7 +257,7 @@ describe('add-signature', () => {
     expect(types.filter((type) => type === 'PetitionSigned' || type === 'ContactCreated')).toHaveLength(2);
   });
 
-  it('409 for a draft and for a closed petition, saying what to do', async () => {
+  it('returns 409 with the fix for draft and closed petitions', async () => {
     const petitionId = await create();
     const contactId = await person();
     const draft = await sign(petitionId, { contactId });
@@ -273,7 +273,7 @@ describe('add-signature', () => {
     expect((await client.get('contact.list-contacts', { email: 'late@example.org' })).body.data).toEqual([]);
   });
 
-  it('409 on the instance that did not close it', async () => {
+  it('returns 409 on an instance that did not close the petition', async () => {
     const petitionId = await open();
     const other = client.at(api.instances[1]!.origin);
     expect(
@@ -287,20 +287,20 @@ describe('add-signature', () => {
 
   it.each([
     ['neither contact nor contactId', {}, 'contactId'],
-    ['both', { contactId: NOBODY, contact: { email: 'a@example.org' } }, 'contactId'],
+    ['both contact and contactId', { contactId: NOBODY, contact: { email: 'a@example.org' } }, 'contactId'],
     ['a contact without an address', { contact: { firstName: 'Ada' } }, 'contact.email'],
     ['a contact with a bad address', { contact: { email: 'ada' } }, 'contact.email'],
     ['a contact with an unknown field', { contact: { email: 'a@example.org', age: 5 } }, 'contact.age'],
-    ['a contact that is a text', { contact: 'ada@example.org' }, 'contact'],
+    ['a contact that is a string', { contact: 'ada@example.org' }, 'contact'],
     ['a contact that is null', { contact: null }, 'contact'],
     ['a contact that is a list', { contact: [] }, 'contact'],
     ['a comment of 10,001 characters', { contactId: NOBODY, comment: 'x'.repeat(10_001) }, 'comment'],
-  ])('400 for %s', async (_, fields, path) => {
+  ])('returns 400 for %s', async (_, fields, path) => {
     const { status, body } = await sign(await open(), fields);
     expect([status, body.error.issues?.[0].path]).toEqual([400, path]);
   });
 
-  it('404 for an unknown petition or contact, and for an erased contact', async () => {
+  it('returns 404 for an unknown petition or contact, and for an erased contact', async () => {
     const petitionId = await open();
     const contactId = await person();
     expect((await sign(NOBODY, { contactId })).status).toBe(404);
@@ -314,7 +314,7 @@ describe('add-signature', () => {
     expect(await count(petitionId)).toBe(0);
   });
 
-  it('422 for another request under the same key, nothing reserved by a refused one', async () => {
+  it('returns 422 for a different request with the same key, and does not store a failed one', async () => {
     const petitionId = await create();
     const [one, two] = [await person(), await person()];
     const key = { 'Idempotency-Key': 'once' };
@@ -325,10 +325,10 @@ describe('add-signature', () => {
   });
 });
 
-/** How often each of ten clients signs or withdraws. */
+/** The number of requests of each of ten clients. */
 const TIMES = isLong ? 200 : 10;
 
-it('one standing signature per contact, however it is signed and withdrawn at once, with keys and without', async () => {
+it('a contact has at most one signature, however it is signed and withdrawn in parallel, with keys and without', async () => {
   const petitionId = await open();
   const contactId = await person();
   let key = 0;
@@ -350,7 +350,7 @@ it('one standing signature per contact, however it is signed and withdrawn at on
   expect([await count(petitionId), await listed(petitionId)]).toEqual([0, []]);
 });
 
-it('with an Idempotency-Key the counter that was answered first is answered again', async () => {
+it('with an Idempotency-Key, the first response is returned with its count', async () => {
   const petitionId = await open();
   const contactId = await person();
   const headers = (key: string) => ({ 'Idempotency-Key': key });
@@ -369,7 +369,7 @@ it('with an Idempotency-Key the counter that was answered first is answered agai
   for (const [n, request] of requests.entries()) expect((await request()).body).toEqual(answers[n]);
 });
 
-it('a person whose address moved away is not found by it any more', async () => {
+it('a person whose address changed is no longer found by the old one', async () => {
   const petitionId = await open();
   const { organizationId } = client;
   for (let round = 0; round < 15; round += 1) {
@@ -395,7 +395,7 @@ it('a person whose address moved away is not found by it any more', async () => 
 });
 
 describe('remove-signature', () => {
-  it('200, the count goes down, a repeat answers the same, and signing again is possible', async () => {
+  it('returns 200, decreases the count, returns the same for a repeat, and allows signing again', async () => {
     const petitionId = await open();
     const contactId = await person();
     const first = (await sign(petitionId, { contactId })).body.data;
@@ -416,7 +416,7 @@ describe('remove-signature', () => {
     expect(await listed(petitionId)).toHaveLength(1);
   });
 
-  it('200 and nothing recorded where the contact has not signed; after the close too', async () => {
+  it('returns 200 and records nothing if the contact has not signed, and works after closing', async () => {
     const petitionId = await open();
     const [signer, other] = [await person(), await person()];
     await sign(petitionId, { contactId: signer });
@@ -431,7 +431,7 @@ describe('remove-signature', () => {
     expect((await withdraw(petitionId, signer)).body.data.signatures).toBe(0);
   });
 
-  it('200 for 30 at once on two instances: withdrawn once', async () => {
+  it('withdraws once for 30 parallel requests on two instances', async () => {
     const petitionId = await open();
     const contactId = await person();
     await sign(petitionId, { contactId });
@@ -449,7 +449,7 @@ describe('remove-signature', () => {
     expect(types.filter((type) => type === 'SignatureWithdrawn')).toHaveLength(1);
   });
 
-  it('404 for an unknown petition or contact', async () => {
+  it('returns 404 for an unknown petition or contact', async () => {
     const petitionId = await open();
     expect((await withdraw(NOBODY, await person())).status).toBe(404);
     expect((await withdraw(petitionId, NOBODY)).status).toBe(404);
@@ -458,7 +458,7 @@ describe('remove-signature', () => {
 });
 
 describe('an erased signer', () => {
-  it('stays counted, without name and comment; the signature can no more be withdrawn', async () => {
+  it('stays counted without name and comment, and the signature can no longer be withdrawn', async () => {
     const petitionId = await open();
     const contactId = await person();
     const { signatureId } = (await sign(petitionId, { contactId, comment: 'Secret' })).body.data;
@@ -474,7 +474,7 @@ describe('an erased signer', () => {
 });
 
 describe('list-contacts by petitionId', () => {
-  it('lists exactly the standing signers; 404 for a petition of nobody', async () => {
+  it('lists exactly the current signers, and returns 404 for an unknown petition', async () => {
     const petitionId = await open();
     const [one, two, three] = [await person(), await person(), await person()];
     for (const contactId of [one, two]) await sign(petitionId, { contactId });
@@ -488,7 +488,7 @@ describe('list-contacts by petitionId', () => {
 });
 
 describe('asOf', () => {
-  it('answers the petition and its signatures as they were', async () => {
+  it('returns the petition and its signatures as they were', async () => {
     const petitionId = await open();
     const contactId = await person();
     const moments: { at: string; answer: any }[] = [];
@@ -516,7 +516,7 @@ describe('asOf', () => {
 });
 
 describe('list-petitions', () => {
-  it('filters by status and text, sorts by name, pages; with exact counters', async () => {
+  it('filters by status and text, sorts by name and paginates, with exact counts', async () => {
     const petitionId = await open();
     await sign(petitionId, { contactId: await person() });
     await create({ name: 'Apple trees' });
@@ -541,7 +541,7 @@ describe('list-petitions', () => {
   });
 });
 
-it('a petition of another organization is not found, whatever is done to it', async () => {
+it('returns 404 for a petition of another organization', async () => {
   const petitionId = await open();
   const contactId = await person();
   await sign(petitionId, { contactId });
@@ -575,7 +575,7 @@ it('a petition of another organization is not found, whatever is done to it', as
   expect(await count(petitionId)).toBe(1);
 });
 
-it('list-signatures finds signers by parts of names and addresses, for who may read contacts', async () => {
+it('list-signatures searches signers by name and address only for callers who may read contacts', async () => {
   const [petitionId, other] = [await open(), await open({ name: 'Other' })];
   const signer = async (email: string, firstName: string, petition = petitionId) =>
     (await sign(petition, { contact: { email, firstName, lastName: 'Smith' } })).body.data.contactId;

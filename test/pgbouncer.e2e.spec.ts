@@ -15,8 +15,8 @@ import { cli, type Environment, eventually, ServerProcess } from './processes.js
 
 const program = findProgram('pgbouncer');
 
-/** Fewer connections to PostgreSQL than one instance alone asks for. */
-(program === undefined ? describe.skip : describe)('behind a PgBouncer with a single one', () => {
+/** Fewer connections to PostgreSQL than a single instance requests. */
+(program === undefined ? describe.skip : describe)('behind a PgBouncer with a single connection', () => {
   let postgres: PostgresServer;
   let bouncer: PgBouncer;
   let environment: Environment;
@@ -38,16 +38,16 @@ const program = findProgram('pgbouncer');
     await postgres.remove();
   });
 
-  it('three that start together on an empty database all serve', async () => {
+  it('three instances that start together on an empty database become ready', async () => {
     servers.push(...[1, 2, 3].map(() => new ServerProcess({ ...environment, SHUTDOWN_DELAY: '0' })));
     for (const server of servers) {
-      // Twice as long as usual: they wait for each other.
+      // Twice the usual time, because they wait for each other.
       await server.listening().catch(() => server.listening());
       await eventually(async () => expect((await fetch(`${server.origin}/health/ready`)).status).toBe(200));
     }
   });
 
-  it('requests are answered by each, what one wrote by all', async () => {
+  it('each instance responds, and returns what the others wrote', async () => {
     const made = await cli(['--json', 'organization', 'create', '--name', 'Behind a pool'], environment);
     expect(made.stderr).toBe('');
     const { organizationId, key } = JSON.parse(made.stdout) as { organizationId: string; key: string };
@@ -68,13 +68,13 @@ const program = findProgram('pgbouncer');
     }
   });
 
-  it('read models are verified and rebuilt, and the history sealed and verified, while they serve', async () => {
+  it('projections are verified and rebuilt, and the history sealed and verified, while they serve', async () => {
     const runtime = await openRuntime(readConfig(environment), new JsonLogger('silent'));
     try {
       const { projections, sealer, checkpoints, signers, source } = runtime;
-      const standing = await projections.versions();
-      expect(standing.filter(({ instances }) => instances === 4)).toHaveLength(standing.length);
-      for (const { name } of standing)
+      const versions = await projections.versions();
+      expect(versions.filter(({ instances }) => instances === 4)).toHaveLength(versions.length);
+      for (const { name } of versions)
         expect([name, await differencesIn(projections, name)]).toEqual([name, []]);
       await projections.maintenance.rebuild('contacts');
       await sealer.seal();
@@ -89,7 +89,7 @@ const program = findProgram('pgbouncer');
     }
   });
 
-  it('all end when they are asked to', async () => {
+  it('all stop on SIGTERM', async () => {
     const ends = await Promise.all(servers.map((server) => server.end('SIGTERM')));
     expect(ends.map(({ status }) => status)).toEqual([0, 0, 0]);
   });

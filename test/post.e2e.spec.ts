@@ -19,7 +19,7 @@ const get = (postId: string, query: object = {}) => client.get('post.get-post', 
 const move = (operation: string, postId: string) => client.post(`post.${operation}-post`, { postId });
 
 describe('create-post', () => {
-  it('200 with the id, and get-post answers every field', async () => {
+  it('returns 200 with the id, and get-post returns every field', async () => {
     const content = { blocks: [{ type: 'text', text: '€ 1' }, null, 1.5, true] };
     const { status, body } = await client.post('post.create-post', { name: ' We did it ', content });
     expect([status, body]).toEqual([200, { data: { postId: expect.any(String) }, object: 'post' }]);
@@ -45,14 +45,14 @@ describe('create-post', () => {
     });
   });
 
-  it('200 with the first id for the same body, its default written out or not; another after its deletion', async () => {
+  it('returns the first id for the same body, with the default written out or omitted, and another after its deletion', async () => {
     const postId = await create();
     expect(await create({ title: 'We did it', description: null })).toBe(postId);
     await client.delete('post.delete-post', { postId });
     expect(await create()).not.toBe(postId);
   });
 
-  it('200 once for 20 identical requests at once on two instances', async () => {
+  it('returns the same 200 for 20 identical requests in parallel on two instances', async () => {
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
         client.at(api.instances[n % 2]!.origin).post('post.create-post', { name: 'Twin' }),
@@ -76,25 +76,25 @@ describe('create-post', () => {
     ],
     ['NUL in content', { name: 'A', content: { text: ['a\0'] } }, 'content'],
     ['NUL in a key of content', { name: 'A', content: { 'a\0': 1 } }, 'content'],
-    ['content nested without end', { name: 'A', content: nested(100) }, 'content'],
+    ['content that is nested too deeply', { name: 'A', content: nested(100) }, 'content'],
     ['an unknown field', { name: 'A', status: 'PUBLISHED' }, 'status'],
-  ])('400 for %s', async (_, body, path) => {
+  ])('returns 400 for %s', async (_, body, path) => {
     const answer = await client.post('post.create-post', body);
     expect([answer.status, answer.body.error.issues[0].path]).toEqual([400, path]);
   });
 
-  it('400 for a number beyond what a double can hold', async () => {
+  it('returns 400 for a number beyond double precision', async () => {
     const body = '{"name": "A", "content": [{"n": 1e400}]}';
     const answer = await client.request('POST', '/v1/post.create-post', body);
     expect([answer.status, answer.body.error.issues[0].path]).toEqual([400, 'content']);
   });
 
-  it('400 for input in the query, which would be ignored', async () => {
+  it('returns 400 for input in the query, which would be ignored', async () => {
     const answer = await client.request('POST', '/v1/post.create-post?title=B', '{"name": "A"}');
     expect([answer.status, answer.body.error.issues[0].path]).toEqual([400, 'title']);
   });
 
-  it('takes text that only looks like an escape', async () => {
+  it('accepts text that only looks like an escape sequence', async () => {
     const content = { text: String.raw`C:\u0000 \\u0000`, '\\ud800': 1 };
     const postId = await create({ content });
     expect((await get(postId)).body.data.content).toEqual(content);
@@ -102,7 +102,7 @@ describe('create-post', () => {
 });
 
 describe('update-post', () => {
-  it('200 with the whole post: what is given changes, null clears, the rest stays', async () => {
+  it('returns 200 with the whole post: given fields change, null clears, the rest stays', async () => {
     const postId = await create({ description: 'Long', content: [1], title: 'Kept' });
     const { status, body } = await client.post('post.update-post', {
       postId,
@@ -119,7 +119,7 @@ describe('update-post', () => {
     expect((await get(postId)).body).toEqual(body);
   });
 
-  it('200 and no event where nothing changes', async () => {
+  it('returns 200 without an event if nothing changes', async () => {
     const postId = await create({ content: { a: [1, { b: 2 }] } });
     const before = await api.eventTypes(client.organizationId);
     const { status } = await client.post('post.update-post', {
@@ -136,7 +136,7 @@ describe('update-post', () => {
     expect(await api.eventTypes(client.organizationId)).not.toContain('PostUpdated');
   });
 
-  it('answers with an Idempotency-Key what it answered the first time', async () => {
+  it('with an Idempotency-Key, returns the first response', async () => {
     const postId = await create();
     const headers = { 'Idempotency-Key': 'rename' };
     const first = await client.post('post.update-post', { postId, name: 'First' }, headers);
@@ -149,7 +149,7 @@ describe('update-post', () => {
 });
 
 describe('states', () => {
-  it('DRAFT → PUBLISHED → ARCHIVED → PUBLISHED, each repeat 200 without an event', async () => {
+  it('DRAFT → PUBLISHED → ARCHIVED → PUBLISHED, each repeat returns 200 without an event', async () => {
     const postId = await create();
     for (const [operation, status] of [
       ['publish', 'PUBLISHED'],
@@ -167,13 +167,13 @@ describe('states', () => {
     expect((await get(postId)).body.data.publishedAt).toMatch(ISO);
   });
 
-  it('409 for archiving a draft, saying what is possible', async () => {
+  it('returns 409 with the possible actions for archiving a draft', async () => {
     const { status, body } = await move('archive', await create());
     expect([status, body.error.code]).toEqual([409, 'CONFLICT']);
     expect(body.error.message).toMatch(/draft.*published/);
   });
 
-  it('asOf answers the post as it was', async () => {
+  it('asOf returns the post as it was', async () => {
     const postId = await create();
     const before = (await get(postId)).body;
     await api.moment();
@@ -184,7 +184,7 @@ describe('states', () => {
 });
 
 describe('delete-post', () => {
-  it('200 with the id, the same again later; the post is gone', async () => {
+  it('returns 200 with the id, also for repeats, and the post no longer exists', async () => {
     const postId = await create();
     for (let n = 0; n < 2; n += 1) {
       const { status, body } = await client.delete('post.delete-post', { postId });
@@ -197,7 +197,7 @@ describe('delete-post', () => {
 });
 
 describe('list-posts', () => {
-  it('filters by status and text, sorts by name, pages', async () => {
+  it('filters by status and text, sorts by name and paginates', async () => {
     const published = await create({ name: 'Banana bread' });
     await move('publish', published);
     await create({ name: 'Apple pie', title: 'Nothing with bread' });
@@ -214,7 +214,7 @@ describe('list-posts', () => {
     expect((await client.get('post.list-posts', { status: 'OPEN' })).status).toBe(400);
   });
 
-  it('leaves content out unless it is asked for', async () => {
+  it('omits content unless it is requested', async () => {
     const content = [1e300, { 'ä"': null }];
     const postId = await create({ name: 'Wide', content });
     const [listed] = (await client.get('post.list-posts')).body.data;
@@ -225,7 +225,7 @@ describe('list-posts', () => {
     expect((await client.get('post.list-posts', { include: 'image' })).status).toBe(400);
   });
 
-  it('pages of wide records end before their limit, and say that there is more', async () => {
+  it('ends pages of large records early, and reports that more exist', async () => {
     const names = Array.from({ length: 10 }, (_, n) => `Wide ${n}`);
     for (const name of names) await create({ name, content: 'x'.repeat(250_000) });
     const query = { include: 'content', sort: 'name', limit: '100' };
@@ -244,7 +244,7 @@ describe('list-posts', () => {
   });
 });
 
-it('a post of another organization is not found, whatever is done to it', async () => {
+it('returns 404 for a post of another organization', async () => {
   const postId = await create();
   const other = await api.organization();
   for (const id of [postId, NOBODY, 'x']) {

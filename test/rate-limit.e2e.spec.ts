@@ -10,7 +10,7 @@ import { type Answer, Api, Client } from './harness.js';
 import { before as versionBefore, ReleaseBuild } from './releases.js';
 import { longIt } from './length.js';
 
-/** Names and values of the headers that speak of the limit. */
+/** The rate limit headers. */
 function limitHeaders({ headers }: Answer): Record<string, string> {
   return Object.fromEntries([...headers].filter(([name]) => /limit|retry/.test(name)));
 }
@@ -21,10 +21,7 @@ function statuses(answers: Answer[]): Record<number, number> {
   return counts;
 }
 
-/**
- * Runs a round that has to lie within one second of Redis's clock, which no test can set. If it took longer, it is no round: it runs
- * again with another client.
- */
+/** Runs a round within one second of Redis's clock, which tests cannot set. If it takes longer, it is repeated with a new client. */
 async function withinOneSecond<Result>(
   round: () => Promise<() => Promise<Result>> | (() => Promise<Result>),
 ): Promise<Result> {
@@ -37,7 +34,7 @@ async function withinOneSecond<Result>(
   throw new Error('This machine is too busy: no round took less than a second.');
 }
 
-/** The clock by which an instance counts without Redis: a test lets it stand still, and moves it. */
+/** The clock of an instance without Redis, which a test stops and moves. */
 class Clock {
   private readonly true = performance.now.bind(performance);
   private aheadMs = 0;
@@ -46,7 +43,7 @@ class Clock {
     .spyOn(performance, 'now')
     .mockImplementation(() => this.standsAt ?? this.true() + this.aheadMs);
 
-  /** What was counted until now has left the window. */
+  /** Moves past the window of everything counted so far. */
   passSecond(): void {
     this.aheadMs += 1_000;
   }
@@ -77,7 +74,7 @@ function list(client: Client, headers: Record<string, string> = {}): Promise<Ans
   return client.get('contact.list-contacts', {}, headers);
 }
 
-/** One of each server: keys of the operator are not counted together, whatever their organization. */
+/** One organization per server. Keys created by the operator are not counted for their organization. */
 const organizations = new Map<Api, Promise<Client>>();
 
 async function clientWith(api: Api, options: Partial<CreateApiKey> = {}): Promise<Client> {
@@ -99,7 +96,7 @@ describe('on one instance', () => {
     clock.restore();
   });
 
-  /** Runs a round while the clock stands still: however long it takes, it lies within one second. */
+  /** Runs a round while the clock is stopped, so that it lies within one second. */
   async function atOneMoment<Result>(
     round: () => Promise<() => Promise<Result>> | (() => Promise<Result>),
   ): Promise<Result> {
@@ -111,37 +108,37 @@ describe('on one instance', () => {
   it.each<[number, string, (client: Client) => Promise<Answer>]>([
     [200, 'a success', (client) => list(client)],
     [400, 'invalid input', (client) => client.post('contact.create-contact', {})],
-    [400, 'no JSON', (client) => client.request('POST', '/v1/contact.create-contact', '{')],
+    [400, 'invalid JSON', (client) => client.request('POST', '/v1/contact.create-contact', '{')],
     [403, 'another organization', (client) => client.get('contact.list-contacts', { organizationId: 'x' })],
     [404, 'an unknown record', (client) => client.post('contact.update-contact', { contactId: 'x' })],
     [404, 'an unknown operation', (client) => client.get('contact.no-such-operation')],
     [404, 'an unknown path', (client) => client.request('POST', '/somewhere')],
     [404, 'a path that cannot be decoded', (client) => client.request('GET', '/%zz')],
     [404, 'a log of another organization', (client) => client.request('GET', '/log/x/checkpoint')],
-    [405, 'another method', (client) => client.request('PUT', '/v1/contact.list-contacts')],
+    [405, 'a wrong method', (client) => client.request('PUT', '/v1/contact.list-contacts')],
     [
       415,
-      'another type',
+      'a wrong content type',
       (client) => client.post('contact.create-contact', {}, { 'Content-Type': 'text/plain' }),
     ],
-  ])('%s for %s counts, and says what is left', async (status, _, send) => {
+  ])('counts a %s for %s, and returns the remaining requests', async (status, _, send) => {
     const answer = await send(await clientWith(api));
     expect(answer.status).toBe(status);
     expect(limitHeaders(answer)).toEqual(first);
   });
 
-  it('403 for a missing scope counts', async () => {
+  it('counts a 403 for a missing scope', async () => {
     const answer = await list(await clientWith(api, { scopes: ['petition:read'] }));
     expect([answer.status, limitHeaders(answer)]).toEqual([403, first]);
   });
 
-  it('401 counts against the address', async () => {
+  it('counts a 401 against the address', async () => {
     const stranger = new Client(api.origin, '', undefined);
     const answer = await list(stranger, newAddress());
     expect([answer.status, limitHeaders(answer)]).toEqual([401, first]);
   });
 
-  it('who reads a public log without a key counts against the address, whichever log it is', async () => {
+  it('counts reads of any public log without a key against the address', async () => {
     const paths: string[] = [];
     for (let n = 0; n < 2; n += 1) {
       const owner = await api.organization();
@@ -166,7 +163,7 @@ describe('on one instance', () => {
     expect(answers[10]!.body.error.reason).toBe('ADDRESS_RATE');
   });
 
-  it('429 with Retry-After for the eleventh request in a second, whatever it asks; then 200 again', async () => {
+  it('returns 429 with Retry-After for the eleventh request in a second, and then 200 again', async () => {
     const { client, answers } = await atOneMoment(async () => {
       const client = await clientWith(api);
       return async () => {
@@ -189,7 +186,7 @@ describe('on one instance', () => {
     expect((await list(client)).status).toBe(200);
   });
 
-  it('exactly as many as the key allows, of more at once', async () => {
+  it('accepts exactly the key’s limit of parallel requests', async () => {
     for (const rateLimit of [1, 3, 25]) {
       const answers = await atOneMoment(async () => {
         const client = await clientWith(api, { rateLimit });
@@ -207,7 +204,7 @@ describe('on one instance', () => {
     expect(limitHeaders(answers[0]!)).toEqual({});
   });
 
-  it('counts two keys of one organization apart', async () => {
+  it('counts two keys of an organization separately', async () => {
     const answers = await atOneMoment(async () => {
       const client = await clientWith(api);
       const { key } = await api.createKey(client.organizationId, { rateLimit: null });
@@ -217,7 +214,7 @@ describe('on one instance', () => {
     expect(statuses(answers)).toEqual({ 200: 20 });
   });
 
-  it('counts a key and what replaced it as one, however often it was rotated', async () => {
+  it('counts a key and its successors together, after any number of rotations', async () => {
     const answers = await atOneMoment(async () => {
       const owner = await api.organization();
       const { id, key } = await api.createKey(owner.organizationId, { rateLimit: 10 });
@@ -233,7 +230,7 @@ describe('on one instance', () => {
     expect(statuses(answers)).toEqual({ 200: 10, 429: 6 });
   });
 
-  it('counts keys made by keys against their organization too, those of the operator alone', async () => {
+  it('also counts keys created by keys against their organization, but not those of the operator', async () => {
     const small = await api.addInstance({ ORGANIZATION_RATE_LIMIT: '12' });
     const answers = await atOneMoment(async () => {
       const owner = await api.organization();
@@ -246,7 +243,7 @@ describe('on one instance', () => {
         await made({ rateLimit: 500 }),
         await made({ rateLimit: 3 }),
       ];
-      // What replaces a key of the operator's is one, too.
+      // The successor of an operator's key counts like one, too.
       const { id } = await api.createKey(owner.organizationId);
       const { body } = await owner.post('api-key.rotate-api-key', { apiKeyId: id });
       const rotated = new Client(small.origin, owner.organizationId, body.data.key);
@@ -285,7 +282,7 @@ describe('on one instance', () => {
     expect(limitHeaders(answers.operators[0]!)).toEqual({});
   });
 
-  it('counts what has no good key against its address, never against a key', async () => {
+  it('counts requests without a valid key against their address, never against a key', async () => {
     const { strangers, answer } = await atOneMoment(async () => {
       const client = await clientWith(api);
       const revoked = await api.createKey(client.organizationId);
@@ -305,7 +302,7 @@ describe('on one instance', () => {
     expect([answer.status, limitHeaders(answer)]).toEqual([200, first]);
   });
 
-  it('looks up keys that may be invented within their address’s limit, and good ones whatever it is', async () => {
+  it('limits lookups of unverifiable keys per address, but not of valid ones', async () => {
     const client = await clientWith(api);
     const old = async () => {
       const [publicId, secret] = [randomText(8), randomText(40)];
@@ -323,7 +320,7 @@ describe('on one instance', () => {
     const [known, unknown] = [await old(), await old()];
     const answers = await atOneMoment(async () => {
       const address = newAddress();
-      // Found good once; the other one not until its address is flooded.
+      // One key was used before. The other one is used only after its address is flooded.
       expect(limitHeaders(await list(known, address))).toMatchObject({ 'ratelimit-limit': '10' });
       clock.passSecond();
       return async () => {
@@ -344,14 +341,14 @@ describe('on one instance', () => {
     expect(answers.late.status).toBe(200);
   });
 
-  it('believes X-Forwarded-For only with TRUST_PROXY', async () => {
-    const proud = await api.addInstance({ TRUST_PROXY: 'false' });
+  it('trusts X-Forwarded-For only with TRUST_PROXY', async () => {
+    const untrusting = await api.addInstance({ TRUST_PROXY: 'false' });
     for (const [origin, expected] of [
       [api.origin, { 401: 12 }],
-      [proud.origin, { 401: 10, 429: 2 }],
+      [untrusting.origin, { 401: 10, 429: 2 }],
     ] as const) {
       const answers = await atOneMoment(() => {
-        // Nothing is left of the round before.
+        // Clears the counts of the previous round.
         clock.passSecond();
         return () =>
           Promise.all(
@@ -362,7 +359,7 @@ describe('on one instance', () => {
     }
   });
 
-  it('takes all of a client’s IPv6 network for one address', async () => {
+  it('counts a client’s whole IPv6 network as one address', async () => {
     const stranger = new Client(api.origin, '', undefined);
     const answers = await atOneMoment(() => {
       addresses += 1;
@@ -372,7 +369,7 @@ describe('on one instance', () => {
     expect(statuses(answers)).toEqual({ 401: 10, 429: 2 });
   });
 
-  it('leaves health and documentation alone', async () => {
+  it('does not limit health checks and documentation', async () => {
     const stranger = new Client(api.origin, '', undefined);
     const address = newAddress();
     for (const path of ['/health/live', '/health/ready', '/docs', '/openapi.json', '/errors/NOT_FOUND']) {
@@ -417,7 +414,7 @@ describe('on two instances with Redis', () => {
     await eventually(async () => expect(new Set(await redisHealth())).toEqual(new Set([health])));
   }
 
-  /** 24 at once with a key that has 10 per second, on both instances; `health` held all the while. */
+  /** 24 parallel requests with a limit of 10 per second on both instances, while `health` does not change. */
   async function burst(health: string): Promise<Answer[]> {
     for (;;) {
       await until(health);
@@ -430,11 +427,11 @@ describe('on two instances with Redis', () => {
     }
   }
 
-  it('exactly 10 of 24 at once pass, whichever instance they ask', async () => {
+  it('accepts exactly 10 of 24 parallel requests on either instance', async () => {
     expect(statuses(await burst(SHARED))).toEqual({ 200: 10, 429: 14 });
   });
 
-  longIt(`counts with an instance of ${versionBefore.version} together, as during an upgrade`, async () => {
+  longIt(`counts together with an instance of ${versionBefore.version}, as during an upgrade`, async () => {
     const build = await ReleaseBuild.of(versionBefore);
     if (typeof build === 'string') return console.log(`Skipped: ${build}`);
     const older = await build.start({
@@ -456,7 +453,7 @@ describe('on two instances with Redis', () => {
     }
   });
 
-  it('counts all keys of an organization for both instances together', async () => {
+  it('counts all keys of an organization across both instances', async () => {
     const answers = await withinOneSecond(async () => {
       await until(SHARED);
       const owner = await api.organization();
@@ -471,7 +468,7 @@ describe('on two instances with Redis', () => {
     expect(statuses(answers)).toEqual({ 200: 20, 429: 12 });
   });
 
-  it('counts a client’s address for both instances together', async () => {
+  it('counts a client’s address across both instances', async () => {
     const answers = await withinOneSecond(async () => {
       await until(SHARED);
       await sleep(1_000);
@@ -493,7 +490,7 @@ describe('on two instances with Redis', () => {
     ],
     ['hangs', () => redis.freeze(), () => redis.resume()],
   ])(
-    'goes on while Redis %s, each instance on its own, and shares again by itself',
+    'continues while Redis %s, with each instance on its own, and then shares the counts again automatically',
     async (_, stop, start) => {
       await until(SHARED);
       const client = await clientWith(api, { rateLimit: 1_000 });
@@ -503,9 +500,9 @@ describe('on two instances with Redis', () => {
       );
       expect(statuses(answers)).toEqual({ 200: 20 });
 
-      const alone = await burst(LOCAL);
-      expect(statuses(alone)).toEqual({ 200: 20, 429: 4 });
-      expect(limitHeaders(alone.find(({ status }) => status === 429)!)).toEqual({
+      const separate = await burst(LOCAL);
+      expect(statuses(separate)).toEqual({ 200: 20, 429: 4 });
+      expect(limitHeaders(separate.find(({ status }) => status === 429)!)).toEqual({
         'ratelimit-limit': '10',
         'ratelimit-remaining': '0',
         'ratelimit-reset': '1',

@@ -7,11 +7,11 @@ import { eventually } from './processes.js';
 import { type Random, pick, randomOf } from './random.js';
 import { type RandomHistory, RECORD_KINDS, type Step } from './record-kinds.js';
 
-/** What is true of records of every kind, on two instances: `create` of operations.ts, and `past` of record-kinds.ts. */
+/** Behaviour of all records on two instances, by the columns `create` of operations.ts and `past` of record-kinds.ts. */
 let api: Api;
 let client: Client;
 let elsewhere: Client;
-/** Each test has other names. */
+/** Part of each name, so that tests share none. */
 let test = 0;
 beforeAll(async () => {
   api = await Api.start({ instances: 2 });
@@ -23,7 +23,7 @@ beforeEach(() => {
   test += 1;
 });
 
-/** One kind of record in the organization of the test. */
+/** Records of one kind in the test's organization. */
 class Records {
   constructor(
     private readonly operation: string,
@@ -59,7 +59,7 @@ class Records {
     expect((await client.delete(this.kind.end, { [this.idField]: id })).status).toBe(200);
   }
 
-  /** Ids of the standing records that have this name now. */
+  /** The ids of existing records with this name. */
   async find(word: string, caller = client): Promise<string[]> {
     const name = this.nameOf(word);
     const { body } = await caller.get(this.kind.list, { q: name, limit: '100' });
@@ -79,7 +79,7 @@ const all = Object.entries(OPERATIONS).flatMap(([operation, { create }]) =>
 const renamed = all.filter(([, { kind }]) => kind.update !== undefined);
 
 describe.each(all)('%s again', (_, records) => {
-  it('answers the record while it stands, and makes another once it was ended', async () => {
+  it('returns the existing record, and creates another after it was deleted', async () => {
     const first = await records.create('a');
     expect(await records.create('a', elsewhere)).toBe(first);
     await records.end(first);
@@ -92,7 +92,7 @@ describe.each(all)('%s again', (_, records) => {
 });
 
 describe.each(renamed)('%s again', (_, records) => {
-  it('makes another record once the first one has another name, and answers that from then on', async () => {
+  it('creates another record after the first was renamed, and returns that one from then on', async () => {
     const first = await records.create('a');
     await records.rename(first, 'b');
     const second = await records.create('a', elsewhere);
@@ -102,26 +102,26 @@ describe.each(renamed)('%s again', (_, records) => {
     expect(await records.find('b')).toEqual([first]);
   });
 
-  it('answers the record that was changed, but not in its name', async () => {
+  it('returns the first record if something other than its name changed', async () => {
     const first = await records.create('a');
     await records.change(first, records.kind.otherChange);
     expect(await records.create('a')).toBe(first);
   });
 
-  it('answers the record that has its name back', async () => {
+  it('returns the first record after its name was changed back', async () => {
     const first = await records.create('a');
     await records.rename(first, 'b');
     await records.rename(first, 'a');
     expect(await records.create('a')).toBe(first);
   });
 
-  it('answers the newer one for as long as that has the name', async () => {
+  it('returns neither record once another one has the name', async () => {
     const first = await records.create('a');
     await records.rename(first, 'b');
     const second = await records.create('a');
     await records.rename(second, 'c');
     await records.rename(first, 'a');
-    // Another record has the name, but not by this request; of a contact's address there is only one.
+    // Another record has the name, but not from this request. For contacts, the address is unique.
     const { status, body } = await records.ask('a');
     if (records.kind.field === 'email') {
       expect([status, body.error.reason]).toEqual([409, 'EMAIL_TAKEN']);
@@ -131,7 +131,7 @@ describe.each(renamed)('%s again', (_, records) => {
     expect(await records.find('a')).toHaveLength(2);
   });
 
-  it('answers the first one to its Idempotency-Key, whatever it is called by now', async () => {
+  it('returns the first record for its Idempotency-Key under any name', async () => {
     const headers = { 'Idempotency-Key': `same-${test}` };
     const first = await records.create('a', client, headers);
     await records.rename(first, 'b');
@@ -141,7 +141,7 @@ describe.each(renamed)('%s again', (_, records) => {
 
   const TWINS = isLong ? 50 : 10;
 
-  it(`${TWINS} requests on two instances after a rename create one new record and get equal answers`, async () => {
+  it(`${TWINS} requests on two instances after a rename create one record and return the same`, async () => {
     const first = await records.create('a');
     await records.rename(first, 'b');
     const answers = await Promise.all(
@@ -153,7 +153,7 @@ describe.each(renamed)('%s again', (_, records) => {
     expect(await records.find('a', elsewhere)).toEqual([answers[0]]);
   });
 
-  it('answers, during a rename, the old one or the new one, and afterwards exactly one has the name', async () => {
+  it('returns the old or the new record during a rename, and then exactly one has the name', async () => {
     for (let round = 0; round < (isLong ? 12 : 3); round += 1) {
       const word = `a${round}`;
       const first = await records.create(word);
@@ -170,13 +170,13 @@ describe.each(renamed)('%s again', (_, records) => {
 describe('contact.create-contact', () => {
   const contacts = new Records('contact.create-contact', OPERATIONS['contact.create-contact']!.create!);
 
-  it('takes the address for the same in another case: that is no rename', async () => {
+  it('treats the address in another case as the same', async () => {
     const first = await contacts.create('a');
     await contacts.change(first, { email: contacts.nameOf('a').replace('a', 'A') });
     expect(await contacts.create('a')).toBe(first);
   });
 
-  it('409 EMAIL_TAKEN if the first one has another address and another contact has this one', async () => {
+  it('returns 409 EMAIL_TAKEN if the first contact has another address and another contact has this one', async () => {
     const first = await contacts.create('a');
     await contacts.rename(first, 'b');
     const other = await contacts.create('c');
@@ -185,7 +185,7 @@ describe('contact.create-contact', () => {
     expect([status, body.error.reason]).toEqual([409, 'EMAIL_TAKEN']);
   });
 
-  it('a person who signs inline is found by their address of now, and created if nobody has it', async () => {
+  it('finds an inline signer by the current address, or creates the contact', async () => {
     const petition = await client.post('petition.create-petition', { name: 'Save the river' });
     const { petitionId } = petition.body.data;
     await client.post('petition.publish-petition', { petitionId });
@@ -208,7 +208,7 @@ describe('the past', () => {
 
   const shownInPast = Object.keys(OPERATIONS).filter((name) => fieldsOf(operationNamed(name)).has('asOf'));
 
-  it.each(shownInPast)('%s before the record was created answers 404 and says of when', async (operation) => {
+  it.each(shownInPast)('%s returns 404 with advice before the record was created', async (operation) => {
     const own = new Fixture(api, client);
     const fields = await OPERATIONS[operation]!.ask(own);
     const { status, body } = await own.send(operation, { ...fields, asOf: '2020-01-01T00:00:00Z' });
@@ -220,7 +220,7 @@ describe('the past', () => {
   const ROUNDS = isLong ? 50 : 10;
   type Question = { operation: string; fields: Fields };
 
-  /** What happens to an organization by either instance, and which records there are since. */
+  /** Random changes to an organization on both instances, with the resulting records. */
   class History implements RandomHistory {
     private readonly ids = new Map<string, string[]>();
     private names = 0;
@@ -230,7 +230,7 @@ describe('the past', () => {
       private readonly own: Fixture,
     ) {}
 
-    /** Begins with a record of each kind. */
+    /** Creates a record of each kind. */
     async begin(): Promise<void> {
       for (const [streamType, kind] of Object.entries(RECORD_KINDS))
         if (kind.past) this.ids.set(streamType, [(await kind.make(this.own)).id]);
@@ -260,7 +260,7 @@ describe('the past', () => {
       return this.create(streamType, 'image.upload-image', await png());
     }
 
-    /** Of every operation that shows a past, for each of its records. */
+    /** The requests of every operation with `asOf`, for each of its records. */
     questions(): Question[] {
       return Object.entries(RECORD_KINDS).flatMap(([streamType, { past }]) =>
         (this.ids.get(streamType) ?? []).flatMap((id) =>
@@ -270,7 +270,7 @@ describe('the past', () => {
     }
   }
 
-  /** The moment of the newest event, once the database's clock is past it: no later event has the same. */
+  /** The time of the newest event, after the database's clock has passed it, so that no later event shares it. */
   async function momentPassed(): Promise<string> {
     let moment = '';
     await eventually(async () => {
@@ -285,7 +285,7 @@ describe('the past', () => {
   }
 
   it.each(isLong ? [1, 2, 3] : [1])(
-    'asOf answers what get-* answered at that moment, in a random history (seed %i)',
+    'asOf returns what get-* returned at that time, in a random history (seed %i)',
     async (seed) => {
       const history = new History(randomOf(seed), new Fixture(api, client));
       await history.begin();

@@ -14,7 +14,7 @@ const stored = (name: string): StoredDatabase => {
   return found;
 };
 
-/** What a test needs that cannot be had everywhere; says so where it cannot. */
+/** The build of the previous version, or undefined with a message if it is unavailable. */
 async function buildBefore(): Promise<ReleaseBuild | undefined> {
   const build = await ReleaseBuild.of(versionBefore);
   if (typeof build !== 'string') return build;
@@ -45,14 +45,14 @@ async function counts(client: Client, { petitionId, listId }: StoredDatabase) {
   return { signatures: petition.body.data.signatures, contacts: list.body.data.contacts };
 }
 
-/** What both have sealed, by turns or at once, is one history: each checkpoint of this version proves all that was there. */
+/** Expects that both versions seal one history: each checkpoint of this version verifies all earlier events. */
 async function expectProved(before: Client, now: Client): Promise<void> {
   const key = new Signers([new Keyring(ENCRYPTION_KEY).signingSeed]).verifierKey;
   const checkpoints: string[] = [];
   for (const client of [before, now, before, now]) {
     await done(client, 'post', 'list.create-list', { name: `Sealed ${checkpoints.length}` });
     const [newest] = (await now.get('event.list-events', { type: 'ListCreated', limit: '1' })).body.data;
-    // Seals what is not sealed yet.
+    // This request seals new events.
     expect((await client.get('event.get-proof', { eventId: newest.id })).status).toBe(200);
     const { checkpoint } = (await now.get('event.get-checkpoint')).body.data;
     checkpoints.push(checkpoint);
@@ -66,7 +66,7 @@ async function expectProved(before: Client, now: Client): Promise<void> {
 const clientOf = ({ organizationId, key }: StoredDatabase, { origin }: { origin: string }) =>
   new Client(origin, organizationId, key);
 
-it(`${version} goes on beside this version`, async () => {
+it(`${version} keeps working next to this version`, async () => {
   const build = await buildBefore();
   if (!build) return;
   const database = stored(version);
@@ -76,9 +76,9 @@ it(`${version} goes on beside this version`, async () => {
   try {
     old = await build.start(deployment.environment);
     const before = clientOf(database, old);
-    const standing = await counts(before, database);
+    const initial = await counts(before, database);
     const now = clientOf(database, await deployment.startServer());
-    const expected = { ...standing };
+    const expected = { ...initial };
     for (let n = 0; n < 6; n += 1) {
       const [one, other] = n % 2 === 0 ? [before, now] : [now, before];
       const person = { email: `beside-${n}@example.org`, firstName: 'Beside' };
@@ -112,7 +112,7 @@ it(`${version} goes on beside this version`, async () => {
     }
     await expectProved(before, now);
 
-    // That the log is public the older one neither knows, nor is it kept by it from changing the organization.
+    // The older version does not know about public logs, and can still change the organization.
     await done(now, 'post', 'organization.update-organization', { publicLog: true });
     await done(before, 'post', 'organization.update-organization', { name: `Beside ${version}` });
     await eventually(async () => {
@@ -134,7 +134,7 @@ it(`${version} goes on beside this version`, async () => {
   }
 });
 
-it(`${version} counts beside this version on a database whose links had no positions`, async () => {
+it(`${version} counts correctly next to this version on a database whose links have no positions`, async () => {
   const build = await buildBefore();
   if (!build) return;
   const database = stored('e45b6a7');

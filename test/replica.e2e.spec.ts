@@ -16,13 +16,13 @@ let primary: PostgresServer;
 let replica: PostgresServer;
 let api: Api;
 let client: Client;
-/** The same organization at the other instance. */
+/** A client of the same organization on the other instance. */
 let elsewhere: Client;
 
 beforeAll(async () => {
   primary = await startPostgres();
   await primary.stop('fast');
-  // Whoever is in the way of replay is ended at once.
+  // Replay immediately cancels conflicting queries.
   replica = await startPostgres({ replicaOf: primary, settings: { max_standby_streaming_delay: 0 } });
   await primary.start();
   process.env.TEST_DATABASE_URL = primary.applicationUrl;
@@ -48,7 +48,7 @@ function forgetReads(): void {
   for (const { runtime } of api.instances) Object.assign(runtime.reads.answered, { replica: 0, primary: 0 });
 }
 
-/** Reads that the replica answered, of those that it may, and that the primary had to. */
+/** The numbers of replica-eligible reads that the replica and the primary answered. */
 function reads(): { replica: number; primary: number } {
   const all = api.instances.map(({ runtime }) => runtime.reads.answered);
   const sum = (by: 'replica' | 'primary') => all.reduce((total, one) => total + one[by], 0);
@@ -80,7 +80,7 @@ async function createContact(): Promise<{ contactId: string; email: string }> {
   return { contactId: body.data.contactId, email };
 }
 
-/** What was written is there at once, at the other instance; and what was erased is not. */
+/** Expects that the other instance immediately returns a new contact, and does not return an erased one. */
 async function expectWritesRead(): Promise<void> {
   const { contactId, email } = await createContact();
   const { organizationId } = client;
@@ -112,7 +112,7 @@ describe('doctor', () => {
     return found;
   };
 
-  it('tells whether it follows and keeps up', async () => {
+  it('reports whether the replica follows and keeps up', async () => {
     await eventually(async () => expect(await diagnose()).toEqual(['The replica keeps up.']));
     await onReplica('SELECT pg_wal_replay_pause()');
     try {
@@ -156,16 +156,16 @@ it('what one instance acknowledges, another reads from the replica, under load a
   for (let round = 0; round < 3; round += 1) {
     await Promise.all(Array.from({ length: 8 }, () => expectWritesRead()));
   }
-  console.log('Reads by who answered them:', reads());
+  console.log('Reads by server:', reads());
   const { organizationId } = client;
-  // The only person who has not been erased.
+  // The only contact that is not erased.
   await createContact();
   const exported = await elsewhere.get('contact.export-contacts', { organizationId, q: 'person-' });
   expect(exported.body.split('\n')).toHaveLength(2);
   expect(reads().replica).toBeGreaterThan(0);
 });
 
-it('a replica that is behind shows nothing old, says so, and serves again when it is not', async () => {
+it('a lagging replica is not read, is reported, and is used again after it has caught up', async () => {
   await onReplica('SELECT pg_wal_replay_pause()');
   await expectWritesRead();
   expect(reads().replica).toBe(0);
@@ -178,7 +178,7 @@ it('a replica that is behind shows nothing old, says so, and serves again when i
   expect(reads().replica).toBeGreaterThan(0);
 });
 
-it('what replay cancels on the replica, the primary answers', async () => {
+it('the primary answers reads that replay cancels on the replica', async () => {
   const { organizationId } = client;
   const { contactId } = await createContact();
   const { body } = await client.post('petition.create-petition', { organizationId, name: 'Signed' });
@@ -193,10 +193,10 @@ it('what replay cancels on the replica, the primary answers', async () => {
   forgetReads();
   try {
     await long.query(`BEGIN; LOCK TABLE ${schemaOf(petitions.projection)}.signatures`);
-    // Commits, and with that the lock's place in the log goes to the replica.
+    // This commit sends the log, including the lock, to the replica.
     await createContact();
     const asked = elsewhere.get('contact.list-contacts', { organizationId, petitionId });
-    // There it waits for the signatures, and is in the way of who locks the contacts.
+    // On the replica, the query waits for the signatures, and blocks the replay of a lock on the contacts.
     await eventually(async () => {
       expect(await onReplica('SELECT FROM pg_locks WHERE NOT granted')).toHaveLength(1);
     });
@@ -217,7 +217,7 @@ it('what replay cancels on the replica, the primary answers', async () => {
 it.each([
   ['frozen', () => replica.freeze(), () => replica.resume()],
   ['killed', () => replica.stop('immediate'), () => replica.start()],
-])('a replica that is %s: the primary answers, and it serves again by itself', async (_, fail, mend) => {
+])('a replica that is %s is replaced by the primary, and used again automatically', async (_, fail, mend) => {
   const reading = Promise.all(Array.from({ length: 8 }, () => expectWritesRead()));
   await fail();
   try {
@@ -235,7 +235,7 @@ it.each([
   expect(reads().replica).toBeGreaterThan(0);
 });
 
-it('a replica that became a server of its own is one no more', async () => {
+it('a promoted replica is no longer used', async () => {
   await onReplica('SELECT pg_promote()');
   await expectWritesRead();
   await eventually(() => expect(api.instances[0]!.runtime.reads.trouble).toBe('it is no standby'));

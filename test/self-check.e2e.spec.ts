@@ -5,8 +5,8 @@ import { command } from './commands.js';
 import { longIt } from './length.js';
 
 const HEALTH_TOKEN = 'a-token-of-the-operator';
-/** Seconds: it goes gently, and other tests take the processors. */
-const PATIENCE = 90;
+/** Seconds. The check is slow by design, and other tests use the CPU. */
+const TIMEOUT_SECONDS = 90;
 
 let own: Deployment;
 let servers: ServerProcess[];
@@ -15,7 +15,7 @@ let other: Client;
 beforeAll(async () => {
   own = await Deployment.create();
   [client, other] = [await own.organization(), await own.organization()];
-  // The time between two looks at what is due: with a second, both instances would check all the time.
+  // Also the interval at which due checks are polled. With one second, both instances would check continuously.
   const environment = { HEALTH_TOKEN, METRICS_PORT: '0', VERIFY_EVERY: '4' };
   servers = await Promise.all([own.startServer(environment), own.startServer(environment)]);
   client = client.at(servers[0]!.origin);
@@ -27,19 +27,19 @@ const sql = (statement: string, parameters: unknown[] = []) =>
   own.database.source.query(statement, parameters);
 const asked = ({ origin }: ServerProcess) =>
   new Client(origin, '', HEALTH_TOKEN).request('GET', '/health/ready').then(({ body }) => body.data);
-const told = () =>
+const logged = () =>
   servers.flatMap(({ log }) => log.filter(({ message }) => String(message).startsWith('self-check:')));
 
-/** Has every subject checked, by checks that begin after this. */
+/** Waits until every subject is checked by a check that begins after this call. */
 async function checkAll(): Promise<void> {
   const [{ now }] = await sql('SELECT clock_timestamp() AS now');
   await eventually(async () => {
     expect(await sql('SELECT FROM self_checks WHERE begun_at < $1', [now])).toEqual([]);
-  }, PATIENCE);
+  }, TIMEOUT_SECONDS);
   await sql('UPDATE self_checks SET checked_at = NULL, due_at = clock_timestamp()');
   await eventually(async () => {
     expect(await sql('SELECT subject FROM self_checks WHERE checked_at IS NULL')).toEqual([]);
-  }, PATIENCE);
+  }, TIMEOUT_SECONDS);
 }
 
 /** Waits until every instance reports this many findings. */
@@ -48,11 +48,11 @@ async function untilFound(findings: number): Promise<void> {
     await eventually(async () => {
       const { selfCheck } = await asked(server);
       expect(selfCheck).toMatchObject({ findings });
-    }, PATIENCE);
+    }, TIMEOUT_SECONDS);
   }
 }
 
-it('what is as it should be is found so, whatever happens meanwhile', async () => {
+it('reports no finding for intact data, whatever happens meanwhile', async () => {
   const { organizationId } = client;
   const { petitionId } = (await client.post('petition.create-petition', { name: 'River' })).body.data;
   await client.post('petition.publish-petition', { petitionId });
@@ -68,17 +68,17 @@ it('what is as it should be is found so, whatever happens meanwhile', async () =
     const [{ histories }] = await sql(
       `SELECT count(*)::int AS histories FROM self_checks WHERE kind = 'history'`,
     );
-    // Of each organization, and the log of all.
+    // One for each organization, and one for the log of all.
     expect(histories).toBe(3);
   });
   await checkAll();
   await untilFound(0);
-  expect(told()).toEqual([]);
+  expect(logged()).toEqual([]);
   expect((await asked(servers[0]!)).status).toBe('ok');
   const [{ readModels }] = await sql(
     `SELECT count(*)::int AS "readModels" FROM self_checks WHERE kind = 'read model'`,
   );
-  // What an instance tells it saw when it last looked.
+  // An instance reports the state of its last poll.
   await eventually(async () =>
     expect((await asked(servers[1]!)).selfCheck).toEqual({
       findings: 0,
@@ -88,7 +88,7 @@ it('what is as it should be is found so, whatever happens meanwhile', async () =
   );
 });
 
-it('what somebody has changed by hand is found, told once and everywhere, and told once when it is mended', async () => {
+it('reports manual changes once on every instance, and their repair once', async () => {
   const [{ schema }] = await sql(
     `SELECT nspname AS schema FROM pg_namespace WHERE nspname ~ '^contacts_v\\d+$' ORDER BY 1 DESC LIMIT 1`,
   );
@@ -102,14 +102,14 @@ it('what somebody has changed by hand is found, told once and everywhere, and to
     sql(`ALTER TABLE events DISABLE TRIGGER events_are_append_only; GRANT UPDATE ON events TO CURRENT_USER;
          UPDATE events SET data = '${JSON.stringify(changed)}' WHERE position = ${position};
          ALTER TABLE events ENABLE TRIGGER events_are_append_only`);
-  // The read model has what it was.
+  // The projection still has the original value.
   await set({ ...data, goal: 7 });
 
   await checkAll();
   await untilFound(3);
-  // It is not told again.
+  // The findings are not logged again.
   await checkAll();
-  const lines = told();
+  const lines = logged();
   const about = (subject: string | RegExp) => lines.filter((line) => String(line.subject).match(subject));
   expect(about(/^contacts /)).toEqual([
     expect.objectContaining({
@@ -148,20 +148,20 @@ it('what somebody has changed by hand is found, told once and everywhere, and to
   expect(doctor.stdout.replace(/\s+/g, ' ')).toContain('The projection contacts differs from its events');
 
   await set(data);
-  // Refused while the check is at it.
+  // A rebuild is rejected while the check runs.
   await eventually(async () => {
     const rebuilt = await command(['projections', 'rebuild', 'contacts'], own.environment);
     expect(rebuilt.status).toBe(0);
   });
   await checkAll();
   await untilFound(0);
-  expect(told().filter(({ message }) => message === 'self-check: the finding is resolved').length).toBe(
+  expect(logged().filter(({ message }) => message === 'self-check: the finding is resolved').length).toBe(
     lines.length,
   );
   expect((await asked(servers[0]!)).status).toBe('ok');
 });
 
-longIt('an organization that is gone is missed, although nothing that is there is wrong', async () => {
+longIt('reports a deleted organization, although all remaining data is intact', async () => {
   const { organizationId } = other;
   for (const table of ['seals', 'seal_tiles', 'signed_notes']) {
     await sql(`DELETE FROM ${table} WHERE organization_id = $1`, [organizationId]);

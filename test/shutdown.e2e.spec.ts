@@ -15,12 +15,12 @@ beforeAll(async () => {
 });
 afterAll(() => deployment.stop());
 
-/** A connection that says what it is told, and keeps what it hears. */
+/** A raw connection that sends text and records what it receives. */
 class Connection {
-  heard = '';
+  received = '';
   isOver = false;
   private constructor(private readonly socket: Socket) {
-    socket.setEncoding('utf8').on('data', (text: string) => (this.heard += text));
+    socket.setEncoding('utf8').on('data', (text: string) => (this.received += text));
     socket.on('error', () => undefined).on('close', () => (this.isOver = true));
   }
 
@@ -28,16 +28,16 @@ class Connection {
     return new Connection(connect(Number(new URL(server.origin).port), '127.0.0.1'));
   }
 
-  say(...lines: string[]): void {
+  send(...lines: string[]): void {
     this.socket.write(lines.join('\r\n'));
   }
 
-  async hears(text: string): Promise<void> {
-    await eventually(() => expect(this.heard).toContain(text));
+  async receives(text: string): Promise<void> {
+    await eventually(() => expect(this.received).toContain(text));
   }
 }
 
-/** Keeps everybody out of these tables until `release`. */
+/** Locks these tables until `release`. */
 async function lock(
   tables = 'contacts_v2.contacts',
 ): Promise<{ waiting(): Promise<void>; release(): Promise<void> }> {
@@ -49,7 +49,7 @@ async function lock(
   return {
     waiting: () =>
       eventually(async () => {
-        // The background waits for checkpoints too, and may do so before any request does.
+        // Only the first table is checked, because background work may wait for checkpoints first.
         const rows = await source.query(
           'SELECT FROM pg_locks WHERE NOT granted AND relation = $1::regclass',
           [tables.split(',')[0]],
@@ -74,12 +74,12 @@ const ask = async (question: 'live' | 'ready', headers = {}) => {
     body: (await response.json()) as any,
   };
 };
-/** Others are answered twice: what was sent to the server before, signals too, it has read. */
+/** Waits for two responses on other connections, by when the server has read all earlier data and signals. */
 const othersAreServed = async () => {
   for (let n = 0; n < 2; n += 1) expect((await ask('live')).status).toBe(200);
 };
 
-/** What a PostgreSQL that is starting answers: cannot_connect_now. */
+/** The response of a PostgreSQL that is starting: cannot_connect_now. */
 const STARTING_UP = (() => {
   const fields = 'SFATAL\0C57P03\0Mthe database system is starting up\0\0';
   const head = Buffer.from('E\0\0\0\0');
@@ -92,37 +92,37 @@ describe('SIGTERM', () => {
     server = await deployment.startServer();
   });
 
-  it('status 0 beside idle kept-alive connections', async () => {
+  it('exits with 0 despite idle keep-alive connections', async () => {
     const connections = Array.from({ length: 5 }, () => Connection.open());
     for (const connection of connections) {
-      connection.say(...LIVE, '', '');
-      await connection.hears('"ok"');
+      connection.send(...LIVE, '', '');
+      await connection.receives('"ok"');
     }
     expect((await server.end('SIGTERM')).status).toBe(0);
   });
 
-  it('200 for the request in flight, 503 for what comes meanwhile, then status 0', async () => {
+  it('finishes the request in flight with 200, rejects new ones with 503, and exits with 0', async () => {
     const kept = Connection.open();
-    kept.say(...LIVE, '', '');
-    await kept.hears('"ok"');
+    kept.send(...LIVE, '', '');
+    await kept.receives('"ok"');
     const locked = await lock();
     const running = listContacts();
     await locked.waiting();
-    // Begun before the signal: an idle connection would be closed by it.
-    kept.say(READY[0]!, '');
+    // Started before the signal, which closes idle connections.
+    kept.send(READY[0]!, '');
     const alive = Connection.open();
-    alive.say(LIVE[0]!, '');
+    alive.send(LIVE[0]!, '');
     await othersAreServed();
 
     server.send('SIGTERM');
     await eventually(() =>
       expect(server.log.at(-1)).toMatchObject({ message: 'stopping', signal: 'SIGTERM' }),
     );
-    kept.say(READY[1]!, '', '');
-    await kept.hears('503 Service Unavailable');
-    await kept.hears('"reason":"SHUTTING_DOWN"');
-    alive.say(LIVE[1]!, '', '');
-    await alive.hears('200 OK');
+    kept.send(READY[1]!, '', '');
+    await kept.receives('503 Service Unavailable');
+    await kept.receives('"reason":"SHUTTING_DOWN"');
+    alive.send(LIVE[1]!, '', '');
+    await alive.receives('200 OK');
     const refused = await listContacts();
     expect([refused.status, refused.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
     expect(refused.body.error.requestId).toBe(refused.headers.get('x-request-id'));
@@ -133,23 +133,23 @@ describe('SIGTERM', () => {
     expect(server.log.at(-1)).toMatchObject({ message: 'stopped' });
   });
 
-  longIt('status 0 although a client has stalled in the middle of its body', async () => {
+  longIt('exits with 0 although a client stalled in the middle of its body', async () => {
     const stalled = Connection.open();
     const head = ['POST /v1/contact.create-contact HTTP/1.1', 'Host: localhost', 'Content-Length: 1000'];
     const authorization = `Authorization: Bearer ${client.key}`;
-    stalled.say(...head, 'Content-Type: application/json', authorization, '', '{"email":');
+    stalled.send(...head, 'Content-Type: application/json', authorization, '', '{"email":');
     await othersAreServed();
     expect((await server.end('SIGTERM')).status).toBe(0);
   });
 
-  longIt('ends by itself although the database does not answer', async () => {
+  longIt('exits although the database does not respond', async () => {
     const locked = await lock('contacts_v2.contacts, checkpoints');
     const running = listContacts().catch(() => undefined);
     await locked.waiting();
     const { status } = await server.end('SIGTERM');
     await locked.release();
     await running;
-    // Not everything could be closed.
+    // The exit code 1 shows that not everything could be closed.
     expect(status).toBe(1);
     expect(server.log).toContainEqual(
       expect.objectContaining({ message: 'request cut off', reason: expect.stringContaining('stops') }),
@@ -157,7 +157,7 @@ describe('SIGTERM', () => {
     expect(server.log.filter(({ message }) => message === 'request failed')).toEqual([]);
   });
 
-  longIt('status 0 at once while the server waits for its database', async () => {
+  longIt('exits with 0 immediately while the server waits for its database', async () => {
     let attempts = 0;
     const starting = createServer((socket) => {
       attempts += 1;
@@ -170,14 +170,14 @@ describe('SIGTERM', () => {
     const DATABASE_URL = `postgres://nobody@127.0.0.1:${port}/nothing`;
     const waiting = new ServerProcess({ ...deployment.environment, DATABASE_URL });
     await eventually(() => expect(attempts).toBeGreaterThanOrEqual(4));
-    // Said once, not at every attempt.
+    // Logged once, not at every attempt.
     expect(waiting.log.map(({ message }) => message)).toEqual(['database not available yet']);
     expect((await waiting.end('SIGTERM')).status).toBe(0);
     starting.close();
   });
 });
 
-it('SIGINT twice, as Ctrl-C in `npm start` sends it, cuts nothing off', async () => {
+it('a second SIGINT, as sent by Ctrl-C in `npm start`, does not cut off requests', async () => {
   server = await deployment.startServer();
   const locked = await lock();
   const running = listContacts();
@@ -198,12 +198,12 @@ describe('SHUTDOWN_DELAY', () => {
     server = await deployment.startServer({ SHUTDOWN_DELAY, HEALTH_TOKEN });
     expect((await ask('ready')).status).toBe(200);
     server.send('SIGTERM');
-    // A group of processes gets a signal several times: that is one. A second one of its kind could arrive together with it.
+    // Signals that a process group receives together count as one. Another SIGTERM could be merged with the first.
     server.send('SIGINT');
     await eventually(() => expect(server.log.at(-1)!.message).toBe('stopping'));
   }
 
-  it('not ready at once, but everything is served on, on connections that are closed after the answer', async () => {
+  it('is not ready immediately, but serves all requests and then closes their connections', async () => {
     await stopping('60');
     for (const headers of [{}, { Authorization: `Bearer ${HEALTH_TOKEN}` }]) {
       const { status, body } = await ask('ready', headers);
@@ -221,21 +221,21 @@ describe('SHUTDOWN_DELAY', () => {
     const created = await client.at(server.origin).post('contact.create-contact', body);
     expect(created.status).toBe(200);
 
-    // One that comes later than a group's own ends the wait.
+    // A later signal ends the delay.
     await sleep(1_100);
     server.send('SIGTERM');
     expect((await server.ended).status).toBe(0);
-    // Nothing is wrong.
+    // No warning is logged.
     expect(server.log.filter(({ level }) => level !== 'info')).toEqual([]);
   });
 
-  longIt('ends by itself when it has passed, status 0', async () => {
+  longIt('exits with 0 when the delay has passed', async () => {
     await stopping('2');
     expect((await server.ended).status).toBe(0);
     expect(server.log.map(({ message }) => message)).toEqual(expect.arrayContaining(['stopping', 'stopped']));
   });
 
-  it('a server that is still starting does not wait for it', async () => {
+  it('does not apply to a server that is still starting', async () => {
     const locked = await lock('migrations');
     const starting = new ServerProcess({ ...deployment.environment, SHUTDOWN_DELAY: '3600' });
     await locked.waiting();
@@ -263,7 +263,7 @@ describe('WEB_CONCURRENCY=2', () => {
   }
 
   longIt(
-    'kill -9 of one process loses nothing that was acknowledged: the port answers on, and another takes its place',
+    'kill -9 of one process loses nothing acknowledged: the port keeps serving, and a new process replaces it',
     async () => {
       await startTwo();
       expect(
@@ -276,7 +276,7 @@ describe('WEB_CONCURRENCY=2', () => {
       const [, killed] = listening();
       const acknowledged = new Map<number, string>();
       const attempt = async (n: number): Promise<void> => {
-        // A connection that goes with its process is a client's own to make again.
+        // The client must reconnect if the process of its connection dies.
         const answer = await create(n).catch(() => undefined);
         if (answer === undefined) return attempt(n);
         expect(answer.status).toBe(200);
@@ -299,12 +299,12 @@ describe('WEB_CONCURRENCY=2', () => {
       const served = server.log.filter(({ path }) => path === '/v1/contact.create-contact');
       expect(new Set(served.map(({ process }) => process))).toEqual(new Set([1, 2]));
 
-      // A connection that is handed to a process which dies before it takes it ends, too.
+      // A connection that is handed to a process that dies before accepting it is closed, too.
       const frozen = listening().at(-1)!;
       process.kill(frozen.pid, 'SIGSTOP');
       const asking = Array.from({ length: 4 }, () => Connection.open());
       for (const connection of asking) {
-        connection.say('GET /health/live HTTP/1.1', 'Host: x', 'Connection: close', '', '');
+        connection.send('GET /health/live HTTP/1.1', 'Host: x', 'Connection: close', '', '');
       }
       const over = (): number => asking.filter(({ isOver }) => isOver).length;
       await eventually(() => expect(over()).toBe(3));
@@ -312,7 +312,7 @@ describe('WEB_CONCURRENCY=2', () => {
       await eventually(() => expect(over()).toBe(4));
       await eventually(() => expect(listening()).toHaveLength(4));
 
-      // What runs when all are asked to stop is answered.
+      // Requests in flight at SIGTERM are completed.
       const locked = await lock();
       const running = Promise.all([listContacts(), listContacts()]);
       await locked.waiting();
@@ -328,15 +328,15 @@ describe('WEB_CONCURRENCY=2', () => {
     },
   );
 
-  longIt('kill -9 of the one that started them ends them as SIGTERM does', async () => {
+  longIt('kill -9 of the parent stops the processes like SIGTERM', async () => {
     await startTwo();
     server.send('SIGKILL');
-    // Its output ends with the last of them.
+    // The output ends with the last process.
     expect((await server.ended).signal).toBe('SIGKILL');
     expect(server.log.filter(({ message }) => message === 'stopped')).toHaveLength(2);
   });
 
-  longIt('one that cannot start says why once, with status 1', async () => {
+  longIt('a process that cannot start logs the reason once, and exits with 1', async () => {
     const PORT = String(new URL((await deployment.startServer()).origin).port);
     const refused = new ServerProcess({ ...deployment.environment, ...SEVERAL, PORT });
     const { status, stderr } = await refused.ended;
@@ -346,7 +346,7 @@ describe('WEB_CONCURRENCY=2', () => {
     ]);
   });
 
-  it('SIGTERM before they serve: status 0', async () => {
+  it('exits with 0 on SIGTERM before they serve', async () => {
     const locked = await lock('migrations');
     const starting = new ServerProcess({ ...deployment.environment, ...SEVERAL });
     await locked.waiting();

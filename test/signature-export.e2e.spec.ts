@@ -31,7 +31,7 @@ const lines = (text: string) =>
 
 const HOSTILE = '=HYPERLINK("https://evil.example","Ω")\r\nnext, line';
 
-it('NDJSON: the signatures as list-signatures answers them, and with contacts who has signed', async () => {
+it('NDJSON: returns the signatures like list-signatures, and with contacts=true the signers', async () => {
   const petitionId = await petition();
   const ada = { email: 'ada@example.org', firstName: 'Ada', lastName: 'Lovelace', city: 'London' };
   await sign(petitionId, ada, HOSTILE);
@@ -56,7 +56,7 @@ it('NDJSON: the signatures as list-signatures answers them, and with contacts wh
   expect([out, none]).toMatchObject([{ email: 'out@spam.example', status: 'INVALIDATED' }, []]);
 });
 
-it('CSV: as it is, and with safe no formula', async () => {
+it('CSV: returns cells unchanged, or with `safe` without formulas', async () => {
   const petitionId = await petition();
   await sign(petitionId, { email: 'ada@example.org', firstName: '@SUM(A1)', lastName: '-1' }, HOSTILE);
   for (const safe of [false, true]) {
@@ -81,7 +81,7 @@ it('CSV: as it is, and with safe no formula', async () => {
   );
 });
 
-it('is whole and in order however many there are', async () => {
+it('is complete and in order for any number of signatures', async () => {
   const petitionId = await petition();
   const { store } = api.instances[0]!.runtime;
   const ids = await appendSignatures(store, client.organizationId, petitionId, 2_345);
@@ -107,11 +107,11 @@ it.each([
   [{ status: 'WITHDRAWN' }, 400],
   [{ contacts: 'all' }, 400],
   [{ format: 'xlsx' }, 400],
-])('%j: %i', async (query, status) => {
+])('returns for %j: %i', async (query, status) => {
   expect((await exported(await petition(), query)).status).toBe(status);
 });
 
-it('of another organization: 404; who has signed, without contact:read: 403', async () => {
+it('returns 404 for another organization, and 403 for signers without contact:read', async () => {
   const petitionId = await petition();
   await sign(petitionId, { email: 'ada@example.org' });
   const stranger = await api.organization();

@@ -17,7 +17,7 @@ async function openPetition(name: string): Promise<string> {
   return petitionId;
 }
 
-/** Runs the work for every item, so many at a time, one after another on each instance. */
+/** Runs the work for every item, with this many in parallel, alternating between the instances. */
 async function each<Item>(
   items: readonly Item[],
   atOnce: number,
@@ -56,13 +56,13 @@ async function listSignatures(petitionId: string, instance: Client): Promise<{ c
 
 const SIGNERS = isLong ? 5_000 : 100;
 const AT_ONCE = isLong ? 64 : 32;
-/** Every twentieth takes it back. */
-const STANDING = SIGNERS * 0.95;
+/** Every twentieth signer withdraws. */
+const REMAINING = SIGNERS * 0.95;
 
-it(`${SIGNERS} signers, ${AT_ONCE} at a time, through two instances: the count is exact on both after the last answer`, async () => {
+it(`${SIGNERS} signers, ${AT_ONCE} in parallel, on two instances: the count is exact on both after the last response`, async () => {
   const petitionId = await openPetition('Save the river');
   const signers = new Set<string>();
-  const standing = new Set<string>();
+  const remaining = new Set<string>();
   const statuses = new Set<number>();
 
   await each(
@@ -82,28 +82,28 @@ it(`${SIGNERS} signers, ${AT_ONCE} at a time, through two instances: the count i
       signers.add(contactId);
       if (n % 20 === 7) {
         statuses.add((await other.delete('petition.remove-signature', { petitionId, contactId })).status);
-      } else standing.add(contactId);
+      } else remaining.add(contactId);
     },
   );
 
   expect(statuses).toEqual(new Set([200]));
-  expect([signers.size, standing.size]).toEqual([SIGNERS, STANDING]);
+  expect([signers.size, remaining.size]).toEqual([SIGNERS, REMAINING]);
   const counts = await Promise.all(
     instances.map((instance) => instance.get('petition.get-petition', { petitionId })),
   );
-  expect(counts.map(({ body }) => body.data.signatures)).toEqual([STANDING, STANDING]);
+  expect(counts.map(({ body }) => body.data.signatures)).toEqual([REMAINING, REMAINING]);
   const listed = await listSignatures(petitionId, instances[1]!);
-  expect(listed).toHaveLength(STANDING);
-  expect(new Set(listed.map(({ contactId }) => contactId))).toEqual(standing);
+  expect(listed).toHaveLength(REMAINING);
+  expect(new Set(listed.map(({ contactId }) => contactId))).toEqual(remaining);
   const events = await recorded(petitionId);
   const signed = events.filter(({ type }) => type === 'PetitionSigned');
   expect([signed.length, new Set(signed.map(({ contact }) => contact)).size]).toEqual([SIGNERS, SIGNERS]);
-  expect(events.filter(({ type }) => type === 'SignatureWithdrawn')).toHaveLength(SIGNERS - STANDING);
+  expect(events.filter(({ type }) => type === 'SignatureWithdrawn')).toHaveLength(SIGNERS - REMAINING);
 });
 
 const LATE = isLong ? 1_200 : 240;
 
-it('closed while signing goes on: nothing is signed after the close, and each refused signer got a 409', async () => {
+it('closed during signing: no signature is recorded after the close, and each rejected signer gets a 409', async () => {
   const petitionId = await openPetition('Plant trees');
   const answers: { status: number; contact: string | undefined }[] = [];
   let closed: Promise<unknown> | undefined;
@@ -126,14 +126,14 @@ it('closed while signing goes on: nothing is signed after the close, and each re
   expect(accepted.length).toBeGreaterThanOrEqual(LATE / 3);
   expect(refused.length).toBeGreaterThanOrEqual(LATE / 8);
   const events = await recorded(petitionId);
-  // That a goal was reached may be recorded later.
+  // PetitionGoalReached may be recorded later.
   const last = events.findLast(({ type }) => type !== 'PetitionGoalReached');
   expect(last!.type).toBe('PetitionClosed');
   const signers = events.flatMap(({ type, contact }) => (type === 'PetitionSigned' ? [contact] : []));
   expect(signers.sort()).toEqual(accepted.map(({ contact }) => contact).sort());
   const { body } = await instances[1]!.get('petition.get-petition', { petitionId });
   expect(body.data).toMatchObject({ status: 'CLOSED', signatures: accepted.length });
-  // The refused left no contact behind.
+  // Rejected signers leave no contact behind.
   const { rows } = await countContacts('late-');
   expect(rows).toBe(accepted.length);
 });

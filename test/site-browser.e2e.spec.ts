@@ -59,7 +59,7 @@ withChromium('in Chromium', () => {
     await call(client, 'post.publish-post', { postId });
   });
   afterAll(async () => {
-    // Also where it did not come so far.
+    // The browser may not have started.
     await (browser as Browser | undefined)?.stop();
     await people.stop();
   });
@@ -68,13 +68,13 @@ withChromium('in Chromium', () => {
 
   const looks: [string, Look][] = [
     ['on a phone', { width: 360, height: 740 }],
-    ['on a desk in the dark', { isDark: true }],
-    ['on a phone in the dark', { width: 360, height: 740, isDark: true }],
-    ['on a desk', {}],
+    ['on a desktop in dark mode', { isDark: true }],
+    ['on a phone in dark mode', { width: 360, height: 740, isDark: true }],
+    ['on a desktop', {}],
   ];
 
   it.each(someOf(looks, 2))(
-    'every page can be read by everybody %s, and asks nobody else',
+    'every page is accessible %s, and loads nothing from elsewhere',
     async (_, look) => {
       const window = await browser.open(look);
       const { page: tab } = window;
@@ -87,14 +87,14 @@ withChromium('in Chromium', () => {
         `${page.path}/confirm/nothing`,
         '/nobody',
       ];
-      // One of each shape: a petition with its form, a post, a notice. Colours are another's in each look.
+      // One of each shape: a petition with its form, a post, a notice. Each look uses a different organization's colours.
       const examined = isLong ? paths : [page.path, '/clean-rivers/posts/news', '/nobody'];
       for (const path of paths) {
         const answer = await tab.goto(origin + path);
         if (examined.includes(path)) expect([path, await window.findings()]).toEqual([path, []]);
         expect([path, await window.isTooWide()]).toEqual([path, false]);
         expect([path, await tab.locator('h1').count()]).toEqual([path, 1]);
-        // What is answered 404 a browser tells its console itself.
+        // A browser logs each 404 in its console.
         if (answer!.status() >= 400) continue;
         const bytes = (await answer!.body()).length;
         expect([path, bytes < 50 * 1_024]).toEqual([path, true]);
@@ -110,14 +110,14 @@ withChromium('in Chromium', () => {
     ['with JavaScript', true],
     ['without JavaScript', false],
   ])(
-    'read, sign, confirm, see the number go up, with the keyboard alone %s',
+    'a visitor reads, signs, confirms and sees the count increase, with the keyboard only, %s',
     async (_, javaScript) => {
       const email = `keyboard-${javaScript}@example.org`;
       const window = await browser.open({ javaScript, width: 360 });
       const { page: tab } = window;
       await tab.goto(origin + page.path);
       const before = await tab.locator('[data-signatures]').textContent();
-      // axe-core needs scripts to run; the page is the same without.
+      // axe-core needs scripts. Without them the page is the same.
       const look = async () => expect(javaScript ? await window.findings() : []).toEqual([]);
       const press = async (name: string, text = '') => {
         await window.tabTo(name);
@@ -163,7 +163,7 @@ withChromium('in Chromium', () => {
     ['with JavaScript', true],
     ['without JavaScript', false],
   ])(
-    'unsubscribe, and take it back, with the keyboard alone %s',
+    'a contact unsubscribes and undoes it with the keyboard only, %s',
     async (_, javaScript) => {
       const { client } = page;
       const { organizationId } = client;
@@ -192,7 +192,7 @@ withChromium('in Chromium', () => {
     60_000,
   );
 
-  it('faults are told at the top, beside the field, and to who listens; what was typed stays', async () => {
+  it('errors are shown at the top, at the field and to screen readers, and input is kept', async () => {
     const window = await browser.open({ width: 360 });
     const { page: tab } = window;
     await tab.goto(origin + page.path);
@@ -215,7 +215,7 @@ withChromium('in Chromium', () => {
     expect(await tab.evaluate('document.activeElement.id')).toBe('email');
   }, 60_000);
 
-  it('what a screen reader reads of a petition', async () => {
+  it('a screen reader reads the parts of a petition', async () => {
     const { page: tab } = await browser.open();
     await tab.goto(origin + page.path);
     const read = await tab.locator('body').ariaSnapshot();
@@ -234,11 +234,11 @@ withChromium('in Chromium', () => {
       '- link "Privacy"',
     ])
       expect(read).toContain(line);
-    // Nobody is led into the trap for machines.
+    // The honeypot is hidden from screen readers.
     expect(read).not.toContain('Leave this field blank');
   });
 
-  it('a number on a page that stays open moves on, and the address can be copied', async () => {
+  it('the count of an open page is updated, and the address can be copied', async () => {
     const { client, petitionId } = page;
     const window = await browser.open();
     const { page: tab } = window;
@@ -254,7 +254,7 @@ withChromium('in Chromium', () => {
     window.requireQuiet(origin);
   }, 60_000);
 
-  it('stands in a frame on another page, as high as what is in it', async () => {
+  it('the embed fits its frame on another page to its content', async () => {
     const elsewhere = createServer((_, response) => {
       response.setHeader('Content-Type', 'text/html');
       response.end(`<!doctype html><script src="${origin}/embed.js" defer></script>

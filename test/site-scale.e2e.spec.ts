@@ -6,12 +6,12 @@ import { isLong } from './length.js';
 import { ageForm, call, linkIn, Public, type PetitionPage } from './petition-page.js';
 import { eventually } from './processes.js';
 
-/** 5,000 in the long form. */
+/** The number of signers. SITE_PEOPLE sets it. */
 const PEOPLE = Number(process.env.SITE_PEOPLE ?? (isLong ? 300 : 30));
 const AT_ONCE = 20;
 
 let people: Public;
-/** Closed when no instance asks through them any more. */
+/** Closed after the instances that use them. */
 const proxies: CountingProxy[] = [];
 beforeAll(async () => {
   people = await Public.start({ instances: 2, environment: { MAIL_CONCURRENCY: '20' } });
@@ -35,7 +35,7 @@ const counted = async ({ client, petitionId }: PetitionPage) => {
 };
 
 it(
-  'many confirm twice through two instances while a tenth expires: the number is exact, and nothing of the expired is left',
+  'many confirm twice on two instances while a tenth expires: the count is exact, and no expired data remains',
   async () => {
     const page = await people.petition();
     const { client, petitionId } = page;
@@ -77,7 +77,7 @@ it(
       async () => expect(await counted(page)).toEqual({ signatures: signed, pendingSignatures: 0 }),
       120,
     );
-    // Too late.
+    // Confirming is too late now.
     await inTurns(late, (email) => people.post(links.get(email)!, {}));
     expect(await counted(page)).toEqual({ signatures: signed, pendingSignatures: 0 });
     for (const email of [late[0]!, late.at(-1)!]) {
@@ -101,7 +101,7 @@ it(
   120_000 + PEOPLE * 200,
 );
 
-it('whether an address has signed cannot be told from the answer, nor from what is done for it', async () => {
+it('neither the response nor the statements reveal whether an address has signed', async () => {
   const page = await people.petition();
   const { client, petitionId } = page;
   const proxy = await startCountingProxy(people.api.database.url);
@@ -111,7 +111,7 @@ it('whether an address has signed cannot be told from the answer, nor from what 
   const known = Array.from({ length: 10 }, (_, n) => `known-${n}@time.example`);
   for (const email of known) await call(client, 'petition.add-signature', { petitionId, contact: { email } });
   const answers = new Set<string>();
-  /** What PostgreSQL was asked before the answer. */
+  /** The statements sent before the response. */
   const asked = async (email: string): Promise<Set<string>> => {
     proxy.forget();
     const { status, location, text } = await people.sign(page, { email }, { at });
@@ -130,10 +130,10 @@ it('whether an address has signed cannot be told from the answer, nor from what 
   expect(await counted(page)).toMatchObject({ signatures: known.length });
 }, 60_000);
 
-/** What brings read models up to date: whichever instance comes first does it, for what any request has stored. */
+/** Statements that update projections. Any instance sends them, for the events of any request. */
 const OF_READ_MODELS = /advance_checkpoint|pending_signatures|^UPDATE petitions|^COMMIT$/;
 
-/** What was asked in most rounds: what an instance asks for itself, now and then, is in few of them. */
+/** The statements of most rounds. Background statements of the instance occur in few. */
 function usual(rounds: readonly Set<string>[]): string[] {
   return [...new Set(rounds.flatMap((round) => [...round]))]
     .filter((statement) => !OF_READ_MODELS.test(statement))
@@ -141,7 +141,7 @@ function usual(rounds: readonly Set<string>[]): string[] {
     .toSorted();
 }
 
-it('SITE=off: no pages, and no addresses of pages', async () => {
+it('SITE=off: no pages and no page URLs exist', async () => {
   const { origin } = await people.api.addInstance({ SITE: 'off' });
   const client = (await people.api.organization()).at(origin);
   const { petitionId } = await call(client, 'petition.create-petition', { name: 'River' });
@@ -167,7 +167,7 @@ describe('CAPTCHA=altcha', () => {
     return Buffer.from(JSON.stringify({ ...task, number: solution!.number })).toString('base64');
   };
 
-  it('who proves work signs; who does not, or again with the same, is suspicious and has to confirm', async () => {
+  it('a signer with a proof of work signs; without one, or with a used one, they must confirm as suspicious', async () => {
     const page = await people.petition({ confirmation: 'NONE' });
     const { client, petitionId } = page;
     const altcha = await proof();
@@ -186,7 +186,7 @@ describe('CAPTCHA=altcha', () => {
   }, 60_000);
 
   (findChromium() === undefined ? it.skip : it)(
-    'a browser does the work by itself',
+    'a browser computes the proof automatically',
     async () => {
       const page = await people.petition({ confirmation: 'NONE' });
       const browser = await Browser.start();

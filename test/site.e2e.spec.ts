@@ -27,7 +27,7 @@ const confirm = async (link: string) => {
 };
 
 describe('signing', () => {
-  it('counts once it is confirmed by the button in the mail’s page, and makes a contact only then', async () => {
+  it('counts after confirmation with the button on the emailed page, and only then creates a contact', async () => {
     const page = await people.petition({ goal: 2, publicComments: true });
     const signed = await people.sign(page, {
       lastName: 'Lovelace',
@@ -42,7 +42,7 @@ describe('signing', () => {
 
     const link = await people.linkTo('ada@example.org');
     expect(await contacts(page)).toEqual([]);
-    // What scans mails follows links, in every way but by POST.
+    // Mail scanners follow links with any method except POST.
     for (const method of ['GET', 'HEAD']) await fetch(people.api.origin + link, { method });
     const asked = await people.get(link);
     expect(asked.text).toContain('Ada Lovelace');
@@ -70,7 +70,7 @@ describe('signing', () => {
     expect((await client.get('petition.list-signatures', { petitionId })).body.data).toMatchObject([
       { comment: 'I swim <there>', status: 'CONFIRMED', source: 'newsletter', suspicion: [] },
     ]);
-    // Who confirmed did it as nobody’s key.
+    // A confirmation is not attributed to an API key.
     const { data: events } = (await client.get('history.list-events', { type: 'PetitionSigned' })).body;
     expect(events[0].actor).toEqual({ type: 'public', id: null });
     await eventually(async () => {
@@ -80,7 +80,7 @@ describe('signing', () => {
     });
   });
 
-  it('twice is once: by the button, by another spelling of the mailbox, and by who has signed with a key', async () => {
+  it('counts once for repeated confirmations, another spelling of the mailbox, and contacts who signed with a key', async () => {
     const page = await people.petition();
     await people.sign(page, { email: 'grace.hopper@gmail.com' });
     const link = await people.linkTo('grace.hopper@gmail.com');
@@ -104,7 +104,7 @@ describe('signing', () => {
     expect(await contacts(page)).toHaveLength(2);
   });
 
-  it('asking again sends the mail again; the links of before lead to what was written last', async () => {
+  it('signing again sends another email, and older links lead to the latest form', async () => {
     const page = await people.petition();
     await people.sign(page, { email: 'rosa@example.org', firstName: 'Rosa' });
     const first = await people.linkTo('rosa@example.org');
@@ -119,7 +119,7 @@ describe('signing', () => {
     expect(await contacts(page)).toMatchObject([{ firstName: 'Rosa Luise' }]);
   });
 
-  it('who wants to hear from the organization does from then on, also who had wanted to hear no more', async () => {
+  it('subscribes a signer who agrees, even if they had unsubscribed before', async () => {
     const page = await people.petition();
     const { client } = page;
     const { organizationId } = client;
@@ -139,11 +139,11 @@ describe('signing', () => {
     expect(await subscribed()).toBe(true);
     expect((await client.get('suppression.list-suppressions')).body.data).toEqual([]);
     expect(await counted(page)).toEqual([1, 0]);
-    // What is known of a contact nobody changes from outside.
+    // Signing does not change an existing contact's details.
     expect(await contacts(page)).toMatchObject([{ email, firstName: null }]);
   });
 
-  it('thanks with a number in which they are, at each instance', async () => {
+  it('thanks with a count that includes the signer, on every instance', async () => {
     const page = await people.petition({ goal: 10 });
     await people.sign(page, { email: 'first@example.org' });
     const link = await people.linkTo('first@example.org');
@@ -159,7 +159,7 @@ describe('signing', () => {
     for (const text of await thanked()) expect(text).toMatch(/Thank you[^]*1 signature\s+Goal: 10/);
   });
 
-  it('only what was shown is confirmed', async () => {
+  it('confirms only what was shown', async () => {
     const page = await people.petition();
     const email = 'shown@example.org';
     await people.sign(page, { email, comment: 'mine' });
@@ -172,7 +172,7 @@ describe('signing', () => {
     expect((await people.get(link)).text).toContain('somebody else’s');
   });
 
-  it('counts at once where no confirmation is asked for, but what is suspicious', async () => {
+  it('counts immediately if no confirmation is required, unless it is suspicious', async () => {
     const page = await people.petition({ confirmation: 'NONE' });
     const signed = await people.sign(page, { email: 'quick@example.org' });
     expect((await people.get(signed.location!)).text).toContain('<h1>Thank you for signing</h1>');
@@ -188,7 +188,7 @@ describe('signing', () => {
     expect(await counted(page)).toEqual([2, 0]);
   });
 
-  it('what is not confirmed in seven days expires: nothing of it is left that anybody could read', async () => {
+  it('expires without confirmation in seven days, and leaves no readable data', async () => {
     const page = await people.petition();
     await people.sign(page, { email: 'late@example.org', comment: 'too late' });
     const link = await people.linkTo('late@example.org');
@@ -207,8 +207,8 @@ describe('signing', () => {
     ).toHaveLength(1);
   });
 
-  it.each(['signer', 'nobody'])(
-    'what waits for a petition that is deleted ends, whoever erases it: %s',
+  it.each(['signer', 'no one'])(
+    'a pending signature ends with its deleted petition, erased by: %s',
     async (by) => {
       const page = await people.petition();
       const { client, petitionId } = page;
@@ -233,7 +233,7 @@ describe('signing', () => {
     },
   );
 
-  it('a petition that closes takes nothing more, also what was asked before', async () => {
+  it('a closed petition accepts no more signatures or confirmations', async () => {
     const page = await people.petition();
     await people.sign(page, { email: 'slow@example.org' });
     const link = await people.linkTo('slow@example.org');
@@ -247,14 +247,14 @@ describe('signing', () => {
   });
 });
 
-describe('what was written', () => {
+describe('the submitted form', () => {
   it.each([
     ['no email address', { email: '' }, 'Enter your email address'],
-    ['no address at all', { email: 'ada' }, 'Enter an email address in the correct format'],
+    ['an invalid address', { email: 'ada' }, 'Enter an email address in the correct format'],
     ['no first name', { firstName: ' ' }, 'Enter your first name'],
     ['a name of 201 characters', { firstName: 'x'.repeat(201) }, 'Your answer is too long'],
     ['a NUL', { lastName: 'a\0b' }, 'characters that can’t be saved'],
-  ])('is kept where something is wrong with it: %s', async (_, form, sentence) => {
+  ])('keeps its input on an error: %s', async (_, form, sentence) => {
     const page = await people.petition();
     const { status, text } = await people.sign(page, { comment: 'Keep "me" <safe>', ...form });
     expect(status).toBe(422);
@@ -265,7 +265,7 @@ describe('what was written', () => {
     expect(await counted(page)).toEqual([0, 0]);
   });
 
-  it('is asked for once more where the page is too old, too new, or none of ours', async () => {
+  it('must be submitted again if the page is too old, too new or forged', async () => {
     const page = await people.petition();
     const other = await people.petition();
     const tokens = ['', 'rubbish', people.token(page.petitionId, 25 * 3_600), people.token(other.petitionId)];
@@ -282,7 +282,7 @@ describe('what was written', () => {
     expect(await counted(page)).toEqual([0, 0]);
   });
 
-  it('is no form, or too much of one: refused, and the next one is served', async () => {
+  it('is rejected if it is malformed or too large, and the next one is accepted', async () => {
     const { path, petitionId } = await people.petition();
     const send = async (body: string, type: string) =>
       (
@@ -300,11 +300,11 @@ describe('what was written', () => {
 });
 
 describe('against fraud', () => {
-  /** What one network may send in an hour, and what it has sent before. */
+  /** The hourly limit of a network, and the number of its earlier requests. */
   const [MOST, BEFORE] = [500, isLong ? 0 : 440];
   const FORMS = isLong ? 2_000 : 120;
 
-  it(`${FORMS} forms of a script: nothing counts, no contact, three mails to a mailbox at most, and others sign`, async () => {
+  it(`${FORMS} scripted forms: none counts or creates a contact, each mailbox gets at most three emails, and others can sign`, async () => {
     const page = await people.petition();
     const from = '2001:db8:1:2::1';
     const storage = people.api.instances[0]!.app.get<WindowStorage>(getStorageToken());
@@ -320,7 +320,7 @@ describe('against fraud', () => {
         { email: `alias+${n}@example.org` },
         { email: `al.i.as+${n}@gmail.com` },
       ];
-      // Most of them would be taken.
+      // Most of these forms would be accepted.
       const form = n % 9 === 0 ? forms[(n / 9) % 3]! : forms[3 + (Math.floor(n / 2) % 4)]!;
       const address = n % 2 === 0 ? from : `2001:db8:1:2::${(n % 5_000).toString(16)}`;
       return people.sign(page, { email: `person-${n}@example.net`, ...form }, { from: address, at: n % 2 });
@@ -331,7 +331,7 @@ describe('against fraud', () => {
       for (const { status } of answers) statuses.set(status, (statuses.get(status) ?? 0) + 1);
     }
     expect([...statuses.keys()].toSorted()).toEqual([303, 422, 429]);
-    // One network, whatever the addresses in it.
+    // All addresses of a network count together.
     expect(statuses.get(303)).toBe(MOST - BEFORE);
 
     const honest = await people.sign(page, { email: 'honest@example.org' }, { from: randomAddress() });
@@ -346,7 +346,7 @@ describe('against fraud', () => {
         .replace(/^([^@]*)@gmail\.com$/, (_, name: string) => `${name.replaceAll('.', '')}@gmail.com`);
       perMailbox.set(mailbox, (perMailbox.get(mailbox) ?? 0) + 1);
     }
-    // The same form again is the same request.
+    // A repeated form is the same request.
     expect(perMailbox.get('one@example.org')).toBe(1);
     expect(Math.max(...perMailbox.values())).toBeLessThanOrEqual(3);
     const { client, petitionId } = page;
@@ -357,7 +357,7 @@ describe('against fraud', () => {
     expect(pending.some(({ suspicion }) => suspicion.includes('MANY_FROM_NETWORK'))).toBe(true);
   }, 180_000);
 
-  it('signatures of a network, or suspicious ones, are taken out by condition, and come back', async () => {
+  it('signatures of a network or suspicious ones are invalidated by condition, and restored', async () => {
     const page = await people.petition();
     const { client, petitionId } = page;
     const signAndConfirm = async (email: string, from: string, more = {}) => {
@@ -399,7 +399,7 @@ describe('consent', () => {
   const TEXT = 'Flüsse & Söhne darf mich per E-Mail auf dem Laufenden halten';
   const FROM = '203.0.113.7';
 
-  /** Of an organization that speaks German. */
+  /** A petition of an organization whose language is German. */
   async function germanPetition(fields: object = {}): Promise<PetitionPage> {
     const page = await people.petition(fields);
     const names = { name: 'Flüsse & Söhne', language: 'de' };
@@ -417,7 +417,7 @@ describe('consent', () => {
     ['yes', true, { subscribe: 'yes' }],
     ['no', false, {}],
   ])(
-    'a confirmed signature records the %s with the text, the language and the time of the form',
+    'a confirmed signature records the %s with the text, language and time of the form',
     async (_, given, said) => {
       const page = await germanPetition();
       const email = `consent-${given}@example.org`;
@@ -435,7 +435,7 @@ describe('consent', () => {
     },
   );
 
-  it('is recorded for a contact who has agreed before, and subscribes who had not', async () => {
+  it('is recorded for a contact who agreed before, and subscribes one who had not', async () => {
     const page = await germanPetition();
     const { organizationId } = page.client;
     const person = { organizationId, email: 'returns@example.org', subscribed: false };
@@ -448,14 +448,14 @@ describe('consent', () => {
     ]);
   });
 
-  it('without a proof of the mailbox is recorded of new contacts only', async () => {
+  it('without proof of the mailbox, is recorded for new contacts only', async () => {
     const page = await germanPetition({ confirmation: 'NONE' });
     await people.sign(page, { email: 'unproved@example.org', subscribe: 'yes' }, { from: FROM });
     await eventually(async () => expect(await counted(page)).toEqual([1, 0]));
     expect(await consents(page)).toMatchObject([{ given: true, ...seen(page) }]);
   });
 
-  it('of a signature that is confirmed, no second copy can be read', async () => {
+  it('a confirmed signature leaves no second readable copy', async () => {
     const page = await germanPetition();
     await people.sign(page, { email: 'copy@example.org' }, { from: FROM });
     await confirm(await people.linkTo('copy@example.org'));
@@ -464,13 +464,13 @@ describe('consent', () => {
   });
 });
 
-describe('against who knows an address', () => {
+describe('abuse by someone who knows an address', () => {
   const bySelf = async ({ client }: PetitionPage, contactId: string) => {
     const { organizationId } = client;
     return (await client.get('contact.get-contact', { contactId, organizationId })).body.data;
   };
 
-  it('without a proof of the mailbox nobody subscribes somebody, nor speaks under their name', async () => {
+  it('without proof of the mailbox, cannot subscribe or speak for someone else', async () => {
     const page = await people.petition({ confirmation: 'NONE', publicComments: true });
     const { client } = page;
     const { organizationId } = client;
@@ -484,13 +484,13 @@ describe('against who knows an address', () => {
     await eventually(async () => expect(await counted(page)).toEqual([1, 0]));
     expect((await bySelf(page, contactId)).subscribed).toBe(false);
     expect((await client.get('suppression.list-suppressions')).body.data).toHaveLength(1);
-    // Where the page takes comments again those of before stay what they were.
+    // Earlier comments stay private after comments are enabled again.
     await call(client, 'petition.update-petition', { petitionId: page.petitionId, confirmation: 'EMAIL' });
     await eventually(async () => expect((await people.get(page.path)).text).toContain('isCommentPublic'));
     expect((await people.get(page.path)).text).not.toMatch(/I hate rivers|Mary/);
   });
 
-  it('who confirms sees all that they agree to', async () => {
+  it('the confirmation page shows everything that the signer agrees to', async () => {
     const page = await people.petition();
     const email = 'sees@example.org';
     await people.sign(page, { email, zip: '66666', country: 'Utopia', subscribe: 'yes' });
@@ -501,7 +501,7 @@ describe('against who knows an address', () => {
     expect((await people.get(await people.linkTo(other))).text).not.toContain('send me email updates');
   });
 
-  it('the same again sends no other mail; where there are no more mails the link in the last one holds', async () => {
+  it('repeated forms send no further email, and at the limit the latest link stays valid', async () => {
     const page = await people.petition();
     const email = 'victor@example.org';
     await Promise.all(Array.from({ length: 6 }, () => people.sign(page, { email, firstName: 'Victor' })));
@@ -518,7 +518,7 @@ describe('against who knows an address', () => {
     expect(await counted(page)).toEqual([1, 0]);
   });
 
-  it('what an erased person has not confirmed yet goes with them', async () => {
+  it('a pending signature is erased with the person', async () => {
     const page = await people.petition();
     const { client } = page;
     const { organizationId } = client;
@@ -532,13 +532,13 @@ describe('against who knows an address', () => {
     expect([after.status, after.text]).toEqual([410, expect.stringContaining('This link has expired')]);
     expect(after.text).not.toMatch(/private words|Gone/);
     expect(await counted(page)).toEqual([0, 0]);
-    // Another time is another matter.
+    // A new signature after the erasure is accepted.
     await people.sign(page, { email });
     await confirm(await people.linkTo(email));
     expect(await counted(page)).toEqual([1, 0]);
   });
 
-  it('one mailbox between quotes, and names that show nothing, are asked for once more', async () => {
+  it('quoted mailboxes and invisible names are rejected', async () => {
     const page = await people.petition();
     for (const email of ['"ada"@example.org', '"a\\da"@example.org'])
       expect((await people.sign(page, { email })).text).toContain(
@@ -553,7 +553,7 @@ describe('against who knows an address', () => {
 });
 
 describe('pages', () => {
-  it('belong to whose id they have: an id is nobody’s slug', async () => {
+  it('belong to the organization with the id, which no one can use as a slug', async () => {
     const mine = await people.api.organization();
     const others = await people.api.organization();
     await call(mine, 'organization.update-organization', { name: 'Mine' });
@@ -563,7 +563,7 @@ describe('pages', () => {
       400,
       [{ path: 'slug', message: 'must not look like an ID' }],
     ]);
-    // As if somebody had taken it before that was refused.
+    // As if it had been registered before such slugs were rejected.
     await people.api.database.source.query(
       'INSERT INTO organization_slugs (slug, organization_id) VALUES ($1, $2)',
       [slug, others.organizationId],
@@ -571,7 +571,7 @@ describe('pages', () => {
     expect((await people.get(`/${slug}`)).text).toContain('Mine');
   });
 
-  it('lead on with all of the address, and may have their slug back; twenty are kept for them', async () => {
+  it('redirect with the full query, can return to a former slug, and keep twenty of them', async () => {
     const client = await people.api.organization();
     const slugOf = (n: number) => `moves-${n}-${client.organizationId.slice(-12)}`;
     const move = (n: number) => call(client, 'organization.update-organization', { slug: slugOf(n) });
@@ -590,7 +590,7 @@ describe('pages', () => {
     await call(other, 'organization.update-organization', { slug: slugOf(0) });
   });
 
-  it('who tries names is told to wait', async () => {
+  it('rate-limit a client that guesses slugs', async () => {
     const from = { 'X-Forwarded-For': randomAddress(), Accept: 'text/html' };
     const asked = await Promise.all(
       Array.from({ length: 30 }, (_, n) => people.get(`/nobody-${n}`, from).then(({ status }) => status)),
@@ -599,7 +599,7 @@ describe('pages', () => {
     expect(new Set(asked)).toEqual(new Set([404, 429]));
   });
 
-  it('tell who shares them what they are, load nothing from elsewhere, and run nothing that was written into them', async () => {
+  it('describe themselves to sharers, load nothing from elsewhere, and run no injected code', async () => {
     const client = await people.api.organization();
     const slug = `rivers-${Date.now()}`;
     const bytes = await picture(1_200, 630);
@@ -660,7 +660,7 @@ describe('pages', () => {
     expect(Buffer.byteLength(text)).toBeLessThan(50 * 1_024);
   });
 
-  it('lead from the slugs of before to those of now, and are found by ids where there is none', async () => {
+  it('redirect from former slugs to current ones, and are found by id without a slug', async () => {
     const client = await people.api.organization();
     const { organizationId } = client;
     const page = await people.petition({ slug: 'first' }, client);
@@ -685,11 +685,11 @@ describe('pages', () => {
       const refused = await other.post('organization.update-organization', { slug: reserved });
       expect([reserved, refused.status]).toEqual([reserved, 400]);
     }
-    // Back again: its own.
+    // The petition may take its former slug back.
     await call(client, 'petition.update-petition', { petitionId: page.petitionId, slug: 'first' });
   });
 
-  it('make slugs of names, each once: also for eight at once', async () => {
+  it('derive unique slugs from names, even for eight in parallel', async () => {
     const client = await people.api.organization();
     const slugs = await Promise.all(
       Array.from({ length: 8 }, async (_, n) => {
@@ -702,7 +702,7 @@ describe('pages', () => {
     for (const slug of slugs) expect(slug).toMatch(/^uber-die-brucke(-\w+)?$/);
   });
 
-  it('show drafts, foreign petitions and what was deleted to nobody', async () => {
+  it('never show drafts, foreign petitions or deleted records', async () => {
     const client = await people.api.organization();
     const other = await people.petition();
     const { petitionId } = await call(client, 'petition.create-petition', { name: 'Draft' });
@@ -723,7 +723,7 @@ describe('pages', () => {
     expect((await people.post(`/${client.organizationId}/petitions/draft/sign`, {})).status).toBe(404);
   });
 
-  it('count.json tells everybody the number, and may be kept', async () => {
+  it('count.json shows the count publicly and may be cached', async () => {
     const page = await people.petition({ goal: 7 });
     const { headers, text } = await people.get(`${page.path}/count.json`);
     expect(JSON.parse(text)).toEqual({ signatures: 0, goal: 7 });
@@ -733,7 +733,7 @@ describe('pages', () => {
     ]);
   });
 
-  it('embed frames, and nothing else: its form signs, too', async () => {
+  it('can be framed only as embeds, whose form works, too', async () => {
     const page = await people.petition();
     const { headers, text } = await people.get(`${page.path}/embed`);
     expect(headers.get('content-security-policy')).toContain('frame-ancestors *');
@@ -746,7 +746,7 @@ describe('pages', () => {
     ]);
   });
 
-  it('a token of another petition, a changed one, one of nobody: no error page that tells anything', async () => {
+  it('a foreign, changed or unknown token shows the same error page without details', async () => {
     const page = await people.petition();
     await people.sign(page, { email: 'token@example.org' });
     const link = await people.linkTo('token@example.org');
@@ -760,13 +760,13 @@ describe('pages', () => {
   });
 });
 
-it('a moment beyond the years that are written with four digits closes nothing', async () => {
+it('a closing time beyond the year 9999 is rejected', async () => {
   const { client, petitionId } = await people.petition();
   const closesAt = '9999-12-31T23:59:59-15:00';
   expect((await client.post('petition.update-petition', { petitionId, closesAt })).status).toBe(400);
 });
 
-it('a petition closes by itself at its moment, once, also when no instance ran', async () => {
+it('a petition closes automatically at its time, once, even if no instance was running', async () => {
   const closesAt = '2099-01-01T00:00:00.000Z';
   const page = await people.petition({ closesAt });
   const { client, petitionId } = page;

@@ -5,7 +5,7 @@ import { Fixture } from './fixture.js';
 import { Api } from './harness.js';
 import { OPERATIONS } from './operations.js';
 
-/** What modules without operations answer. */
+/** The responses of modules without operations. */
 const PAGES: Record<string, string> = {
   DashboardModule: '/dashboard/sign-in',
   SiteModule: '/site/icon.svg',
