@@ -36,7 +36,7 @@ module.exports = {
       comment: 'A module of src/ or libs/ is entered through its index.ts, never through its inner files.',
       severity: 'error',
       // main.ts loads only the part of the server that the process runs.
-      from: { path: '^(src|libs|migrations|test|bench)/([^/]+)/?', pathNot: '^src/main\\.ts$' },
+      from: { path: '^(src|libs|locales|migrations|test|bench)/([^/]+)/?', pathNot: '^src/main\\.ts$' },
       to: { path: '^(src|libs)/([^/]+)/', pathNot: ['/index\\.ts$', '^$1/$2/'] },
     },
     {
@@ -53,6 +53,19 @@ module.exports = {
       from: { path: `^libs/${lib}/`, pathNot: tests },
       to: { path: '^libs/', pathNot: `^libs/(${libs.slice(0, index + 1).join('|')})/` },
     })),
+    {
+      name: 'locales-are-texts',
+      comment: 'Texts format numbers and name the reasons of errors. They know nothing else of the product.',
+      severity: 'error',
+      from: { path: '^locales/', pathNot: tests },
+      to: { pathNot: ['^locales/', '^libs/(pages|rpc)/index\\.ts$'] },
+    },
+    {
+      name: 'locales-through-the-door-only',
+      severity: 'error',
+      from: { pathNot: '^locales/' },
+      to: { path: '^locales/', pathNot: '^locales/index\\.ts$' },
+    },
     {
       name: 'testing-is-for-tests',
       severity: 'error',

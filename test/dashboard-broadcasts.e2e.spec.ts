@@ -1,7 +1,7 @@
 import { CommandBus } from '@nestjs/cqrs';
 import { systemInput } from '#libs/rpc';
 import { FinishBroadcast, RECIPIENT_DETAILS } from '../src/broadcasts/index.js';
-import { WORDS } from '../src/dashboard/words/index.js';
+import { DASHBOARD } from '#locales';
 import { newAddress, newName, RECORDS } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
 import { patiently, signedIn, type Visitor } from './people-in.js';
@@ -323,7 +323,7 @@ describe('recipients', () => {
 
   it('have a translation for every detail', () => {
     for (const language of ['en', 'de'] as const)
-      expect(Object.keys(WORDS[language].broadcasts.recipients.details).toSorted()).toEqual(
+      expect(Object.keys(DASHBOARD[language].broadcasts.recipients.details).toSorted()).toEqual(
         Object.keys(RECIPIENT_DETAILS).toSorted(),
       );
   });

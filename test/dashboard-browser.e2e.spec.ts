@@ -1,8 +1,9 @@
 import { type Locator, type Page, type Request } from 'playwright-core';
 import { SmtpServer } from '#libs/testing';
-import { WORDS, type Words } from '../src/dashboard/index.js';
+import { DASHBOARD, type DashboardWords } from '#locales';
 import { Browser, findChromium, type Look, type Window } from './browser.js';
 import { newAddress } from './dashboard-pages.js';
+import { faultIn } from '../src/dashboard/index.js';
 import { Api, type Client } from './harness.js';
 import { isLong, someOf } from './length.js';
 import { invitationTo, linkTo } from './people-in.js';
@@ -19,17 +20,17 @@ let mail: SmtpServer;
 let browser: Browser;
 let client: Client;
 
-const LOOKS: [name: string, look: Look, words: Words][] = [
+const LOOKS: [name: string, look: Look, words: DashboardWords][] = [
   [
     'with the keyboard alone, on a phone, in German',
     { width: 360, height: 740, locale: 'de-DE', byKeyboard: true },
-    WORDS.de,
+    DASHBOARD.de,
   ],
-  ['with scripts, wide', {}, WORDS.en],
+  ['with scripts, wide', {}, DASHBOARD.en],
   [
     'without scripts, on a phone, in German',
     { width: 360, height: 740, javaScript: false, locale: 'de-DE' },
-    WORDS.de,
+    DASHBOARD.de,
   ],
 ];
 
@@ -94,7 +95,7 @@ inBrowser('in Chromium', () => {
       await follow(words.team.invite);
       await press(words.team.inviting.button);
       await requireGood('a form with faults');
-      expect(await page.locator('#faults').innerText()).toContain(words.faultOf('is required'));
+      expect(await page.locator('#faults').innerText()).toContain(faultIn(words.faults, 'is required'));
       const email = newAddress();
       await type(words.email, email);
       await window.tick(field(words.roles.EDITOR.name));
@@ -345,7 +346,7 @@ inBrowser('in Chromium', () => {
   it('a page with live updates keeps the reader’s place, and can be paused', async () => {
     const window = await browser.open({});
     const { page } = window;
-    const { live, broadcasts } = WORDS.en;
+    const { live, broadcasts } = DASHBOARD.en;
     await page.clock.install();
     /** Expects no request in the next ten seconds of the page's clock: a request sent afterwards is the first one. */
     const requireStill = async () => {
@@ -407,7 +408,9 @@ inBrowser('in Chromium', () => {
       .waitFor({ timeout: 30_000 });
     // Actions and activity are updated, and polling stops.
     expect(await page.locator('.deeds').innerText()).not.toContain(broadcasts.steps.pause);
-    expect(await page.locator('.past:not(.consents)').innerText()).toContain(WORDS.en.events.BroadcastSent);
+    expect(await page.locator('.past:not(.consents)').innerText()).toContain(
+      DASHBOARD.en.events.BroadcastSent,
+    );
     await requireStill();
     window.requireQuiet(api.origin);
   });

@@ -1,9 +1,9 @@
-import { WORDS } from '../src/dashboard/index.js';
+import { DASHBOARD } from '#locales';
 import { SharedApi, type Client } from './harness.js';
 import { signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 
-const { en, de } = WORDS;
+const { en, de } = DASHBOARD;
 
 let api: SharedApi;
 let client: Client;

@@ -1,4 +1,5 @@
-import { PAGES, WORDS } from '../src/dashboard/index.js';
+import { DASHBOARD } from '#locales';
+import { PAGES } from '../src/dashboard/index.js';
 import { Browser, findChromium } from './browser.js';
 import { RECORDS, TABLE } from './dashboard-pages.js';
 import { SharedApi, type Client } from './harness.js';
@@ -73,7 +74,7 @@ inBrowser('every page of an organization with all kinds of records, on a phone, 
     const window = await browser.open({ width: 360, height: 740, locale: 'de-DE' });
     const { page } = window;
     await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'crawler@example.org')));
-    await window.press(WORDS.de.invitation.button);
+    await window.press(DASHBOARD.de.invitation.button);
     const faults: unknown[] = [];
     const paths = PAGES.map(({ path }) => path).filter((path) => !isFile(path));
     // Pages with their own records come last, because those may replace the shared ones.
@@ -128,7 +129,7 @@ inBrowser('every page of an organization with all kinds of records, on a phone, 
     await lookAt('/dashboard/sign-in');
     const invitation = await invitationTo(api, empty, 'OWNER', 'first@example.org');
     await lookAt(invitation);
-    await window.press(WORDS.de.invitation.button);
+    await window.press(DASHBOARD.de.invitation.button);
     for (const path of [home, `${home}/petitions`, `${home}/nothing`, '/dashboard/account'])
       await lookAt(path);
     window.requireQuiet(api.origin, /status of 404/);

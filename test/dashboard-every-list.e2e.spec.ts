@@ -1,7 +1,8 @@
 import { parse } from 'csv-parse/sync';
 import { v7 as uuidv7 } from 'uuid';
 import { expectEntries } from '#libs/testing';
-import { PAGES, WORDS } from '../src/dashboard/index.js';
+import { DASHBOARD } from '#locales';
+import { PAGES } from '../src/dashboard/index.js';
 import { type Role } from '../src/team/index.js';
 import { TABLE } from './dashboard-pages.js';
 import { SharedApi, type Client, NOBODY } from './harness.js';
@@ -208,7 +209,7 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
   };
   /** The export link of the page. */
   const fileIn = (text: string): string => {
-    const [, href] = new RegExp(`<a href="([^"]+)">${escaped(WORDS.en.exportList)}</a>`).exec(text)!;
+    const [, href] = new RegExp(`<a href="([^"]+)">${escaped(DASHBOARD.en.exportList)}</a>`).exec(text)!;
     return href!.replaceAll('&amp;', '&');
   };
   const rowsOf = async (file: string) => parse(await open(file), { from_line: 2, relaxColumnCount: true });
@@ -244,11 +245,11 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
     if (adding) expect(text).toContain(adding());
     if (most !== undefined) return;
     const [paging = ''] = /<nav class="paging"[^]*?<\/nav>/.exec(text) ?? [];
-    const [, next] = new RegExp(`href="([^"]+)">${WORDS.en.nextPage}<`).exec(paging)!;
+    const [, next] = new RegExp(`href="([^"]+)">${DASHBOARD.en.nextPage}<`).exec(paging)!;
     const further = await open(next!.replaceAll('&amp;', '&'));
     expect(further.split('<tr').length - 1).toBe(1 + count + before - 50);
-    expect(further).toContain(`<a href="${at(path)}">${WORDS.en.firstPage}</a>`);
-    expect(further).not.toContain(WORDS.en.nextPage);
+    expect(further).toContain(`<a href="${at(path)}">${DASHBOARD.en.firstPage}</a>`);
+    expect(further).not.toContain(DASHBOARD.en.nextPage);
     // The export covers all pages.
     expect(fileIn(further)).toBe(at(`${path}/export`));
   });

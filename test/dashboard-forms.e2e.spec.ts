@@ -1,4 +1,4 @@
-import { WORDS } from '../src/dashboard/index.js';
+import { DASHBOARD } from '#locales';
 import { RECORDS } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
 import { patiently, signedIn, type Visitor } from './people-in.js';
@@ -295,7 +295,7 @@ it.each([
 });
 
 it('excluded contacts are counted by reason', async () => {
-  const { why, total, excluded } = WORDS.en.broadcasts.audience;
+  const { why, total, excluded } = DASHBOARD.en.broadcasts.audience;
   const own = await api.organization();
   const { organizationId } = own;
   const [listId, otherId, leftOutId] = (await Promise.all(

@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, generateKeyPairSync, sign, verify } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { WORDS } from '../src/dashboard/index.js';
+import { DASHBOARD } from '#locales';
 import { Browser, findChromium } from './browser.js';
 import { Api, type Client } from './harness.js';
 import { invitationTo, signedIn, type Visitor } from './people-in.js';
@@ -366,7 +366,7 @@ inBrowser('in Chromium', () => {
 
     const window = await browser.open({});
     const { page } = window;
-    const { verifying } = WORDS.en.history;
+    const { verifying } = DASHBOARD.en.history;
     await page.goto(api.origin + (await invitationTo(api, client, 'AUDITOR', 'in-browser@example.org')));
     await page.locator('form .button').click();
     await page.waitForURL(`${api.origin}/dashboard/${client.organizationId}`);

@@ -1,14 +1,15 @@
 import { parse } from 'csv-parse/sync';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { WORDS } from '../src/dashboard/index.js';
+import { DASHBOARD } from '#locales';
+import { faultIn } from '../src/dashboard/index.js';
 import { Api, type Client } from './harness.js';
 import { signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { eventually, ServerProcess } from './processes.js';
 import { isLong, longIt } from './length.js';
 
-const { en, de } = WORDS;
+const { en, de } = DASHBOARD;
 
 let api: Api;
 let client: Client;
@@ -178,10 +179,10 @@ describe('exports of other systems', () => {
     const page = (await editor.get(location!)).text;
     expect(page).toContain(en.contacts.imports.undecided);
     const refused = await editor.post(location!, { ...chosenIn(page), agreed: 'true' });
-    expect([refused.status, refused.text.includes(en.faultOf('may state who gets no email'))]).toEqual([
-      422,
-      true,
-    ]);
+    expect([
+      refused.status,
+      refused.text.includes(faultIn(en.faults, 'may state who gets no email')),
+    ]).toEqual([422, true]);
     expect(await contacts()).toEqual([]);
     const answered = { 'column-0': 'email', 'column-1': 'optOut', agreed: 'true' };
     expect((await editor.post(location!, answered)).status).toBe(303);
@@ -230,17 +231,17 @@ describe('failed lines', () => {
       await person({ email: 'ada@example.org', city: 'London' });
       const { facts, wrong, path } = await imported(content.join(end), { agreed: 'true' });
       expect(facts).toEqual(['2', '0', '0', '5']);
-      const { contacts: words, faultOf } = en;
+      const { contacts: words, faults } = en;
       expect(wrong).toEqual([
         ['3', 'ada@example.org', words.imports.taken],
-        ['4', '', `${words.fields.email}: ${faultOf('is required')}`],
-        ['9', 'nobody', `${words.fields.email}: ${faultOf('must be an email address')}`],
+        ['4', '', `${words.fields.email}: ${faultIn(faults, 'is required')}`],
+        ['9', 'nobody', `${words.fields.email}: ${faultIn(faults, 'must be an email address')}`],
         [
           '10',
           'alan@example.org',
           [
-            `${words.subscribed}: ${faultOf(NO_STATUS)}`,
-            `${words.fields.firstName}: ${faultOf('must have at most 200 characters')}`,
+            `${words.subscribed}: ${faultIn(faults, NO_STATUS)}`,
+            `${words.fields.firstName}: ${faultIn(faults, 'must have at most 200 characters')}`,
           ].join('; '),
         ],
         ['11', 'emmy@example.org', words.imports.overlong],
@@ -249,12 +250,12 @@ describe('failed lines', () => {
       const german = await resultAt(path, editor.at(api.origin, 'de'), de);
       expect(german.wrong.map(([, , why]) => why)).toEqual([
         de.contacts.imports.taken,
-        `E-Mail-Adresse: ${de.faultOf('is required')}`,
-        `E-Mail-Adresse: ${de.faultOf('must be an email address')}`,
-        `Abonniert: ${de.faultOf(NO_STATUS)}; Vorname: ${de.faultOf('must have at most 200 characters')}`,
+        `E-Mail-Adresse: ${faultIn(de.faults, 'is required')}`,
+        `E-Mail-Adresse: ${faultIn(de.faults, 'must be an email address')}`,
+        `Abonniert: ${faultIn(de.faults, NO_STATUS)}; Vorname: ${faultIn(de.faults, 'must have at most 200 characters')}`,
         de.contacts.imports.overlong,
       ]);
-      expect(de.faultOf(NO_STATUS)).not.toContain('yes or no');
+      expect(faultIn(de.faults, NO_STATUS)).not.toContain('yes or no');
       const people = await contacts();
       expect(people.map(({ email }) => email).sort()).toEqual([
         'ada@example.org',
@@ -288,7 +289,7 @@ describe('failed lines', () => {
       const { fields, imports } = words.contacts;
       const [names, ...lines] = parse(text);
       expect(names).toEqual([imports.line, fields.email, imports.why]);
-      const why = `${fields.email}: ${words.faultOf('must be an email address')}`;
+      const why = `${fields.email}: ${faultIn(words.faults, 'must be an email address')}`;
       // Escaped, so that no spreadsheet runs it as a formula.
       const address = (n: number) => (n === 7 ? "'=2+3, x" : `nobody ${n}`);
       expect(lines).toEqual(rows.map((_, n) => [String(n + 2), address(n), why]));
@@ -408,9 +409,9 @@ describe('an unreadable file', () => {
     ['bytes', 'email\n\0\0\n', 'is not a readable table'],
   ])('is rejected with a reason: %s', async (_, content, why) => {
     const { status, text } = await bring(content);
-    expect([status, text.includes(en.faultOf(why))]).toEqual([422, true]);
-    expect(en.faultOf(why)).not.toBe(`This ${why}`);
-    expect(de.faultOf(why)).not.toContain(why);
+    expect([status, text.includes(faultIn(en.faults, why))]).toEqual([422, true]);
+    expect(faultIn(en.faults, why)).not.toBe(`This ${why}`);
+    expect(faultIn(de.faults, why)).not.toContain(why);
   });
 
   it.each([

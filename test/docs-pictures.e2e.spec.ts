@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Page } from 'playwright-core';
+import { DASHBOARD } from '#locales';
 import { createDemo } from '../src/demo/index.js';
-import { WORDS } from '../src/dashboard/index.js';
 import { Browser, type Look } from './browser.js';
 import { Api } from './harness.js';
 import { longDescribe } from './length.js';
@@ -12,7 +12,7 @@ const IS_UPDATE = process.env.UPDATE_PICTURES === '1';
 const DIRECTORY = join(process.cwd(), 'docs', 'pictures');
 
 const WIDE: Look = { width: 1_120, height: 860 };
-const words = WORDS.en;
+const words = DASHBOARD.en;
 
 type Place = { page: Page; home: string; petition: string; campaign: string };
 

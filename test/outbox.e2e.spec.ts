@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Mailer, writtenAt } from '#libs/mail';
 import { newId } from '#libs/random';
-import { WORDS, type Words } from '../src/dashboard/index.js';
+import { DASHBOARD, type DashboardWords } from '#locales';
 import { Browser, findChromium, type Look } from './browser.js';
 import { newAddress } from './dashboard-pages.js';
 import { Api, type Client, NOBODY } from './harness.js';
@@ -306,9 +306,9 @@ describe('with background workers', () => {
   });
   afterAll(() => browser.stop());
 
-  it.each<[string, Look, Words]>([
-    ['wide', {}, WORDS.en],
-    ['on a phone, in German', { width: 360, height: 740, locale: 'de-DE' }, WORDS.de],
+  it.each<[string, Look, DashboardWords]>([
+    ['wide', {}, DASHBOARD.en],
+    ['on a phone, in German', { width: 360, height: 740, locale: 'de-DE' }, DASHBOARD.de],
   ])('is accessible, %s', async (_, look, words) => {
     const window = await browser.open(look);
     const { page } = window;

@@ -1,5 +1,5 @@
 import { type CDPSession, type Page } from 'playwright-core';
-import { WORDS, type Words } from '../src/dashboard/index.js';
+import { DASHBOARD, type DashboardWords } from '#locales';
 import { Browser, findChromium, type Look, type Window } from './browser.js';
 import { newAddress } from './dashboard-pages.js';
 import { SharedApi, type Client } from './harness.js';
@@ -22,13 +22,13 @@ beforeEach(async () => {
 /** Passkeys need a host name. An IP address cannot have any. */
 const atLocalhost = (n = 0) => api.instances[n]!.origin.replace('127.0.0.1', 'localhost');
 
-const LOOKS: [string, Look, Words][] = [
+const LOOKS: [string, Look, DashboardWords][] = [
   [
     'with the keyboard only, on a phone, in German',
     { width: 360, locale: 'de-DE', byKeyboard: true },
-    WORDS.de,
+    DASHBOARD.de,
   ],
-  ['wide', {}, WORDS.en],
+  ['wide', {}, DASHBOARD.en],
 ];
 
 inBrowser.each(someOf(LOOKS))('in Chromium, %s', (_, look, words) => {

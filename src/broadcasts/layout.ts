@@ -1,30 +1,9 @@
+import { localeIn } from '#locales';
 import { html, trusted } from '#libs/pages';
 import { type Rendered } from './merge-fields.js';
 
 /** The sender, as shown in the footer of each message. */
 export type Sender = { name: string; postalAddress: string | null; language: string };
-
-type Words = { why: (organization: string) => string; unsubscribe: string };
-
-/** Texts of the footer. To add a language, add an entry. */
-const WORDS: Record<string, Words> = {
-  en: {
-    why: (organization) => `You are receiving this email because you are a contact of ${organization}.`,
-    unsubscribe: 'Unsubscribe',
-  },
-  de: {
-    why: (organization) => `Sie erhalten diese E-Mail, weil Sie mit ${organization} in Kontakt stehen.`,
-    unsubscribe: 'Abmelden',
-  },
-  fr: {
-    why: (organization) => `Vous recevez cet e-mail car vous êtes en contact avec ${organization}.`,
-    unsubscribe: 'Se désabonner',
-  },
-  es: {
-    why: (organization) => `Recibe este correo porque está en contacto con ${organization}.`,
-    unsubscribe: 'Darse de baja',
-  },
-};
 
 /** Dark mode for email clients that support it. All others show the inline styles. */
 const STYLE = `
@@ -46,13 +25,14 @@ export function htmlOf(
   { name, postalAddress, language }: Sender,
   unsubscribeUrl: string,
 ): string {
-  const words = WORDS[language] ?? WORDS.en!;
+  const { language: spoken, emails } = localeIn(language);
+  const words = emails.broadcastFooter;
   const lines = [name, ...(postalAddress ?? '').split(/\r?\n/)].filter((line) => line !== '');
   const hidden = 'display:none;max-height:0;max-width:0;overflow:hidden;opacity:0;mso-hide:all';
   const table = trusted('role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0"');
   return String(
     html`<!doctype html>
-      <html lang="${language in WORDS ? language : 'en'}">
+      <html lang="${spoken}">
         <head>
           <meta charset="utf-8" />
           <meta name="viewport" content="width=device-width,initial-scale=1" />
@@ -104,7 +84,7 @@ export function textOf(
   { name, postalAddress, language }: Sender,
   unsubscribeUrl: string,
 ): string {
-  const words = WORDS[language] ?? WORDS.en!;
+  const words = localeIn(language).emails.broadcastFooter;
   // Email clients recognize the end of a message by this line (RFC 3676, section 4.3).
   const foot = ['-- ', words.why(name), name, ...(postalAddress === null ? [] : [postalAddress])];
   return `${text.trim()}\n\n${foot.join('\n')}\n\n${words.unsubscribe}: ${unsubscribeUrl}\n`;

@@ -1,13 +1,13 @@
 import { html, type Html } from '#libs/pages';
+import { type DashboardWords } from '#locales';
 import { type ListedPasskey, type ListedSession } from '../team/index.js';
 import { type Page, pageOf } from './document.js';
 import { dateIn } from './parts.js';
 import { type Person } from './people.js';
 import { PasskeyForm } from './sign-in-pages.js';
-import { type Words } from './words/index.js';
 
 export function organizationsPage(
-  words: Words,
+  words: DashboardWords,
   person: Person,
   organizations: { id: string; name: string }[],
 ): Page {
@@ -26,7 +26,7 @@ export function organizationsPage(
 }
 
 export function accountPage(
-  words: Words,
+  words: DashboardWords,
   person: Person,
   {
     sessions,
@@ -74,7 +74,11 @@ export function accountPage(
   });
 }
 
-function PasskeysOf(words: Words, passkeys: readonly ListedPasskey[], adding: object | undefined): Html {
+function PasskeysOf(
+  words: DashboardWords,
+  passkeys: readonly ListedPasskey[],
+  adding: object | undefined,
+): Html {
   const { title, text, none, add, made, used, remove, removeOf } = words.passkeys;
   return html`<section class="text">
     <h2>${title}</h2>
@@ -108,7 +112,7 @@ function PasskeysOf(words: Words, passkeys: readonly ListedPasskey[], adding: ob
 }
 
 /** Asks for confirmation. */
-export function passkeyPage(words: Words, person: Person, { name }: ListedPasskey): Page {
+export function passkeyPage(words: DashboardWords, person: Person, { name }: ListedPasskey): Page {
   const { remove, removeOf, removing } = words.passkeys;
   return pageOf({
     words,

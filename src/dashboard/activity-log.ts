@@ -1,10 +1,10 @@
 import { type Actor, EventStore, isObject, type RecordedEvent } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
+import { type DashboardWords } from '#locales';
 import { Team } from '../team/index.js';
 import { objectsOf } from './belonging.js';
 import { SectionOf, timeIn } from './parts.js';
 import { type PageContext } from './page-context.js';
-import { type Words } from './words/index.js';
 
 /** Events per page. */
 const MOST = 100;
@@ -80,7 +80,7 @@ export function eventIn({ words }: PageContext, type: string): string {
 }
 
 /** The label of an event's field, or its name if there is no label. */
-export function fieldIn({ fields }: Words, name: string): string {
+export function fieldIn({ fields }: DashboardWords, name: string): string {
   return Object.hasOwn(fields, name) ? fields[name]! : name;
 }
 

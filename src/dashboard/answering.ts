@@ -3,17 +3,17 @@ import { type Request, type Response } from 'express';
 import { html, languageOf } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { openStream, RpcError, sendStream, StreamedAnswer } from '#libs/rpc';
+import { DASHBOARD, dashboardIn, type DashboardWords } from '#locales';
 import { readForm } from '../site/index.js';
 import { isFromHere, isPrivate, readCookie, rememberWanted } from './cookie.js';
 import { noticePage, type Page, sendPage } from './document.js';
 import { People, type Person } from './people.js';
-import { WORDS, type Words, wordsIn } from './words/index.js';
 
 /** A page, a file or a redirect. `isForWindow` redirects the whole window, even if htmx requested a part of the page. */
 export type Answered = Page | StreamedAnswer | { redirect: string; isForWindow?: boolean };
 
 /** The input of a page: the request, its language and its form. */
-export type Asked = { words: Words; request: Request; response: Response; form: URLSearchParams };
+export type Asked = { words: DashboardWords; request: Request; response: Response; form: URLSearchParams };
 
 /** Requests per person and second. No one clicks faster. */
 const PER_SECOND = 30;
@@ -71,7 +71,7 @@ export class Answering {
     make: (asked: Asked) => Promise<Answered>,
     takesFile = false,
   ): Promise<void> {
-    const words = wordsIn(languageOf(request, Object.keys(WORDS)));
+    const words = dashboardIn(languageOf(request, Object.keys(DASHBOARD)));
     request.errorPage = (status) => ({
       headers: { 'Content-Type': 'text/html; charset=utf-8' },
       body: noticePage(words, status === 429 ? words.tooMany : words.unavailable, { status }).body,
@@ -119,7 +119,7 @@ function signInFirst({ request, response, words }: Asked): Answered {
 }
 
 /** The page for errors that depend on the person or the address. All other errors become the error page. */
-function noticeOf(error: unknown, words: Words): Page | undefined {
+function noticeOf(error: unknown, words: DashboardWords): Page | undefined {
   if (!(error instanceof RpcError)) return undefined;
   if (error.code === 'NOT_FOUND' || error.code === 'BAD_REQUEST')
     return noticePage(words, words.notFound, { status: error.code === 'NOT_FOUND' ? 404 : 400 });

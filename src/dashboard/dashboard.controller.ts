@@ -2,6 +2,8 @@ import { Controller, Get, Post, Req, Res, type Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { type Request, type Response } from 'express';
 import { Documented, isId, type Issue, noSuch, RpcError, StreamedAnswer } from '#libs/rpc';
+import { type DashboardWords } from '#locales';
+import { faultIn } from './faults.js';
 import { accessTo } from './access.js';
 import { Answering, type Answered, type Asked } from './answering.js';
 import { noticePage, type Page } from './document.js';
@@ -9,7 +11,6 @@ import { type PageDefinition } from './page.js';
 import { findPage } from './pages.js';
 import { isMember, People, type Person } from './people.js';
 import { type Refusal, PageContext } from './page-context.js';
-import { type Words } from './words/index.js';
 
 /**
  * The pages of an organization. For anyone but its members, they do not exist. Pages run the API's operations, so each rule exists only
@@ -104,7 +105,7 @@ function addressOf(context: PageContext, to: string, done: string | undefined): 
   return context.path(`${to}${to.includes('?') ? '&' : '?'}done=${done}`);
 }
 
-function noticeOf(error: unknown, words: Words, person: Person): Page | undefined {
+function noticeOf(error: unknown, words: DashboardWords, person: Person): Page | undefined {
   if (!(error instanceof RpcError)) return undefined;
   if (error.code === 'NOT_FOUND') return noticePage(words, words.notFound, { status: 404, person });
   if (error.code === 'BAD_REQUEST') return noticePage(words, words.badAddress, { status: 400, person });
@@ -117,12 +118,12 @@ function noticeOf(error: unknown, words: Words, person: Person): Page | undefine
 const FIELDS: Record<string, string> = { EMAIL_TAKEN: 'email', ALREADY_MEMBER: 'email', SLUG_TAKEN: 'slug' };
 
 /** An operation's error, translated for the form. Undefined if another page shows it. */
-function refusalOf(error: unknown, words: Words): Refusal | undefined {
+function refusalOf(error: unknown, words: DashboardWords): Refusal | undefined {
   if (!(error instanceof RpcError)) return undefined;
   const { code, details, message } = error;
   const faults = (details.issues ?? []).map(({ path, message: why }: Issue) => ({
     field: path,
-    text: words.faultOf(why),
+    text: faultIn(words.faults, why),
   }));
   if (code === 'BAD_REQUEST') return { status: 422, faults, text: faults.length > 0 ? undefined : message };
   const { reason } = details;

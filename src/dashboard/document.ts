@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { type Response } from 'express';
 import { html, type Html, trusted } from '#libs/pages';
+import { type DashboardWords } from '#locales';
 import { styleOf } from '../site/index.js';
 import { type Person } from './people.js';
 import { isOpenTo, SECTIONS, type Section } from './sections.js';
 import { pathOfScript, type ScriptName } from './scripts.js';
-import { type Words } from './words/index.js';
 
 /** Styles in addition to those of the public pages. */
 const OWN_STYLE = `
@@ -91,7 +91,7 @@ const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
 export type Page = { status: number; body: Buffer; language: string; headers?: Record<string, string> };
 
 type PageOptions = {
-  words: Words;
+  words: DashboardWords;
   title: string;
   /** The heading, if it differs from the title. */
   heading?: string;
@@ -158,7 +158,7 @@ function MainOf({ title, heading = title, content, back, done }: PageOptions): H
   </main>`;
 }
 
-function BarOf({ organization }: Person, words: Words): Html {
+function BarOf({ organization }: Person, words: DashboardWords): Html {
   return html`<header class="bar">
     <div class="wide">
       <strong>${organization?.name ?? words.name}</strong>
@@ -212,7 +212,7 @@ export function sendPage(response: Response, { status, body, language, headers }
 }
 
 /** Links to the next page: the organization, the list of organizations, or the sign-in page. */
-function WayOn(words: Words, { person }: { person?: Person | undefined }): Html {
+function WayOn(words: DashboardWords, { person }: { person?: Person | undefined }): Html {
   const organization = person?.organization;
   if (!person) return html`<p><a href="/dashboard">${words.name}</a></p>`;
   if (!organization) return html`<p><a href="/dashboard">${words.organizations.title}</a></p>`;
@@ -221,7 +221,7 @@ function WayOn(words: Words, { person }: { person?: Person | undefined }): Html 
 
 /** A page with a short message. */
 export function noticePage(
-  words: Words,
+  words: DashboardWords,
   notice: { title: string; text: string },
   options: { status?: number; person?: Person | undefined; more?: Html } = {},
 ): Page {

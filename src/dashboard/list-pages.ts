@@ -1,13 +1,13 @@
 import { stringify } from 'csv-stringify/sync';
 import { html, Html, trusted } from '#libs/pages';
 import { StreamedAnswer } from '#libs/rpc';
+import { type DashboardWords } from '#locales';
 import { type PageDefinition } from './page.js';
 import { ButtonLink, Actions, Empty, numberIn, Table } from './parts.js';
 import { type Section } from './sections.js';
 import { type ListedPage, type Lister, type PageContext } from './page-context.js';
-import { type Words } from './words/index.js';
 
-type Text = (words: Words) => string;
+type Text = (words: DashboardWords) => string;
 type Back = { href: string; text: string };
 
 type Column<Listed> = {
@@ -29,10 +29,10 @@ type ListOptions<Listed> = {
   needs: string;
   /** The operation that lists the records, or a function if no operation does. */
   operation: string | Lister<Listed>;
-  title: (words: Words, context: PageContext) => string | Promise<string>;
+  title: (words: DashboardWords, context: PageContext) => string | Promise<string>;
   text: Text;
   columns: readonly Column<Listed>[];
-  empty: (words: Words) => { title: string; text: string };
+  empty: (words: DashboardWords) => { title: string; text: string };
   /** Further input of the operation, from the address. */
   fields?: (context: PageContext) => Record<string, unknown>;
   /** Whether the list can be sorted oldest or newest first. Default: true. */
@@ -239,7 +239,7 @@ function sortOf(context: PageContext): 'createdAt' | undefined {
 }
 
 /** The number of results, announced by screen readers when the list changes. */
-function foundIn(words: Words, many: number, hasMore: boolean): string {
+function foundIn(words: DashboardWords, many: number, hasMore: boolean): string {
   if (many === 0) return words.foundNone;
   return hasMore ? words.foundMore(numberIn(words, many)) : words.foundSome(numberIn(words, many));
 }

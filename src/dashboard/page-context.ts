@@ -3,12 +3,12 @@ import { type Request, type Response } from 'express';
 import { Requests } from '#libs/commands';
 import { type Html } from '#libs/pages';
 import { allowLongBody, openStream, type Page as PageOfRecords, RpcError } from '#libs/rpc';
+import { type DashboardWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import { type Member, type People } from './people.js';
 import { type ScriptName } from './scripts.js';
 import { type Section } from './sections.js';
 import { readUpload, type Upload } from './upload.js';
-import { type Words } from './words/index.js';
 
 /** Why a form was rejected. */
 export type Refusal = {
@@ -20,7 +20,7 @@ export type Refusal = {
 };
 
 type Options = {
-  words: Words;
+  words: DashboardWords;
   person: Member;
   people: People;
   request: Request;
@@ -34,7 +34,7 @@ type Options = {
 
 /** The context of a page: the person, the address and the form. */
 export class PageContext {
-  readonly words: Words;
+  readonly words: DashboardWords;
   readonly person: Member;
   readonly request: Request;
   readonly response: Response;
@@ -309,9 +309,9 @@ function versionOf({ updatedAt }: { updatedAt: string | Date }): string {
 }
 
 /** The confirmation for a key such as `contacts.created`. Text from the address is never shown. */
-function doneIn(words: Words, name: string | undefined): string | undefined {
+function doneIn(words: DashboardWords, name: string | undefined): string | undefined {
   const [section = '', what = ''] = (name ?? '').split('.');
-  const all = (Object.hasOwn(words, section) ? words[section as keyof Words] : undefined) as
+  const all = (Object.hasOwn(words, section) ? words[section as keyof DashboardWords] : undefined) as
     | { done?: Record<string, string> }
     | undefined;
   return all?.done && Object.hasOwn(all.done, what) ? all.done[what] : undefined;

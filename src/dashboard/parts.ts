@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { formatDate, formatNumber, html, type Html, trusted } from '#libs/pages';
+import { type DashboardWords } from '#locales';
 import { type PageContext } from './page-context.js';
-import { type Words } from './words/index.js';
 
 /** Distinguishes two identical forms from one form that was sent twice. */
 export function onceOf(): Html {
@@ -9,16 +9,16 @@ export function onceOf(): Html {
 }
 
 /** A date in the format of the language. */
-export function dateIn({ dates }: Words, moment: string | Date): string {
+export function dateIn({ dates }: DashboardWords, moment: string | Date): string {
   return formatDate(dates, { dateStyle: 'medium' }, new Date(moment));
 }
 
 /** A date and time with its time zone. */
-export function timeIn({ dates }: Words, moment: string | Date): string {
+export function timeIn({ dates }: DashboardWords, moment: string | Date): string {
   return `${formatDate(dates, { dateStyle: 'medium', timeStyle: 'short' }, new Date(moment))} UTC`;
 }
 
-export function numberIn({ dates }: Words, number: number): string {
+export function numberIn({ dates }: DashboardWords, number: number): string {
   return formatNumber(dates, number);
 }
 
@@ -383,7 +383,7 @@ export function Progress({
   value,
   max,
 }: {
-  words: Words;
+  words: DashboardWords;
   name?: string;
   label: string;
   value: number;
@@ -405,7 +405,7 @@ export function Plot({
   bars,
   columns,
 }: {
-  words: Words;
+  words: DashboardWords;
   title: string;
   bars: readonly Bar[];
   columns: readonly [string, string];
@@ -457,7 +457,7 @@ export function Shares({
   bars,
   columns,
 }: {
-  words: Words;
+  words: DashboardWords;
   caption: string;
   bars: readonly Bar[];
   columns: readonly [string, string];

@@ -1,9 +1,9 @@
 import { html, type Html } from '#libs/pages';
+import { type DashboardWords } from '#locales';
 import { noticePage, type Page, pageOf } from './document.js';
-import { type Words } from './words/index.js';
 
 export function signInPage(
-  words: Words,
+  words: DashboardWords,
   {
     email = '',
     fault,
@@ -60,7 +60,7 @@ export function PasskeyForm({
   title,
   button,
 }: {
-  words: Words;
+  words: DashboardWords;
   action: string;
   kind: 'get' | 'create';
   options: object;
@@ -82,7 +82,7 @@ export function PasskeyForm({
   </form>`;
 }
 
-export function sentPage(words: Words, minutes: number): Page {
+export function sentPage(words: DashboardWords, minutes: number): Page {
   const { title, text, hint } = words.sent;
   const more = html`<p>${hint}</p><p><a href="/dashboard/sign-in">${words.sent.again}</a></p>`;
   return noticePage(words, { title, text: text(minutes) }, { more });
@@ -93,7 +93,7 @@ export function sentPage(words: Words, minutes: number): Page {
  *
  * @param folder the files' folder, if the request comes from the machine itself.
  */
-export function writtenPage(words: Words, minutes: number, folder: string | undefined): Page {
+export function writtenPage(words: DashboardWords, minutes: number, folder: string | undefined): Page {
   const { title, text, elsewhere, folder: where, command } = words.written;
   const more = html`${
     folder === undefined
@@ -109,18 +109,18 @@ const COMMANDS = `npm run -s cli -- organization list
 npm run -s cli -- user invite --organization ID --email ADDRESS`;
 
 /** Only the button signs in, because mail scanners follow links. */
-export function enterPage(words: Words): Page {
+export function enterPage(words: DashboardWords): Page {
   const { title, text, button } = words.enter;
   return noticePage(words, { title, text }, { more: ButtonOf(button) });
 }
 
-export function invitationPage(words: Words, organization: string, role: string): Page {
+export function invitationPage(words: DashboardWords, organization: string, role: string): Page {
   const { title, text, button } = words.invitation;
   return noticePage(words, { title: title(organization), text: text(role) }, { more: ButtonOf(button) });
 }
 
 /** Offers a new link. */
-export function badLinkPage(words: Words): Page {
+export function badLinkPage(words: DashboardWords): Page {
   const more = html`<p><a class="button" href="/dashboard/sign-in">${words.signIn.button}</a></p>`;
   return noticePage(words, words.badLink, { status: 410, more });
 }
@@ -135,7 +135,7 @@ function EmailField({
   email,
   fault,
 }: {
-  words: Words;
+  words: DashboardWords;
   hint?: string;
   email: string;
   fault: string | undefined;
@@ -160,7 +160,13 @@ function EmailField({
 }
 
 /** Errors at the top of the form, where they are read first. Each links to its field. */
-function FaultsOf({ words, faults }: { words: Words; faults: { field: string; text: string }[] }): Html {
+function FaultsOf({
+  words,
+  faults,
+}: {
+  words: DashboardWords;
+  faults: { field: string; text: string }[];
+}): Html {
   return html`<div class="faults" id="faults" role="alert" tabindex="-1" autofocus>
     <h2>${words.faults.title}</h2>
     <ul>

@@ -1,3 +1,4 @@
+import { LOCALES } from '#locales';
 import { isIP } from 'node:net';
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { CommandBus } from '@nestjs/cqrs';
@@ -6,7 +7,6 @@ import { Mailer } from '#libs/mail';
 import { languageOf } from '#libs/pages';
 import { Documented, isEmailAddress, isId, RpcError, systemInput } from '#libs/rpc';
 import {
-  MAIL_LANGUAGES,
   AcceptInvitation,
   InvitationLinks,
   LINK_MINUTES,
@@ -107,7 +107,7 @@ export class SignInController {
         return Promise.resolve(
           signInPage(words, { email, fault: words.faults.email, isWritten: written !== undefined }),
         );
-      void this.links.send(email, languageOf(request, MAIL_LANGUAGES), request.ip, readKnown(request));
+      void this.links.send(email, languageOf(request, Object.keys(LOCALES)), request.ip, readKnown(request));
       if (!written) return Promise.resolve(sentPage(words, LINK_MINUTES));
       const folder = isFromThisMachine(request) ? written.directory : undefined;
       return Promise.resolve(writtenPage(words, LINK_MINUTES, folder));

@@ -1,3 +1,4 @@
+import { localeIn } from '#locales';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { RecordReader } from '#libs/commands';
@@ -6,7 +7,7 @@ import { isSenderAddress, Mailer, type MailOutcome } from '#libs/mail';
 import { senderOf } from '../organizations/index.js';
 import { PublicAddress } from '../config/index.js';
 import { canonicalEmail } from './canonical-email.js';
-import { wordsOf, writeMail } from './confirmation-words.js';
+import { writeMail } from './confirmation-mail.js';
 
 /** Emails to one mailbox per day, over all petitions. */
 const MOST_A_DAY = 3;
@@ -66,7 +67,7 @@ export class ConfirmationMails {
     const { organizationId, requestId, to } = mail;
     const sender = await senderOf(this.records, organizationId);
     const from = sender.mailFrom ?? this.mailer.defaultFrom ?? this.fallbackSender(sender.name);
-    const words = wordsOf(sender.language);
+    const locale = localeIn(sender.language);
     const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
     const written = { ...mail, organization: from.name ?? sender.name, postalAddress: sender.postalAddress };
     return this.mailer.send(
@@ -76,8 +77,10 @@ export class ConfirmationMails {
         replyTo: sender.replyTo,
         to,
         subject:
-          mail.confirmUrl === null ? words.already.subject(mail.petition) : words.subject(mail.petition),
-        ...writeMail(words, sender.language, written),
+          mail.confirmUrl === null
+            ? locale.emails.confirmation.already.subject(mail.petition)
+            : locale.emails.confirmation.subject(mail.petition),
+        ...writeMail(locale, written),
         messageId: `signature.${requestId}@${domain}`,
         automatic: true,
       },

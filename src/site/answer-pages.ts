@@ -1,10 +1,10 @@
 import { html, type Html } from '#libs/pages';
+import { type Notice, type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import { NoticeOf, Progress, Share } from './parts.js';
 import { type SiteOrganization, type SitePetition } from './site-types.js';
-import { type Notice, type Words } from './words/index.js';
 
-type About = { organization: SiteOrganization; petition: SitePetition; words: Words };
+type About = { organization: SiteOrganization; petition: SitePetition; words: SiteWords };
 
 /** After the form was submitted. It does not reveal whether the person had signed before. */
 export function askedPage({
@@ -104,7 +104,7 @@ export function noticePage({
   isFramed = false,
 }: {
   organization?: SiteOrganization | null;
-  words: Words;
+  words: SiteWords;
   notice: Notice;
   more?: Html;
   status: number;
@@ -121,6 +121,6 @@ export function noticePage({
   });
 }
 
-function BackTo({ petition, words }: { petition: SitePetition; words: Words }): Html {
+function BackTo({ petition, words }: { petition: SitePetition; words: SiteWords }): Html {
   return html`<p><a href="${petition.path}">${words.back}</a></p>`;
 }

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { html, type Html, trusted } from '#libs/pages';
+import { type SiteWords } from '#locales';
 import { PictureOf } from './parts.js';
 import { accentsOf } from './colours.js';
 import { type SharedAnswer } from './quick-pages.js';
 import { type Picture, type SiteOrganization } from './site-types.js';
 import { styleOf } from './style.js';
-import { type Words } from './words/index.js';
 
 /** A page, ready to be sent. `isShared`: it is the same for everyone. */
 export type Page = SharedAnswer & { status: number; isShared: boolean };
@@ -20,7 +20,7 @@ type Shared = {
 
 type PageOptions = {
   organization: SiteOrganization | null;
-  words: Words;
+  words: SiteWords;
   title: string;
   content: Html;
   status?: number;
@@ -95,7 +95,7 @@ function documentOf(
     </html>`;
 }
 
-function around(organization: SiteOrganization | null, words: Words, content: Html): Html {
+function around(organization: SiteOrganization | null, words: SiteWords, content: Html): Html {
   return html`<a class="skip" href="#content">${words.skip}</a>
     ${
       organization
@@ -112,7 +112,7 @@ function around(organization: SiteOrganization | null, words: Words, content: Ht
     ${organization ? footOf(organization, words) : null}`;
 }
 
-function footOf({ name, path, website, privacyUrl }: SiteOrganization, words: Words): Html {
+function footOf({ name, path, website, privacyUrl }: SiteOrganization, words: SiteWords): Html {
   const links = [
     { href: path, text: name },
     ...(website !== null && /^https?:\/\//i.test(website) ? [{ href: website, text: words.website }] : []),
@@ -140,7 +140,7 @@ function headOf(
   return html`<link rel="canonical" href="${url}" />
     ${short === null ? null : html`<meta name="description" content="${short}" />`}
     ${meta('og:type', type)} ${meta('og:title', title)} ${meta('og:description', short)} ${meta('og:url', url)}
-    ${meta('og:site_name', organization.name)} ${meta('og:locale', LOCALES[organization.language] ?? 'en_GB')}
+    ${meta('og:site_name', organization.name)} ${meta('og:locale', OPEN_GRAPH[organization.language] ?? 'en_GB')}
     ${
       image
         ? html`${meta('og:image', image.url)} ${meta('og:image:width', String(image.width))}
@@ -157,7 +157,7 @@ function headOf(
     />`;
 }
 
-const LOCALES: Record<string, string> = { en: 'en_GB', de: 'de_DE', fr: 'fr_FR', es: 'es_ES' };
+const OPEN_GRAPH: Record<string, string> = { en: 'en_GB', de: 'de_DE', fr: 'fr_FR', es: 'es_ES' };
 
 /** Long enough for previews, which cut even more. */
 function shortened(text: string): string {

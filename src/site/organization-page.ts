@@ -1,8 +1,8 @@
 import { html, type Html } from '#libs/pages';
+import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import { dateIn, PictureOf, progressTexts } from './parts.js';
 import { type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';
-import { type Words } from './words/index.js';
 
 type ListedPetition = Pick<
   SitePetition,
@@ -20,7 +20,7 @@ export function organizationPage({
   organization: SiteOrganization;
   petitions: readonly ListedPetition[];
   posts: readonly ListedPost[];
-  words: Words;
+  words: SiteWords;
 }): Page {
   const isEmpty = petitions.length + posts.length === 0;
   return pageOf({
@@ -57,13 +57,13 @@ export function organizationPage({
   });
 }
 
-function PetitionCard({ petition, words }: { petition: ListedPetition; words: Words }): Html {
+function PetitionCard({ petition, words }: { petition: ListedPetition; words: SiteWords }): Html {
   const { counted, aim } = progressTexts(petition.signatures, petition.goal, words);
   const more = html`<p class="small">${petition.isOpen ? `${counted} · ${aim}` : words.closed.title}</p>`;
   return Card({ item: petition, more });
 }
 
-function PostCard({ post, words }: { post: ListedPost; words: Words }): Html {
+function PostCard({ post, words }: { post: ListedPost; words: SiteWords }): Html {
   const at = post.publishedAt;
   const more = html`<p class="small"><time datetime="${at.toISOString()}">${dateIn(words, at)}</time></p>`;
   return Card({ item: post, more });

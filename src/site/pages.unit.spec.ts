@@ -1,5 +1,6 @@
 import { Parser } from 'htmlparser2';
 import { html } from '#libs/pages';
+import { LOCALES, type SiteWords } from '#locales';
 import { askedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { type Page } from './document.js';
 import { organizationPage } from './organization-page.js';
@@ -7,7 +8,6 @@ import { embedPage, petitionPage } from './petition-page.js';
 import { progressTexts } from './parts.js';
 import { postPage } from './post-page.js';
 import { type Picture, type SignForm, type SiteOrganization, type SitePetition } from './site-types.js';
-import { type Words, WORDS } from './words/index.js';
 
 const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)>'&`;
 const image: Picture = {
@@ -53,7 +53,7 @@ const form: SignForm = {
   faults: { email: 'email', form: 'tooLate', comment: 'tooLong' },
 };
 
-const pagesIn = (words: Words): Record<string, Page> => {
+const pagesIn = (words: SiteWords): Record<string, Page> => {
   const about = { organization, petition, words };
   return {
     petition: petitionPage({ ...about, form, proof: null }),
@@ -79,9 +79,11 @@ const pagesIn = (words: Words): Record<string, Page> => {
     nobody: noticePage({ words, notice: words.notFound, status: 404 }),
   };
 };
-const all = Object.values(WORDS).flatMap((words) =>
-  Object.entries(pagesIn(words)).map(([name, page]) => [words.locale, name, page] as const),
-);
+const all = Object.values(LOCALES)
+  .map(({ site }) => site)
+  .flatMap((words) =>
+    Object.entries(pagesIn(words)).map(([name, page]) => [words.locale, name, page] as const),
+  );
 
 it.each(all)('%s: %s runs no script from its content, and is valid HTML', (locale, _name, page) => {
   const text = page.body.toString();
@@ -112,14 +114,14 @@ it.each(all)('%s: %s runs no script from its content, and is valid HTML', (local
   expect(page.body.length).toBeLessThan(50 * 1_024);
 });
 
-it.each(Object.values(WORDS))('has every text in $locale', (words) => {
+it.each(Object.values(LOCALES).map(({ site }) => site))('has every text in $locale', (words) => {
   const texts = (of: object): unknown[] =>
     Object.values(of).flatMap((one: unknown) => {
       if (typeof one === 'function') return [(one as (...args: unknown[]) => string)(2, '2')];
       return typeof one === 'object' && one !== null ? texts(one) : [one];
     });
   expect(texts(words).filter((text) => typeof text !== 'string' || text.trim() === '')).toEqual([]);
-  expect(Object.keys(words)).toEqual(Object.keys(WORDS.en!));
+  expect(Object.keys(words)).toEqual(Object.keys(LOCALES.en!.site));
   expect(words.signatures(1, '1')).not.toBe(words.signatures(2, '1'));
 });
 
@@ -131,5 +133,5 @@ it.each([
   [1_000, 1_000, '100%'],
   [7, 2_000_000_000_000_000, '0%'],
 ])('shows %i of %i as %s, rounded down', (signatures, goal, percent) => {
-  expect(progressTexts(signatures, goal, WORDS.en!).percent).toBe(percent);
+  expect(progressTexts(signatures, goal, LOCALES.en!.site).percent).toBe(percent);
 });

@@ -1,6 +1,6 @@
 import { formatDate, formatNumber, html, type Html } from '#libs/pages';
+import { type Notice, type SiteWords } from '#locales';
 import { type Picture, type SitePetition } from './site-types.js';
-import { type Notice, type Words } from './words/index.js';
 
 /** A responsive image. Its size is reserved, so that the layout does not shift when it loads. */
 export function PictureOf({
@@ -36,7 +36,7 @@ export function Progress({
   words,
 }: {
   petition: Pick<SitePetition, 'signatures' | 'goal' | 'path'>;
-  words: Words;
+  words: SiteWords;
 }): Html {
   const { counted, aim, percent } = progressTexts(signatures, goal, words);
   return html`<div data-count="${path}/count.json">
@@ -51,7 +51,7 @@ export function Progress({
 export function progressTexts(
   signatures: number,
   goal: number,
-  words: Words,
+  words: SiteWords,
 ): { counted: string; aim: string; percent: string } {
   const { locale } = words;
   const reached = Math.floor((Math.min(signatures, goal) * 100) / goal) / 100;
@@ -67,7 +67,7 @@ export function progressTexts(
 }
 
 /** Plain links for sharing, without third-party buttons. */
-export function Share({ title, url, words }: { title: string; url: string; words: Words }): Html {
+export function Share({ title, url, words }: { title: string; url: string; words: SiteWords }): Html {
   const text = words.shareText(title);
   const encoded = (part: string) => encodeURIComponent(part);
   const links = [
@@ -106,7 +106,7 @@ export function NoticeOf({ notice, more }: { notice: Notice; more?: Html }): Htm
 }
 
 /** A date, or a date and time in UTC, in the format of the language. */
-export function dateIn(words: Words, at: Date, withTime = false): string {
+export function dateIn(words: SiteWords, at: Date, withTime = false): string {
   const day = { dateStyle: 'long' } as const;
   return withTime
     ? `${formatDate(words.dates, { ...day, timeStyle: 'short' }, at)} UTC`

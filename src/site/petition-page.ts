@@ -1,15 +1,15 @@
 import { html, type Html } from '#libs/pages';
+import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import { dateIn, PictureOf, Progress, Share } from './parts.js';
 import { SignFormOf } from './sign-form.js';
 import { type Comment, type SignForm, type SiteOrganization, type SitePetition } from './site-types.js';
-import { type Words } from './words/index.js';
 
 type Props = {
   organization: SiteOrganization;
   petition: SitePetition;
   form: SignForm;
-  words: Words;
+  words: SiteWords;
   proof: string | null;
 };
 
@@ -70,7 +70,7 @@ function Facts({
   words,
 }: {
   petition: Pick<SitePetition, 'target' | 'ask'>;
-  words: Words;
+  words: SiteWords;
 }): Html | null {
   const facts = [
     { name: words.target, text: target },
@@ -88,7 +88,7 @@ function Facts({
   </dl>`;
 }
 
-function Comments({ comments, words }: { comments: readonly Comment[]; words: Words }): Html {
+function Comments({ comments, words }: { comments: readonly Comment[]; words: SiteWords }): Html {
   return html`<section aria-labelledby="comments">
     <h2 id="comments">${words.comments}</h2>
     <ul class="comments">

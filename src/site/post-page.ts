@@ -1,8 +1,8 @@
 import { html } from '#libs/pages';
+import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import { dateIn, PictureOf } from './parts.js';
 import { type SiteOrganization, type SitePost } from './site-types.js';
-import { type Words } from './words/index.js';
 
 export function postPage({
   organization,
@@ -11,7 +11,7 @@ export function postPage({
 }: {
   organization: SiteOrganization;
   post: SitePost;
-  words: Words;
+  words: SiteWords;
 }): Page {
   return pageOf({
     organization,

@@ -1,6 +1,6 @@
 import { html, type Html } from '#libs/pages';
+import { type SiteWords } from '#locales';
 import { type SignForm, type SiteOrganization, type SitePetition, type TextField } from './site-types.js';
-import { type Words } from './words/index.js';
 
 /** Autofill and keyboard of each field. */
 const INPUTS: Record<
@@ -18,7 +18,7 @@ type Props = {
   petition: SitePetition;
   organization: SiteOrganization;
   form: SignForm;
-  words: Words;
+  words: SiteWords;
   /** Where to get the challenge; null if no proof of work is required. */
   proof: string | null;
   /** In a frame: the next page opens there too. */
@@ -69,7 +69,7 @@ function FieldOf({
 }: {
   name: Exclude<TextField, 'comment'>;
   form: SignForm;
-  words: Words;
+  words: SiteWords;
   hint: string | undefined;
 }): Html {
   const { type, autocomplete, required } = INPUTS[name];
@@ -89,7 +89,7 @@ function FieldOf({
   </div>`;
 }
 
-function CommentField({ form, words }: { form: SignForm; words: Words }): Html {
+function CommentField({ form, words }: { form: SignForm; words: SiteWords }): Html {
   return html`<div class="field${form.faults.comment ? ' wrong' : ''}">
     ${Label({ name: 'comment', words, required: false })}
     <p class="hint" id="comment-hint">${words.hints.comment}</p>
@@ -100,12 +100,12 @@ ${form.values.comment ?? ''}</textarea
   </div>`;
 }
 
-function Label({ name, words, required }: { name: TextField; words: Words; required: boolean }): Html {
+function Label({ name, words, required }: { name: TextField; words: SiteWords; required: boolean }): Html {
   const optional = required ? null : html` <span class="optional">(${words.optional})</span>`;
   return html`<label for="${name}">${words.fields[name]}${optional}</label>`;
 }
 
-function FaultOf({ name, form, words }: { name: TextField; form: SignForm; words: Words }): Html | null {
+function FaultOf({ name, form, words }: { name: TextField; form: SignForm; words: SiteWords }): Html | null {
   const fault = form.faults[name];
   return fault ? html`<p class="fault" id="${name}-fault">${words.faults[fault]}</p>` : null;
 }
@@ -141,7 +141,7 @@ function Check({
 }
 
 /** The summary of all errors, with links to the fields. It receives the focus when the page loads. */
-function FaultsOf({ form, words }: { form: SignForm; words: Words }): Html {
+function FaultsOf({ form, words }: { form: SignForm; words: SiteWords }): Html {
   const { form: whole, ...fields } = form.faults;
   const links = Object.entries(fields).map(
     ([name, fault]) => html`<li><a href="#${name}">${words.faults[fault]}</a></li>`,

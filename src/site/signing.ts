@@ -4,13 +4,13 @@ import { type Request } from 'express';
 import { EventStore } from '#libs/event-store';
 import { isSentAsCompared } from '#libs/mail';
 import { type Input, type InputClass } from '#libs/rpc';
+import { localeIn, type FormFault } from '#locales';
 import { ConfirmSignature, type Confirmed, RequestSignature } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
 import { faultOf, formToken } from './form-token.js';
 import { ProofOfWork } from './proof-of-work.js';
 import { type FoundOrganization, type FoundPetition } from './site-records.js';
 import { type SignForm, TEXT_FIELDS, type TextField, type Values } from './site-types.js';
-import { type FormFault, wordsIn } from './words/index.js';
 
 const LONGEST: Record<TextField, number> = {
   firstName: 200,
@@ -59,7 +59,7 @@ export class Signing {
     if (this.proof.isRequired && !(await this.proof.holds(given.get('altcha'))))
       suspicion.push('NO_PROOF_OF_WORK');
     const { values, source } = form;
-    const words = wordsIn(organization.language);
+    const words = localeIn(organization.language).site;
     const text = (field: TextField) => (values[field] === '' ? null : (values[field] ?? null));
     await this.execute(request, organization.id, RequestSignature, {
       petitionId: petition.id,

@@ -1,5 +1,5 @@
 import { type Html } from '#libs/pages';
-import { type FormFault } from './words/index.js';
+import { type FormFault } from '#locales';
 
 /** An image for pages: paths on this server, narrowest first. */
 export type Picture = {

@@ -4,6 +4,7 @@ import { TtlCache } from '#libs/database';
 import { languageOf } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { Documented, isId, LONGEST_SLUG, RpcError } from '#libs/rpc';
+import { LOCALES, localeIn, type SiteWords } from '#locales';
 import { isReserved } from '../organizations/index.js';
 import { type Requested, SignatureRequests, type SignerDetails } from '../petitions/index.js';
 import { PublicAddress } from '../config/index.js';
@@ -21,7 +22,6 @@ import { EMBED_SCRIPT, FRAME_SCRIPT, ICON, PAGE_SCRIPT, PROOF_SCRIPT } from './s
 import { readSource, Signing } from './signing.js';
 import { type Found, type FoundOrganization, type FoundPetition, SiteRecords } from './site-records.js';
 import { type SignForm } from './site-types.js';
-import { WORDS, type Words, wordsIn } from './words/index.js';
 
 /** Seconds for which shared caches may keep files that rarely change. */
 const KEPT_SECONDS = { feed: 60, script: 3_600 };
@@ -36,7 +36,7 @@ const COUNT_HEADERS = {
 type Named = { organization: string; petition?: string; post?: string };
 type Answered = Page | { redirect: string } | undefined;
 /** A petition, its organization, and texts in the organization's language. */
-type About = { organization: FoundOrganization; found: FoundPetition; words: Words };
+type About = { organization: FoundOrganization; found: FoundPetition; words: SiteWords };
 
 /**
  * The public site. Only POST changes anything, because mail scanners and link previews follow every address with GET. Unknown
@@ -113,7 +113,7 @@ export class SiteController {
         const organization = found.value;
         if (found.path !== `/${named.organization}`) return { redirect: found.path };
         const { petitions, posts } = await this.records.all(organization);
-        const words = wordsIn(organization.language);
+        const words = localeIn(organization.language).site;
         const listed = petitions.map(({ petition }) => petition);
         return organizationPage({ organization, petitions: listed, posts, words });
       }),
@@ -314,7 +314,11 @@ export class SiteController {
         if (!found) return undefined;
         if (found.path !== `/${named.organization}/posts/${named.post}`) return { redirect: found.path };
         const { value: organization } = whose;
-        return postPage({ organization, post: found.value.post, words: wordsIn(organization.language) });
+        return postPage({
+          organization,
+          post: found.value.post,
+          words: localeIn(organization.language).site,
+        });
       }),
     );
   }
@@ -379,7 +383,7 @@ export class SiteController {
   }
 
   private unknownLink(request: Request): Page {
-    const words = wordsIn(languageOf(request, Object.keys(WORDS)));
+    const words = localeIn(languageOf(request, Object.keys(LOCALES))).site;
     return noticePage({ words, notice: words.unknownLink, status: 404 });
   }
 
@@ -420,7 +424,11 @@ export class SiteController {
     const found = whose && (await this.records.petition(whose.value, named.petition!));
     if (!found) return {};
     const requested = `/${named.organization}/petitions/${named.petition}`;
-    const about = { organization: whose.value, found: found.value, words: wordsIn(whose.value.language) };
+    const about = {
+      organization: whose.value,
+      found: found.value,
+      words: localeIn(whose.value.language).site,
+    };
     return found.path === requested ? { about } : { about, redirect: found.path };
   }
 
@@ -431,7 +439,7 @@ export class SiteController {
   ): Promise<About | undefined> {
     const organization = await this.records.organizationById(organizationId);
     const found = organization && (await this.records.petition(organization, petitionId, skipCache));
-    return found && { organization, found: found.value, words: wordsIn(organization.language) };
+    return found && { organization, found: found.value, words: localeIn(organization.language).site };
   }
 
   /** Sends the page. For browsers, errors are pages too. */
@@ -442,7 +450,7 @@ export class SiteController {
     make: () => Promise<Answered>,
   ): Promise<void> {
     if (!this.isOurs(request.params as Named)) return next();
-    const words = wordsIn(languageOf(request, Object.keys(WORDS)));
+    const words = localeIn(languageOf(request, Object.keys(LOCALES))).site;
     if (readsPages(request))
       request.errorPage = (status) => noticePage({ words, notice: words.unavailable, status });
     let answered = await make();

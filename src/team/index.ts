@@ -9,7 +9,6 @@ export { RemoveMember } from './remove-member.js';
 export { type Role, ROLES, scopesOf } from './roles.js';
 export { type ListedSession, type Session, SESSION_DAYS, Sessions } from './sessions.js';
 export { LINK_MINUTES, SignInLinks } from './sign-in-links.js';
-export { MAIL_LANGUAGES } from './mail-words.js';
 export { Team } from './team.js';
 export { TeamMails } from './team-mails.js';
 export { TeamModule } from './team.module.js';

@@ -1,9 +1,9 @@
+import { localeIn } from '#locales';
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { isSenderAddress, type MailAddress, Mailer, type MailOutcome, writeLetter } from '#libs/mail';
 import { senderOf } from '../organizations/index.js';
 import { PublicAddress } from '../config/index.js';
-import { mailWordsIn } from './mail-words.js';
 import { DAYS_TO_ACCEPT } from './member.js';
 import { Team } from './team.js';
 
@@ -27,8 +27,8 @@ export class TeamMails {
     // From the operator's address: bounces quote the link, and those who invite may read bounces to their own
     // address.
     const from = { ...this.sender(sender.name), name: sender.name };
-    const { language, words } = mailWordsIn(sender.language);
-    const { subject, text, button, deadline, ignore } = words.invitation;
+    const { language, emails } = localeIn(sender.language);
+    const { subject, text, button, deadline, ignore } = emails.invitation;
     const letter = writeLetter({
       language,
       paragraphs: text(sender.name).split('\n\n'),
@@ -58,8 +58,8 @@ export class TeamMails {
   ): Promise<MailOutcome> {
     const { host } = new URL(this.address.url);
     const from = this.sender(host);
-    const { language, words } = mailWordsIn(link.language);
-    const { subject, text, button, deadline, ignore } = words.signIn;
+    const { language, emails } = localeIn(link.language);
+    const { subject, text, button, deadline, ignore } = emails.signIn;
     const letter = writeLetter({
       language,
       paragraphs: text(host).split('\n\n'),

@@ -1,9 +1,7 @@
+import { localeIn, type UnsubscribeWords } from '#locales';
 import { createHash } from 'node:crypto';
 import { html, type Html, trusted } from '#libs/pages';
 import { type LinkedPerson } from './unsubscribe.js';
-import { WORDS, type Words } from './words.js';
-
-export const LANGUAGES = Object.keys(WORDS);
 
 const STYLE = `
 :root{color-scheme:light dark;--ground:#f3f4f6;--sheet:#fff;--ink:#1f2328;--quiet:#57606a;--act:#0b57d0;--on-act:#fff}
@@ -38,12 +36,11 @@ export const PAGE_HEADERS = {
  * @param isBack whether they have just subscribed again.
  */
 export function pageOf(person: LinkedPerson | undefined, language: string, isBack = false): string {
-  const spoken = person?.language ?? language;
-  const words = WORDS[spoken] ?? WORDS.en!;
+  const { language: spoken, unsubscribe: words } = localeIn(person?.language ?? language);
   const [title, content] = contentOf(person, words, isBack);
   return String(
     html`<!doctype html>
-      <html lang="${spoken in WORDS ? spoken : 'en'}">
+      <html lang="${spoken}">
         <head>
           <meta charset="utf-8" />
           <meta name="viewport" content="width=device-width,initial-scale=1" />
@@ -66,18 +63,18 @@ export function wordingOf(
   { organization, language }: LinkedPerson,
   action: 'unsubscribe' | 'subscribe',
 ): { text: string; language: string } {
-  const spoken = language in WORDS ? language : 'en';
-  const { unsubscribe, unsubscribed } = WORDS[spoken]!;
+  const locale = localeIn(language);
+  const { unsubscribe, unsubscribed } = locale.unsubscribe;
   const sentences =
     action === 'unsubscribe'
       ? [unsubscribe.text(organization), unsubscribe.button]
       : [unsubscribed.text(organization), unsubscribed.undo, unsubscribed.button];
-  return { text: sentences.join(' '), language: spoken };
+  return { text: sentences.join(' '), language: locale.language };
 }
 
 function contentOf(
   person: LinkedPerson | undefined,
-  words: Words,
+  words: UnsubscribeWords,
   isBack: boolean,
 ): [title: string, content: Html] {
   if (!person) return [words.unknown.title, html`<p>${words.unknown.text}</p>`];

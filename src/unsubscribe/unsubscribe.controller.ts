@@ -1,9 +1,10 @@
+import { LOCALES } from '#locales';
 import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { type Request, type Response } from 'express';
 import { languageOf } from '#libs/pages';
 import { Documented } from '#libs/rpc';
 import { type ConsentFields } from '../contacts/index.js';
-import { LANGUAGES, PAGE_HEADERS, pageOf, wordingOf } from './page.js';
+import { PAGE_HEADERS, pageOf, wordingOf } from './page.js';
 import { Unsubscribing } from './unsubscribe.js';
 
 /** Sources of the consent in the history. */
@@ -34,7 +35,7 @@ export class UnsubscribeController {
   ): Promise<void> {
     const person = await this.unsubscribing.find(token);
     const isBack = 'subscribed' in request.query;
-    send(request, response, pageOf(person, languageOf(request, LANGUAGES), isBack));
+    send(request, response, pageOf(person, languageOf(request, Object.keys(LOCALES)), isBack));
   }
 
   @Post(':token')

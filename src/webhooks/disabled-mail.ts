@@ -4,7 +4,7 @@ import { type RecordedEvent } from '#libs/event-store';
 import { Mailer } from '#libs/mail';
 import { type Subscription } from '#libs/subscriptions';
 import { organization, senderOf } from '../organizations/index.js';
-import { disabledMail } from './disabled-mail-words.js';
+import { writeDisabledMail } from './write-disabled-mail.js';
 import { webhook } from './webhook.js';
 
 /**
@@ -35,7 +35,7 @@ export class WebhookDisabledMail implements Subscription {
         from,
         replyTo: null,
         to: owner.email,
-        ...disabledMail(sender.language, {
+        ...writeDisabledMail(sender.language, {
           name: owner.name,
           webhookId,
           url: state.url,

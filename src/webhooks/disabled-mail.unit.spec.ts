@@ -1,4 +1,4 @@
-import { disabledMail } from './disabled-mail-words.js';
+import { writeDisabledMail } from './write-disabled-mail.js';
 
 const webhook = {
   name: 'Rivers',
@@ -14,7 +14,7 @@ it.each([
   ['es', 'Se ha desactivado un webhook de Rivers', '20 de noviembre de 2026'],
   ['pl', 'Webhook disabled for Rivers', '20 November 2026'],
 ])('uses the language of the organization: %s', (language, subject, since) => {
-  const mail = disabledMail(language, webhook);
+  const mail = writeDisabledMail(language, webhook);
   expect(mail.subject).toBe(subject);
   for (const part of [since, '9:30 UTC', webhook.url, webhook.webhookId, 'webhook.resume-webhook'])
     expect(mail.text).toContain(part);

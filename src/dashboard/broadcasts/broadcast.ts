@@ -1,5 +1,5 @@
+import { type DashboardWords } from '#locales';
 import { type PageContext } from '../page-context.js';
-import { type Words } from '../words/index.js';
 
 /** Only contains the parts that were set. */
 export type Audience = {
@@ -62,7 +62,7 @@ export function readableSubject(subject: string): string {
 }
 
 /** Prefixes an error with the label of the field that caused it. @param path the field's name in the operation. */
-export function faultWithin({ broadcasts: { fields } }: Words, path: string, text: string): string {
+export function faultWithin({ broadcasts: { fields } }: DashboardWords, path: string, text: string): string {
   return path === 'subject' || path === 'preheader' || path === 'content' ? `${fields[path]}: ${text}` : text;
 }
 

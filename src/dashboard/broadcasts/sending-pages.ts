@@ -1,5 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { invalid, type Page as PageOfRecords, RpcError } from '#libs/rpc';
+import { type DashboardWords } from '#locales';
+import { faultIn } from '../faults.js';
 import { RECIPIENT_DETAILS, type RecipientDetail, Recipients } from '../../broadcasts/index.js';
 import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
@@ -18,7 +20,6 @@ import {
   timeIn,
 } from '../parts.js';
 import { type Asked, type PageContext } from '../page-context.js';
-import { type Words } from '../words/index.js';
 import { type BroadcastRecord, broadcastOf, nameFaults, toBroadcast } from './broadcast.js';
 
 const EXCLUDED = [
@@ -272,8 +273,8 @@ function whyNobody(
 }
 
 /** Responses of mail servers are shown unchanged. */
-function detailIn({ broadcasts, faultOf }: Words, detail: string): string {
-  if (detail.startsWith('The template is invalid')) return faultOf(`TEMPLATE_INVALID: ${detail}`);
+function detailIn({ broadcasts, faults }: DashboardWords, detail: string): string {
+  if (detail.startsWith('The template is invalid')) return faultIn(faults, `TEMPLATE_INVALID: ${detail}`);
   const own = DETAILS.get(detail);
   return own === undefined ? detail : broadcasts.recipients.details[own];
 }

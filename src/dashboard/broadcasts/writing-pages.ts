@@ -1,5 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { isId, RpcError } from '#libs/rpc';
+import { type DashboardWords } from '#locales';
+import { faultIn } from '../faults.js';
 import { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS, Places } from '../../broadcasts/index.js';
 import { ContactsByIds } from '../../contacts/index.js';
 import { choicesOf, type ContactRecord, nameOf } from '../contacts/pages.js';
@@ -15,7 +17,6 @@ import {
   TextField,
 } from '../parts.js';
 import { type PageContext } from '../page-context.js';
-import { type Words } from '../words/index.js';
 import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadcast } from './broadcast.js';
 
 type Preview = { subject: string; html: string; text: string };
@@ -145,7 +146,9 @@ async function shownOf(context: PageContext): Promise<Preview | { why: string[] 
     if (!(error instanceof RpcError) || error.code !== 'CONFLICT') throw error;
     const { issues = [] } = error.details;
     const { words } = context;
-    return { why: issues.map(({ path, message }) => faultWithin(words, path, words.faultOf(message))) };
+    return {
+      why: issues.map(({ path, message }) => faultWithin(words, path, faultIn(words.faults, message))),
+    };
   }
 }
 
@@ -349,7 +352,7 @@ async function choiceOf(context: PageContext, object: string, id: string): Promi
 }
 
 /** Merge fields for the subject, the preview text and the message. */
-function MergeFields({ broadcasts: { mergeFields }, fields }: Words): Html {
+function MergeFields({ broadcasts: { mergeFields }, fields }: DashboardWords): Html {
   const called = (name: string) => fields[name] ?? name;
   const rows: [name: string, becomes: string][] = [
     ...CONTACT_FIELDS.map((name): [string, string] => [`contact.${name}`, called(name)]),

@@ -2,6 +2,7 @@ import { stringify } from 'csv-stringify/sync';
 import { Readable } from 'node:stream';
 import { html, type Html } from '#libs/pages';
 import { invalid, RpcError, StreamedAnswer } from '#libs/rpc';
+import { faultIn } from '../faults.js';
 import { harmless } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -320,5 +321,5 @@ function issueIn(context: PageContext, issue: string): string {
   const { subscribed } = words.contacts;
   const short = { tags: words.sections.tags, subscribed };
   const name = field in short ? short[field as keyof typeof short] : nameOfField(context, field);
-  return `${name}: ${words.faultOf(issue.slice(field.length + 1))}`;
+  return `${name}: ${faultIn(words.faults, issue.slice(field.length + 1))}`;
 }

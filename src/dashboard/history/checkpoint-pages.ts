@@ -1,6 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { noSuch } from '#libs/rpc';
 import { Checkpoints } from '#libs/sealing';
+import { faultIn } from '../faults.js';
 import { type PageDefinition } from '../page.js';
 import { ButtonLink, Actions, Facts, numberIn, RefusalOf, SectionOf, TextField, timeIn } from '../parts.js';
 import { type PageContext } from '../page-context.js';
@@ -130,7 +131,7 @@ function OlderOf(context: PageContext, size: number): Html {
   const isRight =
     asked !== undefined && /^\d{1,15}$/.test(asked) && Number(asked) >= 1 && Number(asked) <= size;
   if (asked !== undefined && !isRight) {
-    const text = words.faultOf(`must be a whole number from 1 to ${size}`);
+    const text = faultIn(words.faults, `must be a whole number from 1 to ${size}`);
     context.form = new URLSearchParams({ size: asked });
     context.refusal = { status: 422, faults: [{ field: 'size', text }], text: undefined };
   }

@@ -3,10 +3,7 @@ import { join } from 'node:path';
 import { allEventTypes } from '#libs/modules';
 import { expectEntries } from '#libs/testing';
 import { projections, streams, subscriptions } from '../../modules.js';
-import { workingsWords } from '../workings/words.js';
-import { eventWords } from './event-words.js';
-import { fieldWords } from './field-words.js';
-import { kindWords } from './kind-words.js';
+import { DASHBOARD } from '#locales';
 
 const LANGUAGES = ['en', 'de'] as const;
 type Stored = { data: object; personal: object | null };
@@ -19,23 +16,21 @@ const golden = readFileSync(join(__dirname, '../../../test/golden/history.ndjson
 describe.each(LANGUAGES)('in %s', (language) => {
   it('every event type has a text, and nothing else has', () => {
     expectEntries(
-      `\`${language}\` in src/dashboard/history/event-words.ts`,
-      Object.keys(eventWords[language]),
+      `locales/${language}/dashboard/events.ts`,
+      Object.keys(DASHBOARD[language].events),
       allEventTypes().map(({ type }) => type),
     );
   });
 
   it('event types have distinct texts, so that a filter can offer them', () => {
-    const texts = Object.values(eventWords[language]);
+    const texts = Object.values(DASHBOARD[language].events);
     expect(texts.filter((text, n) => texts.indexOf(text) !== n)).toEqual([]);
   });
 
   it('every kind of record has a text, and nothing else has', () => {
-    expectEntries(
-      `\`${language}\` in src/dashboard/history/kind-words.ts`,
-      Object.keys(kindWords[language]),
-      [...new Set(streams.map(({ streamType }) => streamType))],
-    );
+    expectEntries(`locales/${language}/dashboard/kinds.ts`, Object.keys(DASHBOARD[language].kinds), [
+      ...new Set(streams.map(({ streamType }) => streamType)),
+    ]);
   });
 
   it('every field of stored events has a label', () => {
@@ -44,9 +39,9 @@ describe.each(LANGUAGES)('in %s', (language) => {
       ...Object.keys(personal ?? {}),
     ]);
     expect(names.length).toBeGreaterThan(1_000);
-    const labels = Object.keys(fieldWords[language]);
+    const labels = Object.keys(DASHBOARD[language].fields);
     expectEntries(
-      `\`${language}\` in src/dashboard/history/field-words.ts`,
+      `locales/${language}/dashboard/fields.ts`,
       labels.filter((name) => names.includes(name)),
       [...new Set(names)],
     );
@@ -54,8 +49,8 @@ describe.each(LANGUAGES)('in %s', (language) => {
 
   it('every read model has words, and nothing else has', () => {
     expectEntries(
-      `\`namesOfModels\` of \`${language}\` in src/dashboard/workings/words.ts`,
-      Object.keys(workingsWords[language].namesOfModels),
+      `\`namesOfModels\` in locales/${language}/dashboard/workings.ts`,
+      Object.keys(DASHBOARD[language].workings.namesOfModels),
       projections.map(({ name }) => name),
     );
   });
@@ -64,8 +59,8 @@ describe.each(LANGUAGES)('in %s', (language) => {
     // The names are fields that do not depend on constructor arguments.
     const names = subscriptions.map((Reaction) => (Reflect.construct(Reaction, []) as { name: string }).name);
     expectEntries(
-      `\`namesOfReactions\` of \`${language}\` in src/dashboard/workings/words.ts`,
-      Object.keys(workingsWords[language].namesOfReactions),
+      `\`namesOfReactions\` in locales/${language}/dashboard/workings.ts`,
+      Object.keys(DASHBOARD[language].workings.namesOfReactions),
       names,
     );
   });

@@ -1,5 +1,6 @@
 import { html } from '#libs/pages';
 import { allScopes, hasScope, noSuch, RpcError } from '#libs/rpc';
+import { type DashboardWords } from '#locales';
 import { PublicAddress } from '../../config/index.js';
 import { scopesOf } from '../../team/index.js';
 import { type Page } from '../document.js';
@@ -20,7 +21,6 @@ import {
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
-import { type Words } from '../words/index.js';
 
 type KeyRecord = {
   id: string;
@@ -227,18 +227,18 @@ function isGood({ revokedAt, expiresAt }: KeyRecord): boolean {
 }
 
 /** A rotated key stays active until its `revokedAt`, which can be in the future. */
-function stateOf(words: Words, key: KeyRecord): string {
+function stateOf(words: DashboardWords, key: KeyRecord): string {
   const { keys } = words;
   const { revokedAt } = key;
   if (isGood(key)) return revokedAt === null ? keys.live : keys.liveUntil(timeIn(words, revokedAt));
   return revokedAt !== null && Date.parse(revokedAt) <= Date.now() ? keys.revoked : keys.expired;
 }
 
-function usedIn(words: Words, lastUsedAt: string | null): string {
+function usedIn(words: DashboardWords, lastUsedAt: string | null): string {
   return lastUsedAt === null ? words.keys.never : timeIn(words, lastUsedAt);
 }
 
-function scopeIn({ keys }: Words, scope: string): string {
+function scopeIn({ keys }: DashboardWords, scope: string): string {
   if (scope === '*') return keys.everything;
   const [service = '', right = ''] = scope.split(':');
   const what = keys.services[service] ?? service;

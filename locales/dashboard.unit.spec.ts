@@ -1,0 +1,40 @@
+import { DASHBOARD } from './index.js';
+
+type Text = string | ((...values: unknown[]) => string);
+
+/** Each text or text function, with its path. */
+function textsIn(words: object, path: readonly string[] = []): [name: string, text: Text][] {
+  return Object.entries(words).flatMap(([name, value]: [string, Text | object]): [string, Text][] =>
+    typeof value === 'object' ? textsIn(value, [...path, name]) : [[[...path, name].join('.'), value]],
+  );
+}
+
+/** The text as pages show it; text functions for 1 and for 2. */
+function saidBy(text: Text): string {
+  if (typeof text === 'string') return text;
+  return [1, 2].map((n) => text(...Array.from({ length: text.length }, () => n))).join(' / ');
+}
+
+const [english, german] = [textsIn(DASHBOARD.en), new Map(textsIn(DASHBOARD.de))];
+
+/** Texts that are the same in both languages. */
+const SAME =
+  /^(Logo|Name|optional|Passkeys|Person|Petition|Status|Tags?|Team|Text|Webhooks?|Website|[^a-z]*)$/i;
+
+it('German has the same keys as English', () => {
+  expect(english.length).toBeGreaterThan(1_000);
+  expect([...german.keys()].toSorted()).toEqual(english.map(([name]) => name).toSorted());
+});
+
+it('no text is empty', () => {
+  const texts = [...english, ...german];
+  expect(texts.filter(([, text]) => saidBy(text).trim() === '').map(([name]) => name)).toEqual([]);
+});
+
+it('no German text is left in English', () => {
+  const same = english.filter(([name, text]) => {
+    const said = saidBy(text);
+    return !SAME.test(said) && said === saidBy(german.get(name) ?? '');
+  });
+  expect(same.map(([name]) => name)).toEqual([]);
+});

@@ -1,0 +1,43 @@
+import { type posts as en } from '../../en/dashboard/posts.js';
+
+export const posts: typeof en = {
+  title: 'Beiträge',
+  text: 'Neuigkeiten für Ihre öffentlichen Seiten.',
+  none: { title: 'Noch keine Beiträge', text: 'Berichten Sie, was die Unterschriften bewirkt haben.' },
+  search: 'Titel',
+  status: 'Status',
+  statuses: { DRAFT: 'Entwurf', PUBLISHED: 'Veröffentlicht', ARCHIVED: 'Archiviert' },
+  add: 'Neuer Beitrag',
+  edit: 'Bearbeiten',
+  preview: 'Vorschau',
+  previewText: 'So wird es aussehen. Noch ist nichts gespeichert.',
+  open: 'Seite ansehen',
+  publish: 'Veröffentlichen',
+  publishing: 'Danach können ihn alle auf seiner Seite lesen.',
+  archive: 'Archivieren',
+  archiving: 'Die Seite geht offline. Der Inhalt bleibt hier, und Sie können ihn wieder veröffentlichen.',
+  delete: 'Löschen',
+  deleting: {
+    title: (name) => `„${name}“ löschen?`,
+    text: 'Die Seite wird gelöscht. Der Inhalt bleibt im Verlauf.',
+    button: (name) => `„${name}“ löschen`,
+  },
+  fields: {
+    title: 'Titel',
+    description: 'Zusammenfassung in ein oder zwei Sätzen',
+    descriptionHint: 'Steht über dem Text und überall, wo der Beitrag verlinkt wird.',
+    content: 'Text',
+    contentHint: 'In Markdown: **fett**, _kursiv_, # Überschrift, - Liste, [Linktext](https://adresse).',
+    foreign: 'Der Text wurde in einem anderen Programm geschrieben und lässt sich nur dort bearbeiten.',
+    slug: 'Adresse der Seite',
+    slugHint: 'Kleinbuchstaben, Ziffern und Bindestriche. Leer lassen, um sie aus dem Titel zu bilden.',
+  },
+  save: 'Speichern',
+  done: {
+    created: 'Entwurf gespeichert.',
+    changed: 'Beitrag gespeichert.',
+    published: 'Beitrag veröffentlicht.',
+    archived: 'Beitrag archiviert. Seine Seite bleibt offline, bis Sie ihn wieder veröffentlichen.',
+    deleted: 'Beitrag gelöscht.',
+  },
+};

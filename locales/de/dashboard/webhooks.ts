@@ -1,0 +1,82 @@
+import { type webhooks as en } from '../../en/dashboard/webhooks.js';
+
+export const webhooks: typeof en = {
+  title: 'Webhooks',
+  text: 'Webhooks benachrichtigen andere Programme, sobald hier etwas geschieht.',
+  none: {
+    title: 'Noch keine Webhooks',
+    text: 'Legen Sie einen an. Geben Sie die Adresse an, unter der Ihr Programm Ereignisse empfängt.',
+  },
+  search: 'Adresse',
+  add: 'Webhook anlegen',
+  statuses: { ACTIVE: 'Aktiv', FAILING: 'Gestört', PAUSED: 'Angehalten', DISABLED: 'Deaktiviert' },
+  url: 'Adresse',
+  urlHint: 'Muss mit https:// beginnen. Jedes Ereignis wird als POST-Anfrage dorthin gesendet.',
+  description: 'Beschreibung',
+  events: 'Ereignisse',
+  allEvents: 'Alle Ereignisse',
+  eventsHint: 'Wenn Sie nichts auswählen, werden alle Ereignisse gesendet.',
+  button: 'Webhook anlegen',
+  edit: 'Bearbeiten',
+  save: 'Speichern',
+  secret: 'Signaturschlüssel',
+  secretText:
+    'Ihr Programm prüft damit, ob eine Nachricht von uns stammt. Kopieren Sie ihn jetzt. Er wird nicht noch einmal angezeigt.',
+  secretBefore:
+    'Der Webhook wurde bereits angelegt und sein Signaturschlüssel dabei angezeigt. Wenn Sie ihn nicht mehr haben, tauschen Sie ihn aus.',
+  toWebhook: 'Ich habe ihn kopiert',
+  waiting: 'Noch nicht zugestellte Ereignisse',
+  last: 'Letzte Zustellung',
+  never: 'Noch keine',
+  test: 'Testereignis senden',
+  pause: 'Anhalten',
+  resume: 'Fortsetzen',
+  rotate: 'Signaturschlüssel austauschen',
+  rotating:
+    'Sie bekommen einen neuen Signaturschlüssel. Einen Tag lang werden Nachrichten mit dem alten und dem neuen signiert.',
+  replay: 'Ereignisse noch einmal zustellen',
+  replaying: {
+    text: 'Alle Ereignisse ab diesem Zeitpunkt werden noch einmal zugestellt.',
+    from: 'Ab wann? (UTC)',
+    button: 'Noch einmal zustellen',
+  },
+  delete: 'Löschen',
+  deleting: {
+    title: (url) => `Webhook an ${url} löschen?`,
+    text: 'Das Programm bekommt dann keine Ereignisse mehr.',
+    button: 'Webhook löschen',
+  },
+  deliveries: {
+    title: 'Zustellungen',
+    text: 'Zustellversuche der letzten 30 Tage und die Antworten darauf.',
+    none: {
+      title: 'Noch keine Zustellungen',
+      text: 'Senden Sie ein Testereignis, oder warten Sie, bis etwas geschieht.',
+    },
+    search: 'Ereignis oder Ergebnis (in den neuesten 2.000 Versuchen)',
+    event: 'Ereignis',
+    when: 'Zeitpunkt',
+    attempt: 'Versuch',
+    outcome: 'Ergebnis',
+    outcomes: {
+      DELIVERED: 'Zugestellt',
+      FAILED: 'Fehlgeschlagen, weiterer Versuch folgt',
+      PARKED: 'Fehlgeschlagen, keine weiteren Versuche',
+    },
+    answer: 'Antwort',
+    again: 'Noch einmal senden',
+    againOf: (event) => `Noch einmal senden: ${event}`,
+    againText:
+      'Das Programm bekommt die Nachricht noch einmal mit derselben ID. Daran kann es erkennen, dass sie doppelt ist.',
+  },
+  done: {
+    changed: 'Webhook gespeichert.',
+    paused: 'Webhook angehalten. Neue Ereignisse werden später zugestellt.',
+    resumed: 'Webhook fortgesetzt.',
+    tested: 'Testereignis zugestellt.',
+    replayed: 'Die Ereignisse werden noch einmal zugestellt.',
+    deleted: 'Webhook gelöscht.',
+    redelivered: 'Die Nachricht wird noch einmal gesendet.',
+  },
+  testFailed: (why) => `Das Testereignis wurde nicht zugestellt: ${why}`,
+};

@@ -1,0 +1,117 @@
+import { plural } from '#libs/pages';
+import { type SiteWords } from '../words.js';
+
+export const site: SiteWords = {
+  locale: 'de',
+  dates: 'de',
+  skip: 'Zum Inhalt springen',
+  footer: 'Über diese Website',
+  privacy: 'Datenschutz',
+  feed: 'RSS-Feed',
+  website: 'Website',
+  petitions: 'Petitionen',
+  posts: 'Neuigkeiten',
+  nothingYet: {
+    title: 'Noch keine Petitionen oder Neuigkeiten',
+    text: 'Neue Petitionen und Neuigkeiten erscheinen hier.',
+  },
+  signatures: (n, number) =>
+    plural('de', n, { one: `${number} Unterschrift`, other: `${number} Unterschriften` }),
+  ofGoal: (goal) => `Ziel: ${goal}`,
+  goalReached: (goal) => `Ziel von ${goal} erreicht`,
+  progress: (percent) => `${percent} des Ziels`,
+  target: 'Petition an',
+  ask: 'Unsere Forderung',
+  closes: (date) => `Sie können bis zum ${date} unterschreiben.`,
+  closed: {
+    title: 'Diese Petition ist beendet',
+    text: 'Sie können nicht mehr unterschreiben. Vielen Dank an alle, die mitgemacht haben.',
+  },
+  toForm: 'Petition unterschreiben',
+  sign: { title: 'Petition unterschreiben', text: 'Das dauert nur zehn Sekunden.' },
+  button: 'Jetzt unterschreiben',
+  optional: 'optional',
+  fields: {
+    firstName: 'Vorname',
+    lastName: 'Nachname',
+    email: 'E-Mail-Adresse',
+    zip: 'Postleitzahl',
+    country: 'Land',
+    comment: 'Warum unterschreiben Sie?',
+  },
+  hints: {
+    email: 'An diese Adresse schicken wir Ihnen einen Link zur Bestätigung.',
+    comment: 'Ein bis zwei Sätze genügen.',
+  },
+  commentPublic: 'Meinen Vornamen und Kommentar auf dieser Seite veröffentlichen',
+  subscribe: (organization) => `${organization} darf mich per E-Mail auf dem Laufenden halten`,
+  honeypot: 'Bitte lassen Sie dieses Feld leer',
+  data: (organization) =>
+    `Ihre Daten erhält nur ${organization}. Wenn Sie Ihre Unterschrift nicht bestätigen, werden sie nach sieben Tagen gelöscht.`,
+  dataNone: (organization) => `Ihre Daten erhält nur ${organization}.`,
+  faults: {
+    title: 'Bitte prüfen Sie Ihre Angaben',
+    prefix: 'Fehler: ',
+    email: 'Geben Sie eine gültige E-Mail-Adresse ein, zum Beispiel name@example.org',
+    emailMissing: 'Geben Sie Ihre E-Mail-Adresse ein',
+    firstNameMissing: 'Geben Sie Ihren Vornamen ein',
+    tooLong: 'Der Text ist zu lang. Bitte kürzen Sie ihn',
+    tooLate:
+      'Die Seite war zu lange geöffnet. Bitte senden Sie das Formular noch einmal ab. Ihre Eingaben sind noch da.',
+    tooFast: 'Das ging zu schnell. Bitte senden Sie das Formular noch einmal ab. Ihre Eingaben sind noch da.',
+    unstorable: 'Der Text enthält Zeichen, die nicht gespeichert werden können. Bitte entfernen Sie sie',
+  },
+  comments: 'Warum Menschen unterschreiben',
+  share: {
+    title: 'Petition teilen',
+    text: 'Jede Unterschrift hilft. Wer sollte noch davon erfahren?',
+  },
+  shareBy: {
+    mail: 'E-Mail',
+    whatsapp: 'WhatsApp',
+    address: 'Link zum Teilen',
+    copy: 'Kopieren',
+    copied: 'Kopiert',
+  },
+  shareText: (petition) => `Ich habe „${petition}“ unterschrieben. Machen Sie auch mit?`,
+  asked: {
+    title: 'Bitte prüfen Sie Ihr Postfach',
+    text: 'Wir haben Ihnen einen Link geschickt. Öffnen Sie ihn und bestätigen Sie Ihre Unterschrift, damit sie zählt.',
+    hint: 'Nach einigen Minuten noch keine E-Mail? Sehen Sie im Spam-Ordner nach oder unterschreiben Sie noch einmal mit derselben Adresse.',
+  },
+  signed: { title: 'Vielen Dank für Ihre Unterschrift', text: 'Ihre Unterschrift zählt.' },
+  confirm: {
+    title: 'Unterschrift bestätigen',
+    text: (petition) => `Sie unterschreiben „${petition}“ als:`,
+    name: 'Name',
+    comment: 'Ihr Kommentar',
+    commentPublic: 'Ihr Vorname und Ihr Kommentar dürfen auf der Petitionsseite erscheinen.',
+    button: 'Unterschrift bestätigen',
+    ignore: 'Waren Sie das nicht? Dann schließen Sie diese Seite. Ohne Ihre Bestätigung passiert nichts.',
+  },
+  expired: {
+    title: 'Dieser Link ist abgelaufen',
+    text: 'Ihre Unterschrift wurde nicht rechtzeitig bestätigt. Ihre Daten wurden gelöscht. Sie können noch einmal unterschreiben.',
+  },
+  unknownLink: {
+    title: 'Dieser Link funktioniert nicht',
+    text: 'Möglicherweise ist er unvollständig. Öffnen Sie den Link in der E-Mail noch einmal oder unterschreiben Sie erneut.',
+  },
+  notFound: {
+    title: 'Seite nicht gefunden',
+    text: 'Die Adresse ist falsch oder die Seite existiert nicht mehr.',
+  },
+  tooMany: {
+    title: 'Zu viele Unterschriften aus Ihrem Netzwerk',
+    text: 'Bitte versuchen Sie es in einer Stunde noch einmal oder nutzen Sie ein anderes Netzwerk.',
+  },
+  unavailable: {
+    title: 'Etwas ist schiefgelaufen',
+    text: 'Bitte versuchen Sie es in einer Minute noch einmal. Ihre bisherigen Unterschriften sind sicher.',
+  },
+  back: 'Zurück zur Petition',
+  again: 'Noch einmal unterschreiben',
+  published: (date) => `Veröffentlicht am ${date}`,
+  embedTitle: (petition) => `Unterschreiben: ${petition}`,
+  proof: { working: 'Einen Moment …' },
+};

@@ -1,0 +1,50 @@
+export const team = {
+  title: 'Team',
+  text: 'Everyone who works in this organization.',
+  none: { title: 'No team members yet', text: 'Invite the first person.' },
+  invite: 'Invite someone',
+  change: (email: string) => `Edit ${email}`,
+  formerly: 'unknown address',
+  you: '(you)',
+  invitations: {
+    title: 'Invitations',
+    text: 'People who were invited and haven’t joined yet.',
+    none: { title: 'No open invitations', text: 'Invitations appear here until they are accepted.' },
+    expired: 'Expired',
+    ends: 'Expires',
+    revoke: (email: string) => `Revoke the invitation for ${email}`,
+  },
+  inviting: {
+    title: 'Invite someone',
+    text: 'They’ll get an email with a link to join your team.',
+    button: 'Send invitation',
+  },
+  member: {
+    role: 'Role',
+    save: 'Save role',
+    remove: 'Remove from team',
+    last: 'An organization must have at least one owner. Make someone else an owner first.',
+    removeText: 'They are signed out immediately and need a new invitation to return.',
+  },
+  removal: {
+    title: (email: string) => `Remove ${email}?`,
+    text: 'They are signed out within a second. Their actions stay in the history, but their address is permanently deleted. API keys and webhooks they created keep working, and invitations they sent stay valid. Review these first.',
+    keys: 'API keys',
+    webhooks: 'Webhooks',
+    invitations: 'Invitations',
+    button: (email: string) => `Remove ${email}`,
+  },
+  revocation: {
+    title: (email: string) => `Revoke the invitation for ${email}?`,
+    text: 'The link in the email will stop working.',
+    button: 'Revoke invitation',
+  },
+  done: {
+    invited: 'The invitation is on its way.',
+    written:
+      'This server has no mail server, so it wrote the invitation to a file. Owners can find it under “Outbox” in a browser on the server itself, or among the files.',
+    roleChanged: 'Role saved. It applies when the person signs in again.',
+    removed: 'Team member removed.',
+    revoked: 'Invitation revoked.',
+  },
+};

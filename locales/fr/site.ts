@@ -1,0 +1,117 @@
+import { plural } from '#libs/pages';
+import { type SiteWords } from '../words.js';
+
+export const site: SiteWords = {
+  locale: 'fr',
+  dates: 'fr',
+  skip: 'Aller au contenu principal',
+  footer: 'À propos de ce site',
+  privacy: 'Confidentialité',
+  feed: 'Flux RSS',
+  website: 'Site web',
+  petitions: 'Pétitions',
+  posts: 'Actualités',
+  nothingYet: {
+    title: 'Pas encore de pétition ni d’actualité',
+    text: 'Les nouvelles pétitions et actualités s’afficheront ici.',
+  },
+  signatures: (n, number) => plural('fr', n, { one: `${number} signature`, other: `${number} signatures` }),
+  ofGoal: (goal) => `Objectif : ${goal}`,
+  goalReached: (goal) => `Objectif de ${goal} atteint`,
+  progress: (percent) => `${percent} de l’objectif`,
+  target: 'Pétition adressée à',
+  ask: 'Ce que nous demandons',
+  closes: (date) => `Vous pouvez signer jusqu’au ${date}.`,
+  closed: {
+    title: 'Cette pétition est clôturée',
+    text: 'Il n’est plus possible de la signer. Merci à toutes celles et à tous ceux qui l’ont signée.',
+  },
+  toForm: 'Signer la pétition',
+  sign: { title: 'Signer la pétition', text: 'Dix secondes suffisent.' },
+  button: 'Signer maintenant',
+  optional: 'facultatif',
+  fields: {
+    firstName: 'Prénom',
+    lastName: 'Nom',
+    email: 'Adresse e-mail',
+    zip: 'Code postal',
+    country: 'Pays',
+    comment: 'Pourquoi signez-vous ?',
+  },
+  hints: {
+    email: 'Nous vous enverrons un lien pour confirmer votre signature.',
+    comment: 'Une phrase ou deux suffisent.',
+  },
+  commentPublic: 'Afficher mon prénom et mon commentaire sur cette page',
+  subscribe: (organization) => `${organization} peut m’envoyer des nouvelles par e-mail`,
+  honeypot: 'Laissez ce champ vide',
+  data: (organization) =>
+    `Vos données ne sont transmises qu’à ${organization}. Si vous ne confirmez pas votre signature, elles sont supprimées au bout de sept jours.`,
+  dataNone: (organization) => `Vos données ne sont transmises qu’à ${organization}.`,
+  faults: {
+    title: 'Veuillez vérifier votre saisie',
+    prefix: 'Erreur : ',
+    email: 'Saisissez une adresse e-mail valide, par exemple nom@example.org',
+    emailMissing: 'Saisissez votre adresse e-mail',
+    firstNameMissing: 'Saisissez votre prénom',
+    tooLong: 'Ce texte est trop long. Veuillez le raccourcir',
+    tooLate:
+      'Cette page est restée ouverte trop longtemps. Veuillez renvoyer le formulaire. Votre saisie a été conservée.',
+    tooFast: 'L’envoi a été trop rapide. Veuillez renvoyer le formulaire. Votre saisie a été conservée.',
+    unstorable:
+      'Ce texte contient des caractères qui ne peuvent pas être enregistrés. Veuillez les supprimer',
+  },
+  comments: 'Raisons de signer',
+  share: {
+    title: 'Partager la pétition',
+    text: 'Chaque signature compte. À qui pourriez-vous en parler ?',
+  },
+  shareBy: {
+    mail: 'E-mail',
+    whatsapp: 'WhatsApp',
+    address: 'Lien vers la pétition',
+    copy: 'Copier',
+    copied: 'Copié',
+  },
+  shareText: (petition) => `J’ai signé « ${petition} ». Et vous ?`,
+  asked: {
+    title: 'Vérifiez votre boîte de réception',
+    text: 'Nous vous avons envoyé un lien par e-mail. Ouvrez-le et confirmez votre signature pour qu’elle compte.',
+    hint: 'Toujours rien après quelques minutes ? Vérifiez vos courriers indésirables ou signez à nouveau avec la même adresse.',
+  },
+  signed: { title: 'Merci pour votre signature', text: 'Votre signature compte.' },
+  confirm: {
+    title: 'Confirmez votre signature',
+    text: (petition) => `Vous signez « ${petition} » en tant que :`,
+    name: 'Nom',
+    comment: 'Votre commentaire',
+    commentPublic: 'Votre prénom et votre commentaire pourront être affichés sur la page de la pétition.',
+    button: 'Confirmer ma signature',
+    ignore: 'Ce n’était pas vous ? Fermez cette page. Rien ne se passe sans votre confirmation.',
+  },
+  expired: {
+    title: 'Ce lien a expiré',
+    text: 'Votre signature n’a pas été confirmée à temps et vos données ont été supprimées. Vous pouvez signer à nouveau.',
+  },
+  unknownLink: {
+    title: 'Ce lien ne fonctionne pas',
+    text: 'Il est peut-être incomplet. Ouvrez à nouveau le lien reçu par e-mail ou signez une nouvelle fois.',
+  },
+  notFound: {
+    title: 'Page introuvable',
+    text: 'L’adresse est peut-être incorrecte, ou la page n’existe plus.',
+  },
+  tooMany: {
+    title: 'Trop de signatures depuis votre réseau',
+    text: 'Réessayez dans une heure ou utilisez un autre réseau.',
+  },
+  unavailable: {
+    title: 'Une erreur est survenue',
+    text: 'Réessayez dans une minute. Vos signatures précédentes sont bien enregistrées.',
+  },
+  back: 'Retour à la pétition',
+  again: 'Signer à nouveau',
+  published: (date) => `Publié le ${date}`,
+  embedTitle: (petition) => `Signer : ${petition}`,
+  proof: { working: 'Un instant…' },
+};

@@ -1,0 +1,128 @@
+/** What is wrong with an answer, or with the form. */
+export type FormFault =
+  | 'email'
+  | 'emailMissing'
+  | 'firstNameMissing'
+  | 'tooLong'
+  | 'tooLate'
+  | 'tooFast'
+  | 'unstorable';
+
+/** Title and text of a page with one message. */
+export type Notice = { title: string; text: string };
+
+/** All texts of the public site in one language. Numbers and dates are formatted before they are passed in. */
+export type SiteWords = {
+  /** Value of the `lang` attribute. */
+  locale: string;
+  /** Locale for dates. */
+  dates: string;
+  skip: string;
+  footer: string;
+  privacy: string;
+  feed: string;
+  website: string;
+  petitions: string;
+  posts: string;
+  nothingYet: Notice;
+  /** `n` selects the plural form; `number` is `n`, formatted. */
+  signatures: (n: number, number: string) => string;
+  ofGoal: (goal: string) => string;
+  goalReached: (goal: string) => string;
+  progress: (percent: string) => string;
+  target: string;
+  ask: string;
+  closes: (date: string) => string;
+  closed: Notice;
+  toForm: string;
+  sign: Notice;
+  button: string;
+  optional: string;
+  fields: {
+    firstName: string;
+    lastName: string;
+    email: string;
+    zip: string;
+    country: string;
+    comment: string;
+  };
+  hints: { email: string; comment: string };
+  commentPublic: string;
+  subscribe: (organization: string) => string;
+  /** Only visible in the source of the page. */
+  honeypot: string;
+  data: (organization: string) => string;
+  dataNone: (organization: string) => string;
+  faults: { title: string; prefix: string } & Record<FormFault, string>;
+  comments: string;
+  share: Notice;
+  shareBy: { mail: string; whatsapp: string; address: string; copy: string; copied: string };
+  shareText: (petition: string) => string;
+  asked: Notice & { hint: string };
+  signed: Notice;
+  confirm: {
+    title: string;
+    text: (petition: string) => string;
+    name: string;
+    comment: string;
+    commentPublic: string;
+    button: string;
+    ignore: string;
+  };
+  expired: Notice;
+  unknownLink: Notice;
+  notFound: Notice;
+  tooMany: Notice;
+  unavailable: Notice;
+  back: string;
+  again: string;
+  published: (date: string) => string;
+  embedTitle: (petition: string) => string;
+  /** Shown while the browser computes its proof of work. */
+  proof: { working: string };
+};
+
+/** Texts of the page on which people unsubscribe. */
+export type UnsubscribeWords = {
+  unsubscribe: { title: string; text: (organization: string) => string; button: string };
+  unsubscribed: { title: string; text: (organization: string) => string; undo: string; button: string };
+  /** After they subscribed again. */
+  subscribed: { title: string; text: (organization: string) => string };
+  unknown: { title: string; text: string };
+};
+
+/** Texts of emails. The footer of broadcasts is the only part of theirs that the organization does not write. */
+export type EmailWords = {
+  invitation: {
+    subject: (organization: string) => string;
+    text: (organization: string) => string;
+    button: string;
+    deadline: (days: number) => string;
+    ignore: string;
+  };
+  signIn: {
+    subject: string;
+    text: (host: string) => string;
+    button: string;
+    deadline: (minutes: number) => string;
+    ignore: string;
+  };
+  confirmation: {
+    subject: (petition: string) => string;
+    greeting: (firstName: string | null) => string;
+    ask: (petition: string, organization: string) => string;
+    button: string;
+    deadline: (days: number) => string;
+    ignore: string;
+    already: { subject: (petition: string) => string; text: (petition: string) => string; button: string };
+  };
+  disabledWebhook: {
+    subject: (organization: string) => string;
+    /** @param webhook its `since` is formatted. */
+    text: (webhook: { organization: string; since: string; url: string; id: string }) => string;
+  };
+  broadcastFooter: { why: (organization: string) => string; unsubscribe: string };
+};
+
+/** A language of public pages and emails. */
+export type Locale = { language: string; site: SiteWords; unsubscribe: UnsubscribeWords; emails: EmailWords };

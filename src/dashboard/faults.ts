@@ -1,0 +1,88 @@
+import { type DashboardWords } from '#locales';
+
+/** One text per kind of validation error, in every language. */
+type FaultWords = DashboardWords['faults'];
+
+const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] = [
+  // Before `must be a list of`, which stands for an empty list.
+  [/^must be a list of at most (\d+) names$/, ({ tooMany }, [, most]) => tooMany(most!)],
+  [/^must hold names only/, ({ names }) => names],
+  [/^must be true or false$/, ({ yesOrNo }) => yesOrNo],
+  [/^(is required|must not be (null|empty))$/, ({ required }) => required],
+  [/^must be a list of/, ({ some }) => some],
+  [/^is no file/, ({ noFile }) => noFile],
+  [/^has to wait for other imports/, ({ laterFile }) => laterFile],
+  [/^is no picture/, ({ noPicture }) => noPicture],
+  [/^is a picture that cannot/, ({ brokenPicture }) => brokenPicture],
+  [/^is too large a picture/, ({ largePicture }) => largePicture],
+  [/^must have at most (\d+) characters$/, ({ tooLong }, [, most]) => tooLong(most!)],
+  [/^must be an e-?mail address/, ({ email }) => email],
+  [/^must be a URL that starts with https/, ({ webAddress }) => webAddress],
+  [/^is not allowed: it must be an https/, ({ publicAddress }) => publicAddress],
+  [/^must be an address that email can be sent from/, ({ asciiAddress }) => asciiAddress],
+  [/^must contain only lowercase letters, digits/, ({ slug }) => slug],
+  [/^is an address of this server/, ({ ownSlug }) => ownSlug],
+  [/^must not look like an ID$/, ({ looksLikeId }) => looksLikeId],
+  [/^must be a color/, ({ colour }) => colour],
+  // An upper limit that no one reaches is not worth showing.
+  [/^must be a whole number from (-?\d+) to \d{12,}/, ({ atLeast }, [, least]) => atLeast(least!)],
+  [
+    /^must be a whole number from (-?\d+) to (-?\d+)/,
+    ({ wholeNumber }, [, least, most]) => wholeNumber(least!, most!),
+  ],
+  [/^must be one of/, ({ choice }) => choice],
+  [/^must be an RFC 3339/, ({ time }) => time],
+  [/^must be in the future/, ({ future }) => future],
+  [/^must be an IP address or range/, ({ range }) => range],
+  [/^NO_SUBJECT: /, ({ noSubject }) => noSubject],
+  [/^NO_CONTENT: /, ({ noText }) => noText],
+  [/^NO_SENDER: /, ({ noSender }) => noSender],
+  [/^NO_POSTAL_ADDRESS: /, ({ noPostalAddress }) => noPostalAddress],
+  [/^NO_RECIPIENTS: /, ({ nobody }) => nobody],
+  [
+    /^UNKNOWN_MERGE_FIELD: Unknown merge field: (.*?)\. Available fields: (.*)\.$/,
+    ({ mergeField }, [, fields, known]) => mergeField(fields!, known!),
+  ],
+  // Messages of the template engine. For unknown ones, at least the line is shown.
+  [
+    /^TEMPLATE_INVALID: [^:]*: (?:output|tag) "?(.*?)"? not closed, line:(\d+)/,
+    ({ templateUnclosed }, [, what, line]) => templateUnclosed(what!, line!),
+  ],
+  [
+    /^TEMPLATE_INVALID: [^:]*: tag "(.*)" not found, line:(\d+)/,
+    ({ templateTag }, [, tag, line]) => templateTag(tag!, line!),
+  ],
+  [
+    /^TEMPLATE_INVALID: [^:]*: undefined filter: (.*), line:(\d+)/,
+    ({ templateFilter }, [, filter, line]) => templateFilter(filter!, line!),
+  ],
+  [/^TEMPLATE_INVALID: .*(limit exceeded|takes too long)/, ({ templateTooLong }) => templateTooLong],
+  [
+    /^TEMPLATE_INVALID: .*too many .*\. The limit is (\d+)/,
+    ({ templateTooMuch }, [, most]) => templateTooMuch(Number(most)),
+  ],
+  [/^TEMPLATE_INVALID: .*line:(\d+)/, ({ templateLine }, [, line]) => templateLine(line!)],
+  [/^TEMPLATE_INVALID: /, ({ template }) => template],
+  [/^is the address of no contact/, ({ noContact }) => noContact],
+  [/^is what another column is/, ({ sameColumn }) => sameColumn],
+  [/^or another column must be/, ({ noAddresses }) => noAddresses],
+  [/^is an Excel file/, ({ excelFile }) => excelFile],
+  [/^has an address in its first line/, ({ noHeader }) => noHeader],
+  [/^must be yes or no, or a status/, ({ noStatus }) => noStatus],
+  [/^must be an unambiguous date/, ({ unclearTime }) => unclearTime],
+  [/^must not be in the future/, ({ pastTime }) => pastTime],
+  [/^must be an IP address/, ({ ipAddress }) => ipAddress],
+  [/^has a first row that cannot be read/, ({ noFirstRow }) => noFirstRow],
+  [/^may state who gets no email/, ({ optOutColumn }) => optOutColumn],
+  [/^is not a readable table/, ({ noTable }) => noTable],
+  [/^has more than 200 columns/, ({ tooWide }) => tooWide],
+  [/^has no lines below/, ({ noLines }) => noLines],
+];
+
+export function faultIn(words: FaultWords, why: string): string {
+  for (const [pattern, say] of KINDS) {
+    const found = pattern.exec(why);
+    if (found) return say(words, found);
+  }
+  return words.other(why);
+}

@@ -1,0 +1,36 @@
+import { type EmailWords, type Locale } from '#locales';
+import { writeLetter } from '#libs/mail';
+import { DAYS_TO_CONFIRM } from './signature-request.js';
+
+type Parts = {
+  firstName: string | null;
+  petition: string;
+  organization: string;
+  postalAddress: string | null;
+  confirmUrl: string | null;
+  petitionUrl: string;
+};
+
+/** The text and HTML parts of the email. */
+export function writeMail({ language, emails }: Locale, mail: Parts): ReturnType<typeof writeLetter> {
+  const { url, button, ...parts } = partsOf(emails.confirmation, mail);
+  return writeLetter({ ...parts, language, button: { url, text: button }, foot: footOf(mail) });
+}
+
+function partsOf(
+  words: EmailWords['confirmation'],
+  { firstName, petition, organization, confirmUrl, petitionUrl }: Parts,
+) {
+  const greeting = words.greeting(firstName);
+  if (confirmUrl === null) {
+    const { text, button } = words.already;
+    return { paragraphs: [greeting, text(petition)], url: petitionUrl, button, after: [] };
+  }
+  const paragraphs = [greeting, words.ask(petition, organization)];
+  const after = [words.deadline(DAYS_TO_CONFIRM), words.ignore];
+  return { paragraphs, url: confirmUrl, button: words.button, after };
+}
+
+function footOf({ organization, postalAddress }: Parts): string[] {
+  return [organization, ...(postalAddress ?? '').split(/\r?\n/)].filter((line) => line !== '');
+}
