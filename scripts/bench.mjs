@@ -16,7 +16,6 @@ const benchmarks = {
   sign: 'signatures and new contacts over HTTP, beside a stock Nest server that does nothing and Nest with TypeORM',
   read: 'records and lists over HTTP, beside the same two',
   append: 'appends of one event: the event store, emmett-postgresql, one multi-row INSERT',
-  replay: 'read models of a million events built anew, by set-based SQL, and event by event',
   verify: 'verification of a history of a million events: of an export and in the database',
   import: 'lines of an import over HTTP, and the memory that the server needs for it',
   scale: 'what a signature costs the database with 1, 2 and 4 instances',

@@ -231,9 +231,10 @@ function variableOf(name, example) {
   return { accepted, preset: '' };
 }
 
-function configurationPage() {
+/** The variables that a file explains, each in a paragraph with its name and an example at the end. */
+function variablesIn(file) {
   const variables = [];
-  for (const paragraph of read('.env.example').split(/\n\s*\n/)) {
+  for (const paragraph of read(file).split(/\n\s*\n/)) {
     const lines = paragraph.split('\n');
     const named = lines.flatMap((line) =>
       [/^# ?([A-Z_0-9]+)=(.*)$/.exec(line) ?? []].filter(([match]) => match),
@@ -245,7 +246,20 @@ function configurationPage() {
     for (const [, name, example] of named)
       variables.push({ name, example, text, ...variableOf(name, example) });
   }
-  const sections = variables.map(({ name, example, text, accepted, preset }) =>
+  return variables;
+}
+
+function configurationPage() {
+  const [common, rare] = ['.env.example', 'scripts/rare.env'].map(variablesIn);
+  const tableOf = (variables) =>
+    table(
+      ['Variable', 'Default'],
+      variables.map(({ name, preset }) => [
+        `[${code(name)}](#${name.toLowerCase()})`,
+        preset === '' ? '' : code(preset),
+      ]),
+    );
+  const sections = [...common, ...rare].map(({ name, example, text, accepted, preset }) =>
     [
       `## ${name}`,
       text,
@@ -262,13 +276,9 @@ function configurationPage() {
     'Configuration',
     'Set environment variables, or write them to a file `.env`. The environment has precedence. If a variable is missing or invalid, the ' +
       'server does not start and prints one sentence per variable.',
-    table(
-      ['Variable', 'Default'],
-      variables.map(({ name, preset }) => [
-        `[${code(name)}](#${name.toLowerCase()})`,
-        preset === '' ? '' : code(preset),
-      ]),
-    ),
+    tableOf(common),
+    'Few servers need these:',
+    tableOf(rare),
     ...sections,
   );
 }

@@ -201,7 +201,7 @@ export type Instance = {
   reactions: BackgroundWorkers;
 };
 
-/** Variables of `.env.example`, beside those that the harness sets itself. */
+/** Environment variables, in addition to those that the harness sets itself. */
 type Environment = Record<string, string>;
 
 const COMMANDS = { AcceptInvitation, CreateApiKey, CreateOrganization, RevokeApiKey } satisfies Record<

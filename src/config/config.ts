@@ -7,7 +7,7 @@ import { readWitness, type WitnessAddress, NotAuthentic } from '../audit/index.j
 import { readConcurrency } from '../environment/index.js';
 import { endpointOfS3, type Environment, loadEnvironment } from '../environment/index.js';
 
-/** All settings. `.env.example` explains each variable. */
+/** All settings. `.env.example` and `scripts/rare.env` explain each variable. */
 export type Config = {
   host: string | undefined;
   port: number;

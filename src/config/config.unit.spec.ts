@@ -241,7 +241,7 @@ it('reports each invalid variable in one sentence', () => {
 /** Set by the environment, not by the operator. */
 const SURROUNDINGS = ['KUBERNETES_SERVICE_HOST', 'NODE_ENV'];
 
-it('reads exactly the variables in .env.example', () => {
+it('reads exactly the variables in .env.example and scripts/rare.env', () => {
   const read = new Set<string>();
   readConfig(
     new Proxy(
@@ -254,7 +254,7 @@ it('reads exactly the variables in .env.example', () => {
       },
     ),
   );
-  const explained = readFileSync('.env.example', 'utf8').matchAll(/^#?([A-Z_]+)=/gm);
-  const names = [...explained].map(([, name]) => name);
+  const explained = ['.env.example', 'scripts/rare.env'].map((file) => readFileSync(file, 'utf8')).join('\n');
+  const names = [...explained.matchAll(/^#?([A-Z_]+)=/gm)].map(([, name]) => name);
   expect([...read].sort()).toEqual([...names, ...SURROUNDINGS].sort());
 });

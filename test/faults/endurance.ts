@@ -88,7 +88,7 @@ export class Endurance {
     await expectAnswers(stored, client);
     const { status, body } = await client.get('event.export-events');
     expect(status).toBe(200);
-    this.histories.push({ after: stored.name, organizationId, key, exported: body });
+    this.histories.push({ after: stored.version, organizationId, key, exported: body });
   }
 
   /** Expects that both verifiers accept every history to its end, and that the projections match the events. */

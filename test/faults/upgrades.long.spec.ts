@@ -4,7 +4,7 @@ import { Installation } from './installation.js';
 import { before, ReleaseBuild } from '../releases.js';
 import { dumpOf, storedDatabases } from '../stored-databases.js';
 
-const stored = storedDatabases().find(({ commit }) => commit === before.commit)!;
+const stored = storedDatabases().find(({ version }) => version === before.version)!;
 
 let installation: Installation;
 let endurance: Endurance;
