@@ -330,10 +330,10 @@ it('excluded contacts are counted by reason', async () => {
   expect(text).toContain(total(3));
   expect(text).toContain(`<h2>${why}</h2>`);
   const [, rows = ''] = /<tbody[^>]*>([^]*)<\/tbody>/.exec(text) ?? [];
-  const told = [...rows.matchAll(/<tr[^>]*>([^]*?)<\/tr>/g)].map(([, row]) =>
+  const shown = [...rows.matchAll(/<tr[^>]*>([^]*?)<\/tr>/g)].map(([, row]) =>
     [...row!.matchAll(/<t[hd][^>]*>([^<]*)</g)].map(([, cell]) => cell!.trim()),
   );
-  expect(told.toSorted()).toEqual(
+  expect(shown.toSorted()).toEqual(
     [
       [excluded.duplicate, '2'],
       [excluded.unsubscribed, '3'],

@@ -491,7 +491,7 @@ longDescribe('a history that was forged by hand in the database', () => {
 it('key rotate: the old key leads to the new one, in the file and in the database', async () => {
   const { organizationId } = client;
   const { key } = await run('history', 'key', '--out', join(directory, 'before'));
-  const [file, note, older] = ['told', 'note', 'older note'].map((name) => join(directory, name)) as [
+  const [file, note, older] = ['export', 'note', 'older note'].map((name) => join(directory, name)) as [
     ...[string, string, string],
   ];
   await run('history', 'checkpoint', '--organization', organizationId, '--out', older);

@@ -19,7 +19,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await Promise.all(all.map(({ own, proxy }) => Promise.all([own.stop(), proxy.close()])));
-  await receiver.goAway();
+  await receiver.stop();
 });
 
 /** One instance, and organizations without activity that have this many webhooks in total. */

@@ -194,8 +194,8 @@ longIt(
       };
       const both = await Promise.all([anchorTo('kept', original), anchorTo('kept', original)]);
       expect(both).toMatchObject([1, 2].map(() => ({ status: 0, stderr: '' })));
-      const told = both.map(({ stdout }) => JSON.parse(stdout).anchored as number);
-      expect(told[0]! + told[1]!).toBe((await names()).length);
+      const counts = both.map(({ stdout }) => JSON.parse(stdout).anchored as number);
+      expect(counts[0]! + counts[1]!).toBe((await names()).length);
 
       // Stored, but the response was lost. The next run finds it complete.
       const size = await sizeOf(await write(original.servers.at(-1)!, 1));

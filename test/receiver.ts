@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type Server, type ServerResponse } from 'node:http';
 import { type AddressInfo, type Socket } from 'node:net';
 
-/** What a receiver of webhooks was told. */
-export type Told = {
+/** A delivery that a receiver of webhooks got. */
+export type Delivery = {
   path: string;
   id: string;
   headers: IncomingHttpHeaders;
@@ -12,21 +12,22 @@ export type Told = {
   at: number;
 };
 
-/** A receiver of webhooks, that does what a test has it do: by path. */
+/** A receiver of webhooks whose responses a test controls. */
 export class Receiver {
-  readonly told: Told[] = [];
+  readonly deliveries: Delivery[] = [];
   private readonly sockets = new Set<Socket>();
   private server!: Server;
   private port = 0;
 
-  /** @param answer of each request; 200 where it does nothing else. */
-  private constructor(private readonly answer: (told: Told, response: ServerResponse) => void) {}
+  /** @param answer to each request. Default: 200. */
+  private constructor(private readonly answer: (delivery: Delivery, response: ServerResponse) => void) {}
 
   static async start(
-    answer: (told: Told, response: ServerResponse) => void = (_, response) => void response.end('thanks'),
+    answer: (delivery: Delivery, response: ServerResponse) => void = (_, response) =>
+      void response.end('thanks'),
   ): Promise<Receiver> {
     const receiver = new Receiver(answer);
-    await receiver.comeBack();
+    await receiver.listen();
     return receiver;
   }
 
@@ -34,25 +35,25 @@ export class Receiver {
     return `http://127.0.0.1:${this.port}/${path}`;
   }
 
-  /** In the order in which they came. */
-  of(path: string): Told[] {
-    return this.told.filter((told) => told.path === `/${path}`);
+  /** The deliveries to a path, in the order of arrival. */
+  of(path: string): Delivery[] {
+    return this.deliveries.filter((delivery) => delivery.path === `/${path}`);
   }
 
-  /** Nobody listens there any more. */
-  async goAway(): Promise<void> {
+  /** Closes the port and all connections. */
+  async stop(): Promise<void> {
     this.server.close();
     for (const socket of this.sockets) socket.destroy();
     await once(this.server, 'close');
   }
 
-  async comeBack(): Promise<void> {
+  async listen(): Promise<void> {
     this.server = createServer((request, response) => {
       let text = '';
       request.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
       request.on('end', () => {
         const { headers, url = '' } = request;
-        const told = {
+        const delivery = {
           path: url,
           id: String(headers['webhook-id']),
           headers,
@@ -60,8 +61,8 @@ export class Receiver {
           body: JSON.parse(text),
           at: Date.now(),
         };
-        this.told.push(told);
-        this.answer(told, response);
+        this.deliveries.push(delivery);
+        this.answer(delivery, response);
       });
     });
     this.server.on('connection', (socket) => {

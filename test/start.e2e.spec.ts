@@ -23,10 +23,10 @@ import { longIt, someOf } from './length.js';
 
 const root = resolve(__dirname, '..');
 const WELCOME = 'A demo organization has been created';
-/** The newest of the demo's contacts: who signed with the line for the terminal, and on the petition's page. */
+/** The newest contacts after the demo: those who signed by the printed command and on the petition's page. */
 const DEMO = ['you', 'jana.signer', 'ivo.signer'].map((name) => `${name}@example.org`);
 
-/** A text as a browser shows it. */
+/** A text with HTML entities decoded. */
 const decoded = (text: string) =>
   text.replaceAll('&#39;', "'").replaceAll('&quot;', '"').replaceAll('&amp;', '&');
 
@@ -42,12 +42,12 @@ describe('with DATABASE_URL', () => {
   });
   afterEach(() => deployment.stop());
 
-  /** A start that does not succeed: status 1, and what it says on stderr, line by line. */
+  /** Expects a start to fail with status 1. @returns the lines of stderr. */
   async function refused(environment: Environment): Promise<string[]> {
     const server = new ServerProcess({ ...deployment.environment, ...environment });
     const { status, stderr } = await server.ended;
     expect(status).toBe(1);
-    // Of what the environment alone tells, the log does not begin.
+    // Errors of the environment are reported before logging begins.
     const ends = server.log.filter(({ level }) => level === 'error' || level === 'fatal');
     if (server.log.length > 0) {
       expect(ends).toEqual([expect.objectContaining({ message: 'the server could not start' })]);
@@ -56,7 +56,7 @@ describe('with DATABASE_URL', () => {
     return stderr.trimEnd().split('\n');
   }
 
-  /** As every start does, in this process. */
+  /** Opens the runtime in this process, like every start does. */
   function open(environment: Environment): Promise<Runtime> {
     const config = readConfig({ NODE_ENV: 'test', ...deployment.environment, ...environment });
     return openRuntime(config, new JsonLogger('silent'));
@@ -73,7 +73,7 @@ describe('with DATABASE_URL', () => {
     expect((await server.end('SIGTERM')).status).toBe(0);
   });
 
-  longIt('four at once on an empty database all become ready, and migrate it once', async () => {
+  longIt('four parallel starts on an empty database all become ready, and migrate it once', async () => {
     const { source } = deployment.database;
     await source.query('DROP SCHEMA public CASCADE');
     await source.query('CREATE SCHEMA public');
@@ -82,11 +82,11 @@ describe('with DATABASE_URL', () => {
     const servers = await Promise.all([1, 2, 3, 4].map(() => deployment.startServer({ REDIS_URL })));
     for (const server of servers) {
       expect(await ready(server)).toMatchObject({ database: 'ok', redis: 'ok' });
-      // Made for newcomers, in the embedded mode alone.
+      // The welcome text is only for the embedded mode.
       expect(server.stdout).not.toContain(WELCOME);
     }
     expect(await source.query('SELECT name FROM migrations ORDER BY id')).toHaveLength(migrations.length);
-    // One after another, each by whoever had its turn.
+    // Each migration ran once, on any of the servers.
     const migrated = servers.flatMap(({ log }) =>
       log.flatMap((line) =>
         line.message === 'database migrations applied' ? (line.migrations as string[]) : [],
@@ -96,7 +96,7 @@ describe('with DATABASE_URL', () => {
     expect(await source.query('SELECT FROM events')).toEqual([]);
   });
 
-  it('one sentence on stderr for each wrong variable, of the environment and after it of .env, and no secret', async () => {
+  it('prints one sentence on stderr for each invalid variable of the environment and .env, and no secret', async () => {
     const directory = await createDirectory();
     await writeFile(join(directory.path, '.env'), 'PORT=1\nLOG_LEVEL=loud\n');
     const environment = {
@@ -120,7 +120,7 @@ describe('with DATABASE_URL', () => {
     await directory.remove();
   });
 
-  it('refuses another ENCRYPTION_KEY than the database was first used with', async () => {
+  it('rejects an ENCRYPTION_KEY other than the one the database was first used with', async () => {
     await (await open({})).close();
     const ENCRYPTION_KEY = Buffer.alloc(32, 8).toString('base64');
     await expect(open({ ENCRYPTION_KEY })).rejects.toThrow(
@@ -129,7 +129,7 @@ describe('with DATABASE_URL', () => {
   });
 
   longIt(
-    'refuses another SIGNING_KEY than the one that signed, unless that is named as the one before',
+    'rejects a SIGNING_KEY other than the one that signed, unless the previous one is named',
     async () => {
       await deployment.organization();
       await deployment.startServer();
@@ -147,11 +147,11 @@ describe('with DATABASE_URL', () => {
     },
   );
 
-  it('waits for a database that takes no writes yet, as for one that is not there yet', async () => {
+  it('waits for a database that accepts no writes yet, like for an unreachable one', async () => {
     const { source } = deployment.database;
     const database = new URL(deployment.database.url).pathname.slice(1);
     const allowWrites = (are: boolean) =>
-      // The connection may be one that was made when nothing could be written.
+      // The pool may use a connection from when writes were off.
       source.query(
         `BEGIN READ WRITE; ALTER DATABASE ${database} SET default_transaction_read_only = ${are ? 'off' : 'on'}; COMMIT`,
       );
@@ -170,7 +170,7 @@ describe('with DATABASE_URL', () => {
     expect((await server.end('SIGTERM')).status).toBe(0);
   });
 
-  it('refuses a schema that is not what it needs, in place of failing each request', async () => {
+  it('rejects an incomplete schema instead of failing each request', async () => {
     const { source } = deployment.database;
     const all = await source.query(
       `SELECT oid::regprocedure AS name FROM pg_proc WHERE proname = 'append_events'`,
@@ -182,7 +182,7 @@ describe('with DATABASE_URL', () => {
     );
   });
 
-  it('says once that Redis is of another kind than REDIS_URL says', async () => {
+  it('reports once that Redis is of another kind than REDIS_URL says', async () => {
     const [line, ...more] = await refused({ REDIS_URL: `${process.env.TEST_REDIS_URL!}?cluster=true` });
     expect(line).toMatch(
       /^The server could not start: REDIS_URL asks for a Redis Cluster, .* Set a single server/,
@@ -190,7 +190,7 @@ describe('with DATABASE_URL', () => {
     expect(more).toEqual([]);
   });
 
-  it('logs what a library prints by itself, once, and when Redis goes and comes', async () => {
+  it('logs warnings of libraries once, and logs when Redis disappears and returns', async () => {
     const redis = await startRedis();
     const REDIS_URL = redis.url.replace('//', '//:a-secret@');
     const server = await deployment.startServer({ REDIS_URL });
@@ -219,7 +219,7 @@ describe('with DATABASE_URL', () => {
     expect(stdout).not.toContain('a-secret');
   });
 
-  it('says that the port is taken, and what to do', async () => {
+  it('reports a port in use, and the fix', async () => {
     const squatter = createServer().listen(0, '127.0.0.1');
     await once(squatter, 'listening');
     const { port } = squatter.address() as AddressInfo;
@@ -236,7 +236,7 @@ describe('with DATABASE_URL', () => {
       'database "nothing" does not exist',
     ],
     ['the role does not exist', (url: URL) => (url.username = 'nobody'), '"nobody"'],
-  ])('says that %s, without the password', async (_, change, words) => {
+  ])('reports that %s, without the password', async (_, change, words) => {
     const url = new URL(deployment.database.url);
     change(url);
     const message = await open({ DATABASE_URL: url.href }).then(
@@ -246,7 +246,7 @@ describe('with DATABASE_URL', () => {
     expect(message).toMatch(/^The database in DATABASE_URL cannot be used: .*\.$/);
     expect(message).toContain(words);
     expect(message).not.toContain(`:${url.password}@`);
-    // A password of a few letters may be part of any sentence.
+    // A short password may occur in any sentence.
     if (url.password.length > 8) expect(message).not.toContain(url.password);
   });
 });
@@ -274,7 +274,7 @@ describe('embedded', () => {
     const [pid, , , port] = (await readFile(postmasterFile(), 'utf8')).split('\n');
     return { pid: Number(pid), port: Number(port) };
   };
-  /** Told by its port: as long as nobody has collected a dead process, its id answers. */
+  /** Checks the port, because the id of an unreaped zombie process still exists. */
   const isRunning = async (postgresPort: number) => {
     const socket = connect(postgresPort, '127.0.0.1');
     const connected = await once(socket, 'connect').then(
@@ -287,12 +287,12 @@ describe('embedded', () => {
   const keyIn = (text: string) => /adv_[A-Za-z0-9]{8}_[A-Za-z0-9]{32,}/.exec(text)?.[0];
   let key: string;
   let organizationId: string;
-  /** Whoever came in by the link that the terminal showed. */
+  /** The person who signed in with the printed link. */
   let owner: Visitor;
-  /** Each test leaves one running to the next, as people do. */
+  /** The server that each test leaves running for the next one. */
   let server: ServerProcess;
 
-  it('two at once on an empty directory: one shows the demo, whose link and line for the terminal work', async () => {
+  it('two parallel starts on an empty directory: one shows the demo, with a working link and command', async () => {
     const servers = await Promise.all([ServerProcess.start({ DATA_DIR }), ServerProcess.start({ DATA_DIR })]);
     const text = () => servers.map(({ stdout }) => stdout).join('');
     await eventually(() => expect(text()).toMatch(/^curl /m));
@@ -316,13 +316,13 @@ describe('embedded', () => {
     ] as const) {
       expect((await demo.get(operation)).body.data).toEqual([expect.objectContaining(found)]);
     }
-    // Its page is where the terminal says.
+    // The printed URL shows the petition's page.
     const [, path = ''] = /petition page +http:\/\/[^/]+(\/\S+)$/m.exec(text())!;
     const page = await (await fetch(servers[1].origin + path)).text();
     expect(page).toContain('41 signatures');
     expect(page).toMatch(/<img\s+src="\/images\//);
 
-    // Whoever opens its link is in, as an owner of what was made.
+    // The printed link signs in as an owner of the demo organization.
     organizationId = /^ +organization +(\S+)$/m.exec(text())![1]!;
     const [, link] = /^ +dashboard +(http:\/\/\S+)$/m.exec(text())!;
     const { origin, pathname } = new URL(link!);
@@ -335,7 +335,7 @@ describe('embedded', () => {
       { email: 'you@example.org', role: 'OWNER' },
     ]);
 
-    // The first to leave leaves PostgreSQL to the other, the last stops it.
+    // PostgreSQL keeps running until the last server stops.
     const { port } = await postmaster();
     expect((await servers[0].end('SIGINT')).status).toBe(0);
     expect(await list(servers[1], key)).toEqual(DEMO);
@@ -344,7 +344,7 @@ describe('embedded', () => {
     await expect(access(postmasterFile())).rejects.toThrow();
   });
 
-  it('started again: the data are there, and no key is shown; a new one comes with a line for the terminal that works', async () => {
+  it('a restart keeps the data and shows no key, and a new key comes with a working command', async () => {
     const free = createServer().listen(0, '127.0.0.1');
     await once(free, 'listening');
     const PORT = String((free.address() as AddressInfo).port);
@@ -353,7 +353,7 @@ describe('embedded', () => {
     await eventually(() => expect(server.stdout).toMatch(/^ {2}Serving http:\/\/127\.0\.0\.1:\d+, /m));
     expect(await list(server, key)).toEqual(DEMO);
 
-    // Who was in still is.
+    // The session still works.
     owner = owner.at(server.origin);
     const { location } = await owner.get('/dashboard');
     const form = { name: 'Website', scopes: 'contact:read', rateLimit: '10' };
@@ -369,19 +369,19 @@ describe('embedded', () => {
     expect([server.stderr, keyIn(server.stdout)]).toEqual(['', undefined]);
   });
 
-  it.each(someOf(['the server and PostgreSQL', 'the server alone']))(
-    'started again after kill -9 of %s',
+  it.each(someOf(['the server and PostgreSQL', 'only the server']))(
+    'restarts after kill -9 of %s',
     async (killed) => {
       const { pid } = await postmaster();
       await server.end('SIGKILL');
-      if (killed !== 'the server alone') process.kill(pid, 'SIGKILL');
-      // The receiver of the tutorial, below, is on this machine.
+      if (killed !== 'only the server') process.kill(pid, 'SIGKILL');
+      // The tutorial's receiver, below, runs on this machine.
       server = await ServerProcess.start({ DATA_DIR, WEBHOOK_ALLOW_PRIVATE: 'true' });
       expect(await list(server, key)).toEqual(DEMO);
     },
   );
 
-  // In the order in which people read them: each page uses what the calls of those before have made.
+  // In reading order, because each page uses records of the previous ones.
   const PASTED = [
     'README.md',
     'docs/tutorials/first-petition.md',
@@ -396,7 +396,7 @@ describe('embedded', () => {
     'docs/guides/webhooks.md',
   ];
 
-  it('README, tutorials and guides: each call works as it is pasted, in order, on what the first start made', async () => {
+  it('README, tutorials and guides: each call works when pasted in order after the first start', async () => {
     const folder = join(directory.path, 'pasted');
     await mkdir(folder);
     await cp(join(root, 'src/demo/river.jpg'), join(folder, 'bridge.jpg'));
@@ -423,7 +423,7 @@ describe('embedded', () => {
     await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
     let receiver: Program | undefined;
 
-    // Ids that calls before have returned.
+    // The ids that earlier calls returned.
     const ids: Environment = { KEY: key, ORG: organizationId };
     try {
       for (const { page, call } of calls) {
@@ -432,7 +432,7 @@ describe('embedded', () => {
           .replaceAll('localhost:4000', `localhost:${receiverPort}`);
         const shell = `cd ${folder}; curl() { command curl -sS --fail-with-body "$@"; }; ${here}`;
         let pasted!: Result;
-        // Nobody pastes ten calls in a second, which is what the key may do.
+        // Retried at the key's limit of ten calls per second, which readers never reach.
         await eventually(async () => {
           pasted = await new Program('bash', ['-c', shell], ids).ended;
           expect(pasted.stdout).not.toContain('RATE_LIMIT_EXCEEDED');
@@ -461,7 +461,7 @@ describe('embedded', () => {
   });
 
   longIt(
-    'start:dev: a save brings a new server, on the same PostgreSQL; what cannot run leaves the one before',
+    'start:dev: a save restarts the server on the same PostgreSQL, and broken code keeps the previous one',
     async () => {
       const checkout = join(directory.path, 'checkout');
       await mkdir(checkout);
@@ -472,12 +472,12 @@ describe('embedded', () => {
       const before = await readFile(source, 'utf8');
       const wrong = join(checkout, 'src/wrong.ts');
       await writeFile(wrong, 'export const number: number = 1;');
-      // Of one file alone: checking all takes a core for ten seconds.
+      // Checks one file only, because checking all takes a core for ten seconds.
       await writeFile(join(checkout, 'tsconfig.json'), '{ "files": ["src/wrong.ts"] }');
 
       const environment = { DATA_DIR, HOST: '127.0.0.1', PORT: '0', VERIFY_EVERY: '0' };
       const dev = new Program('npm', ['run', '--silent', 'start:dev'], environment, checkout);
-      // As many editors do: another file in its place.
+      // Replaces the file, as many editors do.
       const save = async (text: string) => {
         await writeFile(`${source}~`, text);
         await rename(`${source}~`, source);
@@ -494,7 +494,7 @@ describe('embedded', () => {
         await writeFile(wrong, "export const number: number = 'one';");
         await save(before.replace("message: 'listening'", "message: 'listening anew'"));
         await serves('listening anew');
-        // All types are looked at: minutes, where others take the processors.
+        // The type check may take minutes while other tests use the CPU.
         await eventually(() => expect(dev.stderr).toContain('TS2322'), 180);
         await save('const = ;');
         await eventually(() => expect(dev.stderr).toContain('Unexpected token'));

@@ -3,7 +3,7 @@ import { type QueryRunner } from 'typeorm';
 import { type Answer, Api, type Client } from './harness.js';
 import { longIt } from './length.js';
 
-/** Of an instance that the tests speak to. */
+/** The pool size of the tested instance. */
 const POOL = 5;
 
 let api: Api;
@@ -17,7 +17,7 @@ beforeEach(async () => {
   [greedy, innocent] = [(await api.organization()).withoutRetries(), await api.organization()];
 });
 
-/** Holds a table so that whoever reads it waits. */
+/** Locks a table, so that its readers wait. */
 async function hold(table: string): Promise<() => Promise<void>> {
   const { source } = await api.database.another();
   const [row] = await source.query('SELECT version FROM checkpoints WHERE projection = $1', [table]);
@@ -33,7 +33,7 @@ async function hold(table: string): Promise<() => Promise<void>> {
 
 const outcome = ({ status, body }: Answer) => [status, body.error?.reason ?? null];
 
-it('one organization’s slow queries take its part of the connections; all that others ask is answered', async () => {
+it('slow queries of one organization use only its share of connections, and requests of others get responses', async () => {
   const logged = jest.spyOn(Logger.prototype, 'error');
   const { organizationId } = innocent;
   const { data } = (await innocent.post('petition.create-petition', { name: 'Save the river' })).body;
@@ -63,11 +63,11 @@ it('one organization’s slow queries take its part of the connections; all that
   const reasons = answers.map((answer) => outcome(answer).join(' '));
   expect(new Set(reasons)).toEqual(new Set(['503 TIMED_OUT', '503 OVERLOADED']));
   for (const { headers } of answers) expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
-  // Lines of errors, with stacks, one key could fill the log with.
+  // No errors with stacks, because one key could fill the log with them.
   expect(logged).not.toHaveBeenCalled();
   const timedOut = answers.find((answer) => outcome(answer)[1] === 'TIMED_OUT')!;
   expect(timedOut.body.error.message).toMatch(/Narrow the filters/);
-  // The connections are clean: nothing of the limit or of the failed transaction is left on them.
+  // The connections keep neither the limit nor the failed transaction.
   const after = await Promise.all(Array.from({ length: 2 * POOL }, () => greedy.get('post.list-posts')));
   expect(after.map(({ status }) => status)).toEqual(after.map(() => 200));
   const settings = await Promise.all(
@@ -80,7 +80,7 @@ it('one organization’s slow queries take its part of the connections; all that
   expect(settings.map(([{ it }]) => it)).toEqual(settings.map(() => '0'));
 });
 
-it('pages without filters, and those that look up one record, take no more than the organization’s part either', async () => {
+it('pages without filters and single lookups do not exceed the organization’s share either', async () => {
   const release = await hold('contacts');
   const pages = Array.from({ length: 60 }, (_, n) =>
     greedy.get('contact.list-contacts', n % 2 === 0 ? {} : { email: 'mary@example.org' }),
@@ -94,12 +94,12 @@ it('pages without filters, and those that look up one record, take no more than 
   }
   await release();
   expect(answers.map(outcome)).toEqual(answers.map(() => [200, null]));
-  // On a busy machine some wait too long for their turn.
+  // On a busy machine, some wait too long for a connection.
   for (const page of await Promise.all(pages)) expect([null, 'OVERLOADED']).toContain(outcome(page)[1]);
 });
 
 longIt(
-  'an export that is cut tells it, and one that cannot begin answers 503',
+  'an export that times out returns 503',
   async () => {
     const release = await hold('contacts');
     const answer = greedy.get('contact.export-contacts');
@@ -111,7 +111,7 @@ longIt(
   60_000,
 );
 
-it('keys are looked up and health is told while every other connection is taken', async () => {
+it('keys and health are checked while every other connection is in use', async () => {
   const { source } = api.instances[0]!.runtime;
   const taken: QueryRunner[] = [];
   for (let n = 0; n < POOL; n += 1) {

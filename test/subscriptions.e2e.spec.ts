@@ -65,13 +65,13 @@ const reached = () =>
 const AN_HOUR_MS = 3_600_000;
 const isTimed = (id: string) =>
   eventually(async () => expect(await sql('SELECT FROM timers WHERE id = $1', [id])).toHaveLength(1));
-/** What is timed is due now, and keeps the moment that it was set for. */
+/** Makes all timers due now, without changing the time that they were set for. */
 const passAnHour = () => sql('UPDATE timers SET next_at = clock_timestamp()');
 
 const DATA_DIR = join(tmpdir(), 'advocacy-tests');
 
-/** What each reaction of the program does, seen from outside: one that is missing here fails the suite. */
-const REACTIONS: { [name: string]: () => Promise<void> } = {
+/** The effect of every subscription, seen from outside. The suite fails if one is missing. */
+const EFFECTS: { [name: string]: () => Promise<void> } = {
   'broadcast-reports': async () => {
     const servers = await Promise.all([start({ DATA_DIR }), start({ DATA_DIR })]);
     const at = client.at(servers[0].origin);
@@ -145,7 +145,7 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     const first = await schedule('First');
     await passAnHour();
     await isSent(first);
-    // Also when none ran at that moment.
+    // Also if no instance was running at that time.
     const second = await schedule('Second');
     await Promise.all(servers.map((server) => server.end('SIGKILL')));
     await passAnHour();
@@ -177,7 +177,7 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     const [goal, far] = [await petition(servers[0], 60), await petition(servers[1], 10_000)];
     let signed = 0;
     await inParallel(120, 16, async (n) => {
-      // One that dies while signatures are reacted to; who was asked then asks another.
+      // One process is killed while it handles signatures. Clients retry on another.
       if (n === 50) servers[0].send('SIGKILL');
       for (const server of [servers[n % 3]!, servers[1]]) {
         const answer = await sign(server, goal, n).catch(() => undefined);
@@ -203,7 +203,7 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     await client.at(servers[1].origin).post('petition.update-petition', { petitionId: far, goal: 100 });
     await eventually(async () => expect(await reached()).toHaveLength(2));
     expect((await reached())[1]!.data).toEqual({ petitionId: far, goal: 100, signatures: 120 });
-    // Once, also for who comes after.
+    // Still once for later signers.
     await sign(servers[1], goal, 1_000);
     await sign(servers[2], far, 1_000);
     await eventually(async () => {
@@ -279,7 +279,7 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     const first = await ending('First');
     await passAnHour();
     await isClosed(first);
-    // Also when none ran at that moment.
+    // Also if no instance was running at that time.
     const second = await ending('Second');
     await Promise.all(servers.map((server) => server.end('SIGKILL')));
     await passAnHour();
@@ -311,7 +311,7 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
       expect(await look()).toMatchObject({ status: 'INVALIDATED', matched: 500, invalidated: 500 });
       expect(await signatures()).toBe(7);
     });
-    // An instance of the version before, which knows no such condition, must never go on by itself.
+    // An instance of the previous version, which does not know this condition, must not continue automatically.
     const pages = await sql<{ last: boolean; condition: unknown }>(
       `SELECT (data->>'isLast')::boolean AS last, data->'condition' AS condition FROM events
        WHERE stream_id = $1 ORDER BY position`,
@@ -332,7 +332,7 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     const there = client.at(last.origin);
     const { url } = (await there.get('petition.get-petition', { petitionId })).body.data;
     const { pathname } = new URL(url as string);
-    // Of a page that was opened long enough ago.
+    // A form whose page was opened long enough ago.
     const token = formToken(deployment.store.keyring, petitionId, new Date(Date.now() - 60_000));
     const people = Array.from({ length: 12 }, (_, n) => `person-${n}@example.org`);
     for (const [n, email] of people.entries()) {
@@ -349,7 +349,7 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
     const links = new Map<string, string>();
     await eventually(async () => {
       const folder = join(DATA_DIR, 'mail', client.organizationId);
-      // A killed instance may leave half a file.
+      // A killed instance may leave an incomplete file.
       const files = await readdir(folder);
       for (const file of files.filter((name) => name.endsWith('.eml'))) {
         const mail = (await readFile(join(folder, file), 'utf8')).replace(/=\r?\n/g, '');
@@ -383,10 +383,10 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
         [webhookId],
       );
     await eventually(async () => expect(await cursor()).toHaveLength(1));
-    // Handled again it moves nothing.
+    // Handling it again changes nothing.
     await there.post('webhook.replay-webhook', { webhookId, fromPosition: 0 });
-    const told = (await cursor())[0]!.told;
-    await eventually(async () => expect(Number((await cursor())[0]!.told)).toBeGreaterThan(Number(told)));
+    const known = (await cursor())[0]!.told;
+    await eventually(async () => expect(Number((await cursor())[0]!.told)).toBeGreaterThan(Number(known)));
     const [before] = await cursor();
     await sql('UPDATE subscriptions SET position = 0');
     await eventually(async () => {
@@ -435,23 +435,23 @@ const REACTIONS: { [name: string]: () => Promise<void> } = {
   },
 };
 
-it('each reaction of the program is tried here', () => {
-  // Their names are compared once a server has registered them.
-  expect(Object.keys(REACTIONS)).toHaveLength(subscriptions.length);
+it('covers every subscription', () => {
+  // The names are compared after a server has registered them.
+  expect(Object.keys(EFFECTS)).toHaveLength(subscriptions.length);
 });
 
-/** Mail that is sent twice is the worst: those are tried in `npm test`, the others with `test:long`. */
+/** `npm test` covers those that send mail, because duplicate emails are the worst failure. `test:long` covers all. */
 const SENDING = ['broadcast-schedules', 'signature-requests'];
-const names = Object.keys(REACTIONS).filter((name) => isLong || SENDING.includes(name));
+const names = Object.keys(EFFECTS).filter((name) => isLong || SENDING.includes(name));
 
-it.each(names)('%s: once by effect, whoever dies', async (name) => {
-  await REACTIONS[name]!();
+it.each(names)('%s takes effect once even if processes crash', async (name) => {
+  await EFFECTS[name]!();
   const { result } = await run('status');
   expect(result).toContainEqual(expect.objectContaining({ name, retrying: 0, parked: 0, parkedEvents: [] }));
-  expect(result.map((one: { name: string }) => one.name)).toEqual(Object.keys(REACTIONS).toSorted());
+  expect(result.map((one: { name: string }) => one.name)).toEqual(Object.keys(EFFECTS).toSorted());
 });
 
-it('what failed for the last time is told to operators, and tried again or skipped when they say so', async () => {
+it('dead letters are reported to operators, who can retry or skip them', async () => {
   const server = await start({ METRICS_PORT: '0' });
   const petitionId = await petition(server, 1);
   await sign(server, petitionId, 1);

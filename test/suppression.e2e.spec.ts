@@ -23,7 +23,7 @@ async function person(email: string): Promise<string> {
   return (await client.post('contact.create-contact', { organizationId, email })).body.data.contactId;
 }
 const erase = (contactId: string) => client.delete('contact.delete-contact', { contactId });
-/** The history as somebody reads it who may read all that is readable. */
+/** The exported history with all readable personal data. */
 async function history(): Promise<string> {
   const { body } = await client.get('history.list-events', { limit: '1000' });
   return JSON.stringify(body) + JSON.stringify((await client.get('history.export-events')).body);
@@ -38,7 +38,7 @@ const context = (): RequestContext => ({
   requestId: 'test',
 });
 
-it('create-suppression: 200 with the id, the same for the same address however it is written; list shows every field', async () => {
+it('create-suppression returns 200 with the id, the same for any form of the address, and list-suppressions every field', async () => {
   const { status, body } = await suppress('Ada@Example.org');
   expect([status, body]).toEqual([
     200,
@@ -69,7 +69,7 @@ it('create-suppression: 200 with the id, the same for the same address however i
   expect(await events()).toEqual(['AddressSuppressed', 'SuppressedAddressNoted', 'AddressSuppressed']);
 });
 
-it('create-suppression: fifty at once are one, and the event holds no address', async () => {
+it('create-suppression records one suppression for fifty parallel requests, without the address in the event', async () => {
   const twins = await Promise.all(
     Array.from({ length: 50 }, (_, n) =>
       client
@@ -88,14 +88,14 @@ it('create-suppression: fifty at once are one, and the event holds no address', 
 
 it.each([
   ['no address', { email: undefined }, 'email'],
-  ['what is none', { email: 'ada' }, 'email'],
-  ['a reason that there is not', { email: 'ada@example.org', reason: 'BORED' }, 'reason'],
-])('create-suppression: 400 for %s', async (_, fields, path) => {
+  ['an invalid address', { email: 'ada' }, 'email'],
+  ['an unknown reason', { email: 'ada@example.org', reason: 'BORED' }, 'reason'],
+])('create-suppression returns 400 for %s', async (_, fields, path) => {
   const { status, body } = await client.post('suppression.create-suppression', fields);
   expect([status, body.error.issues[0].path]).toEqual([400, path]);
 });
 
-it('list-suppressions: by address, by reason, page by page; nobody else’s', async () => {
+it('list-suppressions filters by address and reason, paginates, and never includes other organizations', async () => {
   for (const [email, reason] of [
     ['ada@example.org', 'BOUNCED'],
     ['grace@example.org', 'UNSUBSCRIBED'],
@@ -128,7 +128,7 @@ it('list-suppressions: by address, by reason, page by page; nobody else’s', as
   expect(await door().areSuppressed(other.organizationId, ['grace@example.org'])).toEqual(new Set());
 });
 
-it('delete-suppression: 200 as often as it is asked, 404 where there never was one; the address is read no more', async () => {
+it('delete-suppression returns 200 for repeats and 404 for unknown addresses, and makes the address unreadable', async () => {
   expect((await lift('ada@example.org')).status).toBe(404);
   const { suppressionId } = (await suppress('ada@example.org')).body.data;
   await suppress('ada@example.org', { reason: 'BOUNCED' });
@@ -146,7 +146,7 @@ it('delete-suppression: 200 as often as it is asked, 404 where there never was o
   expect(Date.parse(again.createdAt)).toBeGreaterThanOrEqual(before - 1_000);
 });
 
-it('a repeated Idempotency-Key answers as before, also after the suppression was lifted', async () => {
+it('a repeated Idempotency-Key returns the first response even after the suppression was lifted', async () => {
   const key = { 'Idempotency-Key': 'once' };
   const first = await suppress('ada@example.org', {}, key);
   await lift('ada@example.org');
@@ -155,7 +155,7 @@ it('a repeated Idempotency-Key answers as before, also after the suppression was
   expect((await suppress('grace@example.org', {}, key)).status).toBe(422);
 });
 
-describe('a contact that is erased', () => {
+describe('an erased contact', () => {
   async function forgotten(...emails: string[]): Promise<void> {
     const readable = await history();
     for (const email of emails) {
@@ -165,7 +165,7 @@ describe('a contact that is erased', () => {
     expect(await door(1).areSuppressed(client.organizationId, emails)).toEqual(new Set(emails));
   }
 
-  it('and was suppressed before it was a contact, or after: the address is null, and suppressed', async () => {
+  it('stays suppressed with a null address, whether suppressed before or after they became a contact', async () => {
     await suppress('before@example.org');
     const before = await person('before@example.org');
     const after = await person('after@example.org');
@@ -177,7 +177,7 @@ describe('a contact that is erased', () => {
     expect(await list({ email: 'kept@example.org' })).toMatchObject([{ email: 'kept@example.org' }]);
     await erase(before);
 
-    // Imported once more, it is suppressed as ever.
+    // After another import it is still suppressed.
     const csv = 'email\nbefore@example.org\n';
     const type = { 'Content-Type': 'text/csv' };
     expect(
@@ -191,7 +191,7 @@ describe('a contact that is erased', () => {
     expect(await list({ email: 'before@example.org' })).toMatchObject([{ email: 'before@example.org' }]);
   });
 
-  it('and had other addresses before: theirs are forgotten, too', async () => {
+  it('loses all suppressed former addresses, too', async () => {
     for (const name of ['one', 'two', 'three']) await suppress(`${name}@example.org`);
     const contactId = await person('one@example.org');
     await client.post('contact.update-contact', { contactId, city: 'Nairobi' });
@@ -204,7 +204,7 @@ describe('a contact that is erased', () => {
     expect((await lift('one@example.org')).status).toBe(200);
   });
 
-  it('while the address is suppressed and lifted by others: it is never readable for good', async () => {
+  it('never leaves a readable address if others suppress and lift it at the same time', async () => {
     for (let round = 0; round < 8; round += 1) {
       const email = `race${round}@example.org`;
       if (round % 2 === 0) await suppress(email);
@@ -221,8 +221,8 @@ describe('a contact that is erased', () => {
   });
 });
 
-describe('the door for others', () => {
-  it('areSuppressed: of a thousand those that are, as they were given, at once everywhere', async () => {
+describe('the service for other modules', () => {
+  it('areSuppressed returns the suppressed ones of a thousand addresses as given, immediately on every instance', async () => {
     const emails = Array.from({ length: 1_000 }, (_, n) => `Person${n}@example.org`);
     for (const n of [3, 500, 999])
       await door().suppress(client.organizationId, `person${n}@example.org`, 'MANUAL', context());
@@ -232,7 +232,7 @@ describe('the door for others', () => {
     expect(await door().areSuppressed(client.organizationId, [])).toEqual(new Set());
   });
 
-  it('suppress and unsuppress: once, and one reason leaves the others', async () => {
+  it('suppress and unsuppress take effect once, and one reason does not affect the others', async () => {
     const { organizationId } = client;
     const contactId = await person('ada@example.org');
     for (let n = 0; n < 2; n += 1) {
@@ -257,7 +257,7 @@ describe('the door for others', () => {
     expect(await history()).not.toMatch(/ada@example/i);
   });
 
-  it('suppress: the address of nobody who is a contact is not kept', async () => {
+  it('suppress does not store the address of someone who is not a contact', async () => {
     await door().suppress(client.organizationId, 'nobody@example.org', 'BOUNCED', context());
     expect(await list({ email: 'nobody@example.org' })).toMatchObject([{ email: null, reason: 'BOUNCED' }]);
     expect(await history()).not.toMatch(/nobody@example/);
@@ -266,7 +266,7 @@ describe('the door for others', () => {
   });
 });
 
-it('the read model is what the history makes of it', async () => {
+it('the projection matches a rebuild', async () => {
   for (const instance of api.instances) {
     const projections = instance.app.get(Projections, { strict: false });
     expect(await differencesIn(projections, 'suppressions')).toEqual([]);

@@ -27,7 +27,7 @@ async function count(tagId: string): Promise<number> {
   return (await get(tagId)).body.data.contacts;
 }
 
-it('create-tag: 200 with the id, the same for the same body; get-tag answers every field', async () => {
+it('create-tag returns 200 with the id, the same for the same body, and get-tag every field', async () => {
   const { status, body } = await client.post('tag.create-tag', { name: ' Donor ' });
   expect([status, body]).toEqual([200, { data: { tagId: expect.any(String) }, object: 'tag' }]);
   const { tagId } = body.data;
@@ -51,7 +51,7 @@ it.each([
   ['an empty name', { name: ' ' }, 'name'],
   ['a name of 101 characters', { name: 'x'.repeat(101) }, 'name'],
   ['a description of 501 characters', { description: 'x'.repeat(501) }, 'description'],
-])('create-tag and update-tag: 400 for %s', async (_, fields, path) => {
+])('create-tag and update-tag return 400 for %s', async (_, fields, path) => {
   const created = await client.post('tag.create-tag', { name: 'A', ...fields });
   expect([created.status, created.body.error.issues[0].path]).toEqual([400, path]);
   const { name = 'x'.repeat(101) } = fields as { name?: string };
@@ -59,7 +59,7 @@ it.each([
   expect(updated.status).toBe(400);
 });
 
-it('update-tag: 200 with the whole tag, and as it was before with asOf', async () => {
+it('update-tag returns 200 with the whole tag, and asOf the previous one', async () => {
   const tagId = await create({ description: 'Gives' });
   const contactId = await person('ada@example.org');
   const { updatedAt } = (await get(tagId)).body.data;
@@ -73,7 +73,7 @@ it('update-tag: 200 with the whole tag, and as it was before with asOf', async (
   expect(past).toMatchObject({ name: 'Donor', description: 'Gives', contacts: 0 });
 });
 
-it('list-tags: searches, sorts by name, pages; two tags may have one name', async () => {
+it('list-tags searches, sorts by name and paginates, and two tags may share a name', async () => {
   await create();
   await create({ description: 'Another' });
   await create({ name: 'Baker' });
@@ -85,7 +85,7 @@ it('list-tags: searches, sorts by name, pages; two tags may have one name', asyn
   expect(names(await page({ q: 'BAK' }))).toEqual(['Baker']);
 });
 
-it('add-contacts, remove-contacts: counted at once everywhere, once, all or none; contacts are chosen by it', async () => {
+it('add-contacts and remove-contacts are counted immediately everywhere, apply once, to all or none, and filter contacts', async () => {
   const tagId = await create();
   const [ada, grace] = [await person('ada@example.org'), await person('grace@example.org')];
   expect((await add(tagId, [ada, grace, ada])).body).toMatchObject({ data: { contacts: 2 }, object: 'tag' });
@@ -115,7 +115,7 @@ it('add-contacts, remove-contacts: counted at once everywhere, once, all or none
   ]);
 });
 
-it('a contact that is erased has the tag no more', async () => {
+it('an erased contact loses the tag', async () => {
   const tagId = await create();
   const [goes, stays] = [await person('ada@example.org'), await person('grace@example.org')];
   await add(tagId, [goes, stays]);
@@ -124,7 +124,7 @@ it('a contact that is erased has the tag no more', async () => {
   expect((await remove(tagId, [goes])).body.data.contacts).toBe(1);
 });
 
-it('delete-tag: 200 with the id, the same again later; the contacts remain', async () => {
+it('delete-tag returns 200 with the id, also for repeats, and keeps the contacts', async () => {
   const tagId = await create();
   const contactId = await person('ada@example.org');
   await add(tagId, [contactId]);

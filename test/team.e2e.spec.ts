@@ -13,7 +13,7 @@ beforeEach(async () => {
   client = await api.organization();
 });
 
-/** Each has the same chance of coming about: one alone proves nothing. */
+/** Both outcomes are equally likely, so a single round proves nothing. */
 const ROUNDS = 8;
 
 const invite = (email: string, role = 'EDITOR', by = client) =>
@@ -24,7 +24,7 @@ const memberWith = async (email: string): Promise<string> =>
   (await members()).find((one: { email: string }) => one.email === email).id;
 
 describe('invite-member', () => {
-  it('200: listed as invited, until they come; then as a member', async () => {
+  it('returns 200, lists the invitation until it is accepted, and then the member', async () => {
     const { status, body } = await invite('ada@example.org', 'ADMIN');
     expect([status, body.object]).toEqual([200, 'invitation']);
     const { invitationId } = body.data;
@@ -55,7 +55,7 @@ describe('invite-member', () => {
     ]);
   });
 
-  it('the same again answers the same; another role is the one that counts; a member is a conflict', async () => {
+  it('returns the same for a repeat, updates the role, and returns 409 for a member', async () => {
     const { invitationId } = (await invite('ada@example.org')).body.data;
     const before = await api.eventTypes(client.organizationId);
     expect((await invite('Ada@Example.org')).body.data).toEqual({ invitationId });
@@ -69,7 +69,7 @@ describe('invite-member', () => {
     expect([status, body.error.reason]).toEqual([409, 'ALREADY_MEMBER']);
   });
 
-  it('403 for a role that may more than the key', async () => {
+  it('returns 403 for a role with more rights than the key', async () => {
     const { organizationId } = client;
     const { key } = await api.createKey(organizationId, { scopes: ['team:write', 'team:read'] });
     const little = new Client(api.origin, organizationId, key);
@@ -81,7 +81,7 @@ describe('invite-member', () => {
   });
 });
 
-it('revoke-invitation: the link opens nothing from then on, and the address is gone', async () => {
+it('revoke-invitation disables the link and erases the address', async () => {
   const path = await invitationTo(api, client, 'EDITOR', 'ada@example.org');
   const [{ id: invitationId }] = await invitations();
   expect((await client.delete('team.revoke-invitation', { invitationId })).status).toBe(200);
@@ -94,11 +94,11 @@ it('revoke-invitation: the link opens nothing from then on, and the address is g
   const exported = (await client.get('history.export-events')).body as string;
   expect(exported).toContain('MemberInvited');
   expect(exported).not.toContain('ada@example.org');
-  // The address is free again.
+  // The address can be invited again.
   expect((await invite('ada@example.org')).status).toBe(200);
 });
 
-it('revoke-invitation: 409 once it is accepted; 404 for nobody’s', async () => {
+it('revoke-invitation returns 409 after acceptance, and 404 for another organization', async () => {
   await signedIn(api, client, 'EDITOR', 'ada@example.org');
   const invitationId = await memberWith('ada@example.org');
   const { status, body } = await client.delete('team.revoke-invitation', { invitationId });
@@ -108,7 +108,7 @@ it('revoke-invitation: 409 once it is accepted; 404 for nobody’s', async () =>
 });
 
 describe('update-member', () => {
-  it('gives another role, which holds from the next sign-in on', async () => {
+  it('assigns another role, which applies from the next sign-in', async () => {
     const visitor = await signedIn(api, client, 'EDITOR', 'ada@example.org');
     const path = `/dashboard/${client.organizationId}`;
     expect((await visitor.get(path)).status).toBe(200);
@@ -121,7 +121,7 @@ describe('update-member', () => {
       );
   });
 
-  it('409 for the last owner, 404 for nobody and for who is only invited', async () => {
+  it('returns 409 for the last owner, and 404 for unknown and merely invited people', async () => {
     await signedIn(api, client, 'OWNER', 'ada@example.org');
     const memberId = await memberWith('ada@example.org');
     const { status, body } = await client.post('team.update-member', { memberId, role: 'ADMIN' });
@@ -135,7 +135,7 @@ describe('update-member', () => {
 });
 
 describe('remove-member', () => {
-  it('every instance refuses their session within a second; what they did stays', async () => {
+  it('ends the session on every instance within a second, and keeps the member’s records', async () => {
     const visitor = await signedIn(api, client, 'ADMIN', 'ada@example.org');
     await signedIn(api, client, 'OWNER', 'owner@example.org');
     const path = `/dashboard/${client.organizationId}/team`;
@@ -153,7 +153,7 @@ describe('remove-member', () => {
     expect((await client.get('history.export-events')).body).not.toContain('ada@example.org');
   });
 
-  it('two owners who remove each other at the same moment: one remains', async () => {
+  it('if two owners remove each other at the same moment, one remains', async () => {
     for (let round = 0; round < 5; round += 1) {
       const own = await api.organization();
       const [one, other] = await Promise.all(
@@ -176,7 +176,7 @@ describe('remove-member', () => {
   });
 });
 
-describe('of two owners who both go at the same moment, one remains', () => {
+describe('if two owners stop being owners at the same moment, one remains', () => {
   type Owner = { id: string; visitor: Visitor };
   /** What is asked of one, and of the other, each at an instance of its own. Nobody who asks by a key is guarded as a member is. */
   type Act = (key: Client, owner: Owner) => Promise<{ status: number }>;
@@ -208,7 +208,7 @@ describe('of two owners who both go at the same moment, one remains', () => {
           return { id: data.find((each: { email: string }) => each.email === email).id, visitor };
         }),
       );
-      // Each instance knows its key, so that neither comes later than the other.
+      // Each instance caches its key first, so that neither request is delayed.
       await Promise.all(keys.map((key) => key.get('team.list-members')));
       const answers = await Promise.all([first(one, owners[0]!), second(other, owners[1]!)]);
       const { data } = (await one.get('team.list-members')).body;
@@ -219,7 +219,7 @@ describe('of two owners who both go at the same moment, one remains', () => {
   });
 });
 
-it('one person in two organizations is one user, and leaves one without leaving the other', async () => {
+it('a person in two organizations is one user, and can leave one without leaving the other', async () => {
   const other = await api.organization();
   const visitor = await signedIn(api, client, 'OWNER', 'everywhere@example.org');
   const link = await invitationTo(api, other, 'VIEWER', 'everywhere@example.org');

@@ -12,7 +12,7 @@ type Span = {
   attributes: { key: string; value: { stringValue?: string; intValue?: number } }[];
 };
 
-/** Who takes spans as OTLP says: JSON by HTTP. */
+/** A receiver of OTLP spans, as JSON over HTTP. */
 class Receiver {
   readonly spans: Span[] = [];
   readonly services = new Set<string>();
@@ -63,13 +63,13 @@ afterAll(async () => {
   receiver.stop();
 });
 
-/** Whether the process has read this package's files: those it has open or mapped tell nothing, so it is asked. */
+/** Prints the number of loaded files of this package. Open or mapped files would not show it. */
 const PRINT_MODULES = `data:text/javascript,${encodeURIComponent(
   "import { createRequire } from 'node:module'; const { cache } = createRequire('/');" +
     "process.on('exit', () => process.stderr.write(Object.keys(cache).filter((file) => file.includes('@opentelemetry')).length + ' files of OpenTelemetry'));",
 )}`;
 
-it('traces a request through command, append and read models, in its sender’s trace, and without what was sent', async () => {
+it('traces a request through command, append and projections in the caller’s trace, without its data', async () => {
   const organization = await deployment.organization();
   const server = await deployment.startServer({
     OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
@@ -116,13 +116,13 @@ it('traces a request through command, append and read models, in its sender’s 
 });
 
 it.each<[string, Record<string, string>]>([
-  ['no variable asks for it', {}],
+  ['no variable enables it', {}],
   ['it is disabled', { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_SDK_DISABLED: 'true' }],
   [
-    'no traces are to be exported',
+    'the traces exporter is none',
     { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1', OTEL_TRACES_EXPORTER: 'none' },
   ],
-])('loads nothing where %s', async (_, environment) => {
+])('loads nothing if %s', async (_, environment) => {
   const organization = await deployment.organization();
   const server = await deployment.startServer({ ...environment, NODE_OPTIONS: `--import=${PRINT_MODULES}` });
   await organization.at(server.origin).get('contact.list-contacts');

@@ -25,7 +25,7 @@ afterAll(async () => {
   await api.stop();
 });
 
-/** Asks for the same 1 MiB so many times at once, and reads nothing. */
+/** Requests the same 1 MiB this many times in parallel without reading it. */
 function askWithoutReading(client: Client, times: number): void {
   const { hostname, port } = new URL(client.origin);
   const socket = connect(Number(port), hostname).on('error', () => undefined);
@@ -35,14 +35,14 @@ function askWithoutReading(client: Client, times: number): void {
   sockets.push(socket);
 }
 
-/** Where answers wait, in MiB. */
+/** The memory of waiting responses, in MiB. */
 const held = () => process.memoryUsage().arrayBuffers / 1024 / 1024;
 
-it('answers that nobody reads are bounded, cost only who asked for them, and are forgotten with their connections', async () => {
+it('unread responses are limited, affect only their caller, and are freed with their connections', async () => {
   const before = held();
-  // More than the system takes in, which is some MB a connection; then one answer waits on each.
+  // More than the system buffers, which is a few MB per connection. After that, one response waits on each.
   for (let n = 0; n < 40; n += 1) askWithoutReading(hostile, 10);
-  // While the machine is slow it refuses for other reasons as well.
+  // A slow machine also rejects requests for other reasons.
   await eventually(async () => {
     const refused = await hostile.get('organization.get-organization');
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
@@ -52,7 +52,7 @@ it('answers that nobody reads are bounded, cost only who asked for them, and are
     });
   });
   expect((await hostile.post('post.create-post', { name: 'A' })).status).toBe(503);
-  // 400 MiB were asked for.
+  // 400 MiB were requested.
   expect(held() - before).toBeLessThan(100);
 
   for (let n = 0; n < 10; n += 1) {

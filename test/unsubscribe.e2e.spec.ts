@@ -41,7 +41,7 @@ const isSubscribed = async (contactId: string) => {
 };
 const suppressions = async () => (await client.get('suppression.list-suppressions')).body.data;
 
-it('shows whose mail it is and one button, in the language of the organization; looking changes nothing', async () => {
+it('shows the sender and one button in the organization’s language, and opening it changes nothing', async () => {
   const contactId = await person();
   const { status, headers, text } = await page(linkFor(contactId));
   expect(status).toBe(200);
@@ -53,13 +53,13 @@ it('shows whose mail it is and one button, in the language of the organization; 
   expect(headers.get('referrer-policy')).toBe('no-referrer');
   expect(headers.get('cache-control')).toBe('no-store');
   expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
-  // What scans mails follows links, in every way but by POST.
+  // Mail scanners follow links with any method except POST.
   for (const method of ['GET', 'HEAD', 'OPTIONS'])
     await fetch(`${api.origin}${linkFor(contactId)}`, { method });
   expect([await isSubscribed(contactId), await suppressions()]).toEqual([true, []]);
 });
 
-it('unsubscribes by the button, says so, and takes it back', async () => {
+it('unsubscribes with the button, confirms it, and undoes it', async () => {
   const contactId = await person();
   const link = linkFor(contactId);
   const pressed = await press(link, 'action=unsubscribe');
@@ -69,7 +69,7 @@ it('unsubscribes by the button, says so, and takes it back', async () => {
   const { text } = await page(link);
   expect(text).toContain('<h1>Sie sind abgemeldet</h1>');
   expect(text).toContain('<button name="action" value="subscribe">Wieder anmelden</button>');
-  // Twice is once.
+  // A repeat has no further effect.
   const before = await api.eventTypes(client.organizationId);
   await press(link, 'action=unsubscribe');
   expect(await api.eventTypes(client.organizationId)).toEqual(before);
@@ -81,7 +81,7 @@ it('unsubscribes by the button, says so, and takes it back', async () => {
     /<h1>Sie sind wieder angemeldet<\/h1>[^]*>Abmelden<\/button>/,
   );
   expect((await page(link)).text).toContain('<h1>Abmelden</h1>');
-  // It says what is, not what the address says.
+  // The page shows the actual state, not that in the URL.
   await press(link, 'action=unsubscribe');
   expect((await page(`${link}?subscribed`)).text).toContain('<h1>Sie sind abgemeldet</h1>');
 });
@@ -116,26 +116,26 @@ it('records what the person saw, and in which language', async () => {
   ]);
 });
 
-it('takes back no more than it did: what else was suppressed stays so', async () => {
+it('undoes only its own suppression', async () => {
   const contactId = await person();
   await client.post('suppression.create-suppression', { email: 'ada@example.org', reason: 'COMPLAINED' });
   await press(linkFor(contactId), 'action=unsubscribe');
   await press(linkFor(contactId), 'action=subscribe');
   expect(await suppressions()).toMatchObject([{ reason: 'COMPLAINED' }]);
-  // So there is no button that would do nothing.
+  // The page shows no button, because it would have no effect.
   const { text } = await page(linkFor(contactId));
   expect(text).toContain('<h1>Sie sind abgemeldet</h1>');
   expect(text).not.toContain('<button');
 });
 
-it('shows who sent a test to themselves what people will see, and does nothing', async () => {
+it('shows the page without effect from a test email', async () => {
   const link = linkFor(PERSON_OF_TESTS);
   expect((await press(link, 'action=unsubscribe')).status).toBe(303);
   expect((await page(link)).text).toContain('<h1>Abmelden</h1>');
   expect(await suppressions()).toEqual([]);
 });
 
-it('has no error page, and tells nothing: forged, changed, foreign and erased', async () => {
+it('returns no error and reveals nothing for forged, changed, foreign and erased links', async () => {
   const contactId = await person();
   const link = linkFor(contactId);
   const other = await api.organization();
@@ -172,7 +172,7 @@ it('has no error page, and tells nothing: forged, changed, foreign and erased', 
     expect((await press(link, body)).status).toBe(303);
 });
 
-it('bears rubbish: a body of megabytes, none at all, and a hundred clicks at once', async () => {
+it('handles a body of megabytes, an empty one, and a hundred parallel clicks', async () => {
   const contactId = await person();
   const link = linkFor(contactId);
   expect((await press(link, 'x'.repeat(3_000_000))).status).toBe(303);

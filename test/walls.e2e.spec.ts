@@ -5,8 +5,8 @@ import { dirname, join } from 'node:path';
 
 const root = process.cwd();
 
-/** A house in small, without anything built: each file with what it imports. The first lines stand within the walls. */
-const HOUSE: Record<string, string[]> = {
+/** A small source tree: each file with its imports. The files in the first part follow the rules. */
+const TREE: Record<string, string[]> = {
   'node_modules/pg/index.js': [],
   'libs/tracing/index.ts': [],
   'libs/database/index.ts': ['./connection.js', '#libs/tracing'],
@@ -65,46 +65,46 @@ const BROKEN: [wall: string, from: string, to: string][] = [
 
 type Violation = { rule: { name: string }; from: string; to: string; cycle?: { name: string }[] };
 
-describe('the walls of the house', () => {
-  const house = mkdtempSync(join(tmpdir(), 'house-'));
+describe('the rules between modules', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'folder-'));
   let violations: Violation[];
 
   beforeAll(() => {
     for (const file of ['package.json', 'tsconfig.json', '.dependency-cruiser.cjs']) {
-      copyFileSync(join(root, file), join(house, file));
+      copyFileSync(join(root, file), join(folder, file));
     }
-    for (const [file, imports] of Object.entries(HOUSE)) {
-      const path = join(house, file);
+    for (const [file, imports] of Object.entries(TREE)) {
+      const path = join(folder, file);
       mkdirSync(dirname(path), { recursive: true });
-      // Of types, which a compiler leaves out: such a cycle is one as well.
+      // Type imports, because cycles of types are forbidden, too.
       writeFileSync(path, imports.map((from) => `import type {} from '${from}';\n`).join(''));
     }
-    // As scripts/test.mjs does.
+    // The same command as in scripts/test.mjs.
     const args = ['--config', '.dependency-cruiser.cjs', 'src', 'libs', 'migrations', 'test'];
     const depcruise = join(root, 'node_modules', '.bin', 'depcruise');
     const { stdout, stderr } = spawnSync(depcruise, [...args, '--output-type', 'json'], {
-      cwd: house,
+      cwd: folder,
       encoding: 'utf8',
     });
     if (stdout === '') throw new Error(stderr);
     ({ violations } = (JSON.parse(stdout) as { summary: { violations: Violation[] } }).summary);
   });
 
-  afterAll(() => rmSync(house, { recursive: true }));
+  afterAll(() => rmSync(folder, { recursive: true }));
 
   it.each(BROKEN)('%s: %s does not import %s', (wall, from, to) => {
     const isIt = (one: Violation) =>
       one.rule.name === wall &&
-      // A cycle is told once, from wherever it was come upon.
+      // A cycle is reported once, from any of its files.
       (wall === 'no-cycles'
         ? one.cycle!.some(({ name }) => name === from)
         : one.from === from && one.to === to);
     expect(violations.filter(isIt)).not.toEqual([]);
   });
 
-  it('lets all else through', () => {
-    const told = violations.filter(({ rule }) => rule.name !== 'no-cycles');
-    const files = new Set(told.map(({ from, to }) => `${from} → ${to}`));
+  it('permit all other imports', () => {
+    const violated = violations.filter(({ rule }) => rule.name !== 'no-cycles');
+    const files = new Set(violated.map(({ from, to }) => `${from} → ${to}`));
     const walls = BROKEN.filter(([wall]) => wall !== 'no-cycles');
     expect([...files].sort()).toEqual([...new Set(walls.map(([, from, to]) => `${from} → ${to}`))].sort());
   });

@@ -5,11 +5,11 @@ import { Deployment, eventually, type ServerProcess } from './processes.js';
 import { Receiver } from './receiver.js';
 import { longIt } from './length.js';
 
-/** `FAULT_SECONDS`: as the tests of faults, as long as it takes. */
+/** With `FAULT_SECONDS`, as for the tests of faults, this takes as long as necessary. */
 const IS_LONG = process.env.FAULT_SECONDS !== undefined;
 const EVENTS = IS_LONG ? 10_000 : 500;
 const AWAY_MS = IS_LONG ? 60_000 : 2_000;
-/** Of one event in a row, beside those while it is away. */
+/** The maximum of consecutive failures per event, apart from the downtime. */
 const MOST_FAILURES = IS_LONG ? 3 : 2;
 const LONGEST_MS = IS_LONG ? 900_000 : 180_000;
 jest.setTimeout(LONGEST_MS);
@@ -48,7 +48,7 @@ async function create(server: ServerProcess, url: string, by = client): Promise<
   return webhookId;
 }
 
-/** So many events, a few at a time. */
+/** Creates this many events in batches. */
 async function makeEvents(server: ServerProcess, count: number): Promise<void> {
   for (let n = 0; n < count; n += 50) {
     const lines = Array.from({ length: 50 }, (_, i) =>
@@ -72,13 +72,13 @@ const eventIds = async (after = 0) =>
     )
   ).map(({ event_id }) => event_id);
 
-/** Longer than `eventually`. */
+/** Waits longer than `eventually`. */
 const atLast = (check: () => unknown) => eventually(check, (LONGEST_MS - 60_000) / 1_000);
 
 const retries = (webhookId: string) =>
   sql<{ attempts: number }>('SELECT attempts FROM webhook_retries WHERE webhook_id = $1', [webhookId]);
 
-/** Makes an event that is sent as the last, and waits until the webhook has come to it and nothing is under way. */
+/** Creates a last event, and waits until the webhook has reached it and no attempt is in flight. */
 async function sentToTheEnd(server: ServerProcess, webhookId: string): Promise<void> {
   await client.at(server.origin).post('list.create-list', { name: 'The last event' });
   const [last] = await sql<{ position: string }>(
@@ -96,7 +96,7 @@ async function sentToTheEnd(server: ServerProcess, webhookId: string): Promise<v
 }
 
 longIt(
-  'a receiver that fails a third at random, hangs and is away, and an instance that is killed: every event arrives',
+  'every event arrives at a receiver that fails a third at random, hangs and stops, even if an instance is killed',
   async () => {
     const failures = new Map<string, number>();
     const delivered = new Set<string>();
@@ -120,17 +120,17 @@ longIt(
     const webhookId = await create(servers[0], receiver.at('hook'));
     const making = makeEvents(servers[1], EVENTS);
     await eventually(() => expect(delivered.size).toBeGreaterThan(EVENTS / 10));
-    // Whoever holds the lease, sooner or later: one that is killed in the middle of it.
+    // Kills an instance, which may own the lease.
     servers[0].send('SIGKILL');
     await making;
-    await receiver.goAway();
+    await receiver.stop();
     await sleep(AWAY_MS);
-    await receiver.comeBack();
+    await receiver.listen();
     const ids = await eventIds();
     expect(ids).toHaveLength(EVENTS);
     await atLast(async () => {
-      // Pauses of minutes are over at once; not what somebody has taken, which is half a minute at most. Of the long form those of who
-      // had its own failures and the absence, too: half an hour.
+      // Skips pauses of minutes, but not leases, which last at most half a minute. In the long form, only the pauses of half an
+      // hour, which follow an event's own failures and the downtime.
       await sql(
         `UPDATE webhook_retries SET due_at = clock_timestamp()
        WHERE due_at > clock_timestamp() + interval '35 seconds' AND attempts >= $1`,
@@ -141,10 +141,10 @@ longIt(
     await atLast(async () =>
       expect(await sql('SELECT FROM webhook_retries WHERE webhook_id = $1', [webhookId])).toEqual([]),
     );
-    // Nothing that is no event of these, and each under its own id however often it came.
-    expect(new Set(receiver.told.map(({ id }) => id))).toEqual(new Set(ids));
-    expect(receiver.told.every(({ id, body }) => id === body.id)).toBe(true);
-    // First attempts were begun in the order of positions.
+    // No other event arrived, and each attempt had the event's own id.
+    expect(new Set(receiver.deliveries.map(({ id }) => id))).toEqual(new Set(ids));
+    expect(receiver.deliveries.every(({ id, body }) => id === body.id)).toBe(true);
+    // First attempts began in the order of positions.
     const first = await sql<{ position: string; created_at: Date }>(
       `SELECT position, created_at FROM webhook_deliveries WHERE webhook_id = $1 AND attempt = 1
      ORDER BY created_at, position`,
@@ -152,25 +152,25 @@ longIt(
     );
     const positions = first.map(({ position }) => Number(position));
     expect(positions).toEqual(positions.toSorted((one, other) => one - other));
-    await receiver.goAway();
+    await receiver.stop();
   },
 );
 
 longIt(
-  'a receiver that is away uses up the attempts of few, and is told all soon after it is back',
+  'an unavailable receiver uses up attempts of few events, and receives all soon after it returns',
   async () => {
     const receiver = await Receiver.start();
     const servers = [await start(), server] as const;
     const webhookId = await create(servers[0], receiver.at('hook'));
-    await receiver.goAway();
+    await receiver.stop();
     await makeEvents(servers[1], 300);
     const waiting = () => retries(webhookId);
     await eventually(async () => expect(await waiting()).not.toEqual([]));
     const noticed = (await waiting()).length;
     await eventually(async () => expect((await waiting()).length).toBeGreaterThanOrEqual(noticed + 2));
-    // Those under way when it was noticed, and one each time that it was looked for since.
+    // The attempts in flight when it was noticed, and one for each probe since.
     expect((await waiting()).length).toBeLessThan(40);
-    // As after an absence of hours, in which they have been tried again and again.
+    // As after a downtime of hours with many retries.
     await sql(
       `UPDATE webhook_cursors SET failing_since = failing_since - interval '3 hours' WHERE webhook_id = $1`,
       [webhookId],
@@ -179,29 +179,29 @@ longIt(
       `UPDATE webhook_retries SET attempts = 6, due_at = due_at + interval '2 hours' WHERE webhook_id = $1`,
       [webhookId],
     );
-    await receiver.comeBack();
+    await receiver.listen();
     const ids = await eventIds();
-    await atLast(() => expect(new Set(receiver.told.map(({ id }) => id)).size).toBe(ids.length));
+    await atLast(() => expect(new Set(receiver.deliveries.map(({ id }) => id)).size).toBe(ids.length));
     await atLast(async () => expect(await waiting()).toEqual([]));
-    await receiver.goAway();
+    await receiver.stop();
   },
 );
 
-it('an orderly stop: what was sent is known, and not sent again by who goes on', async () => {
+it('an orderly stop records what was sent, and no other instance sends it again', async () => {
   const receiver = await Receiver.start((_, response) => void setTimeout(() => response.end(), 5));
   const [one, other] = [await start(), server];
   const webhookId = await create(one, receiver.at('hook'));
   const making = makeEvents(other, 250);
-  await eventually(() => expect(receiver.told.length).toBeGreaterThan(50));
+  await eventually(() => expect(receiver.deliveries.length).toBeGreaterThan(50));
   await one.end('SIGTERM');
   await making;
   await sentToTheEnd(other, webhookId);
   const ids = await eventIds();
-  expect(receiver.told.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
-  await receiver.goAway();
+  expect(receiver.deliveries.map(({ id }) => id).toSorted()).toEqual(ids.toSorted());
+  await receiver.stop();
 });
 
-it('who is erased while events of before are under way is not told of any more', async () => {
+it('in-flight events no longer contain the data of a contact erased meanwhile', async () => {
   const held: (() => void)[] = [];
   let isErased = false;
   const receiver = await Receiver.start((_, response) => {
@@ -210,23 +210,23 @@ it('who is erased while events of before are under way is not told of any more',
   });
   await create(server, receiver.at('hook'));
   await makeEvents(server, 50);
-  await eventually(() => expect(receiver.told.length).toBeGreaterThan(0));
+  await eventually(() => expect(receiver.deliveries.length).toBeGreaterThan(0));
   const q = 'person-49@example.org';
   const by = client.at(server.origin);
   const { body } = await by.get('contact.list-contacts', { q });
   const { id: contactId } = body.data[0];
   expect((await by.delete('contact.delete-contact', { contactId })).status).toBe(200);
-  // What was read before may be sent for a second, and no longer.
+  // Events read before the erasure may be sent for a second at most.
   await sleep(1_100);
   isErased = true;
   for (const answer of held) answer();
-  await eventually(() => expect(new Set(receiver.told.map(({ id }) => id)).size).toBe(50));
-  const ofErased = receiver.told.filter(({ body: told }) => told.recordId === contactId);
-  expect(ofErased.map(({ body: told }) => told.data.personal)).toEqual(ofErased.map(() => null));
-  await receiver.goAway();
+  await eventually(() => expect(new Set(receiver.deliveries.map(({ id }) => id)).size).toBe(50));
+  const ofErased = receiver.deliveries.filter(({ body: event }) => event.recordId === contactId);
+  expect(ofErased.map(({ body: event }) => event.data.personal)).toEqual(ofErased.map(() => null));
+  await receiver.stop();
 });
 
-it('webhook replay sends exactly the events after a position, or from a time on', async () => {
+it('webhook replay sends exactly the events after a position or from a time', async () => {
   const receiver = await Receiver.start();
   await makeEvents(server, 50);
   const webhookId = await create(server, receiver.at('hook'));
@@ -246,14 +246,14 @@ it('webhook replay sends exactly the events after a position, or from a time on'
   expect([status, JSON.parse(stdout).id]).toEqual([0, webhookId]);
   const after = await eventIds(Number(position));
   expect(after).toHaveLength(29);
-  await eventually(() => expect(receiver.told.length).toBeGreaterThanOrEqual(29));
+  await eventually(() => expect(receiver.deliveries.length).toBeGreaterThanOrEqual(29));
   await sentToTheEnd(server, webhookId);
   const all = await eventIds(Number(position));
   expect(all).toHaveLength(30);
-  expect(receiver.told.map(({ id }) => id).toSorted()).toEqual(all.toSorted());
+  expect(receiver.deliveries.map(({ id }) => id).toSorted()).toEqual(all.toSorted());
 
   await run('--from', recorded_at.toISOString());
-  await eventually(() => expect(receiver.told.length).toBeGreaterThanOrEqual(30 + 31));
+  await eventually(() => expect(receiver.deliveries.length).toBeGreaterThanOrEqual(30 + 31));
   for (const args of [
     [],
     ['--from-position', '-1'],
@@ -263,10 +263,10 @@ it('webhook replay sends exactly the events after a position, or from a time on'
     const wrong = await run(...args);
     expect([wrong.status, wrong.stdout]).toEqual([1, '']);
   }
-  await receiver.goAway();
+  await receiver.stop();
 });
 
-it('receivers that hang delay nobody of another organization', async () => {
+it('hanging receivers do not delay other organizations', async () => {
   const receiver = await Receiver.start(({ path }, response) => {
     if (!path.startsWith('/dead')) response.end();
   });
@@ -276,29 +276,29 @@ it('receivers that hang delay nobody of another organization', async () => {
   await create(server, receiver.at('alive'), other);
   await makeEvents(server, 100);
   await eventually(() =>
-    expect(receiver.told.filter(({ path }) => path.startsWith('/dead')).length).toBeGreaterThan(20),
+    expect(receiver.deliveries.filter(({ path }) => path.startsWith('/dead')).length).toBeGreaterThan(20),
   );
   const givenUp = async () =>
     (await sql('SELECT FROM webhook_deliveries WHERE organization_id = $1', [client.organizationId])).length;
   let made = 0;
-  // A delivery that waits for a dead receiver sees one given up, after ten seconds. Others may see one by chance: five do not.
+  // A delivery that waited for a dead receiver would see an attempt given up after ten seconds. Five deliveries must see none.
   for (let undelayed = 0; undelayed < 5;) {
     const before = await givenUp();
     await other.at(server.origin).post('list.create-list', { name: `${++made}` });
     await eventually(() => expect(receiver.of('alive')).toHaveLength(made));
     if ((await givenUp()) === before) undelayed += 1;
   }
-  await receiver.goAway();
+  await receiver.stop();
 });
 
-longIt('receivers that hang leave places to others of their organization, too', async () => {
+longIt('hanging receivers leave slots for others of their organization, too', async () => {
   const receiver = await Receiver.start(({ path }, response) => {
     if (!path.startsWith('/dead')) response.end();
   });
   const dead = await Promise.all(
     Array.from({ length: 6 }, (_, n) => create(server, receiver.at(`dead-${n}`))),
   );
-  // More than a dead one is tried with in the time of this test.
+  // More events than a dead receiver is tried with during this test.
   await makeEvents(server, 100);
   await atLast(async () =>
     expect(
@@ -312,5 +312,5 @@ longIt('receivers that hang leave places to others of their organization, too', 
     await client.at(server.origin).post('list.create-list', { name: `${n}` });
     await eventually(() => expect(receiver.of('alive')).toHaveLength(n + 1));
   }
-  await receiver.goAway();
+  await receiver.stop();
 });

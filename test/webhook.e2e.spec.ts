@@ -3,32 +3,32 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import { Api, type Client, type Instance, ISO, NOBODY } from './harness.js';
 import { eventually } from './processes.js';
-import { Receiver, type Told } from './receiver.js';
+import { Receiver, type Delivery } from './receiver.js';
 
 let api: Api;
 let client: Client;
 let receiver: Receiver;
-/** By path: what is answered there. */
-const answers = new Map<string, (told: Told, response: ServerResponse) => void>();
+/** The receiver's responses by path. */
+const answers = new Map<string, (delivery: Delivery, response: ServerResponse) => void>();
 beforeAll(async () => {
   api = await Api.start({ instances: 2, environment: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
   for (const { reactions } of api.instances) reactions.start();
-  receiver = await Receiver.start((told, response) => {
-    const answer = answers.get(told.path.slice(1));
-    if (answer) answer(told, response);
+  receiver = await Receiver.start((delivery, response) => {
+    const answer = answers.get(delivery.path.slice(1));
+    if (answer) answer(delivery, response);
     else response.end('thanks');
   });
 });
 afterAll(async () => {
   await api.stop();
-  await receiver.goAway();
+  await receiver.stop();
 });
 beforeEach(async () => {
   client = await api.organization();
 });
 
 let paths = 0;
-/** A webhook at a path of its own. */
+/** Creates a webhook with its own path. */
 async function create(fields: object = {}, by = client) {
   const path = `hook-${++paths}`;
   const { status, body } = await by.post('webhook.create-webhook', { url: receiver.at(path), ...fields });
@@ -40,21 +40,21 @@ const get = (webhookId: string, more = {}) => client.get('webhook.get-webhook', 
 let markers = 0;
 const makeList = async (name: string): Promise<string> =>
   (await client.post('list.create-list', { name })).body.data.listId;
-const fail = (_: Told, response: ServerResponse) => void response.writeHead(500).end('no');
+const fail = (_: Delivery, response: ServerResponse) => void response.writeHead(500).end('no');
 const typesAt = (path: string) => receiver.of(path).map(({ body }) => body.type);
 const sql = <Row>(text: string, values: unknown[] = []) => api.database.source.query<Row[]>(text, values);
 async function deliveries(webhookId: string, by = client) {
   return (await by.get('webhook.list-deliveries', { webhookId })).body.data;
 }
 
-/** Makes what waits for its next attempt due now; not what is under way. */
+/** Makes waiting attempts due now, except those in flight. */
 const retryNow = (webhookId: string) =>
   sql(
     `UPDATE webhook_retries r SET due_at = clock_timestamp() WHERE webhook_id = $1 AND due_at IS NOT NULL AND attempts =
        (SELECT count(*) FROM webhook_deliveries d WHERE d.webhook_id = r.webhook_id AND d.event_id = r.event_id)`,
     [webhookId],
   );
-/** Waits until no attempt of the webhook is under way. */
+/** Waits until no attempt of the webhook is in flight. */
 const isAtRest = (webhookId: string) =>
   eventually(async () => {
     const underWay = await sql(
@@ -65,7 +65,7 @@ const isAtRest = (webhookId: string) =>
     );
     expect(underWay).toEqual([]);
   });
-/** Waits until everything that was asked of the webhook and all events of before are sent. @returns the id of a list made as the last. */
+/** Waits until all earlier requests and events of the webhook are sent. @returns the id of a list created last. */
 async function caughtUp(webhookId: string): Promise<string> {
   const [before] = await sql<{ position: string }>('SELECT max(position) AS position FROM events');
   await eventually(async () => {
@@ -79,7 +79,7 @@ async function caughtUp(webhookId: string): Promise<string> {
     listId,
   ]);
   await eventually(async () => {
-    // It moves once all attempts of a page have ended.
+    // The position moves after all attempts of a page have ended.
     const [cursor] = await sql<{ position: string }>(
       'SELECT position FROM webhook_cursors WHERE webhook_id = $1 AND holder IS NULL',
       [webhookId],
@@ -89,7 +89,7 @@ async function caughtUp(webhookId: string): Promise<string> {
   });
   return listId;
 }
-/** Another webhook is sent a list that is made now: it has come to the senders' turn twice. */
+/** Waits until another webhook has received two new lists, by when the senders have had two rounds. */
 async function othersAreSent(witness: { path: string }): Promise<void> {
   for (let n = 0; n < 2; n += 1) {
     const listId = await makeList(`Marker ${++markers}`);
@@ -99,7 +99,7 @@ async function othersAreSent(witness: { path: string }): Promise<void> {
   }
 }
 
-it('create-webhook: 200 with the secret, once; get-webhook answers every field', async () => {
+it('create-webhook returns 200 with the secret once, and get-webhook every field', async () => {
   const fields = { description: ' For the archive ', eventTypes: ['ListUpdated', 'ListCreated'] };
   const { webhookId, secret, path } = await create(fields);
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);
@@ -123,7 +123,7 @@ it('create-webhook: 200 with the secret, once; get-webhook answers every field',
     },
     object: 'webhook',
   });
-  // Nowhere else: in no event, and in no table.
+  // No event and no table contains the secret.
   for (const table of ['events', 'webhooks_v2.webhooks', 'webhook_cursors', 'idempotency_keys']) {
     const rows = await sql(`SELECT FROM ${table} t WHERE t::text LIKE '%' || $1 || '%'`, [
       secret.slice(6, 40),
@@ -132,7 +132,7 @@ it('create-webhook: 200 with the secret, once; get-webhook answers every field',
   }
 });
 
-it('what happens is sent as get-event shows it, signed, in order, and only that of the organization', async () => {
+it('events are sent as get-event shows them, signed, in order, and only those of the organization', async () => {
   const other = await api.organization();
   const { webhookId, path, secret } = await create();
   const ids: string[] = [];
@@ -145,19 +145,19 @@ it('what happens is sent as get-event shows it, signed, in order, and only that 
     email: 'ada@example.org',
   });
   await eventually(() => expect(receiver.of(path)).toHaveLength(21));
-  const told = receiver.of(path);
-  const of = (type: string) => told.filter(({ body }) => body.type === type);
+  const received = receiver.of(path);
+  const of = (type: string) => received.filter(({ body }) => body.type === type);
   expect(
     of('ListCreated')
       .map(({ body }) => body.recordId)
       .toSorted(),
   ).toEqual(ids.toSorted());
-  const at = told.map(({ body }) => body.position);
-  // Begun in order, eight at once: no more than seven that were begun before one can arrive after it.
+  const at = received.map(({ body }) => body.position);
+  // Attempts begin in order, eight in parallel. So at most seven that began earlier can arrive later.
   for (const [n, position] of at.entries()) {
     expect(at.slice(n + 1).filter((later) => later < position).length).toBeLessThanOrEqual(7);
   }
-  for (const { id, headers, text, body } of told) {
+  for (const { id, headers, text, body } of received) {
     const { body: shown } = await client.get('history.get-event', { eventId: id });
     expect(body).toEqual(shown.data);
     expect(new StandardWebhook(secret).verify(text, headers as Record<string, string>)).toEqual(body);
@@ -170,7 +170,7 @@ it('what happens is sent as get-event shows it, signed, in order, and only that 
   });
 });
 
-it('eventTypes: only these; 400 for one that there is not, with all that there are', async () => {
+it('eventTypes limits the events, and an unknown type returns 400 with all known types', async () => {
   const { path } = await create({ eventTypes: ['ListDeleted'] });
   const listId = await makeList('a');
   await client.delete('list.delete-list', { listId });
@@ -198,7 +198,7 @@ it.each(
     'example.org',
     'https://example.org/' + 'x'.repeat(2_000),
   ].map((url) => [url.slice(0, 40), url] as const),
-)('create-webhook and update-webhook: 400 for the address %s', async (_, url) => {
+)('create-webhook and update-webhook return 400 for the URL %s', async (_, url) => {
   const { webhookId } = await create();
   for (const answer of [
     await client.post('webhook.create-webhook', { url }),
@@ -219,7 +219,7 @@ it.each([
   'https://0177.0.0.1/',
   'https://0x7f.1/',
   'https://localhost/',
-])('without WEBHOOK_ALLOW_PRIVATE: 400 for %s, in words that tell nothing of the network', async (url) => {
+])('without WEBHOOK_ALLOW_PRIVATE, returns 400 for %s without details of the network', async (url) => {
   strict ??= api.addInstance({ WEBHOOK_ALLOW_PRIVATE: 'false' });
   const by = client.at((await strict).origin);
   const { status, body } = await by.post('webhook.create-webhook', { url });
@@ -235,7 +235,7 @@ it.each([
 });
 let strict: Promise<Instance> | undefined;
 
-it('a key without history:read: no personal data, and it gets none by changing a webhook that is sent it', async () => {
+it('a key without history:read gets no personal data, even by changing a webhook that receives it', async () => {
   const { key } = await api.createKey(client.organizationId, { scopes: ['webhook:read', 'webhook:write'] });
   const weak = Object.assign(Object.create(Object.getPrototypeOf(client)), client, { key }) as Client;
   const { path, webhookId } = await create({}, weak);
@@ -266,7 +266,7 @@ it('a key without history:read: no personal data, and it gets none by changing a
   }
   const described = { webhookId: strong.webhookId, description: 'x' };
   expect((await weak.post('webhook.update-webhook', described)).status).toBe(200);
-  // Nor what a receiver has answered about a person.
+  // The responses of receivers about a person are hidden, too.
   const [shown] = (await deliveries(strong.webhookId)).filter(
     ({ type }: { type: string }) => type === 'ContactCreated',
   );
@@ -276,11 +276,11 @@ it('a key without history:read: no personal data, and it gets none by changing a
   expect([shown.answer, hidden.answer]).toEqual(['thanks', null]);
 });
 
-it('what fails is tried again with the same id, while others go on; FAILING until an attempt succeeds', async () => {
+it('failed events are retried with the same id while others continue, and the status is FAILING until one succeeds', async () => {
   let fails = true;
   const { path, webhookId } = await create({ eventTypes: ['ListCreated'] });
-  answers.set(path, (told, response) => {
-    if (fails && told.body.data.name === 'bad') fail(told, response);
+  answers.set(path, (delivery, response) => {
+    if (fails && delivery.body.data.name === 'bad') fail(delivery, response);
     else response.end();
   });
   const bad = await makeList('bad');
@@ -297,31 +297,31 @@ it('what fails is tried again with the same id, while others go on; FAILING unti
   const attempts = receiver.of(path).filter(({ body }) => body.recordId === bad);
   expect(attempts.length).toBeGreaterThan(1);
   expect(new Set(attempts.map(({ id }) => id)).size).toBe(1);
-  const told = (await deliveries(webhookId)).filter(({ eventId }: any) => eventId === attempts[0]!.id);
-  expect(told.at(-1)).toMatchObject({ attempt: 1, outcome: 'FAILED', statusCode: 500, answer: 'no' });
-  expect(told[0]).toMatchObject({
+  const logged = (await deliveries(webhookId)).filter(({ eventId }: any) => eventId === attempts[0]!.id);
+  expect(logged.at(-1)).toMatchObject({ attempt: 1, outcome: 'FAILED', statusCode: 500, answer: 'no' });
+  expect(logged[0]).toMatchObject({
     attempt: attempts.length,
     outcome: 'DELIVERED',
     statusCode: 200,
     answer: null,
   });
-  expect(told[0].createdAt).toMatch(ISO);
+  expect(logged[0].createdAt).toMatch(ISO);
 });
 
-it('what failed eight times is parked, and sent again by redeliver', async () => {
+it('an event that failed eight times is dead-lettered, and redeliver sends it again', async () => {
   const { path, webhookId } = await create({ eventTypes: ['ListCreated'] });
   answers.set(path, fail);
   await makeList('a');
   await eventually(() => expect(receiver.of(path)).toHaveLength(1));
-  // What nine hours would do.
+  // Replaces nine hours of waiting.
   await eventually(async () => {
     await retryNow(webhookId);
     expect((await deliveries(webhookId))[0]).toMatchObject({ attempt: 8, outcome: 'PARKED' });
   });
   const { id: eventId } = receiver.of(path)[0]!;
-  const attemptsAt = (id: string) => receiver.of(path).filter((told) => told.id === id).length;
+  const attemptsAt = (id: string) => receiver.of(path).filter((delivery) => delivery.id === id).length;
   expect(attemptsAt(eventId)).toBe(8);
-  // What is due later is sent again, and it is not.
+  // Other waiting events are retried, but the dead letter is not.
   const listId = await makeList('b');
   const ofOther = () => receiver.of(path).filter(({ body }) => body.recordId === listId);
   await eventually(async () => {
@@ -344,7 +344,7 @@ it('what failed eight times is parked, and sent again by redeliver', async () =>
   expect((await client.post('webhook.redeliver', { webhookId, eventId: NOBODY })).status).toBe(404);
 });
 
-it('pause-webhook: nothing more is sent; resume-webhook goes on where it stopped', async () => {
+it('pause-webhook stops sending, and resume-webhook continues where it stopped', async () => {
   const { path, webhookId } = await create({ eventTypes: ['ListCreated'] });
   const witness = await create({ eventTypes: ['ListCreated'] });
   await makeList('before');
@@ -356,18 +356,18 @@ it('pause-webhook: nothing more is sent; resume-webhook goes on where it stopped
   for (let n = 0; n < 5; n += 1) await makeList(`${n}`);
   await othersAreSent(witness);
   expect(receiver.of(path)).toHaveLength(1);
-  const meanwhile = receiver.of(witness.path).map(({ body: told }) => told.recordId);
+  const meanwhile = receiver.of(witness.path).map(({ body: event }) => event.recordId);
   const paused = (await get(webhookId)).body.data;
   expect(paused.status).toBe('PAUSED');
   expect(paused.lag).toBeGreaterThanOrEqual(5);
   const { body } = await client.post('webhook.resume-webhook', { webhookId });
   expect(body.data.status).toBe('ACTIVE');
   await eventually(() => expect(receiver.of(path)).toHaveLength(meanwhile.length));
-  const told = receiver.of(path).map(({ body: event }) => event.recordId);
-  expect(told.toSorted()).toEqual(meanwhile.toSorted());
+  const received = receiver.of(path).map(({ body: event }) => event.recordId);
+  expect(received.toSorted()).toEqual(meanwhile.toSorted());
 });
 
-it('rotate-secret: the secrets before sign during the overlap, then the new one alone', async () => {
+it('rotate-secret signs with the previous secrets during the overlap, and then only with the new one', async () => {
   const { path, webhookId, secret } = await create();
   const headers = { 'Idempotency-Key': 'rotation' };
   const rotate = (overlapSeconds: number, more = {}) =>
@@ -377,17 +377,17 @@ it('rotate-secret: the secrets before sign during the overlap, then the new one 
   expect(next).not.toBe(secret);
   expect((await rotate(3_600, headers)).body.data).toEqual({ webhookId, secret: null });
   expect((await client.post('webhook.test-webhook', { webhookId })).body.data.delivered).toBe(true);
-  const verify = (told: Told, by: string) => {
+  const verify = (delivery: Delivery, by: string) => {
     try {
-      new StandardWebhook(by).verify(told.text, told.headers as Record<string, string>);
+      new StandardWebhook(by).verify(delivery.text, delivery.headers as Record<string, string>);
       return true;
     } catch {
       return false;
     }
   };
-  const test = () => receiver.of(path).findLast(({ body: told }) => told.type === 'webhook.test')!;
+  const test = () => receiver.of(path).findLast(({ body: event }) => event.type === 'webhook.test')!;
   expect([verify(test(), secret), verify(test(), next)]).toEqual([true, true]);
-  // Whoever has lost that answer asks for another secret: the receiver has the first one still.
+  // A caller who lost that response rotates again, while the receiver still has the first secret.
   const another = (await rotate(3_600)).body.data.secret;
   await client.post('webhook.test-webhook', { webhookId });
   expect([secret, next, another].map((one) => verify(test(), one))).toEqual([true, true, true]);
@@ -401,7 +401,7 @@ it('rotate-secret: the secrets before sign during the overlap, then the new one 
   ]);
 });
 
-it('test-webhook: sends at once and answers what became of it, once for an Idempotency-Key', async () => {
+it('test-webhook sends immediately and returns the result, once per Idempotency-Key', async () => {
   const { path, webhookId } = await create({ eventTypes: ['ListCreated'] });
   await client.post('webhook.pause-webhook', { webhookId });
   const headers = { 'Idempotency-Key': 'test' };
@@ -423,7 +423,7 @@ it('test-webhook: sends at once and answers what became of it, once for an Idemp
   expect(receiver.of('other')).toEqual([]);
 });
 
-it('replay-webhook: exactly the events after the position, or from the moment on, once for an Idempotency-Key', async () => {
+it('replay-webhook sends exactly the events after a position or from a time, once per Idempotency-Key', async () => {
   for (let n = 0; n < 10; n += 1) await makeList(`before ${n}`);
   const { path, webhookId } = await create({ eventTypes: ['ListCreated'] });
   for (let n = 0; n < 10; n += 1) await makeList(`after ${n}`);
@@ -441,13 +441,13 @@ it('replay-webhook: exactly the events after the position, or from the moment on
       expect([status, body.data.id]).toEqual([200, webhookId]);
     }
     const last = await caughtUp(webhookId);
-    const told = receiver.of(path).slice(before);
-    expect(told.map(({ body }) => body.recordId).toSorted()).toEqual([...meant, last].toSorted());
+    const received = receiver.of(path).slice(before);
+    expect(received.map(({ body }) => body.recordId).toSorted()).toEqual([...meant, last].toSorted());
   };
   await replayed({ fromPosition: position }, (event) => event.position > position);
   await replayed({ from: occurredAt }, (event) => event.occurredAt >= occurredAt);
   await replayed({ fromPosition: 0 }, () => true);
-  // Nothing that was not sent yet is left out.
+  // A replay skips no unsent event.
   const far = { webhookId, fromPosition: Number.MAX_SAFE_INTEGER };
   expect((await client.post('webhook.replay-webhook', far)).status).toBe(200);
   const sent = receiver.of(path).length;
@@ -459,7 +459,7 @@ it('replay-webhook: exactly the events after the position, or from the moment on
   }
 });
 
-it('three days of nothing but failures: disabled by an event; resume-webhook goes on where it stopped', async () => {
+it('three days of failures disable the webhook with an event, and resume-webhook continues where it stopped', async () => {
   const { path, webhookId } = await create({ eventTypes: ['ListCreated'] });
   const witness = await create({ eventTypes: ['ListCreated'] });
   answers.set(path, fail);
@@ -469,9 +469,9 @@ it('three days of nothing but failures: disabled by an event; resume-webhook goe
     `UPDATE webhook_cursors SET failing_since = clock_timestamp() - interval '73 hours' WHERE webhook_id = $1`,
     [webhookId],
   );
-  // Failures of before it was made count for nothing.
+  // Earlier failures do not count.
   await makeList('b');
-  // Each of two instances works on one attempt after the other: of three, one has come to its end with what follows from it.
+  // Two instances process one attempt at a time each. After three attempts, at least one is fully processed.
   for (let n = 0; n < 3; n += 1) {
     const { length } = await deliveries(webhookId);
     await eventually(async () => {
@@ -508,12 +508,12 @@ it('three days of nothing but failures: disabled by an event; resume-webhook goe
   await eventually(async () => expect((await get(webhookId)).body.data.status).toBe('ACTIVE'));
 });
 
-it('what waits comes soon once a receiver is back, but no attempt within a second of the one before', async () => {
+it('waiting events follow soon after a receiver returns, but no attempt within a second of the previous one', async () => {
   const { webhookId, path } = await create();
   await makeList('first');
   await eventually(() => expect(receiver.of(path)).toHaveLength(1));
   await isAtRest(webhookId);
-  // As after an hour's absence: a hundred wait for a later attempt.
+  // As after a downtime of an hour: a hundred events wait for a later attempt.
   await sql(
     `UPDATE webhook_cursors SET failing_since = clock_timestamp() - interval '1 hour' WHERE webhook_id = $1`,
     [webhookId],
@@ -538,9 +538,9 @@ it('what waits comes soon once a receiver is back, but no attempt within a secon
   expect(await dueWithin(1)).toBe(0);
 });
 
-it('an answer that holds a person’s address is in no delivery log once the person was erased', async () => {
+it('a response that contains a person’s address disappears from the delivery log when the person is erased', async () => {
   const { path, webhookId } = await create({ eventTypes: ['ContactCreated', 'ContactErased'] });
-  answers.set(path, (told, response) => void response.end(`seen: ${told.text}`));
+  answers.set(path, (delivery, response) => void response.end(`seen: ${delivery.text}`));
   const email = 'lovelace-4711@example.org';
   const { contactId } = (
     await client.post('contact.create-contact', { organizationId: client.organizationId, email })
@@ -560,14 +560,14 @@ it('an answer that holds a person’s address is in no delivery log once the per
     null,
   ]);
   expect(await inPlain()).toEqual([]);
-  // Sent again it says nothing of the person.
+  // A redelivered event contains no personal data.
   const { id: eventId } = receiver.of(path)[0]!;
   await client.post('webhook.redeliver', { webhookId, eventId });
   await eventually(() => expect(receiver.of(path)).toHaveLength(3));
   expect(receiver.of(path)[2]!.body.data.personal).toBeNull();
 });
 
-it('update-webhook: 200 with the whole webhook; what follows goes to the new address; asOf shows the one before', async () => {
+it('update-webhook returns 200 with the whole webhook, applies the new URL, and asOf returns the previous one', async () => {
   const { path, webhookId } = await create();
   const { updatedAt } = (await get(webhookId)).body.data;
   await sleep(2);
@@ -581,7 +581,7 @@ it('update-webhook: 200 with the whole webhook; what follows goes to the new add
   expect(past).toMatchObject({ url: receiver.at(path), position: null, lag: null, status: 'ACTIVE' });
 });
 
-it('delete-webhook: nothing more is sent, and it is 404 for all', async () => {
+it('delete-webhook stops sending, and the webhook returns 404', async () => {
   const { path, webhookId } = await create();
   const witness = await create();
   for (let n = 0; n < 2; n += 1) {
@@ -608,7 +608,7 @@ it('delete-webhook: nothing more is sent, and it is 404 for all', async () => {
   }
 });
 
-it('a webhook of another organization is 404', async () => {
+it('a webhook of another organization returns 404', async () => {
   const { webhookId } = await create();
   const other = await api.organization();
   expect((await other.get('webhook.get-webhook', { webhookId })).status).toBe(404);
@@ -617,7 +617,7 @@ it('a webhook of another organization is 404', async () => {
   expect((await other.get('webhook.list-webhooks')).body.data).toEqual([]);
 });
 
-it('create-webhook: 409 for one more than an organization may have, not for one that it has', async () => {
+it('create-webhook returns 409 above the limit, but not for an existing webhook', async () => {
   const fields = Array.from({ length: 55 }, (_, n) => ({ url: receiver.at(`at-once-${n}`) }));
   const all = await Promise.all(fields.map((each) => client.post('webhook.create-webhook', each)));
   expect(all.filter(({ status }) => status === 200)).toHaveLength(50);
@@ -632,7 +632,7 @@ it('create-webhook: 409 for one more than an organization may have, not for one 
   expect(again.body.data).toEqual({ webhookId: made.webhookId, secret: null });
 });
 
-it('deliveries that are older than 30 days are forgotten', async () => {
+it('deliveries older than 30 days are deleted', async () => {
   const { webhookId } = await create();
   await makeList('a');
   await eventually(async () => expect(await deliveries(webhookId)).toHaveLength(1));
@@ -640,7 +640,7 @@ it('deliveries that are older than 30 days are forgotten', async () => {
     `UPDATE webhook_deliveries SET created_at = created_at - interval '31 days' WHERE webhook_id = $1`,
     [webhookId],
   );
-  // An instance begins with it.
+  // An instance deletes them when it starts.
   const { reactions } = await api.addInstance();
   reactions.start();
   await eventually(async () => expect(await deliveries(webhookId)).toEqual([]));

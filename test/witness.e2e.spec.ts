@@ -44,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(() => directory.remove());
 
-/** A witness of this state, as its command says that it listens. */
+/** Starts a witness with this state. Its command prints the address. */
 async function listen(
   state = 'state',
   log = signers.verifierKey,
@@ -65,7 +65,7 @@ const noteOf = (fork: string) =>
 const post = (url: string, body: string) => fetch(url, { method: 'POST', body });
 const add = (url: string, old: number, note: string) => post(url, `old ${old}\n\n${note}`);
 
-it('its key is its owner’s alone, and is never overwritten', async () => {
+it('has a key that only its owner can read, and never overwrites it', async () => {
   expect((await stat(key)).mode & 0o077).toBe(0);
   const before = await readFile(key, 'utf8');
   const again = await command(['witness', '--make-key', 'w.example.org/2', '--key', key], {});
@@ -82,7 +82,7 @@ it('its key is its owner’s alone, and is never overwritten', async () => {
   });
 });
 
-it('cosigns, tells what it refuses, and remembers what it cosigned when it is killed; rubbish it answers in a sentence', async () => {
+it('cosigns, reports rejections, remembers its cosignatures after a kill, and rejects invalid requests with a message', async () => {
   const first = await listen();
   const note = noteOf('one');
   const answers = await Promise.all(['one', 'two', 'three'].map((fork) => add(first.url, 0, noteOf(fork))));
@@ -96,17 +96,17 @@ it('cosigns, tells what it refuses, and remembers what it cosigned when it is ki
 
   const second = await listen();
   const winner = ['one', 'two', 'three'][answers.findIndex(({ status }) => status === 200)]!;
-  const standing = winner === 'one' ? note : noteOf(winner);
+  const checkpoint = winner === 'one' ? note : noteOf(winner);
   expect((await add(second.url, 1, noteOf(`${winner}, forked`))).status).toBe(409);
-  const again = await add(second.url, 1, standing);
+  const again = await add(second.url, 1, checkpoint);
   expect([again.status, again.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
   const cosigned = cosignedBy(
-    readNote(standing + (await again.text())),
+    readNote(checkpoint + (await again.text())),
     parseVerifierKey(verifierKey, ALGORITHMS.cosignature),
   );
   expect(Math.abs(Date.now() - cosigned!.time.getTime())).toBeLessThan(600_000);
 
-  // It answers rubbish in a sentence, and goes on.
+  // It rejects invalid requests with a message, and keeps running.
   const { program, url } = second;
   expect((await fetch(url)).status).toBe(405);
   expect((await post(url.replace('add-checkpoint', ''), '')).status).toBe(404);
@@ -121,12 +121,12 @@ it('cosigns, tells what it refuses, and remembers what it cosigned when it is ki
   socket.end('POST /add-checkpoint HTTP/1.1\r\nHost: w\r\nContent-Length: 1000\r\n\r\nold 0');
   await text(socket).catch(() => '');
   const gone = connect(Number(port), hostname, () => gone.resetAndDestroy());
-  expect((await add(url, 1, standing)).status).toBe(200);
+  expect((await add(url, 1, checkpoint)).status).toBe(200);
   program.send('SIGTERM');
   expect((await program.ended).status).toBe(0);
 });
 
-describe('servers that ask witnesses', () => {
+describe('servers with witnesses', () => {
   const HEALTH_TOKEN = 'a-token-of-the-operator';
   const log = new Signers([new Keyring(ENCRYPTION_KEY).signingSeed]).verifierKey;
   const [keyOfOne, keyOfLiar] = ['w.example.org/2', 'liar.example.org'].map((name) => WitnessKey.make(name));
@@ -155,7 +155,7 @@ describe('servers that ask witnesses', () => {
     await backup.stop();
   });
 
-  /** A witness in this process, which notes what it was asked. */
+  /** A witness in this process that records its requests. */
   async function observed(): Promise<typeof one> {
     const state = join(directory.path, 'observed');
     const witness = new Witness(keyOfOne!, await WitnessState.open(state), [log]);
@@ -167,7 +167,7 @@ describe('servers that ask witnesses', () => {
     return { ...served, asked, state };
   }
 
-  /** Four ways to be of no use: it hangs, and then answers rubbish. */
+  /** A useless witness: it hangs, and then returns three kinds of invalid responses. */
   function lying(): Promise<typeof liar> {
     const ways = [
       () => undefined,
@@ -214,7 +214,7 @@ describe('servers that ask witnesses', () => {
       server.log.filter((line) => words.some((word) => line.message.includes(word))),
     );
 
-  it('hand out what they cosign, and auditors can demand it; several instances ask once, and one that lies changes nothing', async () => {
+  it('return cosignatures that auditors can require, ask once for all instances, and ignore a lying witness', async () => {
     servers = await Promise.all([own.startServer(configured()), own.startServer(configured())]);
     client = client.at(servers[0]!.origin);
     await write();
@@ -224,7 +224,7 @@ describe('servers that ask witnesses', () => {
       expect(cosigners(checkpoint)).toEqual([true, true, false]);
       expect(witnessed).toBe(checkpoint);
     });
-    // Each new checkpoint is handed out with fewer cosignatures until both witnesses have answered.
+    // A new checkpoint has fewer cosignatures until both witnesses have responded.
     await eventually(async () => {
       const { body } = await client.request('GET', `/log/${client.organizationId}/checkpoint`);
       expect(cosigners(body)).toEqual([true, true, false]);
@@ -264,7 +264,7 @@ describe('servers that ask witnesses', () => {
   }, 120_000);
 
   longIt(
-    'go on while one is killed, keep what both cosigned before, and ask it for what it missed',
+    'continue while one is killed, keep earlier checkpoints with both cosignatures, and ask it again later',
     async () => {
       const { witnessed: before } = await handedOut();
       other.program.send('SIGKILL');
@@ -295,7 +295,7 @@ describe('servers that ask witnesses', () => {
     120_000,
   );
 
-  it('raise the alarm where their database was restored from an older copy and written on, until it is mended', async () => {
+  it('raise an alarm if their database was restored from an older copy and changed, until it is resolved', async () => {
     let longest = 0;
     await eventually(async () => {
       const { checkpoint } = await handedOut();
@@ -317,7 +317,7 @@ describe('servers that ask witnesses', () => {
     });
     const health = async () =>
       (await new Client(fork!.origin, '', HEALTH_TOKEN).request('GET', '/health/ready')).body.data;
-    // Its history, and the log of the checkpoints of all.
+    // One for its history, and one for the log of all organizations.
     await eventually(async () =>
       expect(await health()).toMatchObject({ status: 'degraded', witnesses: { contradicted: 2 } }),
     );
@@ -332,7 +332,7 @@ describe('servers that ask witnesses', () => {
     const doctor = await command(['doctor'], environment);
     expect(doctor.stdout.replace(/\s+/g, ' ')).toContain('contradicts the history of organization');
 
-    // Longer than what they have seen, and still another one.
+    // A longer history than the witnesses have seen, and still a different one.
     for (let n = 0; n < longest; n += 1) await write();
     const asked = one.asked.length;
     await eventually(async () => {
@@ -342,7 +342,7 @@ describe('servers that ask witnesses', () => {
     });
     expect(alarms()).toHaveLength(2);
 
-    // Whoever runs the witnesses decides that this is the history from now on.
+    // The operators of the witnesses decide to accept this history.
     await Promise.all(
       [one.state, join(directory.path, 'asked')].map((state) => rm(state, { recursive: true })),
     );
