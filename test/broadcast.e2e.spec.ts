@@ -12,7 +12,7 @@ let directory: string;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'advocacy-mail-'));
   api = await Api.start({ instances: 2, environment: { DATA_DIR: directory } });
-  api.react();
+  api.startWorkers();
 });
 afterAll(async () => {
   await api.stop();

@@ -8,8 +8,8 @@ afterAll(() => host?.kill('SIGKILL'));
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * What `cli` does, but in one process for all commands of a file of tests, one after another: for those in which the process
- * is not what is tested. One command of each group is run by `cli` somewhere, too.
+ * Runs a command like `cli`, but all commands of a test file one after another in one process. For tests that are not about
+ * the process. Some test runs one command of each group with `cli`, too.
  */
 export function command(args: readonly string[], environment: Environment): Promise<Result> {
   const result = last.then(() => ask(args, environment));

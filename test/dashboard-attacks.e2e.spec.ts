@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { TABLE } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
 import { isLong, someOf } from './length.js';
-import { invitationTo, patiently, signedIn, Visitor } from './people-in.js';
+import { invitationTo, retryAfter, signedIn, Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { eventually } from './processes.js';
 
@@ -66,7 +66,7 @@ describe('an invalid address', () => {
     const owner = await signedIn(api, client, 'OWNER', newAddress());
     const paths = Object.keys(TABLE).filter((each) => each.includes(':'));
     for (const shape of new Set(paths.map((path) => path.replace(/:\w+/g, ':')))) {
-      const { status } = await patiently(() => owner.get(at(shape)));
+      const { status } = await retryAfter(() => owner.get(at(shape)));
       expect([shape, status]).toEqual([shape, 404]);
     }
     await requireAlive();

@@ -40,7 +40,7 @@ inBrowser('in Chromium', () => {
     api = await Api.start({
       environment: { MAIL_URL: mail.url, PUBLIC_URL: 'https://act.example.org', TRUST_PROXY: '1' },
     });
-    api.react();
+    api.startWorkers();
     browser = await Browser.start();
   });
   afterAll(async () => {

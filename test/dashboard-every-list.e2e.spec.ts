@@ -6,7 +6,7 @@ import { PAGES } from '../src/dashboard/index.js';
 import { type Role } from '../src/team/index.js';
 import { TABLE } from './dashboard-pages.js';
 import { SharedApi, type Client, NOBODY } from './harness.js';
-import { acceptInvitation, patiently, signedIn, type Visitor } from './people-in.js';
+import { acceptInvitation, retryAfter, signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { picture } from './pictures.js';
 import { inParallel } from './processes.js';
@@ -90,7 +90,7 @@ const LISTS: Record<string, List> = {
       const path = `/v1/image.upload-image?name=${encodeURIComponent(name(n))}`;
       const headers = { 'Content-Type': 'image/png' };
       const image = await picture();
-      const { status } = await patiently(() => client.request('POST', path, image, headers));
+      const { status } = await retryAfter(() => client.request('POST', path, image, headers));
       expect(status).toBe(200);
     },
     finds: { q: 'Needle' },
@@ -203,7 +203,7 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
   const READER: Role = see.includes('VIEWER') ? 'VIEWER' : 'AUDITOR';
   const at = (below: string) => `/dashboard/${client.organizationId}/${below.replace(':', id)}`;
   const open = async (address: string, visitor = owner) => {
-    const { status, text } = await patiently(() => visitor.get(address));
+    const { status, text } = await retryAfter(() => visitor.get(address));
     expect([address, status]).toEqual([address, 200]);
     return text;
   };

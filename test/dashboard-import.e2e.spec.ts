@@ -16,7 +16,7 @@ let client: Client;
 let editor: Visitor;
 beforeAll(async () => {
   api = await Api.start({ environment: { TRUST_PROXY: '1' } });
-  api.react();
+  api.startWorkers();
 });
 afterAll(() => api.stop());
 beforeEach(async () => {

@@ -26,7 +26,7 @@ beforeAll(async () => {
     instances: 2,
     environment: { MAIL_URL: mail.url, TRUST_PROXY: '1', PUBLIC_URL: `https://${PUBLIC_HOST}` },
   });
-  for (const { reactions } of api.instances) reactions.start();
+  for (const { workers } of api.instances) workers.start();
 });
 afterAll(async () => {
   await api.stop();

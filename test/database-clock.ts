@@ -1,7 +1,7 @@
 import { type TestDatabase } from '#libs/testing';
 import { eventually } from './processes.js';
 
-/** PostgreSQL looks for functions in `clock` before its own. */
+/** PostgreSQL finds the functions in `clock` before its own. */
 const CLOCK = `
   CREATE SCHEMA clock;
   CREATE TABLE clock.set (off interval NOT NULL);
@@ -11,11 +11,11 @@ const CLOCK = `
   CREATE FUNCTION clock.statement_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
     AS 'SELECT pg_catalog.clock_timestamp() + (SELECT off FROM clock.set)'`;
 
-/** The clock of a database, which the test sets: the product asks no other when a key or a link ends. */
+/** The clock of a database, set by a test. The product uses only this clock for the expiry of keys and links. */
 export class DatabaseClock {
   private constructor(private readonly database: TestDatabase) {}
 
-  /** Instances that start after this see the clock. Those that run already do not. */
+  /** Only instances that start after this call use the clock. */
   static async of(database: TestDatabase): Promise<DatabaseClock> {
     await database.source.query(CLOCK);
     const name = new URL(database.url).pathname.slice(1);
@@ -23,12 +23,12 @@ export class DatabaseClock {
     return new DatabaseClock(database);
   }
 
-  /** @param off how far it is from the true time: `1 hour`, `-1 day`, `0`. */
+  /** @param off the offset from the true time: `1 hour`, `-1 day`, `0` */
   async set(off: string): Promise<void> {
     await this.database.source.query('UPDATE clock.set SET off = $1', [off]);
   }
 
-  /** @param beforeMs so many milliseconds before the moment: negative for after it. */
+  /** @param beforeMs milliseconds before the moment, negative for after it */
   async moveTo(moment: string, beforeMs: number): Promise<void> {
     await this.database.source.query(
       `UPDATE clock.set SET off = $1::timestamptz - make_interval(secs => $2 / 1000.0) - pg_catalog.clock_timestamp()`,

@@ -3,12 +3,12 @@ import { join } from 'node:path';
 
 let document: any;
 
-/** The document that clients are generated from, as it is checked in. */
+/** The checked-in OpenAPI document. */
 function documented(): any {
   return (document ??= JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8')));
 }
 
-/** The reasons that an operation's documentation names for a status; undefined where it does not name the status. */
+/** The documented reasons of an operation's status, or undefined if the status is undocumented. */
 export function documentedReasons(method: string, path: string, status: number): string[] | undefined {
   const { paths, components } = documented();
   const response = paths[path][method.toLowerCase()].responses[status];
@@ -19,7 +19,7 @@ export function documentedReasons(method: string, path: string, status: number):
   return narrower?.properties.error.properties.reason.enum ?? reason?.enum ?? [];
 }
 
-/** @throws when an operation answers an error that its documentation does not know. */
+/** @throws if an operation returns an undocumented error. */
 export function requireDocumented(
   method: string,
   path: string,
@@ -32,7 +32,7 @@ export function requireDocumented(
   const isKnown = reason === undefined ? reasons !== undefined : reasons?.includes(reason);
   if (isKnown) return;
   throw new Error(
-    `${method} ${path} answers ${status} ${code} ${reason ?? ''} (${message}), which test/openapi.json does not say. ` +
-      'Declare it (@Operation, reasons) and renew the document: UPDATE_OPENAPI=1 npm test -- documentation',
+    `${method} ${path} returned ${status} ${code} ${reason ?? ''} (${message}), which test/openapi.json does not document. ` +
+      'Declare it (@Operation, reasons) and update the document: UPDATE_OPENAPI=1 npm test -- documentation',
   );
 }

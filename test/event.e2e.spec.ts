@@ -40,7 +40,7 @@ const types = (found: Found[]) => found.map(({ type }) => type);
 
 /** Ends the hour, and returns the events that record its reads. */
 async function hourOver(): Promise<Found[]> {
-  await api.tellReads(client.organizationId);
+  await api.recordReads(client.organizationId);
   return events({ type: 'HistoryReadsCollected' });
 }
 

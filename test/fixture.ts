@@ -4,10 +4,10 @@ import { type Answer, type Api, Client } from './harness.js';
 import { acceptInvitation } from './people-in.js';
 import { picture } from './pictures.js';
 
-/** What an operation is asked. An operation that takes a file gets it as `body`, with its `contentType`. */
+/** The input of an operation. An operation that accepts a file gets it as `body` with a `contentType`. */
 export type Fields = Record<string, unknown>;
 
-/** Kinds of records, and what they are in some of their states. */
+/** Kinds of records, some of them in a certain state. */
 export type RecordName =
   | 'contact'
   | 'petition'
@@ -31,7 +31,7 @@ export type RecordName =
 type Ids = Record<string, string>;
 type Make = (own: Fixture) => Promise<Ids>;
 
-/** Makes the records that a test needs in one organization, by the API, as any client does. */
+/** Creates records of one organization through the API. */
 export class Fixture {
   private static texts = 0;
   private readonly shared = new Map<RecordName, Promise<Ids>>();
@@ -45,7 +45,7 @@ export class Fixture {
     return this.client.organizationId;
   }
 
-  /** A text that no other record has. */
+  /** A text that no other record contains. */
   unique(): string {
     return `n${(Fixture.texts += 1)}`;
   }
@@ -55,7 +55,7 @@ export class Fixture {
     return { email: `${text}@example.org`, firstName: `Ada ${text}`, lastName: 'Lovelace', city: 'London' };
   }
 
-  /** The id of the one record of this kind that all who ask share, as a field. */
+  /** The id of the shared record of this kind, as a field. */
   the(name: RecordName): Promise<Ids> {
     if (!this.shared.has(name)) this.shared.set(name, this.a(name));
     return this.shared.get(name)!;
@@ -66,13 +66,13 @@ export class Fixture {
     return RECORDS[name](this);
   }
 
-  /** A client of the same organization with a key of its own. */
+  /** A client of the same organization with its own key. */
   async caller(options: Partial<CreateApiKey>): Promise<Client> {
     const { key } = await this.api.createKey(this.organizationId, options);
     return new Client(this.client.origin, this.organizationId, key);
   }
 
-  /** Sends a request as its operation is declared. */
+  /** Sends a request with the method and body type of its operation. */
   send(operation: string, fields: Fields = {}, { by = this.client, headers = {} } = {}): Promise<Answer> {
     const { method, bodyTypes } = operationOf(operationNamed(operation))!;
     if (bodyTypes) {
@@ -108,7 +108,7 @@ function makes(operation: string, id: string, fieldsOf: (own: Fixture) => Fields
 
 const named = (own: Fixture) => ({ name: own.unique() });
 
-/** Without a sender nothing can be sent. */
+/** Sets the sender, without which nothing can be sent. */
 async function setSender(own: Fixture): Promise<void> {
   await own.ask('organization.update-organization', {
     mailFrom: { name: 'Rivers', address: 'news@example.org' },
@@ -150,7 +150,7 @@ const RECORDS: { [name in RecordName]: Make } = {
     content: 'Hello',
     audience: { contactIds: [(await own.a('contact')).contactId] },
   })),
-  /** On its way. Nothing leaves here as long as no reactions are at work. */
+  /** A broadcast that stays in `SENDING` while no background workers run. */
   sending: async (own) => {
     await setSender(own);
     const { broadcastId } = await own.a('broadcast');
@@ -171,7 +171,7 @@ const RECORDS: { [name in RecordName]: Make } = {
   event: async (own) => ({ eventId: (await own.ask('history.list-events'))[0].id as string }),
 };
 
-/** What invalidate-signatures is asked, each time about another signature. */
+/** The input of invalidate-signatures for a new signature. */
 export async function aSignature(own: Fixture): Promise<Fields> {
   const { petitionId, signatureId } = await own.a('signature');
   return { petitionId, signatureIds: [signatureId] };

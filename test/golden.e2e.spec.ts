@@ -300,7 +300,7 @@ async function makeHistory(): Promise<string> {
     });
   }
   await post('petition.add-signature', { petitionId, contact: { email: 'grace@example.org' } });
-  api.react();
+  api.startWorkers();
   await eventually(async () => expect(await api.eventTypes(organizationId)).toContain('PetitionGoalReached'));
   await erase('petition.remove-signature', { petitionId, contactId: chico });
   await post('petition.add-signature', { petitionId, contactId: chico });
@@ -419,7 +419,7 @@ async function makeHistory(): Promise<string> {
   await post('broadcast.cancel-broadcast', hindered);
   await erase('broadcast.delete-broadcast', hindered);
   await client.get('event.list-events');
-  await api.tellReads(organizationId);
+  await api.recordReads(organizationId);
   const exported = await client.get('event.export-events');
   await api.stop();
   return exported.body;

@@ -246,7 +246,8 @@ it.each([
 });
 
 it('every dashboard label in a page exists', () => {
-  const words = filesIn('src/dashboard')
+  const words = ['src/dashboard', 'locales']
+    .flatMap(filesIn)
     .filter((name) => name.endsWith('.ts'))
     .map(read)
     .join('\n');

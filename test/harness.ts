@@ -31,15 +31,15 @@ import { requireDocumented } from './documented.js';
 
 const OVERLOAD_PAUSE_MS = 100;
 
-/** A moment as the API answers it. */
+/** A time as the API returns it. */
 export const ISO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
-/** An id that no record has. */
+/** The id of no record. */
 export const NOBODY = '01990a6e-1111-7000-8000-000000000001';
 
 export type Answer = { status: number; body: any; headers: Headers };
 type Key = { id: string; key: string };
 
-/** Speaks to one server with one organization's key. */
+/** A client of one server, with the key of one organization. */
 export class Client {
   constructor(
     readonly origin: string,
@@ -48,12 +48,12 @@ export class Client {
     private readonly retriesWhenOverloaded = true,
   ) {}
 
-  /** The same organization and key, on another server. */
+  /** A client with the same key on another server. */
   at(origin: string): Client {
     return new Client(origin, this.organizationId, this.key, this.retriesWhenOverloaded);
   }
 
-  /** For tests of overload. Other tests retry as clients do, because a busy machine overloads a server that they do not. */
+  /** For tests of overload. Other tests retry, because a busy machine may overload a server without their help. */
   withoutRetries(): Client {
     return new Client(this.origin, this.organizationId, this.key, false);
   }
@@ -102,7 +102,7 @@ export class Client {
       headers: response.headers,
     };
     requireDocumented(method, path.split('?', 1)[0]!, answer);
-    // The server rejected it before it did anything.
+    // The server rejected the request before doing anything.
     if (this.retriesWhenOverloaded && answer.body.error?.reason === 'OVERLOADED') {
       await sleep(OVERLOAD_PAUSE_MS);
       return this.request(method, path, body, headers);
@@ -111,7 +111,7 @@ export class Client {
   }
 }
 
-/** What a server sends back for these bytes, until it or the client has closed the connection. */
+/** Sends bytes, and reads the response until the connection is closed. */
 export async function sendBytes(origin: string, bytes: string | Uint8Array): Promise<Answer> {
   const { hostname, port } = new URL(origin);
   const socket = connect(Number(port), hostname);
@@ -125,7 +125,7 @@ export async function sendBytes(origin: string, bytes: string | Uint8Array): Pro
   return { status: Number(line.split(' ')[1]), body: text === '' ? '' : JSON.parse(text), headers };
 }
 
-/** Stands between an instance and its database: a proxy that can lose its server. */
+/** A proxy between an instance and its database that can disconnect them. */
 export class DatabaseGate {
   private readonly sockets = new Set<Socket>();
   private readonly server = createServer((socket) => this.pass(socket));
@@ -145,13 +145,13 @@ export class DatabaseGate {
     return Object.assign(new URL(this.target), { host: `127.0.0.1:${port}` }).href;
   }
 
-  /** Ends all connections, and every new one at once. */
+  /** Closes all connections, and every new one immediately. */
   shut(): void {
     this.state = 'shut';
     for (const socket of this.sockets) socket.end();
   }
 
-  /** Keeps connections and takes new ones, but nothing passes until {@link open}. */
+  /** Keeps and accepts connections, but transfers nothing until {@link open}. */
   silence(): void {
     this.state = 'silent';
     for (const socket of this.sockets) socket.pause();
@@ -198,7 +198,7 @@ export type Instance = {
   app: NestExpressApplication;
   runtime: Runtime;
   life: ServerLife;
-  reactions: BackgroundWorkers;
+  workers: BackgroundWorkers;
 };
 
 /** Environment variables, in addition to those that the harness sets itself. */
@@ -210,25 +210,25 @@ const COMMANDS = { AcceptInvitation, CreateApiKey, CreateOrganization, RevokeApi
 >;
 type CommandName = keyof typeof COMMANDS;
 
-/** The product on a database, and what tests do beside its requests. */
+/** The product on a database, with actions of tests that no request offers. */
 export abstract class Product {
   abstract readonly database: Pick<TestDatabase, 'url' | 'source'>;
   abstract readonly instances: readonly { origin: string }[];
 
-  /** As the program itself, for which there is no request. */
+  /** Runs a command of the program itself. */
   abstract run<Result>(name: CommandName, organizationId: string, fields: object): Promise<Result>;
 
-  /** Where there is no mail server: a file of the outbox. */
+  /** Sends an email. Without a mail server it becomes a file of the outbox. */
   abstract sendMail(message: MailMessage): Promise<MailOutcome>;
 
-  /** Of the page that an invitation leads to. */
+  /** The URL in an invitation. */
   abstract invitationUrl(organizationId: string, invitationId: string): Promise<string>;
 
   get origin(): string {
     return this.instances[0]!.origin;
   }
 
-  /** A new organization with a key that no rate limit slows down. */
+  /** Creates an organization, and a client with an unlimited key. */
   async organization(): Promise<Client> {
     const organizationId = uuidv7();
     await this.run('CreateOrganization', organizationId, { name: 'Test organization' });
@@ -249,7 +249,7 @@ export abstract class Product {
     await this.run('RevokeApiKey', organizationId, { apiKeyId });
   }
 
-  /** Types of the events of an organization, in order. */
+  /** The event types of an organization, in order. */
   async eventTypes(organizationId: string): Promise<string[]> {
     const rows = await this.database.source.query(
       'SELECT type FROM events WHERE organization_id = $1 ORDER BY position',
@@ -258,7 +258,7 @@ export abstract class Product {
     return rows.map(({ type }: { type: string }) => type);
   }
 
-  /** The events after a position, the newest last: by whom, and of what. */
+  /** The events after a position with their actors and streams, oldest first. */
   async eventsAfter(
     organizationId: string,
     position: string,
@@ -273,16 +273,16 @@ export abstract class Product {
     );
   }
 
-  /** A moment after all that was recorded, and before all that will be, by the clock that records it. */
+  /** A time of the database's clock between all past events and all later ones. */
   async moment(): Promise<string> {
-    // Times are answered in milliseconds.
+    // The API returns times in milliseconds.
     const later = 'SELECT clock_timestamp() AS at FROM (SELECT pg_sleep(0.002) OFFSET 0) AS rest';
     const [row] = await this.database.source.query<[{ at: Date }]>(later);
     await this.database.source.query(later);
     return row.at.toISOString();
   }
 
-  /** Of the newest event. */
+  /** The position of the newest event. */
   async lastPosition(): Promise<string> {
     const [row] = await this.database.source.query<[{ position: string }]>(
       'SELECT coalesce(max(position), 0)::text AS position FROM events',
@@ -290,8 +290,8 @@ export abstract class Product {
     return row.position;
   }
 
-  /** Types of events whose personal data nobody can read, although no event of those that verifiers know has ended it. */
-  protected async untoldErasures(): Promise<string[]> {
+  /** Event types with unreadable personal data, but without an event that tells verifiers why. */
+  protected async unexplainedErasures(): Promise<string[]> {
     const rows = await this.database.source.query(
       `SELECT DISTINCT e.type FROM events e
        WHERE e.personal IS NOT NULL
@@ -306,7 +306,7 @@ export abstract class Product {
   }
 }
 
-/** One or more instances of the product in this process, on a database of their own. */
+/** Instances of the product in this process, with their own database. */
 export class Api extends Product {
   private constructor(
     readonly database: TestDatabase,
@@ -316,7 +316,7 @@ export class Api extends Product {
     super();
   }
 
-  /** @param dump of an older database, to start on (`stored-databases.ts`). */
+  /** @param dump an older database to start with (`stored-databases.ts`) */
   static async start({
     instances = 1,
     environment = {},
@@ -328,13 +328,13 @@ export class Api extends Product {
     return api;
   }
 
-  /** One more instance, like the others but for the given variables. */
+  /** Adds an instance that differs from the others in these variables only. */
   async addInstance(environment: Environment = {}): Promise<Instance> {
     const config = readConfig({
       NODE_ENV: 'test',
       DATABASE_URL: this.database.url,
       ENCRYPTION_KEY: Buffer.alloc(32, 7).toString('base64'),
-      // Mail and images: each deployment has its own.
+      // Each deployment has its own folder of mail and images.
       DATA_DIR: join(tmpdir(), 'advocacy-tests', new URL(this.database.url).pathname),
       ...this.environment,
       ...environment,
@@ -350,29 +350,29 @@ export class Api extends Product {
     await app.listen(0, '127.0.0.1');
     ({ port } = server.address() as AddressInfo);
     runtime.projections.poll();
-    const reactions = new BackgroundWorkers(app, runtime);
-    const instance = { origin: `http://127.0.0.1:${port}`, app, runtime, life, reactions };
+    const workers = new BackgroundWorkers(app, runtime);
+    const instance = { origin: `http://127.0.0.1:${port}`, app, runtime, life, workers };
     this.instances.push(instance);
     return instance;
   }
 
-  /** Lets the first instance react to the history. Not by itself: most tests look at the events of what they ask alone. */
-  react(): void {
-    this.instances[0]!.reactions.start();
+  /** Starts the background workers of the first instance. By default none run, because most tests check only the events of their own requests. */
+  startWorkers(): void {
+    this.instances[0]!.workers.start();
   }
 
   async stop(): Promise<void> {
-    for (const { app, runtime, life, reactions } of this.instances) {
+    for (const { app, runtime, life, workers } of this.instances) {
       await life.drain();
-      await reactions.stop();
+      await workers.stop();
       await app.close();
       await runtime.projections.stop();
       await runtime.close();
     }
-    const untold = await this.untoldErasures();
+    const unexplained = await this.unexplainedErasures();
     await this.database.drop();
-    expect(untold).toEqual([]);
-    // Also where a test did not look at the answer.
+    expect(unexplained).toEqual([]);
+    // Fails even if the test ignored the response.
     expect([...undeclaredErrors]).toEqual([]);
   }
 
@@ -390,8 +390,8 @@ export class Api extends Product {
     return this.instances[0]!.app.get(Mailer).send(message);
   }
 
-  /** What was read of an organization's history in this hour is told, as when the hour is over. */
-  async tellReads(organizationId: string): Promise<void> {
+  /** Records this hour's reads of an organization's history, as if the hour had ended. */
+  async recordReads(organizationId: string): Promise<void> {
     await this.database.source.query(
       `UPDATE history_reads SET hour = hour - interval '2 hours' WHERE organization_id = $1`,
       [organizationId],
@@ -401,14 +401,14 @@ export class Api extends Product {
 }
 
 type Host = { process: ChildProcess; url: string; origins: string[] };
-/** One per Jest worker: test code is loaded anew for each file, globals are not. */
+/** One per Jest worker. Test code is reloaded for each file, but globals persist. */
 const worker = globalThis as { sharedHost?: Promise<Host>; sharedEnd?: NodeJS.Timeout };
-/** An idle server takes 4 % of a core with its part of PostgreSQL, and the next file may need none. */
+/** An idle server uses 4 % of a core, including PostgreSQL, and the next file may need none. */
 const IDLE_MS = 5_000;
 
 /**
- * Two servers from the bundle, each in a process of its own, and a database: one of each for all test files of a Jest worker. For tests
- * that need nothing but requests; whoever restarts, counts statements or changes settings starts their own.
+ * Two server processes from the bundle and a database, shared by all test files of a Jest worker. For tests that only send
+ * requests. Tests that restart servers, count statements or change settings start their own.
  */
 export class SharedApi extends Product {
   private static asked = 0;
@@ -438,9 +438,9 @@ export class SharedApi extends Product {
       this.host.disconnect();
     };
     worker.sharedEnd = setTimeout(end, IDLE_MS).unref();
-    const untold = await this.untoldErasures();
+    const unexplained = await this.unexplainedErasures();
     await this.database.source.destroy();
-    expect(untold).toEqual([]);
+    expect(unexplained).toEqual([]);
     expect(await this.ask({})).toEqual([]);
   }
 
@@ -479,7 +479,7 @@ async function startHost(): Promise<Host> {
   const host = fork(join(__dirname, 'shared-host.mjs'));
   return hold(host, async () => {
     const ended = once(host, 'exit').then(() => {
-      throw new Error('What the files of a worker share did not start.');
+      throw new Error('The shared servers did not start.');
     });
     const [started] = (await Promise.race([once(host, 'message'), ended])) as [
       { url: string; origins: string[] },
@@ -488,7 +488,7 @@ async function startHost(): Promise<Host> {
   });
 }
 
-/** Nothing but what is asked of it keeps this process from ending. */
+/** Keeps this process alive only while the host works on a request. */
 async function hold<Result>(host: ChildProcess, work: () => Promise<Result>): Promise<Result> {
   host.ref();
   host.channel!.ref();

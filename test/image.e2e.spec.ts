@@ -14,7 +14,7 @@ let api: Api;
 let client: Client;
 beforeAll(async () => {
   api = await Api.start({ instances: 2, environment: { PUBLIC_URL: 'https://act.example.org' } });
-  api.react();
+  api.startWorkers();
 });
 afterAll(() => api.stop());
 beforeEach(async () => {
@@ -418,7 +418,7 @@ it('in a bucket: stored, served in ranges and deleted; if the store is unreachab
   Object.assign(process.env, store.environment);
   const environment = { STORAGE_URL: `s3://${store.bucket}/pictures` };
   const there = await Api.start({ instances: 2, environment });
-  there.react();
+  there.startWorkers();
   try {
     const own = await there.organization();
     const [one, two] = there.instances.map(({ origin }) => own.at(origin)) as [Client, Client];

@@ -6,7 +6,7 @@ let api: Api;
 let client: Client;
 beforeAll(async () => {
   api = await Api.start({ instances: 2 });
-  api.react();
+  api.startWorkers();
 });
 afterAll(() => api.stop());
 beforeEach(async () => {

@@ -96,7 +96,7 @@ longIt(
     await start();
     server.stopReading();
     await ask(MEMORY_FULL);
-    server.readOn();
+    server.resumeReading();
     const dropped = () => server.log.filter(({ message }) => message === 'log lines dropped');
     await eventually(() => expect(dropped()).toHaveLength(1));
     await ask(1, 'after');

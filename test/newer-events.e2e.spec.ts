@@ -16,7 +16,7 @@ let own: Fixture;
 let other: Fixture;
 beforeAll(async () => {
   api = await Api.start();
-  api.react();
+  api.startWorkers();
   const { source, store } = api.instances[0]!.runtime;
   const types = streams.flatMap(({ events }) => Object.keys(events));
   const same: Cast = (body) => body;

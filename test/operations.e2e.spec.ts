@@ -236,8 +236,8 @@ describe('reasons', () => {
         body: { error: { code: '', reason } },
       });
     expect(fails(409, 'EMAIL_TAKEN')).not.toThrow();
-    expect(fails(409, 'PETITION_CLOSED')).toThrow('does not say');
-    expect(fails(404)).toThrow('does not say');
+    expect(fails(409, 'PETITION_CLOSED')).toThrow('does not document');
+    expect(fails(404)).toThrow('does not document');
   });
 
   it('a command that loses every race for its record fails with RECORD_BUSY', async () => {

@@ -9,47 +9,47 @@ type Ask = (own: Fixture) => Fields | Promise<Fields>;
 type Provoke = (own: Fixture) => Promise<Answer>;
 
 /**
- * What the suite knows of an operation. `operations.e2e.spec.ts` fails for an operation without a row, for a row without an
- * operation, and for a column that an operation of its kind needs.
+ * The tests' knowledge of an operation. `operations.e2e.spec.ts` fails if an operation has no row, a row has no operation, or a
+ * required column is missing.
  */
 export type OperationRow = {
-  /** The scope that it needs. */
+  /** The required scope. */
   scope: string;
   /**
-   * Its fields that name records of another service, each with the scope that it needs besides, or null where the operation's own
-   * is enough. Nobody can guess an id, so an id alone says nothing that its owner does not know.
+   * Fields that refer to records of another service, with the additional scope that each requires. Null if the operation's own
+   * scope is enough: ids cannot be guessed, so an id on its own reveals nothing.
    */
   fields?: { [field: string]: string | null };
-  /** What it is asked by a fixture that has made nothing yet. */
+  /** Valid input from a new fixture. */
   ask: Ask;
-  /** The same in conditions under which it costs something else. */
+  /** Input for conditions with a different cost. */
   asks?: { [condition: string]: Ask };
-  /** What else makes it send other statements. */
+  /** Input that causes different statements. */
   otherAsks?: Ask[];
-  /** Where a GET is answered. With `asOf` it is always the replica. */
+  /** The server that answers a GET. With `asOf` it is always the replica. */
   answeredBy?: 'replica' | { primary: string };
-  /** Of an operation that creates a record: how to create the same record again. */
+  /** For operations that create a record: how to create the same record again. */
   create?: CreateColumn;
-  /** How it comes to each of the reasons that it declares. */
+  /** How to cause each declared reason. */
   reasons?: { [reason in OwnReason]?: Provoke };
-  /** What lets only a few callers ask it at the same moment. */
+  /** What limits parallel callers to a few. */
   bottleneck?: 'streams of a key' | 'webhooks of an organization' | 'one record';
 };
 
-/** How a kind of record is named, changed, found and ended. Names are made of one letter and digits. */
+/** How a kind of record is named, changed, found and deleted. */
 export type CreateColumn = {
-  /** The field of the body that names the record. */
+  /** The field with the record's name. */
   field: 'name' | 'email' | 'url';
   nameOf(word: string): string;
-  /** Left out: the record never changes. */
+  /** Omitted if the record never changes. */
   update?: string;
-  /** A change that leaves the name as it is. */
+  /** A change that keeps the name. */
   otherChange: object;
   list: string;
   end: string;
 };
 
-/** A name that one letter and digits make. */
+/** Records that are named by `name`. */
 const named = { field: 'name' as const, nameOf: (word: string) => `Name ${word}` };
 
 const BY_KEY = {
@@ -57,19 +57,19 @@ const BY_KEY = {
 };
 const MAY_SEAL = { primary: 'may have to seal first' };
 
-/** The second of two records that have the same slug. */
+/** Creates two records with the same slug. @returns the second response. */
 async function takenSlug(own: Fixture, kind: 'petition' | 'post'): Promise<Answer> {
   const create = `${kind}.create-${kind}`;
   await own.ask(create, { name: 'First', slug: 'taken' });
   return own.send(create, { name: 'Second', slug: 'taken' });
 }
 
-/** By the hand of an administrator who can write to every table. */
+/** Changes a table directly, like an administrator with write access. */
 function changeTable(own: Fixture, statement: string): Promise<unknown> {
   return own.api.database.source.query(`${statement} WHERE organization_id = $1`, [own.organizationId]);
 }
 
-/** Creates as many keys as an organization may have, with that of the fixture's client. */
+/** Creates the maximum of keys, including that of the fixture's client. */
 async function createAllKeys(own: Fixture): Promise<string> {
   const made = await Promise.all(
     Array.from({ length: 100 }, () => own.api.createKey(own.organizationId, { rateLimit: 1 })),
@@ -84,7 +84,7 @@ function broadcastWith(content: string) {
   };
 }
 
-/** A contact that is on a list, or has a tag. */
+/** Adds a new contact to a list or tag. */
 async function linked(own: Fixture, kind: 'list' | 'tag', to = own.the(kind)): Promise<Fields> {
   const fields = { ...(await to), contactIds: [(await own.a('contact')).contactId] };
   await own.ask(`${kind}.add-contacts`, fields);
@@ -97,7 +97,7 @@ async function signed(own: Fixture): Promise<Fields> {
   return fields;
 }
 
-/** Which contacts are listed or exported: also those of a list, a petition and a tag. */
+/** Filters of contacts, including those of a list, a petition and a tag. */
 const OF_CONTACTS: Ask[] = [
   () => ({ email: 'ada@example.org' }),
   () => ({ city: 'London', subscribed: 'true' }),
@@ -188,7 +188,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     scope: 'contact:write',
     ask: (own) => own.a('contact'),
     otherAsks: [
-      // One who has signed, and has several lists and tags.
+      // A contact with a signature and several lists and tags.
       async (own) => {
         const { contactId } = await signed(own);
         for (const kind of ['list', 'tag'] as const)
@@ -364,7 +364,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   'petition.list-invalidations': {
     scope: 'petition:read',
     answeredBy: 'replica',
-    // What is shown of an invalidation is asked for besides.
+    // The invalidation's details take a separate query.
     ask: async (own) => {
       await own.the('invalidation');
       return {};
@@ -508,7 +508,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         await own.ask('api-key.rotate-api-key', { ...fields, overlapSeconds: 60 });
         return own.send('api-key.rotate-api-key', { ...fields, overlapSeconds: 30 });
       },
-      // The old key counts as long as it works beside its successor.
+      // The old key counts during its overlap.
       KEY_LIMIT_REACHED: async (own) => {
         const fields = { apiKeyId: await createAllKeys(own), overlapSeconds: 60 };
         return own.send('api-key.rotate-api-key', fields);
@@ -837,7 +837,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'broadcast.list-broadcasts': {
     scope: 'broadcast:read',
-    // What has become of their recipients, where there are any, comes from the primary.
+    // The results of broadcasts with recipients come from the primary.
     answeredBy: 'replica',
     ask: () => ({}),
   },
@@ -904,7 +904,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   'broadcast.send-broadcast': {
     scope: 'broadcast:send',
     ask: async (own) => {
-      // Sets the sender, too.
+      // Also sets the sender.
       await own.the('sending');
       return own.a('broadcast');
     },

@@ -259,7 +259,7 @@ it('after an invitation, the page says where the email is', async () => {
 });
 
 describe('with background workers', () => {
-  beforeAll(() => api.react());
+  beforeAll(() => api.startWorkers());
 
   it('an invited person joins with the link on the page, and later signs in with another', async () => {
     const email = newAddress();

@@ -6,14 +6,14 @@ import { call, randomAddress } from './petition-page.js';
 
 type Fields = Record<string, string> | [name: string, value: string][];
 
-/** A browser without a face: it keeps its cookies, and says where its forms come from. */
+/** A simple browser that keeps cookies and sends the origin of forms. */
 export class Visitor {
   private cookies = new Map<string, string>();
 
   constructor(
     readonly origin: string,
     private readonly language = 'en',
-    /** Each has a network of their own, where the server believes what stands before it; null at the machine itself. */
+    /** The address for servers that trust their proxy: by default a random one, or null on the machine itself. */
     private readonly address: string | null = randomAddress(),
   ) {}
 
@@ -26,14 +26,14 @@ export class Visitor {
     this.cookies = new Map(pairs.map((pair) => pair.split('=', 2) as [string, string]));
   }
 
-  /** The same person, at another instance or with another language. */
+  /** The same person on another instance or with another language. */
   at(origin: string, language = this.language): Visitor {
     const other = new Visitor(origin, language, this.address);
     other.cookie = this.cookie;
     return other;
   }
 
-  /** The same person, at the machine on which the server runs. */
+  /** The same person on the server's own machine. */
   here(): Visitor {
     const same = new Visitor(this.origin, this.language, null);
     same.cookie = this.cookie;
@@ -52,7 +52,7 @@ export class Visitor {
     });
   }
 
-  /** A form that brings a file, after its fields. */
+  /** Submits a form with a file after its fields. */
   upload(
     path: string,
     file: { field: string; name: string; type: string; content: string | Uint8Array<ArrayBuffer> },
@@ -95,8 +95,8 @@ export class Visitor {
   }
 }
 
-/** Nobody opens as many pages in a second as a test does: it waits as it is told to. */
-export async function patiently<Answer extends { status: number; headers: Headers }>(
+/** Retries after Retry-After, because tests exceed the rate limit of people. */
+export async function retryAfter<Answer extends { status: number; headers: Headers }>(
   ask: () => Promise<Answer>,
 ) {
   for (;;) {
@@ -123,7 +123,7 @@ export async function signedIn(
   return visitor;
 }
 
-/** The path of the link in an invitation. */
+/** Invites a person. @returns the path of the link in the invitation. */
 export async function invitationTo(
   api: Product,
   client: Client,
@@ -135,15 +135,15 @@ export async function invitationTo(
   return new URL(await api.invitationUrl(organizationId, invitationId)).pathname;
 }
 
-/** The path of the link to sign in, or of the invitation, in a mail. */
+/** The path of the sign-in link or invitation in an email. */
 export function linkTo({ content = '' }: AcceptedMail): string {
   const whole = content.replace(/=\r?\n/g, '').replaceAll('=3D', '=');
   const [, path] = /https?:\/\/[^/\s]+(\/dashboard\/\S+)/.exec(whole) ?? [];
-  if (path === undefined) throw new Error('There is no link into the dashboard in this mail.');
+  if (path === undefined) throw new Error('This email has no link to the dashboard.');
   return path;
 }
 
-/** Whoever was invited comes, without a browser. */
+/** Accepts an invitation without a browser. */
 export async function acceptInvitation(
   api: Product,
   { organizationId }: Client,

@@ -6,12 +6,12 @@ import { eventually } from './processes.js';
 
 export const PUBLIC_URL = 'https://act.example.org';
 
-/** A petition that is published, and its page. */
+/** A published petition and its page. */
 export type PetitionPage = { petitionId: string; path: string; client: Client };
 
 export type Sent = { status: number; location: string | null; text: string };
 
-/** People who open pages, fill in forms and read their mail. */
+/** Visitors who open pages, submit forms and read their email. */
 export class Public {
   private constructor(
     readonly api: Api,
@@ -19,7 +19,7 @@ export class Public {
     private readonly redis: RedisServer,
   ) {}
 
-  /** Servers of which the first reacts, with a mail server; a client's address is what X-Forwarded-For says. */
+  /** Starts instances with background workers and a mail server. X-Forwarded-For sets a client's address. */
   static async start({ instances = 1, environment = {} } = {}): Promise<Public> {
     const mail = await SmtpServer.start({ keepContent: true });
     const redis = await startRedis();
@@ -27,7 +27,7 @@ export class Public {
       instances,
       environment: { MAIL_URL: mail.url, REDIS_URL: redis.url, PUBLIC_URL, TRUST_PROXY: '1', ...environment },
     });
-    for (const { reactions } of api.instances) reactions.start();
+    for (const { workers } of api.instances) workers.start();
     return new Public(api, mail, redis);
   }
 
@@ -37,7 +37,7 @@ export class Public {
     await this.redis.stop();
   }
 
-  /** @param fields of the petition. */
+  /** Publishes a petition. @param fields of the petition */
   async petition(fields: object = {}, client?: Client): Promise<PetitionPage> {
     const whose = client ?? (await this.api.organization());
     const { petitionId } = await call(whose, 'petition.create-petition', {
@@ -48,7 +48,7 @@ export class Public {
     return { petitionId, path: new URL(url as string).pathname, client: whose };
   }
 
-  /** A token as a form that was shown so many seconds ago has it. */
+  /** The token of a form that was opened this many seconds ago. */
   token(petitionId: string, secondsAgo = 60): string {
     return tokenOf(this.api, petitionId, secondsAgo);
   }
@@ -64,7 +64,7 @@ export class Public {
     };
   }
 
-  /** Sends the form. @param more of it; `from` the client's address; `at` the instance. */
+  /** Submits the form. @param more fields of the form. `from`: the client's address. `at`: the instance. */
   async sign(
     { path, petitionId }: PetitionPage,
     more: Record<string, string> = {},
@@ -92,12 +92,12 @@ export class Public {
     };
   }
 
-  /** The mails to an address so far, the first ones first. */
+  /** The emails to an address so far, oldest first. */
   mailsTo(address: string): AcceptedMail[] {
     return this.mail.accepted.filter(({ to }) => to === address);
   }
 
-  /** The path of the link in the n-th mail to an address, once it is there. */
+  /** Waits for the n-th email to an address, and returns the path of its link. */
   async linkTo(address: string, n = 1): Promise<string> {
     await eventually(() => expect(this.mailsTo(address).length).toBeGreaterThanOrEqual(n));
     return linkIn(this.mailsTo(address)[n - 1]!);
@@ -109,7 +109,7 @@ function tokenOf(api: Api, petitionId: string, secondsAgo: number): string {
   return formToken(keyring, petitionId, new Date(Date.now() - secondsAgo * 1_000));
 }
 
-/** As if the form had been shown a minute ago: one that is sent within two seconds is taken for a machine's. */
+/** Makes a form look a minute old, because forms submitted within two seconds are treated as automated. */
 export async function ageForm(tab: Page, api: Api, petitionId: string): Promise<void> {
   const field = tab.locator('input[name=token]');
   await field.evaluate(
@@ -118,11 +118,11 @@ export async function ageForm(tab: Page, api: Api, petitionId: string): Promise<
   );
 }
 
-/** The path of the link that confirms. */
+/** The path of the confirmation link. */
 export function linkIn({ content = '' }: AcceptedMail): string {
   const whole = content.replace(/=\r?\n/g, '').replaceAll('=3D', '=');
   const [, path] = /https:\/\/act\.example\.org(\/\S*\/confirm\/[\w-]+)/.exec(whole) ?? [];
-  if (path === undefined) throw new Error('There is no link to confirm in this mail.');
+  if (path === undefined) throw new Error('This email has no confirmation link.');
   return path;
 }
 
@@ -132,7 +132,7 @@ export async function call(client: Client, operation: string, input: object): Pr
   return body.data;
 }
 
-/** Each person has a network of their own. */
+/** A random address, so that each visitor has their own network. */
 export function randomAddress(): string {
   const part = () => Math.floor(Math.random() * 256);
   return `10.${part()}.${part()}.${part()}`;

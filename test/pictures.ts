@@ -1,7 +1,7 @@
 import sharp, { type Sharp } from 'sharp';
 import { crc32, deflateSync } from 'node:zlib';
 
-/** Pixels of noise: what cannot be compressed to nothing. */
+/** An image of noise, which does not compress well. */
 export function noise(width: number, height: number): Sharp {
   const background = '#468';
   return sharp({
@@ -9,15 +9,15 @@ export function noise(width: number, height: number): Sharp {
   });
 }
 
-/** A picture that differs from all others. */
+/** An image that differs from all others. */
 export async function picture(width = 40, height = 30): Promise<Buffer<ArrayBuffer>> {
   return Buffer.from(await noise(width, height).png().toBuffer());
 }
 
-/** Who took it, as the photo says. */
+/** The photographer in the metadata of `photo`. */
 export const ARTIST = 'Ada Lovelace of London';
 
-/** Taken with the camera turned, and saying where. */
+/** A photo with a rotated orientation and a location. */
 export function photo(width: number, height: number): Promise<Buffer> {
   return noise(width, height)
     .withExif({
@@ -29,7 +29,7 @@ export function photo(width: number, height: number): Promise<Buffer> {
     .toBuffer();
 }
 
-/** A PNG of one colour, however large, in few bytes. @param claims what its header says instead. */
+/** A PNG of one colour in few bytes, of any size. @param claims a different size for the header */
 export function flat(width: number, height: number, claims = { width, height }): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(claims.width, 0);
@@ -53,7 +53,7 @@ function chunk(type: string, data: Buffer): Buffer {
   return Buffer.concat([length, typed, check]);
 }
 
-/** A GIF of so many frames, each of another colour, shown longer each time; it plays twice. */
+/** A GIF of this many frames of different colours and increasing delays that plays twice. */
 export function frames(count: number, { width, height } = { width: 8, height: 8 }): Promise<Buffer> {
   const size = width * height * 3;
   const pixels = Buffer.alloc(size * count);
@@ -63,7 +63,7 @@ export function frames(count: number, { width, height } = { width: 8, height: 8 
   return sharp(pixels, { raw, limitInputPixels: false }).gif({ effort: 1, delay, loop: 2 }).toBuffer();
 }
 
-/** A GIF of so many frames of one pixel each, in few bytes. */
+/** A GIF of this many frames of one pixel each, in few bytes. */
 export function gif(count: number, width: number, height: number): Buffer {
   const size = Buffer.alloc(4);
   size.writeUInt16LE(width, 0);

@@ -17,24 +17,24 @@ export type Result = { status: number | null; signal: NodeJS.Signals | null; std
 const root = resolve(__dirname, '..');
 const MAIN = join(root, 'dist/bundle/main.js');
 export const CLI = join(root, 'dist/bundle/cli.js');
-/** Published, with the databases of `databases/`: for tests alone. */
+/** Published with the databases of `databases/`, so for tests only. */
 export const ENCRYPTION_KEY = Buffer.alloc(32, 7);
-/** Where no .env lies: a developer's own is not read. */
+/** A folder without .env, so that a developer's own file is not read. */
 export const NO_ENV = join(root, 'dist');
 
-/** Nothing of the tests' own environment but what programs need to run. */
+/** An environment with only the variables that programs need to run. */
 export function environmentOf(environment: Environment): Environment {
   const { PATH = '', HOME = '', TMPDIR } = process.env;
   return { PATH, HOME, NODE_ENV: 'test', ...(TMPDIR === undefined ? {} : { TMPDIR }), ...environment };
 }
 
-/** A program and what it wrote. */
+/** A program and its output. */
 export class Program {
   stdout = '';
   stderr = '';
-  /** Resolves when it has ended, and all that it wrote was read. */
+  /** Resolves when the program has ended and all output is read. */
   readonly ended: Promise<Result>;
-  /** Resolves when it has ended, whether its output was read or not. */
+  /** Resolves when the program has ended, even if output is unread. */
   readonly exited: Promise<Pick<Result, 'status' | 'signal'>>;
   private readonly child: ChildProcess;
 
@@ -54,7 +54,7 @@ export class Program {
       this.child.once('error', reject);
       this.child.once('close', (status, signal) => {
         release();
-        // Also where a test did not look at the answer.
+        // Fails even if the test ignored the response.
         const undeclared = /^.*"message":"undeclared error.*$/m.exec(this.stdout);
         if (undeclared) reject(new Error(undeclared[0]));
         resolve({ status, signal, stdout: this.stdout, stderr: this.stderr });
@@ -70,16 +70,16 @@ export class Program {
     this.child.kill(signal);
   }
 
-  /** What it writes from now on stays in the pipe, until that is full. */
+  /** Stops reading the output, so that the pipe fills. */
   stopReading(): void {
     this.child.stdout!.pause();
   }
 
-  readOn(): void {
+  resumeReading(): void {
     this.child.stdout!.resume();
   }
 
-  /** Nobody will ever read what it writes. */
+  /** Closes the reading end of the output. */
   closeOutput(): void {
     this.child.stdout!.destroy();
   }
@@ -94,14 +94,14 @@ export class Program {
 /** The server: `node dist/bundle/main.js`. */
 export class ServerProcess extends Program {
   /**
-   * @param files the number of files, connections among them, that the process may have open.
-   * @param main the program, where it is another version's (`releases.ts`).
-   * @param node the Node.js that it runs on, where it is another one than the tests'.
+   * @param files the limit of open files, including connections
+   * @param main the program of another version (`releases.ts`)
+   * @param node the path of another Node.js
    */
   constructor(environment: Environment, cwd?: string, files?: number, main = MAIN, node = process.execPath) {
     const [command, ...args] =
       files === undefined ? [node, main] : ['sh', '-c', `ulimit -n ${files} && exec "$0" "$1"`, node, main];
-    // A day's checks would come at any moment.
+    // The daily self-checks would run at any time.
     const preset = { HOST: '127.0.0.1', PORT: '0', SHUTDOWN_DELAY: '0', VERIFY_EVERY: '0' };
     super(command, args, { ...preset, ...environment }, cwd);
   }
@@ -125,7 +125,7 @@ export class ServerProcess extends Program {
     return `http://127.0.0.1:${port}`;
   }
 
-  /** What it logged so far; the welcome of the embedded mode is no log. */
+  /** The log lines so far, without the welcome text of the embedded mode. */
   get log(): { message: string; [field: string]: any }[] {
     const lines = this.stdout.split('\n').slice(0, -1);
     return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
@@ -137,30 +137,30 @@ export function cli(args: readonly string[], environment: Environment): Promise<
   return new Program(process.execPath, [CLI, ...args], environment).ended;
 }
 
-/** As somebody types it: `npm run --silent cli -- …`, in the checkout. */
+/** The command line as typed by users: `npm run --silent cli -- …` in the checkout. */
 export function npmRunCli(args: readonly string[], environment: Environment): Promise<Result> {
   return new Program('npm', ['run', '--silent', 'cli', '--', ...args], environment, root).ended;
 }
 
-/** A database of its own, and the server processes on it. */
+/** A database, and server processes that use it. */
 export class Deployment {
   readonly servers: ServerProcess[] = [];
   readonly store: EventStore;
 
   private constructor(readonly database: TestDatabase) {
-    // The test database's own store has another key than the servers.
+    // The test database's own store has a different key than the servers.
     this.store = new EventStore(database.source, new Keyring(ENCRYPTION_KEY));
   }
 
   /**
-   * @param server the PostgreSQL to make the database on, where it is not the one of all tests
-   * @param dump of an older database, to start on (`stored-databases.ts`)
+   * @param server the PostgreSQL for the database. Default: the one of all tests.
+   * @param dump an older database to start with (`stored-databases.ts`)
    */
   static async create(server?: string, dump?: string): Promise<Deployment> {
     return new Deployment(await createTestDatabase(server, dump));
   }
 
-  /** With what was there at this moment; no server may run. */
+  /** A copy of the database. No server may be running. */
   async copy(): Promise<Deployment> {
     return new Deployment(await this.database.copy());
   }
@@ -176,8 +176,8 @@ export class Deployment {
   }
 
   /**
-   * A new organization with a key, that no rate limit slows down unless one is given; servers know the key half a second later,
-   * or at once when they start later.
+   * Creates an organization, and a client with an unlimited key by default. Running servers accept the key half a second later,
+   * and servers that start later accept it immediately.
    */
   async organization(rateLimit: number | 'unlimited' = 'unlimited'): Promise<Client> {
     const organizationId = uuidv7();
@@ -201,7 +201,7 @@ export class Deployment {
   }
 }
 
-/** Gives each test of a file a deployment and an organization of its own. */
+/** Creates a deployment and an organization for each test of a file. */
 export function deploymentOfEach(give: (own: Deployment, organization: Client) => void): void {
   let own: Deployment;
   beforeEach(async () => {
@@ -211,14 +211,14 @@ export function deploymentOfEach(give: (own: Deployment, organization: Client) =
   afterEach(() => own.stop());
 }
 
-/** A temporary directory for the embedded PostgreSQL, which as root belongs to another user. */
+/** A temporary directory for the embedded PostgreSQL, which runs as another user if started by root. */
 export async function createDirectory(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'embedded-'));
   await chmod(path, 0o711);
   return { path, remove: () => rm(path, { recursive: true, force: true }) };
 }
 
-/** Does work number 0 … count - 1, so many at a time. */
+/** Runs `work` for 0 to count - 1, with at most `atATime` in parallel. */
 export async function inParallel(
   count: number,
   atATime: number,

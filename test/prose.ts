@@ -1,6 +1,6 @@
 import { withoutCode } from './markdown.js';
 
-/** How we do not write: phrases that make a text read as if it were translated, each with what to write. */
+/** Phrases that read as if translated, each with a replacement. */
 const PHRASES: readonly (readonly [RegExp, string])[] = [
   [/^(Who|Whoever|Whom|Of whom|What|Whatever|Where)\b.*[.:]$/, 'start with the actor, or with "If"'],
   [/\b(is|are|was|were) told\b/i, 'reports, returns, shows, logs'],
@@ -32,7 +32,7 @@ const PHRASES: readonly (readonly [RegExp, string])[] = [
 ];
 const LONGEST = 30;
 
-/** Sentences, headings, items of lists and cells of tables: whatever a reader takes in at a time. */
+/** Splits a page into sentences, headings, list items and table cells. */
 function sentencesOf(markdown: string): string[] {
   const text = withoutCode(markdown)
     .replaceAll(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
@@ -49,7 +49,7 @@ function sentencesOf(markdown: string): string[] {
     .filter((sentence) => /\p{L}/u.test(sentence));
 }
 
-/** @returns what is wrong with the prose of a page, one line each. */
+/** @returns the faults in the prose of a page, one line each. */
 export function faultsOf(markdown: string): string[] {
   return sentencesOf(markdown).flatMap((sentence) => {
     const words = sentence.split(' ').filter((word) => /[\p{L}\p{N}]/u.test(word)).length;

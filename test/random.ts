@@ -1,7 +1,7 @@
-/** Answers a number from 0 up to, but not including, the given one. */
+/** Returns an integer from 0 up to, but not including, the given one. */
 export type Random = (below: number) => number;
 
-/** Numbers that are always the same for a seed (mulberry32). */
+/** Random numbers that are reproducible by seed (mulberry32). */
 export function randomOf(seed: number): Random {
   let state = seed;
   return (below) => {

@@ -34,26 +34,26 @@ import { eventually } from './processes.js';
 import { pick, type Random } from './random.js';
 import { appendSignatures } from './signers.js';
 
-/** A record of a kind: the id of its stream, and what else names it. */
+/** A record: the id of its stream, and further ids. */
 export type Made = { id: string } & Record<string, string>;
 
 /**
- * What the suite knows of a kind of record, by the type of its streams. `operations.e2e.spec.ts` fails for a kind without a row, for
- * a row without a kind, and for a column that the kind needs.
+ * The tests' knowledge of a kind of record, by stream type. `operations.e2e.spec.ts` fails if a kind has no row, a row has no
+ * kind, or a required column is missing.
  */
 export type RecordKind = {
   make(own: Fixture): Promise<Made>;
-  /** How it is shown. */
+  /** A request that shows the record. */
   show(own: Fixture, made: Made): Promise<Answer>;
-  /** Whether what is shown follows from its own history alone. */
+  /** Whether the response depends only on the record's own history. */
   showsItself: boolean;
-  /** A decision that rests on it; 'none': nothing ever does. */
+  /** A command that decides on the record, or 'none' if none exists. */
   decide: 'none' | ((own: Fixture, made: Made) => Promise<Answer>);
-  /** An event of today that it may have after one of a later version; left out: it has no more. */
+  /** A current event that may follow one of a later version. Omitted if none may. */
   next?: DomainEvent;
-  /** Where a read model keeps whole records of it, from which commands load them: events at random. */
+  /** Random events, for kinds whose whole records commands load from a projection. */
   loading?: LoadingColumn;
-  /** Where operations show it as it was. */
+  /** For kinds that operations show with `asOf`. */
   past?: PastColumn;
 };
 
@@ -61,36 +61,36 @@ export type LoadingColumn = {
   decider: Decider<any, any>;
   first(any: Values): DomainEvent;
   next(any: Values): DomainEvent;
-  /** It has personal data, and its last event is an erasure. */
+  /** The record has personal data, and its last event may be an erasure. */
   isSubject?: true;
 };
 
 type PastColumn = {
-  /** The field that names it. */
+  /** The field with the id of the record. */
   idField: string;
-  /** Operations that show it, now and as it was. */
+  /** Operations that show the record, with and without `asOf`. */
   shownBy: string[];
-  /** What happens to it in a random history. */
+  /** Steps of a random history. */
   steps(history: RandomHistory): Step[];
 };
 
 export type Step = () => Promise<unknown>;
 
-/** What happens to one organization, at random. */
+/** A random history of one organization. */
 export interface RandomHistory {
   readonly random: Random;
-  /** A name that is new. */
+  /** A new name. */
   name(): string;
-  /** The id of one of the records of a kind. */
+  /** The id of a random record of a kind. */
   any(streamType: string): string;
-  /** Sends a request to any of the instances. A refusal is part of history, too. */
+  /** Sends a request to a random instance. It may be rejected. */
   send(operation: string, fields?: Fields): Promise<Answer>;
-  /** Creates a record, which the history then asks for, too. */
+  /** Creates a record, which later steps and requests use. */
   create(streamType: string, operation: string, fields: Fields): Promise<string | undefined>;
   upload(streamType: string): Promise<unknown>;
 }
 
-/** Values for events, at random. */
+/** Random values for events. */
 export class Values {
   constructor(readonly random: Random) {}
 
@@ -113,7 +113,7 @@ export class Values {
     ]);
   }
 
-  /** One of these events. */
+  /** A random one of these events. */
   event(...events: [type: string, data?: () => DomainEvent['data']][]): DomainEvent {
     const [type, data] = this.pick(events);
     return { type, data: data?.() ?? {} };
@@ -126,7 +126,7 @@ const makes = (record: Parameters<Fixture['a']>[0]) => async (own: Fixture) =>
 const isShownInHistory = (recordType: string) => (own: Fixture) =>
   own.send('history.list-events', { recordType });
 
-/** The stream of the newest event of this type of streams. */
+/** The id of the stream with the newest event of this type. */
 async function lastStream(own: Fixture, recordType: string): Promise<string> {
   const events = await own.ask('history.list-events', { recordType, limit: '1000' });
   return events.at(-1).recordId as string;
@@ -140,7 +140,7 @@ const publicContext = ({ organizationId }: Fixture) => ({
   requestId: 'test',
 });
 
-/** How work is refused that no request asks for. */
+/** The response that corresponds to a rejection of internal work. */
 async function refusalOf(work: Promise<unknown>): Promise<Answer> {
   const refused: unknown = await work.catch((error: unknown) => error);
   const reason = refused instanceof NewerEvent ? 'NEWER_VERSION' : 'HISTORY_DAMAGED';
@@ -148,8 +148,8 @@ async function refusalOf(work: Promise<unknown>): Promise<Answer> {
   return { status: 503, body: { error: { reason } } } as Answer;
 }
 
-/** Hands an event to a reaction. */
-function react({ api }: Fixture, name: string, event: RecordedEvent): Promise<void> {
+/** Passes an event to a subscription. */
+function handleEvent({ api }: Fixture, name: string, event: RecordedEvent): Promise<void> {
   const reaction = api.instances[0]!.app.get(
     subscriptions.find((one) => one.name === name)!,
     { strict: false },
@@ -272,7 +272,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
     },
     show: (own) => own.send('organization.get-organization'),
     showsItself: true,
-    // The newer event may have taken it back.
+    // The newer event may have unpublished the log.
     decide: ({ client, organizationId }) =>
       new Client(client.origin, '', undefined).request('GET', `/log/${organizationId}/checkpoint`),
     next: { type: 'LogUnpublished', data: {} },
@@ -317,7 +317,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
     decide(own, { invalidationId }) {
       const { organizationId } = own;
       const event = { organizationId, eventId: uuidv7(), data: { invalidationId } };
-      return refusalOf(react(own, 'PlannedInvalidations', event as unknown as RecordedEvent));
+      return refusalOf(handleEvent(own, 'PlannedInvalidations', event as unknown as RecordedEvent));
     },
   },
   'petition-goal': {
@@ -331,12 +331,12 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
     },
     show: isShownInHistory('petition-goal'),
     showsItself: false,
-    // Only its reaction decides on it.
+    // Only its subscription decides on it.
     async decide(own, { petitionId }) {
       await own.ask('petition.add-signature', { petitionId, contact: own.person() });
       const { store } = own.api.instances[0]!.runtime;
       const [event] = await store.readStream(own.organizationId, await lastStream(own, 'signature'));
-      return refusalOf(react(own, 'PetitionGoals', event!));
+      return refusalOf(handleEvent(own, 'PetitionGoals', event!));
     },
   },
   list: {
@@ -446,7 +446,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
   },
   webhook: {
     make: makes('webhook'),
-    // Without what is true now alone.
+    // Without values that only exist now.
     async show(own, { id: webhookId }) {
       const answer = await own.send('webhook.get-webhook', { webhookId });
       const ofNow = { status: null, position: null, lag: null, lastDelivery: null };
@@ -714,7 +714,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
   'history-reads': {
     async make(own) {
       await own.ask('history.list-events');
-      await own.api.tellReads(own.organizationId);
+      await own.api.recordReads(own.organizationId);
       return idOf(await lastStream(own, 'history-reads'));
     },
     show: isShownInHistory('history-reads'),

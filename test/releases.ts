@@ -5,24 +5,24 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { type Environment, Program, type Result, ServerProcess } from './processes.js';
 
-/** A commit whose databases and instances this code must get along with. */
+/** A published commit, with whose databases and instances this code must be compatible. */
 export type Release = { version: string; commit: string };
 
 const run = promisify(execFile);
 const root = resolve(__dirname, '..');
 const CACHE = join(root, 'node_modules/.cache/releases');
-/** Part of the cache's names: builds made in another way are not found. */
-const WAY = 'swc-1';
+/** Part of the cache's names, so that builds made differently are not reused. */
+const BUILD_VERSION = 'swc-1';
 
 /** The published versions, the oldest first. */
 export const published = JSON.parse(
   readFileSync(join(__dirname, 'releases.json'), 'utf8'),
 ) as readonly Release[];
 
-/** The version before this one: its instances serve beside those of this one while they are replaced. */
+/** The previous version, whose instances serve next to those of this one during an upgrade. */
 export const before = published.at(-1)!;
 
-/** A release as it can be run: its sources of git, compiled. */
+/** A release that can be run, compiled from its sources in git. */
 export class ReleaseBuild {
   private constructor(
     readonly release: Release,
@@ -30,13 +30,13 @@ export class ReleaseBuild {
   ) {}
 
   /**
-   * Makes the build, or finds it made.
+   * Builds the release, or finds an existing build.
    *
-   * @returns in words why it cannot be had: this is a checkout without the history.
+   * @returns the reason if that is impossible, because the checkout lacks the history
    */
   static async of(release: Release): Promise<ReleaseBuild | string> {
     const { version, commit } = release;
-    const directory = join(CACHE, `${commit.slice(0, 12)}-${WAY}`);
+    const directory = join(CACHE, `${commit.slice(0, 12)}-${BUILD_VERSION}`);
     if (!(await exists(directory))) {
       const isHere = await run('git', ['cat-file', '-e', commit], { cwd: root }).then(
         () => true,
@@ -48,7 +48,7 @@ export class ReleaseBuild {
     return new ReleaseBuild(release, directory);
   }
 
-  /** Its command line. */
+  /** Runs the command line of the release. */
   run(args: readonly string[], environment: Environment): Promise<Result> {
     return new Program(process.execPath, [this.program('cli.js'), ...args], environment).ended;
   }
@@ -65,7 +65,7 @@ export class ReleaseBuild {
 
 type Lock = { packages: Record<string, { version?: string; dev?: boolean; devOptional?: boolean }> };
 
-/** Whether all packages that a release runs with are installed here, in the same versions. */
+/** Whether all packages of a release are installed here in the same versions. */
 function hasPackagesOf(lock: string): boolean {
   const theirs = (JSON.parse(lock) as Lock).packages;
   const ours = (JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as Lock).packages;
@@ -100,7 +100,7 @@ async function build(commit: string, directory: string): Promise<void> {
     await rename(draft, directory);
   } catch (error) {
     await rm(draft, { recursive: true, force: true });
-    // Another test was first.
+    // Another test built it first.
     if (!(await exists(directory))) throw error;
   }
 }

@@ -1,7 +1,6 @@
 /**
- * What the test files of one Jest worker share: a database, two servers on it from the bundle, each in a process of its own,
- * and this process, which runs the commands that no request can (`SharedApi` of `harness.ts` asks for them). It ends when the
- * worker lets go of it, or ends itself.
+ * Hosts what the test files of a Jest worker share: a database and two server processes from the bundle. This process also runs
+ * commands for `SharedApi` of `harness.ts` that no request offers. It ends when the worker disconnects or ends.
  */
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';

@@ -1,13 +1,13 @@
 import { v7 as uuidv7 } from 'uuid';
 import { type EventStore } from '#libs/event-store';
 
-/** Of one append. */
+/** Signatures per append. */
 const AT_ONCE = 500;
 
 /**
- * Signatures of people whom nobody knows, so many that asking for each of them would take long. Answers their ids, in order.
+ * Appends signatures of unknown people directly, because one request for each would take long. Returns their ids in order.
  *
- * @param more of what the events say.
+ * @param more additional event data
  */
 export async function appendSignatures(
   store: EventStore,

@@ -23,7 +23,7 @@ export type StoredDatabase = {
   answers: { [operation: string]: any };
   /** A contact whose creation had the idempotency key "stored". */
   repeatable: { email: string; contactId: string };
-  /** Another, who signed, and is on no list. */
+  /** Another contact, who signed and is on no list. */
   contactId: string;
   erasedContactId: string;
   petitionId: string;
@@ -33,7 +33,7 @@ export type StoredDatabase = {
 const DIRECTORY = join(__dirname, 'databases');
 const run = promisify(execFile);
 
-/** The oldest first. */
+/** Oldest first. */
 export function storedDatabases(): StoredDatabase[] {
   const versions = readdirSync(DIRECTORY)
     .filter((file) => file.endsWith('.sql.gz'))
@@ -102,14 +102,14 @@ export async function makeDatabase(release: Release): Promise<void> {
   const environment = { DATABASE_URL: database.url, ENCRYPTION_KEY: ENCRYPTION_KEY.toString('base64') };
   const server = await build.start(environment);
   try {
-    const told = async (...args: string[]) => {
+    const releaseCli = async (...args: string[]) => {
       const { stdout, stderr } = await build.run(['--json', ...args], environment);
       if (stdout === '') throw new Error(stderr);
       return JSON.parse(stdout);
     };
-    const { organizationId } = await told('organization', 'create', '--name', 'Stored');
+    const { organizationId } = await releaseCli('organization', 'create', '--name', 'Stored');
     const unlimited = ['--name', 'Stored', '--rate-limit', 'unlimited'];
-    const made = await told('api-key', 'create', '--organization', organizationId, ...unlimited);
+    const made = await releaseCli('api-key', 'create', '--organization', organizationId, ...unlimited);
     const { key } = made;
     const facts = await fill(new Client(server.origin, organizationId, key));
     await sealed(database.source);

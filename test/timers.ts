@@ -1,7 +1,7 @@
 import { type TestDatabase } from '#libs/testing';
 import { eventually } from './processes.js';
 
-/** The moment that a record waits for has come, as far as the product knows. Waits until its timer is set for that moment. */
+/** Waits until the timer of a record is set for `dueAt`, and makes it due now. */
 export async function comeDue({ source }: TestDatabase, id: string, dueAt: string): Promise<void> {
   await eventually(async () => {
     const [, changed] = await source.query<[unknown[], number]>(

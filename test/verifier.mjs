@@ -1,8 +1,8 @@
 /**
  * The second verifier: node test/verifier.mjs FILE --checkpoint C --key K [--parts P] [--proof T]
  *
- * Written from docs/spec/audit-log.md alone, and as literally as it goes: it imports nothing
- * but Node.js, and holds the hash of every leaf in memory. It prints the verdict; its status is 0 where that is ok.
+ * Written as literally as possible from docs/spec/audit-log.md only. It imports nothing but Node.js modules, and keeps the
+ * hash of every leaf in memory. It prints the verdict, and exits with 0 if that is ok.
  */
 import { createHash, createPublicKey, verify } from 'node:crypto';
 import { createReadStream, existsSync, readFileSync } from 'node:fs';
@@ -31,7 +31,7 @@ const FIELDS = {
   ...{ recordedAt: isText, digest: isText },
 };
 
-/** An event of one of these types destroys the key to the data of the person, API key or request whose stream it is in. */
+/** Events of these types destroy the encryption key of the person, API key or request of their stream. */
 const ENDINGS = [
   ...['ContactErased', 'ApiKeyRevoked', 'ApiKeyRotated', 'SuppressedAddressErased'],
   ...['SignatureConfirmed', 'SignatureExpired', 'InvitationRevoked', 'MemberRemoved'],
@@ -41,7 +41,7 @@ const UNSIGNED = 'not signed with this key';
 
 const LONGEST_LINE = 16 * 1024 * 1024;
 
-/** Ends the verification: the first difference was found. */
+/** The first difference, which ends the verification. */
 class Difference extends Error {
   constructor(position, reason) {
     super(reason);
@@ -61,7 +61,7 @@ function int64(number) {
   return bytes;
 }
 
-/** RFC 8785: ECMAScript's own numbers and texts, members sorted by their UTF-16 units. */
+/** RFC 8785: numbers and strings as in ECMAScript, members sorted by their UTF-16 units. */
 function canonical(json) {
   if (json === null || typeof json !== 'object') return JSON.stringify(json);
   if (Array.isArray(json)) return '[' + json.map(canonical).join() + ']';
@@ -78,13 +78,13 @@ function treeHash(leaves, start, end) {
   return sha256(Buffer.of(1), treeHash(leaves, start, start + k), treeHash(leaves, start + k, end));
 }
 
-/** RFC 4648: the bytes of a text have one encoding, and Node.js reads others too. Those are no bytes here. */
+/** RFC 4648. Node.js also accepts other encodings of the same bytes, which are invalid here. */
 function fromBase64(text = '') {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : Buffer.of();
 }
 
-/** @returns the number that a text writes as ECMAScript does; NaN where it is none. */
+/** @returns the number if the text is its ECMAScript form, otherwise NaN. */
 function wholeNumber(text) {
   return String(parseInt(text, 10)) === text && Number.isSafeInteger(+text) && +text >= 0 ? +text : NaN;
 }
@@ -116,7 +116,7 @@ const isSignature = (key, text, signature) => {
   return verify(null, Buffer.from(text), createPublicKey({ key: jwk, format: 'jwk' }), signature);
 };
 
-/** The verifier keys that have taken the place of this one, by what the history says; each was signed by the one before. */
+/** The verifier keys that replaced this one according to the history. Each is signed by the previous one. */
 function* successors(given, organizationId, events) {
   const { name, key } = readKey(given);
   let last = key;
@@ -145,13 +145,13 @@ async function rotationsOf(file) {
       if (event.streamType === 'signing-key' && event.type === 'SigningKeyRotated' && isObject(event.data))
         events.push(event);
     } catch {
-      // Told later.
+      // Reported later.
     }
   }
   return events;
 }
 
-/** With the key, or where that has not signed it with the last that has taken its place and did. */
+/** Opens a checkpoint with the key, or with its latest successor that signed it. */
 async function followCheckpoint(note, verifierKey, file) {
   try {
     return openCheckpoint(note, verifierKey);
@@ -214,7 +214,7 @@ function openCheckpoint(note, verifierKey) {
   return checkpoint;
 }
 
-/** @returns undefined where the lines are not those of complete subtrees, from the left. */
+/** @returns undefined if the lines are not complete subtrees from the left. */
 function readParts(lines, { size }) {
   const parts = [];
   let end = 0;
@@ -231,7 +231,7 @@ function readParts(lines, { size }) {
   return parts;
 }
 
-/** @returns undefined where the parts that a server told beside the checkpoint are not the checkpoint's. */
+/** @returns undefined if the parts from the server do not match the checkpoint. */
 function openParts(text, { size, root, position }) {
   const parts =
     text === '' || text.endsWith('\n') ? readParts(text.split('\n').slice(0, -1), { size }) : undefined;
@@ -252,7 +252,7 @@ function hashOfParts(parts, start, end) {
   return left && right && sha256(Buffer.of(1), left, right);
 }
 
-/** @returns where the log of all organizations has the checkpoint, by a tlog-proof. */
+/** @returns the index of the checkpoint in the log of all organizations, according to a tlog-proof. */
 function openProof(text, { organizationId, size, root, signer }) {
   const [, number, hashes, note] =
     /^c2sp\.org\/tlog-proof@v1\nindex (\d+)\n((?:\S+\n)*)\n(.*)$/s.exec(text) ?? [];
@@ -269,7 +269,7 @@ function openProof(text, { organizationId, size, root, signer }) {
   return { index, size: log.size, sealedAt: log.sealedAt };
 }
 
-/** RFC 6962, section 2.1.1, the other way round: the root above a leaf; undefined where the path is of another length. */
+/** RFC 6962, section 2.1.1, reversed: the root above a leaf, or undefined if the path has a wrong length. */
 function pathHash(leaf, index, size, path) {
   if (!(index < size)) return undefined;
   if (size === 1) return path.length === 0 ? leaf : undefined;
@@ -281,7 +281,7 @@ function pathHash(leaf, index, size, path) {
   return below && (index < k ? sha256(Buffer.of(1), below, last) : sha256(Buffer.of(1), last, below));
 }
 
-/** A line is spelled in one way; but its values may also be as versions up to 0.3.0 wrote them: not sorted. */
+/** A line has one valid spelling, except that values may be unsorted, as written by versions up to 0.3.0. */
 function isSpelled(text, event) {
   const spellings = Object.keys(FIELDS).map((name) => {
     const forms = [canonical(event[name]), JSON.stringify(event[name])];
@@ -298,7 +298,7 @@ function isSpelled(text, event) {
   return rest === '}';
 }
 
-/** @throws Difference where the line is no event, or not the one after `before`. */
+/** @throws Difference if the line is not an event, or not the one after `before`. */
 function readEvent(bytes, before, organizationId) {
   const next = before.position + 1;
   let text, event;
@@ -336,7 +336,7 @@ function readEvent(bytes, before, organizationId) {
   return event;
 }
 
-/** @returns the verdict on an export, a checkpoint, and the parts and the proof beside it (or undefined). */
+/** @returns the verdict on an export and a checkpoint, with optional parts and proof. */
 export async function verifyHistory(file, note, verifierKey, givenParts, proof) {
   const verdict = {
     ...{ ok: true, events: 0, provedEvents: 0, newerEvents: 0, firstWrongPosition: null, reason: null },
@@ -369,7 +369,7 @@ function warn(verdict, position, reason) {
   if (verdict.warnings.length < 20) verdict.warnings.push({ position, reason });
 }
 
-/** The lines of a file, as bytes without their line feeds; what has none at the end, or far from it, is no line. */
+/** The lines of a file as bytes without line feeds. Text without a line feed within LONGEST_LINE is not a line. */
 async function* linesOf(file) {
   let rest = Buffer.of();
   for await (const chunk of createReadStream(file)) {
@@ -382,11 +382,11 @@ async function* linesOf(file) {
   if (rest.length > 0) yield Buffer.from('no line');
 }
 
-/** @throws Difference the first; the verdict has how far it came. */
+/** @throws Difference the first one. The verdict has the progress until then. */
 async function compare(file, { organizationId, size, root, position: sealedUpTo, parts }, verdict) {
   if (size === 0) demand(root.equals(sha256()), null, 'no events have another root');
   const leaves = [];
-  /** By stream, its last event; by subject, the first event whose data cannot be read; subjects that ended. */
+  /** The last event by stream, the first event with unreadable data by subject, and the erased subjects. */
   const [streams, unreadable, ended] = [new Map(), new Map(), new Set()];
   let before = { position: 0, previousPosition: -1 };
   let firstAfterParts = 1;

@@ -5,7 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { type Verdict, verifyFile } from '../src/audit/index.js';
 
-/** The verdict on an export of all verifiers, who must agree in everything but the words: also the one that browsers run. */
+/** The verdict on an export. All three verifiers, including the browser's, must agree in everything except wording. */
 export async function verifyTwice(
   exported: string | Buffer,
   checkpoint: string,
@@ -22,7 +22,7 @@ export async function verifyTwice(
       runOthers([file, checkpoint, key, parts, proof]),
     ]);
     expect(withoutWords(second)).toEqual(withoutWords(first));
-    // It is given neither parts, which tell more exactly where, nor a proof.
+    // The browser's verifier gets no parts, which locate a fault more exactly, and no proof.
     if (parts === undefined && proof === undefined) expect(countsOf(third)).toEqual(countsOf(first));
     else if (proof === undefined) expect(third.ok).toBe(first.ok);
     return first;
@@ -46,7 +46,7 @@ type Counts = Pick<
 >;
 type Others = { second: Verdict; third: Counts };
 
-/** A thread, because Jest does not import modules as Node.js does, and a process for each case takes its time. */
+/** A thread, because Jest imports modules differently from Node.js, and a process for each case would be slow. */
 const OTHERS = `
   const { createReadStream } = require('node:fs');
   const { parentPort } = require('node:worker_threads');
@@ -64,7 +64,7 @@ let others: Worker | undefined;
 let asked = 0;
 
 function runOthers(given: readonly unknown[]): Promise<Others> {
-  // Idle, it keeps no process alive.
+  // When idle, the thread does not keep the process alive.
   others ??= new Worker(OTHERS, { eval: true }).setMaxListeners(Infinity);
   const worker = others;
   const number = (asked += 1);

@@ -12,7 +12,7 @@ let receiver: Receiver;
 const answers = new Map<string, (delivery: Delivery, response: ServerResponse) => void>();
 beforeAll(async () => {
   api = await Api.start({ instances: 2, environment: { WEBHOOK_ALLOW_PRIVATE: 'true' } });
-  for (const { reactions } of api.instances) reactions.start();
+  for (const { workers } of api.instances) workers.start();
   receiver = await Receiver.start((delivery, response) => {
     const answer = answers.get(delivery.path.slice(1));
     if (answer) answer(delivery, response);
@@ -641,7 +641,7 @@ it('deliveries older than 30 days are deleted', async () => {
     [webhookId],
   );
   // An instance deletes them when it starts.
-  const { reactions } = await api.addInstance();
-  reactions.start();
+  const { workers } = await api.addInstance();
+  workers.start();
   await eventually(async () => expect(await deliveries(webhookId)).toEqual([]));
 });
