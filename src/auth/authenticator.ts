@@ -10,7 +10,7 @@ const CACHE_MS = 500;
 const MAX_CACHED = 20_000;
 /** The interval between queries for all live keys. 100,000 public ids take a few megabytes. */
 const LIVE_MS = 60_000;
-const MOST_LIVE = 100_000;
+const MAX_LIVE = 100_000;
 
 export type Authentication = { key: StoredKey } | { refusal: Refusal };
 export type Refusal = { reason: ReasonOf<'UNAUTHORIZED'>; message: string };
@@ -99,7 +99,7 @@ export class Authenticator {
   private async isOfLiveKey(publicId: string): Promise<boolean> {
     const now = performance.now();
     if (!this.live || now >= this.live.until) {
-      const live = { until: now + LIVE_MS, publicIds: this.table.livePublicIds(MOST_LIVE) };
+      const live = { until: now + LIVE_MS, publicIds: this.table.livePublicIds(MAX_LIVE) };
       this.live = live;
       live.publicIds.catch(() => {
         if (this.live === live) this.live = undefined;

@@ -18,7 +18,7 @@ import {
 import { newApiKeySchema } from './api-key-record.js';
 import { apiKey, type ApiKeyDetails, createApiKey, DEFAULT_RATE_LIMIT, type RateLimit } from './api-key.js';
 import { requestsPerSecond, requireWithin } from './delegation.js';
-import { type KeysNow, MOST_LIVE_KEYS, OrganizationKeys, tooManyKeys } from './organization-keys.js';
+import { type KeysNow, MAX_LIVE_KEYS, OrganizationKeys, tooManyKeys } from './organization-keys.js';
 import { makeKey } from './secret.js';
 
 @Operation({
@@ -30,7 +30,7 @@ import { makeKey } from './secret.js';
     'The response contains the key only once: repeating the request returns the same `apiKeyId` with `key: ' +
     'null`. If you lost the response, rotate the key. A key can grant only scopes that it has, and at most its ' +
     'own rate limit and lifetime. When a key is revoked, all keys that it created end with it. An organization ' +
-    `can have up to ${MOST_LIVE_KEYS} live keys.`,
+    `can have up to ${MAX_LIVE_KEYS} live keys.`,
   answers: newApiKeySchema,
   reasons: ['KEY_EXCEEDS_YOURS', 'KEY_LIMIT_REACHED'],
 })
@@ -119,7 +119,7 @@ function refusalOf({ expiresAt }: Pick<ApiKeyDetails, 'expiresAt'>, keys: KeysNo
   if (expiresAt !== null && !isInFuture(new Date(expiresAt), keys.now)) {
     return invalid([{ path: 'expiresAt', message: 'must be in the future and before the year 10000' }]);
   }
-  return keys.live < MOST_LIVE_KEYS ? undefined : tooManyKeys(keys);
+  return keys.live < MAX_LIVE_KEYS ? undefined : tooManyKeys(keys);
 }
 
 function isInFuture(moment: Date, now: Date): boolean {

@@ -12,10 +12,10 @@ import { API_KEYS_TABLE } from './api-keys.projection.js';
 import { type KeyOrigin, mayMakeKeys } from './lines.js';
 
 /** The most live keys of an organization; the operator can create more. */
-export const MOST_LIVE_KEYS = 100;
+export const MAX_LIVE_KEYS = 100;
 
 /** The most requests per second for a person's key, as documented in create-api-key. */
-const FASTEST = 1_000;
+const MAX_RATE = 1_000;
 
 /** An organization's keys at one moment of the database's clock. */
 export type KeysNow = {
@@ -65,7 +65,7 @@ export class OrganizationKeys {
    * limits.
    */
   async ownOf({ organizationId, actor, scopes }: RequestContext): Promise<Grant | undefined> {
-    if (actor.type === 'user') return { scopes: [...scopes], rateLimit: FASTEST, expiresAt: null };
+    if (actor.type === 'user') return { scopes: [...scopes], rateLimit: MAX_RATE, expiresAt: null };
     if (actor.type !== 'api-key') return undefined;
     return knownApiKey((await this.records.load(apiKey, organizationId, actor.id!)).state);
   }
@@ -93,7 +93,7 @@ export class OrganizationKeys {
 export function tooManyKeys({ live }: KeysNow): RpcError {
   return new RpcError(
     'CONFLICT',
-    `An organization can have up to ${MOST_LIVE_KEYS} live API keys, and yours has ${live}. Revoke one that you ` +
+    `An organization can have up to ${MAX_LIVE_KEYS} live API keys, and yours has ${live}. Revoke one that you ` +
       'no longer use.',
     { reason: 'KEY_LIMIT_REACHED' },
   );

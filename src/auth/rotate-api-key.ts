@@ -6,9 +6,9 @@ import { newApiKeySchema } from './api-key-record.js';
 import { apiKey, knownApiKey, rotateApiKey } from './api-key.js';
 import { newApiKey } from './create-api-key.js';
 
-const LONGEST_OVERLAP_SECONDS = 86_400;
+const MAX_OVERLAP_SECONDS = 86_400;
 import { requireWithin } from './delegation.js';
-import { MOST_LIVE_KEYS, OrganizationKeys, tooManyKeys } from './organization-keys.js';
+import { MAX_LIVE_KEYS, OrganizationKeys, tooManyKeys } from './organization-keys.js';
 
 @Operation({
   method: 'POST',
@@ -31,7 +31,7 @@ export class RotateApiKey extends Input {
 
   @Integer({
     min: 0,
-    max: LONGEST_OVERLAP_SECONDS,
+    max: MAX_OVERLAP_SECONDS,
     default: 0,
     description:
       'How long the old key works next to the new one. Required when a key replaces itself: otherwise, a lost ' +
@@ -66,7 +66,7 @@ export class RotateApiKeyHandler implements ICommandHandler<RotateApiKey> {
       const events = rotateApiKey(state, { successorId, overlapSeconds, now: keys.now });
       if (old.status === 'rotated') return { recordId: old.successorId, writes: [] };
       // During the overlap, the old and the new key both count.
-      if (own && overlapSeconds > 0 && keys.live >= MOST_LIVE_KEYS) throw tooManyKeys(keys);
+      if (own && overlapSeconds > 0 && keys.live >= MAX_LIVE_KEYS) throw tooManyKeys(keys);
       made.set(successorId, successor.key);
       return {
         recordId: successorId,

@@ -38,7 +38,7 @@ const PROJECTIONS: readonly Projection[] = [
   suppressionsProjection,
 ];
 const LIMITS = { statement: 60_000, isSnapshot: true };
-const MOST_ATTEMPTS = 100;
+const MAX_ATTEMPTS = 100;
 const PAUSE_MS = 20;
 
 /** The projections are at different positions, and an event in between concerns the organization. */
@@ -82,7 +82,7 @@ export async function reachOf(
         return { total, excluded, position, digest: digest.digest('hex') };
       });
     } catch (error) {
-      if (!(error instanceof Uneven) || attempt === MOST_ATTEMPTS) throw error;
+      if (!(error instanceof Uneven) || attempt === MAX_ATTEMPTS) throw error;
       await sleep(PAUSE_MS);
       await projections.catchUpWithLog();
     }

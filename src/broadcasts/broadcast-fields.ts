@@ -4,8 +4,8 @@ import { lists } from '../lists/index.js';
 import { petitions } from '../petitions/index.js';
 import { type Audience, type Format } from './broadcast.js';
 
-const MOST = 1_000;
-const LARGEST_CONTENT = 256 * 1024;
+const MAX_IDS = 1_000;
+const MAX_CONTENT_BYTES = 256 * 1024;
 
 class AudienceFilter {
   @Text({ max: 500, optional: true })
@@ -19,19 +19,19 @@ class AudienceFilter {
 }
 
 class AudienceInput implements Audience {
-  @Ids({ max: MOST, optional: true, description: 'Contacts on any of these lists.' })
+  @Ids({ max: MAX_IDS, optional: true, description: 'Contacts on any of these lists.' })
   listIds?: string[];
 
-  @Ids({ max: MOST, optional: true, description: 'Contacts who signed any of these petitions.' })
+  @Ids({ max: MAX_IDS, optional: true, description: 'Contacts who signed any of these petitions.' })
   petitionIds?: string[];
 
-  @Ids({ max: MOST, optional: true, namesRecord: false, description: 'These contacts.' })
+  @Ids({ max: MAX_IDS, optional: true, namesRecord: false, description: 'These contacts.' })
   contactIds?: string[];
 
-  @Ids({ max: MOST, optional: true, description: 'Excludes contacts on any of these lists.' })
+  @Ids({ max: MAX_IDS, optional: true, description: 'Excludes contacts on any of these lists.' })
   excludeListIds?: string[];
 
-  @Ids({ max: MOST, optional: true, description: 'Excludes contacts who signed any of these petitions.' })
+  @Ids({ max: MAX_IDS, optional: true, description: 'Excludes contacts who signed any of these petitions.' })
   excludePetitionIds?: string[];
 
   @Nested(() => AudienceFilter, {
@@ -63,7 +63,7 @@ export abstract class BroadcastFieldsInput extends Input {
   preheader?: string | null;
 
   @Text({
-    max: LARGEST_CONTENT,
+    max: MAX_CONTENT_BYTES,
     optional: true,
     description:
       'The message, with merge fields in Liquid: `{{ contact.firstName | default: "friend" }}`, `organization.…`, ' +

@@ -38,7 +38,7 @@ export type Letter = {
   took: number;
 };
 
-const TRIALS = 2;
+const MAX_TRIALS = 2;
 
 /** The recipient of a preview without a contact: a contact without any details. */
 export const NOBODY = '00000000-0000-0000-0000-000000000000';
@@ -111,8 +111,8 @@ export class MessageBuilder {
       organization: { name, website, email, country, postalAddress: sender.postalAddress },
       petition: petitionId === undefined ? undefined : await this.petition(organizationId, petitionId),
     };
-    const unwritable = await this.trial(writing);
-    if (unwritable) return { hindered: [...hindered, unwritable] };
+    const failure = await this.trial(writing);
+    if (failure) return { hindered: [...hindered, failure] };
     return { writing, hindered };
   }
 
@@ -145,7 +145,7 @@ export class MessageBuilder {
       } catch (error) {
         if (!(error instanceof TemplateError)) throw error;
         // A short stall of the machine is not the template's fault.
-        if (attempt === TRIALS)
+        if (attempt === MAX_TRIALS)
           return { hindrance: error.hindrance, path: 'content', message: error.message };
       }
     }

@@ -5,7 +5,7 @@ import { contactsProjection } from '../contacts/index.js';
 
 const CONTACTS = `${schemaOf(contactsProjection)}.contacts`;
 /** The most places listed. Others can be entered by hand. */
-const MOST = 300;
+const MAX_PLACES = 300;
 
 /** Countries and cities of an organization's contacts, as entered. Audiences compare them exactly. */
 @Injectable()
@@ -33,7 +33,7 @@ export class Places {
          UNION ALL
          SELECT ${after('> places.place')} FROM places WHERE places.place IS NOT NULL
        )
-       SELECT place FROM places WHERE place IS NOT NULL LIMIT ${MOST}`,
+       SELECT place FROM places WHERE place IS NOT NULL LIMIT ${MAX_PLACES}`,
       [organizationId],
     );
     return rows.map(({ place }) => place);

@@ -17,7 +17,7 @@ import {
 export type Template = { subject: Node[]; preheader: Node[]; html: Node[]; text: Node[] };
 
 /** No mailbox shows longer subjects; RFC 5322 would allow 998 bytes per line. */
-const LONGEST_SUBJECT = 500;
+const MAX_SUBJECT_LENGTH = 500;
 
 /**
  * A template must not read files, run for long, or fill the memory. `renderLimit` is wall time per part in
@@ -30,23 +30,23 @@ const LIMITS = { parseLimit: 1_000_000, renderLimit: 1_000, memoryLimit: 1_000_0
  * nothing else took ten seconds. At each of these limits, it takes a twentieth of a second. A long newsletter has a
  * few hundred merge fields and a few thousand tags.
  */
-const MOST_MERGES = 1_000;
+const MAX_MERGES = 1_000;
 /** Per tag or output. A message needs a few of each. The time limit is not checked within a tag. */
-const LONGEST_MERGE = 2_000;
-const MOST_FILTERS = 20;
-const MOST_OPERANDS = 50;
-const DEEPEST_ACCESS = 5;
-const LONGEST_PATH = 10;
+const MAX_MERGE_LENGTH = 2_000;
+const MAX_FILTERS = 20;
+const MAX_OPERANDS = 50;
+const MAX_ACCESS_DEPTH = 5;
+const MAX_PATH_LENGTH = 10;
 /** Characters that filters read, per rendering and per call: rendering checks the time only between tags. */
-const MOST_FILTERED = 1_000_000;
-const LONGEST_FILTERED = 50_000;
+const MAX_FILTERED = 1_000_000;
+const MAX_FILTERED_AT_ONCE = 50_000;
 /** For an argument that names a field: a long path is followed for each element. */
-const LONGEST_ARGUMENT = 200;
+const MAX_ARGUMENT_LENGTH = 200;
 /** Addresses that are linked or recognized: each one is searched for separately. */
-const MOST_ADDRESSES = 2_000;
-const MOST_MARKS = 20_000;
+const MAX_ADDRESSES = 2_000;
+const MAX_MARKS = 20_000;
 /** Deeper elements are dropped: the parser recurses for each level. */
-const DEEPEST = 100;
+const MAX_DEPTH = 100;
 const OPTIONS = { ...LIMITS, templates: {}, strictFilters: true, ownPropertyOnly: true, jsTruthy: true };
 
 /** Other tags read files, or write values unescaped. */
@@ -77,8 +77,12 @@ function bounded(filter: Filter): Filter {
   const handler: typeof run = function (value: unknown, ...parameters: unknown[]) {
     const size = sizeOf(value);
     spent += size;
-    if (size > LONGEST_FILTERED || spent > MOST_FILTERED) throw new Error('memory alloc limit exceeded');
-    if (parameters.some((one) => sizeOf(one) > (Array.isArray(value) ? LONGEST_ARGUMENT : LONGEST_FILTERED)))
+    if (size > MAX_FILTERED_AT_ONCE || spent > MAX_FILTERED) throw new Error('memory alloc limit exceeded');
+    if (
+      parameters.some(
+        (one) => sizeOf(one) > (Array.isArray(value) ? MAX_ARGUMENT_LENGTH : MAX_FILTERED_AT_ONCE),
+      )
+    )
       throw new Error('argument limit exceeded');
     return run.call(this, value, ...parameters) as unknown;
   };
@@ -91,7 +95,7 @@ function sizeOf(value: unknown): number {
   if (!Array.isArray(value)) return 1;
   let size = value.length;
   for (const one of value) {
-    if (size > LONGEST_FILTERED) break;
+    if (size > MAX_FILTERED_AT_ONCE) break;
     size += typeof one === 'string' ? one.length : 1;
   }
   return size;
@@ -116,7 +120,7 @@ export function compile(
   for (const part of [subject, preheader ?? '']) new Merges(part);
   // First, so that errors report the place in the original text.
   const asWritten = parse(plain, content);
-  if (format === 'MARKDOWN') requireFewer(/@|:\/\/|www\./gi, merges.hidden, 'addresses', MOST_ADDRESSES);
+  if (format === 'MARKDOWN') requireFewer(/@|:\/\/|www\./gi, merges.hidden, 'addresses', MAX_ADDRESSES);
   if (format === 'MARKDOWN') requireFewer(/[<[*_`~|]/g, merges.hidden, 'characters that mark something up');
   const unsafe = format === 'MARKDOWN' ? markdown.render(merges.hidden) : merges.hidden;
   requireFewer(/</g, unsafe, 'HTML tags');
@@ -147,31 +151,31 @@ export function compile(
   );
 }
 
-function requireFewer(marks: RegExp, text: string, what: string, most = MOST_MARKS): void {
+function requireFewer(marks: RegExp, text: string, what: string, most = MAX_MARKS): void {
   const count = text.match(marks)?.length ?? 0;
   if (count > most) throw tooMany(what, most);
 }
 
 /** @param written one tag or output. @throws TemplateError if parsing or running it could take long. */
 function requireBounded(written: string): void {
-  if (written.length > LONGEST_MERGE)
+  if (written.length > MAX_MERGE_LENGTH)
     throw new TemplateError(
       'TEMPLATE_INVALID',
-      `A tag or output is longer than ${LONGEST_MERGE.toLocaleString('en')} characters. Shorten it.`,
+      `A tag or output is longer than ${MAX_MERGE_LENGTH.toLocaleString('en')} characters. Shorten it.`,
     );
   // Quoted texts are not code.
   const code = written.replace(/"[^"]*"|'[^']*'/g, '""');
   const count = (marks: RegExp) => code.match(marks)?.length ?? 0;
-  if (count(/\|/g) > MOST_FILTERS) throw tooMany('filters in one output', MOST_FILTERS);
-  if (count(/\b(and|or|contains)\b|[<>=]=?/g) > MOST_OPERANDS)
-    throw tooMany('conditions in one tag', MOST_OPERANDS);
+  if (count(/\|/g) > MAX_FILTERS) throw tooMany('filters in one output', MAX_FILTERS);
+  if (count(/\b(and|or|contains)\b|[<>=]=?/g) > MAX_OPERANDS)
+    throw tooMany('conditions in one tag', MAX_OPERANDS);
   if (/(?:\.\s*[\w-]+\s*){10}|(?:\[[^\]]*\]\s*){10}/.test(code))
-    throw tooMany('parts in one field', LONGEST_PATH);
+    throw tooMany('parts in one field', MAX_PATH_LENGTH);
   let depth = 0;
   for (const character of code) {
     if (character === '[') depth += 1;
     else if (character === ']') depth -= 1;
-    if (depth > DEEPEST_ACCESS) throw tooMany('brackets within brackets', DEEPEST_ACCESS);
+    if (depth > MAX_ACCESS_DEPTH) throw tooMany('brackets within brackets', MAX_ACCESS_DEPTH);
   }
 }
 
@@ -185,7 +189,7 @@ export function render(template: Template, fields: MergeFields): Rendered {
   spent = 0;
   try {
     return {
-      subject: inOneLine(plain.renderSync(template.subject, values) as string).slice(0, LONGEST_SUBJECT),
+      subject: inOneLine(plain.renderSync(template.subject, values) as string).slice(0, MAX_SUBJECT_LENGTH),
       preheader: inOneLine(plain.renderSync(template.preheader, values) as string),
       html: escaping.renderSync(template.html, values) as string,
       text: plain.renderSync(template.text, values) as string,
@@ -257,7 +261,7 @@ class Merges {
       if (error instanceof TemplateError) throw error;
       throw invalid(error);
     }
-    if (this.tokens.length > MOST_MERGES) throw tooMany('tags and outputs', MOST_MERGES);
+    if (this.tokens.length > MAX_MERGES) throw tooMany('tags and outputs', MAX_MERGES);
     this.hidden = hidden;
   }
 
@@ -366,7 +370,7 @@ function sanitized(html: string, merges: Merges): string {
     allowedSchemes: ['http', 'https', 'mailto', 'tel'],
     allowedSchemesByTag: { img: ['http', 'https'] },
     allowProtocolRelative: false,
-    nestingLimit: DEEPEST,
+    nestingLimit: MAX_DEPTH,
     transformTags: {
       '*': (tagName, attribs) => ({
         tagName,

@@ -2,7 +2,7 @@ import { describeError } from '#libs/database';
 import { ok, warning } from './finding.js';
 import { type Check } from './deployment.js';
 
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
 /** Whether PUBLIC_URL leads to the API, as seen from this machine. */
 export const address: Check = {
@@ -11,7 +11,7 @@ export const address: Check = {
     if (publicUrl === undefined || isWrong('PUBLIC_URL')) return [];
     try {
       const response = await fetch(`${publicUrl}/health/live`, {
-        signal: AbortSignal.timeout(PATIENCE_MS),
+        signal: AbortSignal.timeout(TIMEOUT_MS),
         redirect: 'manual',
       });
       const { object } = (await response.json()) as { object?: unknown };

@@ -2,7 +2,7 @@ import { type Finding, ok, warning, problem } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
 /** Logs of several machines are ordered by their clocks. Expiry and limits count in seconds. */
-const MOST_APART_MS = 1_000;
+const MAX_DIFFERENCE_MS = 1_000;
 
 /** Compares this machine's clock with the database's, and the database's with its own history. */
 export const clock: DatabaseCheck = {
@@ -11,13 +11,13 @@ export const clock: DatabaseCheck = {
     const before = Date.now();
     const { now } = await database.row<{ now: Date }>('SELECT clock_timestamp() AS now');
     const after = Date.now();
-    const apart = now.getTime() - (before + after) / 2;
+    const difference = now.getTime() - (before + after) / 2;
     const found: Finding[] = [];
     // The round trip makes the result uncertain by half its duration.
-    if (Math.abs(apart) > MOST_APART_MS + (after - before) / 2) {
+    if (Math.abs(difference) > MAX_DIFFERENCE_MS + (after - before) / 2) {
       found.push(
         warning(
-          `The database's clock is ${seconds(apart)} this machine's, so their logs cannot be ordered.`,
+          `The database's clock is ${seconds(difference)} this machine's, so their logs cannot be ordered.`,
           'Synchronize both with NTP. The history and the expiry of keys use the database’s clock.',
         ),
       );
@@ -30,7 +30,7 @@ export const clock: DatabaseCheck = {
         `SELECT (extract(epoch FROM recorded_at - clock_timestamp()) * 1000)::float8 AS ahead
          FROM events ORDER BY position DESC LIMIT 1`,
       );
-      if (last && last.ahead > MOST_APART_MS) {
+      if (last && last.ahead > MAX_DIFFERENCE_MS) {
         found.push(
           problem(
             `The database's clock was set back: the last event is ${seconds(last.ahead)} it.`,

@@ -4,7 +4,7 @@ import { isLocal } from './configuration.js';
 import { type DatabaseCheck } from './deployment.js';
 import { type ReadOnlyDatabase, Unanswered } from './read-only-database.js';
 
-const OLDEST_VERSION = 14;
+const MIN_VERSION = 14;
 
 /** Explains a failed connection in one sentence, without the URL. */
 export function unreachable(error: unknown, embedded: boolean): Finding {
@@ -28,9 +28,9 @@ export const database: DatabaseCheck = {
     const about = await database.row<About>(ABOUT);
     const version = Math.floor(Number(about.version) / 10_000);
     const found: Finding[] = [];
-    if (version < OLDEST_VERSION) {
+    if (version < MIN_VERSION) {
       found.push(
-        problem(`PostgreSQL ${version} is too old.`, `Upgrade to PostgreSQL ${OLDEST_VERSION} or newer.`),
+        problem(`PostgreSQL ${version} is too old.`, `Upgrade to PostgreSQL ${MIN_VERSION} or newer.`),
       );
     }
     if (about.replays) {

@@ -5,10 +5,10 @@ import { type Check, type DatabaseCheck } from './deployment.js';
 
 const GIB = 1024 ** 3;
 /** Free disk space of the embedded database: too little to rebuild a large projection, and nearly none. */
-const LITTLE = 2 * GIB;
-const NEARLY_NONE = GIB / 4;
+const LOW_SPACE = 2 * GIB;
+const CRITICAL_SPACE = GIB / 4;
 /** Write-ahead log retained by a slot. */
-const MUCH_LOG = GIB;
+const LARGE_LOG = GIB;
 /** Of two billion transactions: autovacuum is behind, and PostgreSQL is about to stop writes. */
 const OLD_TRANSACTIONS = 500_000_000;
 const NEARLY_WRAPPED = 1_500_000_000;
@@ -24,8 +24,8 @@ export const disk: Check = {
     const free = bavail * bsize;
     const message = `${bytes(free)} are free on the disk of DATA_DIR.`;
     const advice = 'Free up space, or move DATA_DIR while no server runs. Writes fail if the disk is full.';
-    if (free < NEARLY_NONE) return [problem(message, advice)];
-    return [free < LITTLE ? warning(message, advice) : ok(message)];
+    if (free < CRITICAL_SPACE) return [problem(message, advice)];
+    return [free < LOW_SPACE ? warning(message, advice) : ok(message)];
   },
 };
 
@@ -55,7 +55,7 @@ export const storage: DatabaseCheck = {
     const sizes = await database.row<Sizes>(SIZES);
     const tables = await database.query<Table[]>(TABLES);
     for (const { name, active, held } of sizes.slots ?? []) {
-      if (Number(held) < MUCH_LOG) continue;
+      if (Number(held) < LARGE_LOG) continue;
       found.push(
         warning(
           `The replication slot ${name} (${active ? 'in use' : 'not in use'}) retains ${bytes(Number(held))} of write-ahead log.`,

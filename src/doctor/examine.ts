@@ -29,12 +29,12 @@ import { witnesses } from './witnesses.js';
 /** A finding, and the check it comes from. */
 export type Examined = Finding & { check: string };
 
-const OF_THE_DATABASE: readonly DatabaseCheck[] = [
+const DATABASE_CHECKS: readonly DatabaseCheck[] = [
   ...[databaseCheck, role, settings, connections, extensions, clock, encryptionKey],
   ...[migrations, releases, readModels, seals, witnesses, selfCheck, activity, storage],
 ];
 
-const OF_THE_REST: readonly Check[] = [replica, disk, redis, mail, images, address];
+const OTHER_CHECKS: readonly Check[] = [replica, disk, redis, mail, images, address];
 
 /**
  * Checks everything that an instance needs, and changes nothing. A check that cannot run is also a finding.
@@ -60,9 +60,9 @@ export async function* examine({ config, wrong, ofDeployments }: Inspected): Asy
     const { database } = opened;
     if (database) {
       const open = { ...deployment, database, encryptionKey: key };
-      for (const check of OF_THE_DATABASE) yield* made(check, open);
+      for (const check of DATABASE_CHECKS) yield* made(check, open);
     }
-    for (const check of OF_THE_REST) yield* made(check, { ...deployment, database });
+    for (const check of OTHER_CHECKS) yield* made(check, { ...deployment, database });
   } finally {
     await opened.close?.();
   }

@@ -4,7 +4,7 @@ import { unwritable } from './directory.js';
 import { type Finding, ok, problem, warning } from './finding.js';
 import { type Check } from './deployment.js';
 
-const PATIENCE_MS = 15_000;
+const TIMEOUT_MS = 15_000;
 
 /** Connects and logs in to the mail server, as a server would, without sending anything. */
 export const mail: Check = {
@@ -31,7 +31,7 @@ export const mail: Check = {
       ];
     }
     const found: Finding[] = [];
-    const trouble = await probeMailServer(mailUrl, AbortSignal.timeout(PATIENCE_MS));
+    const trouble = await probeMailServer(mailUrl, AbortSignal.timeout(TIMEOUT_MS));
     if (trouble !== undefined) {
       found.push(
         problem(

@@ -7,7 +7,7 @@ import { type ReadOnlyDatabase } from './read-only-database.js';
 /** The same as in libs/projections/serving.ts. */
 const SILENT_SECONDS = 60;
 /** Events that a busy system writes in a few seconds. */
-const MUCH = 10_000;
+const LARGE_LAG = 10_000;
 /** Added to ERASURE_PURGE_HOURS, because a rebuild takes time. */
 const PURGE_GRACE_HOURS = 6;
 
@@ -109,7 +109,7 @@ function judge(row: Row, schema: string): Finding[] {
       ),
     ];
   }
-  if (Number(row.lag) > MUCH) {
+  if (Number(row.lag) > LARGE_LAG) {
     const lag = `${name} is ${number(Number(row.lag))} events behind`;
     return [
       row.instances === 0

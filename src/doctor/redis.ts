@@ -4,9 +4,9 @@ import { bytes, type Finding, ok, problem, warning } from './finding.js';
 import { instancesOf } from './read-models.js';
 import { type Check } from './deployment.js';
 
-const OLDEST_VERSION = [6, 2] as const;
-const PATIENCE_MS = 3_000;
-const MOST_APART_MS = 1_000;
+const MIN_VERSION = [6, 2] as const;
+const TIMEOUT_MS = 3_000;
+const MAX_DIFFERENCE_MS = 1_000;
 const NEARLY_FULL = 0.9;
 
 /** Whether instances can share rate limits. */
@@ -33,8 +33,8 @@ export const redis: Check = {
       // As instances do, by a script on one of their keys. Here it only reads.
       const time = connection.eval("return redis.call('TIME')", 1, 'rate-limit:probe');
       const [seconds] = (await inTime(time)) as [string, string];
-      const apart = Number(seconds) * 1_000 + 500 - (before + Date.now()) / 2;
-      return judge(info, apart);
+      const difference = Number(seconds) * 1_000 + 500 - (before + Date.now()) / 2;
+      return judge(info, difference);
     } catch (error) {
       if (error instanceof WrongRedis) {
         const { what, advice } = error.trouble;
@@ -56,18 +56,18 @@ export const redis: Check = {
 };
 
 async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
-  const late = sleep(PATIENCE_MS, undefined, { ref: false }).then(() => {
-    throw new Error(`no response within ${PATIENCE_MS / 1_000} s`);
+  const late = sleep(TIMEOUT_MS, undefined, { ref: false }).then(() => {
+    throw new Error(`no response within ${TIMEOUT_MS / 1_000} s`);
   });
   return Promise.race([answer, late]);
 }
 
-function judge(info: string, apart: number): Finding[] {
+function judge(info: string, difference: number): Finding[] {
   const value = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
   const found: Finding[] = [];
   const version = value('redis_version');
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  if (major < OLDEST_VERSION[0] || (major === OLDEST_VERSION[0] && minor < OLDEST_VERSION[1])) {
+  if (major < MIN_VERSION[0] || (major === MIN_VERSION[0] && minor < MIN_VERSION[1])) {
     found.push(problem(`Redis ${version} is too old.`, 'Upgrade to Redis 6.2 or newer.'));
   }
   if (value('role') === 'slave') {
@@ -97,10 +97,10 @@ function judge(info: string, apart: number): Finding[] {
     );
   }
   // TIME is read in whole seconds: it is uncertain by half a second.
-  if (Math.abs(apart) > MOST_APART_MS + 500) {
+  if (Math.abs(difference) > MAX_DIFFERENCE_MS + 500) {
     found.push(
       warning(
-        `Redis's clock is ${Math.round(Math.abs(apart) / 1_000)} s ${apart < 0 ? 'behind' : 'ahead of'} this machine's.`,
+        `Redis's clock is ${Math.round(Math.abs(difference) / 1_000)} s ${difference < 0 ? 'behind' : 'ahead of'} this machine's.`,
         'Synchronize both with NTP. Rate limits only use Redis’s clock and are still correct.',
       ),
     );

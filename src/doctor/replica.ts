@@ -5,7 +5,7 @@ import { type Check } from './deployment.js';
 import { ReadOnlyDatabase } from './read-only-database.js';
 
 /** The replica must catch up with the primary within this time. Servers wait a twentieth of it. */
-const PATIENCE_MS = 2_000;
+const TIMEOUT_MS = 2_000;
 const PAUSE_MS = 50;
 
 /** Whether the replica follows this database and keeps up. Servers work without it, so findings are only warnings. */
@@ -55,7 +55,7 @@ async function compare(standby: ReadOnlyDatabase, primary: ReadOnlyDatabase): Pr
     ];
   }
   const { lsn } = await primary.row<{ lsn: string }>('SELECT pg_current_wal_lsn()::text AS lsn');
-  const until = performance.now() + PATIENCE_MS;
+  const until = performance.now() + TIMEOUT_MS;
   for (;;) {
     const { behind } = await standby.row<{ behind: number }>(
       'SELECT greatest(0, pg_wal_lsn_diff($1, pg_last_wal_replay_lsn()))::float8 AS behind',

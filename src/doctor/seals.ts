@@ -9,11 +9,11 @@ import { type DatabaseCheck } from './deployment.js';
 /** Sealing runs every three seconds. */
 const LATE_SECONDS = 60;
 /** Longest history that is verified completely here. It takes about a second. */
-const LONGEST_VERIFIED = 20_000;
+const MAX_VERIFIED = 20_000;
 /** Organizations checked; each costs four look-ups. */
-const MOST_ORGANIZATIONS = 1_000;
+const MAX_ORGANIZATIONS = 1_000;
 /** Quarantined organizations that are listed. */
-const MOST_REFUSED = 100;
+const MAX_QUARANTINED = 100;
 
 type Head = {
   organization_id: string;
@@ -49,7 +49,7 @@ export const seals: DatabaseCheck = {
             ),
       );
     }
-    for (const { organization_id, refused } of await database.query<Refused[]>(REFUSED, [MOST_REFUSED])) {
+    for (const { organization_id, refused } of await database.query<Refused[]>(REFUSED, [MAX_QUARANTINED])) {
       found.push(
         problem(
           `The ${organization_id === ALL_ORGANIZATIONS ? 'log of all organizations' : `history of organization ${organization_id}`} ` +
@@ -58,7 +58,7 @@ export const seals: DatabaseCheck = {
         ),
       );
     }
-    const heads = await database.query<Head[]>(HEADS, [MOST_ORGANIZATIONS, ALL_ORGANIZATIONS]);
+    const heads = await database.query<Head[]>(HEADS, [MAX_ORGANIZATIONS, ALL_ORGANIZATIONS]);
     for (const { organization_id } of heads.filter(({ passed_over }) => passed_over)) {
       found.push(
         problem(
@@ -70,9 +70,7 @@ export const seals: DatabaseCheck = {
     const { keyring } = await openKeyring(deployment);
     const signers = keyring && signersOf(config, keyring);
     const [head] = heads
-      .filter(
-        ({ size, note, is_refused }) => Number(size) <= LONGEST_VERIFIED && note !== null && !is_refused,
-      )
+      .filter(({ size, note, is_refused }) => Number(size) <= MAX_VERIFIED && note !== null && !is_refused)
       .sort((one, other) => other.sealed_at.getTime() - one.sealed_at.getTime());
     if (head && signers) {
       const signed = signers.open(head.note!);

@@ -3,7 +3,7 @@ import { type Finding, number, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
 /** Most findings reported. */
-const MOST_FINDINGS = 100;
+const MAX_FINDINGS = 100;
 
 type Found = { kind: string; finding: string };
 
@@ -17,7 +17,7 @@ export const selfCheck: DatabaseCheck = {
     if (!there) return [];
     const own = projections.map(({ name, version }) => `${name} ${version}`);
     const found: Finding[] = [];
-    for (const { kind, finding } of await database.query<Found[]>(FINDINGS, [own, MOST_FINDINGS])) {
+    for (const { kind, finding } of await database.query<Found[]>(FINDINGS, [own, MAX_FINDINGS])) {
       found.push(
         problem(
           finding,

@@ -14,8 +14,8 @@ const is = (wrong: string) => (value: string) => value === wrong;
 /** An active limit, in milliseconds. */
 const isOn = (value: string) => Number(value) > 0;
 
-const LOSES = 'acknowledged data can be lost if the machine crashes';
-const SHOWS = 'names and addresses can appear in PostgreSQL’s log';
+const DATA_LOSS = 'acknowledged data can be lost if the machine crashes';
+const LEAK = 'names and addresses can appear in PostgreSQL’s log';
 
 /** PostgreSQL settings, for this role in this database, that the application does not set itself. */
 const RULES: readonly Rule[] = [
@@ -23,7 +23,7 @@ const RULES: readonly Rule[] = [
     setting: 'fsync',
     isWrong: is('off'),
     level: 'problem',
-    message: () => `fsync is off: ${LOSES}, and the database can be corrupted.`,
+    message: () => `fsync is off: ${DATA_LOSS}, and the database can be corrupted.`,
     right: { value: 'on' },
   },
   {
@@ -37,7 +37,7 @@ const RULES: readonly Rule[] = [
     setting: 'synchronous_commit',
     isWrong: is('off'),
     level: 'problem',
-    message: () => `synchronous_commit is off: ${LOSES}.`,
+    message: () => `synchronous_commit is off: ${DATA_LOSS}.`,
     right: { value: 'on' },
   },
   {
@@ -91,21 +91,21 @@ const RULES: readonly Rule[] = [
     setting: 'log_statement',
     isWrong: (value) => value === 'mod' || value === 'all',
     level: 'warning',
-    message: (value) => `log_statement is ${value}: ${SHOWS}, and erasures do not remove them there.`,
+    message: (value) => `log_statement is ${value}: ${LEAK}, and erasures do not remove them there.`,
     right: { value: 'ddl' },
   },
   {
     setting: 'log_error_verbosity',
     isWrong: (value) => value !== 'terse',
     level: 'warning',
-    message: (value) => `log_error_verbosity is ${value}: ${SHOWS} in the details of errors.`,
+    message: (value) => `log_error_verbosity is ${value}: ${LEAK} in the details of errors.`,
     right: { value: 'terse' },
   },
   {
     setting: 'log_parameter_max_length_on_error',
     isWrong: (value) => value !== '0',
     level: 'warning',
-    message: () => `Failed statements are logged with their values: ${SHOWS}.`,
+    message: () => `Failed statements are logged with their values: ${LEAK}.`,
     right: { value: '0' },
   },
   ...['statement_timeout', 'lock_timeout', 'idle_in_transaction_session_timeout', 'idle_session_timeout'].map(
@@ -129,7 +129,7 @@ export const settings: DatabaseCheck = {
     const found = RULES.flatMap(({ setting, isWrong, level, message, right }): Finding[] => {
       const row = rows.find(({ name }) => name === setting);
       if (!row || !isWrong(row.value)) return [];
-      const advice = 'advice' in right ? right.advice : wayOut(row, right.value);
+      const advice = 'advice' in right ? right.advice : fixOf(row, right.value);
       return [{ problem, warning }[level](message(row.value), advice)];
     });
     return found.length > 0 ? found : [ok('PostgreSQL stores acknowledged data safely, and logs no values.')];
@@ -137,7 +137,7 @@ export const settings: DatabaseCheck = {
 };
 
 /** Resets the setting where it was set: settings of a role or a database override all others. */
-function wayOut({ name, source, set_by }: Setting, value: string): string {
+function fixOf({ name, source, set_by }: Setting, value: string): string {
   if (set_by !== null) {
     // Otherwise the session that runs the fix would be read-only too.
     const first = name === 'default_transaction_read_only' ? `SET ${name} = off; ` : '';

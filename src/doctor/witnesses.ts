@@ -4,7 +4,7 @@ import { counted, type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
 /** Most alarms reported. */
-const MOST_ALARMS = 100;
+const MAX_ALARMS = 100;
 /** A witness that has cosigned within this time is considered healthy. */
 const LATE_SECONDS = 600;
 
@@ -22,7 +22,7 @@ export const witnesses: DatabaseCheck = {
     const found: Finding[] = [];
     for (const { organization_id, key, reason } of await database.query<Alarm[]>(ALARMS, [
       names,
-      MOST_ALARMS,
+      MAX_ALARMS,
     ])) {
       found.push(
         problem(

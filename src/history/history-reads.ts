@@ -20,7 +20,7 @@ export type Range = readonly [first: number, last: number];
 
 const RECORD_INTERVAL_MS = 60_000;
 /** Different questions per event. If a key asked more in an hour, several events record it. */
-const MOST_READS = 500;
+const MAX_READS = 500;
 
 type Taken = { organization_id: string; api_key_id: string; hour: Date; reads: CollectedRead[] };
 
@@ -135,7 +135,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
    * appended.
    */
   private async recordHour(): Promise<boolean> {
-    const [taken] = await this.source.query<Taken[]>(TAKE, [MOST_READS]);
+    const [taken] = await this.source.query<Taken[]>(TAKE, [MAX_READS]);
     if (!taken) return false;
     const { organization_id: organizationId, api_key_id: apiKeyId, hour, reads } = taken;
     const event: HistoryReadsEvent = {

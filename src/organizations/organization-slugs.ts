@@ -4,9 +4,9 @@ import { RpcError } from '#libs/rpc';
 import { RESERVED_SLUGS } from './reserved-slugs.js';
 
 /** For this long, a previous slug redirects to the current one and is reserved. */
-const LED_FOR = "interval '1 year'";
+const REDIRECTS_FOR = "interval '1 year'";
 /** Per organization; the oldest ones are released first. */
-const MOST_LEFT = 20;
+const MAX_PREVIOUS = 20;
 
 /**
  * The slugs of organizations, with which the paths of their pages begin. A slug belongs to one of all
@@ -23,7 +23,7 @@ export class OrganizationSlugs {
     const rows = await this.source.query<unknown[]>(
       `INSERT INTO organization_slugs AS s (slug, organization_id) VALUES ($1, $2)
        ON CONFLICT (slug) DO UPDATE SET organization_id = excluded.organization_id, left_at = NULL
-       WHERE s.organization_id = excluded.organization_id OR s.left_at < clock_timestamp() - ${LED_FOR}
+       WHERE s.organization_id = excluded.organization_id OR s.left_at < clock_timestamp() - ${REDIRECTS_FOR}
        RETURNING slug`,
       [slug, organizationId],
     );
@@ -46,7 +46,7 @@ export class OrganizationSlugs {
       `DELETE FROM organization_slugs WHERE organization_id = $1 AND slug IN (
          SELECT slug FROM organization_slugs WHERE organization_id = $1 AND left_at IS NOT NULL
          ORDER BY left_at DESC, slug OFFSET $2)`,
-      [organizationId, MOST_LEFT],
+      [organizationId, MAX_PREVIOUS],
     );
   }
 
@@ -54,7 +54,7 @@ export class OrganizationSlugs {
   async find(slug: string): Promise<string | undefined> {
     const [row] = await this.source.query<{ organization_id: string }[]>(
       `SELECT organization_id FROM organization_slugs
-       WHERE slug = $1 AND (left_at IS NULL OR left_at > clock_timestamp() - ${LED_FOR})`,
+       WHERE slug = $1 AND (left_at IS NULL OR left_at > clock_timestamp() - ${REDIRECTS_FOR})`,
       [slug],
     );
     return row?.organization_id;

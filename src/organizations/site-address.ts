@@ -4,9 +4,9 @@ import { PublicAddress } from '../config/index.js';
 import { organization } from './organization.js';
 
 /** How long a slug is cached, in milliseconds. A previous slug also leads to the page. */
-const KNOWN_MS = 1_000;
+const CACHE_MS = 1_000;
 /** When the cache is full, it is cleared. */
-const MOST_KNOWN = 10_000;
+const MAX_CACHED = 10_000;
 
 /** The URLs of organizations' pages. */
 @Injectable()
@@ -25,8 +25,8 @@ export class SiteAddress {
     if (known && performance.now() < known.until) return `${this.address.url}/${known.name}`;
     const { state } = await this.records.look(organization, organizationId, organizationId);
     const name = (state.status === 'standing' ? state.slug : null) ?? organizationId;
-    if (this.known.size >= MOST_KNOWN) this.known.clear();
-    this.known.set(organizationId, { name, until: performance.now() + KNOWN_MS });
+    if (this.known.size >= MAX_CACHED) this.known.clear();
+    this.known.set(organizationId, { name, until: performance.now() + CACHE_MS });
     return `${this.address.url}/${name}`;
   }
 

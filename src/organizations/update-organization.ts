@@ -227,12 +227,12 @@ function requireFree(slug: string | null | undefined): void {
 }
 
 /** Packs two versions into the one number stored with a key. Versions before 0.4.0 stored only the log's. */
-const MOST_VERSIONS = 2 ** 26;
+const MAX_VERSIONS = 2 ** 26;
 
 function packVersions(log: number, mail: number): number {
-  return mail * MOST_VERSIONS + log;
+  return mail * MAX_VERSIONS + log;
 }
 
 function unpackVersions(figure: number): [log: number, mail: number] {
-  return [figure % MOST_VERSIONS, Math.floor(figure / MOST_VERSIONS)];
+  return [figure % MAX_VERSIONS, Math.floor(figure / MAX_VERSIONS)];
 }

@@ -13,7 +13,7 @@ import { petitions } from './petitions.js';
  */
 export const PAGE = 200;
 /** The most signatures a request can name individually. They fit into one event. */
-export const MOST_NAMED = 1_000;
+export const MAX_NAMED = 1_000;
 
 /** Selects signatures of a petition: only valid ones, at or below a position in the log. */
 export type Choice = { petitionId: string; upTo: number } & (
@@ -56,7 +56,7 @@ export class ChosenSignatures {
   /** The first page, oldest first. @param after a signature: returns those after it. */
   async page(organizationId: string, choice: Choice, after: string | null): Promise<string[]> {
     const { sql, values } = this.queryOf(organizationId, choice, after);
-    const limit = 'signatureIds' in choice ? MOST_NAMED : PAGE;
+    const limit = 'signatureIds' in choice ? MAX_NAMED : PAGE;
     return this.ids(`SELECT s.id ${sql} ORDER BY s.created_at, s.id LIMIT ${limit}`, values);
   }
 

@@ -8,7 +8,7 @@ import { type Keyring } from '#libs/event-store';
 const LEVELS = { 4: [8, 16, 24, 32], 6: [32, 40, 48, 56, 64, 128] } as const;
 const BITS = { 4: 32, 6: 128 } as const;
 /** The most networks searched for one range: adjacent levels differ by at most 8 bits, except 64 and 128. */
-const MOST_NETWORKS = 256;
+const MAX_NETWORKS = 256;
 /** Characters of a keyed hash: 72 bits, to tell the networks of one petition apart. */
 const LENGTH = 12;
 
@@ -37,7 +37,7 @@ export function networksIn(keyring: Pick<Keyring, 'hash'>, range: string): strin
   if (!version || more.length > 0 || (suffix !== undefined && !/^\d{1,3}$/.test(suffix))) return undefined;
   const length = suffix === undefined ? BITS[version] : Number(suffix);
   const level = LEVELS[version].find((one) => one >= length);
-  if (level === undefined || 2 ** (level - length) > MOST_NETWORKS || length < LEVELS[version][0] - 8)
+  if (level === undefined || 2 ** (level - length) > MAX_NETWORKS || length < LEVELS[version][0] - 8)
     return undefined;
   const first = (bitsOf(address, version) >> BigInt(BITS[version] - length)) << BigInt(level - length);
   return Array.from({ length: 2 ** (level - length) }, (_, n) =>

@@ -10,7 +10,7 @@ import { canonicalEmail } from './canonical-email.js';
 import { writeMail } from './confirmation-mail.js';
 
 /** Emails to one mailbox per day, over all petitions. */
-const MOST_A_DAY = 3;
+const MAX_PER_DAY = 3;
 
 /** Asks the signer to confirm, or reports that the signature already counts. */
 export type ConfirmationMail = {
@@ -51,7 +51,7 @@ export class ConfirmationMails {
          ELSE m.requests || $2::uuid END
        WHERE m.day < excluded.day OR cardinality(m.requests) < $3 OR $2 = ANY (m.requests)
        RETURNING mailbox`,
-      [mailbox, requestId, MOST_A_DAY],
+      [mailbox, requestId, MAX_PER_DAY],
     );
     return rows.length > 0;
   }

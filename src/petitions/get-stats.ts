@@ -9,9 +9,9 @@ import { contact, joinCountry } from '../contacts/index.js';
 import { petitions } from './petitions.js';
 
 /** The most countries and sources returned: both are free text. */
-const MOST_NAMED = 250;
+const MAX_VALUES = 250;
 /** Contacts per query when reading their past state. */
-const AT_ONCE = 50;
+const PAGE = 50;
 
 type Count = { signatures: number };
 export type Stats = Count & {
@@ -98,8 +98,8 @@ export class GetStatsHandler implements IQueryHandler<GetStats> {
     countries: Map<string | null, number>,
   ): Promise<void> {
     const changed = await queryWide<{ id: string }>(this.reads, organizationId, 'page', CHANGED, values);
-    for (let n = 0; n < changed.length; n += AT_ONCE) {
-      const page = changed.slice(n, n + AT_ONCE);
+    for (let n = 0; n < changed.length; n += PAGE) {
+      const page = changed.slice(n, n + PAGE);
       const folded = await Promise.all(
         page.map(({ id }) => this.records.look(contact, organizationId, id, past)),
       );
@@ -115,10 +115,10 @@ function mostFrequent<Counted extends Count>(all: Counted[]): Counted[] {
   return all
     .filter(({ signatures }) => signatures > 0)
     .toSorted((one, other) => other.signatures - one.signatures)
-    .slice(0, MOST_NAMED);
+    .slice(0, MAX_VALUES);
 }
 
-const STOOD = stoodAt(petitions.linkTable!, true);
+const WAS_VALID = stoodAt(petitions.linkTable!, true);
 
 const STATS = `
   SELECT day::text, source, country, CASE grouping(day, source, country)
@@ -128,9 +128,9 @@ const STATS = `
     SELECT (l.created_at AT TIME ZONE 'UTC')::date AS day, l.source, c.country,
       coalesce(c.updated_at > $3::timestamptz, false) AS has_changed
     FROM ${petitions.linkTable!} l ${joinCountry('l.subject_id')}
-    WHERE ${STOOD}
+    WHERE ${WAS_VALID}
   ) each GROUP BY GROUPING SETS ((day), (source), (country), ())`;
 
 const CHANGED = `
   SELECT l.subject_id AS id FROM ${petitions.linkTable!} l ${joinCountry('l.subject_id')}
-  WHERE ${STOOD} AND c.updated_at > $3::timestamptz`;
+  WHERE ${WAS_VALID} AND c.updated_at > $3::timestamptz`;

@@ -18,7 +18,7 @@ import {
   textOrNull,
   Timestamp,
 } from '#libs/rpc';
-import { type Choice, ChosenSignatures, MOST_NAMED, PAGE } from './chosen-signatures.js';
+import { type Choice, ChosenSignatures, MAX_NAMED, PAGE } from './chosen-signatures.js';
 import { networksIn } from './client-networks.js';
 import {
   type InvalidationPlanEvent,
@@ -53,7 +53,7 @@ export class InvalidateSignatures extends Input {
   @Id()
   petitionId!: string;
 
-  @Ids({ max: MOST_NAMED, optional: true, description: 'Send either these or conditions.' })
+  @Ids({ max: MAX_NAMED, optional: true, description: 'Send either these or conditions.' })
   signatureIds?: string[];
 
   @Timestamp({ optional: true, description: 'Signatures created after this time.' })
@@ -133,7 +133,7 @@ export class InvalidateSignaturesHandler implements ICommandHandler<InvalidateSi
       petitionId,
       signatureIds,
       isLast: isLast || planned !== null,
-      condition: condition && !planned ? asBefore(condition) : null,
+      condition: condition && !planned ? withoutPlanned(condition) : null,
       upTo,
       matched,
     };
@@ -207,6 +207,10 @@ function conditionOf({
 }
 
 /** In the format of the events. */
-function asBefore({ createdAfter, createdBefore, emailDomain }: PlannedCondition): InvalidationCondition {
+function withoutPlanned({
+  createdAfter,
+  createdBefore,
+  emailDomain,
+}: PlannedCondition): InvalidationCondition {
   return { createdAfter, createdBefore, emailDomain };
 }

@@ -4,7 +4,7 @@ import { type Guard } from '#libs/event-store';
 import { exists, petition, requireOpen } from './petition.js';
 
 /** When the cache is full, it is cleared: few petitions collect signatures at the same time. */
-const MOST_PETITIONS = 1_000;
+const MAX_CACHED = 1_000;
 
 /**
  * Caches the petitions that accept signatures, so that signing does not load them. If an entry is outdated,
@@ -31,7 +31,7 @@ export class OpenPetitions {
     const { state, version } = await this.records.load(petition, organizationId, petitionId);
     requireOpen(state, new Date());
     const guard = { streamId: petitionId, version };
-    if (this.guards.size >= MOST_PETITIONS) this.guards.clear();
+    if (this.guards.size >= MAX_CACHED) this.guards.clear();
     const closesAt = exists(state) ? state.closesAt : null;
     this.guards.set(key, { guard, until: closesAt === null ? Infinity : Date.parse(closesAt) });
     return guard;

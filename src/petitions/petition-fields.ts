@@ -3,7 +3,7 @@ import { AnyJson, Flag, Input, Integer, OneOf, Slug, Text, Timestamp } from '#li
 import { type Confirmation } from './petition.js';
 
 export const DEFAULT_GOAL = 100;
-const LARGEST_CONTENT = 256 * 1024;
+const MAX_CONTENT_BYTES = 256 * 1024;
 
 /** The fields shared by create-petition and update-petition, all optional. */
 export abstract class PetitionFieldsInput extends Input {
@@ -43,7 +43,7 @@ export abstract class PetitionFieldsInput extends Input {
 
   @AnyJson({
     optional: true,
-    maxBytes: LARGEST_CONTENT,
+    maxBytes: MAX_CONTENT_BYTES,
     description:
       'Any JSON, up to 256 KiB as stored. The page renders a string or `{ "markdown": … }` as Markdown, as well as ' +
       'TipTap and ProseMirror documents. Other content is stored but not shown.',

@@ -9,7 +9,7 @@ export type RequestName = { organizationId: string; requestId: string };
 
 const PURPOSE = 'confirm signature';
 /** The most replacements followed from an outdated link to the newest request. */
-const MOST_STEPS = 100;
+const MAX_STEPS = 100;
 
 type Loaded = Awaited<ReturnType<SignatureRequests['load']>>;
 
@@ -40,7 +40,7 @@ export class SignatureRequests {
   /** The request a link leads to: the newest, if the signer has requested again. */
   async latest(name: RequestName): Promise<Loaded> {
     let found = await this.load(name);
-    for (let steps = 0; steps < MOST_STEPS; steps += 1) {
+    for (let steps = 0; steps < MAX_STEPS; steps += 1) {
       if (found.state.status !== 'EXPIRED' || found.state.by === null) break;
       found = await this.load({ ...name, requestId: found.state.by });
     }

@@ -1,7 +1,7 @@
 import { type Json } from '#libs/event-store';
 import { AnyJson, Input, Slug, Text } from '#libs/rpc';
 
-const LARGEST_CONTENT = 256 * 1024;
+const MAX_CONTENT_BYTES = 256 * 1024;
 
 /** The fields shared by create-post and update-post, all optional. */
 export abstract class PostFieldsInput extends Input {
@@ -26,7 +26,7 @@ export abstract class PostFieldsInput extends Input {
 
   @AnyJson({
     optional: true,
-    maxBytes: LARGEST_CONTENT,
+    maxBytes: MAX_CONTENT_BYTES,
     description:
       'Any JSON, up to 256 KiB as stored. The page renders a string or `{ "markdown": … }` as Markdown, as well as ' +
       'TipTap and ProseMirror documents. Other content is stored but not shown.',

@@ -6,7 +6,7 @@ import { loadEnvironment, PROCESS_NUMBER } from '../environment/index.js';
 /** A process that exits sooner will probably exit again, so its replacement waits. */
 const SHORT_LIFE_MS = 10_000;
 const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 30_000;
+const MAX_PAUSE_MS = 30_000;
 
 const STOPPING: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
 type End = { status: number | null; signal: string | null };
@@ -65,7 +65,7 @@ export function lead(processes: number, program: string): void {
 
   function replace(number: number, end: End, livedMs: number): void {
     const before = livedMs < SHORT_LIFE_MS ? pauses.get(number) : undefined;
-    const afterShortLife = before === undefined ? FIRST_PAUSE_MS : Math.min(2 * before, LONGEST_PAUSE_MS);
+    const afterShortLife = before === undefined ? FIRST_PAUSE_MS : Math.min(2 * before, MAX_PAUSE_MS);
     const pauseMs = livedMs < SHORT_LIFE_MS ? afterShortLife : 0;
     pauses.set(number, pauseMs);
     log('warn', {

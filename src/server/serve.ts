@@ -26,14 +26,14 @@ const DATABASE_WAIT_MS = 30_000;
 /** How long running requests and work may take after SHUTDOWN_DELAY. */
 const GRACE_MS = 7_000;
 /** Orchestrators kill ten seconds after SHUTDOWN_DELAY. Work that still hangs by then, for example on a lock, is abandoned. */
-const LONGEST_STOP_MS = 9_500;
+const MAX_STOP_MS = 9_500;
 /**
  * Ctrl-C and supervisors signal a whole process group, and some processes pass the signal on. Signals within this time count as one.
  * A later one means that an operator does not want to wait for SHUTDOWN_DELAY.
  */
 const ONE_SIGNAL_MS = 1_000;
 const QUIET_MS = 1_000;
-const LONGEST_UNREST_MS = 10_000;
+const MAX_QUIET_WAIT_MS = 10_000;
 /** For the last log lines, if anything reads them. */
 const FLUSH_MS = 300;
 
@@ -146,14 +146,14 @@ type Stop = {
 
 function listenForSignals(): Stop {
   const stopping = new AbortController();
-  const hurrying = new AbortController();
+  const secondSignal = new AbortController();
   const signal = new Promise<NodeJS.Signals>((resolve) => {
     let first: number | undefined;
     for (const name of ['SIGINT', 'SIGTERM'] as const) {
       // Not `once`: a second signal would kill the process.
       process.on(name, () => {
         first ??= performance.now();
-        if (performance.now() - first >= ONE_SIGNAL_MS) hurrying.abort();
+        if (performance.now() - first >= ONE_SIGNAL_MS) secondSignal.abort();
         stopping.abort();
         resolve(name);
       });
@@ -164,7 +164,7 @@ function listenForSignals(): Stop {
     cluster.worker!.exitedAfterDisconnect = true;
     process.kill(process.pid, 'SIGTERM');
   });
-  return { signal, requested: stopping.signal, hurried: hurrying.signal };
+  return { signal, requested: stopping.signal, hurried: secondSignal.signal };
 }
 
 type Failure = { config: Config; logger: LoggerService; isServing: boolean; isStopping: boolean };
@@ -191,7 +191,7 @@ function exitAtDeadline(logger: LoggerService): void {
   setTimeout(() => {
     logger.warn({ message: 'stopped before all connections were closed: the shutdown deadline passed' });
     void exit(1);
-  }, LONGEST_STOP_MS);
+  }, MAX_STOP_MS);
 }
 
 /** Shows where to begin: the first start's demo, or how to create an organization. Of several processes, only the first does. */
@@ -206,7 +206,7 @@ async function greet(
   const origin = originOf(config, port);
   const demo = runtime.embedded ? await createDemo(app, runtime) : undefined;
   // The demo's emails are logged and would push the key off the screen.
-  if (demo && isTerminal) await standardOutput.quiet(QUIET_MS, LONGEST_UNREST_MS);
+  if (demo && isTerminal) await standardOutput.quiet(QUIET_MS, MAX_QUIET_WAIT_MS);
   if (demo) standardOutput.write(welcome(origin, demo));
   else if (runtime.embedded)
     standardOutput.write(

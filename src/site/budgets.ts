@@ -10,7 +10,7 @@ const MINUTE_MS = 60_000;
  * suspicious. Above the second number, forms are rejected.
  */
 const MANY_FROM_NETWORK = 30;
-const MOST_FROM_NETWORK = 500;
+const MAX_FROM_NETWORK = 500;
 /** Forms for one petition in a minute. A popular petition can have more, so they are never rejected. */
 const MANY_AT_ONCE = 3_000;
 
@@ -23,7 +23,7 @@ export class Budgets {
   async take(petitionId: string, address: string | undefined): Promise<Suspicion[] | undefined> {
     const network = networkOf(address);
     const [byNetwork] = await this.storage.accept(
-      [{ key: `sign:${petitionId}:${network}`, limit: MOST_FROM_NETWORK }],
+      [{ key: `sign:${petitionId}:${network}`, limit: MAX_FROM_NETWORK }],
       HOUR_MS,
     );
     if (byNetwork!.isBlocked) return undefined;

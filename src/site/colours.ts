@@ -5,7 +5,7 @@ type Rgb = readonly [number, number, number];
 export const SURFACES = { light: ['#ffffff', '#f4f5f7'], dark: ['#15171c', '#1e2128'] } as const;
 
 /** WCAG 2.2, 1.4.3, for text. Borders of controls would need less (1.4.11). */
-const LEAST_CONTRAST = 4.5;
+const MIN_CONTRAST = 4.5;
 const STEPS = 100;
 const PRESET = '#0b57d0';
 
@@ -18,21 +18,21 @@ export function accentsOf(colour: string | null): { light: Accent; dark: Accent 
 }
 
 function accentOn(colour: string, scheme: 'light' | 'dark'): Accent {
-  const towards: Rgb = scheme === 'light' ? [0, 0, 0] : [1, 1, 1];
+  const target: Rgb = scheme === 'light' ? [0, 0, 0] : [1, 1, 1];
   const own = rgbOf(colour);
   let accent = own;
   for (let step = 1; step <= STEPS && !isReadable(accent, scheme); step += 1) {
-    accent = own.map((part, n) => part + ((towards[n]! - part) * step) / STEPS) as unknown as Rgb;
+    accent = own.map((part, n) => part + ((target[n]! - part) * step) / STEPS) as unknown as Rgb;
   }
   const white: Rgb = [1, 1, 1];
-  const onAccent = contrast(accent, white) >= LEAST_CONTRAST ? '#ffffff' : '#000000';
+  const onAccent = contrast(accent, white) >= MIN_CONTRAST ? '#ffffff' : '#000000';
   return { accent: hexOf(accent), onAccent };
 }
 
 /** As text on each surface, and behind text in black or white. */
 function isReadable(colour: Rgb, scheme: 'light' | 'dark'): boolean {
   const rounded = rgbOf(hexOf(colour));
-  return SURFACES[scheme].every((surface) => contrast(rounded, rgbOf(surface)) >= LEAST_CONTRAST);
+  return SURFACES[scheme].every((surface) => contrast(rounded, rgbOf(surface)) >= MIN_CONTRAST);
 }
 
 /** WCAG 2.2: from 1 to 21. */

@@ -35,7 +35,7 @@ type PageOptions = {
 
 const styles = new Map<string, { style: string; hash: string }>();
 /** Organizations choose any colour. At this number, the cache is cleared. */
-const MOST_STYLES = 1_000;
+const MAX_STYLES = 1_000;
 
 function styleFor(colour: string | null): { style: string; hash: string } {
   const key = colour ?? '';
@@ -43,7 +43,7 @@ function styleFor(colour: string | null): { style: string; hash: string } {
   if (!made) {
     const style = styleOf(colour);
     made = { style, hash: createHash('sha256').update(style).digest('base64') };
-    if (styles.size >= MOST_STYLES) styles.clear();
+    if (styles.size >= MAX_STYLES) styles.clear();
     styles.set(key, made);
   }
   return made;

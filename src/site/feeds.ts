@@ -4,8 +4,8 @@ import { type SiteOrganization, type SitePost } from './site-types.js';
 export type FeedPost = SitePost & { id: string };
 
 /** Limits of a feed, because readers fetch it repeatedly. */
-const MOST_POSTS = 20;
-const LONGEST_EXCERPT = 500;
+const MAX_POSTS = 20;
+const MAX_EXCERPT_LENGTH = 500;
 
 /** RSS 2.0, with the address of the feed itself, which readers require. */
 export function rssOf(organization: SiteOrganization, posts: readonly FeedPost[]): string {
@@ -20,7 +20,7 @@ export function rssOf(organization: SiteOrganization, posts: readonly FeedPost[]
 <description>${name}</description>
 <language>${language}</language>
 <atom:link href="${url}/feed.xml" rel="self" type="application/rss+xml"/>
-${posts.slice(0, MOST_POSTS).map(
+${posts.slice(0, MAX_POSTS).map(
   (post) => html`<item>
 <title>${post.title}</title>
 <link>${post.url}</link>
@@ -46,7 +46,7 @@ export function jsonFeedOf(organization: SiteOrganization, posts: readonly FeedP
     feed_url: `${url}/feed.json`,
     language,
     ...(logo ? { icon: logo.url } : {}),
-    items: posts.slice(0, MOST_POSTS).map((post) => ({
+    items: posts.slice(0, MAX_POSTS).map((post) => ({
       id: post.id,
       url: post.url,
       title: post.title,
@@ -79,13 +79,13 @@ function excerptOf({ description, content, title }: SitePost): Html {
   if (description !== null) return html`<p>${description}</p>`;
   // Without markup. Characters stay escaped.
   const words = String(content ?? '')
-    .slice(0, 10 * LONGEST_EXCERPT)
+    .slice(0, 10 * MAX_EXCERPT_LENGTH)
     .replace(/<[^>]*(>|$)/g, ' ')
     .replace(/\s+/g, ' ')
     .trim();
   if (words === '') return html`<p>${title}</p>`;
-  const cut = words.slice(0, LONGEST_EXCERPT).replace(/&[^;]*$/, '');
-  return html`<p>${trusted(words.length > LONGEST_EXCERPT ? `${cut}…` : words)}</p>`;
+  const cut = words.slice(0, MAX_EXCERPT_LENGTH).replace(/&[^;]*$/, '');
+  return html`<p>${trusted(words.length > MAX_EXCERPT_LENGTH ? `${cut}…` : words)}</p>`;
 }
 
 /** XML 1.0 cannot represent control characters. */

@@ -2,8 +2,8 @@ import { timingSafeEqual } from 'node:crypto';
 import { type Keyring } from '#libs/event-store';
 
 /** Shortest time in seconds in which a person can fill in the form, and the longest that a page can stay open. */
-const LEAST_SECONDS = 2;
-const MOST_SECONDS = 24 * 3_600;
+const MIN_SECONDS = 2;
+const MAX_SECONDS = 24 * 3_600;
 const MAC = 12;
 
 export type TokenFault = 'tooFast' | 'tooLate';
@@ -25,8 +25,8 @@ export function faultOf(
   const given = Buffer.from(mac, 'base64url');
   if (given.length !== MAC || !timingSafeEqual(given, macOf(keyring, petitionId, seconds))) return 'tooLate';
   const age = now.getTime() / 1_000 - parseInt(seconds, 36);
-  if (age > MOST_SECONDS) return 'tooLate';
-  return age < LEAST_SECONDS ? 'tooFast' : undefined;
+  if (age > MAX_SECONDS) return 'tooLate';
+  return age < MIN_SECONDS ? 'tooFast' : undefined;
 }
 
 function macOf(keyring: Pick<Keyring, 'hash'>, petitionId: string, seconds: string): Buffer {

@@ -9,9 +9,9 @@ export const CAPTCHA = Symbol('captcha');
 
 const HOUR_MS = 3_600_000;
 /** Most numbers to try: about a second on a phone. */
-const MOST_TRIED = 50_000;
+const MAX_NUMBER = 50_000;
 /** Longest proof, in characters: a number and its challenge. */
-const LONGEST = 2_000;
+const MAX_LENGTH = 2_000;
 
 /**
  * Work that a browser does before it sends a form, so that sending a million forms is expensive. ALTCHA's challenges, served
@@ -28,12 +28,12 @@ export class ProofOfWork {
   async challenge(): Promise<Challenge> {
     const { createChallenge } = await import('altcha-lib/v1');
     const expires = new Date(Date.now() + HOUR_MS);
-    return createChallenge({ hmacKey: this.key, maxnumber: MOST_TRIED, expires });
+    return createChallenge({ hmacKey: this.key, maxnumber: MAX_NUMBER, expires });
   }
 
   /** Accepts each proof once. @param text the value in the form. */
   async holds(text: string | null): Promise<boolean> {
-    if (!text || text.length > LONGEST) return false;
+    if (!text || text.length > MAX_LENGTH) return false;
     let payload: Payload;
     try {
       payload = JSON.parse(Buffer.from(text, 'base64').toString('utf8')) as Payload;

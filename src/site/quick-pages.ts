@@ -9,11 +9,11 @@ export type SharedAnswer = { headers: Readonly<Record<string, string>>; body: Bu
 /** Milliseconds. */
 const KEPT_MS = 1_000;
 /** While the database is unavailable. Nothing that a page shows can change in that time. */
-const KEPT_IN_TROUBLE_MS = 10 * 60_000;
+const CACHE_WHILE_DOWN_MS = 10 * 60_000;
 /** At this size, the cache is cleared. */
-const MOST = 1_000;
+const MAX_CACHED = 1_000;
 /** Per turn of the event loop, which takes about a millisecond. */
-const AT_ONCE = 16;
+const BATCH = 16;
 
 type Known = { headers: OutgoingHttpHeaders; body: Buffer; name: string; until: number };
 
@@ -37,7 +37,7 @@ export class QuickPages {
   keep(url: string, name: string, { headers, body, madeAt }: SharedAnswer): void {
     const until = madeAt + KEPT_MS;
     if (until <= performance.now()) return;
-    if (this.known.size >= MOST) this.known.clear();
+    if (this.known.size >= MAX_CACHED) this.known.clear();
     const all = { ...answerHeaders, ...headers, 'Content-Length': body.length };
     this.known.set(url, { headers: all, body, name, until });
   }
@@ -47,7 +47,10 @@ export class QuickPages {
     const known = method === 'GET' ? this.known.get(url) : undefined;
     if (!known) return false;
     const now = performance.now();
-    if (now >= known.until && (this.watch.trouble === undefined || now >= known.until + KEPT_IN_TROUBLE_MS)) {
+    if (
+      now >= known.until &&
+      (this.watch.trouble === undefined || now >= known.until + CACHE_WHILE_DOWN_MS)
+    ) {
       // Kept until it is replaced, in case the database becomes unavailable. Moved and deleted pages are removed.
       response.once('close', () => {
         if (response.statusCode > 200 && response.statusCode < 500) this.known.delete(url);
@@ -77,7 +80,7 @@ export class QuickPages {
 
   /** Serves readers in small batches, so that signers get their turn in between. */
   private readonly sendSome = (): void => {
-    for (const { response, known } of this.waiting.splice(0, AT_ONCE)) {
+    for (const { response, known } of this.waiting.splice(0, BATCH)) {
       if (!response.destroyed) this.send(response, known);
     }
     if (this.waiting.length > 0) setImmediate(this.sendSome);

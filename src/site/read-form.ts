@@ -1,9 +1,9 @@
 import { type Request } from 'express';
 
 /** Bytes of a form: a comment of 10,000 characters, each encoded as nine bytes, and the other fields. */
-const LARGEST_FORM = 128 * 1_024;
+const MAX_FORM_BYTES = 128 * 1_024;
 /** Longer bodies are not read to the end. */
-const LARGEST_READ = 1_024 * 1_024;
+const MAX_READ_BYTES = 1_024 * 1_024;
 
 export type FormError = 'too large' | 'no form' | 'gone';
 
@@ -17,12 +17,12 @@ export async function readForm(request: Request): Promise<URLSearchParams | Form
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes <= LARGEST_FORM) chunks.push(chunk);
-      if (bytes > LARGEST_READ) break;
+      if (bytes <= MAX_FORM_BYTES) chunks.push(chunk);
+      if (bytes > MAX_READ_BYTES) break;
     }
   } catch {
     return 'gone';
   }
-  if (bytes > LARGEST_FORM) return 'too large';
+  if (bytes > MAX_FORM_BYTES) return 'too large';
   return isForm ? new URLSearchParams(Buffer.concat(chunks).toString('utf8')) : 'no form';
 }

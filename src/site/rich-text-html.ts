@@ -9,9 +9,9 @@ const TAGS = ['p', 'br', 'hr', 'h2', 'h3', 'h4', 'strong', 'em', 's', 'u', 'code
 const LISTS_AND_TABLES = ['ul', 'ol', 'li', 'a', 'img', 'table', 'thead', 'tbody', 'tr', 'th', 'td'];
 
 /** Deeper levels are dropped, because the reader is recursive. */
-const DEEPEST = 50;
+const MAX_DEPTH = 50;
 /** Reading a text can take time quadratic in this number. */
-const MOST_MARKS = 20_000;
+const MAX_MARKS = 20_000;
 // HTML in Markdown is shown as typed.
 const markdown = new MarkdownIt({ html: false, linkify: true });
 
@@ -29,7 +29,7 @@ function sanitized(unsafe: string): string {
     allowedAttributes: { a: ['href', 'rel'], img: ['src', 'alt', 'loading'], ol: ['start'] },
     allowedSchemes: ['http', 'https', 'mailto'],
     allowProtocolRelative: false,
-    nestingLimit: DEEPEST,
+    nestingLimit: MAX_DEPTH,
     transformTags: {
       // The page has its own h1.
       h1: 'h2',
@@ -54,7 +54,7 @@ function sanitized(unsafe: string): string {
 
 function fromMarkdown(text: string): string {
   const marks = text.match(/[[*_`~|<>#@:+\n-]/g)?.length ?? 0;
-  return marks <= MOST_MARKS ? markdown.render(text) : paragraphsOf(text);
+  return marks <= MAX_MARKS ? markdown.render(text) : paragraphsOf(text);
 }
 
 /** Nodes of ProseMirror's schema and of TipTap's, which writes them in camel case. */
@@ -79,7 +79,7 @@ const MARKS: Record<string, string> = {
 };
 
 function nodesOf(nodes: Json | undefined, depth: number): string {
-  if (!Array.isArray(nodes) || depth > DEEPEST) return '';
+  if (!Array.isArray(nodes) || depth > MAX_DEPTH) return '';
   return nodes.map((node) => (isObject(node) ? nodeOf(node as Node, depth) : '')).join('');
 }
 

@@ -13,7 +13,7 @@ const SHORT = 4_096;
 /** Time limit in the thread. */
 const LIMIT_MS = 1_000;
 /** Size of the cache in characters. Pages are rendered every second, and texts rarely change. */
-const MOST_REMEMBERED = 4 * 1_024 * 1_024;
+const MAX_CACHED = 4 * 1_024 * 1_024;
 
 type RichTextJobs = { html: typeof richTextHtml };
 export type RichTextThread = BoundedThread<RichTextJobs>;
@@ -43,7 +43,7 @@ export class RichText {
     if (known) return known;
     const html = text.length > SHORT ? this.inThread(content) : this.here(content);
     this.size += text.length;
-    if (this.size > MOST_REMEMBERED) {
+    if (this.size > MAX_CACHED) {
       this.remembered.clear();
       this.size = text.length;
     }

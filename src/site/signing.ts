@@ -12,7 +12,7 @@ import { ProofOfWork } from './proof-of-work.js';
 import { type FoundOrganization, type FoundPetition } from './site-records.js';
 import { type SignForm, TEXT_FIELDS, type TextField, type Values } from './site-types.js';
 
-const LONGEST: Record<TextField, number> = {
+const MAX_LENGTH: Record<TextField, number> = {
   firstName: 200,
   lastName: 200,
   email: 254,
@@ -138,7 +138,7 @@ function faultIn(field: TextField, value: string | undefined): FormFault | undef
     return field === 'firstName' ? 'firstNameMissing' : undefined;
   }
   if (UNSTORABLE.test(value)) return 'unstorable';
-  if ([...value].length > LONGEST[field]) return field === 'email' ? 'email' : 'tooLong';
+  if ([...value].length > MAX_LENGTH[field]) return field === 'email' ? 'email' : 'tooLong';
   // Quoting allows many spellings of the same mailbox, and real addresses do not use it.
   return field === 'email' && (!isSentAsCompared(value) || /["\\]/.test(value)) ? 'email' : undefined;
 }

@@ -21,9 +21,9 @@ import { richText } from './rich-text.js';
 import { type Picture, type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';
 
 /** Limits of comments and records on a page, and of records in a feed. */
-const MOST_COMMENTS = 10;
-const MOST_LISTED = 100;
-const MOST_IN_FEED = 50;
+const MAX_COMMENTS = 10;
+const MAX_LISTED = 100;
+const MAX_IN_FEED = 50;
 
 export type FoundOrganization = SiteOrganization & { id: string };
 export type FoundPetition = { id: string; petition: SitePetition };
@@ -92,9 +92,9 @@ export class SiteRecords {
   all(organization: FoundOrganization): Promise<{ petitions: FoundPetition[]; posts: FeedPost[] }> {
     return this.published.get(organization.id, async () => {
       const [open, closed, written] = await Promise.all([
-        this.list(petitions, organization.id, 'PUBLISHED', MOST_LISTED),
-        this.list(petitions, organization.id, 'CLOSED', MOST_LISTED),
-        this.list(posts, organization.id, 'PUBLISHED', MOST_IN_FEED),
+        this.list(petitions, organization.id, 'PUBLISHED', MAX_LISTED),
+        this.list(petitions, organization.id, 'CLOSED', MAX_LISTED),
+        this.list(posts, organization.id, 'PUBLISHED', MAX_IN_FEED),
       ]);
       return {
         petitions: await Promise.all(
@@ -152,7 +152,7 @@ export class SiteRecords {
     const end = `/petitions/${slug ?? id}`;
     const isConfirmed = (record.confirmation as Confirmation) === 'EMAIL';
     const comments =
-      publicComments && !isListed ? await this.comments.newest(organization.id, id, MOST_COMMENTS) : [];
+      publicComments && !isListed ? await this.comments.newest(organization.id, id, MAX_COMMENTS) : [];
     return {
       id,
       petition: {

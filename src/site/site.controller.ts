@@ -367,7 +367,7 @@ export class SiteController {
     if (state.status === 'EXPIRED' || !state.signer)
       return endedPage({ organization, petition, words, ending: 'expired' });
     if (!petition.isOpen) return endedPage({ organization, petition, words, ending: 'closed' });
-    return confirmPage({ organization, petition, words, requestId, confirmed: saidBy(state, about) });
+    return confirmPage({ organization, petition, words, requestId, confirmed: confirmedBy(state, about) });
   }
 
   private async showEnding(
@@ -482,7 +482,7 @@ export class SiteController {
 }
 
 /** Everything in the request, and nothing else: people only agree to what they see. */
-function saidBy(
+function confirmedBy(
   { signer, isCommentPublic, subscribe }: Requested & { signer: SignerDetails | null },
   { organization, found, words }: About,
 ): { facts: { name: string; value: string }[]; consents: string[] } {

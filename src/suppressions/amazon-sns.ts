@@ -6,10 +6,10 @@ import { RpcError } from '#libs/rpc';
 const HOST = /^sns\.[a-z]{2}(-[a-z]{2,12}){1,2}-\d{1,2}\.amazonaws\.com(\.cn)?$/;
 const CERTIFICATE = /^\/SimpleNotificationService-[0-9A-Za-z]{1,64}\.pem$/;
 
-const PATIENCE_MS = 5_000;
-const LARGEST_ANSWER = 64 * 1024;
+const TIMEOUT_MS = 5_000;
+const MAX_RESPONSE_BYTES = 64 * 1024;
 /** One exists per region and year. */
-const MOST_CERTIFICATES = 20;
+const MAX_CERTIFICATES = 20;
 
 /** The signed fields in order (Amazon SNS Developer Guide, "Verifying the signatures of Amazon SNS messages"). */
 const SIGNED = {
@@ -84,7 +84,7 @@ export class AmazonSns {
     // Failures are retried.
     key.catch(() => this.keys.delete(url.href));
     this.keys.set(url.href, key);
-    if (this.keys.size > MOST_CERTIFICATES) this.keys.delete(this.keys.keys().next().value!);
+    if (this.keys.size > MAX_CERTIFICATES) this.keys.delete(this.keys.keys().next().value!);
     return key;
   }
 
@@ -131,13 +131,13 @@ function parsed(message: string): unknown {
 }
 
 async function fetchFromAmazon(url: URL): Promise<string> {
-  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(PATIENCE_MS) });
+  const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) });
   if (!response.ok) throw new Error(`Amazon SNS answered ${response.status}`);
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
     size += chunk.length;
-    if (size > LARGEST_ANSWER) throw new Error('Amazon SNS answered too much');
+    if (size > MAX_RESPONSE_BYTES) throw new Error('Amazon SNS answered too much');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

@@ -8,7 +8,7 @@ import { newId, randomBytes } from '#libs/random';
 /** Minutes to answer a challenge, from opening the page to touching the device. */
 const CHALLENGE_MINUTES = 15;
 /** Passkeys per person. No one needs more. */
-const MOST_PASSKEYS = 20;
+const MAX_PASSKEYS = 20;
 /** Bytes of a challenge: its random part, its expiry time and its MAC. */
 const [NONCE, EXPIRY, MAC] = [16, 8, 16] as const;
 
@@ -92,7 +92,7 @@ export class Passkeys {
           credential.counter,
           credential.transports ?? [],
           name,
-          MOST_PASSKEYS,
+          MAX_PASSKEYS,
         ],
       );
       return rows.length > 0;

@@ -8,7 +8,7 @@ const CAMPAIGNING = ['contact', 'petition', 'post', 'list', 'tag', 'image', 'bro
 /** Everything that all members can see of their organization. */
 const COMMON = ['organization:read', 'team:read'];
 
-const MAY: Record<Role, (scope: string) => boolean> = {
+const HAS_SCOPE: Record<Role, (scope: string) => boolean> = {
   OWNER: () => true,
   // Lists every scope by name: only owners have `*`, which can create owners.
   ADMIN: (scope) => scope !== '*',
@@ -20,7 +20,7 @@ const MAY: Record<Role, (scope: string) => boolean> = {
 
 /** The scopes of each role. The documentation prints this table. */
 export function scopesOf(role: Role): readonly string[] {
-  return role === 'OWNER' ? ['*'] : allScopes().filter((scope) => MAY[role](scope));
+  return role === 'OWNER' ? ['*'] : allScopes().filter((scope) => HAS_SCOPE[role](scope));
 }
 
 /**

@@ -16,7 +16,7 @@ const SEEN_MINUTES = 5;
 const CACHE_MS = 500;
 const MAX_CACHED = 10_000;
 /** Sessions per person. Signing in again ends the oldest. */
-const MOST_SESSIONS = 50;
+const MAX_SESSIONS = 50;
 
 /**
  * The user, and the memberships the session is valid for. `outdated`: memberships that began, or changed
@@ -43,7 +43,7 @@ export class Sessions {
     await this.source.query(
       `DELETE FROM sessions WHERE expires_at < clock_timestamp() OR id IN (
          SELECT id FROM sessions WHERE user_id = $1 ORDER BY made_at DESC OFFSET $2)`,
-      [userId, MOST_SESSIONS],
+      [userId, MAX_SESSIONS],
     );
     return token;
   }

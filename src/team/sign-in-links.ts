@@ -18,7 +18,7 @@ export const LINK_MINUTES = 15;
  * Links per person and hour, and those that one network may request for them. An attacker can use up only a
  * few of them.
  */
-const [MOST_AN_HOUR, MOST_FROM_NETWORK] = [20, 5];
+const [MAX_PER_HOUR, MAX_FROM_NETWORK] = [20, 5];
 const HOUR_MS = 3_600_000;
 const TIMEOUT_MS = 60_000;
 /** Pauses between retries if the mail server is unreachable: no one waits for a link longer than minutes. */
@@ -62,7 +62,7 @@ export class SignInLinks {
          WHERE NOT $5 OR (SELECT count(*) FROM sign_in_links
                 WHERE user_id = $2 AND made_at > clock_timestamp() - interval '1 hour') < $4
          RETURNING made_at`,
-        [hashOf(token), userId, LINK_MINUTES, MOST_AN_HOUR, isCounted],
+        [hashOf(token), userId, LINK_MINUTES, MAX_PER_HOUR, isCounted],
       );
       return rows.length > 0;
     });
@@ -113,7 +113,7 @@ export class SignInLinks {
     const userId = await this.users.find(email);
     const isKnown = userId !== undefined && known === this.knownAs(userId);
     const key = `sign-in:${this.users.nameOf(email)}:${isKnown ? 'known' : networkOf(address)}`;
-    const [limit] = await this.storage.accept([{ key, limit: MOST_FROM_NETWORK }], HOUR_MS);
+    const [limit] = await this.storage.accept([{ key, limit: MAX_FROM_NETWORK }], HOUR_MS);
     if (limit!.isBlocked) return;
     const [membership] = userId === undefined ? [] : await this.team.membershipsOf(userId);
     if (userId === undefined || !membership) return;

@@ -11,7 +11,7 @@ import { Unsubscribing } from './unsubscribe.js';
 const [PAGE, ONE_CLICK] = ['Unsubscribe page', 'List-Unsubscribe'];
 
 /** Bytes that are read. The form has one field. */
-const LARGEST_FORM = 4_096;
+const MAX_FORM_BYTES = 4_096;
 
 /** The name of the path in logs and metrics, without the token, which is a key. */
 export function nameOfUnsubscribePath(path: string): string | undefined {
@@ -84,7 +84,7 @@ function send(request: Request, response: Response, page: string): void {
 async function readForm(request: Request): Promise<string> {
   let form = '';
   for await (const chunk of request as AsyncIterable<Buffer>) {
-    if (form.length < LARGEST_FORM) form += chunk.toString('latin1');
+    if (form.length < MAX_FORM_BYTES) form += chunk.toString('latin1');
   }
-  return form.slice(0, LARGEST_FORM);
+  return form.slice(0, MAX_FORM_BYTES);
 }

@@ -10,7 +10,7 @@ import { exists, webhook } from './webhook.js';
 import { newSecretSchema } from './webhooks.js';
 
 /** The limit per organization, because every webhook receives every event. */
-const MOST_WEBHOOKS = 50;
+const MAX_WEBHOOKS = 50;
 
 @Operation({
   method: 'POST',
@@ -88,7 +88,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
    * because concurrent requests choose one too.
    */
   private async findSlot(organizationId: string): Promise<string[] | undefined> {
-    const slots = Array.from({ length: MOST_WEBHOOKS }, (_, n) => ['webhook.place', String(n)]);
+    const slots = Array.from({ length: MAX_WEBHOOKS }, (_, n) => ['webhook.place', String(n)]);
     const owners = await this.commands.findOwners(organizationId, slots);
     const free = slots.filter((_, n) => owners[n] === undefined);
     return free[Math.floor(Math.random() * free.length)];
@@ -98,7 +98,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
 function tooMany(): RpcError {
   return new RpcError(
     'CONFLICT',
-    `An organization can have up to ${MOST_WEBHOOKS} webhooks. Delete one that you no longer need.`,
+    `An organization can have up to ${MAX_WEBHOOKS} webhooks. Delete one that you no longer need.`,
     { reason: 'WEBHOOK_LIMIT_REACHED' },
   );
 }

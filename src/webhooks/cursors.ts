@@ -4,7 +4,7 @@ import { type ResourceRecord } from '#libs/resources';
 import { type DeliveryOutcome } from './deliveries.js';
 
 /** The most events counted to show how far a webhook lags. */
-const MOST_COUNTED = 10_000;
+const MAX_COUNTED = 10_000;
 
 type NowRow = {
   webhook_id: string;
@@ -21,7 +21,7 @@ type NowRow = {
 const NOW = `
   SELECT c.webhook_id, c.position, c.failing_since IS NOT NULL AS is_failing,
     (SELECT count(*)::int FROM (
-       SELECT FROM events e WHERE e.organization_id = c.organization_id AND e.position > c.position LIMIT ${MOST_COUNTED}
+       SELECT FROM events e WHERE e.organization_id = c.organization_id AND e.position > c.position LIMIT ${MAX_COUNTED}
      ) ahead) AS lag,
     d.event_id, d.created_at, d.outcome, d.status_code, d.ms
   FROM webhook_cursors c LEFT JOIN LATERAL (

@@ -16,8 +16,8 @@ export const ANSWER = 'webhook.answer';
 
 const KEPT_DAYS = 30;
 /** Rows per statement. */
-const MOST_AT_ONCE = 10_000;
-const MOST_STATEMENTS = 1_000;
+const MAX_ROWS = 10_000;
+const MAX_STATEMENTS = 1_000;
 
 const KEEP = `
   INSERT INTO webhook_deliveries
@@ -29,7 +29,7 @@ const KEEP = `
 const FORGET = `
   DELETE FROM webhook_deliveries WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM webhook_deliveries
-    WHERE created_at < clock_timestamp() - make_interval(days => ${KEPT_DAYS}) LIMIT ${MOST_AT_ONCE}
+    WHERE created_at < clock_timestamp() - make_interval(days => ${KEPT_DAYS}) LIMIT ${MAX_ROWS}
   ))`;
 
 /** The delivery attempts of the last 30 days. */
@@ -73,9 +73,9 @@ export class Deliveries {
 
   /** Deletes expired attempts, up to a limited number of statements. */
   async forget(): Promise<void> {
-    for (let n = 0, isWhole = true; isWhole && n < MOST_STATEMENTS; n += 1) {
+    for (let n = 0, isWhole = true; isWhole && n < MAX_STATEMENTS; n += 1) {
       const [, count] = await this.source.query<[unknown, number]>(FORGET);
-      isWhole = count === MOST_AT_ONCE;
+      isWhole = count === MAX_ROWS;
     }
   }
 

@@ -24,13 +24,13 @@ const NOT_PUBLIC = [
 ];
 
 /** The allocated IPv6 addresses. All others are local, or another form of an IPv4 address. */
-const GIVEN_OUT = '2000::/3';
+const ALLOCATED = '2000::/3';
 /** Exceptions within these: special uses (including Teredo), documentation, and IPv4 addresses (6to4). */
 const NOT_PUBLIC_6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'];
 
 const notPublic = blockListOf('ipv4', NOT_PUBLIC);
 const notPublic6 = blockListOf('ipv6', NOT_PUBLIC_6);
-const givenOut = blockListOf('ipv6', [GIVEN_OUT]);
+const allocatedRange = blockListOf('ipv6', [ALLOCATED]);
 
 function blockListOf(family: 'ipv4' | 'ipv6', subnets: readonly string[]): BlockList {
   const list = new BlockList();
@@ -49,7 +49,7 @@ export function isPublic(address: string): boolean {
     case 4:
       return !notPublic.check(address, 'ipv4');
     case 6:
-      return givenOut.check(address, 'ipv6') && !notPublic6.check(address, 'ipv6');
+      return allocatedRange.check(address, 'ipv6') && !notPublic6.check(address, 'ipv6');
     default:
       return false;
   }

@@ -7,7 +7,7 @@ import { rotateSecret, existingWebhook, webhook } from './webhook.js';
 import { newSecretSchema } from './webhooks.js';
 
 /** A day is enough time to give the new secret to the receiver. */
-const LONGEST_OVERLAP_SECONDS = 86_400;
+const MAX_OVERLAP_SECONDS = 86_400;
 
 @Operation({
   method: 'POST',
@@ -26,7 +26,7 @@ export class RotateSecret extends Input {
 
   @Integer({
     min: 0,
-    max: LONGEST_OVERLAP_SECONDS,
+    max: MAX_OVERLAP_SECONDS,
     default: 0,
     description:
       'How long the previous secret remains valid next to the new one. Also the maximum for older secrets.',

@@ -7,10 +7,10 @@ import { secretsAt, signatureOf } from './signatures.js';
 import { type ExistingWebhook } from './webhook.js';
 
 /** From the DNS lookup to the end of the response. */
-const LONGEST_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 /** Bytes of a response that are read, and bytes that are stored. */
-const MOST_READ = 64 * 1024;
-const MOST_KEPT = 1024;
+const MAX_READ_BYTES = 64 * 1024;
+const MAX_STORED_BYTES = 1024;
 /** How long a connection stays open for the next event, unless the receiver closes it earlier. */
 const IDLE_MS = 5_000;
 
@@ -19,7 +19,7 @@ const REASONS = {
   notConnected: 'Could not connect to the address, or delivery to it is not allowed.',
   notSecure: 'Could not establish a secure connection: the certificate is not valid for the address.',
   ended: 'The connection closed before a response arrived.',
-  late: `No response arrived within ${LONGEST_MS / 1_000} seconds.`,
+  late: `No response arrived within ${TIMEOUT_MS / 1_000} seconds.`,
   redirect: 'The endpoint responded with a redirect. Redirects are not followed.',
   refused: 'The endpoint did not respond with a success status (2xx).',
 } as const;
@@ -106,7 +106,7 @@ export class WebhookRequests {
       'webhook-timestamp': String(timestamp),
       'webhook-signature': signatureOf(secrets, { id, timestamp, body }),
     };
-    const endAt = performance.now() + LONGEST_MS;
+    const endAt = performance.now() + TIMEOUT_MS;
     for (;;) {
       const connection = { isReused: false };
       try {
@@ -139,11 +139,14 @@ export class WebhookRequests {
       const chunks: Buffer[] = [];
       let length = 0;
       finish = () =>
-        resolve({ statusCode: response.statusCode!, answer: Buffer.concat(chunks).subarray(0, MOST_KEPT) });
+        resolve({
+          statusCode: response.statusCode!,
+          answer: Buffer.concat(chunks).subarray(0, MAX_STORED_BYTES),
+        });
       response.on('data', (chunk: Buffer) => {
-        if (length < MOST_KEPT) chunks.push(chunk);
+        if (length < MAX_STORED_BYTES) chunks.push(chunk);
         length += chunk.length;
-        if (length >= MOST_READ) response.destroy();
+        if (length >= MAX_READ_BYTES) response.destroy();
       });
       response.on('end', finish).on('error', finish).on('close', finish);
     });

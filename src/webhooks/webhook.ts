@@ -39,7 +39,7 @@ export type ExistingWebhook = WebhookFields & {
 export type Webhook = { status: 'UNKNOWN' } | ExistingWebhook | { status: 'DELETED' };
 
 /** Each one adds a signature to the headers of every request. */
-const MOST_EARLIER_SECRETS = 4;
+const MAX_EARLIER_SECRETS = 4;
 
 export const webhook: Decider<Webhook, WebhookEvent> = {
   streamType: 'webhook',
@@ -81,7 +81,7 @@ export const webhook: Decider<Webhook, WebhookEvent> = {
         const earlier = [{ number: secretNumber, until: end }, ...earlierSecrets]
           .map(({ number, until }) => ({ number, until: until < end ? until : end }))
           .filter(({ until }) => until > at.toISOString())
-          .slice(0, MOST_EARLIER_SECRETS);
+          .slice(0, MAX_EARLIER_SECRETS);
         return { ...state, secretNumber: secretNumber + 1, earlierSecrets: earlier };
       }
       case 'WebhookReplayed':
