@@ -1,6 +1,6 @@
 /**
- * How many commands a second get one event appended, durably: our event store, emmett-postgresql, and as the
- * ceiling a single multi-row INSERT of as many rows. One process, one PostgreSQL.
+ * Durable appends of one event per command and second: our event store, emmett-postgresql, and as a ceiling a single
+ * multi-row INSERT of as many rows. One process, one PostgreSQL.
  */
 import { STREAM_DOES_NOT_EXIST } from '@event-driven-io/emmett';
 import { getPostgreSQLEventStore } from '@event-driven-io/emmett-postgresql';
@@ -39,7 +39,7 @@ export async function run(bench) {
           name,
           measure: () => figuresOf({ operation }, { callers, seconds, warmUpSeconds }),
         });
-        /** One caller, one statement at a time, however many rows it has. */
+        /** One caller with one statement at a time, for any number of rows. */
         const inserts = (rows) => ({
           name: insertOf(rows),
           measure: () =>
@@ -97,10 +97,10 @@ async function openOurs(url, poolSize) {
   return {
     append: () => append({ type: 'PetitionSigned', data }),
     async appendAndProject() {
-      // As a command does; a type of its own, so that the projection handles no event of the other rounds.
+      // Like a command. A separate type, so that the projection does not handle events of other rounds.
       await projections.catchUp(await append({ type: 'PetitionSignedAndShown', data }));
     },
-    /** The first event of a subject: its key is made, wrapped and stored with it. */
+    /** The first event of a subject, whose key is created, wrapped and stored with it. */
     async appendPersonal() {
       const subjectId = randomUUID();
       await append({ type: 'PetitionSigned', data, personal }, subjectId, subjectId);
@@ -109,7 +109,7 @@ async function openOurs(url, poolSize) {
   };
 }
 
-/** A list of signatures and the petition's exact counter. */
+/** A projection of signatures with the petition's exact counter. */
 const signatures = {
   name: 'signatures',
   version: 1,
@@ -133,7 +133,7 @@ const signatures = {
   },
 };
 
-/** As its documentation sets it up: a pool, the schema migrated beforehand, a new stream expected as such. */
+/** As set up in its documentation: a pool, a migrated schema, and a new stream expected as such. */
 async function openEmmett(connectionString, poolSize) {
   const pool = new pg.Pool({ connectionString, max: poolSize });
   const store = getPostgreSQLEventStore(connectionString, { connectionOptions: { pooled: true, pool } });
@@ -151,8 +151,8 @@ async function openEmmett(connectionString, poolSize) {
 }
 
 /**
- * A plain table with the columns of ours: no index, no check, no order, nobody else's row to mind. The rows come
- * as one array a column, because from 64 rows on that is a third faster than a VALUES list.
+ * A plain table with the columns of ours, without indexes, checks, ordering or concurrency control. The rows are sent as one
+ * array per column, because from 64 rows on that is a third faster than a VALUES list.
  */
 async function openInsert(connectionString) {
   const client = new pg.Client({ connectionString });
@@ -179,7 +179,7 @@ async function openInsert(connectionString) {
 
 const digest = randomBytes(32);
 
-/** In the order of the columns of `events`. */
+/** The values in the order of the columns of `events`. */
 function plainRow(position) {
   return [
     ...[position, organizationId, 'signature', randomUUID(), 1, randomUUID(), 'PetitionSigned', 1],

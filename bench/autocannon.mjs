@@ -1,4 +1,4 @@
-/** What autocannon sends where there is no wrk: the same as `load.lua`. */
+/** The requests for autocannon, if wrk is not installed. The same as in `load.lua`. */
 import autocannon from 'autocannon';
 import { readFileSync } from 'node:fs';
 

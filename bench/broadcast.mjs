@@ -1,7 +1,6 @@
 /**
- * A broadcast through one and two instances into a mail server in a process of its own, beside what plain nodemailer gets through to
- * it with as many connections: messages a second, the processors' time in the servers and in PostgreSQL, memory, and how long a request
- * takes meanwhile.
+ * A broadcast through one and two instances to a mail server in its own process, compared with plain nodemailer on as many
+ * connections: messages per second, CPU time of the servers and PostgreSQL, memory, and response times during the broadcast.
  */
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
@@ -79,7 +78,7 @@ async function startSink() {
 const HTML = `<p>${'The river is clean again, and people swim in it. '.repeat(20)}</p>`;
 const TEXT = 'The river is clean again, and people swim in it. '.repeat(20);
 
-/** As its users would: a pool of connections, and messages given to it as fast as it takes them. */
+/** Plain nodemailer with a connection pool, which gets messages as fast as it accepts them. */
 async function plain({ sink, connections, plain: count }) {
   const transport = nodemailer.createTransport({
     host: '127.0.0.1',
@@ -107,7 +106,7 @@ async function plain({ sink, connections, plain: count }) {
   return { 'messages/s': count / seconds, 'server µs': (user + system) / count };
 }
 
-/** @param isAsked whether somebody else asks the first instance for contacts, before it sends and meanwhile. */
+/** @param isAsked whether another client requests contacts from the first instance, before and during the broadcast */
 async function broadcast(instances, place, { isAsked = false } = {}) {
   const { url, sink, client, postmaster, recipients, connections, seconds } = place;
   const env = {
@@ -135,7 +134,7 @@ async function broadcast(instances, place, { isAsked = false } = {}) {
     if (isAsked) await ask();
     const rest = isAsked ? await ask() : undefined;
 
-    // What the import has left to do is not the broadcast's.
+    // Waits for remaining work of the import, which is not part of the broadcast.
     await call('GET', 'history.get-checkpoint');
     await sink.count();
     const serversBefore = servers.map(({ pid }) => cpuOf(pid));

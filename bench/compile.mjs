@@ -1,10 +1,10 @@
-/** What is written in TypeScript and no part of dist/: the baselines, as their users write them, and what the tests have. */
+/** Compiles TypeScript that is not part of dist/: the baselines, and helpers of the tests. */
 import { transform } from '@swc/core';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { compiler, root } from '../scripts/build.mjs';
 
-/** @param file in this checkout, which imports packages alone. @returns the path of the program. */
+/** @param file in this checkout, which imports only packages. @returns the path of the program */
 export async function compile(file) {
   const source = join(root, file);
   const directory = join(root, 'node_modules', '.cache', 'bench');

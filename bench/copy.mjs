@@ -1,6 +1,6 @@
-/** COPY by the driver's own messages, in memory and in PostgreSQL's binary form. */
+/** COPY through the driver's own messages, in memory and in PostgreSQL's binary format. */
 
-/** @returns the rows of a query, as `copyFrom` takes them. */
+/** @returns the rows of a query in the form for `copyFrom` */
 export function copyTo(client, query) {
   const chunks = [];
   return run(client, `COPY (${query}) TO STDOUT (FORMAT binary)`, {
@@ -17,7 +17,7 @@ export async function copyFrom(client, table, chunks) {
   });
 }
 
-/** What the driver calls a query: it tells each message to it. */
+/** A query object of the driver, which receives each message. */
 function run(client, text, handlers) {
   return new Promise((resolve, reject) => {
     let failure;

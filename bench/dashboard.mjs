@@ -1,6 +1,6 @@
 /**
- * Pages of the dashboard beside the operations of the API that they run, and pages of a list of a million contacts: one person who
- * clicks, one page after another. Each page in turn with the operations, so that whatever else the machine does meets both alike.
+ * Pages of the dashboard compared with the API operations that they run, and pages of a list of a million contacts. One person
+ * opens one page after another. Pages and operations alternate, so that other load on the machine affects both equally.
  */
 import { once } from 'node:events';
 import http from 'node:http';
@@ -15,12 +15,12 @@ export const options = {
   requests: [60, 'in one round'],
 };
 
-/** What is asked for in one page is at most so many records. */
+/** The maximum of records on a page. */
 const SHOWN = 50;
 
 const SEARCH = 'found by a name';
 
-/** More than one person may open in a second: so many take turns. */
+/** The number of people who take turns, because of the rate limit per person. */
 const PEOPLE = 16;
 
 export async function run(bench) {
@@ -42,7 +42,7 @@ export async function run(bench) {
   );
 }
 
-/** Each page, and the operations behind it, by the same requests one after another. */
+/** Measures each page and its operations with the same sequential requests. */
 async function compare(bench, place, pages, rounds) {
   const { ratio } = await bench.measure(
     'one page after another',
@@ -61,7 +61,7 @@ async function compare(bench, place, pages, rounds) {
     });
 }
 
-/** The first page of the list, the last, one far from both, and what is found by a name. */
+/** The first page of the list, the last, one in the middle, and a search by name. */
 async function compareEnds(bench, place, product, rounds) {
   const { organizationId } = product;
   const cursors = await cursorsToTheEnd(product);
@@ -84,17 +84,17 @@ async function compareEnds(bench, place, product, rounds) {
     bench.reach(
       `list of contacts: ${name} ÷ first, p50`,
       ratio(name, 'first', 'p50 ms'),
-      // A search looks through all of them.
+      // A search scans all contacts.
       name === SEARCH ? {} : { most: 1.2 },
     );
 }
 
-/** The operations that a page runs, all at once, for what it shows. */
+/** The operations that a page runs in parallel. */
 function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId }) {
   const dashboard = (path) => `/dashboard/${organizationId}${path}`;
   const list = (operation, more = '') => `${operation}?limit=${SHOWN}${more}`;
   const organization = `&organizationId=${organizationId}`;
-  // Pages of a record end with its past.
+  // Pages of a record end with its activity.
   const pastOf = (recordId) => `history.list-events?recordId=${recordId}&limit=100`;
   return [
     {
@@ -110,7 +110,7 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
     {
       name: 'contact',
       page: dashboard(`/contacts/${contactId}`),
-      // To what they belong no operation answers.
+      // No operation returns the contact's groups.
       operations: [
         `contact.get-contact?contactId=${contactId}${organization}`,
         'suppression.list-suppressions?limit=1',
@@ -133,7 +133,7 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
       operations: [
         list('petition.list-signatures', `&petitionId=${petitionId}`),
         `petition.get-petition?petitionId=${petitionId}`,
-        // What they are called, which the operation above does not say.
+        // The names, which the operation above does not return.
         list('contact.list-contacts', `&petitionId=${petitionId}${organization}`),
       ],
     },
@@ -174,7 +174,7 @@ async function fill(url, { servers, organizationId, key, call }, count) {
     const { listId } = await call('POST', 'list.create-list', { name: 'Readers' });
     await call('POST', 'list.add-contacts', { listId, contactIds: few });
     const [event] = await call('GET', 'history.list-events?limit=1');
-    // As autovacuum would within a minute.
+    // Autovacuum would do this within a minute.
     await client.query('VACUUM (ANALYZE)');
     return { contactId: ids[0], petitionId, listId, eventId: event.id };
   } finally {
@@ -182,7 +182,7 @@ async function fill(url, { servers, organizationId, key, call }, count) {
   }
 }
 
-/** Where requests go, and those who send them: people of the organization, signed in, and its key. */
+/** Sends requests as signed-in members of the organization, and with its API key. */
 async function placeOf({ servers: [{ port }], env, organizationId, key }, requests) {
   const agent = new http.Agent({ keepAlive: true });
   const ask = (path, { method = 'GET', headers = {} } = {}) => send({ agent, port, path, method, headers });
@@ -204,7 +204,7 @@ async function placeOf({ servers: [{ port }], env, organizationId, key }, reques
     );
     const headers = { Origin: `http://127.0.0.1:${port}`, 'Sec-Fetch-Site': 'same-origin' };
     const { status, cookie } = await ask(new URL(url).pathname, { method: 'POST', headers });
-    if (status !== 303) throw new Error(`An invitation was answered ${status}.`);
+    if (status !== 303) throw new Error(`An invitation returned ${status}.`);
     cookies.push(cookie);
   }
   let turn = 0;
@@ -213,18 +213,18 @@ async function placeOf({ servers: [{ port }], env, organizationId, key }, reques
       ? { Authorization: `Bearer ${key}` }
       : { Cookie: cookies[(turn += 1) % PEOPLE], Accept: 'text/html' };
     const { status, text } = await ask(isApi ? `/v1/${path}` : path, { headers });
-    if (status !== 200) throw new Error(`${path} was answered ${status}: ${text.slice(0, 300)}`);
+    if (status !== 200) throw new Error(`${path} returned ${status}: ${text.slice(0, 300)}`);
   };
   return {
     agent,
-    /** @returns how long it took until all of them were answered, asked for at once; the median of so many times. */
+    /** @returns the median and 90th percentile of the time for all these requests in parallel */
     async time(asked) {
       const times = [];
       for (let n = 0; n < requests; n += 1) {
         const begin = performance.now();
         await Promise.all(asked.map(once));
         times.push(performance.now() - begin);
-        // Nobody may open more than 30 a second.
+        // A person may open at most 30 pages per second.
         if (n % PEOPLE === PEOPLE - 1) await sleep(40);
       }
       times.sort((a, b) => a - b);
@@ -243,7 +243,7 @@ async function send({ agent, port, path, method, headers }) {
   return { status: response.statusCode, text, cookie: cookie.split(';')[0] };
 }
 
-/** One page after another, as nobody would: where each begins. */
+/** Reads all pages in order. @returns the cursor of each */
 async function cursorsToTheEnd({ servers: [{ port }], organizationId, key }) {
   const cursors = [];
   for (let cursor = ''; ;) {

@@ -6,8 +6,8 @@ import pg from 'pg';
 import { startEmbeddedPostgres } from '../dist/libs/database/index.js';
 
 /**
- * Runs `work(url)` on an empty database, or on so many of one server (`work(url, another)`), dropped afterwards: on the server
- * of DATABASE_URL, or on one started in a temporary directory.
+ * Runs `work(url)` on an empty database, or on `count` databases (`work(url, another)`), and drops them afterwards. Uses the
+ * server of DATABASE_URL, or starts one in a temporary directory.
  */
 export async function withDatabase(work, count = 1) {
   const { DATABASE_URL } = process.env;

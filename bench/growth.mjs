@@ -1,7 +1,6 @@
 /**
- * The same requests on a small and on a large history, each in a database of its own with a server of its own: a fifth of the
- * events are contacts, imported, who have all signed the same four petitions. What the read models do with the events and
- * what is sealed of them, the servers have done before anything is measured.
+ * The same requests on a small and a large history, each with its own database and server. A fifth of the events are imported
+ * contacts, who have all signed the same four petitions. Projections and seals are complete before the measurements.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -29,9 +28,9 @@ export const options = {
 
 const PETITIONS = 4;
 const EVENTS_A_CONTACT = PETITIONS + 1;
-/** Signatures of one statement. */
+/** Signatures per statement. */
 const CHUNK = 20_000;
-/** Ids, names and requests that are asked for. */
+/** The number of ids, names and requests. */
 const ASKED = 1_000;
 
 export async function run(bench) {
@@ -49,7 +48,7 @@ export async function run(bench) {
   }
 }
 
-/** A database with so many events, and a server. */
+/** A database with this many events, and a server. */
 async function withPlace(events, url, directory, work) {
   await withProduct(url, 1, async (product) => {
     const pool = new pg.Pool({ connectionString: url, max: 2 });
@@ -72,7 +71,7 @@ async function compare(bench, places) {
   await measure('reads', reads, (request, place) =>
     contender(request, place, () => ({ ...place.requests[request], key: place.key })),
   );
-  // Last, because they make the small history larger.
+  // Last, because these requests enlarge the small history.
   let signed = 0;
   await measure('writes', ['add-signature'], (request, place) =>
     contender(request, place, async () => {
@@ -108,7 +107,7 @@ async function compare(bench, places) {
   }
 }
 
-/** @returns what is asked, by its name: requests of `load`. */
+/** @returns requests for `load` by name */
 async function fill({ server, organizationId, key, call, env, pool }, events, prefix) {
   const contacts = Math.floor(events / EVENTS_A_CONTACT);
   const began = performance.now();
@@ -176,7 +175,7 @@ async function fill({ server, organizationId, key, call, env, pool }, events, pr
 }
 
 /**
- * What add-signature appends, in a statement for thousands: the same rows, digests and unique keys.
+ * Appends the same rows, digests and unique keys as add-signature, thousands per statement.
  *
  * @returns the ids of the requests
  */
@@ -204,7 +203,7 @@ async function appendSignatures(pool, keyring, { organizationId, petitionId, act
   const client = await pool.connect();
   try {
     await client.query('BEGIN');
-    // As every append: nobody reads beyond what is not committed.
+    // Like every append, so that no reader passes uncommitted positions.
     await client.query(`SELECT pg_advisory_xact_lock_shared((x'4556'::bigint << 48) | last_position())`);
     await client.query(
       `INSERT INTO events (position, organization_id, stream_type, stream_id, version, event_id, type, schema, data, personal,
@@ -229,7 +228,7 @@ async function appendSignatures(pool, keyring, { organizationId, petitionId, act
   return rows.map(({ metadata }) => metadata.requestId);
 }
 
-/** Resolves when the read models have read all events, and all are sealed. */
+/** Resolves when all events are projected and sealed. */
 async function settled(pool) {
   for (;;) {
     const { rows } = await pool.query(
@@ -241,7 +240,7 @@ async function settled(pool) {
   }
 }
 
-/** @returns the cursor of a list's last page: the list is sorted by time, and the 26th of the oldest is before it. */
+/** @returns the cursor of a list's last page. The list is sorted by time, so the page begins after the 26th oldest record. */
 async function lastPage(port, key, path) {
   const url = `http://127.0.0.1:${port}/v1/${path}&sort=createdAt&limit=26`;
   const response = await fetch(url, { headers: { Authorization: `Bearer ${key}` } });

@@ -1,26 +1,26 @@
 /**
- * How a benchmark is written. It is a file of this folder, named in `scripts/bench.mjs`, with two exports:
+ * How to write a benchmark: add a file to this folder, name it in `scripts/bench.mjs`, and export two things:
  *
  *     export const options = { rounds: [3, 'of each contender'], sizes: [[1, 64], 'callers'], format: ['csv', 'or ndjson'] };
  *
  *     export async function run(bench) {
- *       const { rounds } = bench.options;                        // a number, an array of numbers, a text: as the default is
+ *       const { rounds } = bench.options;                        // a number, an array of numbers or a text, like the default
  *       await bench.withDatabase(async (url) => {
  *         const result = await bench.measure('title', [
- *           { name: 'ours', measure: async () => ({ 'requests/s': 900, 'p50 ms': 3 }) },   // a round, its figures
- *           { name: 'theirs', warmUp: async () => {…}, measure: … },                       // warmUp: once, before all rounds
+ *           { name: 'ours', measure: async () => ({ 'requests/s': 900, 'p50 ms': 3 }) },   // one round, with its figures
+ *           { name: 'theirs', warmUp: async () => {…}, measure: … },                       // warmUp runs once before all rounds
  *         ], rounds);
  *         bench.reach('ours ÷ theirs', result.ratio('ours', 'theirs', 'requests/s'), { least: 1.5 });
  *       });
  *     }
  *
- * `measure` goes through the contenders in turn (a, b, c, a, b, c, …), so that whatever else the machine does meets all
- * alike, and prints one line each: medians, and from where to where the first figure went. Ratios are taken within a
- * round, between neighbours in time. What is promised is declared with `reach`, printed at the end, and in `--json`.
- * A benchmark fails (throws) where something was lost or wrong, never because something was slow.
+ * `measure` runs the contenders in turn (a, b, c, a, b, c, …), so that other load on the machine affects all equally. It
+ * prints one line for each: medians, and the range of the first figure. Ratios are taken within a round, between neighbours
+ * in time. Declare promises with `reach`. They are printed at the end and in `--json`. A benchmark fails (throws) if something
+ * is lost or wrong, never because it is slow.
  *
- * HTTP requests are sent by `load.mjs`, servers started by `servers.mjs`, the time that processors spent on a process read
- * by `processes.mjs`; `rounds.mjs` calls a function in this process.
+ * `load.mjs` sends HTTP requests, `servers.mjs` starts servers, `processes.mjs` reads the CPU time of processes, and
+ * `rounds.mjs` calls a function in this process.
  */
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -30,20 +30,20 @@ import { generator } from './load.mjs';
 
 export class Bench {
   options;
-  /** Of each table its title and lines; of each line its name and, for each figure, all values. */
+  /** Tables with a title and lines. Each line has a name and all values of each figure. */
   tables = [];
   figures = [];
   notes = [];
   machine = machine();
   begin = performance.now();
 
-  /** @param declared the `options` of the benchmark's file. */
+  /** @param declared the `options` of the benchmark's file */
   constructor(name, declared, args) {
     this.name = name;
     this.options = readOptions(declared, args);
   }
 
-  /** Runs `work(url)` on an empty database, or on so many (`work(url, another)`), dropped afterwards. */
+  /** Runs `work(url)` on an empty database, or on `count` of them (`work(url, another)`), and drops them afterwards. */
   async withDatabase(work, count = 1) {
     await withDatabase(async (...urls) => {
       this.machine.postgres = await versionOf(urls[0]);
@@ -53,12 +53,12 @@ export class Bench {
   }
 
   /**
-   * Of these contenders those that `--only` names.
+   * Measures these contenders, or those that `--only` names.
    *
-   * @param all each `{ name, measure, warmUp }`; `measure` resolves with the figures of one round, NaN where one
-   *   cannot be had.
-   * @returns `values(name, figure)`: the values of all rounds; `ratio(name, other, figure)`: those of one by the other's; of
-   *   who was not measured there are none.
+   * @param all each `{ name, measure, warmUp }`. `measure` resolves with the figures of one round, with NaN for unavailable
+   *   ones.
+   * @returns `values(name, figure)`: the values of all rounds. `ratio(name, other, figure)`: those of one divided by the
+   *   other's. Both are empty for contenders that were not measured.
    */
   async measure(title, all, rounds) {
     const only = this.options.only.split(',');
@@ -85,7 +85,7 @@ export class Bench {
     };
   }
 
-  /** Prints and keeps lines that were measured in a way of their own. @param lines `{ name, figures: { [figure]: values } }` */
+  /** Prints and keeps lines that were measured separately. @param lines `{ name, figures: { [figure]: values } }` */
   table(title, lines) {
     if (lines.length === 0) return;
     this.tables.push({ title, lines });
@@ -107,10 +107,10 @@ export class Bench {
   }
 
   /**
-   * Declares what is promised of a figure.
+   * Declares the promise for a figure.
    *
-   * @param values of all rounds, of which the median counts; where there is none, nothing is declared
-   * @param reach `{ least }` or `{ most }`; where nothing is promised on this machine, neither
+   * @param values of all rounds. Their median counts. If empty, nothing is declared.
+   * @param reach `{ least }` or `{ most }`, or neither if nothing is promised on this machine
    */
   reach(name, values, { least, most } = {}) {
     if (values.length === 0) return;
@@ -126,7 +126,7 @@ export class Bench {
     console.log(text);
   }
 
-  /** Prints what was promised and whether it is kept. @returns all that `--json` writes of it. */
+  /** Prints the promises and whether they are met. @returns the contents of `--json` */
   end() {
     if (this.figures.length > 0)
       printReaches(this.figures.map((figure) => ({ bench: this.name, ...figure })));
@@ -145,12 +145,12 @@ export class Bench {
   }
 }
 
-/** On Node.js 20 the stock server is slow, on 24 and later fast: what is promised beside it is not the same. */
+/** Promises relative to the stock server, which is slow on Node.js 20 and fast on 24 and later. */
 export function byNode(least20, least24) {
   return { least: Number(process.versions.node.split('.')[0]) < 22 ? least20 : least24 };
 }
 
-/** @param figures as {@link Bench.reach} keeps them, each with the name of its benchmark. */
+/** @param figures of {@link Bench.reach}, each with the name of its benchmark */
 export function printReaches(figures) {
   const rows = figures.map((figure) => {
     const { bench, name, median, min, max } = figure;
@@ -166,7 +166,7 @@ export function reachOf({ least, most }) {
   return most === undefined ? '' : `≤ ${format(most)}`;
 }
 
-/** @returns `met`, by how much it is missed, or nothing where nothing is promised. */
+/** @returns `met`, the amount by which it is missed, or nothing if nothing is promised */
 export function verdictOf({ median, least, most, met }) {
   if (met === undefined) return '';
   const reach = least ?? most;
@@ -181,7 +181,7 @@ export function summaryOf(values) {
   return { median, min: sorted[0], max: sorted.at(-1) };
 }
 
-/** In columns. @param numbers whether a column holds numbers, which end at the same place. */
+/** Prints rows in columns. @param numbers whether a column contains numbers, which are right-aligned */
 function print(rows, numbers) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   for (const row of rows) {
@@ -192,7 +192,7 @@ function print(rows, numbers) {
   }
 }
 
-/** Three digits at least, no more decimals than two. */
+/** Formats a number with at least three digits and at most two decimals. */
 export function format(value) {
   if (!Number.isFinite(value)) return '–';
   const digits = Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2;

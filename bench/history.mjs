@@ -12,7 +12,7 @@ const SEALS = 10;
 
 const signers = new Signers([randomBytes(32)]);
 
-/** Appends `events` events, in streams of ten, the first of each with personal data; another organization's are between them. */
+/** Appends `events` events in streams of ten, the first of each with personal data, interleaved with another organization's. */
 export async function appendHistory(source, store, organizationId, events) {
   const other = randomUUID();
   for (let written = 0, sealed = 0; written < events;) {
@@ -40,19 +40,19 @@ export async function appendHistory(source, store, organizationId, events) {
     ]);
     written += count;
     if (written - sealed < events / SEALS) continue;
-    // What was handed out stays in the table of seals.
+    // Seals that were handed out persist.
     await sealHistory(source, organizationId);
     sealed = written;
   }
 }
 
-/** @param ends subjects whose keys it destroys. */
+/** @param ends subjects whose keys are destroyed */
 export async function append(store, organizationId, writes, ends = []) {
   const { status } = await store.append({ organizationId, metadata, writes, ends });
   if (status !== 'appended') throw new Error(`The append ended as "${status}".`);
 }
 
-/** Seals what is there. @returns the checkpoint, and the key that verifies it. */
+/** Seals all events. @returns the checkpoint and its verifier key */
 export async function sealHistory(source, organizationId) {
   const sealer = new Sealer(source, signers, console);
   await sealer.seal();

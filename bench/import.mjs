@@ -1,6 +1,6 @@
 /**
- * Imports over HTTP, through one instance: lines of people who are new, then the same file again, and beside them COPY of the
- * same rows into a table with the same indexes, which is what PostgreSQL alone makes of it: no event, no key, no question asked.
+ * Imports over HTTP through one instance: lines of new people, and then the same file again. Compared with COPY of the same
+ * rows into a table with the same indexes, without events, keys or checks.
  */
 import { request } from 'node:http';
 import { once } from 'node:events';
@@ -82,7 +82,7 @@ async function measured({ server, postmaster, lines }, work) {
   };
 }
 
-/** The read model's, with its schema. */
+/** The projection's tables with their schema. */
 async function contactsTable(client) {
   const { rows } = await client.query(
     `SELECT schemaname FROM pg_tables WHERE tablename = 'contacts' AND schemaname ~ '^contacts_v[0-9]+$'`,
@@ -102,7 +102,7 @@ function contactOf(n) {
   };
 }
 
-/** In pieces, made as they are sent. */
+/** The body in chunks that are created while they are sent. */
 function* text(lines, format) {
   if (format === 'csv') yield `${Object.keys(contactOf(0)).join(',')}\n`;
   let chunk = '';

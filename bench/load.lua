@@ -1,4 +1,4 @@
--- What wrk sends: see `load` in load.mjs, whose `autocannon.mjs` does the same.
+-- The requests for wrk: see `load` in load.mjs. `autocannon.mjs` sends the same.
 -- Arguments: method, path, body or "", value of Authorization or "", file of ids or "", a prefix.
 
 local ids = {}

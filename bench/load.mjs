@@ -1,4 +1,4 @@
-/** HTTP requests from a process of their own: by wrk where it is installed, else by autocannon. */
+/** Sends HTTP requests from a separate process: wrk if installed, otherwise autocannon. */
 import { execFile, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -9,9 +9,9 @@ import { interruption } from './rounds.mjs';
 
 const file = (name) => fileURLToPath(new URL(name, import.meta.url));
 
-/** @returns which one sends: `isWrk`, and its name with its version. */
+/** @returns the sender: `isWrk`, and its name with its version */
 export function generator() {
-  // It prints its usage and fails.
+  // wrk prints its usage and fails.
   const { stdout } = spawnSync('wrk', ['--version'], { encoding: 'utf8' });
   const version = /^wrk \S*?([\d.]+)/.exec(stdout ?? '')?.[1];
   if (version) return { isWrk: true, version: `wrk ${version}` };
@@ -22,15 +22,15 @@ export function generator() {
 const { isWrk } = generator();
 
 /**
- * Sends requests over so many connections for so many whole seconds; each connection awaits its answer before the next.
+ * Sends requests over `connections` for whole `seconds`. Each connection awaits its response before the next request.
  *
  * @param port of the server on 127.0.0.1
- * @param request `method`, `path`, `body` (JSON as text), `key` (an API key), `ids` (a file with one in each line). In path
- *   and body `{id}` is the next of the ids, in turn, and `{n}` a text that no other request has.
- * @returns `answered`: the number of answers, all of them 200; `sent`: of requests, of which as many as there are
- *   connections may still be under way; `seconds`; `p50` and `p99`: milliseconds. wrk reckons into them what would have been
- *   sent while an answer was late (`stats_correct` in its source).
- * @throws where one was answered with another status, or not
+ * @param request `method`, `path`, `body` (JSON as text), `key` (an API key), `ids` (a file with one per line). In path and
+ *   body, `{id}` is the next id in turn, and `{n}` a text unique to the request.
+ * @returns `answered`: the number of responses, all of them 200. `sent`: the number of requests, of which one per connection
+ *   may be in flight. `seconds`. `p50` and `p99`: milliseconds, in which wrk includes requests that a late response delayed
+ *   (`stats_correct` in its source).
+ * @throws if a response is missing or has another status
  */
 export async function load(port, request, { connections, seconds }) {
   const { method = 'GET', path, body = '', key, ids = '' } = request;
@@ -63,11 +63,11 @@ export async function load(port, request, { connections, seconds }) {
     const many = `of ${answered} requests ${refused} were refused, ${failed} never answered`;
     throw new Error(`${method} ${path}: ${many}; ${await exampleOf(url, request, prefix)}`);
   }
-  // Quantiles of nothing.
+  // Without responses, there are no quantiles.
   return answered > 0 ? result : { ...result, p50: NaN, p99: NaN };
 }
 
-/** @returns what such a request is answered, in words. */
+/** @returns the response to such a request, for error messages */
 async function exampleOf(url, { method = 'GET', path, body, key, ids }, prefix) {
   const id = ids ? readFileSync(ids, 'utf8').split('\n', 1)[0] : '';
   const fill = (text) => text?.replaceAll('{id}', id).replaceAll('{n}', prefix);
@@ -80,9 +80,9 @@ async function exampleOf(url, { method = 'GET', path, body, key, ids }, prefix) 
  * A contender for `bench.measure`: requests to a server.
  *
  * @param server `port` and `pid`
- * @param prepare resolves with the `request` of a round, and `check(result)`, which throws where something was lost
- * @param settings `connections`, `seconds` of a round, `warmUp`: seconds beforehand (0: none); `postmaster`: the process id of
- *   PostgreSQL, undefined where the server has none
+ * @param prepare resolves with the `request` of a round, and with `check(result)`, which throws if something was lost
+ * @param settings `connections`, `seconds` of a round, `warmUp`: seconds before the round (0: none), `postmaster`: the process
+ *   id of PostgreSQL, or undefined if the server uses none
  */
 export function overHttp(name, server, prepare, { connections, seconds, warmUp = 0, postmaster }) {
   const send = async (duration) => {

@@ -1,7 +1,7 @@
 /**
- * Resident memory of one server process: idle, while people sign, during an import and an export of contacts, and over an
- * hour's worth of requests: as many as a hundred a second make in an hour, for a fifth of the time signatures of new people, for
- * the rest reads.
+ * Resident memory of one server process: idle, during signatures, during an import and an export of contacts, and over as
+ * many requests as a hundred per second make in an hour. A fifth of the time these are signatures of new people, otherwise
+ * reads.
  */
 import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,10 +21,10 @@ export const options = {
   requests: [360_000, 'an hour’s worth'],
 };
 
-/** MiB. */
+/** The promises in MiB. */
 const IDLE = 130;
 const BUSY = 220;
-/** From the second quarter of the hour to the last one. */
+/** The growth from the second quarter of the hour to the last. */
 const FLAT = 1.05;
 
 export async function run(bench) {
@@ -103,18 +103,16 @@ async function measure(bench, { server, organizationId, key, call, pool, directo
   bench.reach('its last quarter ÷ its second', [last / second], { most: FLAT });
 
   await checkCount(call, petitionId, { answered, sent });
-  bench.note(
-    `${answered.toLocaleString('en')} signatures were answered, and the petition counts each of them.`,
-  );
+  bench.note(`${answered.toLocaleString('en')} signatures were acknowledged, and the petition counts each.`);
 }
 
-/** @throws where it has fewer contacts than are known of: some signatures of the last moment were not answered. */
+/** @throws if contacts are missing. There may be more than acknowledged, from signatures at the end of the time. */
 async function exportContacts(port, key, atLeast) {
   const headers = { Authorization: `Bearer ${key}` };
   const response = await fetch(`http://127.0.0.1:${port}/v1/contact.export-contacts`, { headers });
   let lines = 0;
   for await (const chunk of response.body) for (const byte of chunk) if (byte === 10) lines += 1;
-  if (lines < atLeast) throw new Error(`${lines} contacts were exported, of ${atLeast} at least.`);
+  if (lines < atLeast) throw new Error(`${lines} contacts were exported, but at least ${atLeast} exist.`);
 }
 
 function quarters(samples) {

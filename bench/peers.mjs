@@ -1,4 +1,4 @@
-/** The product and those it is compared with over HTTP, on one database. */
+/** The product and its HTTP baselines on one database. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -6,11 +6,11 @@ import pg from 'pg';
 import { postmasterOf } from './processes.mjs';
 import { startBaseline, withProduct } from './servers.mjs';
 
-/** Connections of each pool: what the product has by default. */
+/** The pool size of each, which is the product's default. */
 const POOL = 10;
 
 /**
- * Calls `work` with what `withProduct` gives for one instance, and with the servers `noop` (stock Nest that does nothing) and
+ * Calls `work` with the values of `withProduct` for one instance, the servers `noop` (stock Nest that does nothing) and
  * `typeorm`, a `pool` of connections to the database, `postmaster`, and a `directory` for files. Ends all afterwards.
  */
 export async function withPeers(bench, work) {

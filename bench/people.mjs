@@ -1,11 +1,11 @@
-/** Petitions and contacts for the benchmarks over HTTP, in the product and in the tables of the TypeORM baseline. */
+/** Petitions and contacts for the HTTP benchmarks, in the product and in the tables of the TypeORM baseline. */
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { v7 as uuidv7 } from 'uuid';
 
-/** @returns the id of a published petition that nobody has signed. */
+/** @returns the id of a published petition without signatures */
 export async function newPetition(call) {
-  // Creating the same again soon answers what is there.
+  // A unique name, because repeating the request would return the existing petition.
   const fields = {
     name: `Save the river ${randomUUID()}`,
     title: 'Save the river',
@@ -27,7 +27,7 @@ export async function newBaselinePetition(client, organizationId) {
   return id;
 }
 
-/** Imports contacts, in files of so many. @returns their ids. */
+/** Imports contacts in several files. @returns their ids */
 export async function importContacts(client, port, organizationId, key, count, file = 50_000) {
   for (let done = 0; done < count; done += file) {
     const lines = Array.from({ length: Math.min(file, count - done) }, (_, n) =>
@@ -45,7 +45,7 @@ export async function importContacts(client, port, organizationId, key, count, f
   return contactIds(client, organizationId);
 }
 
-/** @returns the ids of all contacts, out of the read model. */
+/** @returns the ids of all contacts, from the projection */
 export async function contactIds(client, organizationId) {
   const { rows: schemas } = await client.query(
     `SELECT nspname FROM pg_namespace WHERE nspname ~ '^contacts_v[0-9]+$' ORDER BY length(nspname) DESC, nspname DESC`,
@@ -80,14 +80,14 @@ export async function fillBaselineSignatures(client, petitionId, contactIds) {
   ]);
 }
 
-/** @returns requests of `load`: each signs as another new person. */
+/** @returns requests for `load` that each sign as a new person */
 export function signers(petitionId) {
   const contact = { email: 'signer-{n}@example.org', firstName: 'Ada', lastName: 'Example' };
   const body = JSON.stringify({ petitionId, contact, comment: 'I swim there.' });
   return { method: 'POST', path: '/v1/petition.add-signature', body };
 }
 
-/** @throws unless the petition counts what was answered, and of what was under way when the time was over some or all. */
+/** @throws unless the petition counts all acknowledged signatures, and at most those in flight at the end in addition */
 export async function checkCount(call, petitionId, { answered, sent }) {
   const { signatures } = await call('GET', `petition.get-petition?petitionId=${petitionId}`);
   if (signatures < answered || signatures > sent) {
@@ -97,7 +97,7 @@ export async function checkCount(call, petitionId, { answered, sent }) {
   }
 }
 
-/** These contacts sign the petition. */
+/** Signs the petition as these contacts. */
 export async function signAll(call, petitionId, contactIds) {
   const waiting = [...contactIds];
   const lane = async () => {
@@ -107,7 +107,7 @@ export async function signAll(call, petitionId, contactIds) {
   await Promise.all(Array.from({ length: 64 }, lane));
 }
 
-/** @returns up to so many cursors of a list, one for each page but the first. */
+/** @returns up to this many cursors of a list, one for each page except the first */
 export async function cursorsOf(port, key, path, pages) {
   const cursors = [];
   for (let next = ''; cursors.length < pages;) {
@@ -123,15 +123,15 @@ export async function cursorsOf(port, key, path, pages) {
   return cursors;
 }
 
-/** Nothing that the read model seals: what that costs a read, none of those compared does at all. */
+/** Without encrypted details, because the baselines do not encrypt anything. */
 function personOf(n) {
   const place = { zip: '69001', city: 'Lyon', country: 'France' };
   return { email: `person-${n}@example.org`, firstName: 'Ada', lastName: lastNameOf(n), ...place };
 }
 
-/** @returns the last name of the so-manieth contact: another for each, and not alike. */
+/** @returns the last name of the n-th contact, different for each */
 export function lastNameOf(n) {
-  // Neighbours are far from each other, and no two the same: 7,919,021 and 10^8 have no common divisor.
+  // Names of neighbours differ a lot, and none repeats: 7,919,021 and 10^8 have no common divisor.
   let rest = (n * 7_919_021) % 100_000_000;
   let name = '';
   for (let syllable = 0; syllable < 4; syllable += 1) {

@@ -1,4 +1,4 @@
-/** Sends the same bytes to everybody: what Node.js can do at best. Tells its port. */
+/** Sends the same bytes to everyone, as the upper limit of Node.js. Prints its port. */
 import http from 'node:http';
 
 process.once('message', ({ body, headers }) => {

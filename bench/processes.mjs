@@ -1,18 +1,18 @@
-/** What processes cost: Linux tells it in /proc. Elsewhere, and of a PostgreSQL on another machine, every answer is NaN. */
+/** CPU time and memory of processes, from Linux's /proc. NaN on other systems, and for a PostgreSQL on another machine. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
-/** Clock ticks are hundredths of a second in every Linux that there is (sysconf(_SC_CLK_TCK)). */
+/** Clock ticks are hundredths of a second on every Linux (sysconf(_SC_CLK_TCK)). */
 const MICROSECONDS_A_TICK = 10_000;
 
-/** @returns microseconds that processors have spent on the process. */
+/** @returns the CPU time of the process in microseconds */
 export function cpuOf(pid) {
   const stat = statOf(pid);
   return stat ? stat.own * MICROSECONDS_A_TICK : NaN;
 }
 
-/** @returns microseconds that processors have spent on the process, and on its children, the ended ones too. */
+/** @returns the CPU time of the process and its children, including ended ones, in microseconds */
 export function cpuOfAll(pid) {
   const stat = statOf(pid);
   if (!stat) return NaN;
@@ -21,26 +21,26 @@ export function cpuOfAll(pid) {
 }
 
 /**
- * Resolves when the process and its children do nothing much, so that what one round left under way is not measured with the
- * next; at the latest after a minute, because something may always be done in the background.
+ * Resolves when the process and its children are nearly idle, so that a round does not include the work of the previous one.
+ * Resolves after a minute at the latest, because background work may never stop.
  */
 export async function quiet(pid) {
   for (let tries = 0; tries < 240; tries += 1) {
     const before = cpuOfAll(pid);
     await sleep(250);
-    // Also where it cannot be told.
+    // Also if the time is unavailable.
     if (!(cpuOfAll(pid) - before > 50_000)) return;
   }
 }
 
-/** @returns MiB of memory that the process has now (`now`), and at most so far (`most`). */
+/** @returns the current (`now`) and peak (`most`) memory of the process in MiB */
 export function memoryOf(pid) {
   const status = read(`/proc/${pid}/status`) ?? '';
   const of = (field) => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? NaN) / 1024;
   return { now: of('VmRSS'), most: of('VmHWM') };
 }
 
-/** @returns the process id of the PostgreSQL at `url`, parent of all its others; undefined where it is not on this machine. */
+/** @returns the id of the main PostgreSQL process at `url`, or undefined if it is not on this machine */
 export async function postmasterOf(url) {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -58,7 +58,7 @@ function childrenOf(pid) {
   return processes.filter((name) => statOf(name)?.parent === pid);
 }
 
-/** Ticks of user and system time; see proc_pid_stat(5). */
+/** Ticks of user and system time: see proc_pid_stat(5). */
 function statOf(pid) {
   const text = read(`/proc/${pid}/stat`);
   if (text === undefined) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Records and pages of 25 over HTTP through one instance: each request asks for another record, another page. Beside it, a stock
- * Nest server that does nothing, and Nest with TypeORM, whose tables have as many rows and the indexes that the reads need.
+ * Records and pages of 25 over HTTP through one instance. Each request reads a different record or page. Compared with a stock
+ * Nest server that does nothing, and with Nest and TypeORM, whose tables have as many rows and the indexes that reads need.
  */
 import { join } from 'node:path';
 import { byNode } from './harness.mjs';
@@ -22,8 +22,8 @@ export const options = {
   rounds: [3, 'of each contender'],
   seconds: [5, 'of one round'],
   'warm-up': [3, 'seconds of each contender, before all rounds; 0: none'],
-  contacts: [40_000, 'in the read model'],
-  petitions: [100, 'in the read model'],
+  contacts: [40_000, 'in the projection'],
+  petitions: [100, 'in the projection'],
   pages: [200, 'of each list'],
 };
 
@@ -83,7 +83,7 @@ async function compare(bench, peers) {
   );
 }
 
-/** The same contacts, petitions and signatures for both, and files of what is asked for. */
+/** Creates the same contacts, petitions and signatures for both, and the files of ids. */
 async function fill(bench, { server, organizationId, key, call, pool, directory }) {
   const { contacts: count, petitions: petitionCount, pages } = bench.options;
   const file = (name, ids) => writeIds(join(directory, name), ids);
@@ -102,7 +102,7 @@ async function fill(bench, { server, organizationId, key, call, pool, directory 
   await signAll(call, own[0], signers);
   await fillBaselineSignatures(pool, their[0], signers);
 
-  // As autovacuum would within a minute.
+  // Autovacuum would do this within a minute.
   await pool.query('VACUUM (ANALYZE)');
   const cursors = (path) => cursorsOf(server.port, key, `${path}limit=${PAGE}`, pages);
   const lastOf = async (table, condition, value) => {

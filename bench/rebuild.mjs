@@ -1,6 +1,6 @@
 /**
- * What the rebuild of a large read model costs those who go on working: contacts are created and petitions signed
- * by so many callers before, during and after it.
+ * The effect of rebuilding a large projection on clients: several callers create contacts and sign petitions before, during
+ * and after it.
  */
 import http from 'node:http';
 import { randomBytes } from 'node:crypto';
@@ -12,11 +12,11 @@ import { EventStore, Keyring } from '../dist/libs/event-store/index.js';
 import { caller, cli, environmentOf, makeOrganization, startServer } from './servers.mjs';
 
 export const options = {
-  contacts: [500_000, 'of the read model'],
-  callers: [8, 'who go on creating contacts and signing'],
+  contacts: [500_000, 'in the projection'],
+  callers: [8, 'that create contacts and sign'],
 };
 
-/** Contacts of one append. */
+/** Contacts per append. */
 const CHUNK = 1_000;
 
 export async function run(bench) {
@@ -75,7 +75,7 @@ async function fill(url, env, organizationId, contacts) {
   await source.destroy();
 }
 
-/** Callers who create contacts and sign, one request after another. Fails with the first request that does. */
+/** Callers that create contacts and sign, one request after another. Fails with the first failed request. */
 async function startLoad(call, organizationId, callers) {
   const { petitionId } = await call('POST', 'petition.create-petition', { name: 'Save the river' });
   await call('POST', 'petition.publish-petition', { petitionId });

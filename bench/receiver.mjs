@@ -1,4 +1,4 @@
-/** A receiver of webhooks, as a process of its own: counts what it is told, and tells it when it is asked. */
+/** A receiver of webhooks as a separate process that counts events, and reports the count on request. */
 import { createServer } from 'node:http';
 
 const told = new Set();
@@ -10,7 +10,7 @@ const server = createServer((request, response) => {
   request.setEncoding('utf8').on('data', (chunk) => (text += chunk));
   request.on('end', () => {
     if (request.method === 'GET') {
-      // Of all that came so far.
+      // Of all requests so far.
       const sorted = lags.toSorted((a, b) => a - b);
       const at = (share) => sorted[Math.floor(share * (sorted.length - 1))] ?? NaN;
       response.end(

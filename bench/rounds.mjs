@@ -1,15 +1,15 @@
 import { performance } from 'node:perf_hooks';
 
-/** Ctrl-C ends the round under way; then the database is dropped as at every other end. */
+/** Ctrl-C ends the current round. The database is dropped as at any other end. */
 export const interruption = new AbortController();
 process.once('SIGINT', () => interruption.abort());
 process.once('SIGTERM', () => interruption.abort());
 
 /**
- * Lets so many callers call `operation` one after another, for so many seconds after a warm-up.
+ * Lets `callers` call `operation` one after another, for `seconds` after a warm-up.
  *
- * @param contender `operation` does the work once; `counts` says how many appends that is (1).
- * @returns appends per second, and what half and 99 % of the calls took at most, in milliseconds.
+ * @param contender `operation` does the work once. `counts` is the number of appends per call (1).
+ * @returns appends per second, and the p50 and p99 of the calls in milliseconds
  */
 export async function round({ operation, counts = 1 }, { callers, seconds, warmUpSeconds }) {
   const begin = performance.now() + warmUpSeconds * 1000;

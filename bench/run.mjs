@@ -26,7 +26,7 @@ if (args.includes('--help')) {
     const measured = bench.end();
     if (bench.options.json) writeFileSync(bench.options.json, `${JSON.stringify(measured, null, 2)}\n`);
   } catch (error) {
-    // Ctrl-C ends the servers too: whatever failed then failed by it.
+    // Ctrl-C also ends the servers, which causes failures.
     if (!interruption.signal.aborted) throw error;
     process.exitCode = 130;
   }

@@ -1,4 +1,4 @@
-/** What an event of the benchmarks has. */
+/** An event for benchmarks. */
 import { randomUUID } from 'node:crypto';
 
 export const metadata = { actor: { type: 'api-key', id: randomUUID() }, requestId: randomUUID() };

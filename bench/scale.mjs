@@ -1,7 +1,7 @@
 /**
- * What a signature costs the database while new people sign the same petition through one, two and four instances, each with as
- * many callers: statements and turns of the network, counted between the instances and PostgreSQL, transactions that write, bytes
- * of the write-ahead log, and processor time.
+ * The cost of a signature for the database while new people sign the same petition through one, two and four instances with as
+ * many callers each: statements and network round trips, counted between the instances and PostgreSQL, writing transactions,
+ * bytes of the write-ahead log, and CPU time.
  */
 import pg from 'pg';
 import { compile } from './compile.mjs';
@@ -18,7 +18,7 @@ export const options = {
   'warm-up': [3, 'seconds of each round that do not count'],
 };
 
-/** So much two rounds of the same differ. */
+/** The difference between two rounds of the same kind. */
 const NOISE = 1.05;
 
 export async function run(bench) {
@@ -49,7 +49,7 @@ export async function run(bench) {
   });
 }
 
-/** @returns the figures of a round, with servers, an organization and a petition of its own. */
+/** @returns the figures of a round with its own servers, organization and petition */
 async function signThrough(
   instances,
   { connections, seconds, 'warm-up': warmUp },

@@ -1,4 +1,4 @@
-/** The built product, and what it is compared with, as processes that are called over HTTP. */
+/** The built product and the baselines as server processes. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { compile } from './compile.mjs';
 
 const program = (name) => fileURLToPath(new URL(`../dist/bundle/${name}.js`, import.meta.url));
 
-/** @returns the environment of instances and command line on this database. */
+/** @returns the environment of servers and commands on this database */
 export function environmentOf(url) {
   return {
     ...process.env,
@@ -19,16 +19,16 @@ export function environmentOf(url) {
     DATABASE_URL: url,
     ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
     SHUTDOWN_DELAY: '0',
-    // A day's checks would come at any moment.
+    // The daily self-checks would run at any time.
     VERIFY_EVERY: '0',
   };
 }
 
 /**
- * Starts the product, with Redis where it is installed, and calls `work` with `servers`, `env`, `organizationId` and `key` of
- * a new organization, and `call` as {@link caller} makes it. Ends all afterwards.
+ * Starts the product, with Redis if installed, and calls `work` with `servers`, `env`, `organizationId` and `key` of a new
+ * organization, and `call` of {@link caller}. Ends all afterwards.
  *
- * @param more variables of the environment.
+ * @param more additional environment variables
  */
 export async function withProduct(url, instances, work, more = {}) {
   const servers = [];
@@ -51,7 +51,7 @@ export async function withProduct(url, instances, work, more = {}) {
   }
 }
 
-/** Calls operations on the ports in turn. @returns `data` of the answer; rejects any other status than `expected`. */
+/** Calls operations on the ports in turn. @returns `data` of the response. Rejects statuses other than `expected`. */
 export function caller(ports, agent, key) {
   let turn = 0;
   return (method, operation, body, expected = 200) =>
@@ -75,7 +75,7 @@ export function caller(ports, agent, key) {
     });
 }
 
-/** @returns a new organization and a key of it that no rate limit slows down. */
+/** @returns a new organization and its unlimited key */
 export async function makeOrganization(env) {
   const { organizationId } = await cli(env, 'organization', 'create', '--name', 'Bench');
   const options = ['--organization', organizationId, '--rate-limit', 'unlimited'];
@@ -94,16 +94,16 @@ export async function cli(env, ...args) {
   return JSON.parse(text);
 }
 
-/** What `npm start` tells Node.js. */
+/** The options of Node.js in `npm start`. */
 const { scripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const settings = scripts.start.split(' ').filter((word) => word.startsWith('--'));
 
-/** An instance of the product. @returns `port`, `pid` and `stop()`. */
+/** Starts an instance of the product. @returns `port`, `pid` and `stop()` */
 export function startServer(env) {
   return start(program('main'), { ...env, HOST: '127.0.0.1', PORT: '0' }, settings);
 }
 
-/** A server of `baselines`. @returns `port`, `pid` and `stop()`. */
+/** Starts a server of `baselines`. @returns `port`, `pid` and `stop()` */
 export async function startBaseline(name, env = {}) {
   return start(await compile(`bench/baselines/${name}.ts`), {
     ...process.env,
@@ -112,7 +112,7 @@ export async function startBaseline(name, env = {}) {
   });
 }
 
-/** A program that writes { "message": "listening", "port" } in a line. */
+/** Starts a program that prints a line { "message": "listening", "port" }. */
 async function start(file, env, settings = []) {
   const child = spawn(process.execPath, [...settings, file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const stop = ending(child);
@@ -125,7 +125,7 @@ async function start(file, env, settings = []) {
   throw new Error(`${file} ended before it listened.`);
 }
 
-/** @returns `url` and `stop()`; undefined where redis-server is not installed. */
+/** @returns `url` and `stop()`, or undefined if redis-server is not installed */
 async function startRedis() {
   if (spawnSync('redis-server', ['--version']).error) return undefined;
   const port = await freePort();
@@ -151,7 +151,7 @@ async function startRedis() {
   throw new Error('redis-server ended before it was ready.');
 }
 
-/** A child ends with us. @returns what ends it before. */
+/** Ends a child with this process. @returns a function that ends it earlier */
 function ending(child) {
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);

@@ -1,6 +1,6 @@
 /**
- * Signatures and new contacts over HTTP through one instance; everybody signs the same petition. Beside it, a stock Nest server
- * that does nothing, and Nest with TypeORM that inserts a signature and increments the petition's counter in one transaction.
+ * Signatures and new contacts over HTTP through one instance. Everyone signs the same petition. Compared with a stock Nest
+ * server that does nothing, and Nest with TypeORM that inserts a signature and increments the counter in one transaction.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -35,11 +35,11 @@ async function compare(bench, peers) {
   const { connections: counts, rounds, seconds, 'warm-up': warmUp, contacts } = bench.options;
   const ids = await importContacts(pool, server.port, organizationId, key, contacts);
   await fillBaselineContacts(pool, organizationId, ids);
-  // As autovacuum would within a minute.
+  // Autovacuum would do this within a minute.
   await pool.query('VACUUM (ANALYZE)');
   const file = await writeIds(join(directory, 'contacts'), ids);
 
-  /** A round's own petition; its check finds each signature that was answered. */
+  /** A new petition for each round, whose check finds every acknowledged signature. */
   const known = async () => {
     const petitionId = await newPetition(call);
     return { ...sign({ petitionId, contactId: '{id}' }), ids: file, check: countOf(petitionId, contacts) };
@@ -135,7 +135,7 @@ function declare(bench, connections, { values, ratio }) {
 
 const post = (operation, body) => ({ method: 'POST', path: `/v1/${operation}`, body: JSON.stringify(body) });
 
-/** One caller inserts rows into a table, one durable statement after another. */
+/** One caller that inserts rows into a table, one durable statement after another. */
 async function insertOf(pool, { seconds }) {
   await pool.query(
     `CREATE TABLE IF NOT EXISTS baseline.one_insert

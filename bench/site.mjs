@@ -1,6 +1,6 @@
 /**
- * The public site: pages of a petition and its number that 256 readers get a second, beside a server of node:http that sends the same
- * bytes; and the forms that 64 people send meanwhile, beside as many without readers.
+ * The public site: pages of a petition and its count per second for 256 readers, compared with a node:http server that sends
+ * the same bytes. Also the forms that 64 people submit during that, compared with as many without readers.
  */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
@@ -55,9 +55,9 @@ export async function run(bench) {
         const beside = result.ratio('forms beside readers', 'forms, nobody reads', 'requests/s');
         bench.reach('forms beside readers ÷ without', beside, { least: 0.9 });
         const { pendingSignatures } = await call('GET', `petition.get-petition?petitionId=${petitionId}`);
-        // What the same people had asked before gives way to what they ask then, if they are the same.
+        // A repeated form of the same person replaces the earlier one.
         if (pendingSignatures !== signed)
-          throw new Error(`${signed} forms were taken, ${pendingSignatures} wait`);
+          throw new Error(`${signed} forms were accepted, but ${pendingSignatures} are pending`);
         bench.note(`${signed} signatures were answered, and each of them waits for its confirmation.`);
       },
       { TRUST_PROXY: '1', MAIL_URL: 'smtp://127.0.0.1:9' },
@@ -77,7 +77,7 @@ async function read({ readers, seconds }, port, path) {
   return { 'requests/s': answered / took, 'p50 ms': p50, 'p99 ms': p99 };
 }
 
-/** The same bytes under the same headers, from a process of its own. */
+/** Serves the same bytes with the same headers from a separate process. */
 async function plain(place, path) {
   const answer = await fetch(`http://127.0.0.1:${place.port}${path}`);
   const body = await answer.text();
@@ -95,11 +95,11 @@ async function plain(place, path) {
   }
 }
 
-/** People of whom each has an address and a network of their own. */
+/** Signers with their own address and network. */
 async function sign({ port, path, signers, readers, seconds }, isRead) {
   const page = await (await fetch(`http://127.0.0.1:${port}${path}`)).text();
   const [, token] = /name="token" value="([^"]+)"/.exec(page);
-  // Nobody is faster.
+  // Faster forms are treated as automated.
   await sleep(2_500);
   const agent = new http.Agent({ keepAlive: true, maxSockets: signers });
   const begin = performance.now();

@@ -1,6 +1,6 @@
 /**
- * A mail server that takes everything and keeps nothing but the addresses, in a process of its own: { "message": "listening", "port" } in
- * a line, then, for each line on standard input, { "message": "counted", "messages", "addresses" } since the line before.
+ * A mail server in a separate process that accepts everything and keeps only the addresses. Prints { "message": "listening",
+ * "port" }, and for each line on standard input { "message": "counted", "messages", "addresses" } since the previous one.
  */
 import { createInterface } from 'node:readline';
 import { SMTPServer } from 'smtp-server';

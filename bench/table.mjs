@@ -1,6 +1,6 @@
 /**
- * The table of docs/benchmarks.md: node bench/table.mjs FILE…, of what `npm run bench -- --json FILE` wrote. A column for each
- * version of Node.js; where a benchmark ran more than once, the median of its runs, and the least and the most of them.
+ * The table of docs/benchmarks.md: node bench/table.mjs FILE…, from files of `npm run bench -- --json FILE`. It has a column
+ * for each version of Node.js. For a benchmark that ran more than once, it shows the median and the range of the runs.
  */
 import { readFileSync } from 'node:fs';
 import { format, reachOf, summaryOf, verdictOf } from './harness.mjs';
@@ -8,7 +8,7 @@ import { format, reachOf, summaryOf, verdictOf } from './harness.mjs';
 const runs = process.argv.slice(2).map((file) => JSON.parse(readFileSync(file, 'utf8')));
 const versions = [...new Set(runs.map(({ machine }) => machine.node))];
 
-/** Of one version: by figure, what each run found. */
+/** The results of one version: the values of each run by figure. */
 function figuresOf(version) {
   const found = new Map();
   for (const { machine, benches } of runs) {

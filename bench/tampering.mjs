@@ -1,6 +1,6 @@
 /**
- * Whoever controls the database or an export tampers with the history, in each way that there is: each must be found, placed,
- * and told in a sentence.
+ * Tampers with the history in every possible way, in the database and in an export. The verification must find each one,
+ * locate it, and report it in a sentence.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { open, mkdtemp, rm, stat } from 'node:fs/promises';
@@ -21,7 +21,7 @@ export async function run(bench) {
 
 const organizationId = randomUUID();
 
-/** @throws where a tampering was not found, or not where it was. */
+/** @throws if a tampering was not found, or found elsewhere */
 async function tamper(url, count) {
   const directory = await mkdtemp(join(tmpdir(), 'advocacy-tampering-'));
   const source = await openDatabase({ url, poolSize: 4, migrations });
@@ -40,7 +40,7 @@ async function tamper(url, count) {
       if (!isRight) failures += 1;
     }
     const memory = (process.resourceUsage().maxRSS / 1024).toFixed(0);
-    console.log(`\n${memory} MiB of memory at most, of which some made the history`);
+    console.log(`\n${memory} MiB of memory at most, including the creation of the history`);
     if (failures > 0) throw new Error(`${failures} were not found, or not where they are.`);
   } finally {
     await source.destroy();
@@ -48,7 +48,7 @@ async function tamper(url, count) {
   }
 }
 
-/** A history in the database and in a file, in which a person was erased after it was sealed. */
+/** A history in the database and in a file, with a person erased after it was sealed. */
 async function write(source, count, file) {
   const store = new EventStore(source, new Keyring(randomBytes(32)));
   await appendHistory(source, store, organizationId, count);
@@ -64,10 +64,10 @@ async function write(source, count, file) {
 }
 
 /**
- * Prints what the verification says.
+ * Prints the result of the verification.
  *
- * @param expected where it must find something, from one position to another, null for no position; undefined for nothing.
- * @returns whether it does.
+ * @param expected the position or range of the finding, null for one without a position, or undefined for none
+ * @returns whether the result is as expected
  */
 async function judge(name, expected, verify) {
   const begin = performance.now();
@@ -78,14 +78,14 @@ async function judge(name, expected, verify) {
   const isRight = expected === undefined ? ok : !ok && isPlaced;
   const wanted = isRight ? '' : ` WRONG: expected at ${JSON.stringify(expected)}`;
   const rate = `, ${Math.round(events / seconds).toLocaleString('en')} events/s`;
-  print(name, found ?? '-', seconds.toFixed(1), (ok ? `nothing, rightly${rate}` : reason) + wanted);
+  print(name, found ?? '-', seconds.toFixed(1), (ok ? `correctly nothing${rate}` : reason) + wanted);
   return isRight;
 }
 
-/** Lines of the export in which a tampering may change something, from the target on. */
+/** The number of lines from the target on that a tampering may change. */
 const WINDOW = 12;
 
-/** Positions: of the second event of a stream in the middle and those after it, of the newest, of others. */
+/** Positions of the second event of a stream in the middle, of the events after it, of the newest and of others. */
 async function positions(source, store, count) {
   const of = async (select) => Number((await source.query(select, [organizationId]))[0].position);
   const own = 'FROM events WHERE organization_id = $1';
@@ -101,9 +101,9 @@ async function positions(source, store, count) {
     before: await of(`SELECT max(position) AS position ${own} AND position < ${target}`),
     first: await of(`SELECT min(position) AS position ${own}`),
     personal: await of(`SELECT min(position) AS position ${own} AND personal IS NOT NULL`),
-    /** The third of the newest that were sealed. */
+    /** One of the newest sealed events. */
     sealed: await of(`SELECT position ${own} ORDER BY position DESC OFFSET 3 LIMIT 1`),
-    /** Another organization's, among its own. */
+    /** An event of another organization, between its own. */
     between: await of(
       `SELECT min(position) AS position FROM events WHERE organization_id <> $1 AND position > ${target}`,
     ),
@@ -111,7 +111,7 @@ async function positions(source, store, count) {
   };
 }
 
-/** Ways to tamper with the database: a name, where that must be found (undefined where nothing is wrong), statements. */
+/** Ways to tamper with the database: a name, the expected position (undefined if nothing is wrong), and statements. */
 function database({ target, events, newest, first, personal, sealed, last, between }) {
   const next = events[1].position;
   const set = (assignments, position = target) => [
@@ -192,7 +192,7 @@ function database({ target, events, newest, first, personal, sealed, last, betwe
   ];
 }
 
-/** As whoever owns the database can, in a transaction that is taken back. A number: that event gets a digest that fits. */
+/** Runs statements as the database's owner in a transaction that is rolled back. A number gives that event a matching digest. */
 async function inDatabase({ source, checkpoint, key }, work) {
   const runner = source.createQueryRunner();
   await runner.startTransaction();
@@ -226,9 +226,9 @@ function eventOf(row) {
   };
 }
 
-/** Ways to tamper with an export: a name, where that must be found, and what becomes of the lines from the target on. */
+/** Ways to tamper with an export: a name, the expected position, and a change of the lines from the target on. */
 function exported({ target, before, first, events }) {
-  // What is no line has no position.
+  // An invalid line has no position.
   const noLine = before + 1;
   const forged = (event, type) => {
     const { schema, version, streamId, streamType, eventId, subjectId, data, metadata, encryptedPersonal } =
@@ -273,7 +273,7 @@ function exported({ target, before, first, events }) {
   ];
 }
 
-/** Lines are changed on the way from the file to the verifier. */
+/** Changes lines between the file and the verifier. */
 async function inExport({ file, checkpoint, key, target }, change) {
   const handle = await open(file);
   try {
@@ -304,7 +304,7 @@ async function inExport({ file, checkpoint, key, target }, change) {
   }
 }
 
-/** Where the line of this position begins. */
+/** The offset of the line with this position. */
 async function offsetOf(handle, position) {
   const line = Buffer.from(`\n{"position":${position},`);
   const buffer = Buffer.alloc(2 ** 20);

@@ -1,7 +1,7 @@
 /**
- * Verifications of a history, each in a process of its own: of an export, by all threads and by one; of an export by the second
- * verifier; in the database. Beside them `sha256sum` of the export's bytes: each verification hashes most of these, once. One
- * organization's events, a tenth with personal data.
+ * Verifications of a history, each in its own process: of an export with all threads, with one, and with the second verifier,
+ * and in the database. Compared with `sha256sum` of the export, because each verification hashes most of its bytes once. The
+ * events are of one organization, a tenth with personal data.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -85,7 +85,7 @@ async function write(url, events, file, checkpoint) {
   }
 }
 
-/** Where it is not installed there are no figures. */
+/** NaN if the program is not installed. */
 async function sum(file, events) {
   try {
     const { figures } = await measure('sha256sum', [file], events);
@@ -96,7 +96,7 @@ async function sum(file, events) {
   }
 }
 
-/** Runs a program. @returns the lines that it wrote, and its figures for each event. */
+/** Runs a program. @returns its output lines, and its figures per event */
 async function measure(program, args, events) {
   const [begin, processors] = [performance.now(), cpuOfAll(process.pid)];
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -104,7 +104,7 @@ async function measure(program, args, events) {
   child.stdout.on('data', (chunk) => (output += chunk));
   await once(child, 'close');
   const seconds = (performance.now() - begin) / 1000;
-  // Of children that have ended; we only wait.
+  // The CPU time of ended children. This process only waits.
   const figures = {
     'events/s': events / seconds,
     'processor µs': (cpuOfAll(process.pid) - processors) / events,

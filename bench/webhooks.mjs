@@ -1,6 +1,6 @@
 /**
- * Webhooks: how many events a second one is sent, by one and by two instances, beside what the same receiver takes of plain requests of
- * Node.js, as many at once; and how long after its event a request arrives while a thousand events a second happen.
+ * Webhooks: events per second sent to one webhook by one and two instances, compared with as many parallel plain Node.js
+ * requests to the same receiver. Also the delay from event to request at a thousand events per second.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,13 +13,13 @@ export const options = {
   events: [20_000, 'sent in a round'],
   instances: [[1, 2], 'server processes'],
   rounds: [3, 'of each contender'],
-  rate: [1_000, 'events a second, while it is measured how long they take'],
-  seconds: [10, 'of that'],
+  rate: [1_000, 'events per second while the delay is measured'],
+  seconds: [10, 'of measuring the delay'],
 };
 
-/** As many as a webhook has under way. */
+/** The number of parallel requests of a webhook. */
 const AT_ONCE = 8;
-/** Contacts that are imported by one request: each is an event. */
+/** Contacts per import request. Each is an event. */
 const IMPORTED = 100;
 
 export async function run(bench) {
@@ -50,7 +50,7 @@ export async function run(bench) {
       ],
       rounds,
     );
-    // An instance looks four times a second.
+    // An instance polls four times per second.
     bench.reach('p99 ms from event to request', late.values('from event to request', 'p99 ms'), {
       most: 1_000,
     });
@@ -58,7 +58,7 @@ export async function run(bench) {
   });
 }
 
-/** A receiver of its own for `work`. */
+/** Starts a receiver for `work`. */
 async function withReceiver(work) {
   const child = fork(fileURLToPath(new URL('receiver.mjs', import.meta.url)));
   const agent = new http.Agent({ keepAlive: true });
@@ -91,7 +91,7 @@ async function plainly({ port, agent, ask }, events) {
   return { 'events/s': arrived / ((performance.now() - begun) / 1_000) };
 }
 
-/** Of events that are there before anything is sent. */
+/** Measures sending of events that exist before sending starts. */
 async function sent(url, instances, receiver, events) {
   let figures;
   await withProduct(url, instances, async ({ servers, key, call }) => {
@@ -138,7 +138,7 @@ async function newWebhook(call, { port }) {
     url: `http://127.0.0.1:${port}/`,
     eventTypes: ['ContactCreated'],
   });
-  // Until it has its place.
+  // Waits until the webhook has a position.
   for (;;) {
     const { position } = await call('GET', `webhook.get-webhook?webhookId=${webhookId}`);
     if (position !== null) return { webhookId };
@@ -146,15 +146,15 @@ async function newWebhook(call, { port }) {
   }
 }
 
-/** Until so many events have arrived. @throws Error where nothing more comes for a minute. */
+/** Waits until this many events have arrived. @throws Error if none arrives for a minute */
 async function arrival({ ask }, events) {
   let [last, since] = [0, performance.now()];
   for (;;) {
-    const told = await ask();
-    if (told.events >= events) return told;
-    if (told.events > last) [last, since] = [told.events, performance.now()];
-    if (performance.now() - since > 60_000) throw new Error(`Of ${events} events ${last} have arrived.`);
-    // Each answer sorts all that came so far.
+    const received = await ask();
+    if (received.events >= events) return received;
+    if (received.events > last) [last, since] = [received.events, performance.now()];
+    if (performance.now() - since > 60_000) throw new Error(`Only ${last} of ${events} events have arrived.`);
+    // Polls slowly, because each response sorts all requests so far.
     await sleep(100);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * npm run bench: all benchmarks, one after another, with a summary; npm run bench -- NAME: one. Each runs in a process of
- * its own. Prepares the checkout, what the benchmarks compare with, and another Node.js where one is asked for.
+ * npm run bench: runs all benchmarks one after another, with a summary. npm run bench -- NAME: runs one. Each runs in its own
+ * process. Prepares the checkout, the baselines, and another Node.js if requested.
  */
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -22,32 +22,32 @@ const benchmarks = {
   memory: 'resident memory of the server: idle, under load, over an hour’s worth of requests',
   webhooks: 'events sent to a webhook, and how long after they happened, beside plain requests',
   broadcast: 'a broadcast to 100,000 people into a mail server, beside plain nodemailer',
-  site: 'pages of a petition that readers get while people sign, beside node:http that sends the same bytes',
+  site: 'pages of a petition for readers while people sign, compared with node:http that sends the same bytes',
   dashboard:
-    'pages of the dashboard, beside the operations that they run; a list of a million contacts from end to end',
+    'pages of the dashboard compared with the operations that they run, and a list of a million contacts from end to end',
   growth: 'requests on 10,000 events, and on millions of events with a million contacts',
 };
 
-/** Not of the speed of the product: by name alone. */
+/** Benchmarks that do not measure the product's speed, so they run only by name. */
 const others = {
-  rebuild: 'requests while a read model of 500,000 contacts is rebuilt beside them',
+  rebuild: 'requests while a projection of 500,000 contacts is rebuilt',
   tampering:
-    'a history of a million events tampered with in each way: whether it is found, where, and what is told',
+    'whether every way to tamper with a history of a million events is found, where, and with which message',
 };
 
 const [name, ...options] =
   process.argv[2]?.startsWith('--') === false ? process.argv.slice(2) : [undefined, ...process.argv.slice(2)];
 
-// The benchmark under way gets these from the terminal too, ends what it started, and then we end.
+// The running benchmark also gets these signals from the terminal and ends its processes. Then this process ends.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {});
 
 if (name === undefined && options.includes('--help')) {
   console.log('npm run bench [-- --json FILE --node 24]         all of these, with a summary');
-  console.log('npm run bench -- NAME [options]                  one of them; --help tells its options\n');
+  console.log('npm run bench -- NAME [options]                  one of them; --help lists its options\n');
   list(benchmarks);
-  console.log('\nby name alone:');
+  console.log('\nonly by name:');
   list(others);
-  console.log('\nThey run on the PostgreSQL of DATABASE_URL, or on one of their own.');
+  console.log('\nThey use the PostgreSQL of DATABASE_URL, or start their own.');
 } else if (name === undefined) {
   const { json, node } = parseArgs({
     args: options,
@@ -58,7 +58,7 @@ if (name === undefined && options.includes('--help')) {
   const { node, rest } = takeNode(options);
   process.exitCode = await runOne(name, rest, node);
 } else {
-  console.error(`There is no benchmark "${name}": npm run bench -- --help lists them.`);
+  console.error(`Unknown benchmark "${name}". npm run bench -- --help lists all.`);
   process.exitCode = 1;
 }
 
@@ -94,10 +94,10 @@ async function runAll(json, node) {
   process.exitCode = 1;
 }
 
-/** @returns the status with which it ended. */
+/** @returns the exit status */
 async function runOne(benchmark, args, node) {
   await prepare();
-  if (benchmark === 'append') installCompared();
+  if (benchmark === 'append') installBaselines();
   const child = spawn(
     node === undefined ? process.execPath : nodeOf(node),
     [join(root, 'bench', 'run.mjs'), benchmark, ...args],
@@ -114,13 +114,13 @@ function takeNode(args) {
   return at < 0 ? { rest: args } : { node: args[at + 1], rest: args.toSpliced(at, 2) };
 }
 
-/** What others made has a package.json of its own: emmett's peer dependencies conflict with the product's. */
-function installCompared() {
+/** Installs the baselines, which have their own package.json, because emmett's peer dependencies conflict with the product's. */
+function installBaselines() {
   const directory = join(root, 'bench');
   const wanted = readFileSync(join(directory, 'package-lock.json'), 'utf8');
   const stamp = join(directory, 'node_modules', '.installed');
   if (readIfPresent(stamp) === wanted) return;
-  console.error('Installing what the benchmarks compare with (npm ci --prefix bench)');
+  console.error('Installing the baselines of the benchmarks (npm ci --prefix bench)');
   execFileSync('npm', ['ci', '--no-fund', '--no-audit', '--silent'], { cwd: directory, stdio: 'inherit' });
   writeFileSync(stamp, wanted);
 }

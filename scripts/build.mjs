@@ -1,9 +1,8 @@
 /**
- * Compiles src, libs, locales and migrations to dist/, file by file and only what has changed: half a second for all. Types are
- * `tsc`'s matter, which looks at all files together and takes ten times as long: `npm run build` has it check them first, and so
- * does `npm test`.
+ * Compiles changed files of src, libs, locales and migrations to dist/, which takes half a second for all files. Types are not
+ * checked, because `tsc` needs all files together and takes ten times as long. `npm run build` and `npm test` run it first.
  *
- * As a program: node scripts/build.mjs [folder], by default this checkout, of which it also makes the bundle (bundle.mjs).
+ * As a program: node scripts/build.mjs [folder]. Without a folder, it builds this checkout, and then the bundle (bundle.mjs).
  */
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +11,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** For Jest too, so that what is tested is what runs. */
+/** Also used for Jest, so that tests run the same code. */
 export const compiler = {
   jsc: {
     target: 'es2023',
@@ -24,20 +23,20 @@ export const compiler = {
 export const FOLDERS = ['src', 'libs', 'locales', 'migrations'];
 const FOR_TESTS = /\.(spec|contract)\.ts$|^libs.testing/;
 
-/** Whether a source, named from the root, is compiled to dist/. */
+/** Whether a source, with a path from the root, is compiled to dist/. */
 export const isProduct = (name) =>
   FOLDERS.some((folder) => name.startsWith(folder + sep)) && name.endsWith('.ts') && !FOR_TESTS.test(name);
 
-/** What each source in dist/ was when it was compiled. */
+/** The file with the digest of each compiled source. */
 const STAMP = '.built-sources';
 
-/** What dist/ was built from, as a text; undefined where it was not built to the end. */
+/** Identifies the sources of dist/, or undefined if the build was not completed. */
 export function stampOf(folder = root) {
   const stamp = readStamp(folder);
   return stamp && JSON.stringify(stamp);
 }
 
-/** Whether dist/ is what the sources say. */
+/** Whether dist/ matches the sources. */
 export function isBuilt(folder = root) {
   const { changed, removed } = compare(folder);
   return changed.length + removed.length === 0;
@@ -46,7 +45,7 @@ export function isBuilt(folder = root) {
 /**
  * Brings dist/ up to date.
  *
- * @throws what the compiler says of a source that is no TypeScript; dist/ is as before then.
+ * @throws the compiler's syntax error. dist/ is then unchanged.
  */
 export async function build(folder = root) {
   const { sources, changed, removed, isUnknown } = compare(folder);
@@ -64,7 +63,7 @@ export async function build(folder = root) {
         sourceMaps: true,
         inlineSourcesContent: false,
       }).catch((error) => {
-        // Where and what; then comes where the compiler found it in itself.
+        // Position and message, without the compiler's own stack.
         throw new Error(error.message.split('Caused by:')[0].trimEnd());
       });
       return {
@@ -74,7 +73,7 @@ export async function build(folder = root) {
       };
     }),
   );
-  // Who is interrupted from here on leaves no stamp, and the next one begins anew.
+  // If the build is interrupted from here on, no stamp exists, and the next build starts over.
   rmSync(join(folder, 'dist', STAMP), { force: true });
   if (isUnknown)
     for (const name of FOLDERS) rmSync(join(folder, 'dist', name), { recursive: true, force: true });
@@ -88,7 +87,7 @@ export async function build(folder = root) {
   writeFileSync(join(folder, 'dist', STAMP), JSON.stringify(stamp));
 }
 
-/** Node.js does not know the compiler's `paths`, so dist/ imports these files by their place. */
+/** Node.js does not know the compiler's `paths`, so dist/ imports these files by relative path. */
 function withPaths(code, folder, output) {
   return code.replace(/(['"])#(libs\/[\w-]+|migrations|locales)\1/g, (_, quote, name) => {
     const path = relative(dirname(output), join(folder, 'dist', name, 'index.js'));
@@ -96,7 +95,7 @@ function withPaths(code, folder, output) {
   });
 }
 
-/** By content, not by time: a checkout, a copy and an image layer all set their own times. */
+/** Compares contents, not times, because checkouts, copies and image layers set their own times. */
 function compare(folder) {
   const ofCompiler = ['scripts/build.mjs', 'node_modules/@swc/core/package.json'].map((file) =>
     readFileSync(join(root, file)),
@@ -117,7 +116,7 @@ function compare(folder) {
   };
 }
 
-/** undefined where there is none, or half of one. */
+/** The stamp, or undefined if it is missing or incomplete. */
 function readStamp(folder) {
   try {
     return JSON.parse(readFileSync(join(folder, 'dist', STAMP), 'utf8'));
@@ -139,7 +138,7 @@ export function outputOf(folder, source) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [, , folder] = process.argv;
   await build(folder);
-  // What another checkout consists of, this one's bundle does not know.
+  // The bundle is only for this checkout.
   if (folder === undefined) {
     const { bundle } = await import('./bundle.mjs');
     await bundle(root, stampOf());

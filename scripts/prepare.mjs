@@ -32,9 +32,9 @@ export async function prepare({ isBundle = true } = {}) {
 }
 
 /**
- * Compiles what has changed. Returns whether anything had.
+ * Compiles changes. Returns whether there were any.
  *
- * @throws as build()
+ * @throws like build()
  */
 export async function compile() {
   if (isBuilt()) return false;

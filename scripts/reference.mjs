@@ -1,6 +1,6 @@
 /**
- * npm run reference: writes docs/reference from the code, so that it cannot be wrong.
- * With --check it writes nothing, names the pages that are out of date, and ends with status 1 if there are any.
+ * npm run reference: generates docs/reference from the code.
+ * With --check, it writes nothing, lists outdated pages, and exits with 1 if there are any.
  */
 import 'reflect-metadata';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -58,7 +58,7 @@ const operations = Object.entries(openapi.paths)
   );
 const services = [...new Set(operations.map(({ tags: [service] }) => service))];
 
-/** Scopes of fields that reach into another service, by field. */
+/** The scopes of fields that refer to another service, by field. */
 const scopesOfFields = ({ 'x-scopes': scopes }) => Object.entries(scopes?.with ?? {});
 
 function typeOf({ type, format, enum: values, items }) {
@@ -71,7 +71,7 @@ function typeOf({ type, format, enum: values, items }) {
     .join(' ');
 }
 
-/** A longer list of values makes a table too wide to read: their own page lists them. */
+/** Longer lists of values would make a table too wide, so a separate page lists them. */
 const MOST_VALUES = 12;
 
 function elementsOf(items) {
@@ -100,7 +100,7 @@ function limitsOf({ minimum, maximum, minLength, maxLength, minItems, maxItems, 
     .join(' ');
 }
 
-/** Fields of the body and the query; headers are the same for all operations. */
+/** Fields of the body and the query. Headers are the same for all operations. */
 function fieldsOf({ parameters = [], requestBody }) {
   const schema = requestBody?.content['application/json']?.schema;
   return [
@@ -116,7 +116,7 @@ function fieldsOf({ parameters = [], requestBody }) {
   ];
 }
 
-/** The fields of an object, and those of the objects in it as `object.field`. */
+/** The fields of an object, with nested ones as `object.field`. */
 function fieldsIn({ properties = {}, required = [] } = {}, prefix = '') {
   return Object.entries(properties)
     .filter(([name]) => prefix === '' || name !== 'organizationId')
@@ -126,7 +126,7 @@ function fieldsIn({ properties = {}, required = [] } = {}, prefix = '') {
     ]);
 }
 
-/** The names of the fields of `data`, of each record where it is a list. */
+/** The field names of `data`, or of its records if it is a list. */
 function returnedBy({ responses }) {
   const { data, pagination } = responses['200'].content['application/json']?.schema?.properties ?? {};
   const names = Object.keys((data?.items ?? data)?.properties ?? {})
@@ -205,7 +205,7 @@ function operationPages() {
   return [['operations.md', index], ...pages];
 }
 
-/** A value that no variable accepts makes the code say what it accepts; others show which part of the configuration it sets. */
+/** An invalid value produces the error that states what a variable accepts. The others show which setting it changes. */
 const TRIED = ['\u0001', 'off', 'true', 'altcha', '7'];
 
 function variableOf(name, example) {
@@ -231,7 +231,7 @@ function variableOf(name, example) {
   return { accepted, preset: '' };
 }
 
-/** The variables that a file explains, each in a paragraph with its name and an example at the end. */
+/** The variables of a file, each explained in a paragraph that ends with its name and an example. */
 function variablesIn(file) {
   const variables = [];
   for (const paragraph of read(file).split(/\n\s*\n/)) {
@@ -368,7 +368,7 @@ function eventTypesPage() {
   );
 }
 
-/** The value of a constant in a source: limits are read where they are set. */
+/** Reads the value of a constant from its source. */
 function constant(path, name) {
   const found = new RegExp(`const ${name}(?::[^=]+)? = ([^;]+);`).exec(read(path));
   if (!found) throw new Error(`${path} has no constant ${name}, which scripts/reference.mjs names.`);

@@ -1,6 +1,6 @@
 /**
- * npm run test:nodes: on each line of Node.js that people run, beside the one of npm test: a start as in the README, some
- * tests from outside, and a second of a benchmark. With arguments only these: npm run test:nodes -- 24
+ * npm run test:nodes: on each other supported Node.js release line, a start as in the README, some end-to-end tests, and a second
+ * of a benchmark. Arguments select versions: npm run test:nodes -- 24
  */
 import { spawn } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { nodeOf } from './nodes.mjs';
 import { prepare } from './prepare.mjs';
 
 const VERSIONS = ['22', '24', '26'];
-/** The way of commands and queries, and what Node.js does by itself: HTTP, streams. */
+/** Tests of commands, queries, and features of Node.js itself: HTTP and streams. */
 const TESTS = ['test/petition', 'test/list.e2e', 'test/contact-export', 'http-server'];
 const BENCH = ['sign', '--rounds', '1', '--seconds', '1', '--warm-up', '0', '--connections', '4'];
 const START_MS = 120_000;
@@ -46,27 +46,27 @@ for (const version of wanted.length > 0 ? wanted : VERSIONS) {
 }
 console.table(table);
 
-/** `npm start`, the first signature, Ctrl-C. */
+/** Runs `npm start`, the first signature and Ctrl-C. */
 async function startByReadme(node) {
   const directory = mkdtempSync(join(tmpdir(), 'advocacy-start-'));
-  // As root, PostgreSQL runs as another user, who must be able to enter.
+  // If started by root, PostgreSQL runs as another user, who needs access.
   chmodSync(directory, 0o711);
   const environment = { PORT: '0', HOST: '127.0.0.1', DATA_DIR: join(directory, 'data') };
   const server = begin('npm', ['start'], node, environment);
   try {
-    const said = (pattern) => pattern.exec(server.output)?.[1];
+    const printed = (pattern) => pattern.exec(server.output)?.[1];
     for (
       const deadline = Date.now() + START_MS;
-      said(/(\{"petitionId".*\})'/) === undefined;
+      printed(/(\{"petitionId".*\})'/) === undefined;
       await sleep(100)
     ) {
       if (server.child.exitCode !== null || Date.now() > deadline)
         return { status: 1, output: server.output };
     }
-    const answer = await fetch(said(/(http\S+\/v1\/petition\.add-signature)/), {
+    const answer = await fetch(printed(/(http\S+\/v1\/petition\.add-signature)/), {
       method: 'POST',
-      headers: { Authorization: said(/(Bearer \w+)/), 'Content-Type': 'application/json' },
-      body: said(/(\{"petitionId".*\})'/),
+      headers: { Authorization: printed(/(Bearer \w+)/), 'Content-Type': 'application/json' },
+      body: printed(/(\{"petitionId".*\})'/),
     });
     server.output += await answer.text();
     server.child.kill('SIGINT');
@@ -82,7 +82,7 @@ async function run(program, args) {
   return begin(program, args, program, {}).ended;
 }
 
-/** @param node the Node.js that is found first, by npm say. */
+/** @param node the Node.js that comes first in PATH, for npm */
 function begin(program, args, node, environment) {
   const PATH = `${dirname(node)}${delimiter}${process.env.PATH}`;
   const child = spawn(program, args, { cwd: root, env: { ...process.env, ...environment, PATH } });

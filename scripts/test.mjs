@@ -1,12 +1,11 @@
 /**
- * npm test: every test against a real PostgreSQL and a real Redis; format, lint, types and module walls beside them.
- * npm run test:quick: unit tests, one smoke test per module and the types; lint and format of what differs from the last commit.
- * With arguments it only runs Jest, with these arguments: npm test -- libs/rpc -t paging
- * With --inspect or --inspect-brk among them, a debugger can enter: Jest then runs in one process, and waits for whoever looks.
- * With --timing, it ends with the CPU and wall seconds of each test file.
+ * npm test: every test against a real PostgreSQL and a real Redis, and in parallel format, lint, types and module boundaries.
+ * npm run test:quick: unit tests, one smoke test per module and types, and lint and format of changes since the last commit.
+ * With arguments, it only runs Jest with these arguments: npm test -- libs/rpc -t paging
+ * With --inspect or --inspect-brk, Jest runs in one process without a time limit, for a debugger.
+ * With --timing, it prints the CPU and wall seconds of each test file at the end.
  *
- * One run tells everything: a failed check does not keep the tests from running. What the checks say is printed when the
- * tests have ended, so that it does not stand between the lines of these.
+ * The tests run even if a check fails, so one run shows everything. The output of the checks is printed after the tests.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -19,12 +18,12 @@ import { root } from './build.mjs';
 import { installedNode } from './nodes.mjs';
 import { prepare } from './prepare.mjs';
 
-/** Programs and libraries that tests need beside PostgreSQL, and the Debian packages that have them. */
+/** Programs and libraries that tests need in addition to PostgreSQL, with their Debian packages. */
 const PACKAGES = {
   'redis-server': 'redis-server',
   haproxy: 'haproxy',
   'chromium-headless-shell': 'chromium-headless-shell',
-  // Without any a browser shows boxes.
+  // Without a font, a browser shows boxes.
   '/usr/share/fonts/truetype/dejavu': 'fonts-dejavu-core',
   pgbouncer: 'pgbouncer',
   faketime: 'faketime',
@@ -34,7 +33,7 @@ const PACKAGES = {
   }),
 };
 
-/** What is checked without running anything: the names, the programs, their arguments. */
+/** Static checks: names, programs and arguments. */
 const CHECKS = [
   ['Format', 'oxfmt', '--list-different', '.'],
   ['Lint', 'oxlint', '.'],
@@ -90,7 +89,7 @@ console.log(summary(results));
 if (interruptedBy) process.exitCode = 128 + signalNumbers[interruptedBy];
 else process.exitCode = failures[0]?.status ?? 0;
 
-/** One after another: the tests have the other cores. */
+/** Runs checks one after another, because the tests use the other cores. */
 async function runChecks(chosen) {
   const checks = [];
   for (const [name, program, ...args] of chosen) {
@@ -103,7 +102,7 @@ async function runChecks(chosen) {
   return checks;
 }
 
-/** Types of everything: a change breaks them elsewhere. Without git, or where nothing differs, there is nothing to lint. */
+/** All types, because a change may break others, but format and lint of changed files only. */
 function quickChecks() {
   const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout ?? '';
   const changed = [
@@ -120,10 +119,10 @@ function quickChecks() {
   });
 }
 
-/** Runs Jest between the start and the stop of the servers; answers Jest's own results. */
+/** Runs Jest with the servers that it needs. @returns Jest's own results */
 async function runTests() {
   const directory = mkdtempSync(join(tmpdir(), 'advocacy-test-'));
-  // As root, PostgreSQL runs as another user, who must be able to enter.
+  // If started by root, PostgreSQL runs as another user, who needs access.
   chmodSync(directory, 0o711);
   const stops = [];
   try {
@@ -131,7 +130,7 @@ async function runTests() {
     const databaseUrl = process.env.DATABASE_URL ?? (await startPostgres(directory, stops));
     const env = {
       ...process.env,
-      // What a test interrupted by Ctrl-C could not remove goes with the directory.
+      // Files that a test left after Ctrl-C are deleted with the directory.
       TMPDIR: directory,
       TEST_DATABASE_URL: databaseUrl,
       TEST_TEMPLATE_URL: await createTemplate(databaseUrl, stops),
@@ -156,7 +155,7 @@ async function runTests() {
   }
 }
 
-/** Of its processes that have ended; undefined where it is not ours. */
+/** The CPU seconds of PostgreSQL's ended processes, or undefined if it is not the tests' own. */
 function cpuOfPostgres(directory) {
   try {
     const [id] = readFileSync(join(directory, 'postgres/data/postmaster.pid'), 'utf8').split('\n');
@@ -174,7 +173,7 @@ function timingDirectory(directory) {
   return path;
 }
 
-/** CPU seconds of a file count the Jest worker and its child processes that have ended, not the servers that files share. */
+/** The CPU seconds of a file include the Jest worker and its ended child processes, but not the shared servers. */
 function printTiming(path, postgres) {
   const files = readdirSync(path).map((name) => JSON.parse(readFileSync(join(path, name), 'utf8')));
   const total = files.reduce((sum, { cpu }) => sum + cpu, 0);
@@ -185,7 +184,7 @@ function printTiming(path, postgres) {
   if (postgres !== undefined) console.log(`${postgres.toFixed(1).padStart(7)}          PostgreSQL`);
 }
 
-/** @returns Jest's exit status and its own results, where it came to any. */
+/** @returns Jest's exit status and its own results, if any */
 async function runJest(directory, env) {
   const resultsFile = process.env.TEST_RESULTS_FILE ?? join(directory, 'results.json');
   rmSync(resultsFile, { force: true });
@@ -199,7 +198,7 @@ async function runJest(directory, env) {
   };
 }
 
-/** What an interrupted test left mounted. A server whose data are gone ends by itself. */
+/** Unmounts what an interrupted test left. A server whose data is deleted ends by itself. */
 function unmountBelow(directory) {
   if (!existsSync('/proc/mounts')) return;
   const mounted = readFileSync('/proc/mounts', 'utf8')
@@ -211,7 +210,7 @@ function unmountBelow(directory) {
   }
 }
 
-/** A file of tests that cannot even be loaded counts as one failed test. */
+/** A test file that cannot be loaded counts as one failed test. */
 function summary(results) {
   const passed = results?.numPassedTests ?? 0;
   const failed = (results?.numFailedTests ?? 0) + (results?.numRuntimeErrorTestSuites ?? 0);
@@ -227,7 +226,7 @@ async function startPostgres(directory, stops) {
   return postgres.url;
 }
 
-/** A migrated database, of which tests get copies: migrating takes four times as long, and there are hundreds. */
+/** A migrated database, of which tests use hundreds of copies, because migrating takes four times as long as copying. */
 async function createTemplate(serverUrl, stops) {
   const { migrate, openDatabase } = await import('../dist/libs/database/index.js');
   const { migrations } = await import('../dist/migrations/index.js');
@@ -261,7 +260,7 @@ async function startRedis(directory, stops) {
     '--appendonly',
     'no',
   ];
-  // In a process group of its own, so that Ctrl-C does not take it from the tests that are just ending.
+  // In its own process group, so that Ctrl-C does not stop it before the tests have ended.
   const redis = spawn('redis-server', options.map(String), { detached: true, stdio: 'ignore' });
   const ended = new Promise((resolve) => redis.once('exit', resolve));
   stops.push(async () => {
@@ -272,10 +271,10 @@ async function startRedis(directory, stops) {
     if (await answers(port)) return `redis://127.0.0.1:${port}`;
     await sleep(50);
   }
-  throw new Error('redis-server has started but does not answer.');
+  throw new Error('redis-server has started but does not respond.');
 }
 
-/** What cannot be installed is told by the tests that are skipped for it; without Redis there are none. */
+/** Installs missing programs. If that fails, tests that need them are skipped with a message, but all need Redis. */
 async function installPrograms(needed) {
   const missing = [];
   for (const program of needed) if (!(await isInstalled(program))) missing.push(PACKAGES[program]);
@@ -288,7 +287,7 @@ async function installPrograms(needed) {
   console.log(`Installing ${missing.join(', ')} (apt-get)`);
   for (let attempt = 0; attempt < 2 && !interruptedBy; attempt++) {
     await aptGet('update', '-qq');
-    // Their services are for whoever runs them; here each test starts its own.
+    // The packages' services are not used, because each test starts its own.
     if ((await aptGet('install', '-y', '-qq', '--no-install-recommends', ...missing)) === 0) return;
   }
 }
@@ -319,7 +318,7 @@ function findFreePort() {
   });
 }
 
-/** Runs a program to its end; answers its exit status, 127 when there is no such program. */
+/** Runs a program. @returns its exit status, or 127 if it does not exist */
 async function run(program, args, { onOutput, ...options } = {}) {
   const child = spawn(program, args, { cwd: root, stdio: 'inherit', ...options });
   children.add(child);

@@ -1,7 +1,7 @@
 /**
  * Runs every test file of a Jest worker in the worker's own realm, so that product code and packages are loaded once per
- * worker. Jest's default environment gives each file a realm and a module registry of its own; loading the product into each
- * took 2.7–3.6 s of CPU per file, half of the whole suite. Test code itself is still loaded per file.
+ * worker. Jest's default environment gives each file its own realm and module registry. Loading the product into each took
+ * 2.7–3.6 s of CPU per file, half of the whole suite. Test code itself is still loaded per file.
  *
  * Consequence for tests: module state (caches, metadata, registries) outlives a file. Spies are undone after each file.
  */
@@ -17,8 +17,7 @@ const realConsole = globalThis.console;
 const ownContexts = new WeakSet();
 const compileFunction = vm.compileFunction;
 
-// Jest compiles each module for the realm of its environment. Node.js has no object that names the current realm: only leaving
-// parsingContext out does.
+// Jest compiles each module for the realm of its environment. Only omitting parsingContext selects the current realm.
 vm.compileFunction = (source, parameters, options) =>
   compileFunction(
     source,
@@ -26,7 +25,7 @@ vm.compileFunction = (source, parameters, options) =>
     ownContexts.has(options?.parsingContext) ? { ...options, parsingContext: undefined } : options,
   );
 
-// What transform.mjs makes of product code and packages calls this.
+// The output of transform.mjs for product code and packages calls this.
 globalThis.requireNatively = createRequire(import.meta.url);
 process.setSourceMapsEnabled(true);
 Error.stackTraceLimit = 100;
@@ -53,7 +52,7 @@ export default class SharedRealm extends TestEnvironment {
     // Otherwise the next file's events also go to the handlers of this one.
     delete globalThis[Symbol.for('EVENT_HANDLERS')];
     globalThis.console = realConsole;
-    // What a file sets, its own PostgreSQL for example, is gone when it ends. Node.js keeps the object itself.
+    // Restores the environment variables that a file set. The object itself must stay, because Node.js uses it.
     for (const name of Object.keys(process.env)) if (!(name in this.variables)) delete process.env[name];
     Object.assign(process.env, this.variables);
     await super.teardown();
@@ -68,7 +67,7 @@ export default class SharedRealm extends TestEnvironment {
   }
 }
 
-/** CPU seconds of this process and of its children that have ended: fields 14 to 17 of proc_pid_stat(5), in hundredths. */
+/** CPU seconds of this process and its ended children: fields 14 to 17 of proc_pid_stat(5), in hundredths. */
 function cpuSeconds() {
   let stat;
   try {

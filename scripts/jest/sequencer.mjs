@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import Sequencer from '@jest/test-sequencer';
 
 /**
- * The files of tests that take longest, the longest first. Begun last, one of them would keep a core waiting at the end;
- * and a fresh clone has no times of an earlier run, by which Jest would know. Nothing breaks where this is not true.
+ * The slowest test files, slowest first. If one of them started last, the other core would be idle at the end, and a fresh clone
+ * has no times of earlier runs that Jest could use. An outdated list only costs time.
  */
 const LONGEST = [
   'test/faults',

@@ -1,6 +1,6 @@
 /**
- * Test code is compiled for Jest. Product code and packages are not: a test that imports one gets the module that Node.js loads
- * from `dist/` or `node_modules`, once per worker (environment.mjs).
+ * Compiles test code for Jest. Product code and packages are not compiled: tests import the modules that Node.js loads from
+ * `dist/` or `node_modules`, once per worker (environment.mjs).
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
