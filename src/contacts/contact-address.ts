@@ -2,8 +2,8 @@ import { Injectable } from '@nestjs/common';
 import { type Claim, Commands, type Decision, RecordReader } from '#libs/commands';
 import { type Guard } from '#libs/event-store';
 import { comparableEmail, type Input, RpcError } from '#libs/rpc';
-import { type Evidence } from './consent.js';
-import { Consents } from './consents.js';
+import { type Evidence } from './consent/consent.js';
+import { Consents } from './consent/consents.js';
 import { contactWrite } from './contact-stream.js';
 import { contact, hasEmail, type ExistingContact, updateContact } from './contact.js';
 

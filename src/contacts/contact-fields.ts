@@ -1,5 +1,5 @@
 import { Email, Flag, Input, Nested, Text } from '#libs/rpc';
-import { ConsentFields } from './consent-fields.js';
+import { ConsentFields } from './consent/consent-fields.js';
 
 /** The fields that describe a contact, shared by create-contact and update-contact. All optional. */
 export abstract class ContactFields extends Input {

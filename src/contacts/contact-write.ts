@@ -1,7 +1,7 @@
 import { newId } from '#libs/random';
 import { type Claim, type Decision } from '#libs/commands';
-import { type ConsentFields, evidenceOf } from './consent-fields.js';
-import { type Consents } from './consents.js';
+import { type ConsentFields, evidenceOf } from './consent/consent-fields.js';
+import { type Consents } from './consent/consents.js';
 import { emailClaims } from './contact-address.js';
 import { contactWrite } from './contact-stream.js';
 import { type ContactChanges, createContact, type ExistingContact, updateContact } from './contact.js';

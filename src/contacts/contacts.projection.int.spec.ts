@@ -4,7 +4,7 @@ import { JsonLogger } from '#libs/operations';
 import { Projections } from '#libs/projections';
 import { findRows } from '#libs/projections';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { contactConditions, type ContactFilters } from './contact-filters.js';
+import { contactConditions, type ContactFilters } from './filters/contact-filters.js';
 import { CONTACT_BYTES } from './contact-columns.js';
 import { CONTACTS_TABLE, contactsProjection } from './contacts.projection.js';
 

@@ -4,7 +4,7 @@ import { type Condition, findRows, type RowPage } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import { writeCsv, writeNdjson } from '#libs/records';
 import { OneOf, Operation, StreamedAnswer } from '#libs/rpc';
-import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
+import { contactConditions, ContactFilters, FILTER_SCOPES } from './filters/contact-filters.js';
 import { CONTACT_COLUMNS, type ContactRecord, contactSchema } from './contact-record.js';
 import { CONTACT_PAGE, type ContactRow, ContactsTable } from './contacts-table.js';
 

@@ -1,7 +1,7 @@
 import { type Claim, type Decision } from '#libs/commands';
 import { Email, Flag, type Input } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
-import { type Consents } from './consents.js';
+import { type Consents } from './consent/consents.js';
 import { newContact } from './contact-write.js';
 
 /** A person given along with another record: found by the address, or created in the same command. */

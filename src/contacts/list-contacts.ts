@@ -3,7 +3,7 @@ import { ReadSource } from '#libs/database';
 import { findRows } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import { listingOf, Operation, type Page, Paged, pageOf } from '#libs/rpc';
-import { contactConditions, ContactFilters, FILTER_SCOPES } from './contact-filters.js';
+import { contactConditions, ContactFilters, FILTER_SCOPES } from './filters/contact-filters.js';
 import { type ContactRecord, contactSchema } from './contact-record.js';
 import { CONTACT_PAGE, type ContactRow, ContactsTable } from './contacts-table.js';
 

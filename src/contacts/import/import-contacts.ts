@@ -19,7 +19,7 @@ import {
 import { prefetch } from './prefetch.js';
 import { settleAll } from './settle-all.js';
 import { contact, hasEmail, type ExistingContact } from '../contact.js';
-import { Consents, isGiven } from '../consents.js';
+import { Consents, isGiven } from '../consent/consents.js';
 import { ContactsByEmail, emailKeys, emailTaken } from '../contact-address.js';
 import { type GivenContact, mergeContact, newContact } from '../contact-write.js';
 import {

@@ -12,7 +12,7 @@ import {
   requireScope,
   RpcError,
 } from '#libs/rpc';
-import { type ConsentFields, MUST_BE_STATED } from '../consent-fields.js';
+import { type ConsentFields, MUST_BE_STATED } from '../consent/consent-fields.js';
 import { ContactFields } from '../contact-fields.js';
 import { CONTACT_DETAILS } from '../contact.js';
 import { isConsent, isEvidence, isOfOneColumn, type Meaning, recognise, suggestsOptOut } from './columns.js';

@@ -1,23 +1,23 @@
 import { type Sql } from '#libs/database';
-import { CONTACTS_TABLE } from './contacts.projection.js';
+import { CONTACTS_TABLE } from '../contacts.projection.js';
 
-/** Contacts that are chosen by records of one kind: by the lists that they are on, the petitions that they have signed. */
+/** Contacts chosen by records of one kind: the lists that they are on, or the petitions that they have signed. */
 export type ChosenBy = { linkTable: string; recordIds: readonly string[] };
 
 export type Choice = {
   links: readonly ChosenBy[];
   contactIds: readonly string[];
-  /** Whoever is linked to one of these is excluded. */
+  /** Contacts linked to one of these are excluded. */
   without: readonly ChosenBy[];
-  /** What a contact must have; a field that is left out may be anything. */
+  /** Values that a contact must have. An omitted field matches any value. */
   filter: { country?: string; city?: string; zip?: string };
 };
 
 export type ChosenContact = {
   id: string;
-  /** By how many links, and by itself. */
+  /** How many links and ids chose it. */
   times: number;
-  /** Null where there is no such contact, or none any more. */
+  /** Null if the contact does not exist or was erased. */
   email: string | null;
   isKnown: boolean;
   isExcluded: boolean;
@@ -35,13 +35,14 @@ type Row = {
   subscribed: boolean;
 };
 
-/** Contacts that are held at once. */
+/** Contacts in memory at the same time. */
 const PAGE = 5_000;
 
 /**
- * All whom a choice names, also those whom it does not mean, in the order of their ids; page by page, in one statement.
+ * All contacts that a choice names, including those that it excludes or filters out, ordered by id. One statement finds them, page by
+ * page.
  *
- * @param transaction the caller's, which is not used by anybody else until the last page was taken.
+ * @param transaction the caller's. Nothing else may use it until the last page was read.
  */
 export async function* chosenContacts(
   transaction: Sql,
@@ -60,7 +61,7 @@ export async function* chosenContacts(
   );
   const excluded = without.length > 0 ? `c.id IN (${without.map(linkedTo).join(' UNION ALL ')})` : 'false';
   const conditions = Object.entries(filter).map(([column, value]) => `k.${column} = ${parameter(value)}`);
-  // A cursor: who is named is found out once, not once a page.
+  // With a cursor, the choice is evaluated once, not once per page.
   await transaction.query(
     `DECLARE chosen NO SCROLL CURSOR FOR
      SELECT c.id, c.times, k.email, k.id IS NOT NULL AS is_known, ${excluded} AS is_excluded,

@@ -1,13 +1,13 @@
 import { canonical, type Decider, type Keyring, streamIdOf, type StreamWrite } from '#libs/event-store';
-import { type ContactEvent } from './contact.js';
+import { type ContactEvent } from '../contact.js';
 
-/** What proves that a person said yes or no. `language`: of the text, if one of our own pages showed it. */
+/** Proof that a person agreed or refused. `language` is that of `text`, if one of our own pages showed it. */
 const EVIDENCE = ['source', 'text', 'language', 'at', 'ip'] as const;
 export type Evidence = { [field in (typeof EVIDENCE)[number]]?: string };
 
 export type ConsentEvent = {
   type: 'ConsentRecorded';
-  /** `contactVersion`: the event of the contact that it proves; null if the contact had said the same before. */
+  /** `contactVersion`: version of the contact's event that it proves; null if the contact's setting did not change. */
   data: { given: boolean; contactVersion: number | null };
   personal: Evidence | null;
 };
@@ -15,8 +15,8 @@ export type ConsentEvent = {
 export type Consent = { evidence: Evidence | null };
 
 /**
- * Evidence for a yes or a no. A stream of its own, because its id follows from what it contains: the same evidence sent twice is
- * recorded once. The contact is its subject, so an erasure destroys it.
+ * Evidence of consent or refusal. It has a stream of its own, whose id follows from its content, so the same evidence sent twice is
+ * recorded once. The contact is its subject, so erasing the contact destroys it.
  */
 export const consent: Decider<Consent, ConsentEvent> = {
   streamType: 'consent',
@@ -27,10 +27,10 @@ export const consent: Decider<Consent, ConsentEvent> = {
   },
 };
 
-/** Events of a contact that say yes or no. */
+/** Events of a contact that state consent or refusal. */
 export const CONSENT_CHANGES = ['ContactCreated', 'ContactSubscribed', 'ContactUnsubscribed'];
 
-/** A keyed hash: the id reveals nothing of what was recorded, also after an erasure. */
+/** A keyed hash: the id reveals nothing about the evidence, even after it was erased. */
 export function consentIdOf(
   keyring: Keyring,
   organizationId: string,
@@ -41,7 +41,7 @@ export function consentIdOf(
   return streamIdOf(keyring.hash('consent', organizationId, contactId, String(given), canonical(evidence)));
 }
 
-/** Of a person who is no contact yet there is one. */
+/** A person who is not a contact yet has one pending consent. */
 export function pendingConsentIdOf(keyring: Keyring, organizationId: string, subjectId: string): string {
   return streamIdOf(keyring.hash('pending consent', organizationId, subjectId));
 }
@@ -57,13 +57,13 @@ export function recordConsent(
   return [{ type: 'ConsentRecorded', data: { given, contactVersion }, personal: evidence }];
 }
 
-/** The version that a contact has after the event that says yes or no; null if none of these does. */
+/** The version of the contact after its last event about consent; null if there is none among these. */
 export function changeIn(version: number, events: readonly ContactEvent[]): number | null {
   const index = events.findLastIndex(({ type }) => CONSENT_CHANGES.includes(type));
   return index === -1 ? null : version + index + 1;
 }
 
-/** @param subjectId the contact, or who waits to become one. */
+/** @param subjectId the contact, or the request that may create it. */
 export function consentWrite(
   streamId: string,
   subjectId: string,

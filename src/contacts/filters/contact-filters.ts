@@ -1,7 +1,7 @@
 import { compare, type Condition, search, SEARCH_RULE } from '#libs/projections';
 import { type Resource, type Resources } from '#libs/resources';
 import { comparableEmail, Email, Flag, Id, Text, TimeFilters } from '#libs/rpc';
-import { SEARCHED } from './contact-columns.js';
+import { SEARCHED } from '../contact-columns.js';
 
 /** The filters of contacts, for lists and exports. */
 export abstract class ContactFilters extends TimeFilters {
@@ -31,8 +31,8 @@ const choices = new Map<string, Resource>();
 export const FILTER_SCOPES: Record<string, string> = {};
 
 /**
- * Lets contacts be listed and exported by the records of another module that they are linked to. To be called where the kind
- * is declared, before the first request.
+ * Lets contacts be listed and exported by the records of another module that they are linked to. Call it where the kind is
+ * declared, before the first request.
  *
  * @param description of the field, which is named like the record's id: `listId`.
  */

@@ -2,7 +2,7 @@ import { type Decision, type RecordReader } from '#libs/commands';
 import { type EventStore, type StreamWrite } from '#libs/event-store';
 import { type Sql } from '#libs/database';
 
-/** Of another module: what it erases with a contact, in the same command. @param emails all that the contact ever had. */
+/** What another module erases with a contact, in the same command. @param emails every address that the contact ever had. */
 type CascadeErasure = (
   reads: { records: RecordReader; store: EventStore; source: Sql },
   organizationId: string,
@@ -19,8 +19,8 @@ type CascadedWrites = {
 const others: CascadeErasure[] = [];
 
 /**
- * Has another module's data erased that are known by a contact's address and not by the contact. To be called where the
- * module is declared, before the first request.
+ * Erases data of another module that is found by a contact's address, not by its id. Call it where the module is declared, before
+ * the first request.
  */
 export function eraseWithContacts(other: CascadeErasure): void {
   others.push(other);

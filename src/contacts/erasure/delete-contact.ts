@@ -3,9 +3,9 @@ import { DataSource } from 'typeorm';
 import { Commands, RecordReader } from '#libs/commands';
 import { EventStore, type Folded } from '#libs/event-store';
 import { Id, Input, Operation } from '#libs/rpc';
-import { contactIdSchema } from './contact-record.js';
-import { contact, type Contact, type ContactEvent, eraseContact } from './contact.js';
-import { contactWrite } from './contact-stream.js';
+import { contactIdSchema } from '../contact-record.js';
+import { contact, type Contact, type ContactEvent, eraseContact } from '../contact.js';
+import { contactWrite } from '../contact-stream.js';
 import { cascadeErasure } from './cascade-erasure.js';
 
 @Operation({

@@ -13,13 +13,13 @@ import {
   pendingConsentIdOf,
   recordConsent,
 } from './consent.js';
-import { type ContactChange } from './contact-stream.js';
-import { contact, type Contact, type ContactEvent } from './contact.js';
+import { type ContactChange } from '../contact-stream.js';
+import { contact, type Contact, type ContactEvent } from '../contact.js';
 
-/** A yes or no, as the history has it: with its evidence, or the change alone. */
+/** Consent or refusal in the history: its evidence, or the change without evidence. */
 export type ConsentChange = RecordedEvent<ConsentEvent> | RecordedEvent<ContactEvent>;
 
-/** Before which position a page begins, and which version of the contact the event at that position proves; 0: none. */
+/** The position before which a page begins, and the contact's version that the event there proves; 0 if none. */
 type Place = { before: number | undefined; proved: number };
 
 export function isGiven(event: ConsentChange): boolean {
@@ -30,7 +30,7 @@ export function isGiven(event: ConsentChange): boolean {
 
 const TYPES = [...CONSENT_CHANGES, ...Object.keys(consent.events)];
 
-/** Who has agreed to get email, and what proves it. */
+/** Which contacts agreed to receive email, and the evidence. */
 @Injectable()
 export class Consents {
   constructor(
@@ -38,14 +38,14 @@ export class Consents {
     private readonly store: EventStore,
   ) {}
 
-  /** What records the evidence for a new contact's yes or no. */
+  /** The write that records a new contact's evidence. */
   ofNew(organizationId: string, contactId: string, given: boolean, evidence?: Evidence): StreamWrite[] {
     if (!evidence) return [];
     const id = consentIdOf(this.store.keyring, organizationId, contactId, given, evidence);
     return [consentWrite(id, contactId, 0, recordConsent(0, given, 1, evidence))];
   }
 
-  /** The same for a contact that exists. Evidence that changes nothing and was recorded before is not recorded again. */
+  /** The write for an existing contact. Evidence that was recorded before and changes nothing is not recorded again. */
   async ofChange(
     organizationId: string,
     { contactId, version, events }: ContactChange,
@@ -59,14 +59,14 @@ export class Consents {
     return recording.length > 0 ? [consentWrite(id, contactId, recorded, recording)] : [];
   }
 
-  /** What keeps the evidence of a person who is no contact yet. Its key is theirs: `subjectId`, a stream of the same command. */
+  /** The write for a person who is not a contact yet. @param subjectId a stream of the same command, whose key encrypts it. */
   ofPending(organizationId: string, subjectId: string, given: boolean, evidence?: Evidence): StreamWrite[] {
     if (!evidence) return [];
     const id = pendingConsentIdOf(this.store.keyring, organizationId, subjectId);
     return [consentWrite(id, subjectId, 0, recordConsent(0, given, null, evidence))];
   }
 
-  /** What `ofPending` has kept, with its time; undefined if there is none. */
+  /** The evidence written by `ofPending`, with its time; undefined if there is none. */
   async pending(organizationId: string, subjectId: string): Promise<Evidence | undefined> {
     const id = pendingConsentIdOf(this.store.keyring, organizationId, subjectId);
     const { state, createdAt } = await this.records.load(consent, organizationId, id);
@@ -74,9 +74,9 @@ export class Consents {
   }
 
   /**
-   * What a contact has said, newest first: one event for each. Where there is evidence of a change, that stands for both.
+   * Each time a contact agreed or refused, newest first. A change with evidence is listed once, as its evidence.
    *
-   * @returns `next`: where the next page begins; undefined if there is none.
+   * @returns `next`: start of the next page; undefined if there is none.
    */
   async list(
     organizationId: string,

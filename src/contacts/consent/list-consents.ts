@@ -16,7 +16,7 @@ import {
 } from '#libs/rpc';
 import { type Evidence } from './consent.js';
 import { type ConsentChange, Consents, isGiven } from './consents.js';
-import { contact, existingContact } from './contact.js';
+import { contact, existingContact } from '../contact.js';
 
 /** A consent or refusal as the API returns it. */
 export type ConsentRecord = {
