@@ -67,6 +67,15 @@ module.exports = {
       to: { path: '^locales/', pathNot: '^locales/index\\.ts$' },
     },
     {
+      name: 'dashboard-has-no-data',
+      comment: 'The dashboard has pages, forms and words. Modules read and write tables and events.',
+      severity: 'error',
+      from: { path: '^src/dashboard/', pathNot: tests },
+      to: {
+        path: ['^libs/(database|event-store|projections|storage|records)/', 'node_modules/(typeorm|pg)/'],
+      },
+    },
+    {
       name: 'testing-is-for-tests',
       severity: 'error',
       from: { path: '^(src|migrations)/', pathNot: tests },

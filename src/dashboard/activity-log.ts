@@ -1,6 +1,6 @@
-import { type Actor, EventStore, isObject, type RecordedEvent } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
 import { type DashboardWords } from '#locales';
+import { Activity, type ActivityEvent } from '../history/index.js';
 import { Team } from '../team/index.js';
 import { objectsOf } from './belonging.js';
 import { SectionOf, timeIn } from './parts.js';
@@ -10,29 +10,26 @@ import { type PageContext } from './page-context.js';
 const MOST = 100;
 
 /**
- * The activity of a record, newest first: what happened, who did it and when. A person's activity includes events of other records
- * that concern them. Like `asOf`, it requires no `history:read` and records no `HistoryRead`, which is for reading other people's
- * activity. It shows the names of changed fields but no values, so it reveals nothing that was erased or that the role may not see.
+ * The activity of a record, newest first: what happened, who did it and when. It shows the names of changed fields but no values, so it
+ * reveals nothing that was erased or that the role may not see.
  *
- * @param beside events of other streams that users see as part of this record.
+ * @param others events of other records that users see as part of this one.
  */
 export async function ActivityLog(
   context: PageContext,
   recordId: string,
-  beside: Promise<readonly RecordedEvent[]> = Promise.resolve([]),
+  others: Promise<readonly ActivityEvent[]> = Promise.resolve([]),
 ): Promise<Html> {
   const { words, organizationId } = context;
   const before = beforeIn(context);
-  const [about, besides] = await Promise.all([
-    context.find(EventStore).readAbout(organizationId, recordId, MOST, before),
-    beside,
-  ]);
-  const others = besides.filter(({ position }) => before === undefined || position < before);
-  const all = [...about.events, ...others].toSorted((one, other) => other.position - one.position);
-  const events = all.slice(0, MOST);
-  const hasMore = about.hasMore || all.length > MOST;
+  const { events, hasMore } = await context
+    .find(Activity)
+    .of(organizationId, recordId, { limit: MOST, before, others });
   const [nameOf, objectOf] = await Promise.all([
-    actorsOf(context, events),
+    actorsOf(
+      context,
+      events.map(({ actor }) => actor),
+    ),
     objectsOf(context, recordId, events),
   ]);
   const { past } = words;
@@ -45,7 +42,7 @@ export async function ActivityLog(
         const object = objectOf(event);
         return html`<li>
           <p>${changed === undefined ? what : past.changed(what, changed)}${object && html`: ${object}`}</p>
-          <p class="small">${nameOf(event)}, ${timeIn(words, event.recordedAt)}</p>
+          <p class="small">${nameOf(event.actor)}, ${timeIn(words, event.recordedAt)}</p>
         </li>`;
       })}
     </ul>`,
@@ -68,10 +65,9 @@ function beforeIn(context: PageContext): number | undefined {
 }
 
 /** Labels of the fields that an event changed. Undefined if it changed no fields, or they were erased. */
-function changedBy({ words }: PageContext, { type, data, personal }: RecordedEvent): string | undefined {
-  if (!type.endsWith('Updated') || !isObject(data)) return undefined;
-  const names = [...Object.keys(data), ...Object.keys(personal ?? {})].map((name) => fieldIn(words, name));
-  return names.length === 0 ? undefined : new Intl.ListFormat(words.locale).format(names);
+function changedBy({ words }: PageContext, { type, fields }: ActivityEvent): string | undefined {
+  if (!type.endsWith('Updated') || fields.length === 0) return undefined;
+  return new Intl.ListFormat(words.locale).format(fields.map((name) => fieldIn(words, name)));
 }
 
 /** The text of an event type, or the type itself if there is no text. */
@@ -84,20 +80,16 @@ export function fieldIn({ fields }: DashboardWords, name: string): string {
   return Object.hasOwn(fields, name) ? fields[name]! : name;
 }
 
-/** Anything with an actor. */
-type Done = { readonly metadata: { readonly actor: Actor } };
+export type Actor = ActivityEvent['actor'];
 
-/** The actor: team members by email address, all others by their kind. */
+/** The names of actors: team members by email address, all others by their kind. */
 export async function actorsOf(
   context: PageContext,
-  events: readonly Done[],
-): Promise<(event: Done) => string> {
+  all: readonly Actor[],
+): Promise<(actor: Actor) => string> {
   const { words, organizationId } = context;
-  const users = events.flatMap(({ metadata: { actor } }) =>
-    actor.type === 'user' && actor.id !== null ? [actor.id] : [],
-  );
+  const users = all.flatMap(({ type, id }) => (type === 'user' && id !== null ? [id] : []));
   const addresses = await context.find(Team).addressesOf(organizationId, [...new Set(users)]);
   const { actors } = words.past;
-  return ({ metadata: { actor } }) =>
-    (actor.type === 'user' && actor.id !== null ? addresses.get(actor.id) : undefined) ?? actors[actor.type];
+  return ({ type, id }) => (type === 'user' && id !== null ? addresses.get(id) : undefined) ?? actors[type];
 }

@@ -1,7 +1,7 @@
-import { isObject, type RecordedEvent } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
 import { Resources } from '#libs/resources';
 import { isId } from '#libs/rpc';
+import { type ActivityEvent } from '../history/index.js';
 import { lists } from '../lists/index.js';
 import { petitions } from '../petitions/index.js';
 import { tags } from '../tags/index.js';
@@ -49,11 +49,11 @@ export function belongingOf(
 export async function objectsOf(
   context: PageContext,
   recordId: string,
-  events: readonly RecordedEvent[],
-): Promise<(event: RecordedEvent) => Html | undefined> {
+  events: readonly ActivityEvent[],
+): Promise<(event: ActivityEvent) => Html | undefined> {
   const kinds = kindsIn(context);
-  const named = ({ data }: RecordedEvent, { resource }: Kind): string | undefined => {
-    const id = isObject(data) ? data[resource.idField] : undefined;
+  const named = ({ data }: ActivityEvent, { resource }: Kind): string | undefined => {
+    const id = data?.[resource.idField];
     return typeof id === 'string' && isId(id) && id !== recordId ? id : undefined;
   };
   const links = new Map<string, Html>();

@@ -63,6 +63,14 @@ function withoutSecrets(data: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(data).filter(([name]) => !SECRETS.includes(name)));
 }
 
+/** Separates the personal data of an event. `personal` is undefined if the event never had any. */
+export function withoutPersonal({ personal, ...data }: JsonObject): {
+  data: JsonObject;
+  personal: JsonObject | null | undefined;
+} {
+  return { data, personal: personal === null || isObject(personal) ? personal : undefined };
+}
+
 /** Belongs to a person or a key. Not covered by a digest, because it must be erasable. */
 export function personalOf({ personal = null }: RecordedEvent): JsonObject | null {
   return personal && withoutSecrets(personal);

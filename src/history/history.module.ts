@@ -1,5 +1,7 @@
 import { ProductModule } from '#libs/modules';
+import { Activity } from './activity.js';
 import { historyAccess, historyReads } from './access.js';
+import { HistoryPaging } from './history-paging.js';
 import { HistoryReads } from './history-reads.js';
 import { LogController } from './log.controller.js';
 import * as operations from './operations.js';
@@ -9,6 +11,6 @@ import { signingKey } from './signing-key.js';
   operations,
   streams: [historyAccess, historyReads, signingKey],
   controllers: [LogController],
-  providers: [HistoryReads],
+  providers: [Activity, HistoryPaging, HistoryReads],
 })
 export class HistoryModule {}

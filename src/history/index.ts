@@ -1,4 +1,6 @@
-export { eventRecord, type EventRecord } from './event-record.js';
+export { Activity, type ActivityEvent } from './activity.js';
+export { type EventFilter, HistoryPaging } from './history-paging.js';
+export { eventRecord, type EventRecord, withoutPersonal } from './event-record.js';
 export { findEvent } from './get-event.js';
 export { recordSuccession } from './signing-key.js';
 export { HistoryReads } from './history-reads.js';

@@ -17,7 +17,7 @@ export async function ConsentsOf(context: PageContext, contactId: string): Promi
   }>('contact.list-consents', { contactId, limit: MOST, ...place });
   const nameOf = await actorsOf(
     context,
-    records.map(({ actor }) => ({ metadata: { actor } })),
+    records.map(({ actor }) => actor),
   );
   const { consents } = words.contacts;
   return SectionOf(consents.title, [
@@ -33,7 +33,7 @@ export async function ConsentsOf(context: PageContext, contactId: string): Promi
                 timeIn(words, new Date(at)),
                 source && consents.source(source),
                 ip && consents.ip(ip),
-                consents.by(nameOf({ metadata: { actor } })),
+                consents.by(nameOf(actor)),
               ]
                 .filter((part) => part !== null)
                 .join(' · ')}

@@ -1,10 +1,12 @@
-import { isObject, type Json, type JsonObject } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
 import { isId } from '#libs/rpc';
+import { type EventRecord } from '../../history/index.js';
 import { Facts, numberIn, timeIn } from '../parts.js';
 import { fieldIn } from '../activity-log.js';
 import { SECTIONS, type Section } from '../sections.js';
 import { type PageContext } from '../page-context.js';
+
+type EventData = NonNullable<EventRecord['data']>;
 
 /** The section that shows a kind of record, and the scope it needs if that differs from the section's. */
 const SHOWN: Record<string, { section: Section; needs?: string }> = {
@@ -49,7 +51,7 @@ export function pageOfRecord(context: PageContext, recordType: string, recordId:
 }
 
 /** The data of an event, field by field. */
-export function DataOf(context: PageContext, data: JsonObject): Html {
+export function DataOf(context: PageContext, data: EventData): Html {
   return Facts(
     Object.entries(data).map(([name, value]) => ({
       name: fieldIn(context.words, name),
@@ -58,7 +60,7 @@ export function DataOf(context: PageContext, data: JsonObject): Html {
   );
 }
 
-function ValueOf(context: PageContext, name: string, value: Json): Html | string | null {
+function ValueOf(context: PageContext, name: string, value: EventData[string]): Html | string | null {
   const { words } = context;
   if (value === null) return null;
   if (typeof value === 'boolean') return value ? words.yes : words.no;
@@ -88,10 +90,4 @@ function TextOf(context: PageContext, name: string, text: string): Html | string
 
 function shortened(text: string): string {
   return text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text;
-}
-
-/** Separates personal data. `personal` is undefined if the event never had any. */
-export function partsOf(data: JsonObject): { said: JsonObject; personal: JsonObject | null | undefined } {
-  const { personal, ...said } = data;
-  return { said, personal: personal === null || isObject(personal) ? personal : undefined };
 }

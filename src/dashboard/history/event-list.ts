@@ -1,48 +1,22 @@
-import { EventStore, type JsonObject } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
-import { invalid, isId, type Page as PageOfRecords } from '#libs/rpc';
+import { invalid, isId, type Page } from '#libs/rpc';
+import { type EventFilter, type EventRecord, HistoryPaging } from '../../history/index.js';
 import { FilterField } from '../list-pages.js';
 import { ButtonLink, Actions, numberIn, Table, timeIn } from '../parts.js';
-import { eventIn } from '../activity-log.js';
+import { type Actor, eventIn } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
 import { pageOfRecord } from './event-data.js';
-import { type Actor, type Choice, knownIn, namesOf } from './who.js';
-
-export type EventRecord = {
-  id: string;
-  position: number;
-  type: string;
-  recordType: string;
-  recordId: string;
-  version: number;
-  occurredAt: Date;
-  requestId: string;
-  actor: Actor;
-  data: JsonObject | null;
-};
+import { type Choice, knownIn, namesOf } from './who.js';
 
 /** Events per page. */
 const MOST = 50;
 const DAY_MS = 86_400_000;
 
-type Filter = {
-  type?: string | undefined;
-  recordType?: string | undefined;
-  recordId?: string | undefined;
-  actorId?: string | undefined;
-  requestId?: string | undefined;
-  occurredAfter?: string | undefined;
-  occurredBefore?: string | undefined;
-};
-
-/** Newest first. */
-type Slice = { events: EventRecord[]; hasOlder: boolean; hasNewer: boolean };
-
 export async function showEvents(context: PageContext) {
   const { history } = context.words;
   const filter = filterOf(context);
   const [{ events, hasOlder, hasNewer }, known] = await Promise.all([
-    sliceOf(context, filter),
+    pageOf(context, filter),
     knownIn(context),
   ]);
   const actors = events.map(({ actor }) => actor);
@@ -75,35 +49,14 @@ export async function showEvents(context: PageContext) {
   });
 }
 
-/**
- * The operation lists the oldest events first. The start of the last page is looked up, so the end of a long history is as fast to
- * reach as its beginning.
- */
-async function sliceOf(context: PageContext, filter: Filter): Promise<Slice> {
-  const list = (after: number, limit: number) =>
-    context.run<PageOfRecords<EventRecord>>('history.list-events', { ...filter, after, limit });
-  const [after, before] = [positionIn(context, 'after'), positionIn(context, 'before')];
-  if (after !== undefined) {
-    const { records, pagination } = await list(after, MOST);
-    return { events: records.toReversed(), hasOlder: after > 0, hasNewer: pagination.hasMore };
-  }
-  const store = context.find(EventStore);
-  const horizon = await store.horizon();
-  const upTo = before === undefined ? horizon : Math.min(horizon, before - 1);
-  const start = await store.startOfLast(context.organizationId, { after: 0, upTo }, MOST, filter);
-  const events: EventRecord[] = [];
-  // Large events need several responses.
-  for (let position = start.after, hasMore = true; hasMore;) {
-    const { records, pagination } = await list(position, Math.max(1, start.events - events.length));
-    events.push(...records.filter((event) => event.position <= upTo));
-    position = records.at(-1)?.position ?? upTo;
-    hasMore = pagination.hasMore && events.length < start.events && position < upTo;
-  }
-  return { events: events.toReversed(), hasOlder: start.after > 0, hasNewer: before !== undefined };
+function pageOf(context: PageContext, filter: EventFilter) {
+  const place = { after: positionIn(context, 'after'), before: positionIn(context, 'before') };
+  const listEvents = (fields: object) => context.run<Page<EventRecord>>('history.list-events', { ...fields });
+  return context.find(HistoryPaging).page(context.organizationId, listEvents, place, MOST, filter);
 }
 
-/** Rejects invalid values here, because `startOfLast` uses them in SQL without the checks of the operation. */
-function filterOf(context: PageContext): Filter {
+/** Rejects invalid values, because `HistoryPaging` does not check them. */
+function filterOf(context: PageContext): EventFilter {
   const { words } = context;
   const from = dayIn(context, 'from');
   const to = dayIn(context, 'to');

@@ -1,11 +1,12 @@
 import { html } from '#libs/pages';
 import { writeProof } from '#libs/sealing';
+import { type EventRecord, withoutPersonal } from '../../history/index.js';
 import { type PageDefinition } from '../page.js';
 import { ButtonLink, Actions, Facts, numberIn, SectionOf, timeIn } from '../parts.js';
 import { eventIn } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
-import { DataOf, pageOfRecord, partsOf } from './event-data.js';
-import { type EventRecord, kindIn, showEvents } from './event-list.js';
+import { DataOf, pageOfRecord } from './event-data.js';
+import { kindIn, showEvents } from './event-list.js';
 import { fileOf, sealed, toHistory } from './sealed.js';
 import { keysIn, namesOf } from './who.js';
 
@@ -93,7 +94,7 @@ async function showEvent(context: PageContext) {
 function SaidBy(context: PageContext, { data, recordType }: EventRecord) {
   const { event: words } = context.words.history;
   if (data === null) return html`<p>${words.damaged}</p>`;
-  const { said, personal } = partsOf(data);
+  const { data: said, personal } = withoutPersonal(data);
   // The personal data of a key is the hash of its secret, which is never shown.
   const isPersonal = personal !== undefined && recordType !== 'api-key';
   const isEmpty = Object.keys(said).length === 0;

@@ -1,8 +1,5 @@
-import { type Actor } from '#libs/event-store';
-import { actorsOf } from '../activity-log.js';
+import { type Actor, actorsOf } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
-
-export type { Actor };
 
 /** An option of a filter: an id or a program name, and its label. */
 export type Choice = { value: string; text: string };
@@ -25,11 +22,8 @@ export async function namesOf(
   const names = new Map(known.map(({ value, text }) => [value, text]));
   const nameIn = ({ id }: Actor) => (id === null ? undefined : names.get(id));
   const others = actors.filter((actor) => nameIn(actor) === undefined);
-  const nameOfOthers = await actorsOf(
-    context,
-    others.map((actor) => ({ metadata: { actor } })),
-  );
-  return (actor) => nameIn(actor) ?? nameOfOthers({ metadata: { actor } });
+  const nameOfOthers = await actorsOf(context, others);
+  return (actor) => nameIn(actor) ?? nameOfOthers(actor);
 }
 
 async function peopleIn(context: PageContext): Promise<Choice[]> {

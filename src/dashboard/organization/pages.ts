@@ -1,5 +1,5 @@
-import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { html, type Html } from '#libs/pages';
+import { Activity, type ActivityEvent } from '../../history/index.js';
 import { publicLogId, senderId } from '../../organizations/index.js';
 import { findImage, ImageField, Thumb } from '../images/choice.js';
 import { type PageDefinition } from '../page.js';
@@ -27,8 +27,6 @@ type OrganizationRecord = {
 };
 
 const LANGUAGES = ['en', 'de', 'fr', 'es'] as const;
-/** Most events to read from each of its other streams. */
-const MOST_BESIDE = 50;
 const DEFAULT_COLOUR = '#0b57d0';
 
 export const organizationPages: PageDefinition[] = [
@@ -41,7 +39,7 @@ export const organizationPages: PageDefinition[] = [
       const { fields } = said;
       const [{ url, mailFrom, ...own }, past] = await Promise.all([
         organizationOf(context),
-        ActivityLog(context, context.organizationId, besideOf(context)),
+        ActivityLog(context, context.organizationId, settingsActivity(context)),
       ]);
       const logo = await findImage(context, own.imageId);
       const part = (title: string, path: string, facts: { name: string; value: Html | string | null }[]) =>
@@ -175,13 +173,12 @@ function ButtonOfPage(url: string, text: string): Html {
   return html`<a class="button plain" href="${new URL(url).pathname}">${text}</a>`;
 }
 
-/** The forms also write to other streams: language and sender, and whether anyone can verify the history. */
-async function besideOf(context: PageContext): Promise<RecordedEvent[]> {
+/** The forms also change other records: language and sender, and whether anyone can verify the history. */
+function settingsActivity(context: PageContext): Promise<ActivityEvent[]> {
   const { organizationId } = context;
-  const store = context.find(EventStore);
-  const streams = [senderId(organizationId), publicLogId(organizationId)];
-  const read = await Promise.all(streams.map((id) => store.readAbout(organizationId, id, MOST_BESIDE)));
-  return read.flatMap(({ events }) => events);
+  return context
+    .find(Activity)
+    .latestOf(organizationId, [senderId(organizationId), publicLogId(organizationId)]);
 }
 
 function organizationOf(context: PageContext): Promise<OrganizationRecord> {

@@ -1,6 +1,6 @@
-import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { html, type Html, trusted } from '#libs/pages';
 import { invalid, type Issue, operationNamed, parseInput, RpcError } from '#libs/rpc';
+import { Activity, type ActivityEvent } from '../../history/index.js';
 import { ImageField } from '../images/choice.js';
 import { deletionPage } from '../deletion-page.js';
 import { FilterField, listPages } from '../list-pages.js';
@@ -209,12 +209,12 @@ async function showPetition(context: PageContext) {
 }
 
 /** One event per invalidation or restoration, however many signatures it covers. */
-async function takenOutOf(context: PageContext): Promise<RecordedEvent[]> {
+async function takenOutOf(context: PageContext): Promise<ActivityEvent[]> {
   const { records } = await context.run<{ records: { id: string }[] }>('petition.list-invalidations', {
     petitionId: context.params.petition,
     limit: MOST_TAKEN_OUT,
   });
-  return context.find(EventStore).readBeginnings(
+  return context.find(Activity).beginningsOf(
     context.organizationId,
     records.map(({ id }) => id),
   );
