@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DatabaseMonitor, METRICS } from '#libs/operations';
+import { DatabaseMonitor } from '#libs/operations';
+import { METRICS } from '../src/server/index.js';
 import { type Answer, Api, Client, DatabaseGate } from './harness.js';
 import { eventually } from './processes.js';
 

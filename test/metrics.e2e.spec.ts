@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { parse } from 'yaml';
-import { METRICS } from '#libs/operations';
 import { findProgram, startSilentProxy } from '#libs/testing';
 import { type Client } from './harness.js';
+import { METRICS } from '../src/server/index.js';
 import { Deployment, eventually, ServerProcess } from './processes.js';
 
 const root = resolve(__dirname, '..');

@@ -18,7 +18,7 @@ beforeEach(async () => {
   proxy = await startSilentProxy(testServerUrl());
   source = await openDatabase({ url: proxy.url, poolSize: 5, migrations: [] });
   await source.query('SELECT 1');
-  // The witness.
+  // The probe.
   await eventually(() => expect(proxy.connections).toBeGreaterThanOrEqual(2));
 });
 afterEach(async () => {

@@ -2,58 +2,58 @@ import { type Socket } from 'node:net';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { Client, type ClientConfig } from 'pg';
 
-/** How often connections are looked at while there are any. */
+/** How often connections are checked while any exist. */
 const LOOK_MS = 500;
-/** An answer that has not begun by then makes us ask whether the connections still live. */
+/** If a reply has not begun by then, we check whether the connections still work. */
 const QUIET_MS = 2_000;
-/** The witness answers within so long, or the established connections are in doubt. */
+/** If the probe does not reply within this time, the established connections are in doubt. */
 const ANSWER_MS = 1_500;
-/** Once a new connection works, an old one may take so much longer. */
+/** Once a new connection works, the probe may take this much longer. */
 const LAST_CHANCE_MS = 500;
-/** Where neither old nor new connections are answered, nobody waits longer for an answer. */
+/** If neither old nor new connections get a reply, statements wait no longer than this. */
 const NOBODY_ANSWERS_MS = 6_000;
-/** Where the server stays read-only, all connections are made anew once in so long, and not for each write. */
+/** If the server stays read-only, all connections are replaced once in this time, not for each write. */
 const ASTRAY_MS = 1_000;
-/** Between two attempts to have a witness. */
+/** Between two attempts to open a probe. */
 const PAUSE_MS = 5_000;
 
-/** A connection as it is watched: see connection.ts. */
+/** What the watchdog sees of a connection: see connection.ts. */
 export type WatchedConnection = {
-  /** The server's number for it; a pooler in between makes one up. */
+  /** The process id of its backend. A pooler in between invents one. */
   readonly backend: number;
-  /** Bytes that came: more than before mean that it lives. */
+  /** Received bytes. If they grow, the connection works. */
   readonly heard: number;
-  /** Waits as long as somebody else works, even where nobody answers at all; see `exclusively`. */
+  /** Waits as long as another session works, even if nothing replies at all; see `exclusively`. */
   readonly patient: boolean;
-  /** Its backend was found to wait for us while we wait for it. */
+  /** Its backend waited for us while we waited for it. */
   suspected: boolean;
-  /** For how long an answer has been owed without a byte of it, as far as the last look at it knows. */
+  /** Milliseconds since a reply is due of which no byte has arrived, as of the last `look`. */
   quietFor(now: number): number;
   look(now: number): void;
-  /** Ends it at once; the statement under way fails, and the pool makes a new one. */
+  /** Closes it immediately. The statement in flight fails, and the pool opens a new connection. */
   giveUp(): void;
-  /** Ends it as soon as it is in no transaction. */
+  /** Closes it as soon as it is in no transaction. */
   retire(): void;
 };
 
-/** Which of these backends wait for us. Others than those of one's own role show no state. */
+/** Which of these backends wait for us. Only backends of the same role show their state. */
 const IDLE_BACKENDS = "SELECT pid FROM pg_stat_activity WHERE pid = ANY ($1) AND state LIKE 'idle%'";
 
 /**
- * Notices when the connections to one server have gone silent: its host was lost, or its address has moved. TCP tells
- * that after 5 to 16 minutes, and a limit of time for each statement cannot tell it from a long statement. So there is a
- * witness, a connection of as long standing as the others that does nothing else: when one has waited for its answer
- * for two seconds, the witness is asked.
+ * Detects that the connections to a server have gone silent because its host was lost or its address has moved. TCP reports
+ * this after 5 to 16 minutes, and a timeout per statement cannot distinguish it from a long statement. So one extra
+ * connection, the probe, is as old as the others and runs no other statements. When a connection has waited two seconds for a
+ * reply, the watchdog queries the probe.
  *
- * - It answers: the network is well and the statement is slow, unless its backend says that it waits for us.
- * - It does not, and a new connection works: all that have not been heard of since are given up, idle ones too.
- * - Neither: the database is frozen or unreachable. Those that wait are given up after six seconds, so that their callers
- *   hear it; what is long on purpose waits on, and is given up when new connections work and the witness still does not.
+ * - The probe replies: the network is fine and the statement is slow, unless its backend waits for us.
+ * - It does not, and a new connection works: every connection not heard from since is given up, idle ones too.
+ * - Neither replies: the database is frozen or unreachable. Waiting statements are given up after six seconds, so that their
+ *   callers get an error. Patient ones wait until new connections work and the probe still does not.
  */
 export class ConnectionWatchdog {
   private readonly connections = new Set<WatchedConnection>();
   private timer: NodeJS.Timeout | undefined;
-  private witness: Witness | undefined;
+  private probe: Probe | undefined;
   private opening: Promise<void> | undefined;
   private openAgainAt = 0;
   private judging = false;
@@ -67,7 +67,7 @@ export class ConnectionWatchdog {
     this.config = config;
     this.connections.add(connection);
     this.timer ??= setInterval(() => void this.look(), LOOK_MS).unref();
-    this.keepWitness();
+    this.keepProbe();
   }
 
   remove(connection: WatchedConnection): void {
@@ -75,15 +75,15 @@ export class ConnectionWatchdog {
     if (this.connections.size > 0) return;
     clearInterval(this.timer);
     this.timer = undefined;
-    this.witness?.close();
-    this.witness = undefined;
+    this.probe?.close();
+    this.probe = undefined;
     this.openAgainAt = 0;
   }
 
   /**
-   * One of the connections was told that its server takes no writes: it was the primary, or the address led to a standby
-   * when the connection was made, and the others are no better. New ones go to where the address leads now; a pool under
-   * load would keep the old ones for ever, and answer reads from a server that falls behind.
+   * Call this when a server rejects a write as read-only. It was the primary, or the address led to a standby when the
+   * connection was opened, and the others are the same. New connections follow the address. Without this, a pool under load
+   * would keep the old ones forever and serve reads from a server that falls behind.
    */
   leadsAstray(): void {
     if (performance.now() < this.astrayUntil) return;
@@ -92,11 +92,11 @@ export class ConnectionWatchdog {
   }
 
   private async look(): Promise<void> {
-    this.keepWitness();
+    this.keepProbe();
     if (this.judging || performance.now() < this.askAgainAt || this.quiet(QUIET_MS).length === 0) return;
     this.judging = true;
     try {
-      // What has arrived while this very process hung is read before anybody is suspected.
+      // First read what arrived while this process hung.
       await turn();
       const quiet = this.quiet(QUIET_MS);
       if (quiet.length > 0) await this.judge(quiet);
@@ -112,26 +112,26 @@ export class ConnectionWatchdog {
   }
 
   private async judge(quiet: readonly WatchedConnection[]): Promise<void> {
-    const { witness } = this;
+    const { probe } = this;
     const before = new Map([...this.connections].map((connection) => [connection, connection.heard]));
     const unheard = () =>
       [...before].filter(([one, heard]) => one.heard === heard && this.connections.has(one));
-    const answer = witness?.idle(quiet.map(({ backend }) => backend));
+    const answer = probe?.idle(quiet.map(({ backend }) => backend));
     if (answer && (await answer.within(ANSWER_MS))) {
       this.giveUpForgotten(quiet, answer.value ?? []);
       return;
     }
     while (unheard().length > 0) {
-      const fresh = await Witness.open(this.config, ANSWER_MS);
+      const fresh = await Probe.open(this.config, ANSWER_MS);
       if (answer && (await answer.within(fresh ? LAST_CHANCE_MS : 0))) {
         fresh?.close();
         return;
       }
       if (fresh) {
-        // Without a witness of before it proves nothing of the others; from now on it is one.
-        if (witness) for (const [connection] of unheard()) connection.giveUp();
-        this.witness?.close();
-        this.witness = fresh;
+        // Without an older probe, a new connection proves nothing about the others. From now on it is the probe.
+        if (probe) for (const [connection] of unheard()) connection.giveUp();
+        this.probe?.close();
+        this.probe = fresh;
         return;
       }
       for (const connection of this.patient ? [] : this.quiet(NOBODY_ANSWERS_MS)) {
@@ -141,7 +141,7 @@ export class ConnectionWatchdog {
     }
   }
 
-  /** Twice, because the answer, or what we asked, may have been on its way. */
+  /** Only the second time: the reply or the statement may have been in transit. */
   private giveUpForgotten(quiet: readonly WatchedConnection[], idle: readonly number[]): void {
     const found = quiet.filter(({ backend }) => idle.includes(backend));
     for (const connection of found) {
@@ -151,20 +151,20 @@ export class ConnectionWatchdog {
     this.askAgainAt = performance.now() + (found.length > 0 ? 0 : QUIET_MS);
   }
 
-  private keepWitness(): void {
+  private keepProbe(): void {
     if (this.judging || this.opening || performance.now() < this.openAgainAt) return;
-    if (this.witness?.isOpen) return;
+    if (this.probe?.isOpen) return;
     this.openAgainAt = performance.now() + PAUSE_MS;
-    this.opening = Witness.open(this.config, ANSWER_MS)
-      .then((witness) => {
-        if (this.connections.size > 0 && !this.witness?.isOpen) this.witness = witness;
-        else witness?.close();
+    this.opening = Probe.open(this.config, ANSWER_MS)
+      .then((probe) => {
+        if (this.connections.size > 0 && !this.probe?.isOpen) this.probe = probe;
+        else probe?.close();
       })
       .finally(() => (this.opening = undefined));
   }
 }
 
-/** A promise that is waited for several times, each time for so long. */
+/** A promise that can be awaited several times, each with its own timeout. */
 class Answer<Value> {
   value: Value | undefined;
   private settled = false;
@@ -176,7 +176,7 @@ class Answer<Value> {
         this.value = value;
         this.settled = true;
       },
-      // A connection that breaks answers nothing.
+      // A broken connection never replies.
       () => undefined,
     );
   }
@@ -186,36 +186,36 @@ class Answer<Value> {
     const { signal } = late;
     await Promise.race([this.done, sleep(ms, undefined, { signal, ref: false }).catch(() => undefined)]);
     late.abort();
-    // Where this process itself was late, the answer may lie there unread.
+    // If this process itself was late, the reply may have arrived unread.
     if (!this.settled) await turn();
     return this.settled;
   }
 }
 
-/** A connection that is only ever asked whether it lives. */
-class Witness {
+/** A connection that only answers whether it works. */
+class Probe {
   isOpen = true;
 
   private constructor(private readonly client: Client) {
     client.once('end', () => (this.isOpen = false));
   }
 
-  /** @returns undefined where none can be had in this time. */
-  static async open(config: ClientConfig, ms: number): Promise<Witness | undefined> {
+  /** @returns undefined if none opens in `ms` milliseconds. */
+  static async open(config: ClientConfig, ms: number): Promise<Probe | undefined> {
     const client = new Client({ ...config, connectionTimeoutMillis: ms });
     client.on('error', () => undefined);
-    const witness = new Witness(client);
+    const probe = new Probe(client);
     const asked = new Answer(client.connect().then(() => client.query('SELECT 1')));
     if (await asked.within(ms)) {
-      // Nobody's reason to go on.
+      // It must not keep the process running.
       (client.connection.stream as Socket).unref();
-      return witness;
+      return probe;
     }
-    witness.close();
+    probe.close();
     return undefined;
   }
 
-  /** Of these backends those that wait for their client. */
+  /** Those of the given backends that wait for their client. */
   idle(backends: readonly number[]): Answer<number[]> {
     const asked = this.client.query<{ pid: number }>(IDLE_BACKENDS, [backends]);
     return new Answer(asked.then(({ rows }) => rows.map(({ pid }) => pid)));

@@ -12,7 +12,7 @@ export type TextSearch = {
  * Statements for a projection's `tables`, after its CREATE TABLE: indexes by which `search` (libs/rpc) finds a text
  * in any of these columns (or expressions on them), of one organization, however many rows the others have.
  *
- * With the extensions pg_trgm and btree_gin (migration 0007) a text is found anywhere. Texts without three
+ * With the extensions pg_trgm and btree_gin a text is found anywhere. Texts without three
  * letters or digits in a row have no trigrams, and some databases cannot have the extensions: there a text is found
  * where a column begins with it. None of the indexes keeps samples of values, which may be personal.
  *

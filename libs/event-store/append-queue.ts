@@ -27,7 +27,7 @@ export type AppendTraffic = {
   failed: number;
 };
 
-/** SQLSTATE: a key was wrapped with a master that another has replaced since (`migrations/0016-master-keys.ts`). */
+/** SQLSTATE: a trigger rejected a key wrapped with a master key that has been replaced since. */
 const MASTER_REPLACED = 'KR001';
 
 /** Deadlocks of one call: after each it is repeated at once, for it was undone. */

@@ -1,12 +1,6 @@
 export { logConsole } from './console.js';
 export { DatabaseMonitor } from './database-monitor.js';
-export { HealthAccess, HealthController, Readiness } from './health.controller.js';
 export { JsonLogger, LOG_LEVELS, type LogLevel } from './logger.js';
 export { standardOutput } from './output.js';
-export { METRICS } from './metrics.js';
-export { ScrapedDatabase } from './scraped-database.js';
-export { type MetricsServer, serveMetrics } from './metrics-server.js';
-export { SelfCheckStatus } from './self-check-status.js';
 export { RequestCounts } from './request-counts.js';
 export { requestLog } from './request-log.js';
-export { WitnessStatus } from './witness-status.js';

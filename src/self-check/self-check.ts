@@ -2,7 +2,6 @@ import { type LoggerService } from '@nestjs/common';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { describeError, type Sql, type IncidentLog } from '#libs/database';
-import { type SelfCheckStatus } from '#libs/operations';
 import { type Projections, UnderWay } from '#libs/projections';
 import { ALL_ORGANIZATIONS, logIdOf, logNameOf, type Signers } from '#libs/sealing';
 import { Worker } from '#libs/work';
@@ -35,7 +34,7 @@ export type SelfChecked = {
  * checkpoint that was signed, and each read model is compared row by row with what its events make. One instance looks at
  * one thing at a time and rests as long as it works. What it finds stands in the table `self_checks`, for all instances.
  */
-export class SelfCheck implements SelfCheckStatus {
+export class SelfCheck {
   private readonly worker: Worker;
   /** What all instances together have found, as this one saw it last. */
   lastSeen: SelfChecked | undefined;

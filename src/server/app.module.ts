@@ -3,15 +3,7 @@ import { CqrsModule } from '@nestjs/cqrs';
 import { join } from 'node:path';
 import { CommandsModule } from '#libs/commands';
 import { Mailer } from '#libs/mail';
-import {
-  DatabaseMonitor,
-  HealthAccess,
-  HealthController,
-  Readiness,
-  RequestCounts,
-  SelfCheckStatus,
-  WitnessStatus,
-} from '#libs/operations';
+import { DatabaseMonitor, RequestCounts } from '#libs/operations';
 import { RateLimitModule } from '#libs/rate-limit';
 import { ResourcesModule } from '#libs/resources';
 import { RpcModule } from '#libs/rpc';
@@ -24,8 +16,10 @@ import { type Config, PublicAddress } from '../config/index.js';
 import { silenceAmazon } from '../environment/index.js';
 import { Cosigning } from '../audit/index.js';
 import { MODULES } from '../modules.js';
+import { SelfCheck } from '../self-check/index.js';
 import { CAPTCHA } from '../site/index.js';
 import { Destinations } from '../webhooks/index.js';
+import { HealthAccess, HealthController, Readiness } from './health.controller.js';
 import { type Runtime } from './runtime.js';
 
 @Module({ controllers: [HealthController] })
@@ -73,8 +67,7 @@ export class AppModule {
         RequestCounts,
         DatabaseMonitor,
         { provide: Sealer, useValue: sealer },
-        { provide: SelfCheckStatus, useValue: selfCheck },
-        { provide: WitnessStatus, useValue: cosigning },
+        { provide: SelfCheck, useValue: selfCheck },
         ...forModules,
       ],
       exports: [...forModules.map(({ provide }) => provide), RequestCounts, DatabaseMonitor],

@@ -3,3 +3,4 @@ export { BackgroundWorkers } from './workers.js';
 export { createApplication, docsUrl } from './application.js';
 export { AppModule } from './app.module.js';
 export { signersOf } from './signing.js';
+export { METRICS } from './metric-catalog.js';

@@ -4,7 +4,7 @@ import { type INestApplicationContext, type LoggerService } from '@nestjs/common
 import { type AddressInfo, isIPv6 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeError, failFast } from '#libs/database';
-import { JsonLogger, logConsole, Readiness, standardOutput } from '#libs/operations';
+import { JsonLogger, logConsole, standardOutput } from '#libs/operations';
 import { ServerLife } from '#libs/rpc';
 import { isTerminal } from '#libs/terminal';
 import { currentTracer } from '#libs/tracing';
@@ -13,6 +13,7 @@ import { environmentOfLibraries, processNumber } from '../environment/index.js';
 import { createDemo, logFirstSteps, welcome } from '../demo/index.js';
 import { startMetrics } from './metrics.js';
 import { BackgroundWorkers } from './workers.js';
+import { Readiness } from './health.controller.js';
 import { openRuntime, type Runtime } from './runtime.js';
 import { createApplication, docsUrl } from './application.js';
 import { startTracing } from './tracing.js';

@@ -2,7 +2,6 @@ import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
 import { newId } from '#libs/random';
 import { describeError, fewAtOnce, type IncidentLog } from '#libs/database';
-import { type WitnessStatus } from '#libs/operations';
 import { type Checkpoints, logNameOf, NotSealed, type SignedTree, type Signers } from '#libs/sealing';
 import { Worker } from '#libs/work';
 import { CosignedNotes, isSameText, type WitnessAlarm } from './cosigned-notes.js';
@@ -29,12 +28,16 @@ type Verdict = Exclude<Outcome, { is: 'ahead' }>;
  * Asks witnesses to cosign what was signed, so that nobody can be shown another history than they were. Nobody waits for
  * them: they are asked in the background, by one instance at a time, and what they have cosigned is kept beside the notes.
  */
-export class Cosigning implements WitnessStatus {
+export class Cosigning {
   private readonly worker: Worker;
   private readonly witnesses: readonly Asked[];
   private readonly notes: CosignedNotes;
   private readonly holder = newId();
   private saidSo = -Infinity;
+  /**
+   * As last seen by this instance; undefined before that, or if no witness is configured. `contradicted` counts organizations
+   * whose history a witness contradicts, `failing` the witnesses that fail: only the instance that queries them counts those.
+   */
   lastSeen: { contradicted: number; failing: number } | undefined;
 
   /** @param everySeconds at most once in so many seconds witnesses are asked about an organization with something new. */

@@ -7,14 +7,12 @@ import { type Projections } from '#libs/projections';
 import { type Concurrency, decisions, type RateLimitStatus } from '#libs/rate-limit';
 import { errorAnswers, streamsOpen, unreadBytes } from '#libs/rpc';
 import { type Subscriptions, type SubscriptionStatus } from '#libs/subscriptions';
-import { type DatabaseMonitor } from './database-monitor.js';
-import { standardOutput } from './output.js';
-import { type RequestCounts } from './request-counts.js';
+import { type DatabaseMonitor, type RequestCounts, standardOutput } from '#libs/operations';
+import { type Cosigning } from '../audit/index.js';
+import { type SelfCheck } from '../self-check/index.js';
 import { type Backlog, type DatabaseFacts } from './scraped-database.js';
-import { type SelfCheckStatus } from './self-check-status.js';
-import { type WitnessStatus } from './witness-status.js';
 
-/** Who keeps the counters. */
+/** The owners of the counters. */
 export type Sources = {
   version: string;
   requests: RequestCounts;
@@ -25,8 +23,8 @@ export type Sources = {
   projections: Projections;
   pools: Record<string, DataSource>;
   main: DataSource;
-  selfCheck: SelfCheckStatus;
-  witnesses: WitnessStatus;
+  selfCheck: SelfCheck;
+  cosigning: Cosigning;
   subscriptions: Subscriptions;
   mailer: Pick<Mailer, 'load' | 'outcomes' | 'lastAt'>;
   images: { readonly use: { running: number; waiting: number; turnedAway: number } };
@@ -39,14 +37,14 @@ export type Metric = {
   name: string;
   type: 'counter' | 'gauge' | 'histogram';
   help: string;
-  /** Names of its labels, whose values come from closed lists: never from what clients send. */
+  /** Names of its labels. Their values come from closed lists, never from clients. */
   labels?: readonly string[];
   read: (sources: Sources, database: DatabaseFacts) => Sample[];
 };
 
 /**
- * Everything that this program measures of itself, but for what prom-client tells of any process. Nothing is counted here: libraries
- * count, all the time, and are read when somebody asks.
+ * All metrics except those that prom-client reports for any process. Nothing is counted here: libraries count all the time, and a
+ * scrape reads their counters.
  */
 export const METRICS: readonly Metric[] = [
   {
@@ -225,13 +223,13 @@ export const METRICS: readonly Metric[] = [
     name: 'advocacy_contradicted_organizations',
     type: 'gauge',
     help: 'Organizations whose history a witness contradicts, because it has cosigned a different one. The log of all organizations counts as one.',
-    read: ({ witnesses: { lastSeen } }) => [{ value: lastSeen?.contradicted ?? 0 }],
+    read: ({ cosigning: { lastSeen } }) => [{ value: lastSeen?.contradicted ?? 0 }],
   },
   {
     name: 'advocacy_witnesses_failing',
     type: 'gauge',
     help: 'Witnesses that fail or return invalid responses. Only the instance that queries them reports a number; the others report 0.',
-    read: ({ witnesses: { lastSeen } }) => [{ value: lastSeen?.failing ?? 0 }],
+    read: ({ cosigning: { lastSeen } }) => [{ value: lastSeen?.failing ?? 0 }],
   },
   {
     name: 'advocacy_subscription_lag_positions',

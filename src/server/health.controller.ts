@@ -2,14 +2,14 @@ import { Controller, Get, HttpCode, Injectable, Req } from '@nestjs/common';
 import { type Request } from 'express';
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { ReadSource } from '#libs/database';
+import { DatabaseMonitor } from '#libs/operations';
 import { type ProjectionStatus } from '#libs/projections';
 import { RateLimitStatus } from '#libs/rate-limit';
 import { Documented, type FieldSchema, recordSchema, RpcError } from '#libs/rpc';
 import { Sealer, type SealingProgress } from '#libs/sealing';
 import { Subscriptions, type SubscriptionStatus } from '#libs/subscriptions';
-import { SelfCheckStatus } from './self-check-status.js';
-import { DatabaseMonitor } from './database-monitor.js';
-import { WitnessStatus } from './witness-status.js';
+import { Cosigning } from '../audit/index.js';
+import { SelfCheck } from '../self-check/index.js';
 
 const integer: FieldSchema = { type: 'integer' };
 
@@ -133,8 +133,8 @@ export class HealthController {
     private readonly readiness: Readiness,
     private readonly reads: ReadSource,
     private readonly sealer: Sealer,
-    private readonly selfCheck: SelfCheckStatus,
-    private readonly witnesses: WitnessStatus,
+    private readonly selfCheck: SelfCheck,
+    private readonly cosigning: Cosigning,
     private readonly subscriptions: Subscriptions,
   ) {}
 
@@ -191,7 +191,7 @@ export class HealthController {
     const failing = projections.some(({ failure }) => failure !== null);
     const { lastSeen } = this.sealer;
     const checked = this.selfCheck.lastSeen;
-    const witnesses = this.witnesses.lastSeen;
+    const witnesses = this.cosigning.lastSeen;
     const isChanged =
       (lastSeen?.refused ?? 0) > 0 ||
       (checked?.findings.length ?? 0) > 0 ||

@@ -1,7 +1,7 @@
 import { type ReservedConnections } from '#libs/database';
 import { type Sealer, type SealingProgress } from '#libs/sealing';
 
-/** What waits for background work; of whatever kind of module. `…Seconds`: how long the oldest has waited. */
+/** What waits for background work, in all modules. `…Seconds`: how long the oldest item has waited. */
 export type Backlog = Record<(typeof BACKLOG)[number], number>;
 const BACKLOG = [
   'recipientsWaiting',
@@ -16,13 +16,13 @@ const BACKLOG = [
   'timerSeconds',
 ] as const;
 
-/** What only the database knows, as it last said. */
+/** The database's last answer. */
 export type DatabaseFacts = { answered: boolean } & Partial<SealingProgress> & Partial<Backlog>;
 
-/** A scrape waits so long for the database, and then tells what it last said. */
+/** After this time, a scrape returns the database's last answer. */
 const PATIENCE_MS = 1_000;
 
-/** Asks the database what only it knows; of several questions at once only one is under way. */
+/** Queries the database for metrics that only it knows. Concurrent scrapes share one query. */
 export class ScrapedDatabase {
   private facts: DatabaseFacts = { answered: false };
   private asking: Promise<void> | undefined;
@@ -30,7 +30,7 @@ export class ScrapedDatabase {
   constructor(
     private readonly sealer: Sealer,
     private readonly reserved: ReservedConnections,
-    /** SQL of rows that together have the columns of `Backlog`, each bounded. */
+    /** SQL queries of one row each, bounded, which together have the columns of `Backlog`. */
     private readonly backlogs: readonly string[],
   ) {}
 
