@@ -238,7 +238,7 @@ it.each([
 it('a promoted replica is no longer used', async () => {
   await onReplica('SELECT pg_promote()');
   await expectWritesRead();
-  await eventually(() => expect(api.instances[0]!.runtime.reads.trouble).toBe('it is no standby'));
+  await eventually(() => expect(api.instances[0]!.runtime.reads.trouble).toBe('it is not a standby'));
   forgetReads();
   await expectWritesRead();
   expect(reads().replica).toBe(0);

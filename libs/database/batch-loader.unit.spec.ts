@@ -1,7 +1,7 @@
 import { setImmediate as immediate } from 'node:timers/promises';
 import { BatchLoader } from './batch-loader.js';
 
-/** Questions that are answered when they are told to be. */
+/** Batches that the test answers itself. */
 function asking(most = 100) {
   const asked: string[][] = [];
   const answer: ((error?: Error) => void)[] = [];
@@ -22,13 +22,13 @@ function asking(most = 100) {
   return { loader, asked, answer };
 }
 
-/** A whole turn of the event loop: a timer may be due before what was put off to the end of this one. */
+/** Waits a whole turn of the event loop. A timer may fire before the callbacks of setImmediate. */
 const turn = async () => {
   await immediate();
   await immediate();
 };
 
-it('asks once for all who come at the same moment, and for the same only once', async () => {
+it('loads simultaneous requests in one batch, with each key once', async () => {
   const { loader, asked, answer } = asking();
   const loaded = ['a', 'b', 'a', 'unknown'].map((key) => loader.load(key));
   await turn();
@@ -39,7 +39,7 @@ it('asks once for all who come at the same moment, and for the same only once', 
   expect(again).toBe(a);
 });
 
-it('has two questions under way; who comes meanwhile is answered by one that began later', async () => {
+it('runs two batches at a time, and serves later requests from a later batch', async () => {
   const { loader, asked, answer } = asking();
   const first = loader.load('a');
   await turn();
@@ -57,7 +57,7 @@ it('has two questions under way; who comes meanwhile is answered by one that beg
   expect(await Promise.all([first, ...later])).toEqual([{ name: 'a' }, { name: 'a' }, { name: 'b' }]);
 });
 
-it('a question that fails fails for who was in it, and for nobody else', async () => {
+it('rejects only the requests of a batch that fails', async () => {
   const { loader, answer } = asking();
   const told = expect(loader.load('a')).rejects.toThrow('away');
   await turn();
@@ -69,7 +69,7 @@ it('a question that fails fails for who was in it, and for nobody else', async (
   expect(await other).toEqual({ name: 'b' });
 });
 
-it('one question holds no more than it may', async () => {
+it('limits the number of keys per batch', async () => {
   const { loader, asked, answer } = asking(2);
   const loaded = ['a', 'b', 'c', 'd', 'e'].map((key) => loader.load(key));
   await turn();

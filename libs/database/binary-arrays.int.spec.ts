@@ -20,7 +20,7 @@ it.each<[ElementType, unknown[]]>([
   ['text', ['', 'NULL', '{"a", \\b}', 'ä€😀', null]],
   ['uuid', ['01990a6e-1111-7000-8000-0123456789AB', 'ffffffff-ffff-ffff-ffff-ffffffffffff', null]],
   ['jsonb', ['{"a": "ä\\n😀"}', 'null', '[1.50, -0]', null]],
-])('%s arrives as the driver would have sent it', async (type, values) => {
+])('encodes %s with the same value as the driver', async (type, values) => {
   for (const some of [values, values.slice(0, 1), []]) {
     const [row] = await database.source.query<[object]>(
       `SELECT $1::${type}[] IS NOT DISTINCT FROM $2::${type}[] AS same, array_ndims($1::${type}[]) AS dimensions`,
@@ -30,7 +30,7 @@ it.each<[ElementType, unknown[]]>([
   }
 });
 
-it('refuses what is no UUID', () => {
+it('rejects an invalid UUID', () => {
   const id = '01990a6e-1111-7000-8000-000000000001';
   for (const none of [
     id.slice(1),

@@ -1,7 +1,7 @@
 type Element = {
-  /** PostgreSQL's number of the type, the same in every database. */
+  /** The type's object id, the same in every database. */
   oid: number;
-  /** Bytes of a value. */
+  /** In bytes. */
   size: (value: never) => number;
   write: (value: never, to: Buffer, at: number) => void;
 };
@@ -21,14 +21,14 @@ const ELEMENTS = {
     size: (value: string) => Buffer.byteLength(value),
     write: (value: string, to, at) => to.write(value, at),
   },
-  // Microseconds since the beginning of 2000.
+  // Microseconds since 2000-01-01.
   timestamptz: {
     oid: 1184,
     size: () => 8,
     write: (value: Date, to, at) => writeInt64((value.getTime() - Date.UTC(2000)) * 1_000, to, at),
   },
   uuid: { oid: 2950, size: () => 16, write: writeUuid },
-  // After the version of the format, 1, comes the text.
+  // The format's version, 1, then the text.
   jsonb: {
     oid: 3802,
     size: (value: string) => 1 + Buffer.byteLength(value),
@@ -38,16 +38,16 @@ const ELEMENTS = {
 
 export type ElementType = keyof typeof ELEMENTS;
 
-/** The number of dimensions, whether there are nulls, the type; the length and the first index. */
+/** Header sizes in bytes: dimensions, null flag and type, and for a non-empty array also its length and lower bound. */
 const EMPTY = 12;
 const HEADER = 20;
 
 /**
- * A parameter `$n::type[]` in PostgreSQL's binary form. The driver makes texts of arrays, with bytes as hexadecimal digits and
- * each quote escaped, which costs both sides more than all else of a row.
+ * Encodes a parameter `$n::type[]` in PostgreSQL's binary format. The driver would send arrays as text, with bytes in
+ * hexadecimal and quotes escaped. That costs both sides more than the rest of a row.
  *
- * @param values numbers, booleans, bytes, dates, UUIDs and texts; of `jsonb` its text.
- * @throws for what is no UUID, and numbers beyond those that are safe.
+ * @param values numbers, booleans, buffers, dates, UUIDs and strings; for `jsonb`, JSON texts. Each may be null.
+ * @throws for an invalid UUID or a number that is not a safe integer.
  */
 export function binaryArray(type: ElementType, values: readonly unknown[]): Buffer {
   const { oid, size, write } = ELEMENTS[type] as Element;
@@ -78,13 +78,13 @@ export function binaryArray(type: ElementType, values: readonly unknown[]): Buff
 }
 
 function writeInt64(number: number, to: Buffer, at: number): void {
-  if (!Number.isSafeInteger(number)) throw new Error('This is no safe integer.');
-  // Four times as fast as by a BigInt.
+  if (!Number.isSafeInteger(number)) throw new Error('This is not a safe integer.');
+  // Four times as fast as with a BigInt.
   to.writeInt32BE(Math.floor(number / 2 ** 32), at);
   to.writeUInt32BE(number >>> 0, at + 4);
 }
 
-/** Where the digits of a UUID stand in its text, and their values by their characters; 16 is none. */
+/** The positions of the digits in a UUID's text, and the value of each character code. 16 means "not a digit". */
 const DIGITS_AT = Array.from('xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx', (sign, at) =>
   sign === 'x' ? at : -1,
 ).filter((at) => at >= 0);
@@ -93,7 +93,7 @@ const DIGITS = Uint8Array.from({ length: 128 }, (_, code) => {
   return digit < 0 ? 16 : digit;
 });
 
-/** Digit by digit: a regular expression and Node's own hexadecimal take six times as long. */
+/** Digit by digit, because a regular expression and Node's own hexadecimal decoder take six times as long. */
 function writeUuid(value: string, to: Buffer, at: number): void {
   const hasDashes = value[8] === '-' && value[13] === '-' && value[18] === '-' && value[23] === '-';
   let all = value.length === 36 && hasDashes ? 0 : 16;

@@ -28,7 +28,7 @@ afterEach(async () => {
 
 const one = () => source.query<{ one: number }[]>('SELECT 1 AS one');
 
-/** Whether it fails as what may be tried again, and not before long. */
+/** Expects a failure that the caller may retry. */
 async function expectUnavailable(promise: Promise<unknown>): Promise<void> {
   const error = await promise.then(
     () => undefined,
@@ -37,13 +37,13 @@ async function expectUnavailable(promise: Promise<unknown>): Promise<void> {
   expect(isUnavailable(error)).toBe(true);
 }
 
-it('a statement whose connection went silent fails, and the next ones work', async () => {
+it('fails a statement whose connection went silent, and serves the next ones', async () => {
   proxy.silence();
   await expectUnavailable(one());
   expect(await one()).toEqual([{ one: 1 }]);
 });
 
-longIt('all connections that nobody has heard of since are given up, idle ones too', async () => {
+longIt('closes all silent connections, even idle ones', async () => {
   await Promise.all(Array.from({ length: 5 }, () => source.query('SELECT pg_sleep(0.2)')));
   proxy.silence();
   await expectUnavailable(one());
@@ -51,7 +51,7 @@ longIt('all connections that nobody has heard of since are given up, idle ones t
   expect(answers).toEqual(Array.from({ length: 10 }, () => [{ one: 1 }]));
 });
 
-it.each(['COMMIT', 'ROLLBACK'])('a %s that is never answered', async (end) => {
+it.each(['COMMIT', 'ROLLBACK'])('fails a %s that is never answered', async (end) => {
   const runner = source.createQueryRunner();
   await runner.startTransaction();
   await runner.query('SELECT 1');
@@ -62,7 +62,7 @@ it.each(['COMMIT', 'ROLLBACK'])('a %s that is never answered', async (end) => {
 });
 
 longIt(
-  'a transaction that computed while its connection went silent fails at its next statement',
+  'fails the next statement of a transaction whose connection went silent while it computed',
   async () => {
     const work = source.transaction(async (sql) => {
       await sql.query('SELECT 1');
@@ -75,16 +75,16 @@ longIt(
   },
 );
 
-longIt('a long statement is waited for while the network is well', async () => {
+longIt('waits for a long statement while the network works', async () => {
   const [row] = await source.query<{ slept: string }[]>('SELECT pg_sleep(9)::text AS slept');
   expect(row).toEqual({ slept: '' });
 });
 
-longIt('a long statement is given up when the network is not', async () => {
+longIt('fails a long statement when the network fails', async () => {
   const runner = source.createQueryRunner();
   const connection = (await runner.connect()) as Connection;
   const long = expectUnavailable(runner.query('SELECT pg_sleep(600)'));
-  // By then the watch has asked about it, found that it works, and waits for it.
+  // By then the watchdog has checked it, found it working, and waits for it.
   await eventually(() => expect(connection.quietFor(performance.now())).toBeGreaterThan(3_000));
   proxy.silence({ serverGone: true });
   await long;
@@ -92,7 +92,7 @@ longIt('a long statement is given up when the network is not', async () => {
   expect(await one()).toEqual([{ one: 1 }]);
 });
 
-longIt('a connection that alone went silent is found out by what its backend does', async () => {
+longIt('detects a single silent connection by the state of its backend', async () => {
   const runner = source.createQueryRunner();
   const { connection } = (await runner.connect()) as Connection;
   proxy.silence({ from: (connection.stream as Socket).localPort });
@@ -101,7 +101,7 @@ longIt('a connection that alone went silent is found out by what its backend doe
   await expect(slow).resolves.toBeDefined();
 });
 
-longIt('where nobody answers, statements fail, and work again when somebody does', async () => {
+longIt('fails statements while the server does not respond, and recovers with it', async () => {
   failFast(source);
   proxy.freeze();
   await expectUnavailable(one());
@@ -109,7 +109,7 @@ longIt('where nobody answers, statements fail, and work again when somebody does
   await eventually(one);
 });
 
-longIt('a pool whose connections are silent can be closed', async () => {
+longIt('closes a pool whose connections are silent', async () => {
   const asked = one().catch(() => undefined);
   await asked;
   proxy.silence();
@@ -119,7 +119,7 @@ longIt('a pool whose connections are silent can be closed', async () => {
   await lost;
 });
 
-it('limits of a transaction hold for it alone, at every level of isolation', async () => {
+it('applies limits to one transaction only, at every isolation level', async () => {
   const limits = (sql: Pick<DataSource, 'query'>) =>
     sql.query<object[]>(
       `SELECT current_setting('idle_in_transaction_session_timeout') AS idle,
@@ -135,7 +135,7 @@ it('limits of a transaction hold for it alone, at every level of isolation', asy
   expect(await limits(source)).toEqual([plain]);
 });
 
-it('connections to a server that takes no writes are made anew as soon as one is told so', async () => {
+it('replaces all connections when the server rejects a write', async () => {
   const database = await createTestDatabase();
   const name = new URL(database.url).pathname.slice(1);
   const set = (change: string) =>
@@ -145,14 +145,14 @@ it('connections to a server that takes no writes are made anew as soon as one is
   await set('SET default_transaction_read_only = on');
   const own = await openDatabase({ url: database.url, poolSize: 5, migrations: [] });
   try {
-    // A pool under load: all of its connections are made while the server takes no writes.
+    // A pool under load opens all of its connections while the server rejects writes.
     await Promise.all(Array.from({ length: 5 }, () => own.query('SELECT pg_sleep(0.2)')));
     await set('RESET default_transaction_read_only');
 
     await expectUnavailable(write());
-    // One that was handed out in this very moment may be ended under its query; none is told once more.
-    const told = await Promise.allSettled(Array.from({ length: 10 }, write));
-    const refusals = told.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
+    // A connection handed out at this moment may close during its query, but no write is rejected again.
+    const results = await Promise.allSettled(Array.from({ length: 10 }, write));
+    const refusals = results.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
     expect(refusals.filter((refusal) => !refusal.includes('Connection terminated'))).toEqual([]);
     await Promise.all(Array.from({ length: 10 }, write));
   } finally {

@@ -11,9 +11,9 @@ const ANSWER_MS = 1_500;
 /** Once a new connection works, the probe may take this much longer. */
 const LAST_CHANCE_MS = 500;
 /** If neither old nor new connections get a reply, statements wait no longer than this. */
-const NOBODY_ANSWERS_MS = 6_000;
+const NO_RESPONSE_MS = 6_000;
 /** If the server stays read-only, all connections are replaced once in this time, not for each write. */
-const ASTRAY_MS = 1_000;
+const REPLACE_MS = 1_000;
 /** Between two attempts to open a probe. */
 const PAUSE_MS = 5_000;
 
@@ -59,7 +59,7 @@ export class ConnectionWatchdog {
   private judging = false;
   private askAgainAt = 0;
   private config: ClientConfig = {};
-  private astrayUntil = 0;
+  private replaceAgainAt = 0;
   /** While a program starts it may have to wait for others, behind PgBouncer in its queue. */
   patient = true;
 
@@ -85,9 +85,9 @@ export class ConnectionWatchdog {
    * connection was opened, and the others are the same. New connections follow the address. Without this, a pool under load
    * would keep the old ones forever and serve reads from a server that falls behind.
    */
-  leadsAstray(): void {
-    if (performance.now() < this.astrayUntil) return;
-    this.astrayUntil = performance.now() + ASTRAY_MS;
+  replaceAll(): void {
+    if (performance.now() < this.replaceAgainAt) return;
+    this.replaceAgainAt = performance.now() + REPLACE_MS;
     for (const connection of this.connections) connection.retire();
   }
 
@@ -134,7 +134,7 @@ export class ConnectionWatchdog {
         this.probe = fresh;
         return;
       }
-      for (const connection of this.patient ? [] : this.quiet(NOBODY_ANSWERS_MS)) {
+      for (const connection of this.patient ? [] : this.quiet(NO_RESPONSE_MS)) {
         if (!connection.patient) connection.giveUp();
       }
       await sleep(LOOK_MS, undefined, { ref: false });
@@ -205,8 +205,8 @@ class Probe {
     const client = new Client({ ...config, connectionTimeoutMillis: ms });
     client.on('error', () => undefined);
     const probe = new Probe(client);
-    const asked = new Answer(client.connect().then(() => client.query('SELECT 1')));
-    if (await asked.within(ms)) {
+    const result = new Answer(client.connect().then(() => client.query('SELECT 1')));
+    if (await result.within(ms)) {
       // It must not keep the process running.
       (client.connection.stream as Socket).unref();
       return probe;
@@ -217,8 +217,8 @@ class Probe {
 
   /** Those of the given backends that wait for their client. */
   idle(backends: readonly number[]): Answer<number[]> {
-    const asked = this.client.query<{ pid: number }>(IDLE_BACKENDS, [backends]);
-    return new Answer(asked.then(({ rows }) => rows.map(({ pid }) => pid)));
+    const result = this.client.query<{ pid: number }>(IDLE_BACKENDS, [backends]);
+    return new Answer(result.then(({ rows }) => rows.map(({ pid }) => pid)));
   }
 
   close(): void {

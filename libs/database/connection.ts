@@ -4,23 +4,20 @@ import { readMoments } from './moments.js';
 import { type PreparedNames } from './prepared-names.js';
 import { type ConnectionWatchdog, type WatchedConnection } from './connection-watchdog.js';
 
-/** What a transaction begins with; see `inTransaction`. What PostgreSQL ends by itself, in milliseconds. */
+/** Limits that PostgreSQL enforces on a transaction, in milliseconds; see `inTransaction`. */
 export type TransactionLimits = {
-  /** A transaction whose client sends nothing, because it hangs or is gone: its locks are in everybody's way. */
+  /** Ends a transaction whose client sends nothing for this long, because its locks block others. */
   idle?: number;
-  /** One statement, waiting for locks included. */
+  /** Ends a statement after this long, including waits for locks. */
   statement?: number;
-  /** Not a limit: all its statements see the database as the first does. */
+  /** Not a limit: all statements see the same snapshot of the database. */
   isSnapshot?: boolean;
 };
 
-/**
- * For every transaction that does not say otherwise: none waits for anything but the database for so long. What a lost
- * instance held, or one whose connection went silent, is free then.
- */
+/** The default for `idle`. After this time, the locks of a lost instance or a silent connection are released. */
 const IDLE_MS = 5_000;
 
-/** The statements with which a transaction begins. */
+/** The statements that set these limits at the start of a transaction. */
 export function limitsAsSql({ idle = IDLE_MS, statement, isSnapshot }: TransactionLimits): string {
   const limits = [`SET LOCAL idle_in_transaction_session_timeout = ${idle}`];
   if (statement !== undefined) limits.push(`SET LOCAL statement_timeout = ${statement}`);
@@ -28,13 +25,13 @@ export function limitsAsSql({ idle = IDLE_MS, statement, isSnapshot }: Transacti
   return limits.join('; ');
 }
 
-/** SQLSTATE: a write on a standby, or where transactions are read-only. */
+/** SQLSTATE of a write on a standby or in a read-only transaction. */
 const READ_ONLY = '25006';
 
-/** A goodbye that a silent server does not answer is waited for so long. */
+/** How long closing a connection waits for a silent server. */
 const GOODBYE_MS = 1_000;
 
-/** Bytes were sent, and nothing ever came back: whether they were received, nobody knows. */
+/** Bytes were sent and nothing came back. The server may or may not have received them. */
 class ConnectionSilent extends Error {
   readonly code = 'ETIMEDOUT';
 
@@ -44,7 +41,7 @@ class ConnectionSilent extends Error {
   }
 }
 
-/** It led to a server that takes no writes; the address may lead elsewhere by now. */
+/** The connection's server rejects writes. The address may point to another server by now. */
 class ConnectionReadOnly extends Error {
   readonly code = '25006';
 
@@ -54,19 +51,19 @@ class ConnectionReadOnly extends Error {
   }
 }
 
-/** What the pool is given to make its connections of. */
+/** The pool's configuration for its connections. */
 export type ConnectionConfig = ClientConfig & { watch: ConnectionWatchdog; prepared: PreparedNames };
 
-/** A connection of the pool that knows since when it has waited for an answer in vain, and can be given up. */
+/** A connection of the pool that records how long a response has been due, and can be closed by the watchdog. */
 export class Connection extends Client implements WatchedConnection {
   patient = false;
-  /** Of the next transaction that TypeORM begins. */
+  /** For the next transaction that TypeORM begins. */
   limits: TransactionLimits = {};
   suspected = false;
   private quietSince: number | undefined;
   private heardBefore = 0;
   private isAtRest = false;
-  /** It ends as soon as it is in no transaction. */
+  /** Closes as soon as it is outside a transaction. */
   isRetired = false;
   private isHeldBack = false;
   /**
@@ -87,7 +84,7 @@ export class Connection extends Client implements WatchedConnection {
     this.on('drain', () => (this.quietSince = undefined));
     const { connection } = this;
     connection.on('errorMessage', ({ code }: { code?: string }) => {
-      if (code === READ_ONLY) watch.leadsAstray();
+      if (code === READ_ONLY) watch.replaceAll();
     });
     connection.on('readyForQuery', ({ status }: { status?: string }) => {
       this.isAtRest = status === 'I';
@@ -96,9 +93,9 @@ export class Connection extends Client implements WatchedConnection {
   }
 
   private async findWhetherDirect(): Promise<void> {
-    const asked: Promise<{ rows: { id: number }[] }> = this.query('SELECT pg_backend_pid() AS id');
-    // A broken connection is reported by the statement that its user sends.
-    const { rows } = await asked.catch(() => ({ rows: [] }));
+    const result: Promise<{ rows: { id: number }[] }> = this.query('SELECT pg_backend_pid() AS id');
+    // If the connection is broken, its user's own statement reports that.
+    const { rows } = await result.catch(() => ({ rows: [] }));
     this.keepsStatements = rows[0]?.id === this.backend;
   }
 
@@ -128,16 +125,16 @@ export class Connection extends Client implements WatchedConnection {
 
   retire(): void {
     this.isRetired = true;
-    // Of an idle connection the pool hears by its error; of one at work by its end, when it is given back.
+    // The pool drops an idle connection on its error, and a busy one when it is released.
     if (this.isAtRest && this.quietSince === undefined)
       this.connection.stream.destroy(new ConnectionReadOnly());
   }
 
-  /** As pg's own, whose many forms TypeScript cannot hand on. */
+  /** Forwards to pg's method, whose many overloads TypeScript cannot express here. */
   override query(...args: unknown[]): never {
     this.quietSince = performance.now();
     this.isAtRest = false;
-    // In the same message: it costs no round trip, and PgBouncer keeps it with the transaction.
+    // In the same message, so that it costs no round trip and PgBouncer sends it to the same backend.
     if (args[0] === 'START TRANSACTION') {
       args[0] += `; ${limitsAsSql(this.limits)}`;
       this.limits = {};
@@ -145,7 +142,7 @@ export class Connection extends Client implements WatchedConnection {
     return (super.query as (...all: unknown[]) => never)(...args);
   }
 
-  /** What is sent in this turn of the event loop goes out in one write. */
+  /** Sends everything of this turn of the event loop in one write. */
   holdBack(): void {
     if (this.isHeldBack) return;
     this.isHeldBack = true;

@@ -9,37 +9,37 @@ export type Sql = Pick<EntityManager, 'query'>;
 
 export type DatabaseOptions = {
   url: string;
-  /** The most connections this process keeps open. */
+  /** The maximum number of connections. */
   poolSize: number;
   migrations: (new () => MigrationInterface)[];
-  /** Told of connections that break while idle in the pool; the pool replaces them by itself. */
+  /** Called when a connection breaks while idle in the pool. The pool replaces it. */
   onConnectionError?: (error: Error) => void;
 };
 
 /**
- * A small pool of its own, for what must not wait behind others' queries: who asks, and whether the database answers.
- * Whoever fills the pool then makes nobody's key fail and no load balancer turn away.
+ * A small separate pool for authentication and health checks, which must not wait behind other queries. So requests that
+ * fill the main pool cause neither failing API keys nor failing health checks.
  */
 export class ReservedConnections {
   constructor(readonly source: DataSource) {}
 }
 
-/** How many: look-ups by key take a fraction of a millisecond, and health asks once a second. */
+/** Two are enough: looking up a key takes a fraction of a millisecond, and the health check runs once a second. */
 export const RESERVED_CONNECTIONS = 2;
-/** Those, and the one that notices silence (ConnectionWatchdog). */
+/** The reserved connections and the witness of the ConnectionWatchdog. */
 export const CONNECTIONS_BESIDE_THE_POOL = RESERVED_CONNECTIONS + 1;
 
-/** Any constant serves, as long as every version of this program uses the same one. */
+/** An arbitrary number that every version of this program must share. */
 const MIGRATION_LOCK = 7_021_947_360;
-/** A process that hangs while it holds the lock loses it then. */
+/** A process that hangs while holding the lock loses it after this time. */
 const LONGEST_MIGRATION_MS = 3_600_000;
 
 /**
- * Opens the pool. Nothing here outlives a transaction (no session settings), so that PgBouncer in transaction mode may stand in
- * between. Statements are prepared only if nothing does.
+ * Opens the pool. It uses no session settings, so that it works behind PgBouncer in transaction mode. Statements are
+ * prepared only on direct connections.
  */
 export async function openDatabase(options: DatabaseOptions): Promise<DataSource> {
-  // Loaded by who opens a database: see `trouble.ts`.
+  // Loaded on demand, because TypeORM takes a fifth of a second to load: see `incidents.ts`.
   const { PooledSource } = await import('./pooled-source.js');
   const source = new PooledSource({
     type: 'postgres',
@@ -53,11 +53,11 @@ export async function openDatabase(options: DatabaseOptions): Promise<DataSource
       Client: Connection,
       watch: watchOf(options.url),
       prepared: new PreparedNames(),
-      // A server that vanishes during a long statement is noticed by TCP.
+      // TCP detects a server that vanishes during a long statement.
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
-      // The pool hands a new connection over without a listener for its errors, and TypeORM adds its own a
-      // moment later: a connection that PostgreSQL ends in between, as at every restart, would end the process.
+      // TypeORM adds its error listener a moment after the pool hands over a new connection. If PostgreSQL closed the
+      // connection in between, as during a restart, the process would crash.
       onConnect: (connection: EventEmitter) => connection.on('error', () => undefined),
     },
     installExtensions: false,
@@ -66,7 +66,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<DataSource
   return source.initialize();
 }
 
-/** One for all pools of this process to a database: their connections go silent together. */
+/** One per database for all pools of this process, because their connections go silent together. */
 const watches = new Map<string, ConnectionWatchdog>();
 
 function watchOf(url: string): ConnectionWatchdog {
@@ -76,16 +76,16 @@ function watchOf(url: string): ConnectionWatchdog {
 }
 
 /**
- * To be called once a program serves others: from then on no statement is waited for longer than a few seconds while the
- * database answers nobody. Before, a program waits, for whoever migrates behind a small PgBouncer, say.
+ * Call this once a program serves requests. From then on, statements fail after a few seconds while the database does not
+ * respond. Before, a program keeps waiting, for example for another process that migrates behind a small PgBouncer.
  */
 export function failFast(source: DataSource): void {
   watchOf((source.options as { url: string }).url).patient = false;
 }
 
 /**
- * Runs what is pending, each migration in a transaction of its own. Of several processes that start at once on an empty
- * database one migrates, the others wait.
+ * Runs the pending migrations, each in its own transaction. If several processes start on an empty database, one migrates
+ * and the others wait.
  *
  * @returns the names of the migrations that ran here, none if another process was first.
  */
@@ -95,7 +95,7 @@ export async function migrate(source: DataSource): Promise<string[]> {
   while (!(await isMigrated(source))) {
     const name = await exclusively(source, async (runner) => {
       const executor = new MigrationExecutor(source, runner);
-      // Looked at under the lock: another process may have been first.
+      // Read under the lock, because another process may have been first.
       const [next] = await executor.getPendingMigrations();
       return next && (await executor.executeMigration(next)).name;
     });
@@ -104,7 +104,7 @@ export async function migrate(source: DataSource): Promise<string[]> {
   return ran;
 }
 
-/** Asked without the lock, so that a start with nothing to migrate waits for nobody. */
+/** Whether no migration is pending. Takes no lock, so that a start with nothing to migrate does not wait. */
 export async function isMigrated(source: DataSource): Promise<boolean> {
   const [table] = await source.query<{ there: boolean }[]>(
     `SELECT to_regclass('migrations') IS NOT NULL AS there`,
@@ -117,9 +117,9 @@ export async function isMigrated(source: DataSource): Promise<boolean> {
 }
 
 /**
- * Runs `work` while no other process does: the lock for everything that changes the schema. It is a transaction's, because
- * session locks do not pass PgBouncer, and `work` does all that it can in this transaction: were it to wait for a second
- * connection, instances that start together behind a pooler with few would wait for each other for ever.
+ * Runs `work` under the lock for schema changes, in one process at a time. The lock belongs to a transaction, because
+ * PgBouncer does not support session locks. `work` should do everything in this transaction. If it waited for a second
+ * connection, instances that start together behind a small pooler could wait for each other forever.
  */
 export async function exclusively<T>(
   source: DataSource,

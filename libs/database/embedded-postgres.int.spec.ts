@@ -31,7 +31,7 @@ import { restoreLinks } from './embedded-postgres-programs.js';
 import { longIt } from '../../test/length.js';
 
 describe('embedded PostgreSQL', () => {
-  /** One cluster, in a directory that it made, for all tests that do not need a new one: each leaves it stopped. */
+  /** One cluster, in a directory that it created, for all tests that do not need a new one. Each test leaves it stopped. */
   let shared: string;
   let directory: string;
   let started: EmbeddedPostgres[];
@@ -56,7 +56,7 @@ describe('embedded PostgreSQL', () => {
     for (const path of temporary) await rm(path, { recursive: true, force: true });
   });
 
-  it('starts, keeps what was written over a stop, and gives the role its database but no more', async () => {
+  it('keeps its data over a restart, and grants the role nothing but its database', async () => {
     const first = await start();
     await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
     await first.stop();
@@ -77,7 +77,7 @@ describe('embedded PostgreSQL', () => {
     const modeOf = async (path: string) => (await stat(path)).mode & 0o7777;
     const PRIVATE = isRoot ? 0o710 : 0o700;
 
-    it('lets in nobody but us and its own user, and needs no privilege for that', async () => {
+    it('is accessible only to its owner and the user of PostgreSQL, without special privileges', async () => {
       await start();
       const data = await stat(join(directory, 'postgres/data'));
       for (const path of [directory, join(directory, 'postgres')]) {
@@ -94,7 +94,7 @@ describe('embedded PostgreSQL', () => {
       expect((await once(nobody, 'exit'))[0]).not.toBe(0);
     });
 
-    longIt('of before, open to all, is closed, and the data are there', async () => {
+    longIt('is closed if an earlier version left it open, and keeps its data', async () => {
       directory = await makeDirectory();
       const first = await start();
       await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
@@ -111,7 +111,7 @@ describe('embedded PostgreSQL', () => {
       ]);
     });
 
-    describe('that holds other things', () => {
+    describe('with other files', () => {
       let other: string;
       beforeAll(async () => {
         other = await makeDirectory();
@@ -122,7 +122,7 @@ describe('embedded PostgreSQL', () => {
         directory = other;
       });
 
-      it('stays as open as it is; the cluster in it is closed', async () => {
+      it('keeps its permissions, while the cluster in it is closed', async () => {
         await start();
         expect([await modeOf(directory), await modeOf(join(directory, 'postgres'))]).toEqual([
           0o755,
@@ -130,7 +130,7 @@ describe('embedded PostgreSQL', () => {
         ]);
       });
 
-      it('the role creates databases, and nothing waits for the disk, when asked', async () => {
+      it('allows the role to create databases, and skips fsync, if the options say so', async () => {
         const { url } = await start({ createDatabases: true, isDurable: false });
         await expect(query(url, 'CREATE DATABASE another')).resolves.toEqual([]);
         await eventually(async () => {
@@ -139,7 +139,7 @@ describe('embedded PostgreSQL', () => {
       });
     });
 
-    it('that is for everybody stays so, without what a killed creation left; two at once create one cluster and start one server, which stops with the last', async () => {
+    it('stays open if it is shared, loses the remains of a killed creation, and gets one cluster and one server from two concurrent starts', async () => {
       directory = await makeDirectory();
       await chmod(directory, 0o1777);
       const killed = spawn('true');
@@ -156,7 +156,7 @@ describe('embedded PostgreSQL', () => {
     });
   });
 
-  it('is durable, checks its pages, and sorts by code point while knowing letters beyond ASCII', async () => {
+  it('is durable, uses page checksums, sorts by code point and knows letters beyond ASCII', async () => {
     const { url } = await start();
     for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes', 'data_checksums']) {
       expect(await query(url, `SELECT current_setting('${setting}') AS value`)).toEqual([{ value: 'on' }]);
@@ -166,20 +166,23 @@ describe('embedded PostgreSQL', () => {
     ]);
   });
 
-  longIt('stops when the last two leave together, and survives starts and stops that cross', async () => {
-    const [one, two] = await Promise.all([start(), start()]);
-    await Promise.all([one.stop(), two.stop()]);
-    expect(await serverProcess()).toBeUndefined();
+  longIt(
+    'stops when the last two users leave together, and survives overlapping starts and stops',
+    async () => {
+      const [one, two] = await Promise.all([start(), start()]);
+      await Promise.all([one.stop(), two.stop()]);
+      expect(await serverProcess()).toBeUndefined();
 
-    const usesAndLeaves = async (turn: number) => {
-      await sleep(turn * 37);
-      const postgres = await start();
-      await query(postgres.url, 'SELECT 1');
-      await postgres.stop();
-    };
-    await Promise.all(Array.from({ length: 20 }, (_, turn) => usesAndLeaves(turn)));
-    expect(await serverProcess()).toBeUndefined();
-  });
+      const usesAndLeaves = async (turn: number) => {
+        await sleep(turn * 37);
+        const postgres = await start();
+        await query(postgres.url, 'SELECT 1');
+        await postgres.stop();
+      };
+      await Promise.all(Array.from({ length: 20 }, (_, turn) => usesAndLeaves(turn)));
+      expect(await serverProcess()).toBeUndefined();
+    },
+  );
 
   longIt('stays up for a client that only connects', async () => {
     const postgres = await start();
@@ -188,12 +191,12 @@ describe('embedded PostgreSQL', () => {
     await postgres.stop();
     await expect(client.query('SELECT 1')).resolves.toBeDefined();
     await client.end();
-    // Attaches and stops, now that it is alone.
+    // Now the last user, it stops the server.
     await (await start()).stop();
     expect(await serverProcess()).toBeUndefined();
   });
 
-  it('comes back at the same address, with every commit, after kill -9 while in use', async () => {
+  it('recovers at the same address with every commit after kill -9', async () => {
     const { url } = await start();
     await query(url, 'CREATE TABLE survivor AS SELECT 42 AS answer');
     process.kill((await serverProcess())!, 'SIGKILL');
@@ -203,18 +206,18 @@ describe('embedded PostgreSQL', () => {
   });
 
   it.each([
-    ['names a process of somebody else', `${process.pid}\n/elsewhere\n1\n1\n\n127.0.0.1\n`],
-    ['names no process any more', '4194303\n/elsewhere\n1\n1\n\n127.0.0.1\n'],
-    ['is empty, as after a power cut', ''],
+    ['names the process of another program', `${process.pid}\n/elsewhere\n1\n1\n\n127.0.0.1\n`],
+    ['names a process that has ended', '4194303\n/elsewhere\n1\n1\n\n127.0.0.1\n'],
+    ['is empty, as after a power failure', ''],
   ])('starts although postmaster.pid %s', async (_, content) => {
     const file = join(directory, 'postgres/data/postmaster.pid');
     await writeFile(file, content, { flag: 'wx' });
-    // An empty file counts as abandoned after some seconds only.
+    // An empty file counts as abandoned only after some seconds.
     await utimes(file, new Date(0), new Date(0));
     expect(await query((await start()).url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('takes another port when its own is taken', async () => {
+  it('uses another port if its own is taken', async () => {
     const first = await start();
     await first.stop();
     const squatter = createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
@@ -225,7 +228,7 @@ describe('embedded PostgreSQL', () => {
     expect(await query(second.url, 'SELECT 1 AS one')).toEqual([{ one: 1 }]);
   });
 
-  it('restores missing links between libraries, several at once', async () => {
+  it('restores missing links between libraries, even concurrently', async () => {
     directory = await makeDirectory();
     const installed = dirname(
       dirname(
@@ -248,7 +251,7 @@ describe('embedded PostgreSQL', () => {
     }
   });
 
-  it('does not touch links that are there', async () => {
+  it('leaves existing links alone', async () => {
     directory = await makeDirectory();
     await mkdir(join(directory, 'native'));
     await writeFile(
@@ -264,7 +267,7 @@ describe('embedded PostgreSQL', () => {
   async function makeDirectory(): Promise<string> {
     const path = await mkdtemp(join(tmpdir(), 'embedded-postgres-'));
     temporary.push(path);
-    // As root, the cluster belongs to another user, who must be able to enter.
+    // As root, the cluster belongs to another user, who needs access.
     await chmod(path, 0o711);
     return path;
   }
@@ -275,7 +278,7 @@ describe('embedded PostgreSQL', () => {
     return postgres;
   }
 
-  /** The process id of the running server. */
+  /** The server's process id. Undefined if it is not running. */
   async function serverProcess(): Promise<number | undefined> {
     const file = join(directory, 'postgres/data/postmaster.pid');
     const text = await readFile(file, 'utf8').catch(() => undefined);
@@ -285,7 +288,7 @@ describe('embedded PostgreSQL', () => {
 
 async function query(url: string, statement: string): Promise<unknown[]> {
   const client = new Client(url);
-  // A server that is killed breaks the connection as well as the query.
+  // Killing the server breaks the connection as well as the query.
   client.on('error', () => undefined);
   await client.connect();
   try {

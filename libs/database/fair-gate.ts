@@ -1,4 +1,4 @@
-/** Nothing more is taken in now: the caller may try again in a moment. */
+/** The queue is full, or the wait was too long. The caller may retry after a moment. */
 export class TooManyWaiting extends Error {
   constructor() {
     super('too many statements of one group are waiting');
@@ -9,29 +9,31 @@ export class TooManyWaiting extends Error {
 type Waiting = { start: () => void; timer: NodeJS.Timeout };
 
 /**
- * Lets so much work run at once, of one group only a part of it, and of the groups that wait one after another in turn:
- * a group that brings more than its part waits behind itself.
+ * Limits how much work runs concurrently, in total and per group. Waiting groups take turns, so a group that exceeds its
+ * share delays only itself.
  */
 export class FairGate {
   private running = 0;
-  private turnedAway = 0;
+  private rejected = 0;
   private readonly runningOf = new Map<string, number>();
-  /** In the order in which groups have their turns. */
+  /** In the order of the groups' turns. */
   private readonly waitingOf = new Map<string, Waiting[]>();
 
   /**
-   * @param limits.atOnce work that runs, of all groups; limits.ofOneGroup of it; limits.waiting of one group beside.
+   * @param limits.atOnce running work of all groups.
+   * @param limits.ofOneGroup running work of one group.
+   * @param limits.waiting waiting work of one group.
    */
   constructor(private readonly limits: { atOnce: number; ofOneGroup: number; waiting: number }) {}
 
-  /** What runs and waits now, and how much was turned away so far. */
+  /** How much work is running and waiting now, and how much has been rejected since the start. */
   get use(): { running: number; waiting: number; turnedAway: number } {
     let waiting = 0;
     for (const { length } of this.waitingOf.values()) waiting += length;
-    return { running: this.running, waiting, turnedAway: this.turnedAway };
+    return { running: this.running, waiting, turnedAway: this.rejected };
   }
 
-  /** @throws TooManyWaiting when the group has too much waiting, or had to wait longer than this. */
+  /** @throws TooManyWaiting if the group's queue is full, or if the work waited longer than `longestWaitMs`. */
   async run<Result>(group: string, longestWaitMs: number, work: () => Promise<Result>): Promise<Result> {
     await this.enter(group, longestWaitMs);
     try {
@@ -45,7 +47,7 @@ export class FairGate {
     if (this.hasRoom(group)) return this.start(group);
     const waiting = this.waitingOf.get(group) ?? [];
     if (waiting.length >= this.limits.waiting) {
-      this.turnedAway += 1;
+      this.rejected += 1;
       throw new TooManyWaiting();
     }
     this.waitingOf.set(group, waiting);
@@ -53,7 +55,7 @@ export class FairGate {
       const timer = setTimeout(() => {
         waiting.splice(waiting.indexOf(one), 1);
         if (waiting.length === 0) this.waitingOf.delete(group);
-        this.turnedAway += 1;
+        this.rejected += 1;
         reject(new TooManyWaiting());
       }, longestWaitMs);
       const one = { start: resolve, timer };
@@ -69,7 +71,7 @@ export class FairGate {
 
     for (const [next, waiting] of this.waitingOf) {
       if (!this.hasRoom(next)) continue;
-      // Its next turn is after everybody else's.
+      // Reinserting the group puts its next turn behind all others.
       this.waitingOf.delete(next);
       const { start, timer } = waiting.shift()!;
       if (waiting.length > 0) this.waitingOf.set(next, waiting);

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FairGate, TooManyWaiting } from './fair-gate.js';
 
-/** Work that runs until it is told to end, and says when it began. */
+/** Work that runs until the test ends it. */
 function works(gate: FairGate) {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -20,7 +20,7 @@ function works(gate: FairGate) {
 
 const limits = { atOnce: 3, ofOneGroup: 2, waiting: 2 };
 
-it('of one group only its part runs, and others have the rest', async () => {
+it('limits a group to its share, and leaves the rest to others', async () => {
   const { begun, run, end } = works(new FairGate(limits));
   const all = ['a1', 'a2', 'a3', 'b1', 'b2'].map((name) => run(name));
   await sleep(0);
@@ -33,7 +33,7 @@ it('of one group only its part runs, and others have the rest', async () => {
   expect(await Promise.all(all)).toEqual(['a1', 'a2', 'a3', 'b1', 'b2']);
 });
 
-it('groups that wait have their turns one after another', async () => {
+it('gives waiting groups alternating turns', async () => {
   const { begun, run, end } = works(new FairGate({ atOnce: 1, ofOneGroup: 1, waiting: 9 }));
   const all = ['a1', 'a2', 'a3', 'b1', 'b2', 'c1'].map((name) => run(name));
   for (const name of ['a1', 'a2', 'b1', 'c1', 'a3', 'b2']) {
@@ -44,7 +44,7 @@ it('groups that wait have their turns one after another', async () => {
   await Promise.all(all);
 });
 
-it('work that fails makes room too', async () => {
+it('frees the place of work that fails', async () => {
   const gate = new FairGate({ atOnce: 1, ofOneGroup: 1, waiting: 1 });
   const failing = gate.run('a', 10_000, () => Promise.reject(new Error('no')));
   const next = gate.run('a', 10_000, () => Promise.resolve('next'));
@@ -53,7 +53,7 @@ it('work that fails makes room too', async () => {
   expect(await gate.run('b', 10_000, () => Promise.resolve('last'))).toBe('last');
 });
 
-it('of one group only so much waits, and not for ever; what was refused takes no room', async () => {
+it('limits how much work of a group waits and for how long, and rejected work takes no place', async () => {
   const { begun, run, end } = works(new FairGate(limits));
   const running = [run('a1'), run('a2')];
   const impatient = run('a3', 20);

@@ -1,12 +1,12 @@
-/** As many as the smallest pool has. */
-const AT_ONCE = 3;
+/** The size of the smallest pool. */
+const CONCURRENCY = 3;
 
 /**
- * Does work for each item, three at a time: whoever asks a pool for all of them at once fails where the last has waited for
- * five seconds, and leaves nobody else a connection meanwhile.
+ * Runs `work` for each item, three at a time. If all ran concurrently, they would occupy the whole pool, and those that
+ * waited five seconds for a connection would fail.
  *
  * @returns the results, in the order of the items.
- * @throws what the first that fails throws; what is under way then goes on, and nothing new is begun.
+ * @throws the first error. Work that is already running continues, but no more is started.
  */
 export async function fewAtOnce<Item, Result>(
   items: readonly Item[],
@@ -25,6 +25,6 @@ export async function fewAtOnce<Item, Result>(
       }
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: CONCURRENCY }, worker));
   return results;
 }

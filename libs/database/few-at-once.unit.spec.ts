@@ -3,7 +3,7 @@ import { fewAtOnce } from './few-at-once.js';
 
 const items = Array.from({ length: 20 }, (_, n) => n);
 
-it('does all of them, three at a time, and answers in their order', async () => {
+it('runs three items at a time, and returns the results in order', async () => {
   let [underWay, most] = [0, 0];
   const doubled = await fewAtOnce(items, async (n) => {
     most = Math.max(most, (underWay += 1));
@@ -16,7 +16,7 @@ it('does all of them, three at a time, and answers in their order', async () => 
   expect(await fewAtOnce([], () => Promise.resolve(1))).toEqual([]);
 });
 
-it('begins nothing more when one has failed', async () => {
+it('starts no more items after a failure', async () => {
   const begun: number[] = [];
   const work = async (n: number) => {
     begun.push(n);

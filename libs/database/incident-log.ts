@@ -1,14 +1,14 @@
 import { type LoggerService } from '@nestjs/common';
 import { incidentOf, reasonOf } from './incidents.js';
 
-/** So long all must have been well before a trouble is over: what comes and goes is one trouble. */
+/** An incident is over after this long without errors, so that an intermittent one is logged once. */
 const QUIET_MS = 5_000;
 
-type Episode = { since: number; told: Set<string>; refused: number; wellSince: number | undefined };
+type Episode = { since: number; logged: Set<string>; rejected: number; wellSince: number | undefined };
 
 /**
- * Tells what is wrong with the database: each thing once when it begins, and once when all is over, however many requests,
- * read models and connections meet it meanwhile.
+ * Logs database incidents: each problem once when it begins, and the recovery once, regardless of how many requests,
+ * projections and connections meet it.
  */
 export class IncidentLog {
   private episode: Episode | undefined;
@@ -16,35 +16,35 @@ export class IncidentLog {
   constructor(private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>) {}
 
   /**
-   * To be called by whoever meets an error of the database, each time.
+   * Logs a database error if it is new. Call it for every error.
    *
-   * @param otherwise the sentence where it is none of the known troubles and stands in everybody's way all the same.
-   * @returns false where it is nothing to be told here.
+   * @param otherwise the sentence to log for an unknown error that affects everyone.
+   * @returns false if the error is not an incident and `otherwise` is undefined.
    */
   tell(error: unknown, otherwise?: string): boolean {
     const known = incidentOf(error);
     const trouble = known?.sentence ?? otherwise;
     if (trouble === undefined) return false;
     const since = performance.now();
-    this.episode ??= { since, told: new Set(), refused: 0, wellSince: undefined };
+    this.episode ??= { since, logged: new Set(), rejected: 0, wellSince: undefined };
     this.episode.wellSince = undefined;
-    if (this.episode.told.has(trouble)) return true;
-    this.episode.told.add(trouble);
+    if (this.episode.logged.has(trouble)) return true;
+    this.episode.logged.add(trouble);
     const reason = error === undefined ? undefined : reasonOf(error);
-    // Of a connection that broke a new one takes the place; if none can be made, that is told as well.
+    // The pool replaces a broken connection. If it cannot, that is logged as an error.
     const level = known?.kind === 'connection lost' ? 'warn' : 'error';
     this.logger[level]({ message: 'database problem', trouble, reason });
     return true;
   }
 
-  /** A request was refused for it. @param otherwise as for `tell`, where nothing was told yet. */
+  /** Records that a request was rejected because of this error. @param otherwise see `tell`; used if no incident is open. */
   refuse(error: unknown, otherwise: string): void {
     if (incidentOf(error) || !this.episode) this.tell(error, otherwise);
     else this.episode.wellSince = undefined;
-    if (this.episode) this.episode.refused += 1;
+    if (this.episode) this.episode.rejected += 1;
   }
 
-  /** To be called again and again while the database is found to read and write. */
+  /** Call this regularly while the database can be read and written. */
   works(): void {
     const { episode } = this;
     if (!episode) return;
@@ -55,7 +55,7 @@ export class IncidentLog {
     this.logger.log({
       message: 'the database works again',
       seconds: Math.round((episode.wellSince - episode.since) / 100) / 10,
-      refusedRequests: episode.refused,
+      refusedRequests: episode.rejected,
     });
   }
 }

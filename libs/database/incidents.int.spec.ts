@@ -30,7 +30,7 @@ const thrown = (promise: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-describe('what was undone for a reason that lies in the moment', () => {
+describe('temporary failures', () => {
   let database: TestDatabase;
   let source: DataSource;
 
@@ -48,7 +48,7 @@ describe('what was undone for a reason that lies in the moment', () => {
   };
   const update = (n: number) => `UPDATE numbers SET n = n WHERE n = ${n}`;
 
-  it('a deadlock, a collision', async () => {
+  it('recognizes a deadlock as a collision', async () => {
     const [one, other] = await transactions();
     await one.query(update(1));
     await other.query(update(2));
@@ -62,7 +62,7 @@ describe('what was undone for a reason that lies in the moment', () => {
     }
   });
 
-  it('a failure to serialize, a collision', async () => {
+  it('recognizes a serialization failure as a collision', async () => {
     const [one, other] = await transactions('SERIALIZABLE');
     for (const runner of [one, other]) await runner.query('SELECT sum(n) FROM numbers');
     await one.query(update(1));
@@ -78,7 +78,7 @@ describe('what was undone for a reason that lies in the moment', () => {
   it.each([
     ['55P03', `SET LOCAL lock_timeout = 10`],
     ['57014', `SET LOCAL statement_timeout = 10`],
-  ])('%s: a lock was waited for too long', async (code, limit) => {
+  ])('recognizes %s, a lock timeout, as transient', async (code, limit) => {
     const [one, other] = await transactions();
     await one.query(update(1));
     await other.query(limit);
@@ -91,12 +91,12 @@ describe('what was undone for a reason that lies in the moment', () => {
     }
   });
 
-  it('25P03: a transaction sent nothing for too long; its next statement is unavailable', async () => {
+  it('recognizes 25P03, an idle transaction that PostgreSQL ended, as unavailable', async () => {
     const [one, other] = await transactions();
     await other.release();
     const [{ pid }] = await one.query('SELECT pg_backend_pid() AS pid');
     await one.query('SET LOCAL idle_in_transaction_session_timeout = 10');
-    // Not by a connection of this pool, which is in a transaction: that sees one moment of the activity for all its time.
+    // Checked outside this transaction, which would see the same snapshot of pg_stat_activity throughout.
     const { source: watching } = await database.another();
     await eventually(async () =>
       expect(await watching.query('SELECT FROM pg_stat_activity WHERE pid = $1', [pid])).toEqual([]),
@@ -104,14 +104,14 @@ describe('what was undone for a reason that lies in the moment', () => {
     const error = await thrown(one.query('SELECT 1'));
     expect(isUnavailable(error) || isTransient(error)).toBe(true);
     await one.release();
-    // All that TypeORM says of it.
+    // This is all that TypeORM reports.
     const released = await thrown(one.query('SELECT 1'));
     expect([isUnavailable(released), isConnectionLost(released)]).toEqual([true, true]);
     expect(describeError(released)).toBe('the connection was lost between two statements of a transaction');
   });
 });
 
-describe('what an operator must mend is said in plain words', () => {
+describe('incidents are described for operators', () => {
   let server: PostgresServer;
   const sources: DataSource[] = [];
 
@@ -124,7 +124,7 @@ describe('what an operator must mend is said in plain words', () => {
   });
   afterAll(() => server.remove());
 
-  /** As many connections as are asked for, all at work; what the first said that was refused. */
+  /** Opens this many connections. Returns the first error. */
   async function connect(url: string, connections: number): Promise<unknown> {
     for (let n = 0; n < connections; n += 1) {
       try {
@@ -142,7 +142,7 @@ describe('what an operator must mend is said in plain words', () => {
     await source.destroy();
   };
 
-  it('all connections of the server are taken', async () => {
+  it('names max_connections if all connections of the server are in use', async () => {
     const error = await connect(server.applicationUrl, 12);
     expect(isUnavailable(error)).toBe(true);
     expect(describeIncident(error)).toContain(
@@ -154,7 +154,7 @@ describe('what an operator must mend is said in plain words', () => {
   it.each([
     ['ROLE advocacy', 'further connections of this role'],
     ['DATABASE postgres', 'further connections to this database'],
-  ])('the limit of the %s', async (object, sentence) => {
+  ])('names the connection limit of the %s', async (object, sentence) => {
     await asSuperuser(`ALTER ${object} CONNECTION LIMIT 1`);
     try {
       const error = await connect(server.applicationUrl, 4);
@@ -165,7 +165,7 @@ describe('what an operator must mend is said in plain words', () => {
     }
   });
 
-  it('the disk is full', async () => {
+  it('recognizes a full disk', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'small-disk-'));
     const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=80m', 'tmpfs', directory]).status === 0;
     if (!mounted) {
@@ -179,7 +179,7 @@ describe('what an operator must mend is said in plain words', () => {
       try {
         const source = await openDatabase({ url: small.applicationUrl, poolSize: 1, migrations: [] });
         sources.push(source);
-        // Not the log: where that finds no room, PostgreSQL ends.
+        // A temporary table is not written to the log. If the log finds no space, PostgreSQL stops.
         await source.query('CREATE TEMPORARY TABLE large (text text)');
         const fill = source.query(
           `INSERT INTO large SELECT repeat(md5(n::text), 50) FROM generate_series(1, 1000000) n`,
@@ -211,14 +211,14 @@ describe('what an operator must mend is said in plain words', () => {
     });
     afterAll(() => bouncer.remove());
 
-    it('it takes no more connections', async () => {
+    it('names max_client_conn if PgBouncer rejects connections', async () => {
       const error = await connect(bouncer.url, 6);
       expect(isUnavailable(error)).toBe(true);
       expect(describeIncident(error)).toContain('PgBouncer rejects further connections');
     });
 
-    it('it has none to PostgreSQL', async () => {
-      // PgBouncer learns a moment late of the connections that the test before has closed.
+    it('names default_pool_size if PgBouncer has no free connection', async () => {
+      // PgBouncer notices a moment later that the previous test has closed its connections.
       while ((await connect(bouncer.url, 2)) !== undefined) {
         await Promise.all(sources.splice(0).map((source) => source.destroy()));
       }
@@ -230,7 +230,7 @@ describe('what an operator must mend is said in plain words', () => {
       await slow;
     });
 
-    it('limits of time hold for one transaction alone', async () => {
+    it('applies timeouts to one transaction only', async () => {
       const own = openDatabase({ url: bouncer.url, poolSize: 1, migrations: [] });
       const source = await own;
       sources.push(source);

@@ -1,18 +1,18 @@
-// Not all of TypeORM, which takes a fifth of a second to load: whoever opens no database has errors to describe, too.
+// Only these files of TypeORM: all of it takes a fifth of a second to load, and programs without a database use this too.
 import { QueryFailedError } from 'typeorm/error/QueryFailedError.js';
 import { QueryRunnerAlreadyReleasedError } from 'typeorm/error/QueryRunnerAlreadyReleasedError.js';
 import { QueryRunnerProviderAlreadyReleasedError } from 'typeorm/error/QueryRunnerProviderAlreadyReleasedError.js';
 import { types } from 'node:util';
 
-/** What can be wrong with the database, as opposed to a statement. */
+/** A problem of the database itself, as opposed to one of a statement. */
 export type Incident = {
-  /** Of PostgreSQL and PgBouncer (SQLSTATE) or the operating system; none where pg and its pool have words alone. */
+  /** Matches a SQLSTATE (PostgreSQL, PgBouncer) or a code of the operating system. Empty for errors of pg and its pool, which have none. */
   code: RegExp | '';
   words?: RegExp;
   kind?: 'connection lost' | 'takes no writes' | 'turned away';
-  /** For everybody, where there is more to say than that it does not answer. */
+  /** For API clients, if there is more to report than that the database does not respond. */
   publicly?: string;
-  /** For operators: what it is, and what to do. It holds no data, and may stand in logs and reports. */
+  /** For operators: the problem and its fix. Contains no data, so it may appear in logs and reports. */
   sentence: string;
 };
 
@@ -143,54 +143,53 @@ const INCIDENTS: readonly Incident[] = [
   },
 ];
 
-/** What is wrong with the database; undefined where it is the statement, or nothing that an operator could mend. */
+/** The incident behind an error. Undefined if the statement is at fault, or if an operator could not fix it. */
 export function incidentOf(error: unknown): Incident | undefined {
   if (error instanceof AggregateError) {
-    return error.errors.map(incidentOf).find((trouble) => trouble !== undefined);
+    return error.errors.map(incidentOf).find((incident) => incident !== undefined);
   }
   const { code, message } = said(error);
   return INCIDENTS.find(
-    (trouble) =>
-      (trouble.code === '' ? code === '' : trouble.code.test(code)) && (trouble.words?.test(message) ?? true),
+    (incident) =>
+      (incident.code === '' ? code === '' : incident.code.test(code)) &&
+      (incident.words?.test(message) ?? true),
   );
 }
 
-/** What is wrong with the database, in a sentence for operators. */
+/** The problem and its fix, in a sentence for operators. */
 export function describeIncident(error: unknown): string | undefined {
   return incidentOf(error)?.sentence;
 }
 
-/** Whether an error means that the database cannot do its work now: the caller may try again later. */
+/** Whether the database cannot serve now. The caller may retry later. */
 export function isUnavailable(error: unknown): boolean {
   return incidentOf(error) !== undefined;
 }
 
-/** Whether only the connection broke: the same may well succeed at once on a new one. */
+/** Whether only the connection broke. A retry on a new connection may succeed immediately. */
 export function isConnectionLost(error: unknown): boolean {
   return incidentOf(error)?.kind === 'connection lost';
 }
 
 /**
- * Whether the server refuses the role, its password or the database. While we run, somebody changes that and will mend it;
- * at the start it is the configuration that is wrong.
+ * Whether the server rejects the role, its password or the database. At the start, the configuration is wrong. Later, an
+ * operator is changing it, so the program keeps trying.
  */
 export function isTurnedAway(error: unknown): boolean {
   return incidentOf(error)?.kind === 'turned away';
 }
 
-/**
- * Two transactions were in each other's way and PostgreSQL undid this one, a deadlock say: the same may well succeed
- * when it is repeated at once.
- */
+/** SQLSTATEs of a deadlock and of a serialization failure. */
 const COLLISIONS = new Set(['40P01', '40001']);
 
+/** Whether PostgreSQL rolled the transaction back because of another one. An immediate retry may succeed. */
 export function isCollision(error: unknown): boolean {
   return COLLISIONS.has(said(error).code) || isStalePreparedStatement(error);
 }
 
 /**
- * Whether a prepared statement is out of date because a migration changed the type of its result, or is unknown to the backend. It
- * did nothing, and succeeds if it is sent as text.
+ * Whether a prepared statement is outdated because a migration changed its result type, or is unknown to the backend. It
+ * had no effect, and succeeds if sent as text.
  */
 export function isStalePreparedStatement(error: unknown): boolean {
   const { code } = said(error);
@@ -200,15 +199,15 @@ export function isStalePreparedStatement(error: unknown): boolean {
   return routine === 'RevalidateCachedQuery';
 }
 
-/** Limits of time: of a statement, of waiting for a lock, of a transaction that sends nothing. */
-const TIME_LIMITS = new Set(['57014', '55P03', '25P03']);
+/** SQLSTATEs of timeouts: of a statement, of a lock, of an idle transaction. */
+const TIMEOUTS = new Set(['57014', '55P03', '25P03']);
 
 /**
- * Whether PostgreSQL undid the statement or its transaction for a reason that lies not in it but in the moment: it took
- * or waited too long, or collided with another. It says nothing against the data.
+ * Whether PostgreSQL rolled the statement or its transaction back for a temporary reason: a timeout or a collision. The
+ * data is not at fault.
  */
 export function isTransient(error: unknown): boolean {
-  return isCollision(error) || TIME_LIMITS.has(said(error).code);
+  return isCollision(error) || TIMEOUTS.has(said(error).code);
 }
 
 /** Whether PostgreSQL ended the statement because it took too long. */
@@ -216,30 +215,31 @@ export function isTimedOut(error: unknown): boolean {
   return said(error).code === '57014';
 }
 
-/** Whether PostgreSQL refused a statement because the role has not the right to it. */
+/** Whether the role lacks the privilege for a statement. */
 export function isForbidden(error: unknown): boolean {
   return said(error).code === '42501';
 }
 
 /**
- * An error in words fit for logs and reports, with what to do where the database is what is wrong.
+ * Describes an error for logs and reports. For database incidents, includes the fix.
  *
- * @param isOfDatabase whether the caller knows that it is; other servers refuse connections too, so only SQLSTATEs tell otherwise.
+ * @param isOfDatabase whether the error is known to come from the database. By default only errors with a SQLSTATE count,
+ *   because other servers reject connections too.
  */
 export function describeError(error: unknown, isOfDatabase = false): string {
-  const trouble = isOfDatabase || /^\d/.test(said(error).code) ? describeIncident(error) : undefined;
+  const incident = isOfDatabase || /^\d/.test(said(error).code) ? describeIncident(error) : undefined;
   const reason = reasonOf(error);
-  // Whoever asks puts it into a sentence of their own.
+  // Without a full stop, because callers embed it in a sentence.
   const open = (sentence: string) => sentence.replace(/\.$/, '');
-  return trouble === undefined ? reason : `${open(trouble)} (${open(reason)})`;
+  return incident === undefined ? reason : `${open(incident)} (${open(reason)})`;
 }
 
 /**
- * The words of an error, fit for logs and reports. SQLSTATE classes 22 and 23 quote the offending value, which
- * may be personal: of those only the code is told.
+ * An error's message, safe for logs and reports. Messages of SQLSTATE classes 22 and 23 quote the offending value, which
+ * may be personal, so only their code is returned.
  */
 export function reasonOf(error: unknown): string {
-  // Node's error for a name with several addresses holds one error for each, and no message.
+  // If a name has several addresses, Node's error contains one error for each and no message.
   if (error instanceof AggregateError) return reasonOf(error.errors[0]);
   if (!isError(error)) return String(error);
   if (error instanceof QueryFailedError) {
@@ -249,10 +249,10 @@ export function reasonOf(error: unknown): string {
   return said(error).message;
 }
 
-/** Code and words of whoever spoke: PostgreSQL, PgBouncer, the operating system. */
+/** The original code and message from PostgreSQL, PgBouncer or the operating system. */
 export function said(error: unknown): { code: string; message: string } {
   if (error instanceof QueryFailedError) return said(error.driverError);
-  // Of a connection that breaks while a transaction has nothing under way TypeORM says only that its runner is gone.
+  // If a connection breaks between two statements, TypeORM reports only that its runner was released.
   if (
     error instanceof QueryRunnerAlreadyReleasedError ||
     error instanceof QueryRunnerProviderAlreadyReleasedError
@@ -264,7 +264,7 @@ export function said(error: unknown): { code: string; message: string } {
   return { code: typeof code === 'string' ? code : '', message: error.message };
 }
 
-/** Errors that Node itself makes are of another realm's Error inside Jest. */
+/** Inside Jest, errors created by Node belong to another realm. */
 function isError(value: unknown): value is Error {
   return value instanceof Error || types.isNativeError(value);
 }

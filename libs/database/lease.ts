@@ -2,17 +2,17 @@ import { type DataSource } from 'typeorm';
 import { isUnavailable } from './incidents.js';
 
 /**
- * How long the holder of a lease may leave PostgreSQL waiting, for its next statement or with its answer. Longest seen
- * with pages that take a second, on two processors at a load of 19: 0.8 s. What PostgreSQL itself takes (a slow disk, a
- * page that is computed) does not count, however long.
+ * How long a lease owner may keep PostgreSQL waiting for its next statement or for reading a result. The longest wait
+ * measured was 0.8 s, with pages that take a second, on two processors at a load of 19. Time that PostgreSQL itself
+ * needs does not count.
  */
-const PATIENCE_MS = 2_500;
-/** Who is slower than that has twice as much the next time, and so has whoever ended somebody, up to so many times. */
-const MOST_PATIENCE = 4;
-/** Looks of whoever waits for a lease at its holder, while its patience lasts. */
-const LOOKS = 5;
+const TIMEOUT_MS = 2_500;
+/** The timeout doubles after each loss of a lease, for the slow owner and for the one that ended it, up to this factor. */
+const MAX_TIMEOUT_FACTOR = 4;
+/** How often a waiting process checks the lease owner during a timeout. */
+const CHECKS = 5;
 
-/** Holders of rows of the table that others wait for while PostgreSQL waits for them. */
+/** Lease owners that PostgreSQL is waiting for, while others wait for their rows. */
 const HOLDERS = `
   SELECT a.pid, a.state_change::text AS changed, a.wait_event
   FROM pg_stat_activity a
@@ -22,7 +22,7 @@ const HOLDERS = `
     AND EXISTS (SELECT FROM pg_stat_activity w WHERE w.datname = current_database()
                   AND w.wait_event_type = 'Lock' AND a.pid = ANY (pg_blocking_pids(w.pid)))`;
 
-/** Not one that has gone on since it was looked at. PostgreSQL lets a role end its own connections. */
+/** Ends a connection unless it has progressed since the check. PostgreSQL allows a role to end its own connections. */
 const END = `
   SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a
   WHERE a.pid = $1 AND a.state_change::text = $2 AND a.wait_event_type = 'Client'`;
@@ -30,27 +30,27 @@ const END = `
 type Holder = { pid: number; changed: string; wait_event: string };
 
 /**
- * A lease is a row's lock: whoever holds it works, and who dies loses it with the connection. Who only stops
- * (a frozen process or machine) keeps the connection, and would keep everybody waiting: so the holder's transaction is
- * ended, by PostgreSQL where it waits for the next statement, and by whoever waits for the lease also where the holder
- * stopped in the middle of sending or reading one, which PostgreSQL does not bound.
+ * A lease is a row lock. Its owner works, and loses the lease with its connection if it crashes. A frozen process or
+ * machine keeps its connection and would block everyone. So its transaction is ended: by PostgreSQL while the
+ * transaction is idle, and by a waiting process if the owner froze while sending a statement or reading a result, which
+ * PostgreSQL does not limit.
  *
- * What the holder did in it is undone; when it wakes up it finds its connection gone and begins anew. One that is
- * merely slow is given more time after each such end, and should take less work, so that somebody comes forward.
+ * The owner's transaction is rolled back. When the owner wakes up, its connection is closed and it starts again. An owner
+ * that is only slow gets more time after each loss and should take less work, so that work progresses.
  */
 export class Lease {
-  /** How long the transaction that takes the lease may be idle. */
+  /** How long the transaction that takes the lease may be idle, in milliseconds. */
   timeoutMs: number;
 
   /**
-   * @param table whose rows' locks are the leases.
-   * @param source with a connection free while work waits: its own pool's may all be waiting.
-   * @param shortestMs less in tests.
+   * @param table whose row locks are the leases.
+   * @param source must have a free connection while work waits. All connections of the workers' own pool may be waiting.
+   * @param shortestMs the initial timeout; shorter in tests.
    */
   constructor(
     private readonly table: string,
     private readonly source: DataSource,
-    private readonly shortestMs = PATIENCE_MS,
+    private readonly shortestMs = TIMEOUT_MS,
   ) {
     this.timeoutMs = shortestMs;
   }
@@ -58,7 +58,7 @@ export class Lease {
   /** Runs a transaction that waits for the lease and then holds it. */
   async run<Result>(transaction: () => Promise<Result>): Promise<Result> {
     const seen = new Map<string, number>();
-    const watch = setInterval(() => void this.look(seen).catch(() => undefined), this.shortestMs / LOOKS);
+    const watch = setInterval(() => void this.check(seen).catch(() => undefined), this.shortestMs / CHECKS);
     try {
       const result = await transaction();
       this.timeoutMs = this.shortestMs;
@@ -71,8 +71,8 @@ export class Lease {
     }
   }
 
-  /** Ends holders that have been seen in the same place for too long. */
-  private async look(seen: Map<string, number>): Promise<void> {
+  /** Ends owners that have made no progress for too long. */
+  private async check(seen: Map<string, number>): Promise<void> {
     const holders = await this.source.query<Holder[]>(HOLDERS, [this.table]);
     const now = performance.now();
     const before = new Map(seen);
@@ -88,6 +88,6 @@ export class Lease {
   }
 
   private extendDeadline(): void {
-    this.timeoutMs = Math.min(2 * this.timeoutMs, MOST_PATIENCE * this.shortestMs);
+    this.timeoutMs = Math.min(2 * this.timeoutMs, MAX_TIMEOUT_FACTOR * this.shortestMs);
   }
 }

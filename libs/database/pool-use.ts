@@ -1,11 +1,11 @@
 import { type DataSource } from 'typeorm';
 
-/** As pg's pool tells it. */
+/** Counters of pg's pool. */
 type Pool = { totalCount: number; idleCount: number; waitingCount: number; options: { max: number } };
 
-/** Connections of a pool: how many it may open, how many work, how many wait for work, and who waits for one. */
+/** A pool's connections: the maximum, the busy and the idle ones, and the callers waiting for one. */
 export function poolUse(source: DataSource): { most: number; busy: number; idle: number; waiting: number } {
-  // TypeORM has no public way to its pool.
+  // TypeORM does not expose its pool.
   const { master } = source.driver as unknown as { master?: Pool };
   if (!master) return { most: 0, busy: 0, idle: 0, waiting: 0 };
   const { totalCount, idleCount, waitingCount, options } = master;

@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto';
 
-/** A statement that repeats this often is prepared. */
+/** A statement is prepared after this many runs. */
 const OFTEN = 5;
-/** PostgreSQL keeps the plan of each in every connection that ran it: mostly 10 to 30 KB. */
+/** The maximum number of prepared statements. PostgreSQL keeps each plan, mostly 10 to 30 KB, per connection. */
 const MOST = 200;
-/** Texts whose repetitions are counted at one time. */
+/** The maximum number of statements whose runs are counted. */
 const MOST_COUNTED = 2_000;
 
-/** The statements that the connections of one pool prepare, so that each connection parses and plans them only once. */
+/** The prepared statements of a pool. Each of its connections parses and plans them only once. */
 export class PreparedNames {
   private readonly repetitions = new Map<string, number>();
   private readonly names = new Map<string, string>();
   private readonly never = new Set<string>();
 
   /**
-   * The name is a digest of the text: should another process's statement with this name ever be met, it is the same one.
+   * The name is a digest of the text, so that equal names of different processes mean the same statement.
    *
-   * @returns undefined for a statement that is not repeated often enough.
+   * @returns undefined if the statement is not prepared.
    */
   nameOf(text: string): string | undefined {
     const name = this.names.get(text);
@@ -33,7 +33,7 @@ export class PreparedNames {
     return digest;
   }
 
-  /** From now on the statement is parsed each time. */
+  /** Stops preparing a statement. */
   giveUp(text: string): void {
     this.names.delete(text);
     if (this.never.size < MOST_COUNTED) this.never.add(text);

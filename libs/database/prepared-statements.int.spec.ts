@@ -8,7 +8,7 @@ let database: TestDatabase;
 let source: DataSource;
 beforeAll(async () => {
   database = await createTestDatabase();
-  // One connection, whose prepared statements it can look at.
+  // A single connection, so that its prepared statements are visible.
   source = await openDatabase({ url: database.url, poolSize: 1, migrations: [] });
   await source.query('CREATE TABLE things (n integer PRIMARY KEY)');
 });
@@ -30,7 +30,7 @@ async function repeat(text: string): Promise<void> {
   for (let n = 0; n < 6; n++) await source.query(text, [1]);
 }
 
-it('prepares a statement with values once it repeats, and no other', async () => {
+it('prepares only statements that have values and repeat', async () => {
   const [rare, often, withoutValues] = [1, 2, 3].map((n) => `SELECT n + ${n} FROM things`);
   await source.query(`${rare} WHERE n = $1`, [1]);
   await repeat(`${often} WHERE n = $1`);
@@ -40,7 +40,7 @@ it('prepares a statement with values once it repeats, and no other', async () =>
   ]);
 });
 
-it('a prepared statement whose result has changed its type is sent as text', async () => {
+it('sends a prepared statement as text after its result type has changed', async () => {
   const text = 'SELECT * FROM things WHERE n = $1';
   await repeat(text);
   await source.query(`ALTER TABLE things ADD name text DEFAULT 'new'`);
@@ -48,7 +48,7 @@ it('a prepared statement whose result has changed its type is sent as text', asy
   expect(await source.query(text, [1])).toEqual([{ n: 1, name: 'new' }]);
 });
 
-it('within a transaction it counts as a collision: the transaction does nothing, and succeeds when it is repeated', async () => {
+it('reports such a statement as a collision within a transaction, whose retry succeeds', async () => {
   const text = 'SELECT *, 2 AS two FROM things WHERE n = $1';
   await repeat(text);
   await source.query(`ALTER TABLE things ADD name text DEFAULT 'new'`);
@@ -63,13 +63,13 @@ it('within a transaction it counts as a collision: the transaction does nothing,
   expect(await write()).toEqual([{ n: 2, name: 'new', two: 2 }]);
 });
 
-it('a statement that the server forgot is sent as text', async () => {
+it('sends a statement as text if the server has deallocated it', async () => {
   const text = 'SELECT n, 4 AS four FROM things WHERE n = $1';
   await repeat(text);
   await source.query('DEALLOCATE ALL');
   expect(await source.query(text, [1])).toEqual([{ n: 1, four: 4 }]);
 });
 
-it.each([undefined, null, 'text', new Error('other')])('%p is no collision', (thrown) => {
+it.each([undefined, null, 'text', new Error('other')])('does not take %p for a collision', (thrown) => {
   expect(isCollision(thrown)).toBe(false);
 });

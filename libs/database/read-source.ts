@@ -5,24 +5,24 @@ import { failFast, type Sql } from './database.js';
 import { FairGate, TooManyWaiting } from './fair-gate.js';
 import { describeError } from './incidents.js';
 
-/** How long a read waits for the replica to have replayed what the primary had written when it was asked. */
+/** How long a read waits for the replica to catch up with the primary. */
 const LAG_MS = 100;
 const LAG_PAUSE_MS = 5;
-/** Before its statement, the replica answers within so long, or is taken for gone. */
+/** If the replica takes longer than this to respond before a read's statement, it counts as unavailable. */
 const ANSWER_MS = 1_000;
-/** Beyond the limit of time that PostgreSQL keeps by itself. */
+/** How much longer than the statement_timeout a read waits for its result. */
 const BEYOND_LIMIT_MS = 1_000;
-/** How often the replica is looked at, and how often in a row it must be well before it serves again. */
-const LOOK_EVERY_MS = 1_000;
-const LOOKS_UNTIL_WELL = 2;
-/** Statements of one organization that may wait for a turn, as on the primary. */
+/** How often the replica is checked, and how many checks in a row must succeed before it serves again. */
+const CHECK_EVERY_MS = 1_000;
+const CHECKS_UNTIL_WELL = 2;
+/** The maximum number of waiting statements per organization, as on the primary. */
 const MOST_WAITING = 400;
-const NEVER_REACHED = 'it was not reached yet';
+const NEVER_REACHED = 'it has not been reached yet';
 
 /**
- * How far the primary's log has been written, which is at least as far as any commit that was acknowledged; with
- * synchronous_commit off that may be further than it is on disk. The timeline, because after a failover the positions of
- * a replica that went another way could be higher.
+ * The end of the primary's log, at or after every acknowledged commit. With synchronous_commit off, commits are
+ * acknowledged before they are flushed, so the insert position counts. The timeline is compared too: after a failover, a
+ * replica on another timeline could be at a higher position.
  */
 const MARK = `
   SELECT CASE current_setting('synchronous_commit') WHEN 'off' THEN pg_current_wal_insert_lsn()
@@ -31,56 +31,56 @@ const MARK = `
 const LSN = /^[0-9A-F]{1,8}\/[0-9A-F]{1,8}$/;
 const TIMELINE = /^\d{1,10}$/;
 
-/** Whose copy a database is. */
+/** SQL that identifies a database and its copies: name and system identifier. */
 export const DATABASE_IDENTITY = `SELECT current_database() || ' ' || system_identifier AS identity FROM pg_control_system()`;
 
 type Mark = { lsn: string; timeline: string };
 
 type Statement = { longestMs: number; text: string; values: unknown[] };
 
-/** What is used of pg's client. Its connection is destroyed when it is released with an error. */
+/** The part of pg's client that is used here. Releasing it with an error destroys the connection. */
 type Client = {
   query(text: string, values?: unknown[]): Promise<{ rows: unknown[] } | { rows: unknown[] }[]>;
 };
 type Pool = { obtainMasterConnection(): Promise<[Client, (error?: Error) => void]> };
 
 export type ReplicaOptions = {
-  /** Opens the pool; called again until it works. */
+  /** Opens the pool. Called again until it succeeds. */
   open: () => Promise<DataSource>;
-  /** Connections that the primary has free for short questions. */
+  /** Connections to the primary that are free for short statements. */
   primary: DataSource;
-  /** Told when the replica can no longer serve, and why, and without a reason when it can again. */
+  /** Called with the reason when the replica stops serving, and with undefined when it serves again. */
   onChange?: (trouble: string | undefined) => void;
 };
 
-/** The replica does not answer. */
+/** The replica does not respond. */
 class Silent extends Error {}
 
 /**
- * Where reads go that a streaming replica may answer: what lists, searches, exports and pasts read. All of them show what
- * was acknowledged before they began, on whichever instance: each is preceded by a question to the primary how far its log
- * is (one for all reads that begin at the same time), and the replica must have replayed it, which the connection is
- * asked on which the statement then runs. Where it has not within `LAG_MS`, does not answer, or cancels the statement
- * because replaying needed its place, the primary is asked.
+ * Reads from a streaming replica: lists, searches, exports and past states. A read shows everything that any instance
+ * acknowledged before the read started. It first gets the primary's log position (once for all reads that start
+ * together), and then waits until the replica has replayed it, on the connection that runs the statement. The primary
+ * serves the read if the replica is not there within `LAG_MS`, does not respond, or cancels the statement because of a
+ * replay conflict.
  *
- * `query` is for everything else, and asks the primary.
+ * `query` is for everything else and uses the primary.
  */
 export class ReadSource implements Sql {
-  /** Statements that either answered, of those that the replica may. */
+  /** How many replica reads each server has served. */
   readonly answered = { replica: 0, primary: 0 };
   private replica: DataSource | undefined;
   private opening: Promise<void> | undefined;
   private gate: FairGate | undefined;
   private identity: string | undefined;
-  private looks = 0;
+  private checks = 0;
   private problem: string | undefined = NEVER_REACHED;
   private readonly marks: Shared<Mark>;
   private readonly stopping = new AbortController();
   private watching: Promise<void> | undefined;
-  /** Of statements under way on the replica: to give them up. */
-  private readonly underWay = new Set<() => void>();
+  /** Abort the running statements on the replica. */
+  private readonly aborts = new Set<() => void>();
 
-  /** @param options none: there is no replica. */
+  /** @param options undefined if there is no replica. */
   constructor(
     readonly primary: DataSource,
     private readonly options?: ReplicaOptions,
@@ -88,15 +88,15 @@ export class ReadSource implements Sql {
     this.marks = new Shared(() => this.askPrimary());
   }
 
-  /** Why the replica serves nothing; null where there is none, undefined while it serves. */
+  /** Why the replica does not serve. Undefined while it serves, null if there is no replica. */
   get trouble(): string | undefined | null {
     return this.options ? this.problem : null;
   }
 
-  /** Has looked for the replica once when it resolves, and goes on looking after it. */
+  /** Checks the replica once, then keeps checking it in the background. */
   async start(): Promise<void> {
     if (!this.options) return;
-    await this.look();
+    await this.check();
     this.watching = this.watch();
   }
 
@@ -110,7 +110,10 @@ export class ReadSource implements Sql {
     return this.primary.query<Result>(text, values);
   }
 
-  /** @returns undefined where the replica cannot answer. @throws TooManyWaiting, or what `isTimedOut` knows. */
+  /**
+   * @returns undefined if the replica cannot serve the read.
+   * @throws TooManyWaiting, or an error that `isTimedOut` recognizes.
+   */
   async askReplica<Row>(organizationId: string, statement: Statement): Promise<Row[] | undefined> {
     const rows = await this.tryReplica<Row>(organizationId, statement);
     this.answered[rows ? 'replica' : 'primary'] += 1;
@@ -129,16 +132,16 @@ export class ReadSource implements Sql {
           const answer = await this.within(longestMs + BEYOND_LIMIT_MS, connection.query(text, values));
           return (answer as { rows: Row[] }).rows;
         });
-        if (!rows) this.note('it lags behind');
+        if (!rows) this.report('it lags behind');
         return rows;
       });
     } catch (error) {
       if (error instanceof TooManyWaiting) throw error;
-      // Asked again, it would take the primary as long.
+      // The primary would take as long.
       if (isCode(error, '57014'))
         throw new QueryFailedError(statement.text, statement.values, error as Error);
-      if (error instanceof Silent) this.note(error.message);
-      // Whatever else it is: if it is the statement's fault, the primary says so.
+      if (error instanceof Silent) this.report(error.message);
+      // If the statement is at fault, the primary reports that.
       return undefined;
     }
   }
@@ -149,9 +152,9 @@ export class ReadSource implements Sql {
     return mark;
   }
 
-  /** Begins a transaction that sees all that the mark is of. @returns false if it does not in time. */
+  /** Begins a transaction that sees everything up to the mark. @returns false if the replica does not catch up in time. */
   private async begin(connection: Client, { lsn, timeline }: Mark, longestMs: number): Promise<boolean> {
-    // In one round trip, for which there are no parameters; both were looked at.
+    // Several statements in one round trip cannot have parameters. `askPrimary` has validated both values.
     const check = `SELECT pg_is_in_recovery() AND pg_last_wal_replay_lsn() >= '${lsn}'::pg_lsn
         AND (SELECT timeline_id FROM pg_control_checkpoint()) = ${timeline} AS there`;
     let text = `BEGIN READ ONLY; SET LOCAL statement_timeout = ${longestMs}; ${check}`;
@@ -170,88 +173,88 @@ export class ReadSource implements Sql {
   ): Promise<Result> {
     const obtained = (replica.driver as unknown as Pool).obtainMasterConnection();
     const [connection, release] = await this.within(ANSWER_MS, obtained).catch((error: unknown) => {
-      // Whenever it comes after all.
+      // Returns a connection that arrives too late.
       void obtained.then(([, releaseLate]) => releaseLate()).catch(() => undefined);
       throw error instanceof Silent ? error : new Silent(describeError(error));
     });
     try {
       const result = await work(connection);
-      // With the answer given already.
+      // Not awaited: the caller already has the result.
       this.within(ANSWER_MS, connection.query('ROLLBACK')).then(
         () => release(),
         (error: Error) => release(error),
       );
       return result;
     } catch (error) {
-      // Nobody knows what it is still busy with.
+      // The connection may still be busy.
       release(error as Error);
       throw error;
     }
   }
 
-  /** @throws Silent when it takes longer, or when the replica was found to be gone meanwhile. */
+  /** @throws Silent if the response takes longer, or if a check finds the replica unavailable in the meantime. */
   private async within<Result>(ms: number, answer: Promise<Result>): Promise<Result> {
-    let giveUp: (() => void) | undefined;
+    let abort: (() => void) | undefined;
     let timer: NodeJS.Timeout | undefined;
-    const given = new Promise<never>((_, reject) => {
-      giveUp = () => reject(new Silent('it does not answer'));
-      timer = setTimeout(giveUp, ms);
-      this.underWay.add(giveUp);
+    const aborted = new Promise<never>((_, reject) => {
+      abort = () => reject(new Silent('it does not respond'));
+      timer = setTimeout(abort, ms);
+      this.aborts.add(abort);
     });
     answer.catch(() => undefined);
     try {
-      return await Promise.race([answer, given]);
+      return await Promise.race([answer, aborted]);
     } finally {
       clearTimeout(timer);
-      this.underWay.delete(giveUp!);
+      this.aborts.delete(abort!);
     }
   }
 
-  private note(trouble: string | undefined): void {
-    if (trouble !== undefined) this.looks = 0;
-    if (trouble === this.problem) return;
+  private report(problem: string | undefined): void {
+    if (problem !== undefined) this.checks = 0;
+    if (problem === this.problem) return;
     const before = this.problem;
-    this.problem = trouble;
-    // From one trouble into another is no news.
-    if (before === undefined || trouble === undefined) this.options!.onChange?.(trouble);
+    this.problem = problem;
+    // A change from one problem to another is not reported.
+    if (before === undefined || problem === undefined) this.options!.onChange?.(problem);
   }
 
   private async watch(): Promise<void> {
     const { signal } = this.stopping;
     while (!signal.aborted) {
-      await sleep(LOOK_EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
-      if (!signal.aborted) await this.look();
+      await sleep(CHECK_EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
+      if (!signal.aborted) await this.check();
     }
   }
 
-  private async look(): Promise<void> {
+  private async check(): Promise<void> {
     let mark: Mark;
     try {
       mark = await this.marks.next();
       this.identity ??= await identityOf(this.options!.primary);
     } catch {
-      // Without the primary nothing can be said of the replica, and nothing is read.
+      // Without the primary, the replica cannot be judged, and it serves no reads.
       return;
     }
-    let trouble: string | undefined;
+    let problem: string | undefined;
     try {
       if (!this.replica) await this.within(ANSWER_MS, this.open());
-      trouble = await this.onConnection(this.replica!, (connection) => this.examine(connection, mark));
+      problem = await this.onConnection(this.replica!, (connection) => this.examine(connection, mark));
     } catch (error) {
-      trouble = error instanceof Silent ? error.message : describeError(error);
-      for (const giveUp of this.underWay) giveUp();
+      problem = error instanceof Silent ? error.message : describeError(error);
+      for (const abort of this.aborts) abort();
     }
-    if (trouble !== undefined || this.problem === undefined) return this.note(trouble);
-    this.looks += 1;
-    if (this.looks >= LOOKS_UNTIL_WELL || this.problem === NEVER_REACHED) this.note(undefined);
+    if (problem !== undefined || this.problem === undefined) return this.report(problem);
+    this.checks += 1;
+    if (this.checks >= CHECKS_UNTIL_WELL || this.problem === NEVER_REACHED) this.report(undefined);
   }
 
-  /** One at a time, however long it takes. */
+  /** One attempt at a time, however long it takes. */
   private open(): Promise<void> {
     this.opening ??= this.options!.open()
       .then(async (replica) => {
         const { poolSize = 1 } = replica.options as { poolSize?: number };
-        // One is left for looking at it.
+        // One connection is reserved for the checks.
         const atOnce = Math.max(1, poolSize - 1);
         const ofOneGroup = Math.max(1, Math.floor(0.5 * poolSize));
         this.gate = new FairGate({ atOnce, ofOneGroup, waiting: MOST_WAITING });
@@ -273,8 +276,8 @@ export class ReadSource implements Sql {
     );
     const [row] = (answer as { rows: { standby: boolean; identity: string; timeline: number }[] }).rows;
     if (row!.identity !== this.identity) return 'it is a copy of another database';
-    if (!row!.standby) return 'it is no standby';
-    if (row!.timeline !== Number(mark.timeline)) return 'it follows another timeline than the primary';
+    if (!row!.standby) return 'it is not a standby';
+    if (row!.timeline !== Number(mark.timeline)) return 'it is not on the timeline of the primary';
     return (await this.begin(connection, mark, ANSWER_MS)) ? undefined : 'it lags behind';
   }
 }
@@ -288,25 +291,25 @@ function isCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;
 }
 
-/** An answer that is asked for once for everybody who wants it at the same time, but never before they did. */
+/** Shares one result among concurrent callers. The work never starts before a caller's request. */
 class Shared<Answer> {
-  private underWay: Promise<unknown> = Promise.resolve();
+  private running: Promise<unknown> = Promise.resolve();
   private following: Promise<Answer> | undefined;
 
   constructor(private readonly ask: () => Promise<Answer>) {}
 
-  /** Of a question that is asked after this call: one under way may have been answered already. */
+  /** The result of work that starts after this call. Work that is already running may have read older data. */
   next(): Promise<Answer> {
-    this.following ??= this.askAfter(this.underWay);
+    this.following ??= this.askAfter(this.running);
     return this.following;
   }
 
   private async askAfter(before: Promise<unknown>): Promise<Answer> {
-    // All that this turn of the event loop brings.
+    // Waits for all callers of this turn of the event loop.
     await Promise.all([before.catch(() => undefined), new Promise(setImmediate)]);
     this.following = undefined;
     const answer = this.ask();
-    this.underWay = answer;
+    this.running = answer;
     return answer;
   }
 }

@@ -1,8 +1,8 @@
 import { type Sql } from './database.js';
 
-// What statements name: columns with their types, sequences, functions with their parameters, triggers and indexes. Not how
-// a function works, nor what there is besides: a later version, which adds to the schema, may have migrated already.
-const STANDING = `
+// The names that statements depend on: columns with their types, sequences, functions with their parameters, triggers and
+// indexes. Bodies of functions are not compared, and additions are fine: a later version may already have migrated.
+const SCHEMA = `
   SELECT format('column %s.%s %s', c.relname, a.attname, format_type(a.atttypid, a.atttypmod)) AS line
   FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
   WHERE c.relkind = 'r' AND pg_table_is_visible(c.oid) AND c.relnamespace <> 'pg_catalog'::regnamespace
@@ -29,29 +29,29 @@ const STANDING = `
   WHERE pg_table_is_visible(c.oid) AND n.nspname <> 'pg_catalog'
   ORDER BY 1`;
 
-/** Of an index, behind its name; servers of other versions may write it in other words. */
+/** An index's definition, after its name. Other versions of PostgreSQL may format it differently. */
 const DEFINITION = /: CREATE .*/;
 
-/** What the database's schema has, a line for each thing, but for read models. */
+/** The database's schema without the tables of projections, one line per object. */
 export async function schemaOfDatabase(sql: Sql): Promise<string[]> {
-  const rows = await sql.query<{ line: string }[]>(STANDING);
+  const rows = await sql.query<{ line: string }[]>(SCHEMA);
   return rows.map(({ line }) => line);
 }
 
-/** Of a function: they fill a page. */
+/** Parameter lists of functions that would fill a page. */
 const LONG_PARAMETERS = /\(.{100,}\)$/;
 
 export type Missing = {
-  /** Without which statements fail, each in a few words. */
+  /** Short descriptions of the objects without which statements fail. */
   parts: string[];
-  /** Without which statements are slow: what makes each. */
+  /** `CREATE INDEX` statements of the indexes without which statements are slow. */
   indexes: string[];
 };
 
-/** @returns what of `needed` (lines of `schemaOfDatabase`) the database has not. */
+/** @returns the lines of `needed` (from `schemaOfDatabase`) that the database lacks. */
 export async function missingFromSchema(sql: Sql, needed: readonly string[]): Promise<Missing> {
-  const standing = new Set((await schemaOfDatabase(sql)).map((line) => line.replace(DEFINITION, '')));
-  const missing = needed.filter((line) => !standing.has(line.replace(DEFINITION, '')));
+  const existing = new Set((await schemaOfDatabase(sql)).map((line) => line.replace(DEFINITION, '')));
+  const missing = needed.filter((line) => !existing.has(line.replace(DEFINITION, '')));
   const [indexes, parts] = [true, false].map((isIndex) =>
     missing.filter((line) => line.startsWith('index ') === isIndex),
   );

@@ -4,32 +4,35 @@ import { BatchLoader } from './batch-loader.js';
 import { isUnavailable } from './incidents.js';
 import { isShared, LONGEST_MS, queryInTurn, queryWide } from './wide-query.js';
 
-/** How many are asked in one statement: at first, and once it is known that they are small. */
+/** How many requests share a statement: at first, and once their results have proved small. */
 const FEW = 4;
 const MOST = 16;
-/** Rows of one statement are all in memory before the first is answered: beyond so many, fewer are asked for next time. */
+/** All rows of a statement are in memory at once. If they exceed this size, fewer requests share the next one. */
 const MANY_BYTES = 2 * 1024 * 1024;
 
 type Asked = { values: readonly string[]; since: number };
 
-/** That what failed together is to be asked for alone: who asked for something else may be to blame. */
+/** The shared statement failed, and the request is retried on its own, because another request may be the cause. */
 const ALONE = Symbol('alone');
 
 type Loading<Row> = BatchLoader<Asked, Row[] | typeof ALONE>;
 
 /**
- * A statement that an organization asks for with many values at the same moment, such as the pages of a list: they are asked
- * for in one, which PostgreSQL reads and plans once. Nobody is answered by one that began before they asked (see `BatchLoader`);
- * each waits as long as for a turn of its own, and where a shared one fails, it fails for nobody who would succeed alone.
+ * Combines an organization's concurrent requests for the same statement with different values, such as the pages of a
+ * list, so that PostgreSQL parses and plans it once. A request never gets results of a statement that started before it
+ * (see `BatchLoader`), and waits no longer than it would on its own. If a shared statement fails, its requests are retried
+ * individually.
  */
 export class SharedStatement<Row extends { bytes: number }> {
   private readonly loaders = new WeakMap<Sql, Map<string, Loading<Row>>>();
   private most = FEW;
 
   /**
-   * @param alone SQL: $1 is the organization, $2 what all who share a statement have in common, $3 and so on what each asks.
-   * @param together SQL that has a list in place of each value from $3 on. Its rows say in `asked` whose they are, from 1 on.
-   * @param isWide whether it costs what the client decides: see `queryWide`, else `queryInTurn`.
+   * @param alone SQL for one request. $1 is the organization, $2 the value that shared requests have in common, and $3
+   *   onward the request's own values.
+   * @param together SQL for several requests, with an array in place of each value from $3 onward. The column `asked` of
+   *   its rows is the number of the request, from 1.
+   * @param isWide runs the statement by `queryWide`, because the client determines its cost. Otherwise by `queryInTurn`.
    */
   constructor(
     private readonly alone: string,
@@ -37,7 +40,7 @@ export class SharedStatement<Row extends { bytes: number }> {
     private readonly isWide: boolean,
   ) {}
 
-  /** @throws TooManyWaiting, or an error that `isTimedOut` knows. */
+  /** @throws TooManyWaiting, or an error that `isTimedOut` recognizes. */
   async query(
     sql: Sql,
     organizationId: string,
@@ -67,7 +70,7 @@ export class SharedStatement<Row extends { bytes: number }> {
     }
   }
 
-  /** Leaves out who has waited too long. */
+  /** Requests that have waited too long are missing from the result. */
   private async askFor(
     sql: Sql,
     organizationId: string,

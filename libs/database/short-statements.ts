@@ -3,8 +3,8 @@ import { type FairGate, TooManyWaiting } from './fair-gate.js';
 import { type PooledSource } from './pooled-source.js';
 import { runAlone } from './statements.js';
 
-/** Statements that share a turn. Each waits for those before it, and keeps the connection that they have. */
-const MOST_OF_A_TURN = 16;
+/** The maximum number of statements per turn, which run one after another on the same connection. */
+const STATEMENTS_PER_TURN = 16;
 
 type Waiting = {
   text: string;
@@ -14,15 +14,15 @@ type Waiting = {
 };
 
 /**
- * Statements that are short, of which hundreds may be asked for at once: those of one organization that wait at the same
- * moment go over one connection in one write, and PostgreSQL comes to the next without being woken. They are in no
- * transaction, and one that fails leaves the others alone.
+ * Runs short statements, of which hundreds may arrive at once. An organization's waiting statements share a connection
+ * and are sent in one write, so that PostgreSQL need not wake up for each. They are not in a transaction, and one that
+ * fails does not affect the others.
  */
 export class ShortStatements {
   private readonly waitingOf = new Map<string, Waiting[]>();
   private readonly turnsOf = new Map<string, number>();
 
-  /** @param gate whose turns they take: an organization's part of the connections. */
+  /** @param gate limits each organization's share of the connections. */
   constructor(
     private readonly source: PooledSource,
     private readonly gate: FairGate,
@@ -37,9 +37,9 @@ export class ShortStatements {
       if (waiting.length >= this.limits.waiting) return reject(new TooManyWaiting());
       waiting.push({ text, values, resolve: resolve as Waiting['resolve'], reject });
       const turns = this.turnsOf.get(organizationId) ?? 0;
-      if (turns * MOST_OF_A_TURN >= waiting.length) return;
+      if (turns * STATEMENTS_PER_TURN >= waiting.length) return;
       this.turnsOf.set(organizationId, turns + 1);
-      // Not at once: what this turn of the event loop brings besides goes along.
+      // Deferred, so that other statements of this turn of the event loop are included.
       setImmediate(() => void this.takeTurn(organizationId));
     });
   }
@@ -47,7 +47,7 @@ export class ShortStatements {
   private async takeTurn(organizationId: string): Promise<void> {
     let taken: Waiting[] = [];
     const take = () => {
-      taken = this.waitingOf.get(organizationId)!.splice(0, MOST_OF_A_TURN);
+      taken = this.waitingOf.get(organizationId)!.splice(0, STATEMENTS_PER_TURN);
       this.endTurn(organizationId);
       return taken;
     };
@@ -57,7 +57,7 @@ export class ShortStatements {
         source.use((connection) => sendAll(connection, take())),
       );
     } catch (error) {
-      // Neither had they a turn, nor a connection.
+      // They got neither a turn nor a connection.
       if (taken.length === 0) take();
       for (const { reject } of taken) reject(error);
     }

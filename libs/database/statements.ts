@@ -4,12 +4,12 @@ import { isStalePreparedStatement } from './incidents.js';
 
 export type Outcome = { command: string; rows: unknown[]; rowCount: number | null };
 
-/** Runs a statement as TypeORM would: of UPDATE and DELETE it answers the rows and how many there were. */
+/** Runs a statement as TypeORM would. For UPDATE and DELETE, the result is a pair: the rows and their number. */
 export async function run<Result>(connection: Connection, text: string, values?: unknown[]): Promise<Result> {
   return answerOf(await outcomeOf(connection, text, values)) as Result;
 }
 
-/** The same for a statement that is in no transaction, so that it can be sent again. */
+/** The same outside a transaction, where a statement can be sent again if its prepared version is stale. */
 export async function runAlone<Result>(
   connection: Connection,
   text: string,
@@ -24,7 +24,7 @@ export async function runAlone<Result>(
 }
 
 /**
- * A statement with values that repeats is prepared once for each connection.
+ * Prepares frequent statements with values, once per connection.
  *
  * @throws QueryFailedError
  */
@@ -47,13 +47,13 @@ export async function outcomeOf(
 }
 
 export function answerOf(outcome: Outcome | Outcome[]): unknown {
-  // Of several statements in one text nobody asks.
+  // The results of several statements in one text are never used.
   if (Array.isArray(outcome)) return undefined;
   const { command, rows, rowCount } = outcome;
   return command === 'UPDATE' || command === 'DELETE' ? [rows, rowCount] : rows;
 }
 
-/** A text as SQL, for statements that can have no parameters. Only for the program's own. */
+/** Quotes a text for statements that cannot have parameters. Use it only for the program's own texts. */
 export function literal(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }

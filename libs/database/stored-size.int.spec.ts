@@ -38,7 +38,7 @@ it('counts numbers, spaces, escapes and keys as PostgreSQL writes them', async (
   expect(sizesOf(values)).toEqual(await bytesInPostgres(values));
 });
 
-it('counts any number right', async () => {
+it('counts random numbers correctly', async () => {
   const values = Array.from({ length: 5_000 }, () => {
     const mantissa = Number(Math.random().toPrecision(1 + Math.floor(Math.random() * 17)));
     return mantissa * 10 ** Math.floor(Math.random() * 600 - 300);

@@ -1,12 +1,12 @@
-/** From here up, and below the next, JavaScript writes numbers with an exponent; PostgreSQL writes all digits. */
+/** Outside this range, JavaScript writes numbers with an exponent, whereas PostgreSQL writes all digits. */
 const LARGEST_PLAIN = 1e21;
 const SMALLEST_PLAIN = 1e-6;
 
 /**
- * Bytes of a JSON value as PostgreSQL writes the jsonb that it makes of it, which is what every reader is sent: a
- * space after each comma and colon, and numbers without exponents (`1e308` has 309 digits).
+ * The size in bytes of a value as PostgreSQL formats its jsonb, which is what readers receive: with a space after each
+ * comma and colon, and numbers without exponents (`1e308` has 309 digits).
  *
- * @param text what JSON.stringify makes of the value, with whose size this begins; no second text is made.
+ * @param text the value's `JSON.stringify`, so that it is not computed twice.
  */
 export function storedBytes(value: unknown, text: string): number {
   return Buffer.byteLength(text) + growth(value);

@@ -1,30 +1,31 @@
 import { type Sql } from './database.js';
 
-/** What a table's text can be searched by: how its rows are found without reading all of the organization's. */
+/** Which text searches a table's indexes support, without reading all rows of the organization. */
 export type TextSearch = {
   /** Whether an index finds this text anywhere in a column. */
   anywhere(this: void, text: string): boolean;
-  /** Whether an index finds what a column begins with. */
+  /** Whether an index finds the beginning of a column. */
   beginning: boolean;
 };
 
 /**
- * Statements for a projection's `tables`, after its CREATE TABLE: indexes by which `search` (libs/rpc) finds a text
- * in any of these columns (or expressions on them), of one organization, however many rows the others have.
+ * Statements for a projection's `tables`, after its CREATE TABLE. They create indexes by which `search` (libs/rpc) finds
+ * a text in any of these columns or expressions, within one organization, however many rows other organizations have.
  *
  * With the extensions pg_trgm and btree_gin a text is found anywhere. Texts without three
  * letters or digits in a row have no trigrams, and some databases cannot have the extensions: there a text is found
  * where a column begins with it. None of the indexes keeps samples of values, which may be personal.
  *
- * The trigrams' pending list stays: 70 µs a row instead of 590, and at its default 4 MB it costs a search 20 ms at most.
+ * The trigram index keeps its pending list: a row costs 70 µs instead of 590 µs, and a search at most 20 ms more at the
+ * default of 4 MB.
  *
- * Which extensions there are is asked when the tables are made: who installs them later rebuilds the projection.
+ * Extensions are detected when the tables are created. To use extensions installed later, rebuild the projection.
  */
 export function searchIndexes(table: string, columns: readonly string[]): string {
   const name = `${table}_search`;
   const isExpression = (column: string) => !/^\w+$/.test(column);
   const trigrams = columns.map((column) => `(${column.replaceAll('%', '%%')}) %1$I.gin_trgm_ops`);
-  // The organization is column 1. Expressions have statistics of their own; plain columns have the table's.
+  // The organization is column 1. Only expressions have their own statistics; plain columns use the table's.
   const withoutSamples = columns.flatMap((column, index) =>
     isExpression(column) ? [`ALTER COLUMN ${index + 2} SET STATISTICS 0`] : [],
   );
@@ -50,11 +51,11 @@ export function searchIndexes(table: string, columns: readonly string[]): string
       .join('')}`;
 }
 
-/** A rebuild may have made other indexes: asked again after so long. */
+/** How long the result is cached. A rebuild may create other indexes. */
 const KNOWN_FOR_MS = 60_000;
 const known = new WeakMap<Sql, Map<string, { at: number; search: TextSearch }>>();
 
-/** @param table with its schema. @returns what `searchIndexes` made for it on this database. */
+/** @param table qualified by its schema. @returns the searches that the table's indexes from `searchIndexes` support. */
 export async function textSearchOf(sql: Sql, table: string): Promise<TextSearch> {
   let tables = known.get(sql);
   if (!tables) known.set(sql, (tables = new Map<string, { at: number; search: TextSearch }>()));
@@ -73,7 +74,7 @@ export async function textSearchOf(sql: Sql, table: string): Promise<TextSearch>
   const { beginning, operators } = row!;
   const search: TextSearch = { anywhere: () => false, beginning };
   if (operators !== null) {
-    // What counts as a letter is the database's locale: with "C" nothing beyond ASCII does.
+    // The database's locale decides which characters are letters. With "C", only those of ASCII are.
     const [letters] = await sql.query<{ all: boolean }[]>(
       `SELECT cardinality(${operators}.show_trgm('жжж')) > 0 AS all`,
     );

@@ -15,7 +15,7 @@ const numbers = async () =>
   (await database.source.query<{ n: number }[]>('SELECT n FROM numbers ORDER BY n')).map(({ n }) => n);
 const inOne = (work: (transaction: Transaction) => Promise<void>) => inTransaction(database.source, {}, work);
 
-it('what is sent is done in order, before what is asked after it, and committed with it', async () => {
+it('runs sent statements in order and commits them with the transaction', async () => {
   const told: string[] = [];
   await inOne(async (transaction) => {
     transaction.afterCommit(() => told.push('committed'));
@@ -30,7 +30,7 @@ it('what is sent is done in order, before what is asked after it, and committed 
   expect(await numbers()).toEqual([2, 3]);
 });
 
-it('where one that was sent fails, all of it is undone, and it is that failure which is told', async () => {
+it('rolls back and reports the original error if a sent statement fails', async () => {
   const told: string[] = [];
   const failing = (transaction: Transaction) => {
     transaction.afterCommit(() => told.push('committed'));
@@ -49,16 +49,16 @@ it('where one that was sent fails, all of it is undone, and it is that failure w
   expect(await numbers()).toEqual([]);
 });
 
-it('work that goes on after a failure is not taken for committed', async () => {
+it('rejects if work ignores a failed statement', async () => {
   const careless = async (transaction: Transaction) => {
     await transaction.query('SELECT 1 / 0').catch(() => undefined);
   };
   await expect(inOne(careless)).rejects.toThrow('rolled back');
-  // The connection is as good as before.
+  // The connection still works.
   expect(await numbers()).toEqual([]);
 });
 
-it('work that fails undoes what was sent', async () => {
+it('rolls back sent statements if work throws', async () => {
   const failing = inOne(async (transaction) => {
     await transaction.send(INSERT, [1]);
     throw new Error('no');
@@ -67,7 +67,7 @@ it('work that fails undoes what was sent', async () => {
   expect(await numbers()).toEqual([]);
 });
 
-it('the first statement is in the transaction, or nothing is', async () => {
+it('runs the first statement inside the transaction', async () => {
   const rows = await inTransactionFrom<{ n: number; level: string }, unknown>(
     database.source,
     { isSnapshot: true },
@@ -86,11 +86,10 @@ it('the first statement is in the transaction, or nothing is', async () => {
   expect(await numbers()).toEqual([7]);
 });
 
-it('of short statements that are asked for together each has its own answer, also beside one that fails', async () => {
+it('returns to each of many short statements its own result, even if others fail', async () => {
   const ask = (n: number) => queryInTurn<{ n: number }>(database.source, 'one', 'SELECT 12 / $1 AS n', [n]);
-  const asked = Array.from({ length: 100 }, (_, at) => ask(at % 4));
-  const told = await Promise.allSettled(asked);
-  told.forEach((one, at) => {
+  const results = await Promise.allSettled(Array.from({ length: 100 }, (_, at) => ask(at % 4)));
+  results.forEach((one, at) => {
     if (at % 4 === 0) expect(one).toMatchObject({ status: 'rejected' });
     else expect(one).toMatchObject({ value: [{ n: Math.trunc(12 / (at % 4)) }] });
   });

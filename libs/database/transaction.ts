@@ -4,23 +4,22 @@ import { type Sql } from './database.js';
 import { type PooledSource } from './pooled-source.js';
 import { answerOf, type Outcome, outcomeOf, run } from './statements.js';
 
-/** One transaction. */
 export type Transaction = Sql & {
   /**
-   * Sends a statement that is not waited for: what is sent together, and the COMMIT behind it, is one round trip. The
-   * transaction commits only if it succeeds.
+   * Sends a statement without waiting for it. Statements sent together, with the COMMIT after them, take one round trip.
+   * The transaction commits only if all of them succeed.
    *
-   * @returns what `query` would; nobody need look at it.
+   * @returns the result of `query`. It may be ignored.
    */
   send<Result>(text: string, values?: unknown[]): Promise<Result>;
-  /** Called once everything is committed. */
-  afterCommit(tell: () => void): void;
+  /** Registers a function to call after the commit. */
+  afterCommit(callback: () => void): void;
 };
 
 /**
- * Runs `work` in a transaction that PostgreSQL ends where it exceeds the limits. They cost no round trip.
+ * Runs `work` in a transaction that PostgreSQL ends if it exceeds the limits. Setting them costs no round trip.
  *
- * @param source made by `openDatabase`.
+ * @param source created by `openDatabase`.
  */
 export async function inTransaction<Result>(
   source: DataSource,
@@ -31,10 +30,10 @@ export async function inTransaction<Result>(
 }
 
 /**
- * The same, and the first statement is sent with what begins the transaction: a round trip less. In one message, so that it
- * never runs outside of it; such a message has no parameters.
+ * The same, but sends the first statement together with START TRANSACTION, which saves a round trip. They share one
+ * message, so that the statement never runs outside the transaction. Such a message has no parameters.
  *
- * @param first SQL with no values but the program's own. Its rows are handed to `work`.
+ * @param first SQL that contains only the program's own values. `work` receives its rows.
  */
 export async function inTransactionFrom<Row, Result>(
   source: DataSource,
@@ -61,7 +60,7 @@ async function begin<Result>(
       await transaction.commit();
       return result;
     } catch (error) {
-      // Behind a statement that failed each one fails, and says only that.
+      // Statements after a failed one report only that the transaction was aborted.
       throw (await transaction.undo()) ?? error;
     }
   });
@@ -69,7 +68,7 @@ async function begin<Result>(
 
 class OpenTransaction implements Transaction {
   private readonly sent: Promise<unknown>[] = [];
-  private readonly told: (() => void)[] = [];
+  private readonly callbacks: (() => void)[] = [];
   private isOver = false;
 
   constructor(private readonly connection: Connection) {}
@@ -81,28 +80,28 @@ class OpenTransaction implements Transaction {
   send<Result>(text: string, values?: unknown[]): Promise<Result> {
     this.connection.holdBack();
     const outcome = outcomeOf(this.connection, text, values).then(answerOf) as Promise<Result>;
-    // Told by `commit`.
+    // `commit` reports a failure.
     outcome.catch(() => undefined);
     this.sent.push(outcome);
     return outcome;
   }
 
-  afterCommit(tell: () => void): void {
-    this.told.push(tell);
+  afterCommit(callback: () => void): void {
+    this.callbacks.push(callback);
   }
 
   async commit(): Promise<void> {
-    // Behind a statement that failed it undoes everything.
+    // After a failed statement, COMMIT rolls everything back.
     const committed = outcomeOf(this.connection, 'COMMIT');
     committed.catch(() => undefined);
     for (const outcome of this.sent) await outcome;
     const { command } = [await committed].flat()[0]!;
     this.isOver = true;
     if (command !== 'COMMIT') throw new Error('The transaction failed and was rolled back.');
-    for (const tell of this.told) tell();
+    for (const callback of this.callbacks) callback();
   }
 
-  /** @returns why, where it was a statement that was not waited for. Over a connection that broke PostgreSQL does it itself. */
+  /** @returns the error of a statement sent by `send`, if one failed. If the connection broke, PostgreSQL rolls back itself. */
   async undo(): Promise<unknown> {
     if (!this.isOver) await outcomeOf(this.connection, 'ROLLBACK').catch(() => undefined);
     const outcomes = await Promise.allSettled(this.sent);

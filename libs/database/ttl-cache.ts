@@ -1,13 +1,13 @@
-/** What is asked for again and again is made once in so long: a hundred thousand readers cost what one costs. */
+/** Caches values for a fixed time. Concurrent requests for a key share one computation. */
 export class TtlCache<Value> {
-  /** In the order in which they expire. */
+  /** In the order of expiry. */
   private readonly values = new Map<string, { value: Promise<Value>; until: number; bytes: number }>();
   private bytes = 0;
 
   /**
-   * @param most then all are forgotten.
-   * @param sizeOf bytes of a value.
-   * @param mostBytes then the oldest are forgotten.
+   * @param most the maximum number of entries. When it is reached, all are dropped.
+   * @param sizeOf the size of a value in bytes.
+   * @param mostBytes the maximum total size. Beyond it, the oldest entries are dropped.
    */
   constructor(
     private readonly milliseconds = 1_000,
@@ -16,7 +16,7 @@ export class TtlCache<Value> {
     private readonly mostBytes = 32 * 1024 * 1024,
   ) {}
 
-  /** How many are held, and how large they are. */
+  /** The number of entries and their total size. */
   get held(): { values: number; bytes: number } {
     return { values: this.values.size, bytes: this.bytes };
   }
@@ -35,16 +35,16 @@ export class TtlCache<Value> {
     const entry = { value, until: now + this.milliseconds, bytes: 0 };
     this.values.set(key, entry);
     value.then(
-      (made) => {
+      (result) => {
         if (this.values.get(key) !== entry) return;
-        entry.bytes = this.sizeOf(made);
+        entry.bytes = this.sizeOf(result);
         this.bytes += entry.bytes;
         for (const old of this.values.keys()) {
           if (this.bytes <= this.mostBytes) break;
           this.forget(old);
         }
       },
-      // Whoever asks next asks anew.
+      // Failures are not cached.
       () => {
         if (this.values.get(key) === entry) this.forget(key);
       },
@@ -52,7 +52,7 @@ export class TtlCache<Value> {
     return value;
   }
 
-  /** Whoever asks next for it asks anew. */
+  /** Drops an entry, so that the next request computes it again. */
   forget(key: string): void {
     const entry = this.values.get(key);
     if (!entry) return;

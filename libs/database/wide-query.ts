@@ -8,13 +8,13 @@ import { ShortStatements } from './short-statements.js';
 import { answerOf, outcomeOf } from './statements.js';
 
 /**
- * Statements whose cost the client decides: pages of lists, searches and the history; pages of exports, which are ten
- * times as long. How long one may run, and wait for its turn before.
+ * How long a statement may run, and how long it may wait for its turn. The client determines the cost of these
+ * statements: pages of lists, searches and the history, and pages of exports, which are ten times as long.
  */
 export const LONGEST_MS = { page: 5_000, export: 15_000 };
 export type WideQuery = keyof typeof LONGEST_MS;
 
-/** Statements of one organization that may wait for a turn: as many as it may have requests under way. */
+/** The maximum number of waiting statements per organization, equal to its limit of concurrent requests. */
 const MOST_WAITING = 400;
 
 /** How a pool is shared. */
@@ -22,8 +22,8 @@ type Shares = { gate: FairGate; short: ShortStatements };
 const shared = new WeakMap<DataSource, Shares>();
 
 /**
- * Of the connections, wide queries of one organization have 40 % and all together 60 %: what remains is for the short
- * statements of everybody, whatever some ask for.
+ * Wide queries of one organization may use 40 % of the connections, and those of all organizations 60 %. The rest is for
+ * short statements.
  */
 function sharesOf(source: DataSource): Shares {
   let shares = shared.get(source);
@@ -38,30 +38,30 @@ function sharesOf(source: DataSource): Shares {
   return shares;
 }
 
-/** Of what runs SQL only the pool hands out connections. */
+/** Whether this is a pool and not a transaction. Only pools create query runners. */
 function isPool(sql: Sql): sql is DataSource {
   return 'createQueryRunner' in sql;
 }
 
-/** Whether others ask it besides: not within a transaction. */
+/** Whether concurrent requests use it, unlike a transaction. */
 export function isShared(sql: Sql): boolean {
   return sql instanceof ReadSource || isPool(sql);
 }
 
-/** What the wide queries of this pool do now, and how many were turned away so far. */
+/** The wide queries running and waiting on this pool now, and the number rejected since the start. */
 export function wideQueries(source: DataSource): FairGate['use'] {
   return sharesOf(source).gate.use;
 }
 
 /**
- * Runs a statement that reads, and whose cost the client decides: within the organization's part of the connections, and
- * ended by PostgreSQL after `LONGEST_MS`, waiting for locks included.
+ * Runs a read whose cost the client determines, within the organization's share of the connections. PostgreSQL ends it
+ * after `LONGEST_MS`, including waits for locks.
  *
- * The limit of time is the transaction's, because nothing else passes PgBouncer in transaction mode. What begins and ends
- * it is sent with the statement.
+ * The timeout belongs to a transaction, because PgBouncer in transaction mode supports nothing else. The statements that
+ * begin and end the transaction are sent together with the read.
  *
- * @param sql where reads go, or the pool; inside a transaction the statement runs as it is.
- * @throws TooManyWaiting, or an error that `isTimedOut` knows.
+ * @param sql a ReadSource or a pool. Inside a transaction, the statement runs without these limits.
+ * @throws TooManyWaiting, or an error that `isTimedOut` recognizes.
  */
 export async function queryWide<Row>(
   sql: Sql,
@@ -81,7 +81,7 @@ export async function queryWide<Row>(
         .gate.run(organizationId, LONGEST_MS[kind], () =>
           (sql as PooledSource).use(async (connection) => {
             connection.holdBack();
-            // Where it does not begin, what comes behind it fails too, or is a statement that only reads.
+            // Not awaited: if BEGIN fails, the statements after it fail too or only read.
             const begun = outcomeOf(
               connection,
               `BEGIN READ ONLY; SET LOCAL statement_timeout = ${LONGEST_MS[kind]}`,
@@ -90,7 +90,7 @@ export async function queryWide<Row>(
             const rows = outcomeOf(connection, text, values, false).then(answerOf) as Promise<Row[]>;
             const ended = outcomeOf(connection, 'ROLLBACK');
             rows.then(resolve, reject);
-            // The organization's part is free when the connection is.
+            // The organization's share is in use until the connection is free.
             await Promise.allSettled([begun, rows, ended]);
           }),
         )
@@ -100,11 +100,11 @@ export async function queryWide<Row>(
 }
 
 /**
- * Runs a statement that reads, and costs little but may be asked for hundreds of times at once: within the organization's
- * part of the connections like `queryWide`, but in no transaction, so that it has no limit of time; see `ShortStatements`.
+ * Runs a cheap read that may be requested hundreds of times at once, within the organization's share of the connections.
+ * Unlike `queryWide`, it uses no transaction and so has no timeout; see `ShortStatements`.
  *
- * @param sql where reads go, or the pool; inside a transaction the statement runs as it is.
- * @throws TooManyWaiting.
+ * @param sql a ReadSource or a pool. Inside a transaction, the statement runs without these limits.
+ * @throws TooManyWaiting
  */
 export async function queryInTurn<Row>(
   sql: Sql,
