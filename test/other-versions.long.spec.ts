@@ -43,7 +43,7 @@ it(`responses of a ${before.version} instance are immediately visible here`, asy
   if (!older) return console.log(`Skipped: ${reason}`);
   const { organizationId } = here;
   const { projections } = api.instances[0]!.runtime;
-  await eventually(() => expect(projections.hasCompany).toBe(true));
+  await eventually(() => expect(projections.hasMixedVersions).toBe(true));
   const { listId } = (await here.post('list.create-list', { name: 'Friends' })).body.data;
   for (let n = 1; n <= 15; n += 1) {
     const contactId = await createContact(there);

@@ -12,7 +12,7 @@ export class ReadYourWritesGuard implements CanActivate {
   constructor(private readonly projections: Projections) {}
 
   canActivate(context: ExecutionContext): boolean | Promise<boolean> {
-    if (!this.projections.hasCompany || !operationOf(context.getHandler())) return true;
+    if (!this.projections.hasMixedVersions || !operationOf(context.getHandler())) return true;
     return this.projections.catchUpWithOthers().then(() => true);
   }
 }

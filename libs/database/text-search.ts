@@ -12,9 +12,9 @@ export type TextSearch = {
  * Statements for a projection's `tables`, after its CREATE TABLE. They create indexes by which `search` (libs/rpc) finds
  * a text in any of these columns or expressions, within one organization, however many rows other organizations have.
  *
- * With the extensions pg_trgm and btree_gin a text is found anywhere. Texts without three
- * letters or digits in a row have no trigrams, and some databases cannot have the extensions: there a text is found
- * where a column begins with it. None of the indexes keeps samples of values, which may be personal.
+ * With the extensions pg_trgm and btree_gin, a text is found anywhere in a column. Texts without three consecutive letters
+ * or digits have no trigrams, and some databases cannot have the extensions. Then a text is found at the beginning of a
+ * column. No index keeps samples of values, which may be personal.
  *
  * The trigram index keeps its pending list: a row costs 70 µs instead of 590 µs, and a search at most 20 ms more at the
  * default of 4 MB.

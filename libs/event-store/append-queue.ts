@@ -9,20 +9,20 @@ import { type Metadata } from './event.js';
 import { type Keyring } from './keyring.js';
 import { type Upcasters } from './upcasting.js';
 
-/** Calls under way at once: while one waits for the disk, the next is being planned. */
+/** Concurrent calls. While one waits for the disk, the next one is planned. */
 const MOST_CALLS_IN_FLIGHT = 2;
-/** A command that lost only to commands which failed themselves wins within a few rounds. */
+/** A command that lost only to commands that failed themselves succeeds within a few retries. */
 const MOST_RETRIES = 10;
 
-/** For a probe: an append that takes longer waits for something. */
+/** The timeout of a probe. An append that takes longer is blocked. */
 const PROBE_MS = 2_000;
-/** SQLSTATE: the disk of the database is full. */
+/** SQLSTATE: the database's disk is full. */
 const DISK_FULL = '53100';
 
-/** What became of the calls of append_events: for whoever watches whether writing works. */
+/** Calls of append_events, for health checks. */
 export type AppendTraffic = {
   underWay: number;
-  /** By the database, whatever it answered to each command. */
+  /** The database returned a result, whatever it was for each command. */
   answered: number;
   failed: number;
 };
@@ -30,7 +30,7 @@ export type AppendTraffic = {
 /** SQLSTATE: a trigger rejected a key wrapped with a master key that has been replaced since. */
 const MASTER_REPLACED = 'KR001';
 
-/** Deadlocks of one call: after each it is repeated at once, for it was undone. */
+/** How often a call is retried after a deadlock, which rolled it back. */
 const MOST_COLLISIONS = 3;
 
 type Waiting = {
@@ -40,42 +40,42 @@ type Waiting = {
   reject: (error: unknown) => void;
 };
 
-/** Commands on their way into the log: those that wait at the same moment share one call (group append). */
+/** The queue of commands to append to the log. Commands that wait together share one call (group append). */
 export class AppendQueue {
   private readonly waiting: Waiting[] = [];
   private calls = 0;
-  /** What `append` does, for who watches it: commands of a call, and seconds that it took. */
+  /** Metrics: commands per call, and seconds per call. */
   readonly batches = new Distribution([1, 2, 5, 10, 25, 50, 100, 200]);
   readonly callSeconds = new Distribution(SECONDS);
   private answered = 0;
   private failed = 0;
   private isDiskFull = false;
 
-  /** @param given told of each command that was appended, and its position. */
+  /** @param onAppended called with each appended command and the position of its last event. */
   constructor(
     private readonly source: DataSource,
     private readonly keyring: Keyring,
     private readonly upcasters: Upcasters,
-    private readonly given: (position: number, command: AppendCommand) => void,
+    private readonly onAppended: (position: number, command: AppendCommand) => void,
   ) {}
 
   /**
-   * Appends what one command decided, whole or not at all; it is durable when the promise resolves.
+   * Appends a command's writes, all or nothing. They are durable when the promise resolves.
    *
-   * @throws when the database cannot be reached: whether the command was stored is then unknown, and
-   *   repeating the request is safe because of its idempotency. GivenUp: it was not stored.
+   * @throws GivenUp if the caller gave up; nothing was stored. Any other error may mean that the database was lost, so
+   *   that the command may or may not have been stored. Idempotency makes it safe to repeat the request.
    */
   append(command: AppendCommand): Promise<AppendResult> {
     const wait = () =>
       new Promise<AppendResult>((resolve, reject) => {
         this.waiting.push({ command, retries: 0, resolve, reject });
-        // Not at once: the other requests that this turn of the event loop brings join the call.
+        // Deferred, so that other requests of this turn of the event loop join the call.
         if (this.waiting.length === 1) setImmediate(() => this.callNext());
       });
     return traced('append', { streams: command.writes.length }, wait);
   }
 
-  /** Commands that wait for a call, and calls under way. */
+  /** The number of waiting commands and of running calls. */
   get load(): { waiting: number; calls: number } {
     return { waiting: this.waiting.length, calls: this.calls };
   }
@@ -85,16 +85,16 @@ export class AppendQueue {
   }
 
   /**
-   * Does what an append does, but stores nothing: takes its locks, needs its rights, and a database that can be written.
+   * Appends nothing, with the same locks and privileges as a real append, to check that the database can be written.
    *
-   * @throws what an append would; waits for two seconds at most.
+   * @throws the errors of an append, after two seconds at most.
    */
   async probe(): Promise<void> {
     await inTransaction(this.source, { statement: PROBE_MS }, async (transaction) => {
       const nothing = { organizationId: NIL, metadata: PROBE_METADATA, writes: [] };
       await appendBatch(transaction, this.keyring, [nothing], this.upcasters);
-      // Nothing finds room on a full disk as well. A sort beyond its memory takes some and gives it back.
-      if (this.isDiskFull) for (const statement of TAKE_ROOM) await transaction.query(statement);
+      // An empty append succeeds even on a full disk. A sort that exceeds its memory allocates disk space and frees it.
+      if (this.isDiskFull) for (const statement of ALLOCATE_DISK) await transaction.query(statement);
     });
     this.isDiskFull = false;
   }
@@ -112,7 +112,7 @@ export class AppendQueue {
 
   private async call(taken: readonly Waiting[], collisions = 0): Promise<void> {
     const batch = taken.filter(({ command, reject }) => {
-      // Stored late, it would undo what its caller has done in the meantime, having been told of a failure.
+      // The caller was told that the command failed. Stored now, it would undo what the caller has done since.
       if (command.isGivenUp?.() !== true) return true;
       reject(new GivenUp());
       return false;
@@ -129,18 +129,18 @@ export class AppendQueue {
       this.answered += 1;
       this.isDiskFull = false;
       results.forEach((result, index) => {
-        if (result.status === 'appended') this.given(result.position ?? 0, batch[index]!.command);
+        if (result.status === 'appended') this.onAppended(result.position ?? 0, batch[index]!.command);
         this.answer(batch[index]!, result);
       });
     } catch (error) {
       this.failed += 1;
       this.isDiskFull ||= codeOf(error) === DISK_FULL;
-      // Locks are taken in one order, but others than appends (an operator's, a migration's) may not keep to it.
+      // Appends take their locks in one order, but an operator's statement or a migration may not.
       if ((isCollision(error) || (await this.hasNextMaster(error))) && collisions < MOST_COLLISIONS) {
         return this.call(batch, collisions + 1);
       }
-      // The call was rolled back as a whole. One by one, so that a bad command cannot hurt its neighbours;
-      // not when the connection broke, for then nobody knows whether it was committed.
+      // The whole call was rolled back. Retry the commands one by one, so that a bad one does not affect the others. Not
+      // after a broken connection, because the call may have been committed.
       if (batch.length > 1 && !isUnavailable(error)) {
         for (const waiting of batch) await this.call([waiting]);
       } else if (batch.length === 1 && isStreamRace(error)) {
@@ -154,7 +154,7 @@ export class AppendQueue {
     }
   }
 
-  /** Whether a call failed because the master was replaced, and the next one is known here. */
+  /** Whether a call failed because the master key was replaced, and this process has the new one. */
   private async hasNextMaster(error: unknown): Promise<boolean> {
     if (codeOf(error) !== MASTER_REPLACED) return false;
     const fault = await this.keyring.openFor(this.source).catch(() => 'unknown');
@@ -172,7 +172,7 @@ export class AppendQueue {
 }
 
 const PROBE_METADATA: Metadata = { actor: { type: 'system', id: null }, requestId: 'probe' };
-const TAKE_ROOM = [
+const ALLOCATE_DISK = [
   `SET LOCAL work_mem = '64kB'`,
   `SELECT count(*) FROM (SELECT md5(n::text) AS text FROM generate_series(1, 30000) n ORDER BY text OFFSET 0) sorted`,
 ];
@@ -181,7 +181,7 @@ function codeOf(error: unknown): string | undefined {
   return error instanceof QueryFailedError ? (error.driverError as { code?: string }).code : undefined;
 }
 
-/** Two processes made the same new stream at once: the unique index let one through. */
+/** Whether two processes created the same stream concurrently. The unique index admits one. */
 function isStreamRace(error: unknown): boolean {
   return (
     error instanceof Error &&

@@ -10,57 +10,57 @@ import { asWritten, type Upcasters } from './upcasting.js';
 export type StreamWrite = {
   streamType: string;
   streamId: string;
-  /** The version the decision was made on; 0 for a new stream. */
+  /** The version that the decision is based on; 0 for a new stream. */
   expectedVersion: number;
   events: readonly DomainEvent[];
   /**
-   * The person the events are about, whose key encrypts their personal data. A new stream that is its own
-   * subject makes the key; for any other the subject must stand, and stands until the events are stored.
+   * The person the events are about, whose key encrypts their personal data. If a new stream is its own subject, the key
+   * is created. Otherwise the subject must exist until the events are stored.
    */
   subjectId?: string;
 };
 
-/** A stream that a decision rests on without writing to it. */
+/** A stream that a decision depends on without writing to it. */
 export type Guard = { streamId: string; version: number };
 
-/** Everything one command changes: it commits together or not at all. */
+/** All changes of one command. They are committed together or not at all. */
 export type AppendCommand = {
   organizationId: string;
   metadata: Metadata;
   writes: readonly StreamWrite[];
-  /** Streams that must be at these versions still, and stay so until the command is stored. */
+  /** Streams that must stay at these versions until the command is stored. */
   guards?: readonly Guard[];
-  /** Unique keys (keyed hashes) that the streams take: at most one stream holds a key. */
+  /** Unique keys (keyed hashes) that the streams claim. At most one stream owns a key. */
   claims?: readonly { key: Buffer; streamId: string }[];
-  /** Unique keys given up by streams written to; what another stream holds stays. */
+  /** Unique keys that the written streams release. Keys of other streams are unaffected. */
   releases?: readonly { key: Buffer; streamId: string }[];
-  /** Streams that hold no unique key any more. */
+  /** Streams that release all their unique keys. */
   releasesAll?: readonly string[];
-  /** Persons whose personal data nobody reads any more: the keys to them are destroyed. They hold no unique key either. */
+  /** Persons to erase: their encryption keys are destroyed, and they release all unique keys. */
   erases?: readonly string[];
   idempotency?: { key: Buffer; fingerprint: Buffer; result: JsonObject };
-  /** Asked when its turn has come: whether nobody waits for it any more. Then it is not stored. */
+  /** Called when the command's turn comes. If it returns true, the caller has given up and nothing is stored. */
   isGivenUp?: (() => boolean) | undefined;
 };
 
-/** The command's caller was told that it is not worked on any more, so it was not stored. */
+/** The command's caller was told that it failed, so it was not stored. */
 export class GivenUp extends Error {
   constructor() {
-    super('nobody waits for this command any more');
+    super('the caller of this command has given up');
     this.name = 'GivenUp';
   }
 }
 
 export type AppendResult =
-  /** `position` is that of the command's last event, null if it had none; `recordedAt` the time of all of them. */
+  /** `position` is that of the command's last event, or null if it has none. All events share `recordedAt`. */
   | { status: 'appended'; position: number | null; recordedAt: Date }
-  /** The idempotency key was used before, by a request with this fingerprint and result. */
+  /** The idempotency key has been used by a request with this fingerprint and result. */
   | { status: 'replayed'; fingerprint: Buffer; result: JsonObject }
-  /** Unique keys that other streams hold. */
+  /** Unique keys that other streams own. */
   | { status: 'taken'; keys: { key: Buffer; owner: string }[] }
-  /** A stream is not at its expected version, or a subject does not stand: load, decide and append again. */
+  /** A stream is not at its expected version, or a subject does not exist. Load, decide and append again. */
   | { status: 'version' }
-  /** Lost only to a command that failed itself: append again. */
+  /** Lost only to a command that failed itself. Append again. */
   | { status: 'retry' };
 
 type Row = {
@@ -74,7 +74,7 @@ type Row = {
   owner: string;
 };
 
-/** One column of the call is one array of the function; their order is the function's. */
+/** Each column is an array parameter of append_events, in the function's order. */
 const COLUMNS: { [table in Table]: ElementType[] } = {
   streams: ['int', 'uuid', 'uuid', 'int', 'boolean'],
   subjects: ['int', 'uuid', 'uuid'],
@@ -118,7 +118,7 @@ const CALL = (() => {
   return `SELECT * FROM append_events(${columns.join(', ')}, $${++parameter}::int)`;
 })();
 
-/** Appends all commands in one call, one transaction; answers in their order. */
+/** Appends all commands in one call and one transaction. Returns the results in the same order. */
 export async function appendBatch(
   sql: Sql,
   keyring: Keyring,
@@ -130,15 +130,15 @@ export async function appendBatch(
     Table,
     unknown[][]
   >;
-  const gone: boolean[] = [];
+  const isErased: boolean[] = [];
 
   commands.forEach((command, index) => {
     const { organizationId, metadata } = command;
     const at = [index, organizationId];
-    // Prepared first: a command whose subject is gone must leave no row behind.
+    // Prepared first, because a command whose subject was erased must store no row.
     const prepared = prepare(command, keyring, keys, upcasters);
     if (!prepared) {
-      gone[index] = true;
+      isErased[index] = true;
       return;
     }
     const storedMetadata = JSON.stringify(metadata);
@@ -167,7 +167,7 @@ export async function appendBatch(
     for (const subjectId of otherSubjects(command)) rows.subjects.push([...at, subjectId]);
     for (const claim of command.claims ?? []) rows.claims.push([...at, claim.key, claim.streamId]);
     for (const release of command.releases ?? []) rows.releases.push([...at, release.key, release.streamId]);
-    // The function does both: only persons have keys to personal data.
+    // append_events releases unique keys and destroys encryption keys. Only persons have the latter.
     const { releasesAll = [], erases = [] } = command;
     for (const streamId of [...releasesAll, ...erases]) rows.ends.push([...at, streamId]);
     if (command.idempotency) {
@@ -186,13 +186,13 @@ export async function appendBatch(
   );
   const answers = await sql.query<Row[]>(CALL, [...parameters, commands.length]);
   return collect(answers, commands.length).map((result, index) =>
-    gone[index] ? { status: 'version' } : result,
+    isErased[index] ? { status: 'version' } : result,
   );
 }
 
 type PreparedEvent = Parameters<typeof bodyDigest>[0];
 
-/** The events as they will be stored; undefined if they hold personal data of a subject that has no key. */
+/** The events in their stored form. Undefined if they contain personal data of a subject without a key. */
 function prepare(
   command: AppendCommand,
   keyring: Keyring,
@@ -238,7 +238,7 @@ function isNewSubject(write: StreamWrite): boolean {
   return write.subjectId === write.streamId && write.expectedVersion === 0;
 }
 
-/** Subjects that the command speaks of outside their own streams, and does not create itself. */
+/** Subjects of events in other streams than their own, without those that the command creates. */
 export function otherSubjects({ writes }: AppendCommand): Set<string> {
   const others = new Set<string>();
   for (const { subjectId, streamId } of writes) {
@@ -248,13 +248,13 @@ export function otherSubjects({ writes }: AppendCommand): Set<string> {
   return others;
 }
 
-/** Also where the shape before, which is written, has as personal what the newest has not. */
-function saysPersonal({ type, data, personal = null }: DomainEvent, upcasters: Upcasters): boolean {
+/** Checks the written shape as well. If that is the previous one, it may have personal data that the newest has not. */
+function hasPersonal({ type, data, personal = null }: DomainEvent, upcasters: Upcasters): boolean {
   if (personal) return true;
   return upcasters[type] !== undefined && asWritten(upcasters, type, { data, personal }).personal !== null;
 }
 
-/** The keys of subjects that stand already, by `organization subject`: one query for the whole batch. */
+/** The keys of existing subjects, by `organization subject`, in one query for the whole batch. */
 async function existingSubjectKeys(
   sql: Sql,
   keyring: Keyring,
@@ -266,7 +266,7 @@ async function existingSubjectKeys(
   for (const { organizationId, writes } of commands) {
     for (const write of writes) {
       if (!write.subjectId || isNewSubject(write)) continue;
-      if (!write.events.some((event) => saysPersonal(event, upcasters))) continue;
+      if (!write.events.some((event) => hasPersonal(event, upcasters))) continue;
       organizations.push(organizationId);
       subjects.push(write.subjectId);
     }

@@ -46,26 +46,26 @@ function anyValue(depth: number): unknown {
   return Object.fromEntries(Array.from({ length }, () => [pick(NAMES), anyValue(depth - 1)]));
 }
 
-it('is what the library makes of any JSON', () => {
+it('returns the same as the canonicalize package for any JSON', () => {
   for (let n = 0; n < 20_000; n += 1) {
     const value = { value: anyValue(4), a: undefined, list: [undefined] };
     expect(canonical(value)).toBe(canonicalize(value));
   }
 });
 
-it('does not change what it is given', () => {
+it('does not modify its argument', () => {
   const value = { b: [{ d: 1, c: 2 }], a: 1 };
   expect(canonical(value)).toBe('{"a":1,"b":[{"c":2,"d":1}]}');
   expect(JSON.stringify(value)).toBe('{"b":[{"d":1,"c":2}],"a":1}');
 });
 
 it.each([[{ a: NaN }], [{ a: [Infinity] }], [{ a: ['\ud800'] }], [{ '\udc00': 1 }]])(
-  'refuses what JSON cannot hold: %j',
+  'rejects values that JSON does not allow: %j',
   (value) => {
     expect(() => canonical(value)).toThrow(/not allowed/);
   },
 );
 
-it('of moments it takes the text that JSON has for them', () => {
+it('formats dates as JSON does', () => {
   expect(canonical({ at: new Date(0) })).toBe('{"at":"1970-01-01T00:00:00.000Z"}');
 });

@@ -1,35 +1,35 @@
 import { type DomainEvent, isObject, type RecordedEvent } from './event.js';
 
-/** How a record follows from its events: the same for commands, reads of the past, replay and tests. */
+/** How a record results from its events. Commands, reads of past states, replays and tests all use it. */
 export type Decider<State, Event extends DomainEvent> = {
   readonly streamType: string;
   readonly initial: State;
   /**
-   * All types of its events, also those that are not written yet. Any other is of a later version of this program: it is
-   * skipped where a record is shown, and nothing is decided on one that has it.
+   * All types of its events, including those that are not written yet. Other types come from a later version of this
+   * program. Reads skip them, and commands on records that have them are rejected.
    */
   readonly events: { readonly [type in Event['type']]: true };
   /** @param at when the event was recorded. */
   evolve(state: State, event: Event, at: Date): State;
 };
 
-/** A record folded from its stream. Version 0: there is no such stream. */
+/** A record folded from its stream. At version 0, the stream does not exist. */
 export type Folded<State> = {
   state: State;
   version: number;
-  /** Times of the first and of the last event; null at version 0. */
+  /** The times of the first and the last event; null at version 0. */
   createdAt: Date | null;
   updatedAt: Date | null;
 };
 
-/** What there is before the first event. */
+/** A record before its first event. */
 export function initialState<State, Event extends DomainEvent>({
   initial,
 }: Decider<State, Event>): Folded<State> {
   return { state: initial, version: 0, createdAt: null, updatedAt: null };
 }
 
-/** Whether this version of the program knows what the event does: its type, and no damage. */
+/** Whether this version of the program knows the event's type and its data is not damaged. */
 export function isKnown<State, Event extends DomainEvent>(
   { events }: Pick<Decider<State, Event>, 'events'>,
   event: RecordedEvent,
@@ -37,7 +37,7 @@ export function isKnown<State, Event extends DomainEvent>(
   return Object.hasOwn(events, event.type) && isObject(event.data);
 }
 
-/** Events that are not known change nothing but the version. */
+/** Applies events to a record. Unknown events change only the version. */
 export function fold<State, Event extends DomainEvent>(
   decider: Decider<State, Event>,
   events: readonly RecordedEvent<Event>[],

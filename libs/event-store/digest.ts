@@ -2,7 +2,7 @@ import { createHash, hash } from 'node:crypto';
 import { canonical } from './canonical.js';
 import { type JsonObject } from './event.js';
 
-/** What the digest covers of a stored event, ciphertext included; the time comes in a second step. */
+/** The fields of a stored event that the digest covers, including ciphertext. The time is added in a second step. */
 export type DigestedEvent = {
   organizationId: string;
   streamType: string;
@@ -18,8 +18,8 @@ export type DigestedEvent = {
 };
 
 /**
- * SHA-256 over the canonical JSON (RFC 8785) of the event without its time; `personal` as base64 or null.
- * The time is added by the database, whose clock is the only one: see `eventDigest`.
+ * SHA-256 over the canonical JSON (RFC 8785) of the event without its time. `personal` is base64 or null.
+ * The database adds the time, because only its clock counts: see `eventDigest`.
  */
 export function bodyDigest(event: DigestedEvent): Buffer {
   const { personal, ...body } = event;
@@ -29,8 +29,8 @@ export function bodyDigest(event: DigestedEvent): Buffer {
 
 /**
  * The digest of a stored event: SHA-256(body digest ‖ recorded_at as 8 bytes, big-endian, in milliseconds
- * since 1970). `append_events` computes the same in SQL. The position is left out: it is known only at
- * the insert, and what attests the order attests the positions with it.
+ * since 1970). `append_events` computes the same in SQL. The position is not included, because it is known only at the
+ * insert. Checkpoints attest the positions together with the order.
  */
 export function eventDigest(event: DigestedEvent, recordedAt: Date): Buffer {
   const time = Buffer.alloc(8);

@@ -1,8 +1,8 @@
 import { type EventRow } from './event-rows.js';
 
 /**
- * No join: of an organization that PostgreSQL's statistics do not know yet it expects one key, and would read all
- * keys of the organization again for each event. Exported so that a test can EXPLAIN it.
+ * A subquery instead of a join: for an organization missing from its statistics, PostgreSQL expects a single key, and
+ * would read all keys of the organization for each event. Exported so that a test can EXPLAIN it.
  */
 export const EVENTS_WITH_KEYS = `
   SELECT e.*, (
@@ -11,26 +11,26 @@ export const EVENTS_WITH_KEYS = `
   ) AS wrapped_key
   FROM events e`;
 
-/** Events of one page, and bytes of their JSON: what is sent at once is bounded, whatever is stored. */
+/** Limits of a page: events, and bytes of their JSON. */
 export const PAGE = 1_000;
 const PAGE_BYTES = 1024 * 1024;
-/** Events that are read along with a snapshot. There is seldom one; 16 with all they may hold are 4 MiB. */
+/** Events read along with a snapshot, of one stream and of each of several. Most have none; 16 of maximum size are 4 MiB. */
 export const MOST_ALONG = 16;
 export const MOST_ALONG_MANY = 2;
 
 export type PageRow = EventRow & { wanted: string };
 
-/** Whether a page ended because of its bytes. */
+/** Whether a page ended at its limit of bytes. */
 export function isCut(rows: readonly PageRow[]): boolean {
   return rows.length > 0 && rows.length < Number(rows[0]!.wanted);
 }
 
 /**
- * SQL: the first of these events that have `PAGE_BYTES` together, at least one. Their sizes are known only after
- * reading them (pg_column_size is that of the compressed form, a ninetieth at worst), so they are read one after the
- * other until it is enough, and nothing beyond: a sum over all of them would read a page of 1,000 to answer four.
+ * SQL for the first of these events, up to `PAGE_BYTES` but at least one. An event's size is known only after reading it
+ * (pg_column_size is the compressed size, a ninetieth at worst). So they are read one by one until the limit is reached. A
+ * sum over all would read a page of 1,000 to return four.
  *
- * @param positions SELECT of their positions in their order, with a LIMIT; the organization is its first parameter.
+ * @param positions a SELECT of their positions in order, with a LIMIT. Its first parameter is the organization.
  */
 export function firstBytes(positions: string): string {
   const size = '(octet_length(e.data::text) + coalesce(octet_length(e.personal), 0))::bigint';
@@ -56,7 +56,7 @@ export const STREAM_PAGE = firstBytes(`
     AND e.version <= coalesce($3, e.version) AND e.position <= coalesce($4, e.position)
   ORDER BY e.version LIMIT $6`);
 
-/** The newest events of a stream, and of others about its subject: of each kind as many as are wanted, by its own index. */
+/** The newest events of a stream and those of other streams about its subject. Each part has its own index and LIMIT. */
 export const ABOUT = firstBytes(`
   SELECT about.position FROM (
     (SELECT e.position FROM events e WHERE e.organization_id = $1 AND e.stream_id = $2 AND e.position > 0
@@ -69,24 +69,24 @@ export const ABOUT = firstBytes(`
      ORDER BY e.position DESC LIMIT $3)
   ) about ORDER BY about.position DESC LIMIT $3`);
 
-/** The polling query: exported so that a test can EXPLAIN exactly what runs. */
+/** The polling query, exported so that a test can EXPLAIN exactly what runs. */
 export const READ_ALL = `${EVENTS_WITH_KEYS}
   WHERE e.position > $1 AND e.position <= $2 AND ($4::text[] IS NULL OR e.type = ANY ($4))
   ORDER BY e.position LIMIT $3`;
 
-/** A row of `streamsNow`; its event's columns are null where a stream has none. */
+/** A row of `streamsNow`. The event's columns are null if the stream has none. */
 export type SnapshotRow = EventRow & {
   id: string;
   snapshot_version: number | null;
   created_at: Date | null;
   updated_at: Date | null;
-  /** In the first row of each stream. */
+  /** Only in the first row of each stream. */
   state: string | null;
 };
 
 const NO_SNAPSHOTS = `SELECT NULL::uuid AS id, 0 AS version, now() AS created_at, now() AS updated_at, '' AS state WHERE false`;
 
-/** Snapshots and events in one statement see the same moment: no event is missed between the two. */
+/** SQL for snapshots and the events after them. In one statement, both see the same moment, so no event is missed. */
 export function streamsNow(snapshots = NO_SNAPSHOTS): string {
   return `
     WITH snapshot AS MATERIALIZED (${snapshots})

@@ -10,7 +10,7 @@ import { type Keyring } from './keyring.js';
 import { decryptPersonal, sealValue } from './personal-data.js';
 import { readSchema, upcast, type Upcasters } from './upcasting.js';
 
-/** A row of `events`, with the key to its personal data. */
+/** A row of `events`, with the wrapped key of its personal data. */
 export type EventRow = {
   position: string;
   organization_id: string;
@@ -29,9 +29,9 @@ export type EventRow = {
   wrapped_key: Buffer | null;
 };
 
-/** Makes events of rows: personal data decrypted where its subject stands, the shape the newest. */
+/** Converts rows to events. Decrypts personal data unless its subject was erased, and upcasts to the newest shape. */
 export class EventRows {
-  /** The keys of events with personal data, for as long as somebody has the events. */
+  /** The keys of events with personal data, for as long as the events are referenced. */
   private readonly subjectKeys = new WeakMap<RecordedEvent, Buffer>();
 
   constructor(
@@ -40,9 +40,9 @@ export class EventRows {
   ) {}
 
   /**
-   * Events of rows that the caller has read, in the newest shape; what is damaged stays as it is (`isKnown`).
+   * Converts rows to events in the newest shape. Damaged data stays as it is (see `isKnown`).
    *
-   * @throws NewerEvent where one has a shape that this version of the program does not know.
+   * @throws NewerEvent if an event has a shape that this version of the program does not know.
    */
   read<Event extends DomainEvent>(rows: EventRow[]): RecordedEvent<Event>[] {
     return this.decrypt<Event>(rows).map((event) => {
@@ -56,36 +56,33 @@ export class EventRows {
   }
 
   /**
-   * The same in the shape in which they were stored, for auditors: the digests cover that. Personal data that
-   * somebody has changed are null here, so that the history can be read where it is to be proved wrong.
+   * The same in the stored shape, which the digests cover. Personal data that was altered is null, so that auditors can
+   * read the history that they have to prove wrong.
    */
   readStored(rows: EventRow[]): RecordedEvent[] {
     return this.decrypt(rows, () => null);
   }
 
-  /** The last schema of a type that this version of the program reads. */
+  /** The newest schema of a type that this version of the program reads. */
   readSchema(type: string): number {
     return readSchema(this.upcasters, type);
   }
 
-  /**
-   * Of rows that the caller has read those in shapes that this version of the program knows, and the first of the others: of a
-   * newer shape, or damaged.
-   */
+  /** The events in known shapes, and the first row that is left: of a newer shape, or damaged. */
   readable(rows: EventRow[]): { events: RecordedEvent[]; left: EventRow | undefined } {
     const isLeft = ({ type, schema, data }: EventRow) => schema > this.readSchema(type) || !isObject(data);
     const left = rows.find(isLeft);
     return { events: this.read(left ? rows.filter((row) => !isLeft(row)) : rows), left };
   }
 
-  /** For events with personal data that were read here. */
+  /** Only for events with personal data that this instance has read. */
   readonly seal: Seal = (event, name, value) => {
     const key = this.subjectKeys.get(event);
     if (!key) throw new Error(`The event at position ${event.position} has no personal data to seal.`);
     return sealValue(key, name, value);
   };
 
-  /** @param unreadable what personal data are taken for that do not open; throws when left out. */
+  /** @param unreadable replaces personal data that cannot be decrypted. Without it, such data throws. */
   private decrypt<Event extends DomainEvent>(
     rows: EventRow[],
     unreadable?: () => null,
@@ -122,7 +119,7 @@ export class EventRows {
         digest: row.digest,
       };
       if (personal && key) this.subjectKeys.set(event, key);
-      // The store does not know its callers' events; what they appended to a stream is what they read.
+      // The store does not know its callers' event types. Callers read what they appended to the stream.
       return event as RecordedEvent<Event>;
     });
   }

@@ -55,13 +55,13 @@ describe('append', () => {
     expect(second!.position).toBeLessThan(third!.position);
   });
 
-  it('does not store what its caller has given up while it waited for its turn', async () => {
+  it('does not store a command whose caller gave up while it was waiting', async () => {
     const other = await database.another();
     const holder = database.source.createQueryRunner();
     await holder.startTransaction();
     await holder.query('SET LOCAL idle_in_transaction_session_timeout = 0');
     await holder.query('LOCK TABLE events IN EXCLUSIVE MODE');
-    // Each call is as large as one may be, so that what follows waits behind it.
+    // Calls of maximum size, so that the next command waits behind them.
     const calls = () => Array.from({ length: 2_000 }, () => write(uuidv7(), 0));
     const running = [other.store.append(command(calls())), other.store.append(command(calls()))];
     const [a, b] = [uuidv7(), uuidv7()];
@@ -79,7 +79,7 @@ describe('append', () => {
     expect(await streamOf(b)).toHaveLength(1);
   });
 
-  it('refuses a wrong expected version and stores nothing of the command', async () => {
+  it('rejects a wrong expected version and stores nothing of the command', async () => {
     const [a, b] = [uuidv7(), uuidv7()];
     await store.append(command([write(a, 0)]));
     expect(await store.append(command([write(b, 0), write(a, 0)]))).toEqual({ status: 'version' });
@@ -88,7 +88,7 @@ describe('append', () => {
     expect(await streamOf(a)).toHaveLength(1);
   });
 
-  it('lets one of many concurrent writers of a version through, on two instances', async () => {
+  it('admits one of many concurrent writers of a version, across two instances', async () => {
     const other = await database.another();
     const a = uuidv7();
     const results = await Promise.all(
@@ -103,7 +103,7 @@ describe('append', () => {
     expect((await streamOf(a)).map(({ version }) => version)).toEqual([1, 2]);
   });
 
-  it('gives a unique key to one stream, also among twins in one call and on two instances', async () => {
+  it('assigns a unique key to one stream, even if others claim it in the same call and on two instances', async () => {
     const other = await database.another();
     const email = key('ada@example.org');
     const results = await Promise.all(
@@ -119,7 +119,7 @@ describe('append', () => {
     expect(new Set(lost.flatMap(({ keys }) => keys.map(({ owner }) => owner))).size).toBe(1);
   });
 
-  it('lets another stream take a key that was released, or whose record ended', async () => {
+  it('allows another stream to claim a key that was released or whose record was deleted', async () => {
     const [a, b, c] = [uuidv7(), uuidv7(), uuidv7()];
     const claim = (streamId: string) => ({ claims: [{ key: key('moving'), streamId }] });
     await store.append(command([write(a, 0)], claim(a)));
@@ -130,7 +130,7 @@ describe('append', () => {
     expect((await store.append(command([write(c, 0)], claim(c)))).status).toBe('appended');
   });
 
-  it('releases the keys of links with their subject, also those left by versions that did not', async () => {
+  it('releases the keys of links with their subject, even those that earlier versions left behind', async () => {
     const [person, link, other] = [uuidv7(), uuidv7(), uuidv7()];
     const links = async () => {
       await store.append(command([{ ...write(person, 0), subjectId: person }]));
@@ -166,7 +166,7 @@ describe('append', () => {
     }
   });
 
-  it('releases a key only for the stream that holds it', async () => {
+  it('releases a key only for the stream that owns it', async () => {
     const [a, b] = [uuidv7(), uuidv7()];
     const claims = [{ key: key('held'), streamId: a }];
     await store.append(command([write(a, 0)], { claims }));
@@ -183,7 +183,7 @@ describe('append', () => {
       { key: key('taken'), streamId: b },
     ];
     const idempotency = { key: key('request 1'), fingerprint: key('body'), result: {} };
-    // In one call with a command that wants what the failing one would only have reserved.
+    // In one call with a command that claims the key that the failing one would have reserved.
     const [failed, neighbour] = await Promise.all([
       store.append(command([write(b, 0)], { claims, idempotency })),
       store.append(command([write(c, 0)], { claims: [{ key: key('free'), streamId: c }] })),
@@ -194,7 +194,7 @@ describe('append', () => {
     expect(await streamOf(b)).toEqual([]);
   });
 
-  it('answers a used idempotency key with the first result, among concurrent twins too', async () => {
+  it('returns the first result for a used idempotency key, even to concurrent duplicates', async () => {
     const other = await database.another();
     const idempotency = (n: number) => ({
       idempotency: { key: key('request 2'), fingerprint: key('body 2'), result: { n } },
@@ -211,7 +211,7 @@ describe('append', () => {
     expect(replayed[0]!.fingerprint.equals(key('body 2'))).toBe(true);
   });
 
-  it('prefers the replay to a version conflict', async () => {
+  it('returns the replay before a version conflict', async () => {
     const a = uuidv7();
     await store.append(command([write(a, 0)]));
     const idempotency = { key: key('request 3'), fingerprint: key('body'), result: {} };
@@ -219,7 +219,7 @@ describe('append', () => {
     expect((await store.append(command([write(a, 1)], { idempotency }))).status).toBe('replayed');
   });
 
-  it('lets a command that PostgreSQL refuses not hurt its neighbours', async () => {
+  it('isolates a command that PostgreSQL rejects from others in its call', async () => {
     const streams = Array.from({ length: 20 }, () => uuidv7());
     const results = await Promise.allSettled(
       streams.map((streamId, i) =>
@@ -236,7 +236,7 @@ describe('append', () => {
 describe('personal data', () => {
   const personal = { email: 'grace@example.org', firstName: 'Grace' };
 
-  it('is encrypted at rest and readable while its subject stands', async () => {
+  it('is encrypted at rest and readable until its subject is erased', async () => {
     const a = uuidv7();
     await store.append(command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]));
     await store.append(
@@ -253,7 +253,7 @@ describe('personal data', () => {
     );
   });
 
-  it('is null once its subject ended, and the events stay as they were stored', async () => {
+  it('is null after its subject is erased, and the stored events do not change', async () => {
     const a = uuidv7();
     await store.append(command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]));
     const [before] = await streamOf(a);
@@ -264,7 +264,7 @@ describe('personal data', () => {
     expect(await database.source.query('SELECT 1 FROM subject_keys WHERE subject_id = $1', [a])).toEqual([]);
   });
 
-  it('of an ended subject is not stored any more: the command is told to decide again', async () => {
+  it('is not stored for an erased subject, and the command has to decide again', async () => {
     const [a, b] = [uuidv7(), uuidv7()];
     await store.append(command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]));
     await store.append(command([write(a, 1)], { erases: [a] }));
@@ -308,20 +308,20 @@ describe('append-only', () => {
     'DELETE FROM events',
     'TRUNCATE events',
     'UPDATE events SET type = type WHERE false',
-  ])('refuses %s', async (statement) => {
+  ])('rejects %s', async (statement) => {
     await expect(database.source.query(statement)).rejects.toMatchObject({
       driverError: { code: '42501' },
     });
   });
 
-  it('gives the application no right to change events, besides the trigger', async () => {
+  it('also denies the application the privilege to change events', async () => {
     const [rights] = await database.source.query(
       `SELECT has_table_privilege(current_user, 'events', 'UPDATE') AS update,
               has_table_privilege(current_user, 'events', 'DELETE') AS delete,
               has_table_privilege(current_user, 'events', 'TRUNCATE') AS truncate,
               (SELECT rolsuper FROM pg_roles WHERE rolname = current_user) AS super`,
     );
-    // A superuser passes every check of rights; then the trigger alone refuses, as tested above.
+    // A superuser has all privileges. Then only the trigger rejects, as tested above.
     expect(rights).toEqual(
       rights.super
         ? { update: true, delete: true, truncate: true, super: true }
@@ -334,7 +334,7 @@ describe('readStreamsNow', () => {
   const eventsOf = (streams: Map<string, StreamNow<DomainEvent>>) =>
     new Map([...streams].map(([id, { events, isWhole }]) => [id, { events, isWhole }]));
 
-  it('answers each stream as readStream does, personal data included, and none for an unknown one', async () => {
+  it('returns each stream like readStream, including personal data, and no unknown ones', async () => {
     const [a, person, unknown] = [uuidv7(), uuidv7(), uuidv7()];
     const named: DomainEvent = { type: 'Named', data: {}, personal: { name: 'Ada' } };
     await store.append(command([write(a, 0, happened)]));
@@ -352,7 +352,7 @@ describe('readStreamsNow', () => {
     expect(eventsOf(foreign)).toEqual(new Map([[a, { events: [], isWhole: true }]]));
   });
 
-  it('says when there may be more events than those', async () => {
+  it('reports whether more events may follow', async () => {
     const [long, short] = [uuidv7(), uuidv7()];
     await store.append(command([write(long, 0, ...Array.from({ length: 20 }, () => happened))]));
     await store.append(command([write(short, 0, happened)]));
@@ -364,9 +364,9 @@ describe('readStreamsNow', () => {
 });
 
 describe('readStreamPages', () => {
-  it('reads long and wide streams whole, in order, some MiB at a time', async () => {
+  it('reads long streams and large events completely, in order, a few MiB at a time', async () => {
     const streamId = uuidv7();
-    // Compresses to a ninetieth: what is stored says little of what is sent.
+    // Compresses to a ninetieth, so the stored size shows little about the size sent.
     const wide = (n: number): DomainEvent => ({
       type: 'Happened',
       data: { n, text: n % 3 === 0 ? 'x'.repeat(900_000) : 'x' },
@@ -391,7 +391,7 @@ describe('readStreamPages', () => {
 });
 
 describe('plans', () => {
-  it('appends and pages of read models read no table whole that was nearly empty when its rows were counted', async () => {
+  it('appends and pages of projections scan no whole table, even with statistics from when it was nearly empty', async () => {
     const own = await createTestDatabase();
     try {
       const [person, other, thing] = [uuidv7(), uuidv7(), uuidv7()];
@@ -436,7 +436,7 @@ describe('plans', () => {
     expect(JSON.stringify(plan)).not.toMatch(/Join/);
   });
 
-  it('the polling query uses the primary key', async () => {
+  it('uses the primary key in the polling query', async () => {
     await database.source.query('ANALYZE events');
     const plan = await database.source.transaction(async (transaction) => {
       await transaction.query('SET LOCAL enable_seqscan = off');
@@ -446,7 +446,7 @@ describe('plans', () => {
   });
 });
 
-it('reads no event at a position that the sequence never gave, whoever put it there', async () => {
+it('reads no event at a position that the sequence never allocated', async () => {
   const own = await createTestDatabase();
   try {
     const streamId = uuidv7();
@@ -492,7 +492,7 @@ it('reads no event at a position that the sequence never gave, whoever put it th
   }
 });
 
-it('forgets old idempotency keys, thousands in pieces, and keeps the others', async () => {
+it('deletes old idempotency keys in batches, and keeps the others', async () => {
   await database.source.query(
     `INSERT INTO idempotency_keys (organization_id, key, fingerprint, result, recorded_at)
      SELECT gen_random_uuid(), decode(md5(n::text), 'hex'), '\\x00', '{}',

@@ -24,35 +24,36 @@ import { openValue } from './personal-data.js';
 import { Pulse } from './pulse.js';
 import { type Upcasters } from './upcasting.js';
 
-/** How far a stream is read. */
+/** The end of a read, inclusive: a version, a moment of recording, a position. */
 export type Until = { version?: number; moment?: Date; position?: number };
 
-/** A state of the past: what was recorded up to the moment, and stored up to the position. */
+/** A past state: events recorded up to the moment and stored up to the position. */
 export type Past = { moment: Date; position: number };
 
-/** A stream as its read model has it and as its events go on from there. */
+/** A stream's snapshot from its projection, and the events after it. */
 export type StreamNow<Event extends DomainEvent> = {
   snapshot: { version: number; createdAt: Date; updatedAt: Date; state: Json } | undefined;
   events: RecordedEvent<Event>[];
-  /** False where there may be more events. */
+  /** False if more events may follow. */
   isWhole: boolean;
 };
 
-const FORGOTTEN_TOGETHER = 1_000;
-/** Positions that are read in a fraction of the time that a page of each projection takes. */
+/** Idempotency keys deleted per statement. */
+const DELETE_BATCH = 1_000;
+/** A reader with a smaller lag may skip events. Checking this many positions is far cheaper than a page of each projection. */
 const LONGEST_SKIP = 5_000;
 
-/** The log: append-only, in one fixed global order, the only source of truth. */
+/** The log: append-only, in a fixed global order, and the only source of truth. */
 export class EventStore {
   readonly appends: AppendQueue;
   readonly rows: EventRows;
   readonly pulse: Pulse;
-  /** A position that was given out, the highest known here. */
-  private given = 0;
+  /** The highest position that this process knows to be allocated. */
+  private highest = 0;
 
   /**
-   * @param reads where the history and pasts are read.
-   * @param reserved a source with a connection free while work waits for the others.
+   * @param reads the source for the history and for past states.
+   * @param reserved a source with a free connection while all others are busy.
    */
   constructor(
     private readonly source: DataSource,
@@ -75,10 +76,10 @@ export class EventStore {
   }
 
   /**
-   * One stream's events, oldest first, personal data decrypted where its subject stands. All at once: where they
-   * may be many, take `readStreamPages`.
+   * One stream's events, oldest first, with personal data decrypted unless its subject was erased. Returns all events
+   * together. If there may be many, use `readStreamPages`.
    *
-   * @param until only events up to this version, recorded up to this moment, up to this position (inclusive).
+   * @param until only events up to this version, moment of recording and position (inclusive).
    */
   async readStream<Event extends DomainEvent>(
     organizationId: string,
@@ -91,7 +92,7 @@ export class EventStore {
     return events;
   }
 
-  /** The same in pages of `PAGE_BYTES`, and only events after a version. */
+  /** The same in pages of `PAGE_BYTES`. @param after only events after this version. */
   async *readStreamPages<Event extends DomainEvent>(
     organizationId: string,
     streamId: string,
@@ -99,12 +100,12 @@ export class EventStore {
   ): AsyncGenerator<RecordedEvent<Event>[]> {
     for (let last = after, more = true; more;) {
       const values = [organizationId, streamId, version ?? null, position ?? null, last, PAGE];
-      // A past is read from the first event on, however many there are; what commands read is bounded.
+      // A past state is read from the first event, so the read may be long. Reads of commands are bounded.
       const rows = await (moment
         ? queryWide<PageRow>(this.reads, organizationId, 'page', STREAM_PAGE, values)
         : this.source.query<PageRow[]>(STREAM_PAGE, values));
-      // Up to the first that came later, not all that did not: of versions before 0.3.0 the times of a stream may go
-      // back, and what was never without the event before it is not read without it.
+      // Stop at the first later event instead of filtering by time. Versions before 0.3.0 may have stored decreasing
+      // times in a stream, and an event is never read without its predecessors.
       const later = moment ? rows.findIndex(({ recorded_at }) => recorded_at > moment) : -1;
       const wanted = await this.committed(later === -1 ? rows : rows.slice(0, later));
       if (wanted.length === 0) return;
@@ -115,10 +116,10 @@ export class EventStore {
   }
 
   /**
-   * Streams as they are now, in one statement: what the read model has of each, and the events that it has not taken in
-   * yet: some of them, of one stream `MOST_ALONG` at most.
+   * The current state of streams, in one statement: each one's snapshot from its projection, and the events that the
+   * projection has not processed yet, `MOST_ALONG` at most.
    *
-   * @param snapshots the SELECT of `Snapshots`; left out, the events from the beginning.
+   * @param snapshots the SELECT of `Snapshots`. Without it, streams are read from their first event.
    */
   async readStreamsNow<Event extends DomainEvent>(
     organizationId: string,
@@ -148,8 +149,8 @@ export class EventStore {
   }
 
   /**
-   * The position up to which the log is complete: no event will ever appear at or below it that is not
-   * there already. Read events in a *later* statement than this, or the promise does not hold.
+   * The position up to which the log is complete: no new event will ever appear at or below it. This holds only for events
+   * read in a *later* statement.
    */
   async horizon(sql: Sql = this.source): Promise<number> {
     const [row] = await sql.query<{ horizon: string }[]>('SELECT event_horizon() AS horizon');
@@ -157,10 +158,10 @@ export class EventStore {
   }
 
   /**
-   * Readers of the log that are behind, by whether one of the events that they have not read concerns them. Whoever is far behind
-   * reads pages as ever: to look at all of it would cost more, and must not make the others do the same.
+   * Splits readers that are behind by whether their unread events include types that they handle. Readers that are far
+   * behind always count as concerned and read pages as usual, because checking all their events would cost more.
    *
-   * @returns `horizon`: up to which the idle ones can move.
+   * @returns `horizon`: the position to which the idle readers can move.
    */
   async splitByNews<Reader extends { position: number; lag: number }>(
     behind: readonly Reader[],
@@ -178,30 +179,32 @@ export class EventStore {
     return { concerned: behind.filter((reader) => !idle.includes(reader)), idle, horizon };
   }
 
-  /** The highest position given out so far; events below it may still be on their way. */
+  /** The highest allocated position. Events below it may not be committed yet. */
   async lastPosition(): Promise<number> {
     const [row] = await this.source.query<{ position: string }[]>('SELECT last_position() AS position');
     return this.allocated(Number(row!.position));
   }
 
   /**
-   * Of rows found by their streams or ids those at positions that the sequence gave. Who reads the log in order comes to no
-   * other, so whoever put it there: what is answered is what is sealed, exported and verified. Asked only where a row is
-   * above all that is known here to be given, since asking in each statement made it a tenth slower.
+   * Keeps the rows at positions that the sequence has allocated. Readers of the log in order never reach other positions,
+   * whoever inserted them. So all reads return what is sealed, exported and verified. Queries the sequence only if a row
+   * is above all known positions: doing so in each statement made reads a tenth slower.
    */
   private async committed<Row extends { position: string }>(rows: Row[]): Promise<Row[]> {
-    if (rows.some(({ position }) => Number(position) > this.given)) await this.lastPosition();
-    return rows.filter(({ position }) => Number(position) > 0 && Number(position) <= this.given);
+    if (rows.some(({ position }) => Number(position) > this.highest)) await this.lastPosition();
+    return rows.filter(({ position }) => Number(position) > 0 && Number(position) <= this.highest);
   }
 
   private allocated(position: number): number {
-    this.given = Math.max(this.given, position);
+    this.highest = Math.max(this.highest, position);
     return position;
   }
 
   /**
-   * A page of the log in its global order: positions above `after`, up to `upTo` (which must not lie
-   * beyond a horizon read before). Without events in shapes that this version of the program does not know.
+   * A page of the log in its global order, without events in shapes that this version of the program does not know.
+   *
+   * @param after only positions above this one.
+   * @param upTo only positions up to this one, which must not exceed a horizon read before.
    */
   async readAll(
     after: number,
@@ -215,9 +218,9 @@ export class EventStore {
   }
 
   /**
-   * The next page of these types of events, `limit` of them at most and 16 MiB, one at least.
+   * The next page of events of these types: at most `limit` events and 16 MiB, but at least one.
    *
-   * @returns also its `end`: everything up to there has been read.
+   * @returns also its `end`, the position up to which everything has been read.
    */
   async readPage(
     after: number,
@@ -229,7 +232,7 @@ export class EventStore {
     return { events: await this.readAll(after, end, limit, types), end };
   }
 
-  /** The end of the next page of these types of events: `limit` of them at most and 16 MiB, one at least. */
+  /** The end of the next page of events of these types: at most `limit` events and 16 MiB, but at least one. */
   async pageEnd(
     after: number,
     upTo: number,
@@ -245,11 +248,10 @@ export class EventStore {
   }
 
   /**
-   * The history of an organization as it is stored, oldest first, personal data decrypted where its subject
-   * stands.
+   * An organization's history as it is stored, oldest first, with personal data decrypted unless its subject was erased.
    *
-   * @param range positions above `after`, up to `upTo` (which must not lie beyond a horizon read before).
-   * @returns `limit` events at most, fewer where they are wide (`PAGE_BYTES`), one at least; and whether there are more.
+   * @param range positions above `after`, up to `upTo`, which must not exceed a horizon read before.
+   * @returns at most `limit` events, fewer if they exceed `PAGE_BYTES`, but at least one; and whether more follow.
    */
   async readHistory(
     organizationId: string,
@@ -267,10 +269,10 @@ export class EventStore {
   }
 
   /**
-   * Where the last page of a part of the history begins, for whoever reads it from its end.
+   * Where the last page of a part of the history begins, for reading it from its end.
    *
-   * @param range as of `readHistory`.
-   * @returns the position after which there are the last `limit` events that meet the filter; and how many these are.
+   * @param range see `readHistory`.
+   * @returns the position after which the last `limit` events that match the filter begin, and their number.
    */
   async startOfLast(
     organizationId: string,
@@ -297,11 +299,12 @@ export class EventStore {
   }
 
   /**
-   * The newest events of a record, and those of other records that say something about this person, newest first.
+   * The newest events of a record, and of other records about this person, newest first.
    *
-   * @param most as many of them, fewer where they are wide (`PAGE_BYTES`), one at least. @param before a position: only those before it.
-   * @param types only these types of events.
-   * @returns also whether there are more.
+   * @param most the maximum number. Fewer are returned if they exceed `PAGE_BYTES`, but at least one.
+   * @param before only events before this position.
+   * @param types only events of these types.
+   * @returns also whether more follow.
    */
   async readAbout(
     organizationId: string,
@@ -316,7 +319,7 @@ export class EventStore {
     return { events, hasMore: isCut(rows) || rows.length > most };
   }
 
-  /** The first event of each type in each of these streams: where what goes on page by page has begun. */
+  /** The first event of each type in each of these streams. It starts what later pages continue. */
   async readBeginnings(organizationId: string, streamIds: readonly string[]): Promise<RecordedEvent[]> {
     if (streamIds.length === 0) return [];
     const rows = await this.source.query<EventRow[]>(
@@ -331,7 +334,7 @@ export class EventStore {
     return this.rows.readStored(await this.committed(rows));
   }
 
-  /** The position of the organization's event before this one; 0 for its first. */
+  /** The position of the organization's previous event; 0 if there is none. */
   async previousPosition(organizationId: string, position: number): Promise<number> {
     const [row] = await this.source.query<{ position: string }[]>(
       `SELECT position FROM events WHERE organization_id = $1 AND position > 0 AND position < $2
@@ -341,7 +344,7 @@ export class EventStore {
     return Number(row?.position ?? 0);
   }
 
-  /** The highest position that these streams have; 0 where they are none. */
+  /** The highest position in these streams; 0 if none of them exists. */
   async lastPositionOf(organizationId: string, streamIds: readonly string[]): Promise<number> {
     if (streamIds.length === 0) return 0;
     const rows = await this.source.query<{ position: string }[]>(
@@ -354,7 +357,7 @@ export class EventStore {
     return (await this.committed(rows)).reduce((last, { position }) => Math.max(last, Number(position)), 0);
   }
 
-  /** The streams that hold these unique keys, by the key in hexadecimal. */
+  /** The streams that own these unique keys, by the key in hexadecimal. */
   async findOwners(organizationId: string, keys: readonly Buffer[]): Promise<Map<string, string>> {
     const rows = await this.source.query<{ key: Buffer; stream_id: string }[]>(
       'SELECT key, stream_id FROM unique_keys WHERE organization_id = $1 AND key = ANY ($2)',
@@ -363,7 +366,7 @@ export class EventStore {
     return new Map(rows.map(({ key, stream_id }) => [key.toString('hex'), stream_id]));
   }
 
-  /** Which of these are streams of this type, whatever became of their records. */
+  /** Which of these are streams of this type, even if their records have been deleted. */
   async findStreams(
     organizationId: string,
     streamType: string,
@@ -377,7 +380,7 @@ export class EventStore {
     return new Set((await this.committed(rows)).map(({ stream_id }) => stream_id));
   }
 
-  /** What a request with this idempotency key answered, if there was one. */
+  /** The result of the request with this idempotency key, if there was one. */
   async findIdempotent(
     organizationId: string,
     key: Buffer,
@@ -389,7 +392,7 @@ export class EventStore {
     return row;
   }
 
-  /** Keeps a figure with a used idempotency key, unless there is one. @returns the one that is kept. */
+  /** Stores a figure with a used idempotency key, unless it already has one. @returns the stored figure. */
   async settleFigure(organizationId: string, key: Buffer, figure: number): Promise<number> {
     const [[row]] = await this.source.query<[{ figure: number }[], number]>(
       `UPDATE idempotency_keys SET result = jsonb_build_object('figure', $3::bigint) || result
@@ -399,31 +402,31 @@ export class EventStore {
     return row?.figure ?? figure;
   }
 
-  /** Drops idempotency keys older than this many hours. @returns how many. */
+  /** Deletes idempotency keys older than this many hours. @returns how many. */
   async forgetIdempotencyKeys(olderThanHours: number): Promise<number> {
-    let forgotten = 0;
+    let deleted = 0;
     for (;;) {
-      // Some at a time: after a day of imports there are millions, and no statement may hold up others for minutes.
+      // In batches: after a day of imports there are millions, and no statement may block others for minutes.
       const [, count] = await this.source.query<[unknown, number]>(
         `DELETE FROM idempotency_keys WHERE (organization_id, key) IN (
            SELECT organization_id, key FROM idempotency_keys
            WHERE recorded_at < clock_timestamp() - make_interval(hours => $1)
-           ORDER BY recorded_at LIMIT ${FORGOTTEN_TOGETHER} FOR UPDATE SKIP LOCKED)`,
+           ORDER BY recorded_at LIMIT ${DELETE_BATCH} FOR UPDATE SKIP LOCKED)`,
         [olderThanHours],
       );
-      forgotten += count;
-      if (count < FORGOTTEN_TOGETHER) return forgotten;
+      deleted += count;
+      if (count < DELETE_BATCH) return deleted;
     }
   }
 
-  /** What opens the values that were sealed with a person's key. */
+  /** Returns a function that opens values sealed with a person's key. */
   opener(subjectId: string, wrappedKey: Buffer): (name: string, sealed: Buffer) => string {
     const key = this.keyring.unwrap(wrappedKey, subjectId);
     return (name, sealed) => openValue(key, name, sealed);
   }
 }
 
-/** SQL: the wrapped key to what a row holds of a person; null where that was destroyed. */
+/** SQL for the wrapped key of a row's person; null if it was destroyed. */
 export function wrappedKeyOf(row: string, subject: string): string {
   return `(SELECT k.wrapped_key FROM public.subject_keys k
     WHERE k.organization_id = ${row}.organization_id AND k.subject_id = ${row}.${subject})`;

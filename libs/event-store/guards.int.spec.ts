@@ -36,7 +36,7 @@ async function positions(streamId: string): Promise<number[]> {
 }
 
 describe('a guard', () => {
-  it('lets commands through while its stream stands at the version, and no longer', async () => {
+  it('admits commands only while its stream is at the version', async () => {
     const guarded = await begin();
     const guards = [{ streamId: guarded, version: 1 }];
     expect(await append([write(uuidv7(), 0)], { guards })).toBe('appended');
@@ -49,7 +49,7 @@ describe('a guard', () => {
     );
   });
 
-  it('of a stream that never was, or is another organization’s, refuses', async () => {
+  it('rejects a stream that does not exist or belongs to another organization', async () => {
     const guarded = await begin();
     const other = { organizationId: uuidv7(), guards: [{ streamId: guarded, version: 1 }] };
     expect(await append([write(uuidv7(), 0)], other)).toBe('version');
@@ -58,7 +58,7 @@ describe('a guard', () => {
     );
   });
 
-  it('holds against a writer at the same moment: nothing that rests on it comes after the write', async () => {
+  it('admits no dependent command after a concurrent write to its stream', async () => {
     for (let round = 0; round < 20; round += 1) {
       const guarded = await begin();
       const guards = [{ streamId: guarded, version: 1 }];
@@ -79,7 +79,7 @@ describe('a guard', () => {
     }
   });
 
-  it('and a write of its stream in one command go together', async () => {
+  it('can be combined with a write to its stream in one command', async () => {
     const guarded = await begin();
     const guards = [{ streamId: guarded, version: 1 }];
     expect(await append([write(guarded, 1)], { guards })).toBe('appended');
@@ -89,7 +89,7 @@ describe('a guard', () => {
 describe('a subject', () => {
   const erase = (id: string, store: EventStore) => append([write(id, 1)], { erases: [id] }, store);
 
-  it('must stand in the organization for others to speak of', async () => {
+  it('must exist in the organization before other streams can refer to it', async () => {
     const subject = await begin(true);
     expect(await append([write(uuidv7(), 0, subject)])).toBe('appended');
     expect(await append([write(uuidv7(), 0, subject)], { organizationId: uuidv7() })).toBe('version');
@@ -98,7 +98,7 @@ describe('a subject', () => {
     expect(await append([write(uuidv7(), 0, subject)])).toBe('version');
   });
 
-  it('may begin in the very command that speaks of it, personal data included', async () => {
+  it('can be created by the command that refers to it, including personal data', async () => {
     const [subject, link] = [uuidv7(), uuidv7()];
     const said = { ...write(link, 0, subject), events: [{ ...happened, personal: { comment: 'Hello' } }] };
     expect(await append([said, write(subject, 0, subject)])).toBe('appended');
@@ -106,7 +106,7 @@ describe('a subject', () => {
     expect(event!.personal).toEqual({ comment: 'Hello' });
   });
 
-  it('is spoken of no more after its end, whoever is first', async () => {
+  it('gets no more events after its end, in either order of concurrent commands', async () => {
     for (let round = 0; round < 20; round += 1) {
       const subject = await begin(true);
       const links = Array.from({ length: 40 }, () => uuidv7());

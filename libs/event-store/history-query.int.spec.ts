@@ -12,7 +12,7 @@ let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
   const { source } = database;
-  // Indexes are made faster at once than row by row.
+  // Creating the indexes afterwards is faster than maintaining them row by row.
   const indexes = await source.query<{ name: string; definition: string }[]>(
     `SELECT indexrelid::regclass AS name, pg_get_indexdef(indexrelid) AS definition
      FROM pg_index i WHERE indrelid = 'events'::regclass AND NOT indisunique`,
@@ -38,7 +38,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => database.drop());
 
-/** The positions of a page, and how many rows PostgreSQL looked at for it in the widest step. */
+/** The positions of a page, and the rows that PostgreSQL examined for it in the widest step. */
 async function find(
   filter: EventFilter,
   {
@@ -75,34 +75,34 @@ function widest(plan: Plan): number {
   return Math.max((rows + recheck) * plan['Actual Loops']!, ...(plan.Plans ?? []).map(widest));
 }
 
-/** What the next events in order cost at most. */
+/** The maximum number of events in order that are examined. */
 const FEW = 2_600;
 
 const at = (position: number) => new Date(Date.UTC(2026, 0, 1) + position * 1_000).toISOString();
 
 const nothing: [string, EventFilter][] = [
-  ['a type that there is not', { type: 'Unheard' }],
+  ['an unknown type', { type: 'Unheard' }],
   ["a type of another's", { type: 'Foreign' }],
-  ['a record type that there is not', { recordType: 'unheard' }],
-  ['an actor that there is not', { actorId: nobody }],
+  ['an unknown record type', { recordType: 'unheard' }],
+  ['an unknown actor', { actorId: nobody }],
   ["another's actor", { actorId: stranger }],
-  ['a request that there is not', { requestId: 'unheard' }],
+  ['an unknown request', { requestId: 'unheard' }],
   ["another's request", { requestId: 'foreign' }],
-  ['two names of a request', { requestId: ['foreign', 'unheard'] }],
-  ['a record that there is not', { recordId: nobody }],
-  ['a moment to come', { occurredAfter: at(2 * EVENTS) }],
+  ['two unknown ids of a request', { requestId: ['foreign', 'unheard'] }],
+  ['an unknown record', { recordId: nobody }],
+  ['a future moment', { occurredAfter: at(2 * EVENTS) }],
   ['a moment before the first', { occurredBefore: at(0) }],
-  ['a time in which nothing happened', { occurredAfter: at(100_000), occurredBefore: at(100_001) }],
-  ['a type at another record', { recordType: 'contact', type: 'PetitionSigned' }],
+  ['a time without events', { occurredAfter: at(100_000), occurredBefore: at(100_001) }],
+  ['a type of another record type', { recordType: 'contact', type: 'PetitionSigned' }],
   ['an actor and a rare type', { actorId: importer, type: 'ListCreated' }],
   ['an actor and a rare record type', { actorId: importer, recordType: 'list' }],
   ['a request and an actor', { requestId: 'request-7', actorId: nobody }],
   ['a rare type and a time', { type: 'ListCreated', occurredAfter: at(140_000) }],
-  ['a type and a time to come', { type: 'ContactCreated', occurredAfter: at(2 * EVENTS) }],
+  ['a type and a future time', { type: 'ContactCreated', occurredAfter: at(2 * EVENTS) }],
   ['a record and a type', { recordId: nobody, type: 'ContactCreated' }],
 ];
 
-it.each(nothing)('looks at few of 200,000 events for %s', async (_, filter) => {
+it.each(nothing)('examines few of 200,000 events for %s', async (_, filter) => {
   const { positions, looked } = await find(filter);
   expect(positions).toEqual([]);
   expect(looked).toBeLessThanOrEqual(FEW);
@@ -115,7 +115,7 @@ const found: [string, EventFilter, string][] = [
   ['an actor', { actorId: website }, `metadata->'actor'->>'id' = '${website}'`],
   ['a request', { requestId: 'request-77' }, `metadata->>'requestId' = 'request-77'`],
   [
-    'two names of a request',
+    'two ids of a request',
     { requestId: ['request-77', 'request-5'] },
     `metadata->>'requestId' IN ('request-77', 'request-5')`,
   ],
@@ -127,20 +127,23 @@ const found: [string, EventFilter, string][] = [
   ['the first moments', { occurredBefore: at(1_000) }, `position < 1000`],
 ];
 
-it.each(found)('pages through what %s has, in order, each page as cheap', async (_, filter, condition) => {
-  const expected = await database.source.query<{ position: string }[]>(
-    `SELECT position FROM events WHERE organization_id = $1 AND ${condition} ORDER BY position LIMIT 100`,
-    [organizationId],
-  );
-  const seen: number[] = [];
-  for (let after = 0; seen.length < 100; after = seen.at(-1)!) {
-    const { positions, looked } = await find(filter, { after, limit: 25 });
-    expect(looked).toBeLessThanOrEqual(FEW);
-    seen.push(...positions);
-    if (positions.length < 25) break;
-  }
-  expect(seen).toEqual(expected.map(({ position }) => Number(position)));
-});
+it.each(found)(
+  'pages through the events of %s in order, each page equally cheap',
+  async (_, filter, condition) => {
+    const expected = await database.source.query<{ position: string }[]>(
+      `SELECT position FROM events WHERE organization_id = $1 AND ${condition} ORDER BY position LIMIT 100`,
+      [organizationId],
+    );
+    const seen: number[] = [];
+    for (let after = 0; seen.length < 100; after = seen.at(-1)!) {
+      const { positions, looked } = await find(filter, { after, limit: 25 });
+      expect(looked).toBeLessThanOrEqual(FEW);
+      seen.push(...positions);
+      if (positions.length < 25) break;
+    }
+    expect(seen).toEqual(expected.map(({ position }) => Number(position)));
+  },
+);
 
 const latest: typeof found = [
   ...found.filter(([name]) => name !== 'the first moments'),
@@ -148,29 +151,32 @@ const latest: typeof found = [
   ['the last moments', { occurredAfter: at(EVENTS - 1_000) }, `position > ${EVENTS - 1_000}`],
 ];
 
-it.each(latest)('pages back through what %s has, each page as cheap', async (_, filter, condition) => {
-  const expected = await database.source.query<{ position: string }[]>(
-    `SELECT position FROM events WHERE organization_id = $1 AND ${condition} ORDER BY position DESC LIMIT 100`,
-    [organizationId],
-  );
-  const seen: number[] = [];
-  for (let upTo = EVENTS; seen.length < 100; upTo = seen.at(-1)! - 1) {
-    const { positions, looked } = await find(filter, { upTo, limit: 25, end: 'newest' });
-    expect(looked).toBeLessThanOrEqual(FEW);
-    // They are found from the end on, and come in order.
-    seen.push(...positions.toReversed());
-    if (positions.length < 25) break;
-  }
-  expect(seen).toEqual(expected.map(({ position }) => Number(position)));
-});
+it.each(latest)(
+  'pages backward through the events of %s, each page equally cheap',
+  async (_, filter, condition) => {
+    const expected = await database.source.query<{ position: string }[]>(
+      `SELECT position FROM events WHERE organization_id = $1 AND ${condition} ORDER BY position DESC LIMIT 100`,
+      [organizationId],
+    );
+    const seen: number[] = [];
+    for (let upTo = EVENTS; seen.length < 100; upTo = seen.at(-1)! - 1) {
+      const { positions, looked } = await find(filter, { upTo, limit: 25, end: 'newest' });
+      expect(looked).toBeLessThanOrEqual(FEW);
+      // They are found from the end, but returned in order.
+      seen.push(...positions.toReversed());
+      if (positions.length < 25) break;
+    }
+    expect(seen).toEqual(expected.map(({ position }) => Number(position)));
+  },
+);
 
-it.each(nothing)('looks back at few of 200,000 events for %s', async (_, filter) => {
+it.each(nothing)('examines few of 200,000 events backward for %s', async (_, filter) => {
   const { positions, looked } = await find(filter, { end: 'newest' });
   expect(positions).toEqual([]);
   expect(looked).toBeLessThanOrEqual(FEW);
 });
 
-it('what happened late is found in order', async () => {
+it('finds late events in order', async () => {
   const { positions } = await find({ occurredAfter: at(180_000) }, { limit: 5 });
   expect(positions).toEqual([180_001, 180_002, 180_003, 180_004, 180_006]);
   const some = await find({ occurredAfter: at(180_000), type: 'ContactUpdated' }, { limit: 2 });

@@ -1,33 +1,33 @@
 import { queryInTurn, type Sql } from '#libs/database';
 
-/** What events are asked for; the moments as text that PostgreSQL reads. */
+/** Conditions that events must meet. Moments are texts that PostgreSQL can parse. */
 export type EventFilter = {
   recordType?: string | undefined;
   recordId?: string | undefined;
-  /** Any of several. */
+  /** One of these. */
   type?: string | readonly string[] | undefined;
   actorId?: string | undefined;
-  /** Any of several, where a request is known by more than one. */
+  /** One of these, because a request may have several ids. */
   requestId?: string | readonly string[] | undefined;
   occurredAfter?: string | undefined;
   occurredBefore?: string | undefined;
 };
 
-/** Events in order that are looked through for each one that the page may have. */
+/** Events in order that are examined for each event of the page. */
 const WALKED_PER_EVENT = 100;
 
-/** Values that a filter takes for these columns, which have an index (organization_id, columns, position). */
+/** The values that a filter allows for these columns, which have an index (organization_id, columns, position). */
 type ByValue = { columns: readonly string[]; values: readonly (readonly string[])[] };
 
 /**
- * What follows `FROM events e` in the query for a page of an organization's history; undefined where no event can
- * meet the filter. Only the conditions that are asked: one that may be absent (`$1 IS NULL OR …`) uses no index.
+ * The part after `FROM events e` of the query for a page of an organization's history. Undefined if no event can match the
+ * filter. It contains only the given conditions, because an optional one (`$1 IS NULL OR …`) uses no index.
  *
- * A filter by value is walked along in its own index, which is in the order of positions. Several filters have none
- * together, and moments are almost in that order but not quite: the next events in order are looked through, and
- * where these do not fill the page, all that meet the filters are found and sorted, in the same statement.
+ * A filter by a single value walks along its own index, which is in the order of positions. Several filters share no
+ * index, and moments are not quite in that order. Then the next events in order are examined. If they do not fill the page,
+ * the same statement finds and sorts all events that match.
  *
- * @param end from which the page is taken: the rows come in the order of positions all the same.
+ * @param end the end of the range from which the page is taken. Rows are in the order of positions in either case.
  */
 export async function historyQuery(
   sql: Sql,
@@ -47,9 +47,9 @@ export async function historyQuery(
   const order = end === 'oldest' ? 'ASC' : 'DESC';
 
   /**
-   * Positions in order along one index, and along no other: compared as a row, its columns are what is sorted by.
-   * With `organization_id = … AND …` PostgreSQL would choose by statistics that know nothing of single organizations,
-   * and walk along another index for what only others have.
+   * Positions in the order of one particular index, because a row comparison and ORDER BY use exactly its columns. With
+   * `organization_id = … AND …`, PostgreSQL would choose an index by statistics that do not know single organizations, and
+   * could read one in which only other organizations have matches.
    */
   const walk = ({ columns, values: rows }: ByValue, rowLimit: string) => {
     const names = columns.map((_, index) => `v${index}`);
@@ -96,10 +96,10 @@ export async function historyQuery(
   const all = [
     `e.organization_id = ${organization} AND e.position > ${first} AND e.position <= ${last}`,
     ...filters,
-    // Once, before anything is read: of what the organization does not have nothing needs to be found.
+    // Evaluated once, before anything is read: skips the search if the organization has no such event.
     ...byValue.map((one) => `EXISTS (${walk(one, '1')})`),
   ];
-  // A record's events are few. OFFSET 0 keeps PostgreSQL from walking in order for the rest too.
+  // A record has few events. OFFSET 0 prevents PostgreSQL from walking in order for the rest too.
   const near =
     recordId === undefined
       ? `SELECT e.position FROM events e
@@ -125,8 +125,8 @@ function byPosition(positions: string): string {
 type Kind = { stream_type: string; type: string };
 
 /**
- * The kinds of events that the organization has and the filter means; undefined if it means all. Each is one look into
- * the index, some dozens in all: cheaper than an index of its own for either column, which every append would pay.
+ * The organization's kinds of events that match the filter. Undefined if all match. Each kind costs one index lookup, a
+ * few dozen in total. That is cheaper than an index on either column, which would slow down every append.
  */
 async function findKinds(
   sql: Sql,

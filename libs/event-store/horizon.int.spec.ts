@@ -4,7 +4,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { appendBatch } from './append.js';
 
-/** Writers at once, each on a connection of its own, and what they append in all. */
+/** Concurrent writers, each on its own connection, and the total number of their appends. */
 const WRITERS = 16;
 const COMMANDS = 2_400;
 
@@ -63,7 +63,7 @@ async function writeSlowly(writer: number, committed: string[]): Promise<void> {
 
 type Seen = { position: number; streamId: string; version: number };
 
-/** Follows the log until the writers are done and nothing is left; `upTo` says how far it trusts. */
+/** Tails the log until the writers are done and nothing is left. `upTo` returns the position up to which it reads. */
 async function tail(done: () => boolean, upTo: () => Promise<number>): Promise<Seen[]> {
   const seen: Seen[] = [];
   let cursor = 0;
@@ -78,8 +78,8 @@ async function tail(done: () => boolean, upTo: () => Promise<number>): Promise<S
   }
 }
 
-it('a tailing reader sees every committed event exactly once and in order; a naive one does not', async () => {
-  // A stranger's open transaction, with a write and a snapshot of its own: it must stall nobody.
+it('shows a tailing reader every committed event exactly once and in order, unlike a naive reader', async () => {
+  // An unrelated open transaction with a write and a snapshot must not delay the reader.
   const stranger = new Client({ connectionString: database.url });
   await stranger.connect();
   await stranger.query('CREATE TABLE unrelated (n int)');
@@ -96,7 +96,7 @@ it('a tailing reader sees every committed event exactly once and in order; a nai
       () => !writing,
       () => database.store.horizon(),
     ),
-    // Whatever is there: the position alone decides. This is what the horizon is for.
+    // The naive reader trusts whatever is visible. The horizon exists to prevent that.
     tail(
       () => !writing,
       () => Promise.resolve(Number.MAX_SAFE_INTEGER),
@@ -115,7 +115,7 @@ it('a tailing reader sees every committed event exactly once and in order; a nai
   expect(seenNaively.length).toBeLessThan(expected.length);
 });
 
-it('an append under way holds the horizon back, and a rolled back one lets it go', async () => {
+it('holds the horizon back during an append, and releases it after a rollback', async () => {
   const client = new Client({ connectionString: database.url });
   await client.connect();
   const before = await database.store.horizon();
@@ -128,7 +128,7 @@ it('an append under way holds the horizon back, and a rolled back one lets it go
   await client.end();
 });
 
-it('counts from zero: the first event of a new log is not missed while it is on its way', async () => {
+it('does not miss the uncommitted first event of a new log', async () => {
   const fresh = await createTestDatabase();
   const client = new Client({ connectionString: fresh.url });
   await client.connect();

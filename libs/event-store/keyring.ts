@@ -3,57 +3,58 @@ import { type Sql } from '#libs/database';
 import { randomBytes } from '#libs/random';
 import { KEY, open, SEAL, seal } from './personal-data.js';
 
-/** What `key_check` holds of the master key that is in use. */
+/** A row of `key_check`, which describes the master key in use. */
 export type KeyCheck = {
-  /** Of the first one a keyed hash, which versions up to 0.3.0 compare with theirs; of a later one its id. */
+  /** For the first master key a keyed hash, which versions up to 0.3.0 compare with theirs. For later ones the id. */
   check_value: Buffer;
-  /** What hashes and signs, wrapped with the one in use; null while that is the first one, from which they follow. */
+  /** The keys for hashing and signing, wrapped. Null while the first master key is in use, from which they are derived. */
   secrets: Buffer | null;
-  /** The id of the one before it, while keys may be wrapped with that. */
+  /** The id of the previous master key, as long as keys may be wrapped with it. */
   replaces: Buffer | null;
 };
 
 /**
- * `first`: the master key is not the one that the database was first used with; `replaced`: nor the one that has taken its
- * place; `unfinished`: it is, but the one before it is missing, with which keys are still wrapped.
+ * `first`: the database was first used with another master key. `replaced`: its master key was replaced by another one.
+ * `unfinished`: the master key is correct, but the previous one is missing, with which keys are still wrapped.
  */
 export type KeyringFault = 'first' | 'replaced' | 'unfinished';
 
-/** Bytes of a master's id that stand before what it wraps, unless it is the first one. */
+/** The length of the prefix of a master key's id in front of each key that it wraps. The first master key uses none. */
 const MARK = 8;
 
 /**
- * The master key: wraps the key of each data subject, and gives the keyed hashes under which unique keys
- * and idempotency keys are stored, so that they reveal nothing about an email address.
+ * The master key. It wraps the key of each data subject, and provides the keyed hashes under which unique keys and
+ * idempotency keys are stored, so that they reveal nothing about an email address.
  *
- * A master can be replaced (`rewrap`), what hashes and signs cannot: it follows from the first master, and every later one
- * keeps it wrapped in the database. Until it was opened for a database, a keyring takes its master for the first one.
+ * A master key can be replaced (`rewrap`), but not the keys for hashing and signing. They are derived from the first master
+ * key, and the database stores them wrapped with each later one. Until it is opened for a database, a keyring assumes that
+ * its master key is the first one.
  */
 export class Keyring {
-  /** The present one first; the one before it may still be in use. */
+  /** The configured master key, then the previous one, which may still be in use. */
   private readonly masters: readonly Master[];
   private inUse: Master;
   private secrets: Secrets;
   private isFirst = true;
 
-  /** @param master 32 bytes; the keys used are derived from it (HKDF, RFC 5869), never itself. */
+  /** @param master 32 bytes. It is never used itself, only keys derived from it (HKDF, RFC 5869). */
   constructor(master: Buffer, previous?: Buffer) {
     this.masters = [master, ...(previous ? [previous] : [])].map((bytes) => new Master(bytes));
     this.inUse = this.masters[0]!;
     this.secrets = this.inUse.secrets;
   }
 
-  /** Opens itself for this database. @returns why it cannot be used there: what was encrypted could not be read. */
+  /** Opens the keyring for this database. @returns why it cannot decrypt the database's keys, or undefined. */
   async openFor(sql: Sql): Promise<KeyringFault | undefined> {
     await sql.query('INSERT INTO key_check (check_value) VALUES ($1) ON CONFLICT (single) DO NOTHING', [
       this.firstCheck.check_value,
     ]);
-    // Whoever replaces the master holds the row until all who serve are known to have the next one.
+    // A replacement of the master key locks the row until all serving instances are known to have the next one.
     const [row] = await sql.query<KeyCheck[]>('SELECT * FROM key_check FOR SHARE');
     return this.open(row!);
   }
 
-  /** Goes by what the database says of its master key. @returns why that cannot be used with this keyring. */
+  /** Opens the keyring for a database with this row. @returns why it cannot be used there, or undefined. */
   open(row: KeyCheck): KeyringFault | undefined {
     const { check_value: check, secrets, replaces } = row;
     const inUse = this.masters.find(({ id, secrets: own }) =>
@@ -67,12 +68,12 @@ export class Keyring {
     return undefined;
   }
 
-  /** The row of a database that this keyring is the first to use. */
+  /** The row for a database that has not been used yet. */
   get firstCheck(): KeyCheck {
     return { check_value: checkValueOf(this.secrets.hashing), secrets: null, replaces: null };
   }
 
-  /** The row with which the present master takes the place of the one in use. */
+  /** The row by which the configured master key replaces the one in use. */
   get nextCheck(): KeyCheck {
     const { id, wrapping } = this.present;
     const { hashing, signingSeed } = this.secrets;
@@ -80,36 +81,36 @@ export class Keyring {
     return { check_value: id, secrets, replaces: this.inUse.id };
   }
 
-  /** `ahead`: the database goes by the one before the present master; `first`: there was no other yet. */
+  /** `ahead`: the database still uses the previous master key. `first`: it has never been replaced. */
   get state(): 'ahead' | 'first' | 'later' {
     if (this.inUse !== this.present) return 'ahead';
     return this.isFirst ? 'first' : 'later';
   }
 
-  /** What tells masters apart, and nothing of them; the present one's first. */
+  /** The ids of the master keys, which reveal nothing about them. The configured one is first. */
   get ids(): Buffer[] {
     return this.masters.map(({ id }) => id);
   }
 
-  /** What everything begins with that the present master wraps, where it is not the first one. */
+  /** The prefix of everything that the configured master key wraps, unless it is the first one. */
   get mark(): Buffer {
     return markOf(this.present);
   }
 
-  /** 32 bytes that checkpoints are signed with where no other key is given. */
+  /** The 32-byte seed for signing checkpoints if no other key is configured. */
   get signingSeed(): Buffer {
     return this.secrets.signingSeed;
   }
 
-  /** A fresh key for a subject, and the form in which it may be stored. */
+  /** A new key for a subject, plain and wrapped for storage. */
   newSubjectKey(subjectId: string): { key: Buffer; wrapped: Buffer } {
     const key = randomBytes(KEY);
     return { key, wrapped: this.wrap(key, subjectId) };
   }
 
-  /** @throws when it was wrapped with another master, for another subject, or is damaged. */
+  /** @throws if the key was wrapped with another master key or for another subject, or is damaged. */
   unwrap(wrapped: Buffer, subjectId: string): Buffer {
-    // Without a mark it is of the first master; which of ours that is, GCM tells.
+    // A key without a prefix is wrapped with the first master key. GCM shows which of ours that is.
     if (wrapped.length === KEY + SEAL) return this.unwrapOfFirst(wrapped, subjectId);
     const master = this.masters.find((one) => markOf(one).equals(wrapped.subarray(0, MARK)));
     if (!master)
@@ -117,19 +118,19 @@ export class Keyring {
     return open(master.wrapping, wrapped.subarray(MARK), subjectId);
   }
 
-  /** HMAC-SHA-256 over the parts, told apart by their lengths. */
+  /** HMAC-SHA-256 over the parts, each preceded by its length so that they cannot be confused. */
   hash(...parts: string[]): Buffer {
     return hash(this.secrets.hashing, parts);
   }
 
-  /** The same key, wrapped with the master in use. */
+  /** The same key, wrapped with the master key in use. */
   rewrap(wrapped: Buffer, subjectId: string): Buffer {
     return this.wrap(this.unwrap(wrapped, subjectId), subjectId);
   }
 
   private wrap(key: Buffer, subjectId: string): Buffer {
     const wrapped = seal(this.inUse.wrapping, key, subjectId);
-    // Versions up to 0.3.0 read no other form.
+    // Versions up to 0.3.0 can read only this form.
     return this.isFirst ? wrapped : Buffer.concat([markOf(this.inUse), wrapped]);
   }
 
@@ -148,13 +149,13 @@ export class Keyring {
   }
 }
 
-/** What must outlive a master: without the one nobody's record would be found again, without the other nothing signed. */
+/** Keys that must survive a replacement: unique keys are found by the one, and signatures verified by the other. */
 type Secrets = { hashing: KeyObject; signingSeed: Buffer };
 
 class Master {
   readonly id: Buffer;
   readonly wrapping: KeyObject;
-  /** Used where this is the first master. */
+  /** Used if this is the first master key. */
   readonly secrets: Secrets;
 
   constructor(bytes: Buffer) {

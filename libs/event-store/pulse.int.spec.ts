@@ -18,7 +18,7 @@ beforeEach(() => database.source.query('TRUNCATE work'));
 const newStore = () => new EventStore(database.source, new Keyring(Buffer.alloc(32, 1)));
 const HAS_WORK = 'EXISTS (SELECT FROM work)';
 
-/** How often it was woken. */
+/** Counts how often a poller was woken. */
 function counting(wait: () => Promise<void>, stop: AbortSignal): { times: number; ended: Promise<void> } {
   const count = { times: 0, ended: Promise.resolve() };
   count.ended = (async () => {
@@ -31,7 +31,7 @@ function counting(wait: () => Promise<void>, stop: AbortSignal): { times: number
   return count;
 }
 
-it('wakes those who have something to do, again and again while they have, and no others', async () => {
+it('wakes only work that has something to do, repeatedly as long as it has', async () => {
   const { pulse } = newStore();
   const stop = new AbortController();
   const [busy, idle] = [HAS_WORK, 'false'].map((question) => {
@@ -45,7 +45,7 @@ it('wakes those who have something to do, again and again while they have, and n
   await Promise.all([busy!.ended, idle!.ended]);
 });
 
-it('asks one statement for all, and none while nobody waits', async () => {
+it('polls with one statement for all work, and not while none waits', async () => {
   const proxy = await startCountingProxy(database.url);
   const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });
   const pulse = new Pulse(source);
@@ -61,7 +61,7 @@ it('asks one statement for all, and none while nobody waits', async () => {
   stop.abort();
   await Promise.all(waiting);
   const last = pulse.answeredAt;
-  // A marker: by then another pulse has looked three times.
+  // A marker: by now, another pulse has polled three times.
   const other = newStore().pulse;
   const marker = other.watch('true');
   for (let n = 0; n < 3; n += 1) await marker.next(new AbortController().signal, LONG);
@@ -70,7 +70,7 @@ it('asks one statement for all, and none while nobody waits', async () => {
   await proxy.close();
 });
 
-it('wakes whom an append of the same instance concerns without asking', async () => {
+it('wakes the work that an append of the same instance concerns, without polling', async () => {
   const store = newStore();
   const stop = new AbortController();
   const metadata = { actor: { type: 'system' as const, id: 'test' }, requestId: 'test' };
@@ -101,14 +101,14 @@ it('wakes whom an append of the same instance concerns without asking', async ()
   await Promise.all([woken!.ended, asleep!.ended]);
 });
 
-it('does not lose a call that comes while its work is under way', async () => {
+it('remembers a call that arrives while the work is running', async () => {
   const { pulse } = newStore();
   const watch = pulse.watch('false');
   watch.wake();
   await watch.next(new AbortController().signal, LONG);
 });
 
-it('wakes everybody where it gets no answer: one table that is locked holds up no work on others', async () => {
+it('wakes all work if the poll gets no answer, so that a locked table does not delay work on others', async () => {
   const { pulse } = newStore();
   const stop = new AbortController();
   pulse.watch(HAS_WORK);

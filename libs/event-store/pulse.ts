@@ -2,16 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Sql } from '#libs/database';
 import { type AppendCommand } from './append.js';
 
-/** What another instance appends is noticed within 250 ms. */
-const LOOK_MS = 235;
-/** After a look that failed. */
-const REST_MS = 1_000;
-/** A look that takes longer than this stands in nobody's way: somebody may hold a lock on one of the tables. */
+/** Appends of other instances are noticed within 250 ms. */
+const POLL_MS = 235;
+/** The pause after a poll that failed. */
+const RETRY_MS = 1_000;
+/** After this time, all work starts without waiting for the poll, because one of the tables may be locked. */
 const TIMEOUT_MS = 2_000;
-/** What is appended here within so long is one reason to work, not many. */
+/** Appends of this instance within this time wake the work once. */
 const GATHER_MS = 20;
 
-/** One kind of background work, waiting for something to do. */
+/** Waits on behalf of one kind of background work. */
 export class Poller {
   private release: (() => void) | undefined;
   private isWoken = false;
@@ -27,7 +27,7 @@ export class Poller {
     return this.release !== undefined;
   }
 
-  /** Ends the wait, or the next one where nobody waits. */
+  /** Ends the current wait, or otherwise the next one. */
   wake(): void {
     if (this.release) this.release();
     else this.isWoken = true;
@@ -40,7 +40,7 @@ export class Poller {
     }, GATHER_MS).unref();
   }
 
-  /** Resolves when the answer is yes, when somebody wakes it, when the signal is aborted, and after `atMostMs` in any case. */
+  /** Resolves when there is work, when woken, when the signal is aborted, and after `atMostMs` milliseconds at the latest. */
   async next(signal: AbortSignal, atMostMs: number): Promise<void> {
     if (!this.isWoken && !signal.aborted) {
       let timer: NodeJS.Timeout | undefined;
@@ -59,13 +59,13 @@ export class Poller {
 }
 
 /**
- * Asks PostgreSQL on behalf of all background work of an instance whether there is anything to do: one statement, four times a
- * second, however many kinds of work, organizations and webhooks there are. Asks nothing while nobody waits.
+ * Polls PostgreSQL for all background work of an instance: one statement, four times a second, regardless of the number of
+ * kinds of work, organizations and webhooks. Does not poll while all work is busy.
  */
 export class Pulse {
   private readonly watches: Poller[] = [];
   private statement = '';
-  private looking: Promise<void> | undefined;
+  private polling: Promise<void> | undefined;
   private asking: Promise<boolean[]> | undefined;
   /** When PostgreSQL last answered (`performance.now()`). */
   answeredAt = -Infinity;
@@ -73,16 +73,16 @@ export class Pulse {
   constructor(private readonly source: Sql) {}
 
   /**
-   * @param question an SQL expression that is true while there is something to do. It must cost next to nothing, and may name
-   *   `h.horizon`, see `event_horizon()`.
-   * @param concerns whether an append of this instance is a reason to work at once.
+   * @param question an SQL expression that is true while there is work. It must be very cheap, and may use `h.horizon`; see
+   *   `event_horizon()`.
+   * @param concerns whether an append of this instance wakes the work immediately.
    */
   watch(question: string, concerns: (appended: AppendCommand) => boolean = () => false): Poller {
     const watch = new Poller(question, concerns, () => {
-      this.looking ??= this.lookWhileAwaited();
+      this.polling ??= this.pollWhileAwaited();
     });
     this.watches.push(watch);
-    const answers = this.watches.map(({ question: asked }) => `coalesce((${asked}), false)`);
+    const answers = this.watches.map((one) => `coalesce((${one.question}), false)`);
     this.statement = `WITH h AS MATERIALIZED (SELECT event_horizon() AS horizon) SELECT ARRAY[${answers.join(', ')}] AS answers FROM h`;
     return watch;
   }
@@ -91,20 +91,20 @@ export class Pulse {
     for (const watch of this.watches) if (watch.concerns(command)) watch.wakeSoon();
   }
 
-  private async lookWhileAwaited(): Promise<void> {
-    await sleep(LOOK_MS, undefined, { ref: false });
+  private async pollWhileAwaited(): Promise<void> {
+    await sleep(POLL_MS, undefined, { ref: false });
     for (;;) {
       const waiting = this.watches.filter(({ isWaiting }) => isWaiting);
       if (waiting.length === 0) break;
       const answers = await this.ask();
-      // Each looks for itself then: one table that is locked holds up no work on the others, and each says what failed.
+      // Without answers, all work starts. So a locked table does not delay work on others, and each reports its own errors.
       for (const watch of waiting) if (answers?.[this.watches.indexOf(watch)] ?? true) watch.wake();
-      await sleep(answers ? LOOK_MS : REST_MS, undefined, { ref: false });
+      await sleep(answers ? POLL_MS : RETRY_MS, undefined, { ref: false });
     }
-    this.looking = undefined;
+    this.polling = undefined;
   }
 
-  /** @returns undefined where there is no answer in time; what is under way is not asked a second time. */
+  /** @returns undefined if there is no answer in time. A statement that is still running is not sent again. */
   private async ask(): Promise<boolean[] | undefined> {
     this.asking ??= this.answers().finally(() => (this.asking = undefined));
     const late = new AbortController();

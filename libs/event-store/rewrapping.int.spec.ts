@@ -15,7 +15,7 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-/** An instance that starts with these keys. */
+/** Starts an instance with these keys. */
 async function instance(master: Buffer, previous?: Buffer) {
   const store = new EventStore(database.source, new Keyring(master, previous));
   return { store, fault: await store.keyring.openFor(database.source) };
@@ -58,14 +58,14 @@ async function rewrap(store: EventStore, permit = anybody) {
   return sum;
 }
 
-it('replaces the master: everything is wrapped with the new one, which alone opens it, and hashes are the same', async () => {
+it('rewraps everything so that only the new master key opens it, and keeps the hashes', async () => {
   const old = await storeOf(FIRST);
   const { keyring } = await storeOf(SECOND, FIRST);
   expect(keyring.hash('a')).toEqual(old.keyring.hash('a'));
-  // More than a page.
+  // More than one page.
   const ids = await persons(old, 501);
   const beside = await storeOf(SECOND, FIRST);
-  // Before it takes over it wraps as those do who have the old one alone.
+  // Before the takeover, it wraps like instances that have only the old key.
   await expectReadable(old, await persons(beside, 1));
   expect((await instance(SECOND)).fault).toBe('first');
 
@@ -78,13 +78,13 @@ it('replaces the master: everything is wrapped with the new one, which alone ope
   expect(next.keyring.signingSeed).toEqual(old.keyring.signingSeed);
 
   expect((await instance(FIRST)).fault).toBe('replaced');
-  // As versions up to 0.3.0 ask.
+  // The check of versions up to 0.3.0.
   const [{ check_value }] = await database.source.query('SELECT check_value FROM key_check');
   for (const master of [FIRST, SECOND]) {
     expect(new Keyring(master).hash('key check').equals(check_value)).toBe(false);
   }
 
-  // And a second time; back to one that was there before as well.
+  // A second replacement, and one back to an earlier key.
   expect(await rewrap(await storeOf(THIRD, SECOND))).toEqual({ rewrapped: 502, unreadable: 0 });
   expect(await rewrap(await storeOf(FIRST, THIRD))).toEqual({ rewrapped: 502, unreadable: 0 });
   const again = await storeOf(FIRST);
@@ -92,11 +92,11 @@ it('replaces the master: everything is wrapped with the new one, which alone ope
   expect(again.keyring.hash('a')).toEqual(old.keyring.hash('a'));
 });
 
-it('whoever runs with both keys wraps with the new one from the moment on; with the old one alone nothing is stored', async () => {
+it('uses the new key on instances with both keys after the takeover, and stores nothing on those with only the old key', async () => {
   const [old, beside] = [await storeOf(FIRST), await storeOf(SECOND, FIRST)];
   const rewrapping = new Rewrapping(database.source, (await storeOf(SECOND, FIRST)).keyring);
 
-  // What is being stored when it begins is stored before.
+  // Appends that run when the takeover begins are stored before it.
   const runner = database.source.createQueryRunner();
   await runner.startTransaction();
   await runner.query('SET LOCAL idle_in_transaction_session_timeout = 0');
@@ -128,7 +128,7 @@ async function isWaitedFor(): Promise<boolean> {
   return waiting.length > 0;
 }
 
-it('ended in the middle, it goes on; until then no instance starts without the key before', async () => {
+it('resumes after an interruption, until which no instance starts without the previous key', async () => {
   const ids = await persons(await storeOf(FIRST), 1_100);
   const begun = new Rewrapping(database.source, (await storeOf(SECOND, FIRST)).keyring);
   await begun.takeOver(anybody);
@@ -143,9 +143,9 @@ it('ended in the middle, it goes on; until then no instance starts without the k
   expect(await new Rewrapping(database.source, back.keyring).takeOver(anybody)).toBe('unfinished');
   await expectReadable(back, [ids[0]!, ids[1_099]!]);
 
-  // Erased between, a person stays so; what somebody has changed stops nothing.
-  const gone = ids[700]!;
-  await database.source.query('DELETE FROM subject_keys WHERE subject_id = $1', [gone]);
+  // A person erased in between stays erased, and an altered key does not stop the rewrapping.
+  const erased = ids[700]!;
+  await database.source.query('DELETE FROM subject_keys WHERE subject_id = $1', [erased]);
   await database.source.query('UPDATE subject_keys SET wrapped_key = $2 WHERE subject_id = $1', [
     ids[800],
     randomBytes(60),
@@ -153,10 +153,10 @@ it('ended in the middle, it goes on; until then no instance starts without the k
   expect(await rewrap(await storeOf(SECOND, FIRST))).toEqual({ rewrapped: 598, unreadable: 1 });
   const next = await storeOf(SECOND);
   await expectReadable(next, [ids[0]!, ids[499]!, ids[500]!, ids[1_099]!]);
-  expect(await next.readStream(organizationId, gone)).toMatchObject([{ personal: null }]);
+  expect(await next.readStream(organizationId, erased)).toMatchObject([{ personal: null }]);
 });
 
-it('changes nothing where it is not permitted', async () => {
+it('changes nothing if it is not permitted', async () => {
   const [id] = await persons(await storeOf(FIRST), 1);
   const store = await storeOf(SECOND, FIRST);
   await expect(rewrap(store, () => Promise.reject(new Error('not yet')))).rejects.toThrow('not yet');

@@ -4,9 +4,9 @@ import { NIL } from 'uuid';
 import { inTransaction, isTransient, type Sql } from '#libs/database';
 import { type KeyCheck, type Keyring, type KeyringFault } from './keyring.js';
 
-/** Keys wrapped anew at a time: whoever erases one of these persons waits for so many. */
+/** Keys per statement. The erasure of one of these persons waits for the statement. */
 const PAGE = 500;
-/** Writers wait behind whoever waits for the table. */
+/** Writers queue behind a transaction that waits for the table lock. */
 const LOCK_TIMEOUT_MS = 1_000;
 const PAUSE_MS = 500;
 const MOST_TRIES = 60;
@@ -15,10 +15,11 @@ type Row = { organization_id: string; subject_id: string; wrapped_key: Buffer };
 type Page = { rewrapped: number; unreadable: number };
 
 /**
- * Puts the keyring's present master in the place of the one in use, while instances serve. It may be interrupted anywhere
- * and begun again: what is wrapped already says so itself.
+ * Replaces the master key in use by the configured one while instances serve. It can be interrupted at any point and
+ * started again, because a key's prefix shows whether it has been rewrapped.
  *
- * First the database goes by the present master, and takes keys of no other from then on; then every key is wrapped anew.
+ * First the database switches to the configured master key and rejects keys wrapped with any other. Then every key is
+ * rewrapped.
  */
 export class Rewrapping {
   constructor(
@@ -26,17 +27,18 @@ export class Rewrapping {
     private readonly keyring: Keyring,
   ) {}
 
-  /** All keys of subjects, whatever they are wrapped with. */
+  /** The number of all subject keys, whatever they are wrapped with. */
   async count(): Promise<number> {
     const [row] = await this.source.query<{ count: string }[]>('SELECT count(*) FROM subject_keys');
     return Number(row!.count);
   }
 
   /**
-   * Lets the present master take over.
+   * Makes the configured master key the one in use.
    *
-   * @param permit throws where an instance that serves does not have it; none that starts meanwhile without it will serve.
-   * @returns why nothing was done; other than `first` where another rewrapping came between.
+   * @param permit throws if a serving instance does not have the configured master key. Instances that start without it
+   *   during the call will not serve.
+   * @returns why nothing was done, or undefined. A fault other than `first` means that another rewrapping intervened.
    */
   async takeOver(permit: (transaction: Sql) => Promise<void>): Promise<KeyringFault | undefined> {
     const fault = await persistently(() =>
@@ -45,10 +47,10 @@ export class Rewrapping {
         const [row] = await transaction.query<KeyCheck[]>('SELECT * FROM key_check FOR UPDATE');
         const found = this.keyring.open(row!);
         if (found !== undefined || this.keyring.state !== 'ahead') return found;
-        // Keys of a master before that: with the next one nobody would know it any more.
+        // Keys are still wrapped with an older master key, which no keyring would contain after this step.
         if (row!.replaces !== null) return 'unfinished';
         await permit(transaction);
-        // What is being stored was compared with the master before: it is there when the first page is read.
+        // Waits for appends that were checked against the previous master key, so that the first page includes their keys.
         await transaction.query('LOCK TABLE subject_keys IN SHARE ROW EXCLUSIVE MODE');
         const { check_value, secrets, replaces } = this.keyring.nextCheck;
         await transaction.query('UPDATE key_check SET check_value = $1, secrets = $2, replaces = $3', [
@@ -65,9 +67,10 @@ export class Rewrapping {
   }
 
   /**
-   * Wraps every key with the present master, which must be the one in use.
+   * Rewraps every key with the configured master key, which must be in use.
    *
-   * @returns page by page how many it was; and how many opened with neither master: somebody changed them.
+   * @returns per page, the number of rewrapped keys and of unreadable ones, which neither master key opens because someone
+   *   altered them.
    */
   async *pages(): AsyncGenerator<Page> {
     let last: Pick<Row, 'organization_id' | 'subject_id'> = { organization_id: NIL, subject_id: NIL };
@@ -84,7 +87,7 @@ export class Rewrapping {
     }
   }
 
-  /** Says that nothing is wrapped with the master before any more. */
+  /** Records that no key is wrapped with the previous master key any more. */
   async finish(): Promise<void> {
     await this.source.query('UPDATE key_check SET replaces = NULL WHERE check_value = $1', [
       this.keyring.ids[0],
@@ -97,12 +100,12 @@ export class Rewrapping {
       try {
         readable.push({ ...row, next: this.keyring.rewrap(row.wrapped_key, row.subject_id) });
       } catch {
-        // The caller tells how many.
+        // Counted as unreadable.
       }
     }
     const [, rewrapped] = await persistently(() =>
       this.source.query<[unknown, number]>(
-        // Erased meanwhile, a person stays so.
+        // A person erased in the meantime stays erased.
         `UPDATE subject_keys k SET wrapped_key = r.next
          FROM unnest($1::uuid[], $2::uuid[], $3::bytea[], $4::bytea[]) AS r(organization, subject, before, next)
          WHERE k.organization_id = r.organization AND k.subject_id = r.subject AND k.wrapped_key = r.before`,
@@ -118,7 +121,7 @@ export class Rewrapping {
   }
 }
 
-/** Again where it collided with others, or waited for them too long. */
+/** Retries after collisions and timeouts. */
 async function persistently<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {
     try {

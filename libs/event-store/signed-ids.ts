@@ -4,17 +4,17 @@ import { type Keyring } from './keyring.js';
 const MAC = 16;
 
 /**
- * Ids in a link that needs no table, and 128 bits of their keyed hash, which whoever has not the key cannot make. The hash is by what
- * outlives the master key, so links in old mails hold after that was replaced.
+ * A token for links that need no table: ids, and 128 bits of their keyed hash, which cannot be forged without the key. The
+ * hashing key survives a replacement of the master key, so links in old emails stay valid.
  *
- * @param purpose what the link is for: one that was made for another is none.
+ * @param purpose the purpose of the link. A token for another purpose is invalid.
  */
 export function signIds(keyring: Pick<Keyring, 'hash'>, purpose: string, ids: readonly string[]): string {
   const bytes = Buffer.concat(ids.map((id) => Buffer.from(id.replaceAll('-', ''), 'hex')));
   return Buffer.concat([bytes, macOf(keyring, purpose, bytes)]).toString('base64url');
 }
 
-/** @param count of the ids. @returns undefined where the token is none of ours. */
+/** @param count the number of ids. @returns undefined if the token is invalid. */
 export function readSignedIds(
   keyring: Pick<Keyring, 'hash'>,
   purpose: string,
@@ -22,7 +22,7 @@ export function readSignedIds(
   token: string,
 ): string[] | undefined {
   const bytes = Buffer.from(token, 'base64url');
-  // Also in its one spelling: Node.js reads past what is no base64url.
+  // Accept only the canonical spelling, because Node.js ignores invalid characters.
   if (bytes.length !== 16 * count + MAC || bytes.toString('base64url') !== token) return undefined;
   const ids = bytes.subarray(0, -MAC);
   if (!timingSafeEqual(macOf(keyring, purpose, ids), bytes.subarray(-MAC))) return undefined;

@@ -60,7 +60,7 @@ async function times(streamId: string): Promise<number[]> {
   return events.map(({ recordedAt }) => recordedAt.getTime());
 }
 
-it('the clock set back stands still for the streams that are ahead of it, and for no other', async () => {
+it('keeps the last time for streams that are ahead of a clock that was set back, and for no other', async () => {
   const [ahead, other] = [uuidv7(), uuidv7()];
   await append(write(other, 0));
   const before = await append(write(ahead, 0, 2));
@@ -75,7 +75,7 @@ it('the clock set back stands still for the streams that are ahead of it, and fo
   expect(after.getTime()).toBeGreaterThan(before.getTime());
 });
 
-it('events of one command share one time, not before any stream that it writes to or rests on', async () => {
+it('gives the events of a command one time, not before any stream that it writes to or depends on', async () => {
   const [written, guarded] = [uuidv7(), uuidv7()];
   await append(write(written, 0));
   await setClock('2 hours');
@@ -93,24 +93,24 @@ it('events of one command share one time, not before any stream that it writes t
   expect(await times(fresh)).toEqual([latest.getTime()]);
 });
 
-it('a command that is refused lends its time to none of the call', async () => {
+it('ignores the time of a rejected command in its call', async () => {
   const ahead = uuidv7();
   await setClock('1 year');
   const far = await append(write(ahead, 0));
   await setClock('0');
-  const [refused, stored] = await Promise.all([
+  const [rejected, stored] = await Promise.all([
     store.append({ organizationId, metadata, writes: [write(ahead, 7)] }),
     append(write(uuidv7(), 0)),
   ]);
-  expect(refused.status).toBe('version');
+  expect(rejected.status).toBe('version');
   expect(stored.getTime()).toBeLessThan(far.getTime());
 });
 
-it('a past is a whole beginning of the stream, also where the times of an earlier version go back', async () => {
+it('reads a past state as a complete prefix of the stream, even if the times of an earlier version decrease', async () => {
   const id = uuidv7();
   const first = await append(write(id, 0));
   const moment = (minutes: number) => new Date(first.getTime() + minutes * 60_000);
-  // As versions before 0.3.0 recorded them.
+  // As recorded by versions before 0.3.0.
   await database.source.query(
     `INSERT INTO events SELECT nextval('events_position'), organization_id, stream_type, stream_id, v, gen_random_uuid(),
        type, schema, data, personal, subject_id, metadata, recorded_at + at, digest
@@ -126,8 +126,8 @@ it('a past is a whole beginning of the stream, also where the times of an earlie
   expect(await versions(moment(80))).toEqual([1, 2, 3, 4]);
 });
 
-/** PostgreSQL's whole clock, not only what it answers: as after a failover to a host that is behind. */
-it('a server that comes back an hour behind sets no stream back', async () => {
+/** PostgreSQL's whole clock is behind, as after a failover to such a host. */
+it('does not set a stream back if the server returns an hour behind', async () => {
   const faketime = findProgram('faketime');
   if (!faketime) return;
   const { stdout } = await promisify(execFile)(faketime, ['-f', '+0', 'env']);
@@ -135,7 +135,7 @@ it('a server that comes back an hour behind sets no stream back', async () => {
   const server = await startPostgres();
   try {
     const id = uuidv7();
-    /** On connections of its own: the server was away. */
+    /** On new connections, because the server was restarted. */
     const appendThere = async (expectedVersion: number): Promise<{ own: Date; other: Date }> => {
       const source = await openDatabase({ url: server.url, poolSize: 4, migrations });
       try {

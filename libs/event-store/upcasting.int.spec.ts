@@ -8,7 +8,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** Greeted said `name`; then `person: { name }`; then also `loud`. */
+/** Greeted first had `name`, then `person: { name }`, then also `loud`. */
 const toSecond: Cast = ({ data, personal }) => ({
   data,
   personal: personal && { person: { name: personal.name! } },
@@ -16,7 +16,7 @@ const toSecond: Cast = ({ data, personal }) => ({
 const toThird: Cast = ({ data, personal }) => ({ data: { ...data, loud: false }, personal });
 const asSecond: Cast = ({ data: { loud: _loud, ...data }, personal }) => ({ data, personal });
 
-/** Release after release: each reads a shape before it writes it. */
+/** Consecutive releases. Each shape is read by a release before the next one writes it. */
 const RELEASES = {
   first: {},
   readsSecond: {
@@ -57,7 +57,7 @@ type Shaped = { schema: number; data: object; personal?: object | null };
 const shape = ({ schema, data, personal }: Shaped) => [schema, data, personal];
 const person = { person: { name: 'Ada' } };
 
-it('reads every shape as the newest, stores what each release writes, and shows auditors what was stored', async () => {
+it('reads every shape as the newest, stores the shape of each release, and shows auditors the stored shape', async () => {
   const id = uuidv7();
   await greet(release('first'), id, 0, { personal: { name: 'Ada' } });
   await greet(release('readsSecond'), id, 1, { personal: person });
@@ -102,7 +102,7 @@ it.each([
     expect(await release(name).readStream(organizationId, id)).toHaveLength(2);
 });
 
-it('reads the events of the erased', async () => {
+it('reads events of erased persons', async () => {
   const newest = release('writesThird');
   const id = uuidv7();
   await greet(release('first'), id, 0, { personal: { name: 'Ada' } });
@@ -116,7 +116,7 @@ it('reads the events of the erased', async () => {
   });
 });
 
-it('refuses the stream of a shape of the future, and leaves it out of the log', async () => {
+it('rejects a stream that contains a future shape, and omits its event from the log', async () => {
   const [first, id] = [release('first'), uuidv7()];
   const begin = await first.lastPosition();
   await greet(first, id, 0, {});
@@ -129,7 +129,7 @@ it('refuses the stream of a shape of the future, and leaves it out of the log', 
   expect(page.end).toBe(await first.horizon());
 });
 
-it('does not write a type that is only read yet', async () => {
+it('does not write a type that is only read so far', async () => {
   const store = new EventStore(database.source, keyring, { Waved: { reads: [], writes: 'not yet' } });
   const writes = [
     { streamType: 'thing', streamId: uuidv7(), expectedVersion: 0, events: [{ type: 'Waved', data: {} }] },

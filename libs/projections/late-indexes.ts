@@ -1,6 +1,6 @@
 import { type Sql } from '#libs/database';
 
-// As `\d` would write them; without a target of its own a column's statistics are the default, which is -1 before PostgreSQL 17.
+// Definitions as `\d` shows them. A column without its own statistics target has the default, which is -1 before PostgreSQL 17.
 const DEFINITIONS = `
   SELECT c.oid::regclass::text AS name, pg_get_indexdef(c.oid) || coalesce(
     (SELECT string_agg(format('; ALTER INDEX %s ALTER COLUMN %s SET STATISTICS %s', c.oid::regclass, a.attnum, a.attstattarget), '')
@@ -10,18 +10,18 @@ const DEFINITIONS = `
   ORDER BY c.relname`;
 
 /**
- * Takes indexes away from the tables of a schema that holds nothing yet. Made of all rows at once they cost a third of what they
- * cost row by row.
+ * Drops the indexes of a schema whose tables are still empty. Creating them after the rows costs a third of maintaining
+ * them row by row.
  *
- * @param kept their names; those that hold keys stay too.
- * @returns the statements that make each.
+ * @param kept the names of indexes to keep. Unique indexes are kept too.
+ * @returns the statements that create the dropped indexes.
  */
 export async function takeIndexes(
   transaction: Sql,
   schema: string,
   kept: readonly string[],
 ): Promise<string[]> {
-  // Names are written out where they are not found by the path.
+  // With this path, names outside `public` are qualified.
   await transaction.query(`SELECT set_config('search_path', 'public', true)`);
   const indexes = await transaction.query<{ name: string; definition: string }[]>(DEFINITIONS, [
     schema,

@@ -11,10 +11,10 @@ import { type Serving, type ProjectionVersion } from './serving.js';
  * How long a version must make no progress before it can be dropped by hand. An instance of version 0.1.0 moves it
  * twice a second. If that instance hangs, PostgreSQL ends its statement after 10 s, and it continues.
  */
-const STANDS_STILL_MS = 12_000;
+const NO_PROGRESS_MS = 12_000;
 
 /** How often progress is checked. */
-const LOOK_MS = 500;
+const CHECK_MS = 500;
 
 /** The result of `purge`. */
 export type Purged = {
@@ -118,9 +118,9 @@ export class Maintenance {
     if (this.serving.isOwn(name, version)) {
       throw new Error(`This release uses ${name} ${version}. Run projections rebuild instead.`);
     }
-    const look = async () =>
+    const check = async () =>
       (await this.serving.versions()).find((one) => one.name === name && one.version === version);
-    const found = await look();
+    const found = await check();
     if (!found)
       throw new Error(
         `Version ${version} of ${name} does not exist. Run projections status to list all versions.`,
@@ -134,8 +134,8 @@ export class Maintenance {
             'Wait for the next event, or use --force if no instance of that version runs.',
         );
       }
-      const until = performance.now() + (this.options.standsStillMs ?? STANDS_STILL_MS);
-      for (let now: ProjectionVersion | undefined = found; ; now = await look()) {
+      const until = performance.now() + (this.options.standsStillMs ?? NO_PROGRESS_MS);
+      for (let now: ProjectionVersion | undefined = found; ; now = await check()) {
         if (now?.position !== found.position) {
           throw new Error('An instance of version 0.1.0 uses it. Stop that instance, or use --force.');
         }
@@ -146,7 +146,7 @@ export class Maintenance {
           );
         }
         if (performance.now() >= until) break;
-        await sleep(LOOK_MS);
+        await sleep(CHECK_MS);
       }
     }
     if (!(await this.serving.drop(name, version, found.position, force))) {

@@ -16,9 +16,9 @@ import { type EventRow, type EventStore, type RecordedEvent } from '#libs/event-
 import { PageSize } from './page-size.js';
 import { type Projection, schemaOf } from './projection.js';
 
-/** A page that takes longer is halved. */
+/** If a statement takes longer, the page is halved. */
 const PAGE_LIMITS = { statement: 60_000 };
-/** Between two looks at a horizon that another instance's append still holds back. */
+/** Between two checks of a horizon that another instance's append still holds back. */
 const HORIZON_PAUSE_MS = 1;
 
 export type ProjectionStatus = {
@@ -35,13 +35,13 @@ type Advance = { reached: string; horizon: string };
 type Progress = { position: number; horizon: number };
 
 /**
- * Advances one projection. Its checkpoint row is the lease: whoever holds the row's lock works, on any
- * instance, and a crashed worker's lock is gone with its connection.
+ * Advances one projection. The lock of its checkpoint row is the lease: one instance at a time does the work. If it
+ * crashes, its connection closes and releases the lock.
  */
 export class ProjectionRunner {
   /** The checkpoint as this process last saw it. */
   private position = 0;
-  private flight: Promise<Progress> | undefined;
+  private running: Promise<Progress> | undefined;
   private failing = false;
   private readonly pageSize = new PageSize();
 
@@ -60,7 +60,7 @@ export class ProjectionRunner {
   /** Creates the tables and the checkpoint of this version, once among all instances. */
   async prepare(): Promise<void> {
     const schema = schemaOf(this.projection);
-    // Locked, to wait for whoever is dropping it.
+    // The lock waits for an instance that is dropping the version.
     const prepared = await this.source.query<unknown[]>(
       'SELECT 1 FROM checkpoints WHERE projection = $1 AND version = $2 FOR KEY SHARE',
       [this.projection.name, this.projection.version],
@@ -80,8 +80,8 @@ export class ProjectionRunner {
   }
 
   /**
-   * Read your writes: resolves when the projection holds everything up to `position`, whoever did it; at
-   * once while the projection fails, because commands do not wait for a broken read model.
+   * Read your writes: resolves when the projection contains everything up to `position`, on whichever instance that was
+   * applied. Resolves immediately while the projection fails, because commands do not wait for a broken projection.
    */
   async catchUp(position: number): Promise<void> {
     while (this.position < position && !this.failing) {
@@ -91,7 +91,7 @@ export class ProjectionRunner {
     }
   }
 
-  /** Works until the horizon is reached; for the background and the start. Errors are kept in the status. */
+  /** Works until the horizon is reached. For background work and the start. A failing event is recorded in the status. */
   async catchUpToHorizon(): Promise<void> {
     for (;;) {
       const { position, horizon } = await this.advance();
@@ -99,10 +99,10 @@ export class ProjectionRunner {
     }
   }
 
-  /** What the last look at the checkpoint found, kept so that a request need not look again. */
+  /** Records the checkpoint's state as just read, so that a request need not read it again. */
   observe({ position, failure }: Pick<ProjectionStatus, 'position' | 'failure'>): void {
     this.position = Math.max(this.position, position);
-    // Mended by another process, a rebuild say.
+    // Another process repaired it, for example by a rebuild.
     if (this.failing && !failure) this.recover();
   }
 
@@ -111,14 +111,14 @@ export class ProjectionRunner {
     this.on.recovered(this.projection);
   }
 
-  /** One flight at a time in this process; everybody who asks meanwhile shares it. */
+  /** Applies one page. Concurrent callers in this process share it. */
   private advance(): Promise<Progress> {
-    this.flight ??= this.advanceOnePage().finally(() => (this.flight = undefined));
-    return this.flight;
+    this.running ??= this.advanceOnePage().finally(() => (this.running = undefined));
+    return this.running;
   }
 
   private async advanceOnePage(): Promise<Progress> {
-    // Known before the events are read: one that cannot be read is a failure like any other.
+    // Known before the events are read, because an unreadable event counts as a failure like any other.
     let positions: number[] = [];
     let arrivedAt = 0;
     try {
@@ -140,18 +140,18 @@ export class ProjectionRunner {
       if (this.failing) this.recover();
       return progress;
     } catch (error) {
-      // It may have been taken for one that stands still: a smaller page is quicker to send and to work on.
+      // A waiting instance may have ended this one as frozen. A smaller page is faster to send and to apply.
       if (isUnavailable(error)) this.pageSize.halve();
       if (positions.length === 0) throw error;
-      // Ended in the middle of it: again at once; that fails if the database is away.
+      // The connection broke during the page. Retry immediately, which fails if the database is unavailable.
       if (isConnectionLost(error)) return { position: this.position, horizon: positions.at(-1)! };
-      // A full disk stays full; it is tried again when somebody asks, or the background looks.
+      // A full disk stays full. The next request or the background work retries.
       if (isUnavailable(error)) throw error;
       return this.narrowDown(positions, error);
     }
   }
 
-  /** One row an event; a single one without an event where the page is empty. */
+  /** Returns one row per event, or a single row without an event if the page is empty. */
   private get advanceStatement(): string {
     const { name, version, handles } = this.projection;
     const { timeoutMs } = this.lease;
@@ -162,9 +162,9 @@ export class ProjectionRunner {
   }
 
   /**
-   * An erasure must reach the tables of earlier versions as long as they stand. Under their leases: a page that an
-   * instance of theirs read before the erasure is applied before, and those read after it hold nothing of the person.
-   * From the highest version down, as every version that does this.
+   * Erases persons from the tables of earlier versions as long as those exist. Under their leases: pages that their
+   * instances read before the erasure are applied before it, and later pages contain nothing of the person. Every version
+   * takes the leases from the highest version down, which prevents deadlocks.
    */
   private async eraseFromEarlier(page: readonly RecordedEvent[], transaction: Transaction): Promise<void> {
     const { name, erasure } = this.projection;
@@ -173,18 +173,18 @@ export class ProjectionRunner {
     const persons = [erased.map((event) => event.organizationId), erased.map((event) => event.streamId)];
     const versions = Object.keys(erasure.earlier).map(Number);
     for (const version of versions.sort((one, other) => other - one)) {
-      const stands = await transaction.query<unknown[]>(
+      const found = await transaction.query<unknown[]>(
         'SELECT FROM public.checkpoints WHERE projection = $1 AND version = $2 FOR UPDATE',
         [name, version],
       );
-      if (stands.length === 0) continue;
+      if (found.length === 0) continue;
       const path = `${schemaOf({ name, version })}, public`;
       await transaction.query(`SELECT set_config('search_path', $1, true)`, [path]);
       await transaction.query(erasure.earlier[version]!, persons);
     }
   }
 
-  /** Halves the page until the one event that fails is found, so that all before it are applied. */
+  /** Halves the page until the failing event is found, so that all events before it are applied. */
   private async narrowDown(positions: readonly number[], error: unknown): Promise<Progress> {
     const position = positions.at(-1)!;
     if (isCollision(error)) throw error;
@@ -192,7 +192,7 @@ export class ProjectionRunner {
       this.pageSize.halve(positions.length);
       return { position: this.position, horizon: position };
     }
-    // One event that takes too long says nothing against it: a lock may be in the way. It is tried again.
+    // A single event that takes too long may only be waiting for a lock. Retry it.
     if (isTransient(error)) throw error;
     await this.source.query(
       `UPDATE checkpoints SET failed_position = $3, failure = $4, failed_at = clock_timestamp()

@@ -41,10 +41,10 @@ export type Snapshots<State = unknown> = {
    * for deleted records. The row contains every event up to `version`, and `state` is any JSON. By primary key.
    *
    * If a row skipped an event that only a later version of this program knows, later events still update it, but its
-   * version stays (`wholeVersion`). Whoever loads it then finds that event above its version, and ignores the row.
+   * version stays (`wholeVersion`). Loading the record then finds that event above the row's version, and ignores the row.
    */
   readonly sql: string;
-  /** Exactly what the decider's `evolve` yields for the stream up to the row's version. */
+  /** Returns exactly what the decider's `evolve` yields for the stream up to the row's version. */
   read(state: Json, keyring: Keyring): State;
 };
 

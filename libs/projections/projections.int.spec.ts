@@ -17,7 +17,7 @@ afterEach(() => database.drop());
 const organizationId = uuidv7();
 const silent = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
 
-/** Keeps a row per event; `poison` is a number that it cannot stomach. */
+/** Stores a row per event, and fails for the number `poison`. */
 function counting(name: string, poison?: number): Projection {
   return {
     name,
@@ -57,7 +57,7 @@ async function count(store: EventStore, n: number, padding = '', times = 1): Pro
   return result.position!;
 }
 
-it('shows a write in every instance before catchUp resolves, and applies each event once', async () => {
+it('shows a write on every instance before catchUp resolves, and applies each event once', async () => {
   const other = await database.another();
   const here = new Projections(database.source, database.store, [counting('reads')], silent);
   const there = new Projections(other.source, other.store, [counting('reads')], silent);
@@ -74,7 +74,7 @@ it('shows a write in every instance before catchUp resolves, and applies each ev
   expect(await countOf('reads')).toBe(400);
 });
 
-it('takes a cut connection for no failure, and shows the write all the same', async () => {
+it('does not count a lost connection as a failure, and still shows the write', async () => {
   const cut = counting('cut');
   let cuts = 0;
   const projections = new Projections(
@@ -86,7 +86,7 @@ it('takes a cut connection for no failure, and shows the write all the same', as
         async apply(events, transaction, seal) {
           await cut.apply(events, transaction, seal);
           if ((cuts += 1) > 2) return;
-          // Once while a statement runs, once between two statements.
+          // Once during a statement, once between two statements.
           const [own] = await transaction.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid');
           await database.source.query('SELECT pg_terminate_backend($1)', [own!.pid]);
           if (cuts === 1) await transaction.query('SELECT 1');
@@ -103,7 +103,7 @@ it('takes a cut connection for no failure, and shows the write all the same', as
   expect((await projections.status())[0]!.failure).toBeNull();
 });
 
-it('lets commands and other projections go on when one fails, says where, and recovers by itself', async () => {
+it('keeps commands and other projections running if one fails, records the position, and recovers by itself', async () => {
   const poisoned = counting('sick', 3);
   const projections = new Projections(database.source, database.store, [poisoned, counting('well')], silent);
   await projections.start();
@@ -122,20 +122,20 @@ it('lets commands and other projections go on when one fails, says where, and re
   expect(silent.error).toHaveBeenCalledWith(
     expect.objectContaining({ projection: 'sick', position: positions[3] }),
   );
-  // A command that comes while it fails does not wait for it.
+  // A command that arrives during the failure does not wait.
   await projections.catchUp(await count(database.store, 7), ['Counted']);
 
   const mended = new Projections(database.source, database.store, [counting('sick')], silent);
   await mended.start();
   expect(await countOf('sick')).toBe(7);
-  // The instance that saw the failure notices by its own background look.
+  // The instance that saw the failure notices the recovery by its own poll.
   projections.poll();
   await eventually(async () => expect((await projections.status())[0]!.failure).toBeNull());
   await projections.stop();
   expect((await projections.status())[0]).toMatchObject({ lag: 0, failure: null });
 });
 
-it('survives a worker whose connection dies in the middle of a page', async () => {
+it('survives a worker whose connection breaks in the middle of a page', async () => {
   let killed = false;
   const fragile: Projection = {
     ...counting('fragile'),
@@ -152,14 +152,14 @@ it('survives a worker whose connection dies in the middle of a page', async () =
   const projections = new Projections(database.source, database.store, [fragile], silent);
   await projections.start();
   const position = await count(database.store, 1);
-  // The command succeeds whatever happens to the projection; the next one brings both.
+  // The command succeeds whatever happens to the projection. The next one projects both.
   await projections.catchUp(position, ['Counted']);
   await projections.catchUp(await count(database.store, 2), ['Counted']);
   expect(killed).toBe(true);
   expect(await countOf('fragile')).toBe(2);
 });
 
-it('catches up in the background with what a crashed instance left behind', async () => {
+it('catches up in the background with events of a crashed instance', async () => {
   const projections = new Projections(database.source, database.store, [counting('late')], silent);
   await projections.start();
   projections.poll();
@@ -169,7 +169,7 @@ it('catches up in the background with what a crashed instance left behind', asyn
   expect(await countOf('late')).toBe(1);
 });
 
-it('reads no page for a projection that handles none of the new events, and moves its checkpoint all the same', async () => {
+it('moves the checkpoint of a projection that handles none of the new events without reading a page', async () => {
   const proxy = await startCountingProxy(database.url);
   const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });
   const store = new EventStore(source, database.store.keyring);
@@ -200,7 +200,7 @@ it('reads no page for a projection that handles none of the new events, and move
   }
 });
 
-it('prepares its tables once when many instances start together', async () => {
+it('creates its tables once if many instances start together', async () => {
   const others = await Promise.all(Array.from({ length: 4 }, () => database.another()));
   await Promise.all(
     others.map(({ source, store }) => new Projections(source, store, [counting('once')], silent).start()),
@@ -208,12 +208,12 @@ it('prepares its tables once when many instances start together', async () => {
   expect(await countOf('once')).toBe(0);
 });
 
-it('ends a worker that holds the lease and reads no more', async () => {
+it('ends a worker that holds the lease but stopped reading', async () => {
   const projections = new Projections(database.source, database.store, [counting('held')], silent);
   await projections.start();
   const padding = 'x'.repeat(200_000);
   for (let n = 0; n < 120; n += 1) await count(database.store, n, padding);
-  // A stopped process: PostgreSQL fills the socket's buffers with the page and waits, its transaction active.
+  // A frozen process: PostgreSQL fills the socket's buffers with the page and waits in an active transaction.
   const stopped = new Client({ connectionString: database.url });
   stopped.on('error', () => undefined);
   await stopped.connect();
@@ -237,12 +237,12 @@ it('ends a worker that holds the lease and reads no more', async () => {
   stream.destroy();
 });
 
-it('ends a worker that holds the lease and stopped in the middle of a statement', async () => {
+it('ends a worker that holds the lease but stopped in the middle of a statement', async () => {
   const projections = new Projections(database.source, database.store, [counting('half')], silent);
   await projections.start();
   await count(database.store, 1);
-  // What a process leaves behind that is stopped while it sends a page of changes: PostgreSQL has read one message of
-  // the statement, and waits for the next with its transaction active.
+  // The state after a process freezes while sending a page of changes: PostgreSQL has read one message of the
+  // statement, and waits for the next one in an active transaction.
   const stopped = new Client({ connectionString: database.url });
   stopped.on('error', () => undefined);
   await stopped.connect();
@@ -261,10 +261,10 @@ it('ends a worker that holds the lease and stopped in the middle of a statement'
   stream.destroy();
 });
 
-longDescribe('workers that are slow, not stopped', () => {
+longDescribe('slow workers', () => {
   const timeoutMs = 200;
 
-  /** Two instances that leave PostgreSQL waiting for so long in the middle of each page. */
+  /** Runs two instances that keep PostgreSQL waiting for this long in the middle of each page. */
   async function work(name: string, pauseMs: (events: number) => number): Promise<void> {
     const other = await database.another();
     const projection = counting(name);
@@ -291,13 +291,14 @@ longDescribe('workers that are slow, not stopped', () => {
     );
   }
 
-  it('by what a page brings with it: get on with smaller pages', () =>
+  it('progress with smaller pages if the time depends on the page', () =>
     work('heavy', (events) => 25 * events));
 
-  it('whatever the page: get on with more time', () => work('sluggish', () => 3 * timeoutMs));
+  it('progress with longer timeouts if the time does not depend on the page', () =>
+    work('sluggish', () => 3 * timeoutMs));
 });
 
-it('halves a page that PostgreSQL ends because it takes too long, and one that others wait for', async () => {
+it('halves a page that times out, and one that others wait for', async () => {
   const pages: number[] = [];
   const halved = counting('halved');
   const projection: Projection = {
@@ -320,7 +321,7 @@ it('halves a page that PostgreSQL ends because it takes too long, and one that o
   expect((await projections.status())[0]).toMatchObject({ lag: 0, failure: null });
 });
 
-it('an event that cannot be read is a failure like any other: told with its position, and a start goes on', async () => {
+it('records an unreadable event as a failure with its position, and still starts', async () => {
   const { source, store } = database;
   const before = await count(store, 1);
   const subjectId = uuidv7();

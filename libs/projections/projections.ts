@@ -20,30 +20,30 @@ import { type Projection, type Snapshots } from './projection.js';
 import { canServeTogether, describeRelease, type LiveRelease, SILENT_SECONDS } from './releases.js';
 import { HEARTBEAT_MS, Serving, type ProjectionVersion } from './serving.js';
 
-/** Between two looks at projections that are behind, or fail: what is appended here is brought by its own command. */
+/** Between two checks of projections that are behind or fail. Commands of this instance catch up by themselves. */
 const POLL_MS = 500;
 
-/** Of so many heartbeats one tidies up. */
+/** Maintenance runs once per this many heartbeats. */
 const BEATS_TO_TIDY = 6;
-/** Before what could not be tidied up is tried again: readers may have been in the way. */
+/** The pause after failed maintenance, for example because readers held locks. */
 const PAUSE_AFTER_FAILURE_MS = 60_000;
 
-/** How long a command tries new connections in place of a broken one before it answers all the same. */
+/** How long a command retries on new connections after one broke. Then it responds without having caught up. */
 const RECONNECT_MS = 1_000;
 const RECONNECT_PAUSE_MS = 20;
 const MOST_STARTS = 5;
 
 export type ProjectionsOptions = {
-  /** For looking after leases while the pool's own connections wait for them; the pool itself when left out. */
+  /** For checking leases while all connections of the pool wait for them. Default: the pool itself. */
   reserved?: DataSource;
-  /** Who tells what is wrong with the database, and once for all. */
+  /** Logs database incidents, each once for all parts of the program. */
   troubles?: IncidentLog;
   /**
-   * Files that hold persons in plain are written anew once somebody was erased so long ago. 0, as without it: only by
-   * `Maintenance.purge`.
+   * Files with unencrypted personal data are rewritten this many hours after an erasure. 0 (the default) means that only
+   * `Maintenance.purge` does this.
    */
   purgeAfterHours?: number;
-  /** The version of this program, which instances announce to each other. Without it, none is announced or judged. */
+  /** The version of this program, which instances announce to each other. Without it, versions are not announced or compared. */
   release?: string;
   /** See `Serving`, and `Maintenance.drop`; shorter in tests. */
   heartbeatMs?: number;
@@ -53,7 +53,7 @@ export type ProjectionsOptions = {
   timeoutMs?: number;
 };
 
-/** Only where the checkpoint has not moved since it was read: a rebuild may have set it back. */
+/** Only if the checkpoint has not moved since it was read, because a rebuild may have set it back. */
 const SKIP = `
   UPDATE checkpoints SET position = $4 WHERE (projection, version) IN (
     SELECT c.projection, c.version
@@ -69,7 +69,7 @@ const columnsOf = (statuses: readonly ProjectionStatus[]) => [
 
 type Logger = Pick<LoggerService, 'log' | 'warn' | 'error'>;
 
-/** All read models of the product, kept up with the log by every instance together. */
+/** All projections of the product. The instances together keep them up to date with the log. */
 export class Projections {
   private readonly runners: ProjectionRunner[];
   private readonly snapshots: ReadonlyMap<string, Snapshots>;
@@ -81,10 +81,10 @@ export class Projections {
   private tidyAt = 0;
   private readonly skipped = new Set<string>();
   private mixedVersions: ReadonlySet<string> = new Set();
-  /** Releases that serve the same database and cannot serve beside this one, as last logged. */
-  private unsupported = '';
-  private looking: Promise<number> | undefined;
-  /** What the background saw when it last looked, and when (`performance.now()`): asks nobody. */
+  /** Incompatible releases that serve the same database, as last logged. */
+  private incompatible = '';
+  private horizonQuery: Promise<number> | undefined;
+  /** The statuses last read by the background work, and when (`performance.now()`). Reading it costs no query. */
   lastSeen: { statuses: readonly ProjectionStatus[]; at: number } | undefined;
 
   constructor(
@@ -102,14 +102,14 @@ export class Projections {
     );
     this.serving = new Serving(source, projections, store.keyring.ids, options.graceMs, options.release);
     this.maintenance = new Maintenance(projections, source, store, this.serving, logger, options);
-    const lookout = options.reserved ?? source;
+    const reserved = options.reserved ?? source;
     this.runners = projections.map(
       (projection) =>
         new ProjectionRunner(
           projection,
           source,
           store,
-          new Lease('checkpoints', lookout, options.timeoutMs),
+          new Lease('checkpoints', reserved, options.timeoutMs),
           {
             failed: ({ name, version }, position, error) => {
               this.logger.error({
@@ -120,7 +120,7 @@ export class Projections {
                 reason: describeError(error),
               });
             },
-            skipped: (one, event) => this.tellSkipped(one, event),
+            skipped: (one, event) => this.logSkipped(one, event),
             recovered: ({ name }) => {
               this.logger.log({ message: 'projection recovered', projection: name });
             },
@@ -130,11 +130,11 @@ export class Projections {
   }
 
   /**
-   * An event in a shape that only a later version of this program knows: that one has a version of its own of the read
-   * model (see `Projection.version`), so this one, whose tables it never reads, goes on. Said once for each shape. Or one that
-   * is damaged, which must not stand in everybody's way.
+   * Logs a skipped event, once per shape. Its shape is known only to a later version of this program, which has its own
+   * version of the projection (see `Projection.version`) and never reads these tables. Or the event is damaged, which must
+   * not stop the projection.
    */
-  private tellSkipped({ name, version }: Projection, { type, schema, position, data }: EventRow): void {
+  private logSkipped({ name, version }: Projection, { type, schema, position, data }: EventRow): void {
     const shape = `${name} ${type} ${schema} ${isObject(data)}`;
     if (this.skipped.has(shape)) return;
     this.skipped.add(shape);
@@ -144,7 +144,7 @@ export class Projections {
     this.logger.warn({ message, projection: name, version, type, schema, position: Number(position) });
   }
 
-  /** Creates what is missing and catches up, so that an instance that serves never serves the past. */
+  /** Creates missing tables and catches up, so that an instance never serves outdated data after its start. */
   async start(): Promise<void> {
     this.warnOf(await this.serving.beat());
     this.recordMixedVersions(await this.serving.versions());
@@ -152,7 +152,7 @@ export class Projections {
     await fewAtOnce(this.runners, (runner) => this.catchUpAtStart(runner));
   }
 
-  /** A worker that is ended because it stood still, at a start that the machine is too busy for say, begins anew. */
+  /** Retries if a waiting instance ended this one's transaction, for example because the machine is overloaded at the start. */
   private async catchUpAtStart(runner: ProjectionRunner): Promise<void> {
     for (let attempt = 1; ; attempt += 1) {
       try {
@@ -179,13 +179,13 @@ export class Projections {
     if (this.worker.signal.aborted) return;
     await this.worker.stop();
     await this.tidying;
-    // Whoever cannot say goodbye is taken for gone a minute later.
+    // If this fails, the others consider this instance stopped a minute later.
     await this.serving.leave().catch(() => undefined);
   }
 
   /**
-   * Resolves when every projection (that handles one of these event types) holds all up to `position`. Never
-   * rejects: the events are stored, and a read model that fails is the log's and the health report's matter.
+   * Resolves when every projection (that handles one of these event types) contains everything up to `position`. Never
+   * rejects: the events are stored, and a failing projection is reported by the log and the health check.
    */
   async catchUp(position: number, eventTypes?: readonly string[]): Promise<void> {
     const concerned = this.runners.filter(
@@ -196,21 +196,21 @@ export class Projections {
     );
   }
 
-  /** Resolves when every read model (that handles one of these event types) shows all that was stored before this call. */
+  /** Resolves when every projection (that handles one of these event types) shows everything stored before this call. */
   async catchUpWithLog(eventTypes?: readonly string[]): Promise<void> {
     await this.catchUp(await this.store.lastPosition(), eventTypes);
   }
 
-  /** Whether instances of another version serve a read model: what these write, only they put into their own. */
-  get hasCompany(): boolean {
+  /** Whether instances of another version serve a projection. They wait only for their own tables after a write. */
+  get hasMixedVersions(): boolean {
     return this.runners.some(({ projection }) => this.mixedVersions.has(projection.name));
   }
 
   /**
-   * Before a request, while instances of other versions serve: resolves when the read models show what these have
-   * answered. Costs nothing while there are none.
+   * For requests while instances of other versions serve: resolves when the projections show everything that those
+   * instances have acknowledged. Costs nothing while there are none.
    *
-   * @param name only this read model.
+   * @param name only this projection.
    */
   async catchUpWithOthers(name?: string): Promise<void> {
     const concerned = this.runners.filter(
@@ -218,32 +218,32 @@ export class Projections {
         this.mixedVersions.has(projection.name) && (name === undefined || projection.name === name),
     );
     if (concerned.length === 0) return;
-    // What was answered lies below the horizon: whoever answered had it in a read model.
-    const horizon = await this.horizonOfNow();
+    // Acknowledged events are below the horizon, because the instance that acknowledged them had projected them.
+    const horizon = await this.currentHorizon();
     await Promise.all(concerned.map((runner) => this.catchUpOne(runner, horizon)));
   }
 
-  /** One look answers all who ask before it starts, none who asks after. */
-  private horizonOfNow(): Promise<number> {
-    this.looking ??= nextTurn().then(() => {
-      this.looking = undefined;
+  /** Callers share one query if they call before it starts. */
+  private currentHorizon(): Promise<number> {
+    this.horizonQuery ??= nextTurn().then(() => {
+      this.horizonQuery = undefined;
       return this.store.horizon();
     });
-    return this.looking;
+    return this.horizonQuery;
   }
 
-  private recordMixedVersions(standing: readonly ProjectionVersion[]): void {
-    this.mixedVersions = new Set(this.serving.servedByOthers(standing).map(({ name }) => name));
+  private recordMixedVersions(existing: readonly ProjectionVersion[]): void {
+    this.mixedVersions = new Set(this.serving.servedByOthers(existing).map(({ name }) => name));
   }
 
-  /** Logs instances of releases that cannot serve beside this one: whenever they change, not with every heartbeat. */
+  /** Logs instances of incompatible releases when they change, not with every heartbeat. */
   private warnOf(live: readonly LiveRelease[]): void {
     const { release } = this.options;
     if (release === undefined) return;
     const found = live.filter((other) => !canServeTogether(release, other.release)).map(describeRelease);
-    const before = this.unsupported;
-    this.unsupported = found.join(', ');
-    if (found.length === 0 || this.unsupported === before) return;
+    const before = this.incompatible;
+    this.incompatible = found.join(', ');
+    if (found.length === 0 || this.incompatible === before) return;
     this.logger.warn({
       message: 'instances of an incompatible version use the same database: stop either them or this one',
       release,
@@ -274,40 +274,40 @@ export class Projections {
     }
   }
 
-  /** The read models of this program, each in the version that it serves. */
+  /** The projections of this program, in the versions that it serves. */
   own(): Pick<Projection, 'name' | 'version'>[] {
     return this.runners.map(({ projection: { name, version } }) => ({ name, version }));
   }
 
-  /** Where a read model holds the records of these streams whole; undefined where none does. */
+  /** How to read the records of these streams from a projection. Undefined if none contains them completely. */
   snapshotsOf(streamType: string): Snapshots | undefined {
     return this.snapshots.get(streamType);
   }
 
-  /** Instances that serve, or were ended without notice within the last minute, and do not have this master key. */
+  /** The number of instances without this master key that serve, or crashed within the last minute. */
   instancesWithout(master: Buffer, sql: Sql = this.source): Promise<number> {
     return this.serving.instancesWithout(master, sql);
   }
 
-  /** All versions of all read models that stand in the database, and who serves them. */
+  /** All versions of all projections in the database, with the instances that serve them. */
   versions(): Promise<ProjectionVersion[]> {
     return this.serving.versions();
   }
 
-  /** How far every projection of this program is, as the database says. */
+  /** The status of every projection of this program, read from the database. */
   async status(sql: Sql = this.source): Promise<ProjectionStatus[]> {
     return this.ownAmong(await this.serving.versions(sql));
   }
 
-  private ownAmong(standing: readonly ProjectionVersion[]): ProjectionStatus[] {
+  private ownAmong(existing: readonly ProjectionVersion[]): ProjectionStatus[] {
     return this.runners.map(({ projection: { name, version } }) => {
-      const own = standing.find((candidate) => candidate.name === name && candidate.version === version);
+      const own = existing.find((candidate) => candidate.name === name && candidate.version === version);
       const { position = 0, lag = 0, failure = null } = own ?? {};
       return { name, version, position, lag, failure };
     });
   }
 
-  /** What is due every few seconds. Tidying up may take minutes, and holds up nothing else. */
+  /** Sends due heartbeats, and starts due maintenance. That may take minutes, so it is not awaited. */
   private async keep(): Promise<void> {
     if (performance.now() < this.beatAt) return;
     const { heartbeatMs = HEARTBEAT_MS } = this.options;
@@ -341,17 +341,17 @@ export class Projections {
 
   private async look(): Promise<void> {
     await this.keep();
-    const standing = await this.serving.versions();
-    this.recordMixedVersions(standing);
-    const statuses = this.ownAmong(standing);
+    const existing = await this.serving.versions();
+    this.recordMixedVersions(existing);
+    const statuses = this.ownAmong(existing);
     this.lastSeen = { statuses, at: performance.now() };
     this.runners.forEach((runner, index) => runner.observe(statuses[index]!));
     await this.advanceThose(statuses.filter(({ lag }) => lag > 0));
   }
 
   /**
-   * SQL: whether there are events that a projection has not seen, one that fails, or instances of other versions, of whose records
-   * nobody tells in time. Instances of version 0.1.0 do not say so: they are found by the looks that come in any case.
+   * SQL that is true if a projection is behind or fails, or if instances of other versions serve, whose appends do not wake
+   * this instance. Instances of version 0.1.0 do not announce themselves. They are found by the regular polls.
    */
   private get question(): string {
     const own = this.own().map(({ name, version }) => `(${literal(name)}, ${version})`);

@@ -17,7 +17,7 @@ const organizationId = uuidv7();
 const silent = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
 const metadata = { actor: { type: 'system', id: null }, requestId: 'test' } as const;
 
-/** A row per thing, with how often it was counted. */
+/** Stores a row per thing with its count. */
 function counting(poison?: number): Projection {
   return {
     name: 'things',
@@ -56,7 +56,7 @@ async function times({ source }: Instance, id: string): Promise<number> {
   return row?.times;
 }
 
-it('begins although somebody looks at that moment whether anybody builds', async () => {
+it('starts even if another process is checking for a rebuild at that moment', async () => {
   const { projections } = await open();
   const { source } = await database.another();
   let isLooking!: () => void;
@@ -71,7 +71,7 @@ it('begins although somebody looks at that moment whether anybody builds', async
   await looking;
 });
 
-it('swaps while commands and readers go on: each write is there at once, before, at and after the swap', async () => {
+it('swaps during commands and reads, and shows each write immediately before, during and after the swap', async () => {
   const instances = await Promise.all([open(), open()]);
   let rebuilding = true;
   const lanes = Array.from({ length: 8 }, async (_, lane) => {
@@ -99,7 +99,7 @@ it('swaps while commands and readers go on: each write is there at once, before,
   expect(left).toEqual([{ nspname: 'things_v1' }]);
 }, 120_000);
 
-it('makes the indexes that it took away as they were, and keeps those that it goes by', async () => {
+it('recreates the dropped indexes unchanged, and keeps those that apply needs', async () => {
   const things = counting();
   const tables = `${things.tables};
     CREATE UNIQUE INDEX things_by_both ON things (id, times);
@@ -126,7 +126,7 @@ it('makes the indexes that it took away as they were, and keeps those that it go
   expect(await times(instance, id)).toBe(3);
 });
 
-it('verify names the rows that are not as the log says, without their values', async () => {
+it('verify reports rows that differ from the log, without their values', async () => {
   const instance = await open();
   const [changed, lost, kept, invented] = [uuidv7(), uuidv7(), uuidv7(), uuidv7()];
   for (const id of [changed, lost, kept]) await count(instance, id, 0);
@@ -146,7 +146,7 @@ it('verify names the rows that are not as the log says, without their values', a
   expect(await instance.projections.maintenance.verify('things')).toEqual([]);
 });
 
-it('a rebuild with the mended code brings a failing projection back', async () => {
+it('recovers a failing projection by a rebuild with corrected code', async () => {
   const broken = await open(counting(2));
   const id = uuidv7();
   await count(broken, id, 0);
@@ -159,7 +159,7 @@ it('a rebuild with the mended code brings a failing projection back', async () =
   expect((await mended.projections.status())[0]).toMatchObject({ lag: 0, failure: null });
 });
 
-it('is one at a time; what was interrupted leaves nothing behind', async () => {
+it('runs once at a time, and leaves nothing behind after an interruption', async () => {
   const [one, two] = [await open(), await open()];
   const id = uuidv7();
   await count(one, id, 0);
@@ -192,7 +192,7 @@ it('is one at a time; what was interrupted leaves nothing behind', async () => {
   expect(left).toHaveLength(1);
 });
 
-it('needs one connection, also to overtake a read model that fails', async () => {
+it('needs one connection, even to overtake a failing projection', async () => {
   const broken = await open(counting(2));
   const id = uuidv7();
   await count(broken, id, 0);
@@ -212,7 +212,7 @@ it('needs one connection, also to overtake a read model that fails', async () =>
   }
 });
 
-it('gives way to who builds already, of whatever version, and takes over from who was not heard of for a minute', async () => {
+it('yields to a running rebuild of any version, and replaces one that was silent for a minute', async () => {
   const instance = await open();
   const { source, projections } = instance;
   await count(instance, uuidv7(), 0);
@@ -225,7 +225,7 @@ it('gives way to who builds already, of whatever version, and takes over from wh
   await sign(90);
   expect(await projections.maintenance.verify('things')).toEqual([]);
 
-  // As versions before 0.3.0 begin: they wait for our page, and drop what we built.
+  // Versions before 0.3.0 start like this: they wait for our page, then drop our tables.
   const another = source.createQueryRunner();
   const takeOver = async () => {
     await another.query("SELECT pg_advisory_xact_lock(17751, hashtext('things_v1'))");
@@ -254,40 +254,43 @@ it('gives way to who builds already, of whatever version, and takes over from wh
   expect(await source.query("SELECT FROM pg_namespace WHERE nspname = 'things_v1_beside'")).toHaveLength(1);
 });
 
-it('says which projections there are', async () => {
+it('lists the available projections if the name is unknown', async () => {
   const { projections } = await open();
   await expect(projections.maintenance.rebuild('nothing')).rejects.toThrow(
     'No projection has the name nothing. Available projections: things.',
   );
 });
 
-longIt('reads wide events some MiB at a time, to build, to rebuild and to verify', async () => {
-  const pages: number[] = [];
-  const things = counting();
-  const measuring: Projection = {
-    ...things,
-    async apply(events, transaction, seal) {
-      pages.push(events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0));
-      await things.apply(events, transaction, seal);
-    },
-  };
-  // As wide as the product's are at most. Compressed, the half of them are a ninetieth of that.
-  const texts = ['x'.repeat(300_000), randomBytes(150_000).toString('hex')];
-  for (let n = 0; n < 240; n += 1) {
-    const events = [{ type: 'Counted', data: { n, text: texts[n % 2]! } }];
-    const writes = [{ streamType: 'thing', streamId: uuidv7(), expectedVersion: 0, events }];
-    await database.store.append({ organizationId, metadata, writes });
-  }
-  const { projections } = await open(measuring);
-  await projections.catchUp(await database.store.lastPosition());
-  await projections.maintenance.rebuild('things');
-  expect(await projections.maintenance.verify('things')).toEqual([]);
-  const mebibytes = pages.reduce((sum, bytes) => sum + bytes, 0) / 1024 / 1024;
-  expect(mebibytes).toBeGreaterThan(3 * 68);
-  expect(Math.max(...pages)).toBeLessThan(20 * 1024 * 1024);
-});
+longIt(
+  'reads large events a few MiB at a time during the first build, a rebuild and a verification',
+  async () => {
+    const pages: number[] = [];
+    const things = counting();
+    const measuring: Projection = {
+      ...things,
+      async apply(events, transaction, seal) {
+        pages.push(events.reduce((sum, { data }) => sum + JSON.stringify(data).length, 0));
+        await things.apply(events, transaction, seal);
+      },
+    };
+    // The maximum size in the product. Half of them compress to a ninetieth.
+    const texts = ['x'.repeat(300_000), randomBytes(150_000).toString('hex')];
+    for (let n = 0; n < 240; n += 1) {
+      const events = [{ type: 'Counted', data: { n, text: texts[n % 2]! } }];
+      const writes = [{ streamType: 'thing', streamId: uuidv7(), expectedVersion: 0, events }];
+      await database.store.append({ organizationId, metadata, writes });
+    }
+    const { projections } = await open(measuring);
+    await projections.catchUp(await database.store.lastPosition());
+    await projections.maintenance.rebuild('things');
+    expect(await projections.maintenance.verify('things')).toEqual([]);
+    const mebibytes = pages.reduce((sum, bytes) => sum + bytes, 0) / 1024 / 1024;
+    expect(mebibytes).toBeGreaterThan(3 * 68);
+    expect(Math.max(...pages)).toBeLessThan(20 * 1024 * 1024);
+  },
+);
 
-/** Ends its own connection where a page has more events than that. */
+/** Ends its own connection if a page has more events than this. */
 const endingAbove = (most: number): Projection => {
   const things = counting();
   const apply: Projection['apply'] = async (events, transaction, seal) => {
@@ -297,7 +300,7 @@ const endingAbove = (most: number): Projection => {
   return { ...things, apply };
 };
 
-it('rebuild and verify finish with smaller pages when pages lose their connection', async () => {
+it('rebuild and verify finish with smaller pages if pages lose their connection', async () => {
   const writer = await open();
   const id = uuidv7();
   for (let version = 0; version < 30; version += 1) await count(writer, id, version);
@@ -305,13 +308,13 @@ it('rebuild and verify finish with smaller pages when pages lose their connectio
   const positions: number[] = [];
   await projections.maintenance.rebuild('things', { onProgress: (position) => positions.push(position) });
   expect(await times(writer, id)).toBe(30);
-  // Pages of fewer than all 30 events, each from where the one before ended.
+  // Pages of fewer than all 30 events, each continuing the previous one.
   expect(positions.length).toBeGreaterThan(1);
   expect(positions).toEqual([...new Set(positions)].sort((one, other) => one - other));
   expect(await projections.maintenance.verify('things')).toEqual([]);
 });
 
-it('rebuild applies no event twice when the connection is lost after PostgreSQL has committed a page', async () => {
+it('rebuild applies no event twice if the connection is lost after PostgreSQL has committed a page', async () => {
   const writer = await open();
   const id = uuidv7();
   for (let version = 0; version < 3; version += 1) await count(writer, id, version);
@@ -330,7 +333,7 @@ it('rebuild applies no event twice when the connection is lost after PostgreSQL 
   expect(await times(writer, id)).toBe(3);
 });
 
-it('rebuild names the cause and the position when it gives up', async () => {
+it('rebuild reports the cause and the position if it gives up', async () => {
   const writer = await open();
   await count(writer, uuidv7(), 0);
   const { projections } = await open(endingAbove(0));

@@ -29,8 +29,8 @@ const MOST_DIFFERENCES = 100;
  */
 const SILENT_SECONDS = 60;
 /** Other processes hold the lock only briefly. */
-const MOST_LOOKS = 20;
-const LOOK_PAUSE_MS = 100;
+const MOST_ATTEMPTS = 20;
+const ATTEMPT_PAUSE_MS = 100;
 /** Longest rest between two pages with `gently`. */
 const LONGEST_REST_MS = 10_000;
 /** Separates these advisory locks from others. The second key is PostgreSQL's hash of the name. */
@@ -141,7 +141,7 @@ export class Rebuild {
     ]);
     if (left.length === 0) return;
     await this.source.transaction(async (transaction) => {
-      const { free, builder } = await this.look(transaction);
+      const { free, builder } = await this.tryLock(transaction);
       if (!free) return;
       await transaction.query(`DROP SCHEMA IF EXISTS ${this.old} CASCADE`);
       if (builder === undefined) await transaction.query(`DROP SCHEMA IF EXISTS ${this.beside} CASCADE`);
@@ -151,7 +151,7 @@ export class Rebuild {
   private async building<Result>(work: () => Promise<Result>): Promise<Result> {
     this.cleanPosition = await this.store.horizon();
     const begin = async (transaction: Sql) => {
-      const { free, builder, now } = await this.look(transaction);
+      const { free, builder, now } = await this.tryLock(transaction);
       if (!free) return false;
       if (builder !== undefined) throw this.underWay();
       await transaction.query(`DROP SCHEMA IF EXISTS ${this.beside} CASCADE`);
@@ -165,8 +165,8 @@ export class Rebuild {
     };
     for (let attempt = 1; !(await this.source.transaction(begin)); attempt += 1) {
       // An instance that starts checks briefly whether anyone builds.
-      if (attempt === MOST_LOOKS) throw this.underWay();
-      await sleep(LOOK_PAUSE_MS);
+      if (attempt === MOST_ATTEMPTS) throw this.underWay();
+      await sleep(ATTEMPT_PAUSE_MS);
     }
     try {
       while ((await this.advance()) > LAST_PAGE);
@@ -201,16 +201,16 @@ export class Rebuild {
 
   /** Otherwise no one could build until the schema counts as abandoned. */
   private async clear(): Promise<void> {
-    for (let attempt = 1; attempt <= MOST_LOOKS; attempt += 1) {
+    for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt += 1) {
       const isDone = await this.source.transaction(async (transaction) => {
-        const { free, builder } = await this.look(transaction);
+        const { free, builder } = await this.tryLock(transaction);
         if (!free) return false;
         if (builder === this.builder) await transaction.query(`DROP SCHEMA ${this.beside} CASCADE`);
         return true;
       });
       if (isDone) return;
       // Another process is checking whether we build.
-      await sleep(LOOK_PAUSE_MS);
+      await sleep(ATTEMPT_PAUSE_MS);
     }
   }
 
@@ -221,7 +221,7 @@ export class Rebuild {
   ): Promise<Result> {
     for (let attempt = 1; ; attempt += 1) {
       const done = await inTransaction(this.source, limits, async (transaction) => {
-        const { free, builder, now, position } = await this.look(transaction);
+        const { free, builder, now, position } = await this.tryLock(transaction);
         if (!free) return undefined;
         if (builder !== this.builder) throw this.underWay();
         this.position = position;
@@ -230,8 +230,8 @@ export class Rebuild {
       });
       if (done) return done.result;
       // Another process is checking briefly whether we build, or a version before 0.3.0 has begun to build.
-      if (attempt === MOST_LOOKS) throw this.underWay();
-      await sleep(LOOK_PAUSE_MS);
+      if (attempt === MOST_ATTEMPTS) throw this.underWay();
+      await sleep(ATTEMPT_PAUSE_MS);
     }
   }
 
@@ -239,7 +239,7 @@ export class Rebuild {
    * Takes the lock, if it is free, until the transaction ends. @returns the builder, and the position of the new
    * tables.
    */
-  private async look(
+  private async tryLock(
     transaction: Sql,
   ): Promise<{ free: boolean; builder: string | undefined; now: number; position: number }> {
     // Versions before 0.3.0 hold the lock while they build, and sign nothing.
@@ -250,9 +250,9 @@ export class Rebuild {
       [REBUILD_LOCK, this.live, this.beside],
     );
     const { free, comment, now } = row!;
-    const [builder, heardOf, position = 0] = comment?.split(' ') ?? [];
-    const isHeardOf = builder === this.builder || Number(heardOf) > now - SILENT_SECONDS;
-    return { free, builder: isHeardOf ? builder : undefined, now, position: Number(position) };
+    const [builder, lastStep, position = 0] = comment?.split(' ') ?? [];
+    const isAlive = builder === this.builder || Number(lastStep) > now - SILENT_SECONDS;
+    return { free, builder: isAlive ? builder : undefined, now, position: Number(position) };
   }
 
   private async sign(transaction: Sql, now: number): Promise<void> {

@@ -41,7 +41,7 @@ const organizationId = uuidv7();
 const keyring = new Keyring(Buffer.alloc(32));
 
 let database: TestDatabase;
-/** Counts the bytes of what is sent and answered. */
+/** Counts the bytes of parameters and results. */
 let bytes = 0;
 const count = <Answer>(text: string, values: unknown[] | undefined, answer: Answer): Answer => {
   bytes += JSON.stringify([text, values, answer]).length;
@@ -94,7 +94,7 @@ async function snapshotsOf(ids: readonly string[]) {
 const pick = <One>(of: readonly One[]): One => of[Math.floor(Math.random() * of.length)]!;
 const texts: Json[] = [null, 'x', { a: [1, 1e300, { 'ä"\\': '\u0001' }] }, [], 0.1, 'y'.repeat(5_000)];
 
-it('a row whose stream has an event that was not given to it goes on, and says how far it is whole', async () => {
+it('updates a row after a skipped event, and keeps the version up to which it is complete', async () => {
   const id = uuidv7();
   const made = recorded(id, 1, { type: 'Made', data: { title: 'First', text: 'x' } });
   const third = recorded(id, 3, { type: 'Changed', data: { title: 'Third' } });
@@ -111,7 +111,7 @@ it('a row whose stream has an event that was not given to it goes on, and says h
   await counting.query('DELETE FROM pages');
 });
 
-it('holds what evolve makes of any history, whatever the pages, also of what is no more', async () => {
+it('contains the result of evolve for any history and any pages, even of deleted records', async () => {
   const streams = Array.from({ length: 60 }, () => uuidv7());
   const histories = new Map<string, RecordedEvent<PageEvent>[]>(streams.map((id) => [id, []]));
   const log: RecordedEvent<PageEvent>[] = [];
@@ -151,8 +151,8 @@ it('holds what evolve makes of any history, whatever the pages, also of what is 
     }
   }
   const rows: RecordRow<Page>[] = await counting.query('SELECT * FROM pages');
-  const standing = streams.filter((id) => fold(page, histories.get(id)!).state.status === 'standing');
-  expect(rows.map(({ id }) => id).sort()).toEqual(standing.sort());
+  const existing = streams.filter((id) => fold(page, histories.get(id)!).state.status === 'standing');
+  expect(rows.map(({ id }) => id).sort()).toEqual(existing.sort());
   for (const row of rows) {
     expect(row.state).not.toHaveProperty('text');
     expect(table.recordOf(row).state).toEqual(fold(page, histories.get(row.id)!).state);
@@ -163,7 +163,7 @@ it('holds what evolve makes of any history, whatever the pages, also of what is 
   }
 });
 
-it('neither reads nor writes the field kept apart where an event leaves it as it is', async () => {
+it('neither reads nor writes the field stored apart if an event does not change it', async () => {
   const id = uuidv7();
   const text = 'z'.repeat(200_000);
   await apply([recorded(id, 1, { type: 'Made', data: { title: 'A', text } })]);
@@ -175,7 +175,7 @@ it('neither reads nor writes the field kept apart where an event leaves it as it
   expect((await snapshotsOf([id])).get(id)).toMatchObject({ version: 11, state: { title: 'A11', text } });
 });
 
-it('a column whose name PostgreSQL would fold is rejected, because it would stay empty', () => {
+it('rejects a column whose name PostgreSQL would fold, because it would stay empty', () => {
   expect(() => new RecordTable(page, 'pages', { startsAt: { type: 'timestamptz' } }, () => ({}))).toThrow(
     /Rename the column startsAt of pages to lower case/,
   );

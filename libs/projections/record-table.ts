@@ -5,7 +5,7 @@ import { type Projection, schemaOf, type Snapshots, wholeVersion } from './proje
 /** A column that lists are filtered or sorted by (`index`), or searched by (`search`). */
 export type Column = { type: 'text' | 'integer' | 'timestamptz' | 'uuid'; index?: boolean; search?: boolean };
 
-/** A row, with its columns besides. */
+/** A row, including the columns of the table. */
 export type RecordRow<State> = {
   organization_id: string;
   id: string;
@@ -13,36 +13,36 @@ export type RecordRow<State> = {
   updated_at: Date;
   /** See `Snapshots`. */
   version: number;
-  /** Without the field that is kept apart. */
+  /** Without the field that is stored apart. */
   state: State;
   [column: string]: unknown;
 };
 
 /**
- * Events that are folded at once. A page may have thousands, each with 256 KiB of content: PostgreSQL takes no JSON
- * array above 256 MiB, and nobody should hold that much.
+ * The number of events folded together. A page may have thousands, each with 256 KiB of content. That would be too much
+ * memory, and PostgreSQL accepts no JSON array above 256 MiB.
  */
 const SLICE = 200;
 
-/** Stands in a state for the field that is kept apart and was not read: `evolve` passes it on, or sets another. */
+/** The placeholder in a state for the field that is stored apart and was not read. `evolve` keeps it or sets a new value. */
 const UNREAD = Object.freeze({ unread: true });
 
 type Options = {
-  /** Columns that the projection keeps itself, as SQL; they need a default. */
+  /** SQL definitions of columns that the projection itself maintains. They need a default. */
   ownColumns?: readonly string[];
   /**
-   * A field of the state that is wide and that lists leave out: it has a column of its own (JSON text), which is
-   * neither read nor written where an event leaves it as it is. `evolve` may set it, not look at it.
+   * A large field of the state that lists omit. It has its own column (JSON text), which is neither read nor written if an
+   * event does not change it. `evolve` may set the field, but not read it.
    */
   apart?: string;
 };
 
 /**
- * A read model of whole records: one row per stream, holding the state that the decider's own `evolve`
- * makes of it, and columns to search by. For records that are changed by hand; what changes by the
- * thousand (signatures, members) deserves statements of its own.
+ * A projection of whole records. Each stream has one row, with the state that the decider's own `evolve` returns and
+ * columns to search by. Use it for records that people edit. Records that change by the thousand (signatures, members)
+ * deserve their own statements.
  *
- * Beside it a table of the records that are no more, so that nobody need read their streams to learn that.
+ * A second table contains deleted records, so that their streams need not be read to find out that they are deleted.
  */
 export class RecordTable<State extends object, Event extends DomainEvent> {
   private readonly ownColumns: readonly string[];
@@ -52,7 +52,7 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
     private readonly decider: Decider<State, Event>,
     private readonly table: string,
     private readonly columns: Record<string, Column>,
-    /** The columns' values; undefined when the record is no more. */
+    /** The columns' values; undefined if the record is deleted. */
     private readonly valuesOf: (state: State) => Record<string, string | number | null> | undefined,
     { ownColumns = [], apart }: Options = {},
   ) {
@@ -84,7 +84,7 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
         state           jsonb          NOT NULL,`;
     return `
       CREATE TABLE ${this.table} (${common}
-        -- Of the state as PostgreSQL writes it; reading it costs nothing, counting it anew would.
+        -- The size of the state's text, stored because computing it for each read would be slow.
         bytes           integer        NOT NULL,
         ${[
           ...columns.map(([name, { type }]) => `${name} ${type}`),
@@ -101,12 +101,12 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
         )
         .join('\n      ')}
       ${searched.length > 0 ? searchIndexes(this.table, searched) : ''}
-      CREATE TABLE ${this.gone} (${common}
+      CREATE TABLE ${this.deletedTable} (${common}
         PRIMARY KEY (organization_id, id)
       );`;
   }
 
-  /** @param projection the one that the tables are of. */
+  /** @param projection the projection that contains the tables. */
   snapshots(projection: Pick<Projection, 'name' | 'version'>): Snapshots<State> {
     const { apart } = this;
     const schema = schemaOf(projection);
@@ -117,12 +117,12 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
       streamType: this.decider.streamType,
       sql: `
         ${columns(apart ? `coalesce(${whole}, state::text)` : 'state::text')} FROM ${schema}.${this.table} ${where}
-        UNION ALL ${columns('state::text')} FROM ${schema}.${this.gone} ${where}`,
+        UNION ALL ${columns('state::text')} FROM ${schema}.${this.deletedTable} ${where}`,
       read: (state) => state as State,
     };
   }
 
-  /** For `findRows`: columns and bytes of rows with or without the field kept apart. */
+  /** For `findRows`: the columns and sizes of rows. @param include the name of the field stored apart, to include it. */
   page(include?: string): { columns: string; bytes: string } {
     const wide = include === this.apart ? this.apart : undefined;
     const own = this.ownColumns.map((column) => column.split(' ')[0]!);
@@ -133,7 +133,7 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
     };
   }
 
-  /** What a row says, in the shape of a fold; without the field kept apart unless its column was read. */
+  /** Converts a row to a folded record. The field stored apart is included if its column was read. */
   recordOf(row: RecordRow<State>): { state: State; createdAt: Date; updatedAt: Date } {
     const wide = this.apart && row[this.apart];
     const state =
@@ -141,7 +141,7 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
     return { state, createdAt: row.created_at, updatedAt: row.updated_at };
   }
 
-  /** Folds the events of its own streams into the rows: a few statements for `SLICE` of them. */
+  /** Folds the events of its own streams into the rows, with a few statements per `SLICE`. */
   async apply(events: readonly RecordedEvent[], transaction: Transaction): Promise<void> {
     const mine = events.filter(
       (event): event is RecordedEvent<Event> => event.streamType === this.decider.streamType,
@@ -154,14 +154,14 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
     const columns = 'r.organization_id, r.id, r.created_at, r.updated_at, r.version, r.state';
     const join = `JOIN unnest($1::uuid[], $2::uuid[]) AS k(organization_id, id)
          ON r.organization_id = k.organization_id AND r.id = k.id`;
-    const found = await transaction.query<(RecordRow<State> & { stands: boolean })[]>(
-      `SELECT ${columns}, true AS stands FROM ${this.table} r ${join}
-       UNION ALL SELECT ${columns}, false FROM ${this.gone} r ${join}`,
+    const found = await transaction.query<(RecordRow<State> & { exists: boolean })[]>(
+      `SELECT ${columns}, true AS exists FROM ${this.table} r ${join}
+       UNION ALL SELECT ${columns}, false FROM ${this.deletedTable} r ${join}`,
       [[...keys.values()], [...keys.keys()]],
     );
     const rows = new Map<string, RecordRow<State>>();
-    for (const { stands, ...row } of found) {
-      if (this.apart && stands) row.state = { ...row.state, [this.apart]: UNREAD };
+    for (const { exists, ...row } of found) {
+      if (this.apart && exists) row.state = { ...row.state, [this.apart]: UNREAD };
       rows.set(row.id, row);
     }
     for (const event of events) {
@@ -178,18 +178,18 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
     }
 
     const kept: object[] = [];
-    const gone: RecordRow<State>[] = [];
+    const deleted: RecordRow<State>[] = [];
     for (const row of rows.values()) {
       const values = this.valuesOf(row.state);
-      if (values) kept.push({ ...row, ...this.parted(row.state), ...values });
-      else gone.push(row);
+      if (values) kept.push({ ...row, ...this.split(row.state), ...values });
+      else deleted.push(row);
     }
     if (kept.length > 0) void transaction.send(this.upsert, [JSON.stringify(kept)]);
-    if (gone.length > 0) void transaction.send(this.bury, [JSON.stringify(gone)]);
+    if (deleted.length > 0) void transaction.send(this.moveToDeleted, [JSON.stringify(deleted)]);
   }
 
-  /** The state without the field kept apart, and that field's text: none where it stays as it is. */
-  private parted(state: State): object {
+  /** The state without the field stored apart, and that field's text, which is null if the field did not change. */
+  private split(state: State): object {
     if (!this.apart || !(this.apart in state)) return { state };
     const { [this.apart]: wide, ...rest } = state as { [field: string]: unknown };
     return { state: rest, [this.apart]: wide === UNREAD ? null : JSON.stringify(wide) };
@@ -214,11 +214,11 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
       ON CONFLICT (organization_id, id) DO UPDATE SET ${set.join(', ')}`;
   }
 
-  private get bury(): string {
+  private get moveToDeleted(): string {
     const names = Object.keys(ROW_TYPES);
     return `
       WITH ended AS (
-        INSERT INTO ${this.gone} (${names.join(', ')})
+        INSERT INTO ${this.deletedTable} (${names.join(', ')})
         SELECT ${names.join(', ')} FROM jsonb_to_recordset($1::jsonb) AS row(${typed(ROW_TYPES)})
         ON CONFLICT (organization_id, id) DO UPDATE
         SET ${names
@@ -231,7 +231,7 @@ export class RecordTable<State extends object, Event extends DomainEvent> {
       WHERE r.organization_id = ended.organization_id AND r.id = ended.id`;
   }
 
-  private get gone(): string {
+  private get deletedTable(): string {
     return `${this.table}_gone`;
   }
 }

@@ -1,15 +1,15 @@
 import { type Sql } from '#libs/database';
 
-/** An instance is taken for ended after this many seconds without a sign of life. */
+/** An instance counts as stopped after this many seconds without a heartbeat. */
 export const SILENT_SECONDS = 60;
 
-/** The newest release whose instances do not announce which one they are. */
+/** The newest release whose instances do not announce their version. */
 const LAST_UNANNOUNCED = '0.5.0';
 
-/** A release that has instances on a database, and the names of their hosts, as far as they are known. */
+/** A release with instances on a database. `hosts` contains the names that are known. */
 export type LiveRelease = { release: string; instances: number; hosts: string[] };
 
-/** Only of instances that gave a sign of life within the last minute. Works on the tables of every release. */
+/** Only instances with a heartbeat within the last minute. Works on the tables of every release. */
 export const LIVE_RELEASES = `
   SELECT coalesce(release, '${LAST_UNANNOUNCED}') AS release, count(*)::int AS instances,
     coalesce(array_agg(DISTINCT host ORDER BY host) FILTER (WHERE host IS NOT NULL), '{}') AS hosts
@@ -18,7 +18,7 @@ export const LIVE_RELEASES = `
     FROM serving s WHERE seen_at > clock_timestamp() - make_interval(secs => $1)
   ) live GROUP BY 1 ORDER BY 1`;
 
-/** The releases that have instances on this database; none where there are no tables yet. */
+/** The releases with instances on this database. Empty if its tables do not exist yet. */
 export async function liveReleases(sql: Sql): Promise<LiveRelease[]> {
   const [table] = await sql.query<{ exists: boolean }[]>(
     `SELECT to_regclass('serving') IS NOT NULL AS exists`,
@@ -27,8 +27,8 @@ export async function liveReleases(sql: Sql): Promise<LiveRelease[]> {
 }
 
 /**
- * Whether instances of these releases may serve the same database: they are of the same minor version, or one of the next.
- * Patch versions do not count. A release without a version number is not judged.
+ * Whether instances of these releases can serve the same database: their minor versions are equal or consecutive. Patch
+ * versions do not matter. A release without a version number is always accepted.
  */
 export function canServeTogether(one: string, other: string): boolean {
   const [older, newer] = [one, other].map(minorVersion).sort((a, b) => a[0] - b[0] || a[1] - b[1]) as [

@@ -18,7 +18,7 @@ it.each([
   expect([canServeTogether(one, other), canServeTogether(other, one)]).toEqual([expected, expected]);
 });
 
-it('a release is described with its instances and their hosts', () => {
+it('describes a release with its instances and their hosts', () => {
   expect(describeRelease({ release: '0.4.0', instances: 1, hosts: [] })).toBe('1 instance of 0.4.0');
   expect(describeRelease({ release: '0.4.0', instances: 2, hosts: ['api-1', 'api-2'] })).toBe(
     '2 instances of 0.4.0 (api-1, api-2)',

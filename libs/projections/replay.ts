@@ -1,37 +1,37 @@
 import { type Decider, type DomainEvent, type Folded, isKnown, type RecordedEvent } from '#libs/event-store';
 
-/** What an event does to links; `event` is the one that says so. */
+/** The effect of an event on links. */
 export type LinkChange =
   | { kind: 'begins'; event: RecordedEvent; recordId: string; subjectId: string; detail?: string | null }
   | { kind: 'ends'; event: RecordedEvent; recordId: string; subjectId: string }
-  /** Links do not count from then on, until the stream that says so takes it back. */
+  /** Suspended links do not count until the same stream resumes them. */
   | { kind: 'suspended' | 'resumed'; event: RecordedEvent; recordId: string; linkIds: readonly string[] }
-  /** The subject, whose stream the event is of, was erased. */
+  /** The subject, to whose stream the event belongs, was erased. */
   | { kind: 'erased'; event: RecordedEvent };
 
-/** What becomes of a link when its person is erased. */
+/** What happens to a link when its person is erased. */
 export type AtErasure = 'loses its name' | 'ends';
 
-/** What is counted on records, event by event. */
+/** Links that are counted per record, event by event. */
 export type CountedLinks = { changes: (event: RecordedEvent) => LinkChange[]; atErasure: AtErasure };
 
-/** A kind of records that can be rebuilt from the history alone, in memory. */
+/** A kind of records that can be rebuilt in memory from the history. */
 export type Replayable = {
-  /** The API's name of it: `petition`. */
+  /** Its name in the API, such as `petition`. */
   readonly object: string;
-  /** Of the events that they are made of. */
+  /** The types of the streams that its records consist of. */
   readonly streamTypes: readonly string[];
-  /** What is counted on them. */
+  /** The links that are counted on its records. */
   readonly links?: readonly CountedLinks[];
   start(): {
-    /** @returns whether the event is known: of a type that a later version of this program wrote nothing is. */
+    /** @returns false if the event's type is unknown, because a later version of this program wrote it. */
     apply: (event: RecordedEvent) => boolean;
-    /** The records that stand, in the order of their first events, as the API answers them. */
+    /** The existing records in the API's format, in the order of their first events. */
     records: (counts: (id: string) => number[]) => Iterable<object>;
   };
 };
 
-/** @param record the record as the API answers it; undefined when it is no more. */
+/** @param record the record in the API's format; undefined if it is deleted. */
 export function replayable<State, Event extends DomainEvent>(
   object: string,
   decider: Decider<State, Event>,
@@ -86,10 +86,10 @@ export function folding<State, Event extends DomainEvent>(
 }
 
 /**
- * Rebuilds records from events in their order.
+ * Rebuilds records from events in order.
  *
- * @param onUnknown told of events of records whose types this version of the program does not know: they are left out.
- * @returns the kinds' records, kind by kind.
+ * @param onUnknown called for events of an unknown type, which are skipped.
+ * @returns the records of each kind.
  */
 export async function replay(
   kinds: readonly Replayable[],
@@ -116,13 +116,13 @@ export async function replay(
   }));
 }
 
-/** The numbers of standing links, in memory. */
+/** Counts active links per record, in memory. */
 class LinkCounter {
   readonly numbers = new Map<string, number>();
-  /** Of links that have not ended, the record; and those of a subject. */
-  private readonly standing = new Map<string, string>();
+  /** The record of each link that has not ended. */
+  private readonly active = new Map<string, string>();
   private readonly bySubject = new Map<string, Set<string>>();
-  /** Those that do not count, and the stream that says so. */
+  /** The stream that suspended each suspended link. */
   private readonly suspended = new Map<string, string>();
 
   constructor(private readonly links: CountedLinks) {}
@@ -132,7 +132,7 @@ class LinkCounter {
       const { streamId } = change.event;
       switch (change.kind) {
         case 'begins':
-          this.standing.set(streamId, change.recordId);
+          this.active.set(streamId, change.recordId);
           if (!this.bySubject.has(change.subjectId)) this.bySubject.set(change.subjectId, new Set());
           this.bySubject.get(change.subjectId)!.add(streamId);
           this.count(change.recordId, +1);
@@ -143,7 +143,7 @@ class LinkCounter {
           break;
         case 'suspended':
           for (const id of change.linkIds) {
-            if (this.standing.get(id) !== change.recordId || this.suspended.has(id)) continue;
+            if (this.active.get(id) !== change.recordId || this.suspended.has(id)) continue;
             this.suspended.set(id, streamId);
             this.count(change.recordId, -1);
           }
@@ -165,9 +165,9 @@ class LinkCounter {
   }
 
   private end(id: string): void {
-    const recordId = this.standing.get(id);
+    const recordId = this.active.get(id);
     if (recordId === undefined) return;
-    this.standing.delete(id);
+    this.active.delete(id);
     if (!this.suspended.delete(id)) this.count(recordId, -1);
   }
 

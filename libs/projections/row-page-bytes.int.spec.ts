@@ -6,7 +6,7 @@ import { findRows, LARGEST_PAGE_BYTES, type Listing } from './row-page.js';
 const organizationId = uuidv7();
 
 let database: TestDatabase;
-/** Bytes of text that the last statement answered. */
+/** Bytes of text in the last statement's result. */
 let sent = 0;
 const counting: Sql = {
   async query(text: string, values?: unknown[]) {
@@ -16,7 +16,7 @@ const counting: Sql = {
   },
 };
 
-/** Sizes in bytes of records in the order of their creation, some at the same moment. */
+/** Creates records of these sizes in bytes, some at the same moment. */
 async function fill(sizes: readonly number[]): Promise<string[]> {
   await database.source.query('TRUNCATE things');
   const ids = sizes.map(() => uuidv7());
@@ -58,10 +58,10 @@ async function walk(limit: number, sort: string): Promise<string[][]> {
 }
 
 it.each(['createdAt', '-createdAt'])(
-  'by %s: pages end before 1 MiB, none is empty, nothing is skipped or repeated',
+  'by %s: ends pages before 1 MiB, with no empty page and nothing skipped or repeated',
   async (sort) => {
     const sizes = Array.from({ length: 300 }, () => Math.floor(2 ** (Math.random() * 20)));
-    // Larger than a page, first, in the middle, side by side and last.
+    // Records larger than a page: first, in the middle, adjacent and last.
     for (const at of [0, 99, 150, 151, 299]) sizes[at] = LARGEST_PAGE_BYTES + at;
     const ids = await fill(sizes);
     const [smallest] = await database.source.query('SELECT count(*)::int AS count FROM things');
@@ -78,7 +78,7 @@ it.each(['createdAt', '-createdAt'])(
   },
 );
 
-it('pages of small records are as long as asked for; the last one says so', async () => {
+it('returns full pages of small records, and reports the last page', async () => {
   await fill(Array.from({ length: 200 }, () => 10));
   expect((await walk(100, '-createdAt')).map((one) => one.length)).toEqual([100, 100]);
   await fill([]);
@@ -108,6 +108,6 @@ it('does not read the text of rows that are not on the page', async () => {
     });
     return read;
   };
-  // 25 MB of text are 3,200 blocks.
+  // 25 MB of text would be 3,200 blocks.
   expect(await blocks()).toBeLessThan(300);
 });

@@ -34,7 +34,7 @@ beforeAll(async () => {
             LATERAL (SELECT '2026-01-01'::timestamptz + make_interval(secs => n) AS at) moment`,
       [[organizationId, other], ['', ''], ROWS],
     );
-    // Of the other organization only: they must not be looked at.
+    // Only the other organization has these. They must not be examined.
     await source.query(`UPDATE things.things SET title = 'Zanzibar ' || name WHERE organization_id = $1`, [
       other,
     ]);
@@ -58,7 +58,7 @@ const TABLE = `
 
 type Thing = { id: string; name: string; title: string | null };
 
-/** The page, and how many rows PostgreSQL looked at for it in the widest step. */
+/** The page, and the rows that PostgreSQL examined for it in the widest step. */
 async function find(
   { source }: TestDatabase,
   conditions: (Condition | undefined)[],
@@ -92,11 +92,11 @@ function widest(plan: Plan): number {
   return Math.max((rows + recheck) * plan['Actual Loops']!, ...(plan.Plans ?? []).map(widest));
 }
 
-/** What the next rows in order cost at most, with room for the one that was looked for. */
+/** The maximum number of rows in order that are examined, plus the match. */
 const FEW = 2_700;
 
 describe('search with trigrams', () => {
-  it('finds a text anywhere in one of the columns, whatever its case', async () => {
+  it('finds a text anywhere in one of the columns, ignoring case', async () => {
     const { rows } = await find(database, [search(NAMES, 'NUMBER 5999')]);
     expect(rows.map(({ name }) => name)).toEqual([
       ...[9, 8, 7, 6, 5, 4, 3, 2, 1, 0].map((digit) => `Thing number 5999${digit}`),
@@ -106,7 +106,7 @@ describe('search with trigrams', () => {
   });
 
   it.each(['nobody is called that', 'Zanzibar', 'zz', '%', '_', 'Ж', '--- ', 'жжж'])(
-    'looks at few rows for what is not there: %s',
+    'examines few rows if nothing matches: %s',
     async (q) => {
       const { rows, looked } = await find(database, [search(NAMES, q)]);
       expect(rows).toEqual([]);
@@ -114,14 +114,14 @@ describe('search with trigrams', () => {
     },
   );
 
-  it.each(['number', 'th', 'number 5'])('looks at few rows for what most have: %s', async (q) => {
+  it.each(['number', 'th', 'number 5'])('examines few rows for a text that most have: %s', async (q) => {
     const { rows, next, looked } = await find(database, [search(NAMES, q)]);
     expect(rows).toHaveLength(25);
     expect(next).toBeDefined();
     expect(looked).toBeLessThan(FEW);
   });
 
-  it('finds a shorter text where a column begins with it, and takes it literally', async () => {
+  it('finds a shorter text at the beginning of a column, and takes it literally', async () => {
     expect((await find(database, [search(NAMES, 'ün')])).rows).toHaveLength(1);
     expect((await find(database, [search(NAMES, '50')])).rows).toHaveLength(1);
     expect((await find(database, [search(NAMES, '5_')])).rows).toHaveLength(0);
@@ -129,13 +129,13 @@ describe('search with trigrams', () => {
 });
 
 describe('search without the extensions', () => {
-  it('finds what a column begins with', async () => {
+  it('finds the beginning of a column', async () => {
     expect((await find(bare, [search(NAMES, 'THING number 5999')])).rows).toHaveLength(11);
     expect((await find(bare, [search(NAMES, 'number 5999')])).rows).toHaveLength(0);
   });
 
   it.each(['nobody is called that', 'Zanzibar', 'zz'])(
-    'looks at few rows for what is not there: %s',
+    'examines few rows if nothing matches: %s',
     async (q) => {
       const { rows, looked } = await find(bare, [search(NAMES, q)]);
       expect(rows).toEqual([]);
@@ -144,7 +144,7 @@ describe('search without the extensions', () => {
   );
 });
 
-it('of a table without search indexes a text is found anywhere', async () => {
+it('finds a text anywhere in a table without search indexes', async () => {
   const { source } = database;
   await source.query('CREATE TABLE things.plain (LIKE things.things)');
   await source.query('INSERT INTO things.plain SELECT * FROM things.things WHERE created_at < $1', [
@@ -158,7 +158,7 @@ it('of a table without search indexes a text is found anywhere', async () => {
 });
 
 describe('filters', () => {
-  it('pages through what they choose: each once, in order, near ones and those far away', async () => {
+  it('page through all matches once and in order, near and far', async () => {
     for (const q of ['Thing', 'number 599', 'number 55']) {
       const all = await database.source.query<Thing[]>(
         `SELECT id FROM things.things WHERE organization_id = $1 AND name ILIKE $2 ORDER BY created_at DESC, id DESC LIMIT 2000`,
@@ -175,7 +175,7 @@ describe('filters', () => {
     }
   });
 
-  it('one that nothing meets looks at few rows, also where statistics expect many', async () => {
+  it('examine few rows if nothing matches, even if statistics expect many', async () => {
     const { rows, looked } = await find(database, [
       compare('kind = ?', 'even'),
       search(NAMES, 'number 55555'),
@@ -185,7 +185,7 @@ describe('filters', () => {
     expect(looked).toBeLessThan(FEW);
   });
 
-  it('within what the index is ordered by, nothing else is looked at', async () => {
+  it('examine nothing beyond the range of the index', async () => {
     await database.source.query(
       `UPDATE things.things SET kind = 'rare' WHERE organization_id = $1 AND name IN ('Thing number 5', 'Thing number 7')`,
       [organizationId],
@@ -196,13 +196,13 @@ describe('filters', () => {
     expect(looked).toBe(2);
   });
 
-  it('a selective one looks at nothing else', async () => {
+  it('examine nothing else if a condition is selective', async () => {
     const { looked } = await find(database, [{ sql: 'kind = ?', value: 'none', selective: true }]);
     expect(looked).toBe(0);
   });
 });
 
-describe('pages that are asked for at the same moment', () => {
+describe('concurrent pages', () => {
   const list: ListedTable = { table: 'things.things', bytes: '1', widest: 1_000 };
   const within: ListedTable = { ...list, within: { sql: 'kind = ?', type: 'text' } };
   const ask = (of: ListedTable, listing: Partial<Listing>) =>
@@ -214,7 +214,7 @@ describe('pages that are asked for at the same moment', () => {
     return all;
   };
 
-  it('are those that each would have been alone', async () => {
+  it('are the same as when requested individually', async () => {
     const listings = [
       ...(await places(list, {}, 12)).map((one) => [list, one] as const),
       ...(await places(list, { sort: 'updatedAt', limit: 3 }, 4)).map((one) => [list, one] as const),
@@ -224,7 +224,7 @@ describe('pages that are asked for at the same moment', () => {
     ];
     const alone = [];
     for (const [of, one] of listings) alone.push(await ask(of, one));
-    // Several times: more of them in one statement each time.
+    // Repeated, because each time more of them share a statement.
     for (let round = 0; round < 4; round += 1) {
       const together = await Promise.all([...listings, ...listings].map(([of, one]) => ask(of, one)));
       const said = (pages: RowPage<Thing>[]) =>
@@ -233,17 +233,17 @@ describe('pages that are asked for at the same moment', () => {
     }
   });
 
-  it.each([list, within])('fail alone where they fail', async (of) => {
+  it.each([list, within])('fail individually', async (of) => {
     const listings = await places(of, { ...(of.within && { within: 'odd' }) }, 6);
     const after = ['no moment', organizationId] as const;
-    const asked = [...listings, { ...listings[0], after }].map((one) => ask(of, one));
-    const outcomes = await Promise.allSettled(asked);
+    const pages = [...listings, { ...listings[0], after }].map((one) => ask(of, one));
+    const outcomes = await Promise.allSettled(pages);
     expect(outcomes.map(({ status }) => status)).toEqual([...listings.map(() => 'fulfilled'), 'rejected']);
   });
 });
 
 it.each(['09:30:00', '09:30:00.1', '09:30:00.02', '09:30:00.003', '23:59:59.999', '09:30:00.000400'])(
-  'a moment is read as text as a Date would say it, at %s',
+  'reads a moment as the same text as a Date, at %s',
   async (time) => {
     const rows = await database.source.query<{ date: Date; text: string }[]>(
       `SELECT at AS date, ${momentAsText('at')} AS text FROM (SELECT $1::timestamptz AS at) moment`,

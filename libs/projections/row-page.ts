@@ -7,79 +7,82 @@ import {
   type WideQuery,
 } from '#libs/database';
 
-/** Which rows a page has. */
+/** The rows of a page. */
 export type Listing = {
   organizationId: string;
-  /** Rows at most. */
+  /** The maximum number of rows. */
   limit: number;
-  /** A field that rows are sorted by, after a minus if from the last one on. */
+  /** The field to sort by, preceded by a minus for descending order. */
   sort: string;
-  /** Only what comes after a row with this value of the sort column, as text, and this id. */
+  /** Only rows after the one with this value of the sort column, as text, and this id. */
   after?: readonly [value: string, id: string] | undefined;
-  /** Of a table whose rows are listed `within` something: within what. */
+  /** The value for `within` of the table. */
   within?: string;
-  /** Moments as text that PostgreSQL reads. */
+  /** Moments as texts that PostgreSQL can parse. */
   createdAfter?: string;
   createdBefore?: string;
   updatedAfter?: string;
   updatedBefore?: string;
 };
 
-/** `next`: what the next page comes `after`; undefined where there is none. */
+/** `next`: the `after` of the next page; undefined if this is the last page. */
 export type RowPage<Row> = { rows: Row[]; next: readonly [value: string, id: string] | undefined };
 
 /** A condition of a list: SQL with `?` in place of the value. */
 export type Condition = {
   sql: string;
   value: unknown;
-  /** That an index finds its rows, and that they are few (one, say): then nothing else is tried. */
+  /** An index finds its rows and they are few, for example one. Then the rows are always found by the condition. */
   selective?: boolean;
-  /** Of `search`: the columns, and what is searched; where they are another table's, that, and the column here with its ids. */
+  /**
+   * Set by `search`: the columns and the text. `elsewhere` is set if the columns belong to another table; `idColumn` refers
+   * to its rows.
+   */
   search?: { columns: readonly string[]; q: string; elsewhere?: { table: string; idColumn: string } };
 };
 
-/** A table that is listed: one with `organization_id`, `id`, `created_at` and, where that is sorted by, `updated_at`. */
+/** A table to list. It has `organization_id`, `id`, `created_at`, and `updated_at` if that is a sort field. */
 export type ListedTable = {
   table: string;
   /**
-   * SQL: how many bytes of a row leave PostgreSQL. It is asked of rows that are not on the page too, so it must not read
-   * them whole: octet_length of text and bytea does not, of anything else keep a number.
+   * SQL for the size of a row's result in bytes. It is also evaluated for rows beyond the page, so it must not read large
+   * values: octet_length of text and bytea does not; for other types, store the size in a column.
    */
   bytes: string;
-  /** How many a row has at most, where that is known. */
+  /** The maximum size of a row in bytes, if known. */
   widest?: number;
-  /** SQL: those that are wanted, the sort columns and the id among them; all when left out. */
+  /** SQL for the columns to select, including the sort columns and the id. Default: all. */
   columns?: string;
-  /** A condition on the column between, where the indexes are on (organization_id, that column, sort column, id). */
+  /** A condition on one more column, if the indexes are on (organization_id, that column, sort column, id). */
   within?: { sql: string; type: 'uuid' | 'text' };
-  /** Which column each sort field means; every one needs an index on (organization_id, column, id). */
+  /** The column for each sort field. Each needs an index on (organization_id, column, id). */
   sortColumns?: { [field: string]: { column: string; type: 'text' | 'timestamptz' } };
 };
 
 const TIMES = ['createdAfter', 'createdBefore', 'updatedAfter', 'updatedBefore'] as const;
 
-/** Rows in the order of the page that are looked through for each one that it may have. */
+/** Rows in the page's order that are examined for each row of the page. */
 const WALKED_PER_RECORD = 100;
 
 /**
- * Of a page, in bytes of what PostgreSQL sends: it ends early where the next record would go beyond. Records have
- * 10 KB of text and more, content 256 KiB: 100 of them were 25 MB.
+ * The maximum size of a page, in bytes of PostgreSQL's result. A page ends early if the next record would exceed it. Records
+ * have 10 KB of text and more, content up to 256 KiB, so that 100 of them would be 25 MB.
  */
 export const LARGEST_PAGE_BYTES = 1024 * 1024;
 
 /**
- * A keyset page: each page starts behind the last row of the one before, by the sort column and the id, so
- * that page 10,000 costs what page 1 costs and nothing is skipped or repeated while records are added. It has at least
- * one record where there is one, and no more than fit into `LARGEST_PAGE_BYTES`.
+ * Returns a keyset page. It starts after the last row of the previous page, by the sort column and the id. So page 10,000
+ * costs as much as page 1, and no row is skipped or repeated while records are added. A page has at least one record if
+ * any is left, and not more than fit into `LARGEST_PAGE_BYTES`.
  *
- * Conditions that most rows meet are best looked for in the order of the page, those that none meets through their own
- * index; PostgreSQL guesses which, and where it guesses wrong it reads every row of the organization. So both are
- * done: the next rows in order are looked through, `WALKED_PER_RECORD` for each record of the page, and only where these
- * do not fill it all rows that meet the conditions are found and sorted, in the same statement.
+ * Conditions that most rows meet are best checked in the order of the page, and those that few rows meet by their own
+ * index. PostgreSQL guesses which, and a wrong guess reads every row of the organization. So the statement does both. It
+ * examines the next rows in order, `WALKED_PER_RECORD` for each record of the page. Only if these do not fill the page, it
+ * finds and sorts all rows that meet the conditions.
  *
- * @param list what is listed. Declared once, because what is asked for at the same moment of one such is asked for together.
- * @param choice `conditions`: which of its rows. `kind`: an export's page may be longer, and comes to most rows sooner or
- *   later: it is read in order.
+ * @param list declare it once as a constant, because concurrent requests for the same object share a statement.
+ * @param choice `conditions` filter the rows. `kind`: pages of an export are longer and visit most rows anyway, so they are
+ *   read in order.
  */
 export async function findRows<Row extends { id: string }>(
   sql: Sql,
@@ -89,7 +92,7 @@ export async function findRows<Row extends { id: string }>(
 ): Promise<RowPage<Row>> {
   const { kind = 'page', conditions = [] } = choice;
   const wanted = listing.limit + 1;
-  // Where all that might come is little, the page is cut here: windows take PostgreSQL as long as all the rest of a page.
+  // A result that is small in any case is cut here, because window functions would double PostgreSQL's time.
   const isCutHere = list.widest !== undefined && wanted * list.widest <= 2 * LARGEST_PAGE_BYTES;
   const { column } = orderOf(listing, list);
   const isWhole = kind === 'page' && isCutHere && !TIMES.some((time) => listing[time] !== undefined);
@@ -107,7 +110,7 @@ export async function findRows<Row extends { id: string }>(
 
 type Found<Row> = Row & { found: string; bytes: number };
 
-/** Whole tables, page by page: see `SharedStatement`. */
+/** Statements for pages without conditions: see `SharedStatement`. */
 const shared = new WeakMap<ListedTable, Map<string, SharedStatement<Found<object>>>>();
 
 async function findShared<Row>(
@@ -191,7 +194,7 @@ async function findAlone<Row>(
   const limit = bind(wanted);
   let text = `${all} ${order} LIMIT ${limit}`;
   if (filters.length > 0 && kind === 'page') {
-    // OFFSET 0 keeps PostgreSQL from walking in order here too.
+    // OFFSET 0 prevents PostgreSQL from walking in order here too.
     const found = (condition: string) => `SELECT * FROM (${all} ${condition} OFFSET 0) found`;
     text = selective
       ? `${found('')} ${order} LIMIT ${limit}`
@@ -209,32 +212,32 @@ async function findAlone<Row>(
   const columns = list.columns ?? '*';
   const page = isCutHere
     ? `SELECT ${columns}, ${list.bytes} AS bytes FROM (${text}) page ${outer}`
-    : // Wide columns are read where they are stored only for the rows that the outermost SELECT answers.
+    : // Large columns are fetched only for the rows that the outermost SELECT returns.
       `SELECT ${columns === '*' ? '*' : `${columns}, found`} FROM (
          SELECT *, row_number() OVER so_far AS place, sum(${list.bytes}) OVER so_far AS bytes_so_far,
            count(*) OVER () AS found
          FROM (${text}) page WINDOW so_far AS (${order} ROWS UNBOUNDED PRECEDING)
        ) page
        WHERE place = 1 OR (place <= ${bind(listing.limit)} AND bytes_so_far <= ${LARGEST_PAGE_BYTES}) ORDER BY place`;
-  // What reads no more than its own rows costs what a single record costs, and is spared the transaction; not the turn:
-  // 380 pages of 1 MiB at once had every connection for more than 5 s.
+  // A statement that reads only its own rows is as cheap as one for a single record, and needs no transaction. It still has
+  // to wait its turn: 380 concurrent pages of 1 MiB occupied every connection for more than 5 s.
   const isShort = kind === 'page' && !list.within && (filters.length === 0 || selective);
   return isShort
     ? queryInTurn<Found<Row>>(sql, listing.organizationId, page, values)
     : queryWide<Found<Row>>(sql, listing.organizationId, kind, page, values);
 }
 
-/** What rows are sorted by. */
+/** The sort order of a listing, as SQL. */
 function orderOf({ sort }: Listing, list: ListedTable) {
   const descending = sort.startsWith('-');
   const { column, type } = { ...TIME_COLUMNS, ...list.sortColumns }[descending ? sort.slice(1) : sort]!;
   const direction = descending ? 'DESC' : 'ASC';
   const by = (row: string) => `ORDER BY ${row}${column} ${direction}, ${row}id ${direction}`;
-  // By its bare name, a column that is answered in another form would be sorted by that, anew.
+  // Qualified, because `outer` would otherwise sort by the selected expression of the same name.
   return { column, type, order: by(''), outer: by('page.'), isBehind: descending ? '<' : '>' };
 }
 
-/** The first rows, one at least, as far as they are no more than a page may be. */
+/** The first rows that fit into a page, but at least one. */
 function fitting<Row extends { bytes: number }>(rows: readonly Row[], limit: number): Row[] {
   let bytes = 0;
   const end = rows.findIndex((row, n) => {
@@ -249,20 +252,20 @@ const TIME_COLUMNS = {
   updatedAt: { column: 'updated_at', type: 'timestamptz' },
 } as const;
 
-/** A condition, or none where the filter was not given. */
+/** A condition, or undefined if the filter was not given. */
 export function compare(sql: string, value: unknown): Condition | undefined {
   return value === undefined ? undefined : { sql, value };
 }
 
 /**
- * The condition of `q`: the text in one of the columns, whatever its case; where, the indexes decide that
- * `searchIndexes` (libs/database) made of the same columns.
+ * The condition for `q`: one of the columns contains the text, ignoring case. The indexes that `searchIndexes`
+ * (libs/database) created on these columns determine whether it is found anywhere or only at the beginning.
  */
 export function search(columns: readonly string[], q: string | undefined): Condition | undefined {
   return q === undefined ? undefined : { ...anywhere(columns, q), search: { columns, q } };
 }
 
-/** The same in another table, whose rows are named by a column of this one. @param table with its schema. */
+/** The same in another table, to whose rows `idColumn` refers. @param table qualified by its schema. */
 export function searchElsewhere(
   table: string,
   idColumn: string,
@@ -273,7 +276,7 @@ export function searchElsewhere(
   return condition && { ...condition, search: { ...condition.search!, elsewhere: { table, idColumn } } };
 }
 
-/** For the descriptions of fields that `search` is made of. */
+/** For the descriptions of fields that `search` uses. */
 export const SEARCH_RULE =
   'Three letters or digits in a row match anywhere; anything shorter matches only the beginning.';
 
@@ -299,7 +302,7 @@ function anywhere(columns: readonly string[], q: string): Condition {
   return { sql: `(${columns.map((column) => `${column} ILIKE ?`).join(' OR ')})`, value: `%${literal(q)}%` };
 }
 
-/** A text for LIKE that means nothing but itself. */
+/** Escapes a text for LIKE. */
 function literal(q: string): string {
   return q.replace(/[\\%_]/g, '\\$&');
 }

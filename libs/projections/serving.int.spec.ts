@@ -20,7 +20,7 @@ const metadata = { actor: { type: 'system', id: null }, requestId: 'test' } as c
 const silent = { log: jest.fn(), warn: jest.fn(), error: jest.fn() };
 const SHORT = { heartbeatMs: 20, graceMs: 1_500 };
 
-/** Names of people. Version 2 knows what an erasure does to version 1. */
+/** Names of people. Version 2 knows how to erase people from version 1. */
 function people(version: number): Projection {
   return {
     name: 'people',
@@ -55,7 +55,7 @@ async function instance(version: number, options: ProjectionsOptions = {}): Prom
   return projections;
 }
 
-/** As version 0.1.0: its checkpoint follows the log, and it does not say that it serves. */
+/** Like version 0.1.0: its checkpoint follows the log, but it does not announce itself. */
 async function earlierInstance(version: number, { polls = true } = {}): Promise<Projections> {
   const projections = await instance(version);
   if (polls) projections.poll();
@@ -99,7 +99,7 @@ async function schemas(): Promise<string[]> {
   );
   return found.map(({ nspname }) => nspname);
 }
-/** Something for every checkpoint to follow, until the work is done. */
+/** Appends events until the work is done, so that every checkpoint moves. */
 async function whileTheLogGrows<Result>(work: () => Promise<Result>): Promise<Result> {
   let working = true;
   const growing = (async () => {
@@ -116,7 +116,7 @@ async function whileTheLogGrows<Result>(work: () => Promise<Result>): Promise<Re
   }
 }
 
-it('the horizon is looked for once, however many read models stand', async () => {
+it('reads the horizon once, regardless of the number of projections', async () => {
   const projections = await instance(1);
   await instance(2);
   await database.source.query(`
@@ -129,10 +129,10 @@ it('the horizon is looked for once, however many read models stand', async () =>
   expect(await database.source.query('SELECT last_value FROM looks')).toEqual([{ last_value: '1' }]);
 });
 
-it('what an instance of another version has answered is shown here at once, while it serves and no longer', async () => {
+it('immediately shows writes of an instance of another version, only while that instance serves', async () => {
   const [older, newer] = [await instance(1), await instance(2)];
   for (const projections of [older, newer]) projections.poll();
-  await eventually(() => expect(older.hasCompany && newer.hasCompany).toBe(true));
+  await eventually(() => expect(older.hasMixedVersions && newer.hasMixedVersions).toBe(true));
   const shown = async (version: number, id: string) => {
     const rows = await database.source.query(`SELECT FROM people_v${version}.people WHERE id = $1`, [id]);
     return rows.length;
@@ -146,22 +146,22 @@ it('what an instance of another version has answered is shown here at once, whil
     expect(await shown(version, id)).toBe(1);
   }
   await older.stop();
-  await eventually(() => expect(newer.hasCompany).toBe(false));
+  await eventually(() => expect(newer.hasMixedVersions).toBe(false));
 });
 
-it('an instance that does not say that it serves is company while its checkpoint moves', async () => {
+it('counts an instance that does not announce itself as another version while its checkpoint moves', async () => {
   const newer = await instance(2);
   newer.poll();
   await named('somebody');
-  await eventually(() => expect(newer.hasCompany).toBe(false));
+  await eventually(() => expect(newer.hasMixedVersions).toBe(false));
   await earlierInstance(1);
   await eventually(async () => {
     await named('somebody');
-    expect(newer.hasCompany).toBe(true);
+    expect(newer.hasMixedVersions).toBe(true);
   });
 });
 
-it('an instance warns of live instances that are more than one minor version away, once', async () => {
+it('warns once of live instances that are more than one minor version away', async () => {
   const warnings = (release: string) =>
     silent.warn.mock.calls.flatMap(([line]) => (line.release === release ? line.incompatible : []));
   const previous = await instance(1, { release: '0.5.3', heartbeatMs: 20 });
@@ -171,10 +171,10 @@ it('an instance warns of live instances that are more than one minor version awa
   const next = await instance(1, { release: '0.7.0' });
   const expected = [`1 instance of 0.5.3 (${hostname()})`];
   expect(warnings('0.7.0')).toEqual(expected);
-  // The instance that was there first, too.
+  // The first instance warns too.
   await eventually(() => expect(warnings('0.5.3')).toEqual([`1 instance of 0.7.0 (${hostname()})`]));
   await next.stop();
-  // Those of releases before 0.6.0 do not announce which one they are.
+  // Instances of releases before 0.6.0 do not announce their version.
   await instance(1);
   await instance(1, { release: '0.6.1' });
   expect(warnings('0.6.1')).toEqual([]);
@@ -183,7 +183,7 @@ it('an instance warns of live instances that are more than one minor version awa
   expect(warnings('0.8.0')).toEqual(all.map((release) => `1 instance of ${release} (${hostname()})`));
 });
 
-it('an erasure reaches an earlier version that nobody serves any more, whatever it had read', async () => {
+it('erases people from an earlier version that no instance serves any more, wherever its checkpoint is', async () => {
   const earlier = await instance(1);
   const person = await named('Ada');
   await earlier.catchUp(await database.store.lastPosition());
@@ -197,7 +197,7 @@ it('an erasure reaches an earlier version that nobody serves any more, whatever 
   expect(await rows(2)).toEqual([{ id: kept, name: 'Chico' }]);
 });
 
-it('an erasure beside an earlier version that reads on: neither holds the person when it is answered', async () => {
+it('erases people from an earlier version that is still served before the erasure is acknowledged', async () => {
   const [earlier, later] = [await instance(1), await instance(2)];
   earlier.poll();
   for (let round = 0; round < 40; round += 1) {
@@ -215,7 +215,7 @@ it('an erasure beside an earlier version that reads on: neither holds the person
   expect([await rows(1), await rows(2)]).toEqual([[], []]);
 });
 
-it('a version goes, with its checkpoint, when nobody has served it for the grace; it comes again when asked for', async () => {
+it('drops a version and its checkpoint after no instance has served it for the grace period, and recreates it on demand', async () => {
   const earlier = await instance(1);
   earlier.poll();
   const later = await instance(2, SHORT);
@@ -237,14 +237,14 @@ it('a version goes, with its checkpoint, when nobody has served it for the grace
   expect(await again.status()).toMatchObject([{ version: 1, lag: 0 }]);
 });
 
-it('an instance that does not say what it serves is known by its checkpoint, which follows the log', async () => {
+it('recognizes an instance that does not announce itself by its checkpoint, which follows the log', async () => {
   const earlier = await earlierInstance(1);
   const later = await instance(2, SHORT);
   later.poll();
   expect((await later.versions())[0]).toMatchObject({ version: 1, instances: 0 });
   await whileTheLogGrows(() => sleep(3 * SHORT.graceMs));
   expect(await schemas()).toEqual(['people_v1', 'people_v2']);
-  // At a moment when nothing has come since, it may serve it.
+  // While there are no new events, an instance may serve it.
   await whileTheLogGrows(() =>
     eventually(() => expect(later.maintenance.drop('people', 1)).rejects.toThrow(/uses it/)),
   );
@@ -252,7 +252,7 @@ it('an instance that does not say what it serves is known by its checkpoint, whi
   await whileTheLogGrows(() => eventually(async () => expect(await schemas()).toEqual(['people_v2'])));
 });
 
-it('drop: refuses what is served, and what may be; takes the rest, and everything with force', async () => {
+it('drop: rejects versions that are or may be served, unless forced', async () => {
   const later = await instance(2, { standsStillMs: 1_000 });
   await expect(later.maintenance.drop('people', 2)).rejects.toThrow(/This release uses/);
   await expect(later.maintenance.drop('people', 7)).rejects.toThrow('Version 7 of people does not exist');
@@ -272,18 +272,18 @@ it('drop: refuses what is served, and what may be; takes the rest, and everythin
   expect(await schemas()).toEqual(['people_v2']);
 });
 
-it('drop: waits for longer than an instance may hang that does not say what it serves', async () => {
+it('drop: waits longer than an unannounced instance may hang', async () => {
   const earlier = await earlierInstance(1, { polls: false });
   const later = await instance(2);
   const position = await append(uuidv7(), 0, { type: 'Named', data: {}, personal: { name: 'Ada' } });
-  const refused = expect(later.maintenance.drop('people', 1)).rejects.toThrow(/uses it/);
+  const rejection = expect(later.maintenance.drop('people', 1)).rejects.toThrow(/uses it/);
   await sleep(5_000);
   await earlier.catchUp(position);
-  await refused;
+  await rejection;
   expect(await schemas()).toEqual(['people_v1', 'people_v2']);
 });
 
-it('what an interrupted rebuild left behind is dropped, not what one under way needs', async () => {
+it('drops the remains of an interrupted rebuild, but not the tables of a running one', async () => {
   await instance(1);
   const { source, store } = database;
   await source.query('CREATE SCHEMA people_v1_old; CREATE SCHEMA people_v1_beside');
@@ -298,7 +298,7 @@ it('what an interrupted rebuild left behind is dropped, not what one under way n
 });
 
 describe('purge', () => {
-  it('writes files anew only where somebody was erased since they were begun', async () => {
+  it('rewrites files only if someone was erased since they were created', async () => {
     const projections = await instance(1);
     const [person, other] = [await named('Ada'), await named('Chico')];
     await projections.catchUp(await erase(person));
@@ -320,7 +320,7 @@ describe('purge', () => {
     expect((await projections.maintenance.purge()).rebuilt).toEqual(['people']);
   });
 
-  it('names earlier versions that stand, and does not take a first build for the past’s remains', async () => {
+  it('lists existing earlier versions, and does not rewrite a first build', async () => {
     const earlier = await instance(1);
     const person = await named('Ada');
     await earlier.catchUp(await erase(person));
@@ -331,7 +331,7 @@ describe('purge', () => {
     });
   });
 
-  it('happens by itself once an erasure is older than was said, once among all instances', async () => {
+  it('runs automatically when an erasure is older than configured, on one instance', async () => {
     const old = { ...SHORT, purgeAfterHours: 1 };
     const instances = [await instance(1, old), await instance(1, old)];
     const person = await named('Ada');

@@ -6,20 +6,20 @@ import { type ProjectionStatus } from './projection-runner.js';
 import { type Projection, schemaOf } from './projection.js';
 import { LIVE_RELEASES, type LiveRelease, SILENT_SECONDS } from './releases.js';
 
-/** How often an instance says which versions it serves. */
+/** How often an instance announces the versions that it serves. */
 export const HEARTBEAT_MS = 10_000;
-/** Before it is dropped, a version must have been served by nobody for so long: restarts and rollbacks take less. */
+/** A version is dropped after no instance has served it for this long. Restarts and rollbacks take less. */
 const GRACE_MS = 300_000;
-/** Who serves a version moves it while there are writes; an instance that hangs is ended after 10 s. */
+/** An instance moves the versions that it serves at least this often while there are writes. If it hangs, its statement ends after 10 s. */
 const MOVES_WITHIN_MS = 10_000;
-/** A drop waits for readers of the tables, and whoever comes after it waits for the drop. */
+/** A drop waits for readers of the tables, and new readers wait for the drop. */
 const LOCK_TIMEOUT_MS = 2_000;
 
-/** The tables of one version of a projection, of this program or another, as they stand in the database. */
+/** The tables of one version of a projection in the database, of this program or another version of it. */
 export type ProjectionVersion = ProjectionStatus & {
-  /** Instances that say they serve it. Those of version 0.1.0 do not: see `dropUnserved`. */
+  /** Instances that announce it. Those of version 0.1.0 do not: see `dropUnserved`. */
   instances: number;
-  /** Whether somebody has noted within the last minute that it fails: who does that serves it. */
+  /** Whether an instance has recorded a failure within the last minute, which means that it serves this version. */
   failingNow: boolean;
 };
 
@@ -35,7 +35,7 @@ type Row = {
   instances: number;
 };
 
-const STANDING = `
+const VERSIONS = `
   SELECT c.projection, c.version, c.position, (SELECT event_horizon()) AS horizon,
     c.failed_position, c.failure, c.failed_at,
     coalesce(c.failed_at > clock_timestamp() - make_interval(secs => $1), false) AS failing_now,
@@ -44,18 +44,18 @@ const STANDING = `
        AND s.seen_at > clock_timestamp() - make_interval(secs => $1)) AS instances
   FROM checkpoints c ORDER BY c.projection, c.version`;
 
-/** Who serves which versions of the read models; drops those that nobody does. */
+/** Records which instances serve which versions of the projections, and drops versions that none serves. */
 export class Serving {
   private readonly instance = newId();
-  /** Where versions stood still that nobody says to serve, and since when (in this process's own time). */
+  /** The positions of versions that no instance announces, and when they last changed (`performance.now()`). */
   private readonly still = new Map<string, { position: number; since: number }>();
-  /** Where other versions were seen, and until when they are taken for served because they moved. */
+  /** The positions of other versions, and until when they count as served because they moved (`performance.now()`). */
   private readonly moved = new Map<string, { position: number; until: number }>();
 
   constructor(
     private readonly source: DataSource,
     private readonly projections: readonly Projection[],
-    /** Ids of the master keys that this instance has. */
+    /** The ids of this instance's master keys. */
     private readonly masters: readonly Buffer[],
     private readonly graceMs = GRACE_MS,
     /** The version of this program. */
@@ -63,9 +63,9 @@ export class Serving {
   ) {}
 
   /**
-   * Says that this instance serves its versions. To be said before it looks for their tables.
+   * Announces the versions that this instance serves. Call it before checking whether their tables exist.
    *
-   * @returns the releases that had instances before.
+   * @returns the releases that had instances before this call.
    */
   beat(): Promise<LiveRelease[]> {
     return this.source.query(
@@ -87,7 +87,7 @@ export class Serving {
     );
   }
 
-  /** Instances that serve, or were ended without notice within the last minute, and do not have this master key. */
+  /** The number of instances without this master key that serve, or crashed within the last minute. */
   async instancesWithout(master: Buffer, sql: Sql): Promise<number> {
     const [row] = await sql.query<{ count: number }[]>(
       `SELECT count(DISTINCT instance)::int AS count FROM serving
@@ -129,8 +129,8 @@ export class Serving {
   }
 
   /**
-   * Those of other versions that somebody serves. Who is of version 0.1.0 does not say so, but moves the checkpoint
-   * twice a second: it is taken to serve for as long as that takes, seen by looks that are as frequent.
+   * The other versions that instances serve. Instances of version 0.1.0 do not announce theirs, but move the checkpoint
+   * twice a second. So a version whose checkpoint moved counts as served for a while.
    */
   servedByOthers(versions: readonly ProjectionVersion[]): ProjectionVersion[] {
     const now = performance.now();
@@ -146,13 +146,13 @@ export class Serving {
   }
 
   /**
-   * Drops the versions that nobody has served for the whole grace.
+   * Drops the versions that no instance has served for the whole grace period.
    *
-   * Instances of version 0.1.0 do not say what they serve. Whoever does, though, moves the checkpoint twice a
-   * second as the log grows, or notes there that it fails. So a version is taken for served also while its checkpoint
-   * moves, or has nothing to move to.
+   * Instances of version 0.1.0 do not announce the versions that they serve. But they move the checkpoint twice a second
+   * while the log grows, or record a failure there. So a version also counts as served while its checkpoint moves, or is at
+   * the end of the log.
    *
-   * @returns what was dropped here.
+   * @returns the versions that this call dropped.
    */
   async dropUnserved(): Promise<{ name: string; version: number }[]> {
     const dropped: { name: string; version: number }[] = [];
@@ -173,16 +173,19 @@ export class Serving {
   }
 
   /**
-   * @param at the checkpoint must stand there still.
-   * @returns whether it was dropped; not if somebody serves it.
+   * Drops a version unless an instance serves it or its checkpoint has moved.
+   *
+   * @param at the expected position of the checkpoint.
+   * @param force drops it in any case.
+   * @returns whether it was dropped.
    */
   async drop(name: string, version: number, at: number, force = false): Promise<boolean> {
     const schema = schemaOf({ name, version });
     const { timeoutMs } = new Lease('checkpoints', this.source);
     return inTransaction(this.source, { idle: timeoutMs }, async (transaction) => {
       await transaction.query(`SELECT set_config('lock_timeout', $1, true)`, [String(LOCK_TIMEOUT_MS)]);
-      // Whoever begins to serve it has said so before it looks for this row, and waits for it.
-      const stands = await transaction.query<unknown[]>(
+      // An instance that starts announces the version before it reads this row, and waits for the lock.
+      const found = await transaction.query<unknown[]>(
         'SELECT FROM checkpoints WHERE projection = $1 AND version = $2 AND (position = $3 OR $4) FOR UPDATE',
         [name, version, at, force],
       );
@@ -191,7 +194,7 @@ export class Serving {
            AND seen_at > clock_timestamp() - make_interval(secs => $3)`,
         [name, version, SILENT_SECONDS],
       );
-      if (stands.length === 0 || (served.length > 0 && !force)) return false;
+      if (found.length === 0 || (served.length > 0 && !force)) return false;
       await transaction.query('DELETE FROM checkpoints WHERE projection = $1 AND version = $2', [
         name,
         version,
@@ -208,6 +211,6 @@ export class Serving {
   }
 
   private rows(sql: Sql = this.source): Promise<Row[]> {
-    return sql.query<Row[]>(STANDING, [SILENT_SECONDS]);
+    return sql.query<Row[]>(VERSIONS, [SILENT_SECONDS]);
   }
 }
