@@ -7,7 +7,7 @@ import { Commands } from './commands.js';
 import { RecordReader } from './record-reader.js';
 import { Requests } from './requests.js';
 
-/** Everything that commands and queries stand on, for all modules of the product. */
+/** Provides the foundation of commands and queries to all modules of the product. */
 @Module({})
 export class CommandsModule {
   static of(

@@ -26,19 +26,21 @@ import {
 import { RecordReader } from './record-reader.js';
 import { type Identity, Requests } from './requests.js';
 
-/** `decision`: what this very run stored, when it was recorded and where; undefined when it stored nothing. */
+/** `decision` and the rest: what this run stored, when and at which position; undefined if it stored nothing. */
 type Answered = Outcome & { decision?: Decision; recordedAt?: Date; position?: number };
 
-/** @param afresh false the first time. */
-type Decide = (afresh: boolean) => Promise<Decision> | Decision;
+/** @param isRetry false the first time. */
+type Decide = (isRetry: boolean) => Promise<Decision> | Decision;
 
-/** Concurrent changes of one record that may get ahead of a command before it gives up. */
+/** A command fails after losing to this many concurrent changes of its record. */
 const MOST_ATTEMPTS = 200;
-/** After so many attempts a command waits up to so many milliseconds: others then stand in each other's way less. */
-const PATIENT_ATTEMPTS = 3;
+/** After this many attempts, a command pauses for a random time before each retry, to reduce contention. */
+const ATTEMPTS_WITHOUT_PAUSE = 3;
 const LONGEST_PAUSE_MS = 40;
 
-/** Runs commands: load–decide–append with optimistic concurrency, once for each request, read-your-writes. */
+/**
+ * Runs commands: loads, decides and appends with optimistic concurrency, once per request, and provides read-your-writes.
+ */
 export class Commands {
   private readonly records: RecordReader;
   private readonly requests: Requests;
@@ -52,13 +54,14 @@ export class Commands {
   }
 
   /**
-   * Runs a decision until it is appended, and answers when every read model shows it.
+   * Runs a decision until it is appended. Resolves when every projection shows it.
    *
-   * @param input the command; its fields are the request's identity, its context says who asks.
-   * @param decide loads what it needs and decides; run again, `afresh`, when another command got ahead or what it was
-   *   decided on was not so any more.
-   * @param visible false for one of many commands, after which the caller calls `Projections.catchUpWithLog` once.
-   * @throws RpcError IDEMPOTENCY_KEY_REUSED, CONFLICT, and whatever `decide` throws.
+   * @param input the command. Its fields identify the request, and its context contains the actor.
+   * @param decide loads the records it needs and decides. It runs again if another command came first or changed one of
+   *   these records.
+   * @param visible false skips waiting for projections. After several such commands, the caller calls
+   *   `Projections.catchUpWithLog` once.
+   * @throws RpcError IDEMPOTENCY_KEY_REUSED, SERVICE_UNAVAILABLE (RECORD_BUSY), and the errors of `decide`.
    */
   async run(input: Input, decide: Decide, { visible = true } = {}): Promise<Answered> {
     const request = this.requests.identify(input);
@@ -70,7 +73,7 @@ export class Commands {
       return await this.attempt(input.context, request, decide, visible);
     } catch (error) {
       if (error instanceof GivenUp) throw error;
-      // A twin may have won meanwhile and changed what this one decided on: then its answer is ours.
+      // A concurrent duplicate may have won and changed the record. Then return its result.
       const twin = await this.requests.findAnswer<Outcome>(input.context, request);
       if (twin) return twin;
       throw error;
@@ -78,10 +81,10 @@ export class Commands {
   }
 
   /**
-   * Creates one record, which its name names: the same input again answers this one, as long as it has that name.
+   * Creates one record, identified by its name. The same input again returns this record, as long as it has that name.
    *
-   * @param complete what the decision needs besides its events.
-   * @param isRepeated false for a record in whose place the same input makes another.
+   * @param complete adds parts of the decision other than its events.
+   * @param isRepeated returns false for a record that the same input does not return, but creates again.
    */
   create<State extends object, Event extends DomainEvent>(
     decider: Decider<State, Event>,
@@ -108,7 +111,7 @@ export class Commands {
     });
   }
 
-  /** For `Decision.creates`. @param holds whether a record in this state stands and has what names it. */
+  /** For `Decision.creates`. @param holds whether a record in this state exists and still has its identifying value. */
   named<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     organizationId: string,
@@ -121,10 +124,10 @@ export class Commands {
   }
 
   /**
-   * Changes one record: loads it, decides on its state, answers it as the change left it. A repeated Idempotency-Key
-   * is answered from the history with what the first request was answered.
+   * Changes one record: loads it, decides on its state, and returns it as the change left it. For a repeated
+   * Idempotency-Key, returns the first request's result from the history.
    *
-   * @param complete what the decision needs besides its events, from what it was made on.
+   * @param complete adds parts of the decision other than its events, given the loaded record.
    */
   async change<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
@@ -147,12 +150,12 @@ export class Commands {
     });
     if (version === loaded.version) return loaded;
     if (!recordedAt) return this.records.look(decider, organizationId, recordId, { version });
-    // What was stored is what was decided: nothing need be read again.
+    // The decision was stored unchanged, so nothing has to be read again.
     const state = events.reduce((before, event) => decider.evolve(before, event, recordedAt), loaded.state);
     return { state, version, createdAt: loaded.createdAt ?? recordedAt, updatedAt: recordedAt };
   }
 
-  /** Ends one record, which then has no unique value any more. */
+  /** Ends one record and releases all its unique values. */
   async end<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     input: Input,
@@ -175,7 +178,7 @@ export class Commands {
     return { recordId, writes: [writeTo(decider, recordId, version, decide(state))] };
   }
 
-  /** The records that have these values of which only one may have each; undefined where nobody does. */
+  /** The records that own these unique values, in the same order; undefined for a value without an owner. */
   async findOwners(
     organizationId: string,
     values: readonly (readonly string[])[],
@@ -186,7 +189,7 @@ export class Commands {
     );
   }
 
-  /** Gives up values that a record still holds but has no more, if it is at this version still. */
+  /** Releases unique values that a record no longer uses, if it is still at this version. */
   release({ context }: Input, guard: Guard, values: readonly (readonly string[])[]): Promise<void> {
     return this.releaseKeys(
       context,
@@ -196,9 +199,9 @@ export class Commands {
   }
 
   /**
-   * Takes a value for a record that says nothing by it, if it is at this version still.
+   * Claims a unique value for a record without an event, if it is still at this version.
    *
-   * @returns who has it then: the record, or another; undefined where the record has moved on.
+   * @returns the owner, which is the record or another one. Undefined if the record's version has changed.
    */
   async claim({ context }: Input, guard: Guard, value: readonly string[]): Promise<string | undefined> {
     const { organizationId, actor, requestId } = context;
@@ -215,7 +218,7 @@ export class Commands {
       if (result.status === 'taken') return result.keys[0]!.owner;
       if (result.status === 'version') return undefined;
     }
-    throw new Error('The store did not come to append what was claimed.');
+    throw new Error(`The claim could not be stored after ${MOST_ATTEMPTS} attempts.`);
   }
 
   private async ownersOf(organizationId: string, keys: readonly Buffer[]): Promise<(string | undefined)[]> {
@@ -224,8 +227,8 @@ export class Commands {
   }
 
   /**
-   * The record that the same create made before, as long as it holds: for what is valid no more by the time it is
-   * repeated. With an Idempotency-Key `run` has found it already.
+   * The record that the same input created before, if `check` accepts it. For input that may be invalid by the time it is
+   * repeated. With an Idempotency-Key, `run` finds the record.
    */
   async findTwin(input: Input, check: TwinCheck): Promise<string | undefined> {
     const key = this.requests.identify(input).natural?.();
@@ -241,7 +244,8 @@ export class Commands {
     decide: Decide,
     visible: boolean,
   ): Promise<Answered> {
-    const decideOn = async (afresh: boolean) => held(await decide(afresh), await context.standing?.());
+    const decideOn = async (isRetry: boolean) =>
+      withGuards(await decide(isRetry), await context.standing?.());
     let decision = await decideOn(false);
     for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
       const outcome = { recordId: decision.recordId, version: versionAfter(decision) };
@@ -264,7 +268,7 @@ export class Commands {
           const twin = result.keys.find(({ key }) => natural?.equals(key));
           if (!twin) {
             const resolved = await this.resolveTaken(decision, result);
-            decision = resolved ? held(resolved, await context.standing?.()) : await decideOn(true);
+            decision = resolved ? withGuards(resolved, await context.standing?.()) : await decideOn(true);
             break;
           }
           const { holds, version } = await decision.creates!(twin.owner);
@@ -279,7 +283,7 @@ export class Commands {
         }
         case 'version':
         case 'retry':
-          if (attempts >= PATIENT_ATTEMPTS) await sleep(Math.random() * LONGEST_PAUSE_MS);
+          if (attempts >= ATTEMPTS_WITHOUT_PAUSE) await sleep(Math.random() * LONGEST_PAUSE_MS);
           decision = await decideOn(true);
           break;
       }
@@ -292,9 +296,8 @@ export class Commands {
   }
 
   /**
-   * Takes keys from a stream that is at this version still; otherwise nothing happens. As a write without events:
-   * with the stream's lock to itself, because keys of one stream released by two calls at once, in two orders, would
-   * let them wait for each other in a circle.
+   * Releases keys of a stream if it is still at this version. This is a write without events, which locks the stream
+   * exclusively. Otherwise two calls that release a stream's keys in different orders could deadlock.
    */
   private async releaseKeys(
     { organizationId, actor, requestId }: RequestContext,
@@ -354,9 +357,9 @@ export class Commands {
   }
 }
 
-/** A decision that counts only if all of this is still so. What it writes to is guarded by that already. */
-function held(decision: Decision, standing: readonly Guard[] = []): Decision {
-  const guards = standing.filter(({ streamId }) =>
+/** Adds guards to a decision, except for streams that it writes to, whose versions are checked anyway. */
+function withGuards(decision: Decision, added: readonly Guard[] = []): Decision {
+  const guards = added.filter(({ streamId }) =>
     decision.writes.every((write) => write.streamId !== streamId),
   );
   return guards.length === 0 ? decision : { ...decision, guards: [...(decision.guards ?? []), ...guards] };

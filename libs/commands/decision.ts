@@ -1,41 +1,41 @@
 import { canonical, type Decider, type DomainEvent, type Guard, type StreamWrite } from '#libs/event-store';
 
-/** What a command decided to do. */
+/** The changes that a command decided on. */
 export type Decision = {
-  /** The record the answer is about. */
+  /** The record to return. */
   recordId: string;
   writes: readonly StreamWrite[];
-  /** Records that the decision rests on without changing them: they stay as they were until it is stored. */
+  /** Records that the decision depends on without changing them. They must not change until it is stored. */
   guards?: readonly Guard[];
   /**
-   * Of creates: as long as the record stands and still has what names it, the same input again is the same
-   * request, and answers this record instead of making another. See `Commands.named`.
+   * For creates: as long as the check accepts the record, the same input again counts as the same request. It returns this
+   * record instead of creating another. See `Commands.named`.
    */
   creates?: TwinCheck;
-  /** Values only one record of the organization may have, such as `['contact.email', address]`. */
+  /** Values that only one record of the organization may have, such as `['contact.email', address]`. */
   claims?: readonly Claim[];
-  /** Values that these records no longer take. */
+  /** Unique values that these records release. */
   releases?: readonly Pick<Claim, 'value' | 'streamId'>[];
-  /** Records that take no such value any more. */
+  /** Records that release all their unique values. */
   releasesAll?: readonly string[];
-  /** Persons who are erased: see `AppendCommand`. */
+  /** Persons to erase: see `AppendCommand`. */
   erases?: readonly string[];
 };
 
 export type Claim = {
   value: readonly string[];
   streamId: string;
-  /** What to do when the record `owner` has it; undefined: decide again. */
+  /** Called if the record `owner` has the value. If it returns undefined, the command decides again. */
   taken: (owner: string) => Promise<Decision | undefined> | Decision | undefined;
 };
 
-/** Whether a record that a create made before is still what the same create asks for, and its version when asked. */
+/** Whether a record created before is still the result of the same input, and its current version. */
 export type TwinCheck = (recordId: string) => Promise<{ holds: boolean; version: number }>;
 
-/** The record that a command was about, and its version when the command was first answered. */
+/** A command's record, and its version when the command was first answered. */
 export type Outcome = { recordId: string; version: number };
 
-/** Events without personal data for one stream. */
+/** A write of events without personal data to one stream. */
 export function writeTo<State, Event extends DomainEvent>(
   { streamType }: Decider<State, Event>,
   streamId: string,
@@ -45,7 +45,7 @@ export function writeTo<State, Event extends DomainEvent>(
   return { streamType, streamId, expectedVersion, events };
 }
 
-/** Of the fields given, those that differ; undefined if none does. */
+/** The given fields that differ; undefined if none does. */
 export function changedFields<Fields extends object>(
   before: Fields,
   given: Partial<Fields>,
@@ -63,7 +63,7 @@ export function versionAfter({ recordId, writes, guards = [] }: Decision): numbe
   return guards.find(({ streamId }) => streamId === recordId)?.version ?? 0;
 }
 
-/** That there is nothing to do was decided on a version too. */
+/** Guards for streams without new events, because the decision to write nothing depends on their versions too. */
 export function unchanged(writes: readonly StreamWrite[]): Guard[] {
   return writes.flatMap(({ events, streamId, expectedVersion }) =>
     events.length === 0 && expectedVersion > 0 ? [{ streamId, version: expectedVersion }] : [],
@@ -74,7 +74,7 @@ export function eventTypes({ writes }: Decision): string[] {
   return writes.flatMap(({ events }) => events.map(({ type }) => type));
 }
 
-/** As it is stored: -0 is 0, and the order of keys says nothing. */
+/** Compares values as they are stored: -0 equals 0, and the order of keys does not matter. */
 function isSameJson(one: unknown, other: unknown): boolean {
   return canonical(one) === canonical(other);
 }

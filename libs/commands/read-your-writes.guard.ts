@@ -3,9 +3,9 @@ import { Projections } from '#libs/projections';
 import { operationOf } from '#libs/rpc';
 
 /**
- * Commands drive the read models of their own version. While instances of another version serve beside this one, each
- * operation first takes in what those have written, so that their clients find it here. The last of the guards: for
- * nobody who is refused.
+ * Commands update the projections of their own version. While instances of another version serve the same database, each
+ * operation first projects their events, so that clients also find those writes here. It runs as the last guard, only for
+ * requests that the others admit.
  */
 @Injectable()
 export class ReadYourWritesGuard implements CanActivate {

@@ -18,22 +18,21 @@ import {
 import { type Projections } from '#libs/projections';
 import { isId } from '#libs/rpc';
 
-/** Streams of one query: 100 contacts with all that they may hold are 6 MB. */
+/** Streams per query. 100 contacts of maximum size are 6 MB. */
 const MOST_AT_ONCE = 100;
 
 /**
- * What becomes of events whose types only a later version of this program knows, and of damaged ones. Whoever decides
- * refuses the record: what the event forbids or ends cannot be known here, and what is decided against it is in the history
- * for ever. Whoever shows it leaves them out.
+ * How to handle damaged events and those of types that only a later version of this program knows. Commands reject the
+ * record: the effect of the event is unknown, and a wrong decision would stay in the history forever. Reads skip the event.
  */
-type Unknown = 'refused' | 'left out';
+type Unknown = 'rejected' | 'skipped';
 
 /**
- * Reads records. As they are now: from the row of their read model and the few events after it, whatever the length of
- * their streams; where no read model has them, and as they were: from the whole stream, page by page.
+ * Reads records. The current state comes from the projection's row and the few events after it, however long the stream is.
+ * Past states, and records without a projection, are read from the whole stream, page by page.
  *
- * A row that lags behind is no mistake, because the events after its version are read along with it; and a decision
- * made on any version is stored only if that is still the stream's.
+ * A row may lag behind, because the events after its version are read along with it. A decision is stored only if the
+ * stream is still at the version that it is based on.
  */
 export class RecordReader {
   constructor(
@@ -42,19 +41,19 @@ export class RecordReader {
   ) {}
 
   /**
-   * A record as it is, to decide on.
+   * The current state of a record, for decisions.
    *
-   * @throws NewerEvent where a later version of this program has written what this one does not know.
+   * @throws NewerEvent if a later version of this program wrote an unknown event, and DamagedEvent if one was altered.
    */
   load<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     organizationId: string,
     recordId: string,
   ): Promise<Folded<State>> {
-    return this.read(decider, organizationId, recordId, {}, 'refused');
+    return this.read(decider, organizationId, recordId, {}, 'rejected');
   }
 
-  /** Many records at once, each as it is now, to decide on. */
+  /** The current states of many records, for decisions. Throws like `load`. */
   async loadMany<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     organizationId: string,
@@ -65,17 +64,16 @@ export class RecordReader {
     for (let n = 0; n < ids.length; n += MOST_AT_ONCE) {
       const page = ids.slice(n, n + MOST_AT_ONCE);
       for (const [id, stream] of await this.now<Event>(decider.streamType, organizationId, page)) {
-        records.set(id, await this.foldNow(decider, organizationId, id, stream, {}, 'refused'));
+        records.set(id, await this.foldNow(decider, organizationId, id, stream, {}, 'rejected'));
       }
     }
     return records;
   }
 
   /**
-   * A record to be shown: as it is, at a version, or as it was at a moment. Events of types that this version does not
-   * know are left out.
+   * A record's current or past state, for display. Events of unknown types are skipped.
    *
-   * @throws NewerEvent where an event has a shape that it does not know.
+   * @throws NewerEvent if an event has an unknown shape.
    */
   look<State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
@@ -83,14 +81,14 @@ export class RecordReader {
     recordId: string,
     until: Until = {},
   ): Promise<Folded<State>> {
-    return this.read(decider, organizationId, recordId, until, 'left out');
+    return this.read(decider, organizationId, recordId, until, 'skipped');
   }
 
   /**
-   * The past of `asOf`, settled: moment and position together say for ever which events belong to it, also
-   * those that were on their way when it was asked for. Every read model has it.
+   * The past at `asOf`. Moment and position together determine forever which events belong to it, even if some were not
+   * yet committed at the time of the call. Waits until every projection contains it.
    *
-   * @returns undefined where `asOf` is: what is asked for is the present.
+   * @returns undefined if `asOf` is undefined, which means the present.
    */
   async past(asOf: string | undefined): Promise<Past | undefined> {
     if (asOf === undefined) return undefined;
@@ -123,7 +121,7 @@ export class RecordReader {
     try {
       return await this.store.readStreamsNow<Event>(organizationId, ids, snapshots?.sql);
     } catch (error) {
-      // Commands do not need their read model.
+      // Commands work without their projection.
       if (!snapshots || isUnavailable(error) || error instanceof NewerEvent) throw error;
       return this.store.readStreamsNow<Event>(organizationId, ids);
     }
@@ -139,7 +137,7 @@ export class RecordReader {
   ): Promise<Folded<State>> {
     const until = version === Infinity ? {} : { version };
     const isOvertaken = isOwn(decider, events) && requireKnown(decider, events, unknown);
-    // The row has gone on, beyond the version or (see `Snapshots`) beyond what it knows: only the history knows the rest.
+    // The row is beyond the requested version, or has skipped an event (see `Snapshots`). Read the history instead.
     if (snapshot && (snapshot.version > version || isOvertaken)) {
       return this.foldRest(decider, organizationId, recordId, initialState(decider), until, unknown);
     }
@@ -179,20 +177,20 @@ export class RecordReader {
   }
 }
 
-/** @returns whether there are events of types that are not known. */
+/** @returns whether there are unknown or damaged events. */
 function requireKnown<State, Event extends DomainEvent>(
   decider: Decider<State, Event>,
   events: readonly RecordedEvent<Event>[],
   unknown: Unknown,
 ): boolean {
   const newer: RecordedEvent | undefined = events.find((event: RecordedEvent) => !isKnown(decider, event));
-  if (newer && unknown === 'refused') {
+  if (newer && unknown === 'rejected') {
     throw isObject(newer.data) ? new NewerEvent(newer.type, newer.schema) : new DamagedEvent(newer);
   }
   return newer !== undefined;
 }
 
-/** An id of another kind of record is no record of this one. */
+/** The id may belong to a record of another kind. */
 function isOwn<State, Event extends DomainEvent>(
   { streamType }: Decider<State, Event>,
   [first]: readonly RecordedEvent<Event>[],

@@ -3,10 +3,10 @@ import { canonical, type EventStore, type JsonObject } from '#libs/event-store';
 import { type Projections } from '#libs/projections';
 import { type Input, operationOf, type RequestContext, RpcError, type StreamedInput } from '#libs/rpc';
 
-/** What makes a request the same as another: its key, or (of creates) its input. */
+/** Identifies equal requests: by the Idempotency-Key or, for creates, by the input. */
 export type Identity = { key?: Buffer; fingerprint?: Buffer; natural?: () => Buffer };
 
-/** Tells whether a request was made before, and what it was answered. */
+/** Finds repeated requests and their stored results. */
 export class Requests {
   constructor(
     private readonly store: EventStore,
@@ -25,7 +25,7 @@ export class Requests {
     };
   }
 
-  /** What a request with this Idempotency-Key was answered before. @throws RpcError IDEMPOTENCY_KEY_REUSED. */
+  /** The stored result of the request with this Idempotency-Key, if any. @throws RpcError IDEMPOTENCY_KEY_REUSED. */
   async findAnswer<Answer extends JsonObject>(
     context: RequestContext,
     { key, fingerprint }: Identity,
@@ -34,14 +34,14 @@ export class Requests {
     return found && this.keptAnswer<Answer>(context, fingerprint!, found);
   }
 
-  /** The record that a command with this Idempotency-Key has made or changed; undefined where there was none. */
+  /** The record that the command with this Idempotency-Key created or changed; undefined if there was none. */
   async findRecord(organizationId: string, idempotencyKey: string): Promise<string | undefined> {
     const key = this.keyOf({ idempotencyKey });
     const found = key && (await this.store.findIdempotent(organizationId, key));
     return found?.result.recordId as string | undefined;
   }
 
-  /** @throws RpcError IDEMPOTENCY_KEY_REUSED where it was kept for a request of another fingerprint. */
+  /** Returns a stored result. @throws RpcError IDEMPOTENCY_KEY_REUSED if it belongs to a request with another fingerprint. */
   async keptAnswer<Answer extends JsonObject>(
     { onReplay }: RequestContext,
     fingerprint: Buffer,
@@ -53,15 +53,15 @@ export class Requests {
         'This Idempotency-Key was already used for a different request. Use a new key for each request.',
       );
     }
-    // What it rests on was stored by another command, whose own catch-up may still be under way.
+    // The other command's own catch-up may still be running.
     await this.projections.catchUpWithLog();
     onReplay?.();
     return kept.result as Answer;
   }
 
   /**
-   * A figure in an answer that others' requests move on, such as a counter. Under an Idempotency-Key it is
-   * the one that was answered first; otherwise the one of now.
+   * A figure in a response that other requests change, such as a counter. With an Idempotency-Key, it is the figure of the
+   * first response; otherwise the current one.
    */
   async figure(input: Input, read: () => Promise<number> | number): Promise<number> {
     const key = this.keyOf(input.context);
@@ -70,11 +70,11 @@ export class Requests {
   }
 
   /**
-   * Runs a request whose body is streamed. With an Idempotency-Key its answer is kept, and the same fields and
-   * bytes again are read without being worked on; without one, the work must be idempotent by its effect.
+   * Runs a request with a streamed body. With an Idempotency-Key, its result is stored, and a repeated request is read but
+   * not processed. Without one, `work` must be idempotent itself.
    *
-   * @param work reads all bytes; its answer must hold no personal data, which no erasure would find there.
-   * @throws RpcError IDEMPOTENCY_KEY_REUSED, and whatever `work` throws: then nothing is kept.
+   * @param work reads all bytes. Its result must not contain personal data, because an erasure would not find it there.
+   * @throws RpcError IDEMPOTENCY_KEY_REUSED, and the errors of `work`, after which nothing is stored.
    */
   async runStreamed<Answer extends JsonObject>(
     input: StreamedInput,
@@ -104,11 +104,11 @@ export class Requests {
   }
 
   /**
-   * Runs a request that changes nothing here, such as a message that is sent. With an Idempotency-Key its answer is kept, and the
-   * work not done again.
+   * Runs a request whose effect is outside the database, such as sending a message. With an Idempotency-Key, its result is
+   * stored, and a repeated request does not run `work` again.
    *
-   * @param work its answer must hold no personal data, which no erasure would find there.
-   * @throws RpcError IDEMPOTENCY_KEY_REUSED, and whatever `work` throws: then nothing is kept.
+   * @param work its result must not contain personal data, because an erasure would not find it there.
+   * @throws RpcError IDEMPOTENCY_KEY_REUSED, and the errors of `work`, after which nothing is stored.
    */
   async runOutside<Answer extends JsonObject>(input: Input, work: () => Promise<Answer>): Promise<Answer> {
     const { key, fingerprint } = this.identify(input);
@@ -117,7 +117,7 @@ export class Requests {
     return before ?? this.keepAnswer(input.context, { key, fingerprint: fingerprint! }, await work());
   }
 
-  /** @returns what is kept: of a twin that was faster, its answer. */
+  /** @returns the stored result, which is that of a concurrent duplicate if it was faster. */
   private async keepAnswer<Answer extends JsonObject>(
     context: RequestContext,
     { key, fingerprint }: { key: Buffer; fingerprint: Buffer },
@@ -141,7 +141,7 @@ async function readToEnd(bytes: AsyncGenerator): Promise<undefined> {
   while (!(await bytes.next()).done);
 }
 
-/** A create treats a field that is null like one that is not there. */
+/** Creates treat null like a missing field. */
 function withoutNulls(fields: object): object {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }

@@ -47,7 +47,7 @@ async function rename(id: string, name: string): Promise<void> {
   await commands.change(thing, input, id, () => named(name));
 }
 
-/** Creates as `Commands.create` does, and lets something happen while it is looked whether the twin holds. */
+/** Creates like `Commands.create`, and runs something during the check of the twin. */
 function createWhile(name: string, happens: (twin: string) => Promise<void>): Promise<string> {
   const input = systemInput(CreateThing, organizationId, { name }, 'test');
   const check = commands.named(thing, organizationId, (state) => 'name' in state && state.name === name);
@@ -68,14 +68,14 @@ function createWhile(name: string, happens: (twin: string) => Promise<void>): Pr
   return run.then(({ recordId }) => recordId);
 }
 
-it('a twin that has its name back before its request is taken from it keeps it', async () => {
+it('leaves the request to a twin that gets its name back before the request is released', async () => {
   const first = await create('back');
   await rename(first, 'away');
   expect(await createWhile('back', (twin) => rename(twin, 'back'))).toBe(first);
   expect(await create('back')).toBe(first);
 });
 
-it('a request that another took meanwhile is not taken from that one', async () => {
+it('does not take a request that another record claimed in the meantime', async () => {
   const first = await create('taken');
   await rename(first, 'other');
   let second: string | undefined;
@@ -87,13 +87,13 @@ it('a request that another took meanwhile is not taken from that one', async () 
   expect(await create('taken')).toBe(second);
 });
 
-it('a twin that is renamed once it was found to hold is the answer: the create came before', async () => {
+it('returns a twin that is renamed after the check, because the create came first', async () => {
   const first = await create('before');
   expect(await createWhile('before', (twin) => rename(twin, 'after'))).toBe(first);
   expect(await create('before')).not.toBe(first);
 });
 
-it('what has another name is no twin to an input that is valid no more, nor is what is another kind of record', async () => {
+it('does not return a record with another name or of another kind for an input that is no longer valid', async () => {
   const input = systemInput(CreateThing, organizationId, { name: 'late' }, 'test');
   const check = commands.named(thing, organizationId, (state) => 'name' in state && state.name === 'late');
   expect(await commands.findTwin(input, check)).toBeUndefined();
@@ -109,7 +109,7 @@ it('what has another name is no twin to an input that is valid no more, nor is w
   expect((await ofAnotherKind(first)).holds).toBe(false);
 });
 
-it('taking the requests of many twins at once, in any order, ends', async () => {
+it('finishes when the requests of many twins are released concurrently in any order', async () => {
   const names = Array.from({ length: 40 }, (_, n) => `many ${n}`);
   const ids = await Promise.all(names.map(create));
   await Promise.all(ids.map((id, n) => rename(id, `renamed ${n}`)));

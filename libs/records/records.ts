@@ -5,14 +5,14 @@ import { type Line, Lines, UNCLOSED } from './lines.js';
 
 const QUOTE = 0x22;
 
-/** A record as it was read: its fields, or what is wrong with it, in words that quote nothing of it. */
+/** A record: its fields, or a problem, whose description quotes none of its contents. */
 export type ReadRecord = {
   /** The number of its first line, from 1. */
   line: number;
   bytes: number;
 } & ({ fields: Record<string, unknown> } | { problem: string });
 
-/** Newline-delimited JSON: one object a line. */
+/** Newline-delimited JSON: one object per line. */
 export async function* readNdjson(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ReadRecord> {
   for await (const record of new Lines(false).of(chunks)) {
     if ('problem' in record) yield record;
@@ -24,7 +24,7 @@ export async function* readNdjson(chunks: AsyncIterable<Uint8Array>): AsyncGener
   }
 }
 
-/** A row of a table: its cells, at most as many as the header has, or what is wrong with it. */
+/** A row of a table: its cells, at most as many as the header has, or a problem. */
 export type ReadRow = { line: number; bytes: number } & (
   | { cells: string[] }
   | { problem: string; cells?: string[] }
@@ -100,8 +100,8 @@ function fits(cells: readonly string[], width: number | undefined): boolean {
 }
 
 /**
- * What a spreadsheet takes for a formula, and runs: a person may have it for a name. Apostrophes before it count,
- * so that taking one away from what was written gives what it was written from, whatever that was.
+ * Matches cells that a spreadsheet would run as a formula, which can be a person's name. Leading apostrophes are included,
+ * so that removing one from a written cell always restores the original.
  */
 const FORMULA = /^'*[=+\-@\t\r]/;
 
@@ -114,17 +114,17 @@ function unescapeFormula(cell: string): string {
 }
 
 /**
- * Records as CSV lines, their cells in the order of the columns. A cell that a spreadsheet would run as a formula
- * gets an apostrophe before it, which `readCsv` takes away.
+ * Records as CSV lines, with cells in the order of the columns. A cell that a spreadsheet would run as a formula gets a
+ * leading apostrophe, which `readCsv` removes.
  *
- * @param isSafe false for cells as they are.
+ * @param isSafe false writes all cells unchanged.
  */
 export function writeCsv(
   table: readonly (readonly (string | null)[])[],
   { isSafe = true }: { isSafe?: boolean } = {},
 ): string {
   const rows = table.map((cells) => (isSafe ? cells.map(escapeFormula) : [...cells]));
-  // A line break in a cell need not be the one between records.
+  // Line breaks in cells are quoted, even if they differ from the record delimiter.
   return stringify(rows, { record_delimiter: '\r\n', quoted_match: /[\r\n]/ });
 }
 
@@ -143,19 +143,19 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 }
 
 /**
- * The parser reads one record at a time (10 µs): it cannot continue after a broken one, and `Lines` can.
+ * Parses one record at a time (10 µs), because the parser cannot continue after a broken one, whereas `Lines` can.
  *
  * @returns undefined unless the text is one row.
  */
 function parseCells(text: string, delimiter: string): string[] | undefined {
-  // Most rows have no quotation mark: ten times as fast.
+  // Most rows have no quotation mark. For them, this is ten times as fast.
   if (!text.includes('"')) return text.split(delimiter);
   try {
     const rows = parse(text, {
       delimiter,
       record_delimiter: '\n',
       relax_column_count: true,
-      // Across lines a stray quotation mark would swallow rows.
+      // In several lines, a stray quotation mark would swallow rows.
       relax_quotes: !text.includes('\n'),
     });
     return rows.length === 1 ? rows[0] : undefined;
@@ -164,16 +164,16 @@ function parseCells(text: string, delimiter: string): string[] | undefined {
   }
 }
 
-/** Far more than any table has. 1 MiB of commas would be parsed for 90 ms, in which nobody else is served. */
+/** Far more than any table has. Parsing 1 MiB of commas would block all other requests for 90 ms. */
 const MOST_CELLS = 1_000;
 const TOO_MANY_CELLS = `has more than ${MOST_CELLS.toLocaleString('en')} cells`;
 
-/** Counted by the delimiters outside quotes. */
+/** Counts the delimiters outside quotes. */
 function hasTooManyCells(text: string, delimiter: string): boolean {
   return text.length > MOST_CELLS && delimitersIn(text, delimiter, MOST_CELLS) >= MOST_CELLS;
 }
 
-/** Those outside quotes. @param most counting stops there. */
+/** The number of delimiters outside quotes. @param most counting stops at this number. */
 export function delimitersIn(text: string, delimiter: string, most = Infinity): number {
   const wanted = delimiter.charCodeAt(0);
   let isQuoted = false;

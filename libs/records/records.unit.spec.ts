@@ -7,7 +7,7 @@ import { type CsvOptions, readCsv, readNdjson, type ReadRecord, writeCsv } from 
 
 const MIB = 1024 * 1024;
 
-/** However the bytes are cut, the records are the same. */
+/** Checks that the records do not depend on how the bytes are divided into chunks. */
 async function readAll(
   read: (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<ReadRecord>,
   text: string | Buffer,
@@ -49,7 +49,7 @@ async function* objectsOf(
 }
 
 describe('readNdjson', () => {
-  it('reads one object a line: with a byte order mark, CRLF, blank lines, and no newline at the end', async () => {
+  it('reads one object per line, with a byte order mark, CRLF, blank lines, and no newline at the end', async () => {
     expect(await ndjson('\uFEFF{"a":1}\r\n\n  \n{"a":"\\n€"}\n{"a":null}')).toEqual([
       [1, { a: 1 }],
       [4, { a: '\n€' }],
@@ -58,14 +58,14 @@ describe('readNdjson', () => {
     expect(await ndjson('')).toEqual([]);
   });
 
-  it('tells each line that is no object, and goes on behind it', async () => {
+  it('reports each line that is not an object, and continues after it', async () => {
     expect(await ndjson('{"a":1\n[1]\n"x"\nnull\n{"a":2}\n')).toEqual([
       ...[1, 2, 3, 4].map((line) => [line, 'is not a JSON object']),
       [5, { a: 2 }],
     ]);
   });
 
-  it('tells lines that are not UTF-8', async () => {
+  it('reports lines that are not UTF-8', async () => {
     const text = Buffer.concat([Buffer.from('{"a":"'), Buffer.from([0xff]), Buffer.from('"}\n{"a":1}')]);
     expect(await ndjson(text)).toEqual([
       [1, 'is not valid UTF-8'],
@@ -73,7 +73,7 @@ describe('readNdjson', () => {
     ]);
   });
 
-  it('takes a line of 1 MiB and passes over longer ones', async () => {
+  it('reads a line of 1 MiB, and rejects longer ones', async () => {
     const line = (length: number) => JSON.stringify({ a: 'x'.repeat(length - 8) });
     const text = [line(MIB), line(MIB + 1), '{"a":1}', line(5 * MIB), '{"a":2}', line(2 * MIB)].join('\n');
     expect(await ndjson(text, [64 * 1024, MIB - 1, MIB, MIB + 2, 3 * MIB, Infinity])).toEqual([
@@ -126,7 +126,7 @@ describe('readCsv', () => {
     },
   );
 
-  it('loses no line but its own to a quote that is never closed', async () => {
+  it('loses only the line of a quote that is never closed', async () => {
     expect(await csv(`a,b\n1,"\n2,"x"\n3,"y\nz"\n4,x\n`)).toEqual([
       [2, expect.stringContaining('has a quote that is not closed')],
       [3, { a: '2', b: 'x' }],
@@ -144,7 +144,7 @@ describe('readCsv', () => {
     ]);
   });
 
-  it('holds no more than 1 MiB for a quote that is not closed', async () => {
+  it('buffers at most 1 MiB for a quote that is not closed', async () => {
     const lines = Array.from({ length: 6_000 }, (_, n) => `${n},${'x'.repeat(250)}`);
     const records = await csv(`a,b\n1,"\n${lines.join('\n')}\n`, [64 * 1024, Infinity]);
     expect(records).toHaveLength(6_001);
@@ -152,7 +152,7 @@ describe('readCsv', () => {
     expect(records.at(-1)).toEqual([6_002, { a: '5999', b: 'x'.repeat(250) }]);
   });
 
-  it('tells records with thousands of cells without taking them apart', async () => {
+  it('reports records with thousands of cells without parsing them', async () => {
     const text = `a,b\n${','.repeat(200_000)}\n1,2\n"1${','.repeat(200_000)}",2\n`;
     expect(await csv(text, [64 * 1024, Infinity])).toEqual([
       [2, 'has more than 1,000 cells'],
@@ -166,31 +166,31 @@ describe('readCsv', () => {
     ['nothing', '', /header is missing/],
     ['blank lines', '\n\n', /header is missing/],
     ['a header with an open quote', '"a\n1,2', /header has a quote/],
-  ])('refuses %s', async (_, text, message) => {
+  ])('rejects %s', async (_, text, message) => {
     await expect(csv(text)).rejects.toThrow(
       expect.objectContaining({ code: 'BAD_REQUEST', message: expect.stringMatching(message) }),
     );
   });
 });
 
-describe('whatever a text holds', () => {
+describe('for any text', () => {
   const half = MIB / 2;
   const TEXTS: [string, string][] = [
     ['an open quote', `"${'x'.repeat(900_000)}`],
     ['an open quote before many lines', `"${'x\n'.repeat(20_000)}`],
-    ['nothing but line ends', '\n'.repeat(50_000)],
+    ['only line breaks', '\n'.repeat(50_000)],
     ['a quote on every line', '"\n'.repeat(20_000)],
     ['a quote on every third line', '"\nx\nx\n'.repeat(10_000)],
-    ['quotes alone, in two lines', `${'"'.repeat(MIB - 10)}\n`.repeat(2)],
+    ['only quotes, in two lines', `${'"'.repeat(MIB - 10)}\n`.repeat(2)],
     [
-      'open quotes as far apart as they are looked for',
+      'open quotes at the maximum distance of the search',
       `"\n${`${'x'.repeat(99)}\n`.repeat(10_450)}`.repeat(3),
     ],
-    ['open quotes a little farther apart', `"\n${`${'x'.repeat(99)}\n`.repeat(10_500)}`.repeat(3)],
+    ['open quotes slightly farther apart', `"\n${`${'x'.repeat(99)}\n`.repeat(10_500)}`.repeat(3)],
     ['lines too long', `${'x'.repeat(MIB + half)}\n"${'x'.repeat(MIB + half)}\n`],
   ];
 
-  /** Of single bytes only the first, and what comes where the memory for them is full: the others would cost seconds. */
+  /** Delivers only some bytes singly: the first ones, and those where the buffer is full. All of them would take seconds. */
   const ALL_BUT_FULL = 131_000;
   function cut(text: string, size: number): Readable {
     const bytes = Buffer.from(text);
@@ -204,21 +204,21 @@ describe('whatever a text holds', () => {
     );
   }
 
-  it.each(TEXTS)('each byte is copied and searched a few times only: %s', async (_, text) => {
+  it.each(TEXTS)('copies and searches each byte only a few times: %s', async (_, text) => {
     const few = text.length > MIB ? [64 * 1024] : [1_000, Infinity];
     for (const size of isLong || text === TEXTS[0]![1] ? [1, 1_000, 64 * 1024, Infinity] : few) {
-      // As far as it makes a difference: the quadratic way would copy two gigabytes.
+      // Enough to show the difference: a quadratic algorithm would copy two gigabytes.
       const bytes = size === 1 ? text.slice(0, ALL_BUT_FULL + 15_000) : text;
       const lines = new Lines(true);
       for await (const line of lines.of(cut(bytes, size))) {
-        // Every record is taken for broken, and its lines but the first are read again.
+        // Every record counts as broken, so all its lines but the first are read again.
         if ('text' in line) lines.rereadFromSecondLine();
       }
       expect(lines.work).toBeLessThan(5 * bytes.length + 1_000);
     }
   });
 
-  it.each(TEXTS)('others get their turns while it is read: %s', async (_, text) => {
+  it.each(TEXTS)('gives others their turns while reading: %s', async (_, text) => {
     let turns = 0;
     let isRead = false;
     const count = async () => {
@@ -233,7 +233,7 @@ describe('whatever a text holds', () => {
   });
 });
 
-describe('what a spreadsheet would run', () => {
+describe('a cell that a spreadsheet would run as a formula', () => {
   const FORMULA = /^[=+\-@\t\r]/;
   const HOSTILE = [
     '=1+1',
@@ -252,7 +252,7 @@ describe('what a spreadsheet would run', () => {
   ];
   const HARMLESS = ["'", "''", "'a", "it's", ' =1', '1-1', 'a=b', "a'=b", 'ada@example.org', '\n=1', '"=1"'];
 
-  /** The cells of the first column, as any other program reads them. */
+  /** The cells of the first column, as other programs read them. */
   const seen = (values: readonly string[]): string[] => {
     const rows: string[][] = parse(writeCsv(values.map((value) => [value, 'x'])), {
       record_delimiter: '\r\n',
@@ -260,14 +260,14 @@ describe('what a spreadsheet would run', () => {
     return rows.map(([cell]) => cell!);
   };
 
-  it('gets an apostrophe, and nothing else does', () => {
+  it('gets an apostrophe, unlike all other cells', () => {
     expect(seen(HOSTILE)).toEqual(HOSTILE.map((value) => `'${value}`));
     expect(seen(HARMLESS)).toEqual(HARMLESS);
   });
 
-  it('is read as it was before it was written, as is everything else', async () => {
+  it('is read as it was before writing, like all other cells', async () => {
     const alphabet = ["'", "'", '=', '+', '-', '@', '\t', '\r', '\n', '"', ',', ';', ' ', 'a', 'é', '😀'];
-    // A fixed sequence (Numerical Recipes): what fails once fails again.
+    // A fixed sequence (Numerical Recipes), so that failures are reproducible.
     let seed = 1;
     const random = (below: number) => (seed = (seed * 1_664_525 + 1_013_904_223) % 2 ** 32) % below;
     const made = Array.from({ length: 5_000 }, () =>

@@ -8,7 +8,7 @@ import { ResourceCommands } from './resource-commands.js';
 import { type Resource } from './resource.js';
 import { type ListQuery, Resources } from './resources.js';
 
-/** Of an operation that creates a record. @param event the first of the new record. */
+/** The handler of an operation that creates a record. @param event returns the new record's first event. */
 export function createHandler<Command extends Input & { name: string }, Event extends DomainEvent>(
   input: InputClass<Command>,
   resource: Resource<object, Event>,
@@ -25,7 +25,7 @@ export function createHandler<Command extends Input & { name: string }, Event ex
   return Handler;
 }
 
-/** Of an operation that answers the record that its input names, with `asOf` as it was. */
+/** The handler of an operation that returns a record, or its past state at `asOf`. */
 export function getHandler(input: InputClass, resource: Resource): Type {
   @QueryHandler(input)
   class Handler {
@@ -38,7 +38,7 @@ export function getHandler(input: InputClass, resource: Resource): Type {
   return Handler;
 }
 
-/** Of an operation that answers a page of records. */
+/** The handler of an operation that returns a page of records. */
 export function listHandler<Query extends Input & ListQuery>(
   input: InputClass<Query>,
   resource: Resource,
@@ -55,7 +55,7 @@ export function listHandler<Query extends Input & ListQuery>(
   return Handler;
 }
 
-/** Of an operation that changes the record that its input names, and answers it. */
+/** The handler of an operation that changes a record and returns it. */
 export function changeHandler<Command extends Input, State extends object, Event extends DomainEvent>(
   input: InputClass<Command>,
   resource: Resource<State, Event>,
@@ -72,7 +72,7 @@ export function changeHandler<Command extends Input, State extends object, Event
   return Handler;
 }
 
-/** Of an operation that deletes the record that its input names. */
+/** The handler of an operation that deletes a record. */
 export function deleteHandler<State extends object, Event extends DomainEvent>(
   input: InputClass,
   resource: Resource<State, Event>,
@@ -89,13 +89,13 @@ export function deleteHandler<State extends object, Event extends DomainEvent>(
   return Handler;
 }
 
-/** Of an operation that links the record that its input names to persons, and answers it. */
+/** The handler of an operation that links a record to persons and returns it. */
 export const linkHandler = linkingHandler('add');
 
-/** Of an operation that takes such links away, and answers the record. */
+/** The handler of an operation that removes such links and returns the record. */
 export const unlinkHandler = linkingHandler('remove');
 
-function linkingHandler(does: 'add' | 'remove') {
+function linkingHandler(method: 'add' | 'remove') {
   return <Command extends Input>(
     input: InputClass<Command>,
     resource: Resource,
@@ -109,7 +109,7 @@ function linkingHandler(does: 'add' | 'remove') {
       ) {}
 
       async execute(command: Command): Promise<object> {
-        const outcome = await this.linking[does](resource, command, subjectIds(command));
+        const outcome = await this.linking[method](resource, command, subjectIds(command));
         return this.commands.look(resource, command, outcome);
       }
     }

@@ -3,15 +3,15 @@ import { type Input, RpcError } from '#libs/rpc';
 import { type Resource } from './resource.js';
 import { idIn } from './resources.js';
 
-/** Who knows the persons that records are linked to. */
+/** Looks up the persons to whom records are linked. */
 export interface Subjects {
-  /** Which of these are none of this organization. */
+  /** Which of these are not persons of this organization. */
   findUnknown(organizationId: string, ids: readonly string[]): Promise<string[]>;
-  /** Which of these, that are none, were. */
+  /** Which of these unknown ids belong to erased persons. */
   findErased(organizationId: string, ids: readonly string[]): Promise<Set<string>>;
 }
 
-/** Links records to persons and takes the links away, many at once. */
+/** Adds and removes links between records and persons, many at a time. */
 export class Linking {
   constructor(
     private readonly commands: Commands,
@@ -20,21 +20,21 @@ export class Linking {
   ) {}
 
   /**
-   * Links the record that the input names to all of these or to none; who is linked already stays.
+   * Links the input's record to all of these persons or to none. Existing links stay.
    *
-   * @throws RpcError NOT_FOUND, naming the one that is none.
+   * @throws RpcError NOT_FOUND with the id of a person who does not exist.
    */
   add(resource: Resource, input: Input, subjectIds: readonly string[]): Promise<Outcome> {
     return this.commands.run(input, () => this.decideToAdd(resource, input, subjectIds));
   }
 
   /**
-   * Takes the links between the record that the input names and these away; who is not linked is left alone.
+   * Removes the links between the input's record and these persons. Persons without a link are ignored.
    *
-   * @throws RpcError NOT_FOUND, naming who never was one.
+   * @throws RpcError NOT_FOUND with the id of a person who never existed.
    */
   remove(resource: Resource, input: Input, subjectIds: readonly string[]): Promise<Outcome> {
-    return this.commands.run(input, (afresh) => this.decideToRemove(resource, input, subjectIds, afresh));
+    return this.commands.run(input, (isRetry) => this.decideToRemove(resource, input, subjectIds, isRetry));
   }
 
   private async decideToAdd(
@@ -44,15 +44,15 @@ export class Linking {
   ): Promise<Decision> {
     const { organizationId } = input;
     const link = resource.link!;
-    const record = await this.hold(resource, input);
+    const record = await this.guard(resource, input);
     const ids = [...new Set(subjectIds)];
     const [unknown] = await this.subjects.findUnknown(organizationId, ids);
-    if (unknown !== undefined) throw noSuchSubject(resource, unknown, 'nobody was added');
+    if (unknown !== undefined) throw noSuchSubject(resource, unknown, 'no one was added');
 
-    const standing = await this.findLinks(resource, input, ids);
-    // Where somebody else has just added one it is decided again.
+    const existing = await this.findLinks(resource, input, ids);
+    // If a concurrent request has just added one of these links, the command decides again.
     const begun = ids
-      .filter((_, index) => standing[index] === undefined)
+      .filter((_, index) => existing[index] === undefined)
       .map((id) => link.begin(record.recordId, id, () => undefined));
     return {
       ...record,
@@ -65,26 +65,26 @@ export class Linking {
     resource: Resource,
     input: Input,
     subjectIds: readonly string[],
-    afresh: boolean,
+    isRetry: boolean,
   ): Promise<Decision> {
     const { organizationId } = input;
     const link = resource.link!;
-    const record = await this.hold(resource, input);
+    const record = await this.guard(resource, input);
     const ids = [...new Set(subjectIds)];
-    const gone = new Set(await this.subjects.findUnknown(organizationId, ids));
-    const erased = await this.subjects.findErased(organizationId, [...gone]);
-    const unknown = [...gone].find((id) => !erased.has(id));
-    if (unknown !== undefined) throw noSuchSubject(resource, unknown, 'nobody was removed');
+    const absent = new Set(await this.subjects.findUnknown(organizationId, ids));
+    const erased = await this.subjects.findErased(organizationId, [...absent]);
+    const unknown = [...absent].find((id) => !erased.has(id));
+    if (unknown !== undefined) throw noSuchSubject(resource, unknown, 'no one was removed');
 
-    // With their erasure the others' links have ended or lost their name.
-    const present = ids.filter((id) => !gone.has(id));
-    const standing = await this.findLinks(resource, input, present);
+    // The erasure of a person has ended or anonymized their links.
+    const present = ids.filter((id) => !absent.has(id));
+    const existing = await this.findLinks(resource, input, present);
     const ended = present.flatMap((id, index) => {
-      const linkId = standing[index];
+      const linkId = existing[index];
       return linkId === undefined ? [] : [{ linkId, ...link.end(linkId, record.recordId, id) }];
     });
-    // Only what this version does not know can have moved a link that stands.
-    if (afresh) {
+    // Only an event unknown to this version can have changed an existing link. Then loading it throws.
+    if (isRetry) {
       const linkIds = ended.map(({ linkId }) => linkId);
       await this.records.loadMany(link.decider, organizationId, linkIds);
     }
@@ -95,8 +95,8 @@ export class Linking {
     };
   }
 
-  /** The record, as something to decide on that must stay as it is. @throws RpcError NOT_FOUND unless it stands. */
-  private async hold(
+  /** The record's id and a guard on its version. @throws RpcError NOT_FOUND if it does not exist. */
+  private async guard(
     resource: Resource,
     input: Input,
   ): Promise<Pick<Decision, 'recordId' | 'guards'> & { recordId: string }> {
@@ -125,7 +125,7 @@ function noSuchSubject({ link }: Resource, id: string, consequence: string): Rpc
   );
 }
 
-/** An answer must not grow with the rubbish that was sent. */
+/** Limits how much of the input an error message repeats. */
 function shortened(id: string): string {
   return id.length > 100 ? `${id.slice(0, 100)}…` : id;
 }

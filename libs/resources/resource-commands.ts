@@ -7,13 +7,13 @@ import { type Resource, type ResourceRecord } from './resource.js';
 import { idIn, Resources } from './resources.js';
 import { isLedToBy, type Slugged, slugTaken } from './slugs.js';
 
-/** Numbers behind a slug that is made of a name; then letters by chance. */
+/** A slug derived from a name gets a number up to this one if it is taken, then random digits. */
 const MOST_NUMBERED = 9;
-/** Two numbers in the one that is kept with an Idempotency-Key: the second below the first times this. */
-const MOST_COUNTED = 2 ** 32;
-const MOST_COUNTED_BESIDE = 2 ** 20;
+/** The figure stored with an Idempotency-Key combines two counts: first + second × this. */
+const COUNT_LIMIT = 2 ** 32;
+const OTHER_COUNT_LIMIT = 2 ** 20;
 
-/** What commands on records of every kind have in common: which record the input names, and how it is answered. */
+/** Commands on records of every kind: find the record in the input, and return it in the API's format. */
 @Injectable()
 export class ResourceCommands {
   constructor(
@@ -24,9 +24,9 @@ export class ResourceCommands {
   ) {}
 
   /**
-   * Creates a record; answers its id. See `Commands.create`.
+   * Creates a record and returns its id. See `Commands.create`.
    *
-   * @param require throws where something is missing that the input names. Not asked for a request that is repeated.
+   * @param require throws if something that the input refers to is missing. Not called for repeated requests.
    */
   async create<Event extends DomainEvent>(
     resource: Resource<object, Event>,
@@ -34,9 +34,9 @@ export class ResourceCommands {
     event: NoInfer<Event>,
     require?: () => Promise<unknown>,
   ): Promise<Record<string, string>> {
-    // A slug that nobody has chosen gives way to those that there are.
+    // A derived slug is changed if another record has it. A chosen one is rejected.
     const isChosen = 'slug' in input && typeof input.slug === 'string';
-    const made = isChosen ? null : ((event.data.slug ?? null) as string | null);
+    const derived = isChosen ? null : ((event.data.slug ?? null) as string | null);
     let attempt = 0;
     const { recordId } = await this.commands.create(
       resource.decider,
@@ -44,7 +44,8 @@ export class ResourceCommands {
       async () => {
         await require?.();
         await this.requireReferred(resource, input, [event]);
-        return [made === null ? event : { ...event, data: { ...event.data, slug: numbered(made, attempt) } }];
+        if (derived === null) return [event];
+        return [{ ...event, data: { ...event.data, slug: numbered(derived, attempt) } }];
       },
       (id, [created]) => {
         attempt += 1;
@@ -56,7 +57,7 @@ export class ResourceCommands {
     return { [resource.idField]: recordId };
   }
 
-  /** Changes the record that the input names; answers it. See `Commands.change`. @param require as of `create`. */
+  /** Changes the input's record and returns it. See `Commands.change`. @param require see `create`. */
   async change<State extends object, Event extends DomainEvent>(
     resource: Resource<State, Event>,
     input: Input,
@@ -78,7 +79,7 @@ export class ResourceCommands {
     return this.answer(resource, input, changed);
   }
 
-  /** @throws RpcError NOT_FOUND unless what the events name stands. */
+  /** @throws RpcError NOT_FOUND unless all records that the events refer to exist. */
   private async requireReferred<Event extends DomainEvent>(
     resource: Pick<Resource<never, Event>, 'referred'>,
     { organizationId }: Input,
@@ -108,7 +109,7 @@ export class ResourceCommands {
     };
   }
 
-  /** @param isChosen whether it is refused where another record has it: one that was made of a name is made anew. */
+  /** @param isChosen rejects the slug if another record has it. A derived slug is changed instead. */
   private claimSlug<State extends object, Event extends DomainEvent>(
     resource: Resource<State, Event>,
     input: Input,
@@ -128,7 +129,7 @@ export class ResourceCommands {
     return { claims: [{ value, streamId, taken }] };
   }
 
-  /** Deletes the record that the input names; answers its id. See `Commands.end`. */
+  /** Deletes the input's record and returns its id. See `Commands.end`. */
   async end<State extends object, Event extends DomainEvent>(
     resource: Resource<State, Event>,
     input: Input,
@@ -139,7 +140,7 @@ export class ResourceCommands {
     return { [resource.idField]: id };
   }
 
-  /** The record that a command was about, as it left it. */
+  /** A command's record in the state after the command. */
   async look(resource: Resource, input: Input, { version }: Outcome): Promise<ResourceRecord> {
     const { organizationId } = input;
     const folded = await this.records.look(resource.decider, organizationId, idIn(input, resource), {
@@ -160,30 +161,30 @@ export class ResourceCommands {
   }
 
   /**
-   * The number of standing links on the record that the input names, as this command is to answer it.
+   * The number of active links of the input's record, for this command's response.
    *
-   * @param position of what the command stored: whoever has put that into the read model knows the number already.
+   * @param position of the command's last event. The instance that projected it knows the number without a query.
    */
   async count(resource: Resource, input: Input, position: number | undefined): Promise<number> {
     const { organizationId } = input;
     const id = idIn(input, resource);
     const known = position === undefined ? undefined : resource.countSince(id, position);
     const read = async () => known ?? (await this.resources.counts(resource, organizationId, id))[0]!;
-    return (await this.requests.figure(input, read)) % MOST_COUNTED;
+    return (await this.requests.figure(input, read)) % COUNT_LIMIT;
   }
 
   private async counts(resource: Resource, input: Input): Promise<number[]> {
     if (resource.countColumns.length === 0) return [];
     const { organizationId } = input;
     const figure = await this.requests.figure(input, async () => {
-      const [main = 0, beside = 0] = await this.resources.counts(
+      const [count = 0, other = 0] = await this.resources.counts(
         resource,
         organizationId,
         idIn(input, resource),
       );
-      return Math.min(beside, MOST_COUNTED_BESIDE) * MOST_COUNTED + main;
+      return Math.min(other, OTHER_COUNT_LIMIT) * COUNT_LIMIT + count;
     });
-    return [figure % MOST_COUNTED, Math.floor(figure / MOST_COUNTED)];
+    return [figure % COUNT_LIMIT, Math.floor(figure / COUNT_LIMIT)];
   }
 }
 
@@ -193,6 +194,6 @@ function slugsOf({ slug, formerSlugs }: Slugged): string[] {
 
 function numbered(slug: string, attempt: number): string {
   if (attempt === 0) return slug;
-  const behind = attempt < MOST_NUMBERED ? String(attempt + 1) : randomBytes(4).toString('hex');
-  return `${slug.slice(0, LONGEST_SLUG - behind.length - 1).replace(/-+$/, '')}-${behind}`;
+  const suffix = attempt < MOST_NUMBERED ? String(attempt + 1) : randomBytes(4).toString('hex');
+  return `${slug.slice(0, LONGEST_SLUG - suffix.length - 1).replace(/-+$/, '')}-${suffix}`;
 }

@@ -13,7 +13,7 @@ import {
 } from '#libs/projections';
 import { type FieldSchema, noSuch } from '#libs/rpc';
 
-/** A record as the API answers it: the fields that its schema names, in that order. */
+/** A record in the API's format: the fields of its schema, in that order. */
 export type ResourceRecord = {
   id: string;
   createdAt: Date;
@@ -22,38 +22,38 @@ export type ResourceRecord = {
   [field: string]: unknown;
 };
 
-/** All that is declared of a kind of records. */
+/** The declaration of a kind of records. */
 export type ResourceDeclaration<State extends object, Event extends DomainEvent> = {
-  /** The API's name of one: `list`; its id is then `listId`, its read model `lists`. */
+  /** The name of one record in the API: `list`. Its id is then `listId`, and its projection `lists`. */
   object: string;
   decider: Decider<State, Event>;
-  /** The record's own fields; undefined where there is none, yet or any more. */
+  /** The record's own fields; undefined if it does not exist yet or is deleted. */
   standing(state: State): object | undefined;
-  /** False for a record in whose place the same create makes another. Default: none is. */
+  /** Returns false for a record that the same create does not return, but creates again. Default: true. */
   isRepeated?(state: State): boolean;
-  /** Schema of the record as it is answered. Fields that the state has not are null. */
+  /** The schema of the record in responses. Fields missing from the state are null. */
   answers: FieldSchema;
-  /** Of the read model: see `Projection`. */
+  /** The version of the projection: see `Projection`. */
   version: number;
-  /** Of the read model: fields that are sorted (`index`), filtered or searched by. */
+  /** Columns of the projection, for fields to sort (`index`), filter or search by. */
   columns: Record<string, Column>;
-  /** A wide field that lists leave out unless they are asked for it. */
+  /** A large field that lists omit unless it is requested. */
   apart?: string;
-  /** Fields that name a record of another kind, by its id: what an event says there must stand. */
+  /** Fields that contain the id of a record of another kind, which must exist when an event sets the field. */
   refers?: Readonly<Record<string, Resource>>;
-  /** Links that are counted on each record, exactly: the field with the number, and the table that holds them. */
+  /** Links that are counted exactly for each record: the field with the number, and the table of the links. */
   counts?: { link: Link; field: string; table: string };
-  /** What else is counted on each, in the same way. */
+  /** A second kind of counted links. */
   alsoCounts?: { link: Counted; field: string; table: string };
-  /** Whether its state is `Slugged`: a page shows it. */
+  /** Whether the state is `Slugged`, for records with a public page. */
   hasSlug?: boolean;
-  /** Of a read model that holds anything of persons: see `Projection`. */
+  /** For projections with personal data: see `Projection`. */
   erasure?: Erasure;
 };
 
 /**
- * A kind of records, declared once: from what is said of it follow the read model, replay, and what `Resources` and
- * `ResourceCommands` do with it.
+ * A kind of records, declared once. The projection, the replay, and the methods of `Resources` and `ResourceCommands` are
+ * derived from the declaration.
  */
 export class Resource<State extends object = object, Event extends DomainEvent = DomainEvent> {
   readonly object: string;
@@ -138,7 +138,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     return this.declared.counts?.link;
   }
 
-  /** Ids of other records that these events name, by their kinds. */
+  /** The records of other kinds to which these events refer. */
   referred(events: readonly DomainEvent[]): { resource: Resource; id: string }[] {
     return Object.entries(this.declared.refers ?? {}).flatMap(([field, resource]) =>
       events.flatMap(({ data }) => (typeof data[field] === 'string' ? [{ resource, id: data[field] }] : [])),
@@ -149,18 +149,18 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     return this.declared.standing(state) !== undefined;
   }
 
-  /** @throws RpcError NOT_FOUND unless the record stands. */
+  /** The record's own fields. @throws RpcError NOT_FOUND if the record does not exist. */
   standing(state: State): object {
-    const standing = this.declared.standing(state);
-    if (!standing) throw noSuch(this.object);
-    return standing;
+    const fields = this.declared.standing(state);
+    if (!fields) throw noSuch(this.object);
+    return fields;
   }
 
   /**
-   * The record as the API answers it.
+   * The record in the API's format.
    *
-   * @param counts of its standing links, in the order in which they are declared.
-   * @throws RpcError NOT_FOUND unless it stands.
+   * @param counts the numbers of its active links, in the order of their declaration.
+   * @throws RpcError NOT_FOUND if the record does not exist.
    */
   record(
     organizationId: string,
@@ -183,13 +183,13 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     return record as ResourceRecord;
   }
 
-  /** Without the field kept apart unless the row was read with it. */
+  /** Converts a row to the API's format. The field stored apart is included if the row contains it. */
   recordOf(row: RecordRow<State>): ResourceRecord {
     const counts = this.counted.map(({ field }) => row[columnOf(field)] as number);
     return this.record(row.organization_id, row.id, this.rows.recordOf(row), counts);
   }
 
-  /** For `findRows`. @param include the field kept apart, to have it read. */
+  /** For `findRows`. @param include the name of the field stored apart, to read it. */
   page(include?: string): ListedTable {
     return { table: this.table, ...this.rows.page(include), sortColumns: this.sortColumns };
   }
@@ -199,12 +199,12 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     return this.links?.countSince(id, position);
   }
 
-  /** Columns with the numbers of standing links, in the order in which they are declared. */
+  /** The columns with the numbers of active links, in the order of their declaration. */
   get countColumns(): string[] {
     return this.counted.map(({ field }) => columnOf(field));
   }
 
-  /** What is counted, with the qualified tables that hold it. */
+  /** The counted links, with their qualified tables. */
   get countedLinks(): { table: string; isSuspendable: boolean }[] {
     const tables = [this.linkTable, this.otherLinkTable].filter((table) => table !== undefined);
     return this.counted.map(({ link }, n) => ({ table: tables[n]!, isSuspendable: link.isSuspendable }));
@@ -218,7 +218,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     return this.declared.hasSlug === true;
   }
 
-  /** Of which one record of the organization has one at most. */
+  /** The unique value for a slug, which only one record of the organization can have. */
   keyOfSlug(slug: string): string[] {
     return [`${this.object}.slug`, slug];
   }

@@ -2,7 +2,7 @@ import { Global, Module } from '@nestjs/common';
 import { ResourceCommands } from './resource-commands.js';
 import { Resources } from './resources.js';
 
-/** What reads and changes records, for all modules of the product. */
+/** Provides reads and commands on records to all modules of the product. */
 @Global()
 @Module({ providers: [Resources, ResourceCommands], exports: [Resources, ResourceCommands] })
 export class ResourcesModule {}

@@ -12,7 +12,7 @@ import { type Resource, type ResourceRecord } from './resource.js';
 export type ListQuery = Parameters<typeof listingOf>[0] &
   Parameters<typeof findRows>[1] & { include?: string };
 
-/** Fills what follows of records from others. @param past as they were then; undefined: as they are. */
+/** Sets the fields of records that depend on other records. @param past undefined for the present. */
 export type Completion = (
   organizationId: string,
   records: readonly ResourceRecord[],
@@ -21,16 +21,16 @@ export type Completion = (
 
 type RecordKey = { organizationId: string; id: string };
 
-/** Of one statement: a record has 256 KiB of content and more. */
+/** Records per statement. A record may have 256 KiB of content and more. */
 const MOST_AT_ONCE = 10;
 
-/** Reads records of every kind, as they are and as they were. */
+/** Reads current and past states of records of every kind. */
 @Injectable()
 export class Resources {
   private readonly rows = new Map<Resource, BatchLoader<RecordKey, RecordRow<object>>>();
-  private readonly standing = new Map<Resource, BatchLoader<RecordKey, RecordRow<object>>>();
+  private readonly existing = new Map<Resource, BatchLoader<RecordKey, RecordRow<object>>>();
   private readonly completions = new Map<Resource, Completion[]>();
-  /** Counts that are about to be read. */
+  /** Counts about to be read. */
   private readonly counting = new Map<string, Promise<number[]>>();
 
   constructor(
@@ -40,7 +40,7 @@ export class Resources {
     private readonly commands: Commands,
   ) {}
 
-  /** What all answers with records of the kind are completed by. To be said before the first request. */
+  /** Completes all responses with records of this kind. Call it before the first request. */
   completeBy(resource: Resource, completion: Completion): void {
     this.completions.set(resource, [...(this.completions.get(resource) ?? []), completion]);
   }
@@ -57,9 +57,9 @@ export class Resources {
   }
 
   /**
-   * The record that the input names, with `asOf` as it was at that moment.
+   * The input's record, or its past state at `asOf`.
    *
-   * @throws RpcError NOT_FOUND unless it stands, or stood.
+   * @throws RpcError NOT_FOUND if it does not exist, or did not exist at that moment.
    */
   async get(
     resource: Resource,
@@ -77,7 +77,7 @@ export class Resources {
     return new PastRecord(await this.complete(resource, organizationId, record, past), past);
   }
 
-  /** The record as it is, or was; undefined unless it stands, or stood. */
+  /** A record's current or past state; undefined if it does not or did not exist. */
   async findAt(
     resource: Resource,
     organizationId: string,
@@ -121,7 +121,7 @@ export class Resources {
       await complete(organizationId, records, past);
   }
 
-  /** A page of the records that stand. */
+  /** A page of existing records. */
   async list(
     resource: Resource,
     query: ListQuery,
@@ -136,7 +136,7 @@ export class Resources {
     return pageOf(query, records, next);
   }
 
-  /** Records that stand and have this value in a column, the oldest first; they have a name. */
+  /** Existing records with this value in a column, oldest first. For kinds with names. */
   having(
     { table }: Resource,
     organizationId: string,
@@ -151,9 +151,9 @@ export class Resources {
   }
 
   /**
-   * Records that stand and have these ids, in any order.
+   * Existing records with these ids, in any order.
    *
-   * @param called the column of what they are called.
+   * @param called the column that contains their name.
    */
   named(
     { table }: Resource,
@@ -168,9 +168,9 @@ export class Resources {
   }
 
   /**
-   * Records to which this person has a standing link, that of the newest link first.
+   * Records to which this person has an active link, in the order of the links, newest first.
    *
-   * @param called the column of what they are called.
+   * @param called the column that contains their name.
    */
   linkedWith(
     { table, linkTable }: Resource,
@@ -188,15 +188,15 @@ export class Resources {
     );
   }
 
-  /** @throws RpcError NOT_FOUND unless the record stands. */
+  /** @throws RpcError NOT_FOUND if the record does not exist. */
   async require(resource: Resource, organizationId: string, id: string): Promise<void> {
-    let standing = this.standing.get(resource);
-    if (!standing)
-      this.standing.set(resource, (standing = this.loaderOf(resource, 'r.organization_id, r.id', '')));
-    if (!isId(id) || !(await standing.load({ organizationId, id }))) throw noSuch(resource.object);
+    let loader = this.existing.get(resource);
+    if (!loader)
+      this.existing.set(resource, (loader = this.loaderOf(resource, 'r.organization_id, r.id', '')));
+    if (!isId(id) || !(await loader.load({ organizationId, id }))) throw noSuch(resource.object);
   }
 
-  /** The records that stand and have these names; the oldest where several have one. */
+  /** The ids of existing records by name. If several share a name, the oldest. */
   async findByName(
     { table }: Resource,
     organizationId: string,
@@ -211,9 +211,9 @@ export class Resources {
   }
 
   /**
-   * For lists of persons: those who have a standing link to the record.
+   * A condition for lists of persons: only those with an active link to the record.
    *
-   * @throws RpcError NOT_FOUND unless the record stands.
+   * @throws RpcError NOT_FOUND if the record does not exist.
    */
   async linked(resource: Resource, organizationId: string, id: string): Promise<Condition> {
     await this.require(resource, organizationId, id);
@@ -221,8 +221,8 @@ export class Resources {
   }
 
   /**
-   * The numbers of standing links, in the order in which they are declared; 0 where there is no such record. Who ask together, such
-   * as signers whose commands were projected together, are answered by one query: all who ask before it starts, none who asks after.
+   * The numbers of active links, in the order of their declaration; 0 if the record does not exist. Callers share one query
+   * if they call before it starts, for example signers whose commands were projected together.
    */
   counts(resource: Resource, organizationId: string, id: string): Promise<number[]> {
     if (resource.countColumns.length === 0) return Promise.resolve([]);
@@ -266,13 +266,13 @@ export class Resources {
     );
   }
 
-  /** The record that a slug leads to, as it is or as it was within a year; undefined where there is none. */
+  /** The record that has this slug, or had it within the last year; undefined if there is none. */
   async findBySlug(resource: Resource, organizationId: string, slug: string): Promise<string | undefined> {
     const [owner] = await this.commands.findOwners(organizationId, [resource.keyOfSlug(slug)]);
     return owner;
   }
 
-  /** The last link between record and person that was ended, if there was one. */
+  /** The link between record and person that ended last, if any. */
   async findEndedLink(
     { linkTable }: Resource,
     organizationId: string,
@@ -287,7 +287,7 @@ export class Resources {
     return row?.id;
   }
 
-  /** The record as its read model has it; undefined also where the history has gone on: then that knows more. */
+  /** The record from its projection; undefined if it is not there, or if the history has newer events. */
   async find(resource: Resource, organizationId: string, id: string): Promise<ResourceRecord | undefined> {
     if (!isId(id)) return undefined;
     let rows = this.rows.get(resource);

@@ -1,23 +1,23 @@
 import slugify from 'slugify';
 import { LONGEST_SLUG, RpcError } from '#libs/rpc';
 
-/** Former slugs of one record that lead to it still. */
+/** The maximum number of former slugs that still lead to a record. */
 const MOST_FORMER = 20;
 const YEAR_MS = 365 * 24 * 3_600_000;
 
-/** What a page was found by, and until when it leads to the one of now. */
+/** A slug that a page had, and until when it redirects to the current one. */
 type FormerSlug = { slug: string; until: string };
 
-/** The part of a record's state by which its page is found: its `slug` is unique among those of its kind in the organization. */
+/** The part of a record's state that identifies its page. `slug` is unique for its kind within the organization. */
 export type Slugged = { slug: string | null; formerSlugs: readonly FormerSlug[] };
 
-/** Of a name; null where nothing of it can stand in an address. */
+/** Derives a slug from a name; null if the name has no usable character. */
 export function slugOf(name: string): string | null {
   const slug = slugify(name, { lower: true, strict: true, trim: true }).slice(0, LONGEST_SLUG);
   return slug.replace(/^-+|-+$/g, '').replace(/-{2,}/g, '-') || null;
 }
 
-/** The state after an event that names a slug; those of before lead to it for a year. */
+/** The state after an event with a slug. The previous slugs lead to it for a year. */
 export function withSlug({ slug, formerSlugs }: Slugged, next: string | null | undefined, at: Date): Slugged {
   if (next === undefined || next === slug) return { slug, formerSlugs };
   const until = new Date(at.getTime() + YEAR_MS).toISOString();
@@ -30,9 +30,9 @@ export function withSlug({ slug, formerSlugs }: Slugged, next: string | null | u
   };
 }
 
-/** Whether a slug leads to the record, as it is or as it was within a year. */
-export function isLedToBy({ slug, formerSlugs }: Slugged, asked: string, at: Date): boolean {
-  return slug === asked || formerSlugs.some((one) => one.slug === asked && one.until > at.toISOString());
+/** Whether the record has this slug, or had it within the last year. */
+export function isLedToBy({ slug, formerSlugs }: Slugged, wanted: string, at: Date): boolean {
+  return slug === wanted || formerSlugs.some((one) => one.slug === wanted && one.until > at.toISOString());
 }
 
 export function slugTaken(slug: string): RpcError {
