@@ -7,8 +7,8 @@ import { type Counted, type Facts } from './link.js';
 export const LINK_DETAIL = 'link.detail';
 
 /**
- * A row: `detail` is what the person said about it, sealed. What is suspended has ended for now: `suspended_by` is the stream that
- * may resume it.
+ * A link. `detail` is the person's own text, sealed. A suspended link counts as ended; `suspended_by` is the stream that can
+ * resume it.
  */
 export type LinkRow = {
   organization_id: string;
@@ -22,21 +22,21 @@ export type LinkRow = {
   ended_position: number | null;
 };
 
-/** Records whose numbers are remembered: those that are signed now. */
+/** The maximum number of records whose counts are cached. Enough for those being signed now. */
 const MOST_COUNTED = 1_000;
 
 /**
- * A read model of links between records and persons (signatures, memberships), each of them a stream of its
- * own, and of their exact number on each record. Links that ended stay, so that the number is known for every
- * moment of the past. Four statements for a page of thousands.
+ * A projection of links between records and persons (signatures, memberships), each with its own stream, and of their exact
+ * number per record. Ended links stay in the table, so that the number at any past moment is known. A page of thousands of
+ * events takes four statements.
  */
 export class LinkTable {
-  /** By record, those that changed last at the end. */
+  /** By record, in the order of their last change. */
   private readonly counted = new Map<string, { count: number; position: number }>();
 
   /**
    * @param table the links' table.
-   * @param counter where the standing links of a record are counted: table (with `organization_id`, `id`) and column.
+   * @param counter the table (with `organization_id`, `id`) and column that contain the number of a record's active links.
    */
   constructor(
     private readonly table: string,
@@ -53,9 +53,10 @@ export class LinkTable {
   }
 
   /**
-   * The number of standing links of a record, as this instance last moved it on.
+   * The number of a record's active links that this instance last projected.
    *
-   * @param position of an event of the links; undefined where the last number that is known here may lack it.
+   * @param position of an event that the number must include.
+   * @returns undefined if the number known here may not include it.
    */
   countSince(id: string, position: number): number | undefined {
     const known = this.counted.get(id);
@@ -63,7 +64,7 @@ export class LinkTable {
   }
 
   private remember(id: string, count: number, position: number): void {
-    // A rebuild comes to the same events once more.
+    // A rebuild processes the same events again.
     if ((this.counted.get(id)?.position ?? 0) >= position) return;
     this.counted.delete(id);
     this.counted.set(id, { count, position });
@@ -92,7 +93,7 @@ export class LinkTable {
       ${this.link.indexes?.(this.table) ?? ''}`;
   }
 
-  /** The table has what is over: until then the link's own row says from when on. */
+  /** The table contains suspensions that are over. The start of a current one is in the link's own row. */
   private get suspensions(): string {
     return `
       CREATE INDEX ${this.table}_suspended ON ${this.table} (organization_id, record_id, created_at, id)
@@ -110,13 +111,13 @@ export class LinkTable {
       );`;
   }
 
-  /** By which an erasure finds what it takes the name of. */
+  /** The index by which an erasure finds the person's links. */
   get indexBySubject(): string {
     return `${this.table}_by_subject`;
   }
 
   async apply(changes: readonly LinkChange[], transaction: Transaction, seal: Seal): Promise<void> {
-    // One at a time, and rare: what stands between them goes together.
+    // Suspensions are rare and are applied one by one. The changes between them are applied together.
     let others: LinkChange[] = [];
     for (const change of changes) {
       if (change.kind !== 'suspended' && change.kind !== 'resumed') {
@@ -201,7 +202,7 @@ export class LinkTable {
           const row = begun.get(id);
           if (row) Object.assign(row, { ended_at: recordedAt, ended_position: position });
           else ended.push({ organization_id, id, ended_at: recordedAt, position });
-          // What is suspended does not count already: the rows tell.
+          // A suspended link is already excluded from the count. `endAll` finds out from the rows.
           if (row || !this.isSuspendable) count(organization_id, change.recordId, -1);
           break;
         }
@@ -233,7 +234,7 @@ export class LinkTable {
         }),
       );
     }
-    // Last of the links: the log says nothing of a person after their erasure.
+    // After all other changes, because the log has no events about a person after their erasure.
     if (erased.length > 0) {
       for (const link of await this.erase(erased, transaction))
         count(link.organization_id, link.record_id, -1);
@@ -260,11 +261,11 @@ export class LinkTable {
          SELECT * FROM unnest(${types.map(([, type], n) => `$${n + 1}::${type}[]`).join(', ')})`;
   }
 
-  /** A statement that moves counters, and answers where they are. */
+  /** A statement that changes counters and returns their new values. */
   private countBy(counts: { organization_id: string; record_id: string; difference: number }[]) {
     const { table, column } = this.counter;
     const [first] = counts;
-    // Mostly one record is counted; to plan the join takes PostgreSQL longer than all the rest.
+    // Usually only one record is counted. Planning the join would take PostgreSQL longer than everything else.
     const statement: [text: string, values: unknown[]] =
       first && counts.length === 1
         ? [
@@ -282,7 +283,11 @@ export class LinkTable {
     return statement;
   }
 
-  /** What is suspended has ended when it was, and cannot be resumed any more. @returns the links that counted until then. */
+  /**
+   * Ends links. A suspended link keeps the time of its suspension as its end, and cannot be resumed.
+   *
+   * @returns the links that counted until then.
+   */
   private async endAll(
     ended: readonly { organization_id: string; id: string; ended_at: Date; position: number }[],
     transaction: Sql,
@@ -309,7 +314,7 @@ export class LinkTable {
     return links.filter(({ stood }) => stood);
   }
 
-  /** @returns the links that ended by it. */
+  /** @returns the active links that the erasure ended. */
   private async erase(
     erased: readonly { organization_id: string; subject_id: string; erased_at: Date; position: number }[],
     transaction: Sql,
@@ -359,7 +364,7 @@ const ROW_TYPES: { [column in keyof LinkRow]: ElementType } = {
   ended_position: 'bigint',
 };
 
-/** Rows as one array a column, the form in which PostgreSQL takes many rows at once. */
+/** Converts rows to one array per column, for `unnest`. */
 function columnsOf<Row extends object>(
   rows: Iterable<Row>,
   types: { [column in keyof Row]: ElementType },
@@ -373,17 +378,17 @@ function columnsOf<Row extends object>(
   );
 }
 
-/** SQL: bytes of a row, for `findRows`. */
+/** SQL for the size of a row in bytes, for `findRows`. */
 export const LINK_BYTES = 'coalesce(octet_length(detail), 0)';
-/** At most: a detail has 10,000 characters. */
+/** The maximum size of a row in bytes: a detail has at most 10,000 characters. */
 export const WIDEST_LINK = 4 * 10_000 + 100;
 
-/** SQL: how many links of a record stood in a past. Parameters: organization, record, moment, position. */
+/** SQL for the number of a record's active links at a past. Parameters: organization, record, moment, position. */
 export function countAt(table: string, isSuspendable: boolean): string {
   return `SELECT count(*)::int AS count FROM ${table} l WHERE ${stoodAt(table, isSuspendable)}`;
 }
 
-/** SQL: whether a link `l` of a record stood in a past. Parameters as of `countAt`. */
+/** SQL condition: link `l` of a record was active at a past. Parameters: see `countAt`. */
 export function stoodAt(table: string, isSuspendable: boolean): string {
   const stood = `l.organization_id = $1 AND l.record_id = $2 AND l.created_at <= $3 AND l.created_position <= $4
             AND (l.ended_at IS NULL OR l.ended_at > $3 OR l.ended_position > $4)`;
@@ -398,7 +403,7 @@ function suspensionsOf(table: string): string {
   return `${table}_suspensions`;
 }
 
-/** SQL: contacts (`organization_id`, `id`) of organization $1 that have a standing link to the record in place of `?`. */
+/** SQL condition: a contact (`organization_id`, `id`) of organization $1 has an active link to the record in place of `?`. */
 export function linkedTo(table: string): string {
   return `(organization_id, id) IN (
     SELECT l.organization_id, l.subject_id FROM ${table} l

@@ -9,73 +9,73 @@ import {
 } from '#libs/event-store';
 import { type AtErasure, type LinkChange } from '#libs/projections';
 
-/** A link, as its stream tells: of which record and which person, and whether it stands. */
+/** A link's state according to its stream: its record and person, and whether it is active. */
 export type LinkState =
   | { status: 'unknown' }
   | { status: 'standing' | 'ended'; recordId: string; subjectId: string };
 
-/** What persons links are of: the module that has them says it once for all links. */
+/** The kind of persons that links refer to. Its module declares it once for all links. */
 export type Subject = {
-  /** The API's name of one: `contact`; the events name it as `contactId`. */
+  /** The name of one in the API: `contact`. Events refer to it by `contactId`. */
   object: string;
-  /** The event of its own stream with which it is erased. */
+  /** The event type in its own stream that erases it. */
   erased: string;
 };
 
-/** All that is declared of a kind of link between a record and a person. */
+/** The declaration of a kind of link between a record and a person. */
 export type LinkDeclaration = {
-  /** The API's name of the record: `list`; the events name it as `listId`. */
+  /** The name of the record in the API: `list`. Events refer to it by `listId`. */
   record: string;
   streamType: string;
-  /** The event that begins a link, and the one that ends it. */
+  /** The types of the events that begin and end a link. */
   begins: string;
   ends: string;
-  /** What the unique key begins with: one standing link for each record and person. */
+  /** The first part of the unique key, which ensures one active link for each record and person. */
   uniqueKey: string;
   atErasure: AtErasure;
-  /** The field of the first event's personal data in which the person says something with it. */
+  /** The field of the first event's personal data that contains the person's own text. */
   detail?: string;
   suspended?: Suspension;
   facts?: Facts;
   indexes?: (table: string) => string;
 };
 
-/** What else of a link's first event the read model has, each in a column of its own: nothing that tells in plain who it is. */
+/** Further data of a link's first event that the projection stores, each in its own column. Must not identify the person. */
 export type Facts = {
   readonly [column: string]: {
     type: 'text' | 'boolean';
-    /** Goes with the person. */
+    /** Removed when the person is erased. */
     isPersonal?: true;
     of: (event: RecordedEvent) => string | boolean | null;
   };
 };
 
-/** What a `LinkTable` must know of what it counts. */
+/** Links that a `LinkTable` counts. */
 export type Counted = {
-  /** The types of the events that change it. */
+  /** The types of the events that change them. */
   readonly handles: readonly string[];
-  /** What an event does to it: nothing where it is none of `handles`. */
+  /** The effects of an event on them; none for other types than `handles`. */
   changes(event: RecordedEvent): LinkChange[];
   readonly atErasure: AtErasure;
   readonly isSuspendable: boolean;
   readonly facts?: Facts | undefined;
-  /** SQL of indexes on the table beside those that every one has. */
+  /** SQL for additional indexes on the table. */
   readonly indexes?: ((table: string) => string) | undefined;
 };
 
 /**
- * Events of another kind of streams by which links do not count for a while, each of some of one record: those of the `field` of
- * `begins`, until `ends` names them in the same stream.
+ * Events of another kind of stream that exclude some links of a record from the count. The event `begins` lists the links in
+ * `field`, and `ends` in the same stream lists those to include again.
  */
 type Suspension = { begins: string; ends: string; field: string };
 
 /**
- * A kind of link between records and persons: signatures, memberships, tags. Each link is a stream of its own, so that a
- * million of them under one record never wait for each other, and so that an erased person's is told from all others. That
- * it stands once at most, a unique key holds; whoever is linked again gets another stream.
+ * A kind of link between records and persons: signatures, memberships, tags. Each link has its own stream, so that a million
+ * links of one record never wait for each other, and links of erased persons stay distinct. A unique key ensures that only
+ * one is active for each record and person. A person who is linked again gets another stream.
  */
 export class Link implements Counted {
-  /** What both events name record and person by: `listId`, `contactId`. */
+  /** The fields of both events that contain the ids: `listId`, `contactId`. */
   readonly recordField: string;
   readonly subjectField: string;
   readonly decider: Decider<LinkState, DomainEvent>;
@@ -120,13 +120,13 @@ export class Link implements Counted {
     return [begins, ends, ...(suspended ? [suspended.begins, suspended.ends] : []), this.subject.erased];
   }
 
-  /** What an event does to links: nothing where it is none of `handles`. */
+  /** The effects of an event on links; none for other types than `handles`. */
   changes(event: RecordedEvent): LinkChange[] {
     const { begins, ends, detail, suspended } = this.declared;
     switch (event.type) {
       case begins: {
-        const said = detail === undefined ? undefined : (event.personal?.[detail] as string | undefined);
-        return [{ kind: 'begins', event, ...this.endsOf(event.data), detail: said ?? null }];
+        const text = detail === undefined ? undefined : (event.personal?.[detail] as string | undefined);
+        return [{ kind: 'begins', event, ...this.endsOf(event.data), detail: text ?? null }];
       }
       case ends:
         return [{ kind: 'ends', event, ...this.endsOf(event.data) }];
@@ -141,17 +141,17 @@ export class Link implements Counted {
     }
   }
 
-  /** Of which one record and person have one at most. */
+  /** The unique value for a record and a person. */
   keyOf(recordId: string, subjectId: string): string[] {
     return [this.declared.uniqueKey, recordId, subjectId];
   }
 
   /**
-   * A new link, to be appended.
+   * The write and the claim of a new link, to be appended.
    *
-   * @param taken what to do when they are linked already: see `Claim`.
-   * @param personal what the person says with it.
-   * @param more of `data`, beside record and person.
+   * @param taken called if the person is already linked: see `Claim`.
+   * @param personal the event's personal data.
+   * @param more further fields of the event's data, next to record and person.
    */
   begin(
     recordId: string,
@@ -173,7 +173,7 @@ export class Link implements Counted {
     };
   }
 
-  /** The end of a link that stands, and the key that it gives up. Standing it has its first event alone. */
+  /** The write that ends an active link, and the key that it releases. An active link has only its first event. */
   end(
     linkId: string,
     recordId: string,

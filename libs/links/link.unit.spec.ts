@@ -20,7 +20,7 @@ const withdrawn: DomainEvent = { type: 'SignatureWithdrawn', data };
 const recorded = (event: DomainEvent) => event as RecordedEvent;
 const ends = { recordId: 'river', subjectId: 'ada' };
 
-it('begins with what the person says, which is personal, once for each record and person', () => {
+it('begins once per record and person, with the text of the person as personal data', () => {
   const { linkId, write, claim } = signature.begin('river', 'ada', () => undefined, { comment: 'Why' });
   expect(write).toEqual({
     streamType: 'signature',
@@ -32,7 +32,7 @@ it('begins with what the person says, which is personal, once for each record an
   expect(claim).toMatchObject({ value: ['petition.signature', 'river', 'ada'], streamId: linkId });
 });
 
-it('ends, and gives its key up', () => {
+it('ends, and releases its key', () => {
   const { write, release } = signature.end('one', 'river', 'ada');
   expect(write).toMatchObject({ streamId: 'one', expectedVersion: 1, events: [withdrawn], subjectId: 'ada' });
   expect(release).toEqual({ value: ['petition.signature', 'river', 'ada'], streamId: 'one' });

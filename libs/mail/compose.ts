@@ -2,55 +2,54 @@ import MailComposer from 'nodemailer/lib/mail-composer';
 import { isSenderAddress, needsUtf8, sendableAddress } from './mail-address.js';
 import { type MailMessage, type MailOutcome } from './message.js';
 
-/** A message as it is handed to a server. */
+/** A message in the form in which it is sent to a server. */
 export type Composed = {
-  /** As of the message. No header tells it: only where the file stands. */
+  /** See `MailMessage`. It appears in no header, only in the path of a file. */
   organizationId: string | null;
   envelope: { from: string; to: string };
   raw: Buffer;
-  /** Only a server that knows SMTPUTF8 takes it. */
+  /** Only servers that support SMTPUTF8 accept it. */
   needsUtf8: boolean;
 };
 
-/** Lines of a header longer than 998 bytes are refused by many (RFC 5322, 2.1.1), and of words alone can any be made. */
+/** In characters. Many servers reject header lines longer than 998 bytes (RFC 5322, 2.1.1). */
 const LONGEST_SUBJECT = 500;
 const LONGEST_NAME = 200;
-/** Also halves of characters, which no encoding has. */
+/** Includes lone surrogates, which cannot be encoded. */
 const NO_CHARACTERS = /[\x00-\x1f\x7f\u0085\u2028\u2029\p{Surrogate}]+/gu;
 const HEADER_NAME = /^[A-Za-z][A-Za-z0-9-]*$/;
-/** Of a header that a program reads, so that it is not cut: longer ones than any that there is a use for. */
+/** Headers for programs cannot be shortened, so longer ones are rejected. No useful header is that long. */
 const LONGEST_HEADER = 900;
 const MESSAGE_ID = /^[\x21-\x3b\x3d\x3f\x41-\x7e]{1,200}@[a-z0-9.-]{1,253}$/i;
 
 /**
- * @returns the message, or that it is refused: for an address or a header that no message can have.
- * @throws where the program, not its data, is wrong: a Message-ID or the name of a header that is none.
+ * @returns the message, or a rejection because of an invalid address or header value.
+ * @throws for an error of the program: an invalid Message-ID or header name.
  */
 export async function compose(message: MailMessage): Promise<Composed | MailOutcome> {
   const { organizationId, from, replyTo, text, html, messageId, headers = {}, automatic } = message;
   if (!MESSAGE_ID.test(messageId)) throw new Error('A Message-ID must be ASCII without spaces, with one @.');
   const to = sendableAddress(message.to);
-  if (to === undefined) return refused('the address of the recipient is none that a server takes');
-  if (!isSenderAddress(from.address))
-    return refused('the address of the sender is none that mail can come from');
+  if (to === undefined) return refused('no mail server would accept the address of the recipient');
+  if (!isSenderAddress(from.address)) return refused('the address of the sender cannot be used to send mail');
   if (replyTo !== null && !isSenderAddress(replyTo)) {
-    return refused('the address for answers (Reply-To) is none that they can go to');
+    return refused('the Reply-To address cannot receive replies');
   }
   for (const [name, value] of Object.entries(headers)) {
     if (!HEADER_NAME.test(name)) throw new Error(`${JSON.stringify(name)} is not the name of a header.`);
     if (value.length > LONGEST_HEADER || /[^\x20-\x7e]/.test(value)) {
-      return refused(`the header ${name} is too long, or has other characters than visible ASCII`);
+      return refused(`the header ${name} is too long or contains characters other than printable ASCII`);
     }
   }
   const sender = sendableAddress(from.address)!;
-  // As objects: of a text with commas, nodemailer would make several addresses.
+  // As objects, because nodemailer would split a text with commas into several addresses.
   const address = (one: string, name = '') => ({ name, address: one });
   const raw = await new MailComposer({
     from: address(sender, line(from.name ?? '', LONGEST_NAME)),
     to: address(to),
     ...(replyTo === null ? {} : { replyTo: address(sendableAddress(replyTo)!) }),
     subject: line(message.subject, LONGEST_SUBJECT),
-    // Without any there would be no plain part.
+    // An empty text would omit the plain part.
     text: text === '' ? '\n' : text,
     ...(html === null || html === '' ? {} : { html }),
     messageId: `<${messageId}>`,
@@ -64,7 +63,7 @@ export async function compose(message: MailMessage): Promise<Composed | MailOutc
   return { organizationId, envelope: { from: sender, to }, raw, needsUtf8: needsUtf8(to) };
 }
 
-/** On one line, and of a length that can be read. */
+/** Puts a text on one line and shortens it. */
 function line(text: string, longest: number): string {
   const characters = [...text.replace(NO_CHARACTERS, ' ').trim()];
   if (characters.length <= longest) return characters.join('');

@@ -14,13 +14,13 @@ const message = (changes: Partial<MailMessage> = {}): MailMessage => ({
   ...changes,
 });
 
-/** Its lines before the first empty one, with continued ones put together. */
+/** The lines before the first empty one, with continuation lines joined. */
 async function headersOf(changes: Partial<MailMessage>): Promise<{ [name: string]: string }> {
   const composed = (await compose(message(changes))) as Composed;
   const text = composed.raw.toString('latin1');
   const head = text.slice(0, text.indexOf('\r\n\r\n'));
   for (const line of text.split('\r\n')) expect(line.length).toBeLessThan(998);
-  // Nothing but CRLF ends a line.
+  // Only CRLF ends a line.
   expect(text.replaceAll('\r\n', '')).not.toMatch(/[\r\n]/);
   const lines = head.replace(/\r\n[ \t]/g, ' ').split('\r\n');
   const pairs = lines.map((line) => line.split(/: ?(.*)/s).slice(0, 2) as [string, string]);
@@ -42,7 +42,7 @@ const decoded = (header: string) =>
     )
     .replace(/=\?UTF-8\?B\?(.*?)\?=/g, (_, words: string) => Buffer.from(words, 'base64').toString());
 
-it('says from whom, to whom, about what, and which', async () => {
+it('contains sender, recipient, subject and Message-ID', async () => {
   const headers = await headersOf({
     replyTo: 'answers@rivers.example',
     automatic: true,
@@ -74,7 +74,7 @@ it.each([
 });
 
 it.each(['x'.repeat(10_000), '🎉'.repeat(10_000), 'x '.repeat(5_000), '"\\'.repeat(5_000)])(
-  'cuts a name and a subject that nobody can read',
+  'shortens an unreadably long name and subject',
   async (name) => {
     const headers = await headersOf({ subject: name, from: { name, address: 'office@rivers.example' } });
     expect([...decoded(headers.Subject!)].length).toBeLessThanOrEqual(500);
@@ -83,7 +83,7 @@ it.each(['x'.repeat(10_000), '🎉'.repeat(10_000), 'x '.repeat(5_000), '"\\'.re
 );
 
 it.each(['Rivers, Clean', 'Eve <eve@example.org>', '"', 'Rivers\r\nBcc: eve@example.org', 'Flüsse; Bäche'])(
-  'lets the name %j say no address',
+  'does not interpret the name %j as an address',
   async (name) => {
     const headers = await headersOf({ from: { name, address: 'office@rivers.example' } });
     expect(headers.From).toMatch(/^("(\\.|[^"\\])*"|[^<>,;"@]*|=\?UTF-8\?.*\?=) <office@rivers\.example>$/);
@@ -91,7 +91,7 @@ it.each(['Rivers, Clean', 'Eve <eve@example.org>', '"', 'Rivers\r\nBcc: eve@exam
   },
 );
 
-it('has a plain part always, and lines of any length', async () => {
+it('always has a plain part, and accepts lines of any length', async () => {
   const composed = (await compose(message({ text: '', html: `<p>${'x'.repeat(10_000)}</p>` }))) as Composed;
   const text = composed.raw.toString();
   expect(text).toMatch(/text\/plain/);
@@ -103,24 +103,24 @@ it.each<[string, Partial<MailMessage>, RegExp]>([
   ['a recipient with a line break', { to: '"a\r\nb"@example.org' }, /address of the recipient/],
   ['several recipients', { to: 'a@example.org,b@example.org' }, /address of the recipient/],
   ['no recipient', { to: '' }, /address of the recipient/],
-  ['a sender that is none', { from: { name: null, address: 'office' } }, /address of the sender/],
+  ['an invalid sender', { from: { name: null, address: 'office' } }, /address of the sender/],
   [
-    'a sender that few take',
+    'a sender that few servers accept',
     { from: { name: null, address: 'büro@rivers.example' } },
     /address of the sender/,
   ],
-  ['answers to nobody', { replyTo: 'a@b@c' }, /Reply-To/],
+  ['an invalid Reply-To', { replyTo: 'a@b@c' }, /Reply-To/],
   [
     'a header with a line break',
     { headers: { 'List-Unsubscribe': '<https://x>\r\nBcc: e@x.org' } },
     /List-Unsubscribe/,
   ],
-  ['a header without an end', { headers: { 'List-Unsubscribe': 'x'.repeat(10_000) } }, /List-Unsubscribe/],
-])('refuses %s for ever, and repeats none of it', async (_, changes, detail) => {
-  const refused = await compose(message(changes));
-  expect(refused).toMatchObject({ outcome: 'refused', permanent: true, code: null });
-  expect(refused).toMatchObject({ detail: expect.stringMatching(detail) });
-  expect(refused).not.toMatchObject({ detail: expect.stringMatching(/@|Bcc/) });
+  ['a header that is too long', { headers: { 'List-Unsubscribe': 'x'.repeat(10_000) } }, /List-Unsubscribe/],
+])('permanently rejects %s without repeating it', async (_, changes, detail) => {
+  const rejected = await compose(message(changes));
+  expect(rejected).toMatchObject({ outcome: 'refused', permanent: true, code: null });
+  expect(rejected).toMatchObject({ detail: expect.stringMatching(detail) });
+  expect(rejected).not.toMatchObject({ detail: expect.stringMatching(/@|Bcc/) });
 });
 
 it.each<Partial<MailMessage>>([
@@ -128,11 +128,11 @@ it.each<Partial<MailMessage>>([
   { messageId: 'o ne@rivers.example' },
   { messageId: 'one@rivers.example>\r\nBcc: eve@example.org' },
   { headers: { 'Bcc: eve@example.org\r\nX': 'y' } },
-])('throws where the program is wrong: %j', async (changes) => {
+])('throws for an error of the program: %j', async (changes) => {
   await expect(compose(message(changes))).rejects.toThrow();
 });
 
-it('is the same message each time', async () => {
+it('returns the same message each time', async () => {
   const [one, other] = (await Promise.all([compose(message()), compose(message())])) as [Composed, Composed];
   const withoutDate = ({ raw }: Composed) => raw.toString().replace(/^Date:.*$/m, '');
   expect(withoutDate(one)).toBe(withoutDate(other));

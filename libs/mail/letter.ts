@@ -1,20 +1,20 @@
 import { html, trusted } from '#libs/pages';
 
-/** A mail that asks for one thing: what it says, and the button that leads there. */
+/** An email with a single call to action: its text and its button. */
 export type Letter = {
-  /** Of the text, as HTML has it. */
+  /** The language of the text, as in HTML's `lang`. */
   language: string;
   paragraphs: readonly string[];
   button: { url: string; text: string };
   /** Below the button. */
   after: readonly string[];
-  /** Who writes, line by line. */
+  /** The sender, line by line. */
   foot: readonly string[];
 };
 
 const FONT = 'font-family:-apple-system,BlinkMacSystemFont,Segoe UI,Roboto,Helvetica,Arial,sans-serif';
 
-/** The two parts of the message: what the button leads to stands in the text as its address. */
+/** The two parts of the message. The plain text contains the button's URL. */
 export function writeLetter(letter: Letter): { text: string; html: string } {
   return { text: textOf(letter), html: htmlOf(letter) };
 }
@@ -24,7 +24,7 @@ function textOf({ paragraphs, button, after, foot }: Letter): string {
 }
 
 function htmlOf({ language, paragraphs, button, after, foot }: Letter): string {
-  const said = (text: string) => html`<p style="margin:0 0 16px">${text}</p>`;
+  const paragraph = (text: string) => html`<p style="margin:0 0 16px">${text}</p>`;
   return String(
     html`<!doctype html>
       <html lang="${language}">
@@ -38,7 +38,7 @@ function htmlOf({ language, paragraphs, button, after, foot }: Letter): string {
         </head>
         <body style="margin:0;padding:24px;${FONT};font-size:16px;line-height:1.5">
           <div style="max-width:600px;margin:0 auto">
-            ${paragraphs.map(said)}
+            ${paragraphs.map(paragraph)}
             <p style="margin:24px 0">
               <a
                 href="${button.url}"
@@ -46,7 +46,7 @@ function htmlOf({ language, paragraphs, button, after, foot }: Letter): string {
                 >${button.text}</a
               >
             </p>
-            ${after.map(said)}
+            ${after.map(paragraph)}
             <p style="margin:32px 0 0;font-size:14px">
               ${foot.map((line, n) => html`${n > 0 ? html`<br />` : null}${line}`)}
             </p>

@@ -3,14 +3,15 @@ import { comparableEmail, isEmailAddress } from '#libs/rpc';
 import { type MailAddress } from './message.js';
 
 const ASCII = /^[\x00-\x7f]*$/;
-/** A quoted part before the @ may hold all of these; nothing that is sent as a line of its own may. */
+/** A quoted local part may contain these characters, but a line of SMTP or a header may not. */
 const UNSENDABLE = /[\x00-\x1f\x7f<>]/;
 
 /**
- * The form in which an address is handed to a server: the domain as the DNS has it. What stands before the @ stays as it
- * is, unless it has letters that only look different (full-width ones, say): then it is as addresses are compared.
+ * The form in which an address is sent to a server, with the domain in its DNS form. The local part does not change, unless
+ * it contains characters other than ASCII. Then the form for comparisons is used, which replaces full-width letters, for
+ * example.
  *
- * @returns undefined where no server would take it.
+ * @returns undefined if no server would accept it.
  */
 export function sendableAddress(address: string): string | undefined {
   if (!isEmailAddress(address) || UNSENDABLE.test(address)) return undefined;
@@ -26,8 +27,8 @@ function domainOf(address: string, at: number): string {
 }
 
 /**
- * Whether mail to it arrives at the domain that it is compared as. Some letters are overlooked when addresses are compared and not where
- * mail is sent: whoever owns `xn--example-5gj.org` must not pass for somebody at `example.org`.
+ * Whether mail to the address arrives at the domain that comparisons use. Comparisons ignore some characters that delivery
+ * does not: the owner of `xn--example-5gj.org` must not pass for someone at `example.org`.
  */
 export function isSentAsCompared(address: string): boolean {
   const sendable = sendableAddress(address);
@@ -35,14 +36,14 @@ export function isSentAsCompared(address: string): boolean {
   return sendable !== undefined && domain(sendable) === domain(comparableEmail(address));
 }
 
-/** Whether only servers that know SMTPUTF8 (RFC 6531) take it: it has other letters than ASCII before the @. */
+/** Whether only servers that support SMTPUTF8 (RFC 6531) accept it, because its local part is not ASCII. */
 export function needsUtf8(address: string): boolean {
   return !ASCII.test(address.slice(0, address.lastIndexOf('@')));
 }
 
 /**
- * Whether mail can come from it and answers go to it: few servers know SMTPUTF8, and whoever answers may be a customer of
- * any.
+ * Whether the address can be used as a sender and for replies. It must not need SMTPUTF8: few servers support it, and people
+ * who reply may use any of them.
  */
 export function isSenderAddress(address: string): boolean {
   const sendable = sendableAddress(address);
@@ -52,7 +53,7 @@ export function isSenderAddress(address: string): boolean {
 const MAILBOX = /^(?:"(?<quoted>[^"\\]*)"|(?<plain>[^"<>]*))\s*<(?<address>[^<>]+)>$/;
 const LONGEST_NAME = 200;
 
-/** `Clean Rivers <office@rivers.example>`, or an address alone. @returns undefined where it is neither. */
+/** Parses `Clean Rivers <office@rivers.example>` or a bare address. @returns undefined if it is neither. */
 export function readMailAddress(text: string): MailAddress | undefined {
   const { quoted, plain = '', address = text } = MAILBOX.exec(text.trim())?.groups ?? {};
   const name = (quoted ?? plain).trim();

@@ -4,10 +4,10 @@ it.each([
   ['Ada@example.org', 'Ada@example.org'],
   ['ada@bücher.example', 'ada@xn--bcher-kva.example'],
   ['adä@bücher.example', 'adä@xn--bcher-kva.example'],
-  // Full-width letters.
+  // A full-width letter.
   ['ａda@example.org', 'ada@example.org'],
   ['"ada lovelace"@example.org', '"ada lovelace"@example.org'],
-])('hands %s to a server as %s', (address, sendable) => {
+])('sends %s to a server as %s', (address, sendable) => {
   expect(sendableAddress(address)).toBe(sendable);
 });
 
@@ -20,11 +20,11 @@ it.each([
   '"ada\0"@example.org',
   '"ada> <eve"@example.org',
   'Ada <ada@example.org>',
-])('hands %j to no server', (address) => {
+])('sends %j to no server', (address) => {
   expect(sendableAddress(address)).toBeUndefined();
 });
 
-it('knows what few servers take', () => {
+it('recognizes addresses that few servers accept', () => {
   expect([needsUtf8('adä@example.org'), needsUtf8('ada@xn--bcher-kva.example')]).toEqual([true, false]);
   expect(['ada@bücher.example', 'adä@example.org'].map(isSenderAddress)).toEqual([true, false]);
 });

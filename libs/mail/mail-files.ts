@@ -6,21 +6,22 @@ import { type Composed } from './compose.js';
 import { type MailOutcome } from './message.js';
 import { type MailHead, type ReadMail, readHead, readMail } from './read-mail.js';
 
-/** Longer than the headers that any message of ours has. */
+/** More than the headers of any of our messages. */
 const HEAD_BYTES = 32_768;
-/** More than any message of ours has: of a longer file, which somebody else has put there, its beginning is read. */
+/** More than any of our messages. Only the beginning of a longer file is read. */
 const MOST_BYTES = 4_194_304;
-/** Names of files that are asked for and kept at once, however many there are. */
-const AT_ONCE = 1_000;
+/** The number of file names read from a directory at a time. */
+const BATCH = 1_000;
 
 /**
- * Writes messages into a directory, in place of a server: an `.eml` file each, which any mail program opens. Those of an organization
- * stand in a folder named like it, so that nobody comes upon another's; those of nobody's, and all of versions before, beside the folders.
+ * Writes messages to a directory instead of sending them, each as an `.eml` file, which any mail program can open. Each
+ * organization has its own folder, so that it cannot read the messages of others. Messages without an organization, and those
+ * of earlier versions, are next to the folders.
  */
 export class MailFiles {
   readonly directory: string;
 
-  /** @param onWritten is told the name of each file, with its folder. */
+  /** @param onWritten called with the name of each file, including its folder. */
   constructor(
     directory: string,
     private readonly onWritten: (file: string) => void,
@@ -35,12 +36,13 @@ export class MailFiles {
     onTurn: () => Promise<void>,
   ): Promise<MailOutcome> {
     await onTurn();
-    if (signal.aborted) return { outcome: 'unreachable', detail: 'it was stopped before it was written' };
+    if (signal.aborted)
+      return { outcome: 'unreachable', detail: 'sending was stopped before the file was written' };
     const folder = organizationId === null ? this.directory : this.folderOf(organizationId);
     const name = nameOf(newId());
     const half = join(folder, `.${name}.half`);
     try {
-      // Nobody else on the machine reads them: there are addresses in them, and links that let people in.
+      // Not readable by other users of the machine, because messages contain addresses and sign-in links.
       await mkdir(folder, { recursive: true, mode: 0o700 });
       await writeFile(half, raw, { mode: 0o600, flag: 'wx' });
       await rename(half, join(folder, name));
@@ -58,34 +60,34 @@ export class MailFiles {
   }
 
   /**
-   * The ids of an organization's messages, the newest first. Of the files themselves nothing is read.
+   * The ids of an organization's messages, newest first, without reading the files.
    *
-   * @param before only older ones than this.
+   * @param before only messages older than this one.
    */
   async newest(organizationId: string, most: number, before?: string): Promise<string[]> {
     const ids: string[] = [];
     try {
-      for await (const { name } of await opendir(this.folderOf(organizationId), { bufferSize: AT_ONCE })) {
+      for await (const { name } of await opendir(this.folderOf(organizationId), { bufferSize: BATCH })) {
         const id = idIn(name);
         if (id === undefined || (before !== undefined && id >= before)) continue;
         ids.push(id);
-        if (ids.length >= most + AT_ONCE) keepNewest(ids, most);
+        if (ids.length >= most + BATCH) keepNewest(ids, most);
       }
     } catch (error) {
-      // It is made for the first message.
+      // The folder is created with the first message.
       if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
     }
     keepNewest(ids, most);
     return ids;
   }
 
-  /** From whom, to whom, about what; undefined where the organization has no such message, or the file is none. */
+  /** Sender, recipient and subject; undefined if the organization has no such message, or the file is not a message. */
   async head(organizationId: string, id: string): Promise<MailHead | undefined> {
     const bytes = await this.read(organizationId, id, HEAD_BYTES);
     return bytes && readHead(bytes).catch(() => undefined);
   }
 
-  /** All of a message, up to 4 MiB; undefined as of `head`. */
+  /** A whole message, up to 4 MiB; undefined like `head`. */
   async find(organizationId: string, id: string): Promise<ReadMail | undefined> {
     const bytes = await this.read(organizationId, id, MOST_BYTES);
     return bytes && readMail(bytes).catch(() => undefined);
@@ -113,17 +115,17 @@ export class MailFiles {
   }
 }
 
-/** When a message was written. */
+/** The time at which a message was written. */
 export function writtenAt(id: string): Date {
   return new Date(parseInt(id.replaceAll('-', '').slice(0, 12), 16));
 }
 
-/** By name files are in the order of time, and people see of which: it begins with the moment that a UUIDv7 begins with, too. */
+/** The name begins with the time in the UUIDv7, so that sorting by name sorts by time, readable for people. */
 function nameOf(id: string): string {
   return `${writtenAt(id).toISOString().replaceAll(':', '-')}-${id.toLowerCase()}.eml`;
 }
 
-/** Undefined where no message of ours is called so. */
+/** Undefined if the file is not one of our messages. */
 function idIn(name: string): string | undefined {
   const [, id = ''] = /^.{24}-(.{36})\.eml$/.exec(name) ?? [];
   return isId(id) && nameOf(id) === name ? id : undefined;

@@ -1,12 +1,12 @@
 import { type LoggerService } from '@nestjs/common';
 import { connectRedis, type RedisConnection } from '#libs/rate-limit';
 
-/** Among the keys that the rate limit's user of Redis may use. */
+/** With the prefix that the Redis user of the rate limit may access. */
 const KEY = 'rate-limit:mail';
 
 /**
- * Each message has its own moment, one after another: who waits for it needs not ask again. The hour is for a clock of
- * Redis's that was set back: no queue is so long.
+ * Reserves the next moment for a message, so that it can wait without asking again. A reservation more than an hour ahead
+ * means that the clock of Redis was set back, because no queue is that long.
  */
 const RESERVE = `
 local time = redis.call('TIME')
@@ -19,13 +19,13 @@ redis.call('SET', KEYS[1], string.format('%.0f', nextOne), 'PX', math.ceil((next
 return moment - now
 `;
 
-/** The longest that a message waits for Redis's answer, and until Redis is asked again after it had none, in milliseconds. */
+/** How long a message waits for Redis, and the pause before the next attempt after a failure. */
 const TIMEOUT_MS = 250;
-const PAUSE = 1_000;
+const PAUSE_MS = 1_000;
 
 /**
- * So many messages a second over all instances that share a Redis; in this process alone without one, and while it cannot be
- * used.
+ * Limits the messages per second of all instances that share a Redis. Without Redis, and while it is unavailable, limits only
+ * those of this process.
  */
 export class MailRate {
   private readonly interval: number;
@@ -43,7 +43,7 @@ export class MailRate {
     this.interval = 1_000_000 / perSecond;
   }
 
-  /** Takes the next place. @returns in how many milliseconds it begins. */
+  /** Reserves the next moment. @returns how many milliseconds to wait for it. */
   async reserve(): Promise<number> {
     if (this.redisUrl !== undefined && performance.now() >= this.askAgainAt) {
       try {
@@ -54,14 +54,14 @@ export class MailRate {
         this.isLocal = false;
         return microseconds / 1_000;
       } catch {
-        // Why is told by the rate limit, which uses the same Redis.
+        // The rate limit uses the same Redis and logs the reason.
         if (!this.isLocal && !this.isClosed) {
           this.logger.warn(
             'Redis is unavailable: until it is back, MAIL_RATE applies to each instance separately, so several instances send more in total.',
           );
         }
         this.isLocal = true;
-        this.askAgainAt = performance.now() + PAUSE;
+        this.askAgainAt = performance.now() + PAUSE_MS;
       }
     }
     const now = performance.now();
@@ -75,7 +75,7 @@ export class MailRate {
     (await this.connecting?.catch(() => undefined))?.disconnect();
   }
 
-  /** It gives up by itself, after a second or two, and is made again by who comes next. */
+  /** A failed attempt ends by itself after a second or two. The next caller tries again. */
   private async connect(redisUrl: string): Promise<RedisConnection> {
     this.connecting ??= connectRedis(redisUrl);
     try {
@@ -92,7 +92,7 @@ async function inTime<Answer>(answer: Promise<Answer>): Promise<Answer> {
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`no response within ${TIMEOUT_MS} ms`)), TIMEOUT_MS);
   });
-  // Where it comes too late, nobody listens any more.
+  // A late rejection must not be unhandled.
   answer.catch(() => undefined);
   return Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }

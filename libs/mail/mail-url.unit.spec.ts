@@ -19,13 +19,13 @@ it('reads host, port, TLS and login', () => {
   expect(readMailUrl('smtps://mail.example.org').port).toBe(465);
 });
 
-it('sends no password before STARTTLS, unless it is told to', () => {
+it('sends no password before STARTTLS unless configured to', () => {
   expect(readMailUrl('smtp://ada:secret@mail.example.org').requireTls).toBe(true);
   expect(readMailUrl('smtp://ada:secret@mail.example.org?requireTLS=false').requireTls).toBe(false);
   expect(readMailUrl('smtp://mail.example.org?requireTLS=true').requireTls).toBe(true);
 });
 
-it('knows a few options', () => {
+it('reads the options', () => {
   const url =
     'smtp://10.0.0.1:25?name=us.example.org&tls.rejectUnauthorized=false&tls.servername=mail.example.org';
   expect(readMailUrl(url)).toMatchObject({
@@ -51,7 +51,7 @@ it.each([
   ['smtp://mail.example.org?secret=secret', /Available options: name, requireTLS/],
   ['smtp://mail.example.org?requireTLS=secret', /requireTLS must be true or false/],
   ['smtp://mail.example.org?name=secret%20secret', /name must be a host name/],
-])('refuses %s without repeating it', (url, sentence) => {
+])('rejects %s without repeating it', (url, sentence) => {
   const read = () => readMailUrl(url);
   expect(read).toThrow(WrongMailUrl);
   expect(read).toThrow(sentence);

@@ -20,13 +20,13 @@ import {
 } from './index.js';
 import { isLong } from '../../test/length.js';
 
-/** More than what a connection holds on its way. */
+/** More than the buffers of a connection contain. */
 const LARGE = 'x'.repeat(72).concat('\n').repeat(200_000);
 
 let directory: string;
 const ends: (() => Promise<unknown>)[] = [];
 
-/** One for all tests that need no options: a process of its own takes longer to start than most of them. */
+/** Shared by all tests without options, because starting a process takes longer than most of them. */
 let server: SmtpServer;
 let withoutPipelining: SmtpServer;
 
@@ -38,7 +38,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   for (const each of [server, withoutPipelining]) {
     await each.behave({});
-    // With what the test before left in its hands.
+    // With the message that the previous test left unfinished.
     await each.settle();
     each.accepted.splice(0);
   }
@@ -57,9 +57,9 @@ async function serverOf(options: SmtpServerOptions): Promise<SmtpServer> {
   return server;
 }
 
-/** Longer than any server of these tests needs, also on a busy machine. */
+/** Longer than any server of these tests needs, even on a busy machine. */
 const PATIENT = { connecting: 60_000, silence: 60_000, message: 60_000, stopping: 60_000 };
-/** For servers that never answer. */
+/** For servers that never respond. */
 const IMPATIENT = { connecting: 500, silence: 500, message: 5_000, stopping: 500 };
 
 const said: unknown[] = [];
@@ -100,7 +100,7 @@ const message = (changes: Partial<MailMessage> = {}): MailMessage => {
 /** A server that only greets. */
 const greeting = (text: string) => rawServer((socket) => void socket.write(text));
 
-/** A server of a few lines, for what no server does. */
+/** A minimal server, for behavior that no real server has. */
 async function rawServer(talk: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server: Server = createServer((socket) => {
@@ -118,15 +118,15 @@ async function rawServer(talk: (socket: Socket) => void): Promise<string> {
   return `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-describe('a message that is taken', () => {
-  it('arrives once, as it was written, and its answer is told', async () => {
+describe('an accepted message', () => {
+  it('arrives once and unchanged, and returns the reply of the server', async () => {
     const server = await serverOf({ keepContent: true });
     const mailer = mailerOf(server.url);
     const outcome = await mailer.send(message({ to: 'Ada@bücher.example' }));
     expect(outcome).toEqual({ outcome: 'sent', detail: '250 OK: message queued' });
     await server.settle();
     expect(server.accepted).toMatchObject([
-      // It tells the domain as people write it.
+      // The server shows the domain as people write it.
       { to: 'Ada@bücher.example', from: 'office@rivers.example' },
     ]);
     await server.settle();
@@ -134,7 +134,7 @@ describe('a message that is taken', () => {
     expect(server.accepted[0]!.content).toContain('\r\n.\r\nA dot alone ends nothing.\r\n');
   });
 
-  it('goes out on as many connections as there are places, each used again', async () => {
+  it('uses as many connections as configured, and reuses them', async () => {
     const mailer = mailerOf(server.url, { concurrency: 2 });
     const outcomes = await Promise.all(Array.from({ length: 210 }, () => mailer.send(message())));
     expect(new Set(outcomes.map(({ outcome }) => outcome))).toEqual(new Set(['sent']));
@@ -142,7 +142,7 @@ describe('a message that is taken', () => {
     expect([...server.addresses.values()]).toEqual(Array.from({ length: 210 }, () => 1));
   });
 
-  it.each(['starttls', 'implicit'] as const)('is logged in for, with TLS: %s', async (tls) => {
+  it.each(['starttls', 'implicit'] as const)('is sent after a login with TLS: %s', async (tls) => {
     const login = { user: 'us@rivers.example', password: 'p@s/s:#%' };
     const server = await serverOf({ tls, login });
     expect(await mailerOf(server.url).send(message())).toMatchObject({ outcome: 'sent' });
@@ -151,7 +151,7 @@ describe('a message that is taken', () => {
     expect(await probeMailServer(server.url, new AbortController().signal)).toBeUndefined();
   });
 
-  it('has an address that only SMTPUTF8 can say, where the server knows it', async () => {
+  it('can have an address that needs SMTPUTF8 if the server supports it', async () => {
     expect(await mailerOf(server.url).send(message({ to: 'adä@example.org' }))).toMatchObject({
       outcome: 'sent',
     });
@@ -160,7 +160,7 @@ describe('a message that is taken', () => {
   });
 });
 
-describe('a message that is refused', () => {
+describe('a rejected message', () => {
   it.each([
     ['mail', 550, true],
     ['mail', 451, false],
@@ -175,9 +175,9 @@ describe('a message that is refused', () => {
       const mailer = mailerOf(each.url, { concurrency: 1 });
       await mailer.send(message());
       await each.behave({ refuses: { [stage]: { codes: [code], text: 'No <person-1@example.org>' } } });
-      const refused = await mailer.send(message());
-      expect(refused).toMatchObject({ outcome: 'refused', permanent, code });
-      expect(refused.detail).toMatch(new RegExp(`^${code} .*No <…>`));
+      const rejected = await mailer.send(message());
+      expect(rejected).toMatchObject({ outcome: 'refused', permanent, code });
+      expect(rejected.detail).toMatch(new RegExp(`^${code} .*No <…>`));
       await each.behave({});
       expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' });
       await each.settle();
@@ -185,25 +185,25 @@ describe('a message that is refused', () => {
     }
   });
 
-  it('is larger than the server takes, and is not sent', async () => {
+  it('is larger than the server accepts, and is not sent', async () => {
     const server = await serverOf({ size: 10_000 });
-    const refused = await mailerOf(server.url).send(message({ text: LARGE.slice(0, 20_000) }));
-    expect(refused).toMatchObject({ outcome: 'refused', permanent: true });
+    const rejected = await mailerOf(server.url).send(message({ text: LARGE.slice(0, 20_000) }));
+    expect(rejected).toMatchObject({ outcome: 'refused', permanent: true });
     expect(await mailerOf(server.url).send(message())).toMatchObject({ outcome: 'sent' });
   });
 
-  it('has an address that the server could not say', async () => {
+  it('has an address that the server does not support', async () => {
     const server = await serverOf({ hide: ['SMTPUTF8'] });
     const mailer = mailerOf(server.url);
-    const refused = await mailer.send(message({ to: 'adä@example.org' }));
-    expect(refused).toMatchObject({ outcome: 'refused', permanent: true, code: null });
-    expect(refused.detail).toContain('SMTPUTF8');
+    const rejected = await mailer.send(message({ to: 'adä@example.org' }));
+    expect(rejected).toMatchObject({ outcome: 'refused', permanent: true, code: null });
+    expect(rejected.detail).toContain('SMTPUTF8');
     expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' });
     await server.settle();
     expect(server.accepted).toHaveLength(1);
   });
 
-  it('has an address, or a header, that would be more than one', async () => {
+  it('has an address or a header that would result in several', async () => {
     const mailer = mailerOf(server.url);
     for (const wrong of [
       { to: '"x\r\nRCPT TO:<eve@example.org>"@example.org' },
@@ -216,9 +216,9 @@ describe('a message that is refused', () => {
   });
 });
 
-describe('a server that is not there', () => {
-  // Where there is no name service either, it does not answer.
-  const NO_ADDRESS = /^the mail server (has no address|did not answer in time)$/;
+describe('an unavailable server', () => {
+  // Without a name service, there is no response either.
+  const NO_ADDRESS = /^the mail server (has no address|did not respond in time)$/;
   it.each<[string, () => Promise<string>, detail: RegExp, reason: RegExp, patience?: typeof IMPATIENT]>([
     [
       'nothing listens',
@@ -233,24 +233,24 @@ describe('a server that is not there', () => {
       /no-such-host/,
       IMPATIENT,
     ],
-    ['the greeting is no', () => greeting('554 go away\r\n'), /^554 go away$/, /554/],
+    ['the greeting is a rejection', () => greeting('554 go away\r\n'), /^554 go away$/, /554/],
     ['the greeting is 421', () => greeting('421 later\r\n'), /^421 later$/, /421/],
     [
-      'it greets no one',
+      'it sends no greeting',
       () => greeting(''),
-      /^the mail server did not answer in time$/,
+      /^the mail server did not respond in time$/,
       /received|timeout/i,
       IMPATIENT,
     ],
     [
-      'it closes at once',
+      'it closes immediately',
       () => rawServer((socket) => void socket.end()),
       /^the connection .* ended$/,
       /closed/,
     ],
-    ['it is no mail server', () => greeting('HTTP/1.1 400\r\n'), /^HTTP/, /HTTP/],
+    ['it is not a mail server', () => greeting('HTTP/1.1 400\r\n'), /^HTTP/, /HTTP/],
   ])(
-    'is unreachable: %s, and only the operator is told where it is not',
+    'is unreachable: %s, and only the operator sees its address',
     async (_, urlOf, detail, reason, timeouts = PATIENT) => {
       const url = await urlOf();
       const outcome = await mailerOf(url, { timeouts }).send(message());
@@ -262,7 +262,7 @@ describe('a server that is not there', () => {
     },
   );
 
-  it('is unreachable with a wrong password, which is not repeated', async () => {
+  it('is unreachable with a wrong password, which no message repeats', async () => {
     const server = await serverOf({ tls: 'starttls', login: { user: 'us', password: 'right' } });
     const url = server.url.replace('right', 'secret');
     const outcome = await mailerOf(url).send(message());
@@ -272,7 +272,7 @@ describe('a server that is not there', () => {
     ).not.toContain('secret');
   });
 
-  it('is unreachable where it wants a login that there is none of, or none where there is one', async () => {
+  it('is unreachable if it requires a login that is not configured, or offers none although one is', async () => {
     const wanting = await serverOf({ tls: 'none', login: { user: 'us', password: 'right' } });
     const outcome = await mailerOf(`smtp://127.0.0.1:${wanting.port}`).send(message());
     expect(outcome).toMatchObject({ outcome: 'unreachable', detail: expect.stringMatching(/^530 /) });
@@ -280,7 +280,7 @@ describe('a server that is not there', () => {
     expect(other).toMatchObject({ outcome: 'unreachable', detail: expect.stringMatching(/cannot log in/) });
   });
 
-  it('gets no password where it offers no TLS, and nothing with a certificate of its own', async () => {
+  it('receives no password if it offers no TLS, and nothing if its certificate is self-signed', async () => {
     const plain = await serverOf({ login: { user: 'us', password: 'right' } });
     const outcome = await mailerOf(`smtp://us:right@127.0.0.1:${plain.port}`).send(message());
     expect(outcome).toMatchObject({ outcome: 'unreachable' });
@@ -291,7 +291,7 @@ describe('a server that is not there', () => {
     expect([plain.accepted, secure.accepted]).toEqual([[], []]);
   });
 
-  it('says once that it is away, and once that it is back', async () => {
+  it('is logged once when it becomes unavailable, and once when it is back', async () => {
     const mailer = mailerOf(server.url);
     await mailer.send(message());
     await server.stop();
@@ -312,7 +312,7 @@ describe('a server that is not there', () => {
 });
 
 describe('a connection that ends too early', () => {
-  it.each(['mail', 'rcpt', 'middle'] as const)('at %s: surely not accepted', async (cut) => {
+  it.each(['mail', 'rcpt', 'middle'] as const)('at %s: certainly not accepted', async (cut) => {
     await server.behave({ cut });
     const text = cut === 'middle' ? LARGE : 'Hello';
     const outcome = await mailerOf(server.url).send(message({ text }));
@@ -321,7 +321,7 @@ describe('a connection that ends too early', () => {
     expect(server.accepted).toEqual([]);
   });
 
-  it('after the whole message: in doubt, and it is not sent again', async () => {
+  it('after the whole message: in doubt and not sent again', async () => {
     const mailer = mailerOf(server.url, { concurrency: 1 });
     await mailer.send(message());
     await server.behave({ cut: 'end' });
@@ -332,13 +332,13 @@ describe('a connection that ends too early', () => {
     expect([...server.addresses.values()]).toEqual([1, 1, 1]);
   });
 
-  it('between two messages: the next goes over a new one', async () => {
+  it('between two messages: the next one uses a new connection', async () => {
     const mailer = mailerOf(server.url, { concurrency: 2 });
     await Promise.all([mailer.send(message()), mailer.send(message())]);
     await server.stop();
     await server.start();
     expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' });
-    // A server that says goodbye as an answer.
+    // A server that replies 421 and closes.
     await server.behave({ refuses: { mail: { codes: [421] } } });
     expect(await mailer.send(message())).toMatchObject({
       outcome: 'unreachable',
@@ -360,7 +360,7 @@ describe('a server that falls silent', () => {
   ] as const)('at %s: %s', async (holds, outcome) => {
     await server.behave({ holds });
     const mailer = mailerOf(server.url, { timeouts: IMPATIENT });
-    // A busy server may be silent for so long before it comes to the stage, too.
+    // On a busy machine, the server may also be this slow before it reaches the stage.
     await eventually(async () => {
       expect(await mailer.send(message())).toMatchObject({ outcome });
       expect(server.isHolding(holds)).toBe(true);
@@ -369,7 +369,7 @@ describe('a server that falls silent', () => {
     expect(server.accepted).toEqual([]);
   });
 
-  it('frozen before, and in the middle of a message: surely not accepted', async () => {
+  it('frozen before or in the middle of a message: certainly not accepted', async () => {
     const mailer = mailerOf(server.url, { timeouts: IMPATIENT });
     const isSent = () =>
       eventually(async () => expect(await mailer.send(message())).toMatchObject({ outcome: 'sent' }));
@@ -387,14 +387,14 @@ describe('a server that falls silent', () => {
       server.resume();
       expect([outcome, server.isHolding('middle')]).toEqual(['unreachable', true]);
     });
-    // It reads on what came before the connection was given up.
+    // It still reads what arrived before the connection was closed.
     await server.behave({});
     await isSent();
     await server.settle();
     expect(server.addresses.get(cutOff.to)).toBeUndefined();
   });
 
-  it('letter by letter', async () => {
+  it('one byte at a time', async () => {
     const url = await rawServer((socket) => {
       socket.write('220-');
       const timer = setInterval(() => socket.write('.'), 50);
@@ -405,8 +405,8 @@ describe('a server that falls silent', () => {
   });
 });
 
-describe('a server that says what none should', () => {
-  /** It answers the commands of one message with these lines. */
+describe('a server that violates the protocol', () => {
+  /** A server that replies with these lines to the commands of one message. */
   const talking = (answers: { [command: string]: string }) =>
     rawServer((socket) => {
       socket.write('220 x\r\n');
@@ -427,23 +427,23 @@ describe('a server that says what none should', () => {
 
   it.each<[string, { [command: string]: string }, MailOutcome['outcome']]>([
     ['as usual', {}, 'sent'],
-    ['354 to the end', { '.': '354 go on\r\n' }, 'in-doubt'],
-    ['no code to the end', { '.': 'thanks\r\n' }, 'in-doubt'],
-    ['half an answer to the end', { '.': '25' }, 'in-doubt'],
-    ['550 to the end, twice', { '.': '550 x\r\n550 x\r\n' }, 'refused'],
-    ['yes to DATA', { DATA: '250 x\r\n' }, 'sent'],
-    ['no to DATA', { DATA: '554 x\r\n' }, 'refused'],
+    ['354 after the end', { '.': '354 go on\r\n' }, 'in-doubt'],
+    ['no code after the end', { '.': 'thanks\r\n' }, 'in-doubt'],
+    ['half a reply after the end', { '.': '25' }, 'in-doubt'],
+    ['550 after the end, twice', { '.': '550 x\r\n550 x\r\n' }, 'refused'],
+    ['250 after DATA', { DATA: '250 x\r\n' }, 'sent'],
+    ['554 after DATA', { DATA: '554 x\r\n' }, 'refused'],
   ])('%s', async (_, answers, outcome) => {
     const url = await talking({ ...usual, ...answers });
-    // Only what it never answers is waited for in vain.
+    // Only the missing reply causes a wait.
     const timeouts = outcome === 'in-doubt' ? IMPATIENT : PATIENT;
     const found = await mailerOf(url, { timeouts }).send(message());
-    // What was never handed over cannot be in doubt.
+    // A message that was never sent cannot be in doubt.
     expect([outcome, ...(outcome === 'in-doubt' ? ['unreachable'] : [])]).toContain(found.outcome);
     expect(found.outcome === 'sent').toBe(outcome === 'sent');
   });
 
-  it('no in the middle of a message, which is not ended then', async () => {
+  it('a rejection in the middle of a message, which is then not completed', async () => {
     let got = '';
     let isOver = false;
     const url = await rawServer((socket) => {
@@ -466,16 +466,16 @@ describe('a server that says what none should', () => {
         }
       });
     });
-    const refused = await mailerOf(url).send(message({ text: LARGE }));
-    expect(refused).toMatchObject({ outcome: 'refused', permanent: true, code: 552 });
-    // All that was sent has been read when the connection is over.
+    const rejected = await mailerOf(url).send(message({ text: LARGE }));
+    expect(rejected).toMatchObject({ outcome: 'refused', permanent: true, code: 552 });
+    // Everything sent has been read when the connection ends.
     await eventually(() => expect(isOver).toBe(true));
     expect(got).not.toBe('\r\n.\r\n');
   });
 });
 
 describe('stopping', () => {
-  it('ends what waits, and what has sent nothing yet', async () => {
+  it('ends waiting messages and those that have sent nothing yet', async () => {
     await server.behave({ holds: 'rcpt' });
     const mailer = mailerOf(server.url, { concurrency: 1 });
     const stopping = new AbortController();
@@ -493,7 +493,7 @@ describe('stopping', () => {
     expect(server.accepted).toHaveLength(1);
   });
 
-  it('waits for the answer to what was handed over, however long it takes, unless the mailer is closed', async () => {
+  it('waits for the reply to a sent message, however long it takes, unless the mailer is closed', async () => {
     const timeouts = { ...PATIENT, stopping: 100 };
     const mailer = mailerOf(server.url, { timeouts });
     await mailer.send(message());
@@ -502,13 +502,13 @@ describe('stopping', () => {
     const sending = mailer.send(message(), stopping.signal);
     await server.reaches('end');
     stopping.abort();
-    // If the mailer gave up after `stopping`, it has done so by now: timers of one process fire in order.
+    // If the mailer stopped waiting after `stopping`, it would have done so by now. Timers of one process fire in order.
     await sleep(2 * timeouts.stopping);
     await server.behave({});
     expect(await sending).toMatchObject({ outcome: 'sent' });
   });
 
-  it('says in doubt where no answer comes in time', async () => {
+  it('returns in-doubt if no reply arrives in time', async () => {
     const mailer = mailerOf(server.url, { timeouts: { ...PATIENT, stopping: 300 } });
     await mailer.send(message());
     await server.behave({ holds: 'end' });
@@ -520,7 +520,7 @@ describe('stopping', () => {
   });
 });
 
-it('whatever a server does, an address is written to at most once, and what is missing was not said to be sent', async () => {
+it('sends at most once per address whatever the server does, and never reports a missing message as sent', async () => {
   const mailer = mailerOf(server.url, { concurrency: 8, timeouts: IMPATIENT });
   const outcomes = new Map<string, MailOutcome>();
   let isOver = false;
@@ -532,7 +532,7 @@ it('whatever a server does, an address is written to at most once, and what is m
   });
   const count = (...some: MailOutcome['outcome'][]) =>
     [...outcomes.values()].filter(({ outcome }) => some.includes(outcome)).length;
-  /** Waits for so many more of these outcomes. */
+  /** Waits for this many more of these outcomes. */
   const more = async (least: number, ...some: MailOutcome['outcome'][]) => {
     const end = count(...some) + least;
     await eventually(() => expect(count(...some)).toBeGreaterThanOrEqual(end));
@@ -554,7 +554,7 @@ it('whatever a server does, an address is written to at most once, and what is m
   }
   isOver = true;
   await Promise.all(senders);
-  // With what the killed server had in its hands.
+  // With the message that the killed server was processing.
   await server.stop();
   const { addresses } = server;
   await server.start();
@@ -570,26 +570,26 @@ it('whatever a server does, an address is written to at most once, and what is m
 });
 
 describe('a rate', () => {
-  it('is one for all that share a Redis', async () => {
+  it('is shared by all instances with the same Redis', async () => {
     const redis = await startRedis();
     ends.push(() => redis.stop());
     const mailers = [1, 2].map(() => mailerOf(server.url, { rate: 20, redisUrl: redis.url }));
     const connection = await connectRedis(redis.url);
     ends.push(() => Promise.resolve(connection.disconnect()));
-    // Redis gives the moments: its clock measures them.
+    // Redis assigns the moments by its clock.
     const now = async () => {
       const [seconds, microseconds] = await connection.time();
       return Number(seconds) * 1_000 + Number(microseconds) / 1_000;
     };
     const start = await now();
     await Promise.all(mailers.flatMap((mailer) => Array.from({ length: 15 }, () => mailer.send(message()))));
-    // Each has a moment of its own: the thirtieth cannot be before the twenty-nine before it have had theirs.
+    // Each message has its own moment, so the thirtieth comes after the previous twenty-nine.
     expect((await now()) - start).toBeGreaterThanOrEqual(29 * 50 - 5);
     await server.settle();
     expect(server.accepted).toHaveLength(30);
   });
 
-  it('is this process’s own while there is no Redis, which is said once', async () => {
+  it('applies to this process while Redis is unavailable, which is logged once', async () => {
     const redis = await startRedis();
     const mailer = mailerOf(server.url, { rate: 50, redisUrl: redis.url });
     await mailer.send(message());
@@ -606,7 +606,7 @@ describe('a rate', () => {
     });
   });
 
-  it('holds nobody who stops waiting', async () => {
+  it('does not delay a caller that stops waiting', async () => {
     const mailer = mailerOf(server.url, { rate: 0.01 });
     await mailer.send(message());
     const stopping = new AbortController();
@@ -616,8 +616,8 @@ describe('a rate', () => {
   });
 });
 
-describe('files in place of a server', () => {
-  it('has each message in a file of its own, in their order, for nobody else', async () => {
+describe('files instead of a server', () => {
+  it('writes each message to its own file, in order, readable only by the owner', async () => {
     const own = join(directory, 'written', 'mail');
     const mailer = mailerOf(undefined, { directory: own, concurrency: 1 });
     const messages = Array.from({ length: 30 }, () => message());
@@ -647,7 +647,7 @@ describe('files in place of a server', () => {
       files = mailer.written!;
     });
 
-    it('stand in a folder of its own, and are found by no other', async () => {
+    it('are in its own folder, and no other organization finds them', async () => {
       const { detail } = await mailer.send(message({ organizationId: own, to: 'ada@example.org' }));
       expect(await readdir(folder)).toEqual([own]);
       expect(await readdir(join(folder, own))).toEqual([detail.slice(own.length + 1)]);
@@ -677,7 +677,7 @@ describe('files in place of a server', () => {
       expect(await files.find(own, name!.slice(25, 61))).toBeUndefined();
     });
 
-    it('are listed the newest first, page by page', async () => {
+    it('are listed newest first, page by page', async () => {
       await mkdir(join(folder, own));
       const ids = Array.from({ length: 1_200 }, newId);
       for (const id of ids)
@@ -693,7 +693,7 @@ describe('files in place of a server', () => {
       expect(await files.head(own, ids[7]!)).toEqual({ from: '', to: '', subject: ids[7] });
     });
 
-    it('are read as they were written, whatever is in them', async () => {
+    it('are read as they were written, whatever they contain', async () => {
       const written = {
         from: { name: 'Flüsse, "Bäche"', address: 'office@rivers.example' },
         to: 'adä@bücher.example',
@@ -715,7 +715,7 @@ describe('files in place of a server', () => {
     });
 
     it.each(['..', '../x', 'x', '', '%2e%2e', `${'0'.repeat(8)}/../..`, '\0'])(
-      'have no id like %j',
+      'do not accept %j as an id',
       async (id) => {
         await mailer.send(message({ organizationId: own }));
         expect(await files.find(own, id)).toBeUndefined();
@@ -723,7 +723,7 @@ describe('files in place of a server', () => {
       },
     );
 
-    it('are read no further than to their bound, and are none where something else is called so', async () => {
+    it('are read only up to the limit, and not if the name belongs to something else', async () => {
       await mkdir(join(folder, own));
       const [long, rubbish, none] = [newId(), newId(), newId()];
       const pathOf = (id: string) =>
@@ -737,7 +737,7 @@ describe('files in place of a server', () => {
     });
   });
 
-  it('is unreachable where they cannot be written', async () => {
+  it('are reported as unreachable if they cannot be written', async () => {
     const blocked = join(directory, 'blocked');
     await writeFile(blocked, '');
     const outcome = await mailerOf(undefined, { directory: join(blocked, 'mail') }).send(message());

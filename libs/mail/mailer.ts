@@ -11,33 +11,33 @@ import { SmtpPool } from './smtp-pool.js';
 import { type Timeouts } from './smtp-session.js';
 
 export type MailerOptions = {
-  /** Of the server; without one, messages are written to files. */
+  /** The server's URL. Without it, messages are written to files. */
   url?: string | undefined;
-  /** Where the files are written. */
+  /** The directory for the files. */
   directory: string;
   from?: MailAddress | undefined;
-  /** Messages that are under way at once, and connections. */
+  /** The maximum number of concurrent messages and connections. */
   concurrency: number;
-  /** Messages a second; without one, as many as there can be. */
+  /** Messages per second. Default: unlimited. */
   rate?: number | undefined;
-  /** Where instances that share it count the rate together. */
+  /** Instances that share this Redis share the rate. */
   redisUrl?: string | undefined;
-  /** Only tests change it. */
+  /** Changed only by tests. */
   timeouts?: Timeouts;
 };
 
-const STOPPED = { outcome: 'unreachable', detail: 'it was stopped before its turn' } as const;
+const STOPPED = { outcome: 'unreachable', detail: 'sending was stopped before its turn' } as const;
 
 /**
- * Hands messages to the mail server, each once: whatever happens to server, network or this process meanwhile, what it
- * answers is never more certain than it can be. It sends nothing again: that is for who knows what may be sent twice.
+ * Sends each message to the mail server once. Whatever happens to the server, the network or this process, the outcome never
+ * claims more than is certain. The mailer never retries, because only the caller knows which messages may be sent twice.
  */
 export class Mailer implements OnApplicationShutdown {
   readonly concurrency: number;
-  /** Who sends where the organization says nothing else. */
+  /** The sender for organizations that have not set their own. */
   readonly defaultFrom: MailAddress | null;
 
-  /** Messages by what became of them; `refused` for good (`rejected`) or to be tried again (`deferred`). */
+  /** Messages by outcome. `refused` counts as `rejected` if it is permanent, and as `deferred` otherwise. */
   readonly outcomes = new Tally(['sent', 'deferred', 'rejected', 'unreachable', 'in-doubt']);
   /** Milliseconds since 1970; 0: never. */
   readonly lastAt = { sent: 0, unreachable: 0 };
@@ -45,7 +45,7 @@ export class Mailer implements OnApplicationShutdown {
   private readonly server: SmtpPool | undefined;
   private readonly files: MailFiles;
   private readonly rate: MailRate | undefined;
-  /** The oldest first. */
+  /** Oldest first. */
   private readonly underWay = new Map<AbortController, { sending: Promise<unknown>; since: number }>();
   private readonly waiting: (() => void)[] = [];
   private places: number;
@@ -69,17 +69,17 @@ export class Mailer implements OnApplicationShutdown {
     this.rate = rate === undefined ? undefined : new MailRate(rate, redisUrl, logger);
   }
 
-  /** Whether the server lets us in, asked without a message. */
+  /** Whether we can log in to the server. Sends no message. */
   async isUsable(): Promise<boolean> {
     return (await this.server?.probe(this.closing.signal)) === undefined;
   }
 
   /**
-   * Never rejects for what the message's data, the server or the network are like.
+   * Sends a message. Never rejects because of the message's data, the server or the network.
    *
-   * @param signal who aborts before any of the message was sent has it not sent at all; after that it is too late, and nothing
-   *   changes: only {@link close} waits no longer than five seconds.
-   * @param onTurn waited for when everything else has been: place, rate and connection. Whoever aborts in it has nothing sent.
+   * @param signal if it is aborted before any part of the message was sent, nothing is sent. Later it has no effect; only
+   *   {@link close} limits the remaining wait to five seconds.
+   * @param onTurn awaited after place, rate and connection. If `signal` is aborted during it, nothing is sent.
    */
   async send(
     message: MailMessage,
@@ -104,19 +104,19 @@ export class Mailer implements OnApplicationShutdown {
     }
   }
 
-  /** Messages that wait for their turn or their answer in this process, and for how long the oldest of them has. */
+  /** The messages of this process that wait for their turn or a reply, and how long the oldest has waited. */
   get load(): { messages: number; oldestSeconds: number } {
     const [oldest] = this.underWay.values();
     const oldestSeconds = oldest ? (performance.now() - oldest.since) / 1_000 : 0;
     return { messages: this.underWay.size, oldestSeconds };
   }
 
-  /** Where messages go that go to no server; undefined where they do. */
+  /** The files to which messages are written; undefined if there is a mail server. */
   get written(): MailFiles | undefined {
     return this.server === undefined ? this.files : undefined;
   }
 
-  /** Stops all that waits, and answers when what is under way has ended: in about five seconds at most. */
+  /** Stops waiting messages, and resolves when those in flight have ended, after about five seconds at most. */
   async close(): Promise<void> {
     const sending = [...this.underWay.values()].map((one) => one.sending);
     this.closing.abort();
@@ -149,14 +149,14 @@ export class Mailer implements OnApplicationShutdown {
       if (signal.aborted) return STOPPED;
       const result = await (this.server ?? this.files).send(composed, signal, this.closing.signal, onTurn);
       this.count(result);
-      if (!signal.aborted) this.tell(result);
+      if (!signal.aborted) this.logChange(result);
       return result;
     } finally {
       this.leavePlace();
     }
   }
 
-  /** @returns false where it was stopped first. */
+  /** @returns false if the message was stopped first. */
   private takePlace(signal: AbortSignal): Promise<boolean> | boolean {
     if (this.places > 0) {
       this.places -= 1;
@@ -189,8 +189,8 @@ export class Mailer implements OnApplicationShutdown {
     if (outcome === 'sent' || outcome === 'unreachable') this.lastAt[outcome] = Date.now();
   }
 
-  /** That mail cannot be sent is said once, and that it can be again. */
-  private tell({ outcome, detail }: MailOutcome): void {
+  /** Logs once when the server becomes unavailable, and once when it is available again. */
+  private logChange({ outcome, detail }: MailOutcome): void {
     if (outcome === 'unreachable' && !this.isAway) {
       this.isAway = true;
       const reason = this.server?.trouble ?? detail;
@@ -202,7 +202,7 @@ export class Mailer implements OnApplicationShutdown {
   }
 }
 
-/** Connects to the server, logs in and says goodbye. @returns what is wrong, undefined where nothing is. */
+/** Connects to the server, logs in and quits. @returns the problem, or undefined if there is none. */
 export function probeMailServer(url: string, signal: AbortSignal): Promise<string | undefined> {
   return new SmtpPool(readMailUrl(url)).probe(signal);
 }

@@ -2,8 +2,8 @@ export type MailAddress = { name: string | null; address: string };
 
 export type MailMessage = {
   /**
-   * Whose owners may read it where mail is written to files; null for nobody's: what lets a person in who is known in other
-   * organizations, too.
+   * The organization whose owners may read the message if mail is written to files. Null if none may, for example because it
+   * contains a sign-in link for a person who also belongs to other organizations.
    */
   organizationId: string | null;
   from: MailAddress;
@@ -12,19 +12,19 @@ export type MailMessage = {
   subject: string;
   text: string;
   html: string | null;
-  /** Without <>. Made of what the message is about, so that one that is sent again is the same to whoever has both. */
+  /** Without <>. Derived from the message's purpose, so that a mail program recognizes a repeated message as the same. */
   messageId: string;
   headers?: Readonly<Record<string, string>>;
-  /** Nobody wrote it: answering machines are told not to answer (RFC 3834). */
+  /** The program wrote it, so automatic responders must not reply (RFC 3834). */
   automatic: boolean;
 };
 
-/** What became of a message. `detail` is for people: a status line, the name of a file; never the address or the content. */
+/** The outcome of a message. `detail` is for people: a status line or the name of a file, never the address or the content. */
 export type MailOutcome =
   | { outcome: 'sent'; detail: string }
-  /** The server said no to this message, and has not accepted it. Permanent: it will say so again (5xx). */
+  /** The server rejected this message. Permanent means that it would reject it again (5xx). */
   | { outcome: 'refused'; permanent: boolean; code: number | null; detail: string }
-  /** Connection, TLS or login failed, or ended before the message's end was handed over: surely not accepted. */
+  /** Connection, TLS or login failed, or the connection ended before the end of the message. It was certainly not accepted. */
   | { outcome: 'unreachable'; detail: string }
-  /** The whole message was handed over and no answer came. */
+  /** The whole message was sent, but no reply came. */
   | { outcome: 'in-doubt'; detail: string };

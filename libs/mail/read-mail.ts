@@ -2,10 +2,10 @@ import { type Email } from 'postal-mime';
 
 export type MailHead = { from: string; to: string; subject: string };
 
-/** `sentAt`: as its header says; null where that is no moment. `html`: null where it has text alone. */
+/** `sentAt` is the Date header; null if that is not a valid date. `html` is null if the message is plain text. */
 export type ReadMail = MailHead & { sentAt: string | null; text: string; html: string | null };
 
-/** @param start of a message: as much as has all of its headers. */
+/** @param start the beginning of a message, including all its headers. */
 export async function readHead(start: Buffer): Promise<MailHead> {
   const end = start.indexOf('\r\n\r\n');
   return headOf(await parse(end === -1 ? start : start.subarray(0, end)));
@@ -18,7 +18,7 @@ export async function readMail(bytes: Buffer): Promise<ReadMail> {
   return { ...headOf(email), sentAt, text: text.trim(), html: html === '' ? null : html };
 }
 
-/** Loaded by who reads mail: nobody does where there is a mail server. */
+/** Loads the parser on demand, because nothing reads mail if there is a mail server. */
 async function parse(bytes: Buffer): Promise<Email> {
   const { default: PostalMime } = await import('postal-mime');
   return PostalMime.parse(bytes, { maxNestingDepth: 10, forceRfc822Attachments: true });

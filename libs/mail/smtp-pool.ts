@@ -3,15 +3,15 @@ import { type MailServer } from './mail-url.js';
 import { type MailOutcome } from './message.js';
 import { describe, outline, TIMEOUTS, type Timeouts, SmtpSession, STALE } from './smtp-session.js';
 
-/** As many as servers take without complaint; behind a load balancer a new one also finds a new server. */
+/** Messages per connection. Servers accept this many, and behind a load balancer, a new connection may reach another server. */
 const MOST_MESSAGES = 100;
 
 /**
- * Connections to one server, each used for one message after another. Not nodemailer's pool: that sends a message again by
- * itself where a connection ends, and whether it may is what we must know.
+ * Connections to one server, each used for one message after another. Nodemailer's own pool cannot be used, because it
+ * resends a message if a connection ends, even though the server may have accepted it.
  */
 export class SmtpPool {
-  /** Why the last connection that was to be made was not: for the operator, for it may tell of the network. */
+  /** Why the last attempt to connect failed. Only for the operator, because it may reveal details of the network. */
   trouble: string | undefined;
   private readonly idle: SmtpSession[] = [];
 
@@ -21,10 +21,10 @@ export class SmtpPool {
   ) {}
 
   /**
-   * As many connections are opened as there are callers at once.
+   * Sends a message on an idle or a new connection. Each concurrent caller has its own.
    *
-   * @param signal, closing as of `SmtpSession.deliver`.
-   * @param onTurn as of `Mailer.send`.
+   * @param signal, closing see `SmtpSession.deliver`.
+   * @param onTurn see `Mailer.send`.
    */
   async send(
     message: Composed,
@@ -40,7 +40,10 @@ export class SmtpPool {
         session ??= await SmtpSession.open(this.server, this.timeouts, signal);
       } catch (error) {
         if (signal.aborted)
-          return { outcome: 'unreachable', detail: 'it was stopped before a connection was made' };
+          return {
+            outcome: 'unreachable',
+            detail: 'sending was stopped before the connection was established',
+          };
         this.trouble = describe(error);
         return { outcome: 'unreachable', detail: outline(error) };
       }
@@ -51,7 +54,7 @@ export class SmtpPool {
     }
   }
 
-  /** Connects, logs in and says goodbye. @returns what is wrong, undefined where nothing is. */
+  /** Connects, logs in and quits. @returns the problem, or undefined if there is none. */
   async probe(signal: AbortSignal): Promise<string | undefined> {
     try {
       (await SmtpSession.open(this.server, this.timeouts, signal)).leave();

@@ -50,7 +50,7 @@ export class SmtpSession {
   private constructor(
     private readonly connection: SMTPConnection,
     private readonly timeouts: Timeouts,
-    private readonly takesUtf8: boolean,
+    private readonly acceptsUtf8: boolean,
   ) {}
 
   /** @throws the reason why there is no connection, including that of the signal. */
@@ -72,7 +72,7 @@ export class SmtpSession {
       const greeting = await new Promise<string>((resolve, reject) => {
         // Stays attached: without it, a later error would crash the process. `deliver` gets the error from `send`.
         connection.on('error', reject);
-        connection.once('end', () => reject(new Error('the connection was given up')));
+        connection.once('end', () => reject(new Error('the connection was closed')));
         signal.throwIfAborted();
         connection.connect((error) => {
           if (error) return reject(error);
@@ -80,7 +80,7 @@ export class SmtpSession {
           if (!login) return resolve(offers);
           if (!connection.allowsAuth) {
             return reject(
-              new NoLogin('the server offers no login (AUTH), and MAIL_URL has a user and a password'),
+              new NoLogin('the server offers no login (AUTH), but MAIL_URL contains a user and a password'),
             );
           }
           const credentials = { user: login.user, pass: login.password };
@@ -136,8 +136,9 @@ export class SmtpSession {
     closing: AbortSignal,
   ): Promise<MailOutcome | typeof STALE> {
     clearTimeout(this.idleTimer);
-    if (needsUtf8 && !this.takesUtf8) {
-      const detail = 'the server takes no address with other letters than ASCII before the @ (SMTPUTF8)';
+    if (needsUtf8 && !this.acceptsUtf8) {
+      const detail =
+        'the server accepts only ASCII before the @ of an address (it does not support SMTPUTF8)';
       return { outcome: 'refused', permanent: true, code: null, detail };
     }
     const isUsed = this.messages > 0;
@@ -204,7 +205,7 @@ export class SmtpSession {
   }
 }
 
-const STOPPED = 'it was stopped before the server had all of it';
+const STOPPED = 'sending was stopped before the server had received the whole message';
 
 /** How the attempt ended. */
 type Ended = { answer: string } | { error: SmtpError } | { gaveUp: string };
@@ -267,12 +268,12 @@ export function outline(error: unknown, recipient?: string): string {
   if (response) return statusLine(response, recipient);
   // This message contains only the size limit.
   if (code === 'EMESSAGE') return statusLine(message, recipient);
-  if (code === 'EENVELOPE') return 'the sender or the recipient cannot be sent to a server';
+  if (code === 'EENVELOPE') return 'the address of the sender or the recipient is invalid';
   if (code === 'EDNS') return 'the mail server has no address';
   if (code === 'EAUTH' || error instanceof NoLogin) return 'we cannot log in to the mail server';
   if (code === 'ETLS' || /CERT|SSL|TLS/.test(originalCode ?? ''))
-    return 'no TLS came about with the mail server';
-  if (code === 'ETIMEDOUT') return 'the mail server did not answer in time';
+    return 'the TLS handshake with the mail server failed';
+  if (code === 'ETIMEDOUT') return 'the mail server did not respond in time';
   if (originalCode === 'ECONNREFUSED') return 'the mail server accepts no connections';
   return 'the connection to the mail server ended';
 }

@@ -14,7 +14,7 @@ it.each([
   expect(statusLine(answer, recipient)).toBe(line);
 });
 
-it('keeps the beginning of a long one, and takes no time for the rest', () => {
+it('keeps the beginning of a long reply, and spends no time on the rest', () => {
   expect(statusLine(`550 ${'x'.repeat(10_000_000)}@`, 'a@example.org')).toHaveLength(300);
   expect(statusLine(`550 ${'x'.repeat(10_000)}`, 'a@example.org')).toHaveLength(300);
 });

@@ -1,5 +1,5 @@
-/** What a format is made of is looked up when it is made, which takes longer than fifty cells of a table: each is made once. */
-function kept<Options, Format>(make: (locale: string, options: Options) => Format) {
+/** Caches formats, because creating one takes longer than formatting fifty cells of a table. */
+function cached<Options, Format>(make: (locale: string, options: Options) => Format) {
   const formats = new Map<string, Format>();
   return (locale: string, options: Options): Format => {
     const name = `${locale} ${JSON.stringify(options)}`;
@@ -9,29 +9,29 @@ function kept<Options, Format>(make: (locale: string, options: Options) => Forma
   };
 }
 
-const dates = kept(
+const dates = cached(
   (locale, options: Intl.DateTimeFormatOptions) =>
     new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' }),
 );
-const numbers = kept((locale, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale, options));
-const plurals = kept((locale) => new Intl.PluralRules(locale));
+const numbers = cached((locale, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale, options));
+const plurals = cached((locale) => new Intl.PluralRules(locale));
 
-/** A moment as people of the locale write it; days and hours are UTC's. */
+/** Formats a moment for a locale, in UTC. */
 export function formatDate(locale: string, options: Intl.DateTimeFormatOptions, moment: Date): string {
   return dates(locale, options).format(moment);
 }
 
-/** @param options of the program alone: each set of them is kept. */
+/** @param options must come from the program, because each set of options is cached forever. */
 export function formatNumber(locale: string, number: number, options: Intl.NumberFormatOptions = {}): string {
   return numbers(locale, options).format(number);
 }
 
-/** The form of a word that goes with a number: `one` and `other` are all that these languages need here. */
+/** The form of a word that matches a number. The supported languages need only `one` and `other` here. */
 export function plural<Form>(locale: string, n: number, forms: { one: Form; other: Form }): Form {
   return plurals(locale, undefined).select(n) === 'one' ? forms.one : forms.other;
 }
 
-/** Such a form, with the number before it. */
+/** The number, followed by the matching form. */
 export function counted(locale: string, n: number, one: string, other: string): string {
   return `${formatNumber(locale, n)} ${plural(locale, n, { one, other })}`;
 }

@@ -1,4 +1,4 @@
-/** A piece of HTML: what it was made of is escaped already. */
+/** A piece of HTML whose values are already escaped. */
 export class Html {
   constructor(private readonly text: string) {}
 
@@ -17,15 +17,15 @@ const ENTITIES: Record<string, string> = {
   "'": '&#39;',
 };
 
-/** Text in HTML, also in an attribute between quotes. */
+/** Escapes text for HTML, including quoted attributes. */
 export function escapeHtml(text: string): string {
-  // Most texts have none: a table has hundreds of cells.
+  // Most texts contain none of these, and a table has hundreds of cells.
   return /[&<>"']/.test(text) ? text.replace(/[&<>"']/g, (character) => ENTITIES[character]!) : text;
 }
 
 /**
- * HTML of a template, in which each value is escaped that is not HTML itself: html`<p>${name}</p>`. Null is nothing; of a list the
- * elements follow each other. An attribute's value stands between quotes.
+ * HTML from a template: html`<p>${name}</p>`. Escapes each value that is not HTML itself. Null results in nothing, and the
+ * elements of a list are concatenated. Put values of attributes between quotes.
  */
 export function html(parts: TemplateStringsArray, ...values: Value[]): Html {
   let text = parts[0]!;
@@ -33,7 +33,7 @@ export function html(parts: TemplateStringsArray, ...values: Value[]): Html {
   return new Html(text);
 }
 
-/** What is HTML and was not made by `html`: sanitized before, or a constant of the program. */
+/** Marks a text as HTML. Only for sanitized text and constants of the program. */
 export function trusted(text: string): Html {
   return new Html(text);
 }

@@ -1,17 +1,18 @@
 import { type Request } from 'express';
 
 /**
- * The language that a browser prefers: of those with the highest quality value (RFC 9110, 12.5.4) the one that it names first, with
- * or without a region.
+ * The browser's preferred language: the first one with the highest quality value (RFC 9110, 12.5.4), ignoring the region.
  *
- * @param among those that exist; the first is the default.
+ * @param among the available languages. The first is the default.
  */
 export function languageOf(request: Pick<Request, 'headers'>, among: readonly string[]): string {
-  const asked = (request.headers['accept-language'] ?? '').split(',').map((part) => {
+  const ranges = (request.headers['accept-language'] ?? '').split(',').map((part) => {
     const [range = '', ...parameters] = part.split(';').map((text) => text.trim().toLowerCase());
     const quality = parameters.find((one) => one.startsWith('q='))?.slice(2);
     return { language: range.split('-')[0]!, quality: quality === undefined ? 1 : Number(quality) };
   });
-  const wanted = asked.filter(({ quality }) => quality > 0).sort((one, other) => other.quality - one.quality);
+  const wanted = ranges
+    .filter(({ quality }) => quality > 0)
+    .sort((one, other) => other.quality - one.quality);
   return wanted.find(({ language }) => among.includes(language))?.language ?? among[0]!;
 }

@@ -11,20 +11,20 @@ import {
 import { type Readable } from 'node:stream';
 import { type ByteRange, Storage, type StoredFile, StorageUnreachable } from './storage.js';
 
-/** A store that does not answer must not keep who waits for it. */
-const PATIENCE = {
+/** Callers must not wait for a store that does not respond. */
+const TIMEOUTS = {
   connectionTimeout: 5_000,
   requestTimeout: 20_000,
   socketTimeout: 20_000,
   throwOnRequestTimeout: true,
 };
 
-/** @param endpoint of others than Amazon, who have no host name for each bucket: all of them take its name in the path. */
+/** `endpoint` is set for stores other than Amazon's. They have no host name per bucket, but accept its name in the path. */
 export type BucketLocation = { bucket: string; prefix: string; endpoint: string | undefined };
 
 /**
- * `s3://<bucket>/<prefix>/<name>`, at Amazon or whatever speaks S3. Region, credentials and the server's address come from where
- * Amazon's tools have them, the environment first.
+ * Stores files as `s3://<bucket>/<prefix>/<name>`, at Amazon or any S3-compatible store. Region, credentials and endpoint are
+ * read like those of Amazon's tools, from the environment first.
  */
 export class BucketStorage extends Storage {
   private readonly client: S3Client;
@@ -34,7 +34,7 @@ export class BucketStorage extends Storage {
     super();
     const { prefix, endpoint } = location;
     this.prefix = prefix === '' ? '' : `${prefix}/`;
-    this.client = new S3Client({ requestHandler: PATIENCE, forcePathStyle: endpoint !== undefined });
+    this.client = new S3Client({ requestHandler: TIMEOUTS, forcePathStyle: endpoint !== undefined });
   }
 
   async put(name: string, bytes: Uint8Array, type: string): Promise<void> {
@@ -75,7 +75,7 @@ export class BucketStorage extends Storage {
       const listed = await this.client.send(
         new ListObjectsV2Command({ Bucket, Prefix: `${this.prefix}${name}/` }),
       );
-      // One by one: not all stores know how to be asked for several.
+      // One by one, because some stores do not support deleting several at once.
       for (const { Key } of listed.Contents ?? [])
         await this.client.send(new DeleteObjectCommand({ Bucket, Key }));
     });
@@ -90,7 +90,7 @@ export class BucketStorage extends Storage {
       return await request();
     } catch (error) {
       const { name } = error as Error;
-      throw new StorageUnreachable(`The store of images cannot be used: ${name}.`, { cause: error });
+      throw new StorageUnreachable(`The image store is unavailable: ${name}.`, { cause: error });
     }
   }
 }

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { newId } from '#libs/random';
 import { type ByteRange, Storage, type StoredFile, StorageUnreachable } from './storage.js';
 
-/** Files below a directory, which all instances see. */
+/** Stores files in a directory that all instances share. */
 export class DirectoryStorage extends Storage {
   constructor(private readonly directory: string) {
     super();
@@ -23,8 +23,8 @@ export class DirectoryStorage extends Storage {
         await file.close();
       }
       await rename(unfinished, path);
-      // The names too: of the file, and of the folder that may be new.
-      for (const named of [folder, dirname(folder)]) await sync(named);
+      // Also sync the names of the file and of its folder, which may be new.
+      for (const parent of [folder, dirname(folder)]) await sync(parent);
     } catch (error) {
       await rm(unfinished, { force: true }).catch(() => undefined);
       throw unreachable(error);
@@ -82,7 +82,7 @@ function isMissing(error: unknown): boolean {
 
 function unreachable(error: unknown): StorageUnreachable {
   const { code, message } = error as NodeJS.ErrnoException;
-  return new StorageUnreachable(`The directory of images cannot be used: ${code ?? message}.`, {
+  return new StorageUnreachable(`The image directory is unavailable: ${code ?? message}.`, {
     cause: error,
   });
 }

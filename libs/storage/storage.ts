@@ -1,26 +1,28 @@
 import { type Readable } from 'node:stream';
 
-/** Bytes of a file, first and last, both of them among those that are read. */
+/** A range of bytes, including the first and the last. */
 export type ByteRange = { first: number; last: number };
 
-/** `size`: of the whole file, in bytes. */
+/** `size` is the size of the whole file in bytes. */
 export type StoredFile = { stream: Readable; size: number };
 
 /**
- * Keeps files by their names, which hold slashes and never change their content. Any number of processes use one at once.
+ * Stores files by name. Names contain slashes, and the content under a name never changes. Any number of processes can use a
+ * storage concurrently.
  *
- * A class, so that it can be asked for by its name. All of it rejects with `StorageUnreachable` where the store is away, or does not take what it is given.
+ * A class, so that Nest can inject it. All methods reject with `StorageUnreachable` if the store is unavailable or rejects the
+ * request.
  */
 export abstract class Storage {
-  /** Once it is fulfilled the file outlives a crash. What is there already under the name is the same. */
+  /** When it resolves, the file survives a crash. If the name exists already, its content is the same. */
   abstract put(name: string, bytes: Uint8Array, type: string): Promise<void>;
-  /** undefined where there is none. The stream has to be read to its end, or destroyed. */
+  /** Undefined if the file does not exist. The stream must be read to its end or destroyed. */
   abstract read(name: string, range?: ByteRange): Promise<StoredFile | undefined>;
-  /** Bytes; undefined where there is none. */
+  /** In bytes; undefined if the file does not exist. */
   abstract sizeOf(name: string): Promise<number | undefined>;
-  /** All whose names begin with this and a slash; where there is none nothing happens. */
+  /** Removes all files whose names begin with this name and a slash, if any. */
   abstract removeFolder(name: string): Promise<void>;
 }
 
-/** The store cannot be reached, or refuses to work. The message is for operators: it names no file. */
+/** The store is unreachable or rejects requests. The message is for operators and contains no file name. */
 export class StorageUnreachable extends Error {}

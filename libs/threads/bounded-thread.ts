@@ -1,19 +1,19 @@
 import { Worker } from 'node:worker_threads';
 import { type Answer, type Job, type Jobs } from './serve-jobs.js';
 
-/** Each look at which job runs. */
-const LOOK_MS = 50;
+/** How often the running job is checked. */
+const CHECK_MS = 50;
 /** A thread has its own copy of the packages it loads, some 20 MB. */
 const IDLE_MS = 60_000;
 
-/** The job took more time or memory than it may. */
+/** The job exceeded its limit of time or memory. */
 export class JobStopped extends Error {}
 
 type Waiting = { job: Job; resolve: (value: unknown) => void; reject: (error: unknown) => void };
 
 /**
- * Runs jobs one after another in a worker thread, where they cannot stop the process. A job that takes too long ends the thread; the
- * others run in a new one, so a job may run twice. What a job keeps in its thread may be lost at any time.
+ * Runs jobs one after another in a worker thread, where they cannot block the process. A job that takes too long ends the
+ * thread. The others run in a new one, so a job may run twice. State that a job keeps in its thread may be lost at any time.
  *
  * The thread starts with the first job, ends after a minute without any, and keeps no process alive.
  */
@@ -24,13 +24,13 @@ export class BoundedThread<J extends Jobs> {
   private readonly waiting = new Map<number, Waiting>();
   private unsent: Job[] = [];
   private number = 0;
-  private looking: NodeJS.Timeout | undefined;
+  private checking: NodeJS.Timeout | undefined;
   private idle: NodeJS.Timeout | undefined;
 
   /**
-   * @param file calls `serveJobs`.
-   * @param limitsMs of processor time for a job, by its name, from when the thread begins it. About 50 ms more can pass.
-   * @param memoryMb for what all jobs keep, and the packages.
+   * @param file the thread's program, which calls `serveJobs`.
+   * @param limitsMs the processor time that a job may use, by its name. A job may exceed it by about 50 ms.
+   * @param memoryMb the thread's memory, for packages and all that its jobs keep.
    */
   constructor(
     private readonly file: URL,
@@ -38,7 +38,7 @@ export class BoundedThread<J extends Jobs> {
     private readonly memoryMb = 256,
   ) {}
 
-  /** @throws JobStopped if it took too long or too much memory; otherwise what the job throws. */
+  /** @throws JobStopped if the job exceeded a limit, and the job's own errors. */
   run<Name extends keyof J & string>(
     name: Name,
     ...given: Parameters<J[Name]>
@@ -48,11 +48,11 @@ export class BoundedThread<J extends Jobs> {
     const { promise, resolve, reject } = withResolvers();
     this.waiting.set(job.number, { job, resolve, reject });
     this.send(job);
-    this.look();
+    this.check();
     return promise as Promise<ReturnType<J[Name]>>;
   }
 
-  /** Jobs that wait run in a new thread. */
+  /** Ends the thread. Waiting jobs run in a new one. */
   async end(): Promise<void> {
     const { worker } = this;
     this.worker = undefined;
@@ -60,7 +60,7 @@ export class BoundedThread<J extends Jobs> {
     this.resend();
   }
 
-  /** A message costs more than a short job: all jobs of a turn go in one. */
+  /** Sends all jobs of a turn in one message, because a message costs more than a short job. */
   private send(job: Job): void {
     if (this.unsent.push(job) > 1) return;
     queueMicrotask(() => {
@@ -87,22 +87,22 @@ export class BoundedThread<J extends Jobs> {
     worker.on('error', (error) => {
       if (worker !== this.worker) return;
       const number = Atomics.load(this.running, 0);
-      // Between jobs nothing of a job is to blame: the thread itself cannot run.
+      // An error between jobs is not caused by a job. The thread itself cannot run.
       if (number > 0) return this.stop(number);
       this.worker = undefined;
       for (const { reject } of this.waiting.values()) reject(error);
       this.waiting.clear();
     });
-    // After the listeners: each of them would hold the process again.
+    // After adding the listeners, because each would keep the process alive again.
     worker.unref();
     return worker;
   }
 
-  /** Ends the thread for a job that took too much. */
+  /** Ends the thread because a job exceeded a limit. */
   private stop(number: number): void {
     const { worker } = this;
     this.worker = undefined;
-    // It may take a while: a thread stops between two steps of its program.
+    // Not awaited, because it may take a while.
     void worker?.terminate();
     this.waiting.get(number)?.reject(new JobStopped('The job took too long or too much memory.'));
     this.waiting.delete(number);
@@ -115,33 +115,33 @@ export class BoundedThread<J extends Jobs> {
   }
 
   /**
-   * Counts the processor time that the process used while one job ran: no job can have taken more. By the clock alone, any job would
-   * take too long on a busy machine, or in a process that was frozen.
+   * Counts the processor time that the process used while a job ran, which is at least what the job used. By the clock, any job
+   * would take too long on a busy machine or in a process that was frozen.
    */
-  private look(): void {
+  private check(): void {
     clearTimeout(this.idle);
-    if (this.looking) return;
+    if (this.checking) return;
     let [last, taken, usedBefore] = [0, 0, usedMs()];
-    this.looking = setInterval(() => {
+    this.checking = setInterval(() => {
       if (this.waiting.size === 0) return this.rest();
       const number = Atomics.load(this.running, 0);
       const used = usedMs();
-      taken = number > 0 && number === last ? taken + Math.min(used - usedBefore, LOOK_MS) : 0;
+      taken = number > 0 && number === last ? taken + Math.min(used - usedBefore, CHECK_MS) : 0;
       [last, usedBefore] = [number, used];
       const name = this.waiting.get(number)?.job.name;
       if (name !== undefined && taken >= this.limitsMs[name]!) this.stop(number);
-    }, LOOK_MS);
+    }, CHECK_MS);
   }
 
   private rest(): void {
-    clearInterval(this.looking);
-    this.looking = undefined;
+    clearInterval(this.checking);
+    this.checking = undefined;
     clearTimeout(this.idle);
     this.idle = setTimeout(() => void this.end(), IDLE_MS).unref();
   }
 }
 
-/** By all threads. */
+/** The processor time used by all threads of the process. */
 function usedMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

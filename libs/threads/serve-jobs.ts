@@ -1,12 +1,12 @@
 import { parentPort, workerData } from 'node:worker_threads';
 
-/** What a thread can do, by name. What goes in and out is copied (structured clone). */
+/** A thread's jobs, by name. Arguments and results are copied (structured clone). */
 export type Jobs = Record<string, (...given: never[]) => unknown>;
 
 export type Job = { number: number; name: string; given: unknown[] };
 export type Answer = { number: number; value?: unknown; error?: unknown };
 
-/** Answers wait for each other this long: a message costs more than a short job. */
+/** Results are collected for this long, because a message costs more than a short job. */
 const GATHER_MS = 10;
 
 /** Runs the jobs of a `BoundedThread`: call it once, in the thread's own file. */
