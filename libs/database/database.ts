@@ -26,7 +26,7 @@ export class ReservedConnections {
 
 /** Two are enough: looking up a key takes a fraction of a millisecond, and the health check runs once a second. */
 export const RESERVED_CONNECTIONS = 2;
-/** The reserved connections and the witness of the ConnectionWatchdog. */
+/** The reserved connections and the probe of the ConnectionWatchdog. */
 export const CONNECTIONS_BESIDE_THE_POOL = RESERVED_CONNECTIONS + 1;
 
 /** An arbitrary number that every version of this program must share. */
