@@ -852,11 +852,11 @@ describe('streaming with a key that is revoked meanwhile', () => {
     expect(imported.body.data.created).toBe(500);
     for (const operation of ANSWERS) {
       const caller = await clientWith({ scopes: ['*'] });
-      const asked = request(`${api.origin}/v1/${operation}`, {
+      const exporting = request(`${api.origin}/v1/${operation}`, {
         headers: { Authorization: `Bearer ${caller.key}` },
       });
-      const answered = once(asked, 'response') as Promise<[IncomingMessage]>;
-      asked.end();
+      const answered = once(exporting, 'response') as Promise<[IncomingMessage]>;
+      exporting.end();
       const [response] = await answered;
       expect([operation, response.statusCode]).toEqual([operation, 200]);
       // The client has not read it yet, so the server cannot have sent everything.

@@ -181,12 +181,12 @@ it('a repeated create or update returns the first response even after its list i
   const listId = await list([]);
   const keyed = (operation: string, input: object) =>
     client.post(`broadcast.${operation}`, input, { 'Idempotency-Key': operation });
-  const made = { name: 'June', audience: { listIds: [listId] } };
-  const first = (await keyed('create-broadcast', made)).body.data;
+  const input = { name: 'June', audience: { listIds: [listId] } };
+  const first = (await keyed('create-broadcast', input)).body.data;
   const changed = { ...first, audience: { excludeListIds: [listId] } };
   const second = (await keyed('update-broadcast', changed)).body.data;
   await client.delete('list.delete-list', { listId });
-  expect((await keyed('create-broadcast', made)).body.data).toEqual(first);
+  expect((await keyed('create-broadcast', input)).body.data).toEqual(first);
   expect((await keyed('update-broadcast', changed)).body.data).toEqual(second);
   const { status } = await client.post('broadcast.update-broadcast', changed);
   expect(status).toBe(404);

@@ -3,30 +3,30 @@ import { createRequire } from 'node:module';
 import { type Browser as Chromium, chromium, type Locator, type Page } from 'playwright-core';
 import { findProgram } from '#libs/testing';
 
-/** axe-core, as it is run in a page. */
+/** The source of axe-core, to run in pages. */
 const AXE = readFileSync(createRequire(__filename).resolve('axe-core/axe.min.js'), 'utf8');
 
 export type Look = {
   width?: number;
   height?: number;
   isDark?: boolean;
-  /** Without it, pages have to do everything all the same. */
+  /** Pages must work without JavaScript, too. */
   javaScript?: boolean;
-  /** What it asks for pages in. */
+  /** The language in which the browser requests pages. */
   locale?: string;
-  /** Whoever sits before it has no mouse: what is to be used is come to by Tab. */
+  /** Uses the keyboard instead of the mouse, and reaches elements with Tab. */
   byKeyboard?: boolean;
 };
 
-/** A file, as somebody chooses it. */
+/** A file for an upload. */
 export type ChosenFile = { name: string; mimeType: string; buffer: Buffer };
 
-/** What axe-core finds: which rule, how grave it is, and where. */
+/** A finding of axe-core: the rule, its impact, and the elements. */
 export type Finding = { rule: string; impact: string; nodes: string[] };
 
 type Violation = { id: string; impact: string; nodes: { html: string }[] };
 
-/** What is focused, as it is called. */
+/** The label or text of the focused element. */
 const FOCUSED = `(() => {
   const element = document.activeElement;
   if (!element) return '';
@@ -34,12 +34,12 @@ const FOCUSED = `(() => {
   return text.replace(/\\s+/g, ' ').trim();
 })()`;
 
-/** Debian's Chromium; undefined where it is not installed. Without its own windows it takes two thirds of the CPU time. */
+/** The path of Debian's Chromium, or undefined if it is not installed. The headless shell uses two thirds of the CPU time. */
 export function findChromium(): string | undefined {
   return findProgram('chromium-headless-shell') ?? findProgram('chromium');
 }
 
-/** A real browser. What pages say to its console, and whom they ask, is looked at in the end. */
+/** A real browser. Its windows record console output and requests for `requireQuiet`. */
 export class Browser {
   private constructor(private readonly chromium: Chromium) {}
 
@@ -53,12 +53,12 @@ export class Browser {
     await this.chromium.close();
   }
 
-  /** Pages that go on by themselves, or are still shown, take CPU time from the tests that follow. */
+  /** Closes all pages, because open ones use CPU time during the next tests. */
   async closeWindows(): Promise<void> {
     await Promise.all(this.chromium.contexts().map((context) => context.close()));
   }
 
-  /** A window of its own, with nothing that others have left. */
+  /** Opens a window with its own cookies and storage. */
   async open({
     width = 1_280,
     height = 900,
@@ -78,35 +78,35 @@ export class Browser {
   }
 }
 
-/** A page, and all that it said and asked for. */
+/** A page with its console output and requests. */
 export class Window {
-  private readonly said: string[] = [];
-  private readonly asked = new Set<string>();
+  private readonly consoleLines: string[] = [];
+  private readonly requested = new Set<string>();
 
   constructor(
     readonly page: Page,
     private readonly byKeyboard = false,
   ) {
-    // Nothing is opened without a listener, and one that comes with the key press is known to the browser too late.
+    // A file chooser opens only with a listener, and one added at the key press would be too late.
     page.on('filechooser', () => undefined);
-    page.on('console', (message) => this.said.push(message.text()));
-    page.on('pageerror', (error) => this.said.push(String(error)));
-    page.on('request', (request) => this.asked.add(request.url()));
+    page.on('console', (message) => this.consoleLines.push(message.text()));
+    page.on('pageerror', (error) => this.consoleLines.push(String(error)));
+    page.on('request', (request) => this.requested.add(request.url()));
   }
 
-  /** @param origin the only one that it may ask. @param expected what it says of answers that are meant to be refusals. */
+  /** Expects no console output or foreign requests. @param origin the only allowed one. @param expected allowed console lines */
   requireQuiet(origin: string, expected?: RegExp): void {
-    expect(this.said.filter((text) => !expected?.test(text))).toEqual([]);
+    expect(this.consoleLines.filter((text) => !expected?.test(text))).toEqual([]);
     expect(
-      [...this.asked].filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith('data:')),
+      [...this.requested].filter((url) => !url.startsWith(`${origin}/`) && !url.startsWith('data:')),
     ).toEqual([]);
   }
 
-  /** Findings that keep people out: serious and critical ones, by the rules of WCAG 2.2 AA. */
+  /** Serious and critical findings of axe-core for WCAG 2.2 AA. */
   async findings(): Promise<Finding[]> {
-    // By the debugger: the page's own policy lets no script but its own run, and that is to stay so.
+    // Evaluated by the debugger, because the page's content security policy must not allow this script.
     await this.page.evaluate(AXE);
-    // A mail is shown in a frame that runs no scripts: nobody there would answer axe.
+    // Emails are shown in a frame without scripts, where axe cannot run.
     const { violations } = await this.page.evaluate<{ violations: Violation[] }>(
       "axe.run({ iframes: false, resultTypes: ['violations'], rules: { 'target-size': { enabled: true } } })",
     );
@@ -115,9 +115,9 @@ export class Window {
       .map(({ id, impact, nodes }) => ({ rule: id, impact, nodes: nodes.map(({ html }) => html) }));
   }
 
-  /** Whether something stands out to the right of the window. */
+  /** Whether the page is wider than the window. */
   isTooWide(): Promise<boolean> {
-    // As a text: of a browser's globals nothing here has types, so that nothing of the server can use them.
+    // A string, because the types of browser globals are not available in server code.
     return this.page.evaluate<boolean>(
       'document.documentElement.scrollWidth > document.documentElement.clientWidth',
     );
@@ -131,7 +131,7 @@ export class Window {
     return this.page.getByRole('link', { name, exact: true }).first();
   }
 
-  /** Uses a button, or a link; what it leads to is there afterwards. */
+  /** Activates a button or link, and waits for the next page. */
   async use(what: Locator): Promise<void> {
     if (this.byKeyboard) {
       await this.reach(what);
@@ -150,7 +150,7 @@ export class Window {
     return this.use(this.link(name));
   }
 
-  /** In place of what stands there. */
+  /** Replaces the text of a field. */
   async type(field: Locator, text: string): Promise<void> {
     if (!this.byKeyboard) return field.fill(text);
     await this.reach(field);
@@ -159,12 +159,12 @@ export class Window {
     expect(await field.inputValue()).toBe(text);
   }
 
-  /** A box, or one of some of which one is chosen. */
+  /** Checks a checkbox or radio button. */
   async tick(box: Locator): Promise<void> {
     if (!this.byKeyboard) return box.check();
     const name = await box.getAttribute('name');
     const isOneOf = (await box.getAttribute('type')) === 'radio';
-    // Tab comes to one of them; from there the arrows lead.
+    // Tab reaches one button of a radio group, and arrow keys reach the others.
     await this.reach(box, isOneOf ? `document.activeElement.name === ${JSON.stringify(name)}` : undefined);
     for (let n = 0; isOneOf && n < 20 && !(await isFocused(box)); n += 1)
       await this.page.keyboard.press('ArrowDown');
@@ -172,7 +172,7 @@ export class Window {
     expect(await box.isChecked()).toBe(true);
   }
 
-  /** @param option what it is called; by the keyboard, one that begins like no other. */
+  /** @param option its label, which no other option may begin with when using the keyboard */
   async pick(choice: Locator, option: string): Promise<void> {
     if (!this.byKeyboard) {
       await choice.selectOption({ label: option });
@@ -193,17 +193,17 @@ export class Window {
     await chooser.setFiles(file);
   }
 
-  /** By Tab, from where somebody is; around at most once. @param isThere where that is another element, in the page's own words. */
+  /** Reaches an element with Tab from the current one. @param isThere an expression in the page that is true at the target */
   private async reach(what: Locator, isThere?: string): Promise<void> {
     await what.waitFor();
     for (let n = 0; n < 150; n += 1) {
       if (isThere ? await this.page.evaluate<boolean>(isThere) : await isFocused(what)) return;
       await this.page.keyboard.press('Tab');
     }
-    throw new Error(`Tab does not come to ${String(what)} on ${this.page.url()}.`);
+    throw new Error(`Tab does not reach ${String(what)} on ${this.page.url()}.`);
   }
 
-  /** Presses Tab until what is focused has this name. @returns the names on the way. */
+  /** Presses Tab until the focused element has this name. @returns the names on the way */
   async tabTo(name: string, most = 40): Promise<string[]> {
     const names: string[] = [];
     for (let n = 0; n < most; n += 1) {
@@ -212,11 +212,11 @@ export class Window {
       names.push(focused);
       if (focused.startsWith(name)) return names;
     }
-    throw new Error(`Tab does not come to "${name}", but to: ${names.join(' | ')}`);
+    throw new Error(`Tab does not reach "${name}", only: ${names.join(' | ')}`);
   }
 }
 
 function isFocused(what: Locator): Promise<boolean> {
-  // A browser's types are not known here.
+  // The types of browsers are not available here.
   return what.evaluate((element: { matches: (selector: string) => boolean }) => element.matches(':focus'));
 }

@@ -233,10 +233,10 @@ describe('export-contacts', () => {
     const text = large.map((contact) => JSON.stringify(contact)).join('\n');
     expect((await importInto(there, text)).body.data.created).toBe(500);
     const open = async () => {
-      const asked = get(`${server.origin}/v1/contact.export-contacts`, {
+      const exporting = get(`${server.origin}/v1/contact.export-contacts`, {
         headers: { Authorization: `Bearer ${caller.key}` },
       });
-      const [response] = await once(asked, 'response');
+      const [response] = await once(exporting, 'response');
       await once(response, 'readable');
       return response;
     };

@@ -199,10 +199,10 @@ it.each(CASES)(
     for (const request of await prepare(1)) await request();
     const before = noted[name];
     const isAsNoted = (cost: Cost) => before !== undefined && isSame(cost, before);
-    const alone = await countUntil(1, isAsNoted);
-    if (!isAsNoted(alone.cost)) {
-      if (!UPDATE) fail(name, alone, 'costs.json has', before);
-      noted[name] = alone.cost;
+    const single = await countUntil(1, isAsNoted);
+    if (!isAsNoted(single.cost)) {
+      if (!UPDATE) fail(name, single, 'costs.json has', before);
+      noted[name] = single.cost;
     }
     if (!isLong && !BUSIEST.includes(name)) return;
     const callers = bottleneck === undefined ? CALLERS : FEW_CALLERS;

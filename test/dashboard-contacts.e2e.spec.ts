@@ -87,17 +87,17 @@ describe.each([
   it('ask for confirmation once before a second one of the same name is created', async () => {
     await group(kind, 'Friends');
     const path = at(`${section}/new`);
-    const asked = await editor.post(path, {
+    const response = await editor.post(path, {
       ...formAt(await shown(`${section}/new`)),
       name: ' Friends',
       description: 'mine',
     });
-    expect(asked.status).toBe(422);
-    expect(asked.text).toContain(en[section].sameName);
-    expect(asked.text).toContain('mine</textarea>');
+    expect(response.status).toBe(422);
+    expect(response.text).toContain(en[section].sameName);
+    expect(response.text).toContain('mine</textarea>');
     // Another existing name asks again.
     await group(kind, 'Family');
-    const again = { ...formAt(asked.text), description: 'mine' };
+    const again = { ...formAt(response.text), description: 'mine' };
     expect((await editor.post(path, { ...again, name: 'Family' })).status).toBe(422);
     expect((await editor.post(path, { ...again, name: 'Friends' })).status).toBe(303);
     expect((await client.get(`${kind}.list-${section}`, { q: 'Friends' })).body.data).toHaveLength(2);
@@ -118,12 +118,12 @@ describe.each([
     await group(kind, 'Friends');
     const id = await group(kind, 'Family');
     const path = at(`${section}/${id}/edit`);
-    const asked = await editor.post(path, {
+    const response = await editor.post(path, {
       ...formAt(await shown(`${section}/${id}/edit`)),
       name: 'Friends',
     });
-    expect([asked.status, asked.text.includes(en[section].sameName)]).toEqual([422, true]);
-    expect((await editor.post(path, { ...formAt(asked.text), name: 'Friends' })).status).toBe(303);
+    expect([response.status, response.text.includes(en[section].sameName)]).toEqual([422, true]);
+    expect((await editor.post(path, { ...formAt(response.text), name: 'Friends' })).status).toBe(303);
     const kept = await editor.post(path, {
       ...formAt(await shown(`${section}/${id}/edit`)),
       name: 'Friends',
@@ -159,9 +159,9 @@ describe('the page of a contact', () => {
     await call(client, 'suppression.create-suppression', { email: 'Ada@example.org' });
     for (const words of [en, de]) {
       const text = await shown(`contacts/${contactId}`, speaking(words));
-      const said = words.contacts.blocked(words.suppressions.reasons.MANUAL);
+      const message = words.contacts.blocked(words.suppressions.reasons.MANUAL);
       const path = at('suppressions?email=ada%40example.org');
-      expect(getsMails(text, words)).toBe(`<a href="${path}">${said}</a>`);
+      expect(getsMails(text, words)).toBe(`<a href="${path}">${message}</a>`);
       expect((await editor.get(path)).text).toMatch(/>ada@example.org</i);
     }
     await client.delete('suppression.delete-suppression', { email: 'ada@example.org' });
@@ -200,13 +200,13 @@ describe('the page of a contact', () => {
       const { consents } = words.contacts;
       const text = await shown(`contacts/${contactId}`, speaking(words));
       expect(text).toContain(`<h2>${consents.title}</h2>`);
-      for (const said of [
+      for (const evidence of [
         consents.yes,
         '<q lang="">Keep me informed</q>',
         consents.source('Fair &lt;Lyon&gt;'),
         consents.ip('203.0.113.7'),
       ])
-        expect(text).toContain(said);
+        expect(text).toContain(evidence);
       expect(text).not.toContain(consents.older);
     }
     for (let n = 0; n < 10; n += 1)

@@ -262,13 +262,13 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
     expect(text.split('<tr').length - 1).toBe(2);
     const file = new URL(fileIn(text), api.origin);
     expect(file.pathname).toBe(at(`${path}/export`));
-    const asked = Object.fromEntries(file.searchParams);
+    const exported = Object.fromEntries(file.searchParams);
     // export-signatures has no search, so the export of signatures may contain all of them.
-    if (path === 'petitions/:/signatures' && Object.keys(asked).length === 0) {
+    if (path === 'petitions/:/signatures' && Object.keys(exported).length === 0) {
       expect(await rowsOf(fileIn(text))).toHaveLength(MANY);
       return;
     }
-    expect(asked).toEqual(finds);
+    expect(exported).toEqual(finds);
     const rows = await rowsOf(fileIn(text));
     expect(rows).toHaveLength(1);
     expect(JSON.stringify(rows[0])).toMatch(/needle/i);

@@ -210,8 +210,8 @@ describe('one event', () => {
     const html = await read(`history/events/${event!.id}`, owner);
     const text = textOf(html);
     expect(html).toContain('<h1>The petition was created</h1>');
-    for (const said of [`Goal 4,321`, 'Title Clean water', 'Record Petition', event!.id]) {
-      expect(text).toContain(said);
+    for (const part of [`Goal 4,321`, 'Title Clean water', 'Record Petition', event!.id]) {
+      expect(text).toContain(part);
     }
     expect(linkIn(html, 'Petition')).toBe(`petitions/${petitionId}`);
     expect(text).toContain('"goal": 4321');

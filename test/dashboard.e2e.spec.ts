@@ -73,8 +73,8 @@ describe('signing in', () => {
     expect(joined).toEqual([expect.objectContaining({ actor: { type: 'user', id: userId } })]);
 
     const again = new Visitor(api.origin);
-    const asked = await again.post('/dashboard/sign-in', { email: email.toUpperCase() });
-    expect([asked.status, asked.text]).toEqual([200, expect.stringContaining('Check your email')]);
+    const response = await again.post('/dashboard/sign-in', { email: email.toUpperCase() });
+    expect([response.status, response.text]).toEqual([200, expect.stringContaining('Check your email')]);
     const link = await linkFor(email);
     for (let n = 0; n < 2; n += 1)
       expect((await again.get(link)).text).toContain('<button class="button">Sign in</button>');
@@ -220,20 +220,20 @@ describe('signing in', () => {
 });
 
 describe('an address that is considered equal to another, but belongs to another domain', () => {
-  const twin = (email: string) => email.replace('example', 'ex\u0600ample');
+  const lookalikeOf = (email: string) => email.replace('example', 'ex\u0600ample');
 
   it('gets no sign-in link: the link goes to the stored address', async () => {
     const email = newAddress();
     await signedIn(api, client, 'OWNER', email);
-    expect((await new Visitor(api.origin).post('/dashboard/sign-in', { email: twin(email) })).status).toBe(
-      200,
-    );
+    expect(
+      (await new Visitor(api.origin).post('/dashboard/sign-in', { email: lookalikeOf(email) })).status,
+    ).toBe(200);
     await linkFor(email);
     expect(mail.accepted.map(({ to }) => to)).not.toContainEqual(expect.stringMatching(/xn--|\u0600/));
   });
 
   it('cannot be invited, because its owner would be taken for the person', async () => {
-    const invited = { email: twin(newAddress()), role: 'VIEWER' };
+    const invited = { email: lookalikeOf(newAddress()), role: 'VIEWER' };
     const { status, body } = await client.post('team.invite-member', invited);
     expect([status, body.error.issues?.[0]?.path]).toEqual([400, 'email']);
   });
@@ -473,9 +473,9 @@ function attributesOf(cookie: string): string[] {
 /** `fetch` cannot change `Host` or leave out the origin. */
 async function ask(path: string, headers: Record<string, string>, method = 'GET') {
   const { port } = new URL(api.origin);
-  const asked = request({ port, host: '127.0.0.1', path, method, headers });
-  asked.end();
-  const [response] = (await once(asked, 'response')) as [IncomingMessage];
+  const sent = request({ port, host: '127.0.0.1', path, method, headers });
+  sent.end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
   let text = '';
   for await (const chunk of response.setEncoding('utf8')) text += chunk;
   return { status: response.statusCode!, text, cookies: response.headers['set-cookie'] ?? [] };

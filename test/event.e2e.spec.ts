@@ -172,8 +172,8 @@ describe('list-events', () => {
   });
 
   it('records the first read of an hour immediately, with its parameters and its reader', async () => {
-    const asked = { recordId: NOBODY, actorId: NOBODY, occurredAfter: '2026-01-01T00:00:00Z' };
-    await events(asked);
+    const query = { recordId: NOBODY, actorId: NOBODY, occurredAfter: '2026-01-01T00:00:00Z' };
+    await events(query);
     const [{ id: eventId, data, actor }] = (await events({ type: 'HistoryRead' })) as [Found];
     expect(actor).toEqual({ type: 'api-key', id: expect.any(String) });
     expect(data).toEqual({
@@ -181,7 +181,7 @@ describe('list-events', () => {
       asked: {
         limit: 1000,
         after: 0,
-        ...asked,
+        ...query,
         occurredAfter: expect.stringMatching(/^2026-01-01T00:00:00/),
       },
     });
@@ -682,13 +682,13 @@ describe('/log', () => {
     expect(rootOf(hashes.slice(0, Number(then))).toString('base64')).toBe(rootThen);
     expect(path.length).toBeGreaterThan(0);
 
-    const shut = [
+    const missing = [
       'all/tile/entries/000.p/1',
       'all/tile/entries/000',
       `${ALL_ORGANIZATIONS}/checkpoint`,
       'All/checkpoint',
     ];
-    for (const path of shut) expect((await ask(path, key)).status).toBe(404);
+    for (const path of missing) expect((await ask(path, key)).status).toBe(404);
     expect((await ask('all/checkpoint', null)).status).toBe(404);
   });
 

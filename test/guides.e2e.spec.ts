@@ -229,8 +229,8 @@ it('every promise names existing tests, and marks those that run only in npm run
     }
   }
   const [, sentence] = /^`npm test` runs these files, except ([^]*?)\.$/m.exec(text)!;
-  const said = [...sentence!.matchAll(/`(test\/[^`]+)`/g)].map(([, name]) => name!);
-  expect(said.toSorted()).toEqual([...onlyLong].toSorted());
+  const listed = [...sentence!.matchAll(/`(test\/[^`]+)`/g)].map(([, name]) => name!);
+  expect(listed.toSorted()).toEqual([...onlyLong].toSorted());
 });
 
 it.each([

@@ -132,25 +132,25 @@ describe('ready', () => {
 
   it('checks the database at most once per second for any number of requests, even while it fails', async () => {
     const { runtime } = api.instances[0]!;
-    let asked = 0;
+    let checks = 0;
     const status = runtime.projections.status.bind(runtime.projections);
     await runtime.projections.stop();
     runtime.projections.status = () => {
-      asked += 1;
+      checks += 1;
       return status();
     };
     /** Sends parallel requests until the database was checked this many more times. */
     const flood = async (times: number) => {
-      const before = asked;
+      const before = checks;
       const started = performance.now();
       const statuses = new Set<number>();
-      while (asked - before < times) {
+      while (checks - before < times) {
         const answers = await Promise.all(Array.from({ length: 50 }, () => ask('ready')));
         for (const { status } of answers) statuses.add(status);
       }
       // A busy machine checks less often.
       const seconds = (performance.now() - started) / 1_000;
-      expect(asked - before).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
+      expect(checks - before).toBeLessThanOrEqual(Math.ceil(seconds) + 1);
       return [...statuses];
     };
     const probes = jest.spyOn(runtime.store.appends, 'probe');

@@ -307,8 +307,8 @@ longIt('projections: status, rebuild and verify while the server runs', async ()
   ]);
   await run('projections', 'rebuild', 'petitions');
   expect(await answered()).toEqual(before);
-  const alone = await command(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
-  expect([alone.status, alone.stdout]).toEqual([0, '{"differences":[]}\n']);
+  const again = await command(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
+  expect([again.status, again.stdout]).toEqual([0, '{"differences":[]}\n']);
   const unknown = await command(['projections', 'rebuild', 'nothing'], deployment.environment);
   expect([unknown.status, unknown.stderr]).toEqual([
     1,
@@ -374,8 +374,8 @@ longDescribe('a history that was forged by hand in the database', () => {
       for (const client of clients.values()) await client.post('list.create-list', { name: uuidv7() });
     };
     const checkpointOf = async (name: string) => (await of(name).get('history.get-checkpoint')).body;
-    const asked = new Client(server.origin, '', HEALTH_TOKEN);
-    const health = async () => (await asked.request('GET', '/health/ready')).body.data;
+    const operator = new Client(server.origin, '', HEALTH_TOKEN);
+    const health = async () => (await operator.request('GET', '/health/ready')).body.data;
     const linesAbout = (name: string) =>
       server.log.filter(
         ({ message, organizationId }) => message !== 'request' && organizationId === idOf(name),
@@ -497,8 +497,8 @@ it('key rotate: the old key leads to the new one, in the file and in the databas
   await run('history', 'checkpoint', '--organization', organizationId, '--out', older);
   const SIGNING_KEY = Buffer.alloc(32, 3).toString('base64');
   const next = { ...deployment.environment, SIGNING_KEY, SIGNING_KEY_PREVIOUS: 'derived' };
-  const alone = await command(['history', 'key', 'rotate'], deployment.environment);
-  expect([alone.status, alone.stderr]).toEqual([
+  const incomplete = await command(['history', 'key', 'rotate'], deployment.environment);
+  expect([incomplete.status, incomplete.stderr]).toEqual([
     1,
     expect.stringMatching(/^SIGNING_KEY_PREVIOUS is not set/),
   ]);

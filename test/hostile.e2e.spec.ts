@@ -208,7 +208,7 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
     }),
 
   'searches that find nothing': (target) => {
-    const asked = [
+    const queries = [
       'contact.list-contacts?q=nobody-is-called-this',
       'contact.list-contacts?country=XX&city=Nowhere',
       'history.list-events?requestId=none&limit=1000',
@@ -217,7 +217,7 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
     ];
     let n = 0;
     return target.repeat(10, async () => {
-      const path = `/v1/${asked[(n += 1) % asked.length]}`;
+      const path = `/v1/${queries[(n += 1) % queries.length]}`;
       const { status } = await ask(target.origin, 'GET', path, target.attacker.key!);
       expect([200, 429, 503]).toContain(status);
     });
@@ -225,7 +225,7 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
 
   'tiles of its own log, of others and of unknown ones': (target) => {
     const own = `/log/${target.attacker.organizationId}`;
-    const asked = [
+    const names = [
       'checkpoint',
       'tile/0/000.p/1',
       'tile/entries/000.p/1',
@@ -233,8 +233,8 @@ const ATTACKS: Record<string, (target: Target) => Promise<void>> = {
       'tile/%zz',
     ];
     const paths = [
-      ...asked.map((path) => `${own}/${path}`),
-      ...asked.map((path) => `/log/all/${path}`),
+      ...names.map((path) => `${own}/${path}`),
+      ...names.map((path) => `/log/all/${path}`),
       '/log/x/checkpoint',
       `/log/${'x/'.repeat(4_000)}`,
     ];

@@ -221,13 +221,13 @@ it('never affects another petition or organization', async () => {
   expect((await invalidate(other, { signatureIds: [signatureId] })).status).toBe(404);
   const { invalidationId } = (await invalidate(one, { signatureIds: [signatureId] })).body.data;
   const stranger = await api.organization();
-  const asked = [
+  const requests = [
     stranger.post('petition.invalidate-signatures', { petitionId: one, signatureIds: [signatureId] }),
     stranger.post('petition.restore-signatures', { invalidationId }),
     stranger.get('petition.get-invalidation', { invalidationId }),
     client.post('petition.restore-signatures', { invalidationId: NOBODY }),
   ];
-  for (const { status } of await Promise.all(asked)) expect(status).toBe(404);
+  for (const { status } of await Promise.all(requests)) expect(status).toBe(404);
   expect((await stranger.get('petition.list-invalidations')).body.data).toEqual([]);
   expect(await get(invalidationId)).toMatchObject({ status: 'INVALIDATED', restored: 0 });
 });

@@ -203,10 +203,10 @@ describe('metrics', () => {
     );
     expect([ofPanels.length, ofAlerts.length]).toEqual([expect.any(Number), 33]);
     for (const expression of [...ofPanels, ...ofAlerts]) {
-      const asked = metricsIn(expression);
-      expect(asked).not.toEqual([]);
+      const used = metricsIn(expression);
+      expect(used).not.toEqual([]);
       // Except metrics of Prometheus and Kubernetes.
-      for (const name of asked.filter((name) => name !== 'up' && !name.startsWith('kube_'))) {
+      for (const name of used.filter((name) => name !== 'up' && !name.startsWith('kube_'))) {
         expect([expression, name, names.has(name)]).toEqual([expression, name, true]);
       }
     }

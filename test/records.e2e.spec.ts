@@ -157,8 +157,8 @@ describe.each(renamed)('%s again', (_, records) => {
     for (let round = 0; round < (isLong ? 12 : 3); round += 1) {
       const word = `a${round}`;
       const first = await records.create(word);
-      const asked = [client, elsewhere, client, elsewhere].map((caller) => records.create(word, caller));
-      const [answers] = await Promise.all([Promise.all(asked), records.rename(first, `b${round}`)]);
+      const requests = [client, elsewhere, client, elsewhere].map((caller) => records.create(word, caller));
+      const [answers] = await Promise.all([Promise.all(requests), records.rename(first, `b${round}`)]);
       const after = await records.create(word);
       expect(after).not.toBe(first);
       expect([first, after]).toEqual(expect.arrayContaining(answers));

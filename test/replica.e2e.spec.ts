@@ -195,7 +195,7 @@ it('the primary answers reads that replay cancels on the replica', async () => {
     await long.query(`BEGIN; LOCK TABLE ${schemaOf(petitions.projection)}.signatures`);
     // This commit sends the log, including the lock, to the replica.
     await createContact();
-    const asked = elsewhere.get('contact.list-contacts', { organizationId, petitionId });
+    const response = elsewhere.get('contact.list-contacts', { organizationId, petitionId });
     // On the replica, the query waits for the signatures, and blocks the replay of a lock on the contacts.
     await eventually(async () => {
       expect(await onReplica('SELECT FROM pg_locks WHERE NOT granted')).toHaveLength(1);
@@ -205,7 +205,7 @@ it('the primary answers reads that replay cancels on the replica', async () => {
       expect(await replica.readLog()).toContain('canceling statement due to conflict with recovery');
     });
     await long.query('ROLLBACK');
-    const answer = await asked;
+    const answer = await response;
     expect([answer.status, answer.body.data]).toMatchObject([200, [{ id: contactId }]]);
   } finally {
     await Promise.all([long.end(), short.end()]);

@@ -25,7 +25,7 @@ afterAll(() => own.stop());
 
 const sql = (statement: string, parameters: unknown[] = []) =>
   own.database.source.query(statement, parameters);
-const asked = ({ origin }: ServerProcess) =>
+const healthOf = ({ origin }: ServerProcess) =>
   new Client(origin, '', HEALTH_TOKEN).request('GET', '/health/ready').then(({ body }) => body.data);
 const logged = () =>
   servers.flatMap(({ log }) => log.filter(({ message }) => String(message).startsWith('self-check:')));
@@ -46,7 +46,7 @@ async function checkAll(): Promise<void> {
 async function untilFound(findings: number): Promise<void> {
   for (const server of servers) {
     await eventually(async () => {
-      const { selfCheck } = await asked(server);
+      const { selfCheck } = await healthOf(server);
       expect(selfCheck).toMatchObject({ findings });
     }, TIMEOUT_SECONDS);
   }
@@ -74,13 +74,13 @@ it('reports no finding for intact data, whatever happens meanwhile', async () =>
   await checkAll();
   await untilFound(0);
   expect(logged()).toEqual([]);
-  expect((await asked(servers[0]!)).status).toBe('ok');
+  expect((await healthOf(servers[0]!)).status).toBe('ok');
   const [{ readModels }] = await sql(
     `SELECT count(*)::int AS "readModels" FROM self_checks WHERE kind = 'read model'`,
   );
   // An instance reports the state of its last poll.
   await eventually(async () =>
-    expect((await asked(servers[1]!)).selfCheck).toEqual({
+    expect((await healthOf(servers[1]!)).selfCheck).toEqual({
       findings: 0,
       subjects: readModels + 3,
       current: expect.any(Number),
@@ -134,7 +134,7 @@ it('reports manual changes once on every instance, and their repair once', async
   expect(lines).toHaveLength(3);
   expect(JSON.stringify(lines)).not.toContain('Nowhere');
 
-  expect((await asked(servers[1]!)).status).toBe('degraded');
+  expect((await healthOf(servers[1]!)).status).toBe('degraded');
   const { metricsPort } = servers[1]!.log.find(({ message }) => message === 'listening')!;
   const scraped = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
   expect(scraped).toMatch(/\nadvocacy_self_check_findings 3\n/);
@@ -158,7 +158,7 @@ it('reports manual changes once on every instance, and their repair once', async
   expect(logged().filter(({ message }) => message === 'self-check: the finding is resolved').length).toBe(
     lines.length,
   );
-  expect((await asked(servers[0]!)).status).toBe('ok');
+  expect((await healthOf(servers[0]!)).status).toBe('ok');
 });
 
 longIt('reports a deleted organization, although all remaining data is intact', async () => {

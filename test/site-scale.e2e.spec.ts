@@ -112,17 +112,17 @@ it('neither the response nor the statements reveal whether an address has signed
   for (const email of known) await call(client, 'petition.add-signature', { petitionId, contact: { email } });
   const answers = new Set<string>();
   /** The statements sent before the response. */
-  const asked = async (email: string): Promise<Set<string>> => {
+  const statementsFor = async (email: string): Promise<Set<string>> => {
     proxy.forget();
     const { status, location, text } = await people.sign(page, { email }, { at });
     answers.add(JSON.stringify([status, location, text]));
     return new Set(proxy.turns.flatMap(({ statements }) => statements));
   };
-  await asked('first@time.example');
+  await statementsFor('first@time.example');
   const [ofKnown, ofNew]: [Set<string>[], Set<string>[]] = [[], []];
   for (const [n, email] of known.entries()) {
-    ofKnown.push(await asked(email));
-    ofNew.push(await asked(`new-${n}@time.example`));
+    ofKnown.push(await statementsFor(email));
+    ofNew.push(await statementsFor(`new-${n}@time.example`));
   }
   expect(answers.size).toBe(1);
   expect(usual(ofKnown)).toEqual(usual(ofNew));

@@ -44,10 +44,10 @@ describe('signing', () => {
     expect(await contacts(page)).toEqual([]);
     // Mail scanners follow links with any method except POST.
     for (const method of ['GET', 'HEAD']) await fetch(people.api.origin + link, { method });
-    const asked = await people.get(link);
-    expect(asked.text).toContain('Ada Lovelace');
-    expect(asked.text).toContain('I swim &lt;there&gt;');
-    expect([asked.headers.get('cache-control'), asked.headers.get('referrer-policy')]).toEqual([
+    const confirmation = await people.get(link);
+    expect(confirmation.text).toContain('Ada Lovelace');
+    expect(confirmation.text).toContain('I swim &lt;there&gt;');
+    expect([confirmation.headers.get('cache-control'), confirmation.headers.get('referrer-policy')]).toEqual([
       'no-store',
       'no-referrer',
     ]);
@@ -495,7 +495,7 @@ describe('abuse by someone who knows an address', () => {
     const email = 'sees@example.org';
     await people.sign(page, { email, zip: '66666', country: 'Utopia', subscribe: 'yes' });
     const { text } = await people.get(await people.linkTo(email));
-    for (const said of ['66666', 'Utopia', 'may send me email updates']) expect(text).toContain(said);
+    for (const shown of ['66666', 'Utopia', 'may send me email updates']) expect(text).toContain(shown);
     const other = 'sees-less@example.org';
     await people.sign(page, { email: other });
     expect((await people.get(await people.linkTo(other))).text).not.toContain('send me email updates');
@@ -592,11 +592,11 @@ describe('pages', () => {
 
   it('rate-limit a client that guesses slugs', async () => {
     const from = { 'X-Forwarded-For': randomAddress(), Accept: 'text/html' };
-    const asked = await Promise.all(
+    const statuses = await Promise.all(
       Array.from({ length: 30 }, (_, n) => people.get(`/nobody-${n}`, from).then(({ status }) => status)),
     );
-    expect(asked.filter((status) => status === 429).length).toBeGreaterThanOrEqual(10);
-    expect(new Set(asked)).toEqual(new Set([404, 429]));
+    expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(10);
+    expect(new Set(statuses)).toEqual(new Set([404, 429]));
   });
 
   it('describe themselves to sharers, load nothing from elsewhere, and run no injected code', async () => {
@@ -717,8 +717,8 @@ describe('pages', () => {
     for (const path of paths) {
       const seen = await people.get(path);
       expect([path, seen.status, seen.text.includes('Page not found')]).toEqual([path, 404, true]);
-      const asked = await people.get(path, { Accept: 'application/json' });
-      expect([asked.status, JSON.parse(asked.text).error.code]).toEqual([404, 'NOT_FOUND']);
+      const json = await people.get(path, { Accept: 'application/json' });
+      expect([json.status, JSON.parse(json.text).error.code]).toEqual([404, 'NOT_FOUND']);
     }
     expect((await people.post(`/${client.organizationId}/petitions/draft/sign`, {})).status).toBe(404);
   });

@@ -178,7 +178,7 @@ describe('remove-member', () => {
 
 describe('if two owners stop being owners at the same moment, one remains', () => {
   type Owner = { id: string; visitor: Visitor };
-  /** What is asked of one, and of the other, each at an instance of its own. Nobody who asks by a key is guarded as a member is. */
+  /** An action on an owner, sent to its own instance. Requests with an API key skip the checks of a member's own rights. */
   type Act = (key: Client, owner: Owner) => Promise<{ status: number }>;
   const remove: Act = (key, { id }) => key.delete('team.remove-member', { memberId: id });
   const demote: Act = (key, { id }) => key.post('team.update-member', { memberId: id, role: 'ADMIN' });

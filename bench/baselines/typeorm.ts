@@ -1,4 +1,4 @@
-/** Nest with TypeORM over HTTP: signatures and reads by repositories. DATABASE_URL; its tables lie in the schema "baseline". */
+/** Nest with TypeORM over HTTP: signatures and reads by repositories. Its tables are in the schema "baseline" of DATABASE_URL. */
 import 'reflect-metadata';
 import {
   Body,
@@ -169,7 +169,7 @@ const PAGE = 25;
 class PetitionController {
   constructor(private readonly source: DataSource) {}
 
-  /** The counter last: everybody waits for its row, and it is locked for the shortest time so. */
+  /** Updates the counter last, to lock its row, for which everyone waits, as briefly as possible. */
   @Post('add-signature')
   @HttpCode(200)
   async addSignature(@Body() { petitionId, contactId, comment }: AddSignature) {
