@@ -2,7 +2,7 @@ import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { describeError, IncidentLog } from '#libs/database';
 
-/** Per instance, each key costs one row per interval, however many requests it sends. */
+/** Each interval, an instance writes at most one row per key, however many requests the key sends. */
 const WRITE_INTERVAL_MS = 5_000;
 
 type Use = { organization_id: string; api_key_id: string; last_used_at: Date };

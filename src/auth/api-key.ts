@@ -56,7 +56,7 @@ export const apiKey: Decider<ApiKey, ApiKeyEvent> = {
     if (state.status === 'unknown') return state;
     switch (event.type) {
       case 'ApiKeyRotated': {
-        // By the log's clock, which also decides whether a key is rejected.
+        // `at` is from the log's clock, which also decides whether a key is rejected.
         const end = at.getTime() + event.data.overlapSeconds * 1_000;
         return { ...state, ...event.data, status: 'rotated', revokedAt: new Date(end).toISOString() };
       }

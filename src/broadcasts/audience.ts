@@ -42,7 +42,7 @@ const MAX_ATTEMPTS = 100;
 const PAUSE_MS = 20;
 
 /** The projections are at different positions, and an event in between concerns the organization. */
-class Uneven extends Error {}
+class PositionsDiffer extends Error {}
 
 /**
  * Selects an audience as of one position in the log, in one snapshot of all projections. Retries if a
@@ -82,7 +82,7 @@ export async function reachOf(
         return { total, excluded, position, digest: digest.digest('hex') };
       });
     } catch (error) {
-      if (!(error instanceof Uneven) || attempt === MAX_ATTEMPTS) throw error;
+      if (!(error instanceof PositionsDiffer) || attempt === MAX_ATTEMPTS) throw error;
       await sleep(PAUSE_MS);
       await projections.catchUpWithLog();
     }
@@ -117,7 +117,7 @@ function choiceOf({ filter = {}, ...audience }: Audience): Parameters<typeof cho
 /**
  * The position up to which the projections of this snapshot know the organization's history.
  *
- * @throws Uneven if the projections differ.
+ * @throws PositionsDiffer if the projections differ.
  */
 async function positionOf(transaction: Transaction, organizationId: string): Promise<number> {
   const rows = await transaction.query<{ projection: string; position: string }[]>(
@@ -133,7 +133,7 @@ async function positionOf(transaction: Transaction, organizationId: string): Pro
       `SELECT FROM events WHERE organization_id = $1 AND position > $2 AND position <= $3 AND type = ANY ($4::text[]) LIMIT 1`,
       [organizationId, row.position, position, handles],
     );
-    if (lacking.length > 0) throw new Uneven();
+    if (lacking.length > 0) throw new PositionsDiffer();
   }
   return position;
 }

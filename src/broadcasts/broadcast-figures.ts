@@ -44,7 +44,10 @@ export class BroadcastFigures {
     });
   }
 
-  /** For operators, who have no organization. Undefined if the broadcast does not exist. */
+  /**
+   * The status of a broadcast, for operators, who have no organization. Undefined if the broadcast does not
+   * exist.
+   */
   async status(id: string): Promise<BroadcastStatusRecord | undefined> {
     if (!isId(id)) return undefined;
     const [row] = await this.source.query<
@@ -72,8 +75,8 @@ export class BroadcastFigures {
     if (records.length === 0) return new Map();
     const rows = await this.source.query<{ id: string; sendingId: string | null }[]>(
       `SELECT b.id, b.state->>'sendingId' AS "sendingId"
-       FROM unnest($1::uuid[], $2::uuid[]) AS asked(organization_id, id)
-       JOIN ${broadcasts.table} b ON b.organization_id = asked.organization_id AND b.id = asked.id`,
+       FROM unnest($1::uuid[], $2::uuid[]) AS given(organization_id, id)
+       JOIN ${broadcasts.table} b ON b.organization_id = given.organization_id AND b.id = given.id`,
       [records.map(({ organizationId }) => organizationId), records.map(({ id }) => id)],
     );
     return new Map(rows.flatMap(({ id, sendingId }) => (sendingId === null ? [] : [[id, sendingId]])));

@@ -199,7 +199,7 @@ export function finishBroadcast(state: Broadcast, figures: Figures): BroadcastEv
   return exists(state) && state.status === 'SENDING' ? [{ type: 'BroadcastSent', data: figures }] : [];
 }
 
-/** Only drafts and cancelled broadcasts. Deleting a deleted broadcast changes nothing. */
+/** Only drafts and cancelled broadcasts can be deleted. Deleting a deleted broadcast changes nothing. */
 export function deleteBroadcast(state: Broadcast): BroadcastEvent[] {
   if (state.status === 'DELETED') return [];
   const { status } = existingBroadcast(state);

@@ -4,7 +4,7 @@ import { type Blocker } from './broadcast.js';
 export type MergeFields = {
   contact: { [field in (typeof CONTACT_FIELDS)[number]]: string | null };
   organization: { [field in (typeof ORGANIZATION_FIELDS)[number]]: string | null };
-  /** Only if the audience is a single petition. */
+  /** Available only if the audience is a single petition. */
   petition?: { [field in (typeof PETITION_FIELDS)[number]]: string | number | null };
   unsubscribeUrl: string;
 };

@@ -104,7 +104,7 @@ export class MessageBuilder {
         name: from?.name ?? name,
         postalAddress: sender.postalAddress,
         language: sender.language,
-        // For previews only: a broadcast that cannot be sent may have no sender.
+        // Empty only in previews: a broadcast without a sender cannot be sent.
         from: from ?? { name, address: '' },
         replyTo: sender.replyTo,
       },

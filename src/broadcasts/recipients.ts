@@ -44,7 +44,7 @@ export type SendingFigures = Figures & {
   waitsFor: string | null;
 };
 
-/** As the API returns it. */
+/** A recipient as the API returns it. */
 export type RecipientRecord = {
   contactId: string;
   status: RecipientStatus;
@@ -202,7 +202,7 @@ export class Recipients {
     );
   }
 
-  /** For a process that has settled all its claims. */
+  /** Removes a process that has settled all its claims. */
   async leave(holder: string): Promise<void> {
     await this.source.query('DELETE FROM broadcast_senders WHERE holder = $1', [holder]);
   }
@@ -231,7 +231,7 @@ export class Recipients {
     );
   }
 
-  /** For a canceled broadcast: skips the remaining recipients. @returns whether none are left. */
+  /** Skips the remaining recipients of a canceled broadcast. @returns whether none are left. */
   async skipPending(sendingId: string): Promise<boolean> {
     const [row] = await this.source.query<{ count: number }[]>(
       `WITH skipped AS (
@@ -303,7 +303,7 @@ export class Recipients {
     return new Map(rows.map(({ id, ...figures }) => [id, figures]));
   }
 
-  /** In the order of their ids. */
+  /** Recipients in order of their contact ids. */
   async page(
     sendingId: string,
     { status, after, limit }: { status: string | undefined; after: string | undefined; limit: number },
@@ -406,7 +406,7 @@ export class Recipients {
   }
 }
 
-/** After a temporary rejection or a lost connection: when the message is sent again, or that it has failed. */
+/** The outcome of a temporary rejection or a lost connection: a retry after a pause, or a failure. */
 export function later({ sendingId, contactId, attempts }: Claimed, detail: string): Settled {
   const failed = attempts + 1;
   const pauseSeconds = pauseAfter(failed);

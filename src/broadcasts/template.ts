@@ -31,7 +31,7 @@ const LIMITS = { parseLimit: 1_000_000, renderLimit: 1_000, memoryLimit: 1_000_0
  * few hundred merge fields and a few thousand tags.
  */
 const MAX_MERGES = 1_000;
-/** Per tag or output. A message needs a few of each. The time limit is not checked within a tag. */
+/** Limits within a single tag or output, where the time limit is not checked. Messages stay far below them. */
 const MAX_MERGE_LENGTH = 2_000;
 const MAX_FILTERS = 20;
 const MAX_OPERANDS = 50;
@@ -40,7 +40,7 @@ const MAX_PATH_LENGTH = 10;
 /** Characters that filters read, per rendering and per call: rendering checks the time only between tags. */
 const MAX_FILTERED = 1_000_000;
 const MAX_FILTERED_AT_ONCE = 50_000;
-/** For an argument that names a field: a long path is followed for each element. */
+/** Characters of an argument that names a field: a long path is followed for each element. */
 const MAX_ARGUMENT_LENGTH = 200;
 /** Addresses that are linked or recognized: each one is searched for separately. */
 const MAX_ADDRESSES = 2_000;
@@ -58,9 +58,9 @@ const escaping = engine(new Liquid({ ...OPTIONS, outputEscape: 'escape' }));
 
 function engine(liquid: Liquid): Liquid {
   for (const tag of Object.keys(liquid.tags)) if (!TAGS.includes(tag)) delete liquid.tags[tag];
-  // It would output a value unescaped.
+  // This filter outputs values unescaped.
   delete liquid.filters.raw;
-  // They run a text as a template for each element, without checking the time or the fields it names.
+  // These filters run a text as a template for each element, without checking the time or its fields.
   for (const filter of Object.keys(liquid.filters))
     if (filter.endsWith('_exp')) delete liquid.filters[filter];
   for (const [name, filter] of Object.entries(liquid.filters)) liquid.filters[name] = bounded(filter);

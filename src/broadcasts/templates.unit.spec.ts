@@ -27,7 +27,7 @@ function strange(): TemplateThread {
     });`;
   return new BoundedThread<ReturnType<typeof templateJobs>>(
     new URL(`data:text/javascript,${encodeURIComponent(source)}`),
-    // As in production: a thread that has just started loads what it needs when it compiles.
+    // Long enough to compile: as in production, a new thread loads its packages first.
     { compile: 1_000, render: 250 },
   );
 }

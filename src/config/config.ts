@@ -343,7 +343,9 @@ function isUrl(text: string): boolean {
 
 const NETWORK_NAMES = ['loopback', 'linklocal', 'uniquelocal'];
 
-/** In the format of Express: true, false, a number of hops, or addresses, networks and names of networks. */
+/**
+ * Reads the format of Express: true, false, a number of hops, or addresses, networks and names of networks.
+ */
 function trustProxy(text: string | undefined, wrong: string[]): boolean | number | string {
   if (text === undefined || text === 'false') return false;
   if (text === 'true') return true;

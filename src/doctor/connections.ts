@@ -5,7 +5,7 @@ import { type DatabaseCheck } from './deployment.js';
 
 type Room = { most: number; reserved: number; of_role: number; of_database: number; used: number };
 
-/** From this share on, a rolling deployment can run out of connections. */
+/** The share of connections above which a rolling deployment can run out. */
 const NEARLY_FULL = 0.8;
 
 /** Whether PostgreSQL allows the connections that all instances can open. */

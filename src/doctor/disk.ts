@@ -9,7 +9,7 @@ const LOW_SPACE = 2 * GIB;
 const CRITICAL_SPACE = GIB / 4;
 /** Write-ahead log retained by a slot. */
 const LARGE_LOG = GIB;
-/** Of two billion transactions: autovacuum is behind, and PostgreSQL is about to stop writes. */
+/** Transactions, of two billion, after which autovacuum is behind and PostgreSQL is about to stop writes. */
 const OLD_TRANSACTIONS = 500_000_000;
 const NEARLY_WRAPPED = 1_500_000_000;
 /** Dead rows that still take space. */

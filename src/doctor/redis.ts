@@ -30,7 +30,7 @@ export const redis: Check = {
       connection = await connectRedis(config.redisUrl);
       const info = await inTime(connection.info());
       const before = Date.now();
-      // As instances do, by a script on one of their keys. Here it only reads.
+      // Instances also run a script on one of their keys. This one only reads.
       const time = connection.eval("return redis.call('TIME')", 1, 'rate-limit:probe');
       const [seconds] = (await inTime(time)) as [string, string];
       const difference = Number(seconds) * 1_000 + 500 - (before + Date.now()) / 2;

@@ -111,7 +111,7 @@ const LAG = `
   SELECT count(*) AS lag, extract(epoch FROM clock_timestamp() - min(e.recorded_at))::int AS oldest
   FROM (SELECT recorded_at FROM events WHERE position > (SELECT position FROM sealing) ORDER BY position LIMIT 100000) e`;
 
-// Its seals may be missing.
+// Quarantined organizations may have no seals.
 const REFUSED = `
   SELECT organization_id, refused FROM signed_notes WHERE refused IS NOT NULL ORDER BY refused_at, organization_id LIMIT $1`;
 

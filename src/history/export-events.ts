@@ -43,8 +43,8 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
     private readonly reads: HistoryReads,
   ) {}
 
-  async execute({ onProgress, ...asked }: ExportEvents): Promise<StreamedAnswer> {
-    const query = Object.assign(new ExportEvents(), asked);
+  async execute({ onProgress, ...fields }: ExportEvents): Promise<StreamedAnswer> {
+    const query = Object.assign(new ExportEvents(), fields);
     await this.reads.record(query);
     // Includes its own record, so that a checkpoint taken right after it contains no event that the export lacks.
     const upTo = await this.store.lastPosition();

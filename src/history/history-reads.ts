@@ -83,7 +83,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
 
   private async keep(input: Input, apiKeyId: string, range: Range | undefined): Promise<Date> {
     const { operation, asked } = questionOf(input, this.store.keyring);
-    // The positions contain these.
+    // These are not stored, because the positions cover them.
     const { after, limit, eventId, ...filters } = asked;
     const positions = range && range[0] <= range[1] ? `{[${range[0]},${range[1]}]}` : '{}';
     const [row] = await this.source.query<{ hour: Date }[]>(KEEP, [
@@ -96,7 +96,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
     return row!.hour;
   }
 
-  /** Once per stream: another instance that was faster recorded the same. */
+  /** Appends once per stream. If another instance was faster, it has recorded the same. */
   private async append(
     input: Input,
     streamId: string,

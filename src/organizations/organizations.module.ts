@@ -25,7 +25,7 @@ import { sendersProjection } from './senders.projection.js';
 })
 export class OrganizationsModule {}
 
-// For its logo.
+// Organizations show images as their logo.
 showImagesBy({
   object: 'organization',
   decider: organization,

@@ -53,7 +53,7 @@ function versionOf(address: string): Version | undefined {
 function bitsOf(address: string, version: Version): bigint {
   if (version === 4)
     return address.split('.').reduce((bits, part) => (bits << 8n) | BigInt(Number(part)), 0n);
-  // In the form URLs use: shortest notation, without dots.
+  // URLs write addresses in their shortest notation, without dots.
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const groups = (text: string | undefined) => (text ? text.split(':') : []);
   const [before, after] = [groups(head), groups(tail)];

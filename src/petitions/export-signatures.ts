@@ -98,7 +98,7 @@ export class ExportSignaturesHandler implements IQueryHandler<ExportSignatures> 
         kind: 'export',
       });
       const records = rows.map((row) => signatureRecord(row, petitionId, status, this.store));
-      // With the first page, so that an unreachable database is reported as such.
+      // Written with the first page, so that an unreachable database is still reported as an error.
       const header = after === undefined && format === 'csv' ? writeCsv([columns]) : '';
       const text = header + write(contacts ? await this.withSigners(query.organizationId, records) : records);
       if (text !== '') yield text;

@@ -206,7 +206,7 @@ function conditionOf({
   return hasCondition ? condition : null;
 }
 
-/** In the format of the events. */
+/** The condition in the format of the events, which lacks the newer fields. */
 function withoutPlanned({
   createdAfter,
   createdBefore,

@@ -139,7 +139,7 @@ export function closeAtItsEnd(state: Petition, now: Date): PetitionEvent[] {
   return isMeant ? [{ type: 'PetitionClosed', data: {} }] : [];
 }
 
-/** Not while it can be signed. Deleting a deleted petition changes nothing. */
+/** A published petition cannot be deleted. Deleting a deleted petition changes nothing. */
 export function deletePetition(state: Petition): PetitionEvent[] {
   if (state.status === 'DELETED') return [];
   if (existingPetition(state).status === 'PUBLISHED') {

@@ -61,7 +61,7 @@ export class PlannedInvalidations implements Subscription, OnModuleInit {
     past?: Past,
   ): Promise<Map<string, InvalidationPlan>> {
     const planIds = ids.map((id) => invalidationPlanId(id));
-    // In one query, unless one of the plans has an event that only a later version can read.
+    // Loads all plans in one query, unless one of them has an event that only a later version can read.
     const found = past
       ? undefined
       : await this.records.loadMany(invalidationPlan, organizationId, planIds).catch((error: unknown) => {

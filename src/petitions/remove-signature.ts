@@ -36,7 +36,9 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
 
   async execute(command: RemoveSignature): Promise<SignatureAnswer> {
     const { petitionId, contactId } = command;
-    const { recordId, position } = await this.commands.run(command, (afresh) => this.decide(command, afresh));
+    const { recordId, position } = await this.commands.run(command, (skipCache) =>
+      this.decide(command, skipCache),
+    );
     return {
       signatureId: recordId === petitionId ? null : recordId,
       petitionId,
@@ -45,7 +47,7 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
     };
   }
 
-  private async decide(command: RemoveSignature, afresh: boolean): Promise<Decision> {
+  private async decide(command: RemoveSignature, skipCache: boolean): Promise<Decision> {
     const { organizationId, petitionId, contactId } = command;
     existingPetition((await this.records.load(petition, organizationId, petitionId)).state);
     const [unknown] = await this.contacts.findUnknown(organizationId, [contactId]);
@@ -57,17 +59,17 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
     }
 
     const key = signature.keyOf(petitionId, contactId);
-    const [standing] = await this.commands.findOwners(organizationId, [key]);
-    if (standing === undefined) {
+    const [signatureId] = await this.commands.findOwners(organizationId, [key]);
+    if (signatureId === undefined) {
       // A repeat returns the same response. If there was no signature, the response contains only the
       // petition.
       const withdrawn = await this.resources.findEndedLink(petitions, organizationId, petitionId, contactId);
       return { recordId: withdrawn ?? petitionId, writes: [] };
     }
     // Only an event unknown to this version can have changed a valid signature.
-    if (afresh) await this.records.load(signature.decider, organizationId, standing);
-    const { write } = signature.end(standing, petitionId, contactId);
-    // Also releases the mailbox's key, if the petition was signed on the public site.
-    return { recordId: standing, writes: [write], releasesAll: [standing] };
+    if (skipCache) await this.records.load(signature.decider, organizationId, signatureId);
+    const { write } = signature.end(signatureId, petitionId, contactId);
+    // This also releases the mailbox's key, if the petition was signed on the public site.
+    return { recordId: signatureId, writes: [write], releasesAll: [signatureId] };
   }
 }

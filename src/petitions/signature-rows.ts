@@ -23,7 +23,7 @@ const CONFIRMED: ListedTable = {
   within: { sql: 'record_id = ? AND ended_at IS NULL', type: 'uuid' },
 };
 
-/** For `findRows`: the signatures of one petition. */
+/** Tables for `findRows`: the signatures of one petition. */
 export const SIGNATURES: { readonly [status in SignatureRecord['status']]: ListedTable } = {
   CONFIRMED,
   PENDING: {

@@ -35,7 +35,7 @@ const MAX_STOP_MS = 9_500;
 const ONE_SIGNAL_MS = 1_000;
 const QUIET_MS = 1_000;
 const MAX_QUIET_WAIT_MS = 10_000;
-/** For the last log lines, if anything reads them. */
+/** How long to wait until the last log lines are read. */
 const FLUSH_MS = 300;
 
 /** Runs the server until a signal stops it, and exits the process. */
@@ -78,7 +78,7 @@ async function run(
     await (config.host === undefined ? app.listen(config.port) : app.listen(config.port, config.host));
     onServing();
     startWork(runtime, workers);
-    // Also at the start, because an instance that never runs for an hour would delete nothing.
+    // Also runs at the start, because an instance that never runs for an hour would otherwise delete nothing.
     void clean(runtime, logger);
     const cleaning = setInterval(() => void clean(runtime, logger), CLEANING_MS);
     const { port } = app.getHttpServer().address() as AddressInfo;

@@ -59,7 +59,7 @@ export async function startTracing(environment: Environment): Promise<void> {
         try {
           return await work();
         } catch (error) {
-          // Without the message, which may quote request data.
+          // The message is left out, because it may quote request data.
           span.setStatus({ code: SpanStatusCode.ERROR });
           throw error;
         } finally {

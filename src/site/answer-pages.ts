@@ -6,8 +6,8 @@ import { type SiteOrganization, type SitePetition } from './site-types.js';
 
 type About = { organization: SiteOrganization; petition: SitePetition; words: SiteWords };
 
-/** After the form was submitted. It does not reveal whether the person had signed before. */
-export function askedPage({
+/** The page after submitting the form. It does not reveal whether the person had signed before. */
+export function submittedPage({
   organization,
   petition,
   words,
@@ -83,7 +83,7 @@ export function confirmPage({
   });
 }
 
-/** For an expired link or a closed petition. */
+/** The page for an expired link or a closed petition. */
 export function endedPage({
   organization,
   petition,

@@ -29,7 +29,7 @@ function accentOn(colour: string, scheme: 'light' | 'dark'): Accent {
   return { accent: hexOf(accent), onAccent };
 }
 
-/** As text on each surface, and behind text in black or white. */
+/** Whether a color is readable as text on each surface, and as a background of black or white text. */
 function isReadable(colour: Rgb, scheme: 'light' | 'dark'): boolean {
   const rounded = rgbOf(hexOf(colour));
   return SURFACES[scheme].every((surface) => contrast(rounded, rgbOf(surface)) >= MIN_CONTRAST);

@@ -29,7 +29,7 @@ type PageOptions = {
   seconds?: number;
   /** Paths on this server. */
   scripts?: readonly string[];
-  /** In a frame on other pages. */
+  /** Whether the page is embedded in another page. */
   isFramed?: boolean;
 };
 

@@ -77,7 +77,7 @@ ${urls.map(
 /** The description, or the beginning of the post, as HTML. */
 function excerptOf({ description, content, title }: SitePost): Html {
   if (description !== null) return html`<p>${description}</p>`;
-  // Without markup. Characters stay escaped.
+  // Removes markup. Characters stay escaped.
   const words = String(content ?? '')
     .slice(0, 10 * MAX_EXCERPT_LENGTH)
     .replace(/<[^>]*(>|$)/g, ' ')

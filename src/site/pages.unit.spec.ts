@@ -1,7 +1,7 @@
 import { Parser } from 'htmlparser2';
 import { html } from '#libs/pages';
 import { LOCALES, type SiteWords } from '#locales';
-import { askedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
+import { submittedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { type Page } from './document.js';
 import { organizationPage } from './organization-page.js';
 import { embedPage, petitionPage } from './petition-page.js';
@@ -59,8 +59,8 @@ const pagesIn = (words: SiteWords): Record<string, Page> => {
     petition: petitionPage({ ...about, form, proof: null }),
     closed: petitionPage({ ...about, petition: { ...petition, isOpen: false }, form, proof: null }),
     embed: embedPage({ ...about, form, proof: null }),
-    asked: askedPage(about),
-    'asked in a frame': askedPage({ ...about, isFramed: true }),
+    submitted: submittedPage(about),
+    'submitted in a frame': submittedPage({ ...about, isFramed: true }),
     signed: signedPage(about),
     confirm: confirmPage({
       ...about,

@@ -12,7 +12,7 @@ const KEPT_MS = 1_000;
 const CACHE_WHILE_DOWN_MS = 10 * 60_000;
 /** At this size, the cache is cleared. */
 const MAX_CACHED = 1_000;
-/** Per turn of the event loop, which takes about a millisecond. */
+/** Readers served per turn of the event loop, which takes about a millisecond. */
 const BATCH = 16;
 
 type Known = { headers: OutgoingHttpHeaders; body: Buffer; name: string; until: number };

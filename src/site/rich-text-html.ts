@@ -85,7 +85,7 @@ function nodesOf(nodes: Json | undefined, depth: number): string {
 
 type Node = { type?: Json; text?: Json; attrs?: Json; marks?: Json; content?: Json };
 
-/** For unknown nodes, only their text. */
+/** Unknown nodes are reduced to their text. */
 function nodeOf({ type, text, attrs, marks, content }: Node, depth: number): string {
   const name = typeof type === 'string' ? type.replaceAll('_', '').toLowerCase() : '';
   const attributes: Record<string, Json> = isObject(attrs) ? attrs : {};

@@ -21,7 +21,7 @@ type Props = {
   words: SiteWords;
   /** Where to get the challenge; null if no proof of work is required. */
   proof: string | null;
-  /** In a frame: the next page opens there too. */
+  /** Whether the form is in a frame, so that the next page also opens there. */
   isFramed?: boolean;
 };
 

@@ -8,7 +8,7 @@ import { LOCALES, localeIn, type SiteWords } from '#locales';
 import { isReserved } from '../organizations/index.js';
 import { type Requested, SignatureRequests, type SignerDetails } from '../petitions/index.js';
 import { PublicAddress } from '../config/index.js';
-import { askedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
+import { submittedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { type Page } from './document.js';
 import { jsonFeedOf, rssOf, sitemapOf } from './feeds.js';
 import { organizationPage } from './organization-page.js';
@@ -261,7 +261,12 @@ export class SiteController {
       const { about } = await this.petitionOf(named);
       if (!about) return undefined;
       const { organization, found, words } = about;
-      return askedPage({ organization, petition: found.petition, words, isFramed: 'embed' in request.query });
+      return submittedPage({
+        organization,
+        petition: found.petition,
+        words,
+        isFramed: 'embed' in request.query,
+      });
     });
   }
 
@@ -481,7 +486,7 @@ export class SiteController {
   }
 }
 
-/** Everything in the request, and nothing else: people only agree to what they see. */
+/** Shows everything that confirming would record, because people agree only to what they see. */
 function confirmedBy(
   { signer, isCommentPublic, subscribe }: Requested & { signer: SignerDetails | null },
   { organization, found, words }: About,

@@ -1,8 +1,10 @@
 import { createPublicKey, createVerify, type KeyObject } from 'node:crypto';
 import { RpcError } from '#libs/rpc';
 
-/** Hosts that belong to Amazon SNS, in any region. */
-/** Only region names end with a number, as in `us-gov-east-1`. Hosts of other services do not. */
+/**
+ * Hosts of Amazon SNS, in any region. Only region names end with a number, as in `us-gov-east-1`; hosts of
+ * other services do not.
+ */
 const HOST = /^sns\.[a-z]{2}(-[a-z]{2,12}){1,2}-\d{1,2}\.amazonaws\.com(\.cn)?$/;
 const CERTIFICATE = /^\/SimpleNotificationService-[0-9A-Za-z]{1,64}\.pem$/;
 

@@ -14,7 +14,7 @@ type Row = {
   reasons: readonly Reason[];
   /** Whose key encrypts the address: a contact's, or its own. */
   subject_id: string | null;
-  /** In hexadecimal. */
+  /** Hexadecimal. */
   sealed_email: string | null;
 };
 

@@ -182,7 +182,7 @@ export class Suppressions {
     return { recordId, writes };
   }
 
-  /** For a command that deletes a suppression. @throws RpcError NOT_FOUND if the address was never suppressed. */
+  /** Decides to delete a suppression. @throws RpcError NOT_FOUND if the address was never suppressed. */
   decideToDelete(input: Input & { email: string }): Promise<Decision> {
     return this.decideToEnd(input, ({ state, version }) => deleteSuppression(state, version));
   }

@@ -51,7 +51,7 @@ export class Passkeys {
       rpName: rpID,
       rpID,
       userName: name,
-      // Not the email address, which may change.
+      // The email address would not do, because it may change.
       userID: handleOf(userId),
       challenge: this.newChallenge(`add ${userId}`),
       attestationType: 'none',

@@ -24,8 +24,8 @@ export class TeamMails {
   ): Promise<MailOutcome> {
     const { organizationId, eventId, userId, to, url } = invitation;
     const sender = await senderOf(this.records, organizationId);
-    // From the operator's address: bounces quote the link, and those who invite may read bounces to their own
-    // address.
+    // The sender is the operator's address: bounces quote the link, and inviters may be able to read bounces
+    // to their own address.
     const from = { ...this.sender(sender.name), name: sender.name };
     const { language, emails } = localeIn(sender.language);
     const { subject, text, button, deadline, ignore } = emails.invitation;

@@ -52,7 +52,7 @@ export class CreateWebhookHandler implements ICommandHandler<CreateWebhook> {
 
   async execute(command: CreateWebhook): Promise<{ webhookId: string; secret: string | null }> {
     const { context, organizationId, description = null } = command;
-    // Before requests are compared: the order does not matter.
+    // Sorted before requests are compared, so the order does not matter.
     command.eventTypes = inOrder(command.eventTypes) ?? null;
     const url = this.destinations.read(command.url)?.href;
     if (url === undefined) throw refusedUrl();

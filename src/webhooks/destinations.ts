@@ -7,7 +7,7 @@ const NOT_PUBLIC = [
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
-  // Not in the registry: Azure's address from which its machines read their configuration.
+  // Not in the registry. Azure's machines read their configuration from this address.
   '168.63.129.16/32',
   // Where clouds keep the credentials of their machines.
   '169.254.0.0/16',
@@ -80,7 +80,7 @@ export class Destinations {
   read(text: string): URL | undefined {
     let url: URL;
     try {
-      // Also normalizes decimal, octal and hexadecimal forms.
+      // `URL` also normalizes decimal, octal and hexadecimal forms.
       url = new URL(text);
     } catch {
       return undefined;
@@ -90,7 +90,7 @@ export class Destinations {
     return this.allowsLiteral(url) ? url : undefined;
   }
 
-  /** For a connection, which only resolves names with it: `read` has already decided about addresses. */
+  /** Resolves the names of connections. Addresses are not resolved; `read` has already checked them. */
   readonly lookup: LookupFunction = (hostname, options, callback) => {
     const isAll = options.all === true;
     this.resolver(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {

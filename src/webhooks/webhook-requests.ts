@@ -6,7 +6,7 @@ import { Destinations, DestinationNotAllowed } from './destinations.js';
 import { secretsAt, signatureOf } from './signatures.js';
 import { type ExistingWebhook } from './webhook.js';
 
-/** From the DNS lookup to the end of the response. */
+/** The time limit from the DNS lookup to the end of the response. */
 const TIMEOUT_MS = 10_000;
 /** Bytes of a response that are read, and bytes that are stored. */
 const MAX_READ_BYTES = 64 * 1024;

@@ -15,7 +15,7 @@ export type WebhookEvent =
   | { type: 'WebhookUpdated'; data: Partial<WebhookFields> }
   | { type: 'WebhookPaused'; data: Record<string, never> }
   | { type: 'WebhookResumed'; data: Record<string, never> }
-  /** By the server, after days in which every delivery failed. */
+  /** The server disabled it, after days in which every delivery failed. */
   | { type: 'WebhookDisabled'; data: { failingSince: string } }
   /** Earlier secrets keep signing for `overlapSeconds` after this event, unless they expire sooner. */
   | { type: 'WebhookSecretRotated'; data: { overlapSeconds: number } }
@@ -28,7 +28,7 @@ export type WebhookEvent =
 export type ExistingWebhook = WebhookFields & {
   status: 'ACTIVE' | 'PAUSED' | 'DISABLED';
   personalData: boolean;
-  /** From when failures count: since it was created, resumed or given another address. RFC 3339. */
+  /** Failures count from here: since it was created, resumed or given another address. RFC 3339. */
   countsSince: string;
   /** The number of the secret that it signs with: 1, 2, … */
   secretNumber: number;
@@ -74,7 +74,7 @@ export const webhook: Decider<Webhook, WebhookEvent> = {
         return { ...state, status: 'DISABLED' };
       case 'WebhookSecretRotated': {
         const { secretNumber, earlierSecrets } = state;
-        // By the log's clock.
+        // `at` is from the log's clock.
         const end = new Date(at.getTime() + event.data.overlapSeconds * 1_000).toISOString();
         // If the response was lost, the client rotates again. Secrets in use by the receiver then stay valid
         // until their end.
