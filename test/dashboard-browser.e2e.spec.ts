@@ -243,7 +243,7 @@ inBrowser('in Chromium', () => {
       await requireGood();
       await follow(keys.add);
       await type(keys.fields.name, 'Website');
-      await window.tick(page.getByLabel(keys.read(keys.services.contact!), { exact: true }));
+      await window.tick(page.getByLabel(keys.read(words.sections.contacts), { exact: true }));
       await requireGood();
       await press(keys.button);
       await requireGood('a key that is shown once');

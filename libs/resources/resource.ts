@@ -59,6 +59,8 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   readonly object: string;
   readonly decider: Decider<State, Event>;
   readonly idField: string;
+  /** The column that contains what people call a record. */
+  readonly nameColumn: 'name' | 'title';
   readonly projection: Projection;
   readonly replayable: Replayable;
   /** Qualified names. */
@@ -77,6 +79,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     this.object = object;
     this.decider = decider;
     this.idField = `${object}Id`;
+    this.nameColumn = 'title' in columns ? 'title' : 'name';
     this.fields = Object.keys(declared.answers.properties!);
     const sortable = Object.entries(columns).filter(([, { index }]) => index);
     this.sortColumns = Object.fromEntries(

@@ -152,35 +152,29 @@ export class Resources {
 
   /**
    * Existing records with these ids, in any order.
-   *
-   * @param called the column that contains their name.
    */
   named(
-    { table }: Resource,
+    { table, nameColumn }: Resource,
     organizationId: string,
     ids: readonly string[],
-    called: 'name' | 'title',
   ): Promise<{ id: string; name: string }[]> {
     return this.source.query(
-      `SELECT id, ${called} AS name FROM ${table} WHERE organization_id = $1 AND id = ANY ($2::uuid[])`,
+      `SELECT id, ${nameColumn} AS name FROM ${table} WHERE organization_id = $1 AND id = ANY ($2::uuid[])`,
       [organizationId, ids],
     );
   }
 
   /**
    * Records to which this person has an active link, in the order of the links, newest first.
-   *
-   * @param called the column that contains their name.
    */
   linkedWith(
-    { table, linkTable }: Resource,
+    { table, linkTable, nameColumn }: Resource,
     organizationId: string,
     subjectId: string,
-    called: 'name' | 'title',
     most: number,
   ): Promise<{ id: string; name: string }[]> {
     return this.source.query(
-      `SELECT r.id, r.${called} AS name FROM ${linkTable} l
+      `SELECT r.id, r.${nameColumn} AS name FROM ${linkTable} l
        JOIN ${table} r ON r.organization_id = l.organization_id AND r.id = l.record_id
        WHERE l.organization_id = $1 AND l.subject_id = $2 AND l.ended_at IS NULL
        ORDER BY l.created_at DESC, l.id DESC LIMIT $3`,

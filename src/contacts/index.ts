@@ -1,4 +1,4 @@
-export { chooseContactsBy } from './filters/contact-filters.js';
+export { chooseContactsBy, kindsOfContacts } from './filters/contact-filters.js';
 export { contactLink } from './contact-links.js';
 export { ContactsByEmail, emailKeys } from './contact-address.js';
 export { type Evidence } from './consent/consent.js';

@@ -1,43 +1,39 @@
 import { html, type Html } from '#libs/pages';
-import { Resources } from '#libs/resources';
+import { type Resource, Resources } from '#libs/resources';
 import { isId } from '#libs/rpc';
+import { kindsOfContacts } from '../contacts/index.js';
 import { type ActivityEvent } from '../history/index.js';
-import { lists } from '../lists/index.js';
-import { petitions } from '../petitions/index.js';
-import { tags } from '../tags/index.js';
 import { type PageContext } from './page-context.js';
-
-/** The kinds of records that contacts belong to, each with its name column. */
-const KINDS = [
-  { section: 'lists', resource: lists, called: 'name' },
-  { section: 'tags', resource: tags, called: 'name' },
-  { section: 'petitions', resource: petitions, called: 'title' },
-] as const;
-type Kind = (typeof KINDS)[number];
+import { SECTIONS, sectionOf } from './sections.js';
 
 /** Records of each kind shown on a contact's page. */
 const MOST = 50;
 
-function kindsIn(context: PageContext): Kind[] {
-  return KINDS.filter(({ resource }) => context.may(`${resource.object}:read`));
+/** The kinds of records that contacts belong to, as far as the viewer may see them. */
+export function kindsIn(context: PageContext): Resource[] {
+  return kindsOfContacts().filter(({ object }) => context.may(`${object}:read`));
 }
 
-function linkTo(context: PageContext, { section }: Kind, { id, name }: { id: string; name: string }): Html {
-  return html`<a href="${context.path(`${section}/${id}`)}">${name}</a>`;
+function linkTo(
+  context: PageContext,
+  { object }: Resource,
+  { id, name }: { id: string; name: string },
+): Html {
+  return html`<a href="${context.path(`${SECTIONS[sectionOf(object)!].path}/${id}`)}">${name}</a>`;
 }
 
 /** The newest lists, tags and petitions of a contact that the viewer may see. */
 export function belongingOf(
   context: PageContext,
   contactId: string,
-): Promise<{ section: Kind['section']; links: Html[]; hasMore: boolean }[]> {
+): Promise<{ kind: string; links: Html[]; hasMore: boolean }[]> {
   return Promise.all(
     kindsIn(context).map(async (kind) => {
       const found = await context
         .find(Resources)
-        .linkedWith(kind.resource, context.organizationId, contactId, kind.called, MOST + 1);
+        .linkedWith(kind, context.organizationId, contactId, MOST + 1);
       const links = found.slice(0, MOST).map((record) => linkTo(context, kind, record));
-      return { section: kind.section, links, hasMore: found.length > MOST };
+      return { kind: kind.object, links, hasMore: found.length > MOST };
     }),
   );
 }
@@ -52,8 +48,8 @@ export async function objectsOf(
   events: readonly ActivityEvent[],
 ): Promise<(event: ActivityEvent) => Html | undefined> {
   const kinds = kindsIn(context);
-  const named = ({ data }: ActivityEvent, { resource }: Kind): string | undefined => {
-    const id = data?.[resource.idField];
+  const named = ({ data }: ActivityEvent, { idField }: Resource): string | undefined => {
+    const id = data?.[idField];
     return typeof id === 'string' && isId(id) && id !== recordId ? id : undefined;
   };
   const links = new Map<string, Html>();
@@ -61,9 +57,7 @@ export async function objectsOf(
     kinds.map(async (kind) => {
       const ids = new Set(events.map((event) => named(event, kind)).filter((id) => id !== undefined));
       if (ids.size === 0) return;
-      const found = await context
-        .find(Resources)
-        .named(kind.resource, context.organizationId, [...ids], kind.called);
+      const found = await context.find(Resources).named(kind, context.organizationId, [...ids]);
       for (const record of found) links.set(record.id, linkTo(context, kind, record));
     }),
   );

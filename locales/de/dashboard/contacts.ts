@@ -28,8 +28,7 @@ export const contacts: typeof en = {
   },
   filters: {
     subscribed: 'Abonniert',
-    list: 'Liste',
-    tag: 'Tag',
+
     petition: 'Unterschriebene Petition',
   },
   adding: {

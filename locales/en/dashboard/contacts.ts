@@ -22,7 +22,7 @@ export const contacts = {
     by: (who: string) => `Recorded by ${who}`,
     older: 'Show older entries',
   },
-  filters: { subscribed: 'Subscribed', list: 'List', tag: 'Tag', petition: 'Signed petition' },
+  filters: { subscribed: 'Subscribed', petition: 'Signed petition' },
   adding: {
     title: 'Add a contact',
     button: 'Add contact',

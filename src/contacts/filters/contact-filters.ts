@@ -42,6 +42,11 @@ export function chooseContactsBy(resource: Resource, description: string): void 
   choices.set(resource.idField, resource);
 }
 
+/** The kinds of records that contacts are linked to and can be filtered by. */
+export function kindsOfContacts(): readonly Resource[] {
+  return [...choices.values()];
+}
+
 /** The conditions for `findRows`. @throws RpcError NOT_FOUND if a named record does not exist. */
 export async function contactConditions(
   filters: ContactFilters,

@@ -1,6 +1,6 @@
 import { html, type Html } from '#libs/pages';
 import { type StreamedAnswer } from '#libs/rpc';
-import { belongingOf } from '../belonging.js';
+import { belongingOf, kindsIn } from '../belonging.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -13,10 +13,12 @@ import {
   Facts,
   FormOf,
   TextField,
+  timeIn,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type SuppressionRecord } from '../suppressions/pages.js';
 import { type PageContext } from '../page-context.js';
+import { sectionOf } from '../sections.js';
 import { ConsentsOf } from './consents.js';
 
 const DETAILS = [
@@ -42,13 +44,6 @@ export type ContactRecord = {
 
 /** No autocomplete: browsers would fill in the data of their user, not of the contact. */
 const FIELDS: Partial<Record<Detail, 'tel'>> = { phone: 'tel', mobile: 'tel' };
-
-/** The kinds of records by which contacts can be filtered. */
-const CHOSEN_BY = [
-  { name: 'listId', operation: 'list.list-lists', needs: 'list:read', label: 'list' },
-  { name: 'tagId', operation: 'tag.list-tags', needs: 'tag:read', label: 'tag' },
-  { name: 'petitionId', operation: 'petition.list-petitions', needs: 'petition:read', label: 'petition' },
-] as const;
 
 export const contactPages: PageDefinition[] = [
   ...listPages<ContactRecord>({
@@ -224,8 +219,8 @@ function contactOf(context: PageContext): Promise<ContactRecord> {
 
 async function BelongingOf(context: PageContext, contactId: string) {
   const { contacts, sections } = context.words;
-  return (await belongingOf(context, contactId)).map(({ section, links, hasMore }) => ({
-    name: section === 'petitions' ? contacts.signed : sections[section],
+  return (await belongingOf(context, contactId)).map(({ kind, links, hasMore }) => ({
+    name: kind === 'petition' ? contacts.signed : sections[sectionOf(kind)!],
     value:
       links.length === 0
         ? null
@@ -282,10 +277,7 @@ function typedIn(context: PageContext): Record<string, unknown> {
 }
 
 function filtersOf(context: PageContext): Record<string, unknown> {
-  const chosen = CHOSEN_BY.filter(({ needs }) => context.may(needs)).map(({ name }) => [
-    name,
-    context.query(name),
-  ]);
+  const chosen = kindsIn(context).map(({ idField }) => [idField, context.query(idField)]);
   return {
     subscribed: context.query('subscribed'),
     ...(Object.fromEntries(chosen) as Record<string, string | undefined>),
@@ -296,9 +288,10 @@ async function FiltersOf(context: PageContext): Promise<Html[]> {
   const { words } = context;
   const { filters } = words.contacts;
   const kinds = await Promise.all(
-    CHOSEN_BY.filter(({ needs }) => context.may(needs)).map(async ({ name, operation, label }) => {
-      const choices = await choicesOf(context, operation);
-      return choices.length === 0 ? null : FilterField(context, { name, label: filters[label], choices });
+    kindsIn(context).map(async ({ object, idField }) => {
+      const choices = await choicesOf(context, `${object}.list-${object}s`);
+      const label = object === 'petition' ? filters.petition : words.kinds[object]!;
+      return choices.length === 0 ? null : FilterField(context, { name: idField, label, choices });
     }),
   );
   const subscribed = FilterField(context, {
@@ -312,16 +305,17 @@ async function FiltersOf(context: PageContext): Promise<Html[]> {
   return [subscribed, ...kinds.filter((kind) => kind !== null)];
 }
 
-/** The newest hundred records, as choices by name. */
+/** The newest hundred records, as choices by name. Those that share a name also show when they were created. */
 export async function choicesOf(
   context: PageContext,
   operation: string,
 ): Promise<{ value: string; text: string }[]> {
-  const { records } = await context.run<{ records: { id: string; name: string; title?: string }[] }>(
-    operation,
-    {
-      limit: 100,
-    },
-  );
-  return records.map(({ id, name, title }) => ({ value: id, text: title ?? name }));
+  type Named = { id: string; createdAt: string; name: string; title?: string };
+  const { records } = await context.run<{ records: Named[] }>(operation, { limit: 100 });
+  const names = records.map(({ name, title }) => title ?? name);
+  return records.map(({ id, createdAt }, n) => {
+    const name = names[n]!;
+    const isShared = names.indexOf(name) !== names.lastIndexOf(name);
+    return { value: id, text: isShared ? `${name} (${timeIn(context.words, createdAt)})` : name };
+  });
 }

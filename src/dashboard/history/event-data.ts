@@ -3,36 +3,17 @@ import { isId } from '#libs/rpc';
 import { type EventRecord } from '../../history/index.js';
 import { Facts, numberIn, timeIn } from '../parts.js';
 import { fieldIn } from '../activity-log.js';
-import { SECTIONS, type Section } from '../sections.js';
+import { SECTIONS, sectionOf, SHOWN_KINDS } from '../sections.js';
 import { type PageContext } from '../page-context.js';
 
 type EventData = NonNullable<EventRecord['data']>;
 
-/** The section that shows a kind of record, and the scope it needs if that differs from the section's. */
-const SHOWN: Record<string, { section: Section; needs?: string }> = {
-  contact: { section: 'contacts' },
-  petition: { section: 'petitions' },
-  post: { section: 'posts' },
-  list: { section: 'lists' },
-  tag: { section: 'tags' },
-  image: { section: 'images' },
-  broadcast: { section: 'broadcasts' },
-  webhook: { section: 'webhooks' },
-  'api-key': { section: 'keys' },
-  member: { section: 'team', needs: 'team:write' },
-};
-
 /** Kinds that users see as part of the organization. */
 const OF_ORGANIZATION = ['organization', 'sender', 'public-log'];
 
-/** Event fields that contain the id of a record, with its kind. */
+/** Event fields that contain the id of a record, with its kind: `contactId`, `apiKeyId`. */
 const NAMED: Record<string, string> = {
-  contactId: 'contact',
-  petitionId: 'petition',
-  listId: 'list',
-  tagId: 'tag',
-  imageId: 'image',
-  apiKeyId: 'api-key',
+  ...Object.fromEntries(SHOWN_KINDS.map((kind) => [`${camelCase(kind)}Id`, kind])),
   successorId: 'api-key',
 };
 
@@ -43,10 +24,10 @@ const MOST_PARTS = 20;
 /** The page of a record, or undefined if there is none that the user may see. */
 export function pageOfRecord(context: PageContext, recordType: string, recordId: string): string | undefined {
   if (OF_ORGANIZATION.includes(recordType)) return context.path(SECTIONS.organization.path);
-  const shown = SHOWN[recordType];
-  if (!shown) return undefined;
-  const { path, needs } = SECTIONS[shown.section];
-  const scope = shown.needs ?? needs;
+  const section = sectionOf(recordType);
+  if (!section) return undefined;
+  const { path, needs } = SECTIONS[section];
+  const scope = recordType === 'member' ? 'team:write' : needs;
   return scope !== null && !context.may(scope) ? undefined : context.path(`${path}/${recordId}`);
 }
 
@@ -90,4 +71,8 @@ function TextOf(context: PageContext, name: string, text: string): Html | string
 
 function shortened(text: string): string {
   return text.length > LONGEST ? `${text.slice(0, LONGEST)} …` : text;
+}
+
+function camelCase(kind: string): string {
+  return kind.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 }

@@ -21,6 +21,7 @@ import {
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
+import { sectionAbout } from '../sections.js';
 
 type KeyRecord = {
   id: string;
@@ -238,10 +239,10 @@ function usedIn(words: DashboardWords, lastUsedAt: string | null): string {
   return lastUsedAt === null ? words.keys.never : timeIn(words, lastUsedAt);
 }
 
-function scopeIn({ keys }: DashboardWords, scope: string): string {
+function scopeIn({ keys, sections }: DashboardWords, scope: string): string {
   if (scope === '*') return keys.everything;
   const [service = '', right = ''] = scope.split(':');
-  const what = keys.services[service] ?? service;
+  const what = service === 'history' ? keys.historyScope : sections[sectionAbout(service)!];
   if (right === 'read') return keys.read(what);
   return right === 'send' ? keys.send(what) : keys.write(what);
 }
