@@ -438,7 +438,7 @@ function rateLimitsPage() {
         ],
         [
           'forms of a network for one petition',
-          `${constant('src/site/budgets.ts', 'MOST_FROM_NETWORK')} per hour`,
+          `${constant('src/site/budgets.ts', 'MAX_FROM_NETWORK')} per hour`,
           'the form is rejected',
         ],
         [
@@ -448,7 +448,7 @@ function rateLimitsPage() {
         ],
         [
           'confirmation emails to a mailbox',
-          `${constant('src/petitions/confirmation-mails.ts', 'MOST_A_DAY')} per day`,
+          `${constant('src/petitions/confirmation-mails.ts', 'MAX_PER_DAY')} per day`,
           'no further email',
         ],
       ],
@@ -465,9 +465,9 @@ function rateLimitsPage() {
           'records on a page of a list',
           `${constant('libs/rpc/paging.ts', 'DEFAULT_LIMIT')} by default, at most ${constant('libs/rpc/paging.ts', 'LARGEST_LIMIT')}`,
         ],
-        ['live API keys of an organization', constant('src/auth/organization-keys.ts', 'MOST_LIVE_KEYS')],
-        ['webhooks of an organization', constant('src/webhooks/create-webhook.ts', 'MOST_WEBHOOKS')],
-        ['passkeys of a person', constant('src/team/passkeys.ts', 'MOST_PASSKEYS')],
+        ['live API keys of an organization', constant('src/auth/organization-keys.ts', 'MAX_LIVE_KEYS')],
+        ['webhooks of an organization', constant('src/webhooks/create-webhook.ts', 'MAX_WEBHOOKS')],
+        ['passkeys of a person', constant('src/team/passkeys.ts', 'MAX_PASSKEYS')],
         [
           'image',
           `${constant('src/images/image-limits.ts', 'MOST_MEBIBYTES')} MiB, ${constant('src/images/image-limits.ts', 'MOST_MEGAPIXELS')} megapixels (AVIF: ${constant('src/images/image-limits.ts', 'MOST_AVIF_MEGAPIXELS')}), ${constant('src/images/image-limits.ts', 'MOST_FRAMES')} frames`,
@@ -493,7 +493,7 @@ function rateLimitsPage() {
         ['attempts of a webhook', `${constant('src/webhooks/deliveries.ts', 'KEPT_DAYS')} days`],
         [
           'overlap when a key is rotated',
-          `at most ${constant('src/auth/rotate-api-key.ts', 'LONGEST_OVERLAP_SECONDS') / 3_600} hours`,
+          `at most ${constant('src/auth/rotate-api-key.ts', 'MAX_OVERLAP_SECONDS') / 3_600} hours`,
         ],
       ],
     ),
