@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer';
 import { type IncomingMessage } from 'node:http';
 import { FairGate, TooManyWaiting } from '#libs/database';
 import { RpcError } from './errors.js';
+import { type StreamedBody } from './input.js';
 
 /** 1 MiB. */
 const LARGEST_BODY = 1024 * 1024;
@@ -128,11 +129,7 @@ export class ClientGone extends Error {}
  * @param largest bytes.
  * @throws RpcError BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE or PAYLOAD_TOO_LARGE, reading too; reading throws ClientGone.
  */
-export function streamBody(
-  request: Request,
-  types: readonly string[],
-  largest = Infinity,
-): { mediaType: string; contentType: string; bytes: AsyncIterable<Uint8Array> } {
+export function streamBody(request: Request, types: readonly string[], largest = Infinity): StreamedBody {
   const wanted = types.join(' or ');
   if (!hasBody(request)) {
     throw new RpcError('BAD_REQUEST', `The request has no body: send ${wanted}.`, {

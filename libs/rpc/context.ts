@@ -1,24 +1,41 @@
+import { randomUUID } from 'node:crypto';
 import { type Actor, type Guard } from '#libs/event-store';
+import { type Caller } from './request.js';
 
-/** Who asks and how, known before the input is read. */
+/** Who runs a command or query, and how. */
 export type RequestContext = {
   organizationId: string;
   actor: Actor;
-  /** What the caller may do: scopes, or `*`. */
+  /** The caller's scopes, or `*`. */
   scopes: readonly string[];
-  /** As it is stored: `storedRequestId`. */
+  /** The `storedRequestId`. */
   requestId: string;
   idempotencyKey?: string;
-  /** Whether the caller was told that this is not worked on any more: then nothing may be stored for it. */
+  /** Whether the caller already got an error, such as a timeout. Then nothing may be stored. */
   isGivenUp?: () => boolean;
   /**
-   * What must be so until the command is stored, asked with each decision: that who asks is still there.
+   * Guards of each decision of a command, such as that the caller is still a member.
    *
-   * @throws RpcError where it is not so.
+   * @throws RpcError if the caller has lost access.
    */
   standing?: () => Promise<readonly Guard[]>;
   /** Called if the answer is that of an earlier, identical request. */
   onReplay?: () => void;
-  /** Takes what has to be done before the answer leaves, but not before it is made. Without it that is waited for at once. */
+  /** Accepts work that must be done before the response is sent. Without this function, the operation waits for such work itself. */
   beforeAnswer?: (work: Promise<unknown>) => void;
 };
+
+/** The context of what a request runs. */
+export function requestContext(
+  { organizationId, actor, scopes }: Caller,
+  request: { storedRequestId?: string; isGivenUp?: boolean },
+): RequestContext {
+  const isGivenUp = () => request.isGivenUp === true;
+  return { organizationId, actor, scopes, requestId: request.storedRequestId!, isGivenUp };
+}
+
+/** The context of what the operator or the program itself runs. @param actorId the actor in the history, such as `command-line`. */
+export function systemContext(organizationId: string, actorId: string): RequestContext {
+  const actor = { type: 'system', id: actorId } as const;
+  return { organizationId, actor, scopes: ['*'], requestId: `${actorId}-${randomUUID()}` };
+}

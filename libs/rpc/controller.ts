@@ -9,23 +9,20 @@ import {
   Res,
   type Type,
 } from '@nestjs/common';
-import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { type Request, type Response } from 'express';
 import { ClientGone, readJsonBody, refuseBody, streamBody } from './body.js';
-import { type RequestContext } from './context.js';
+import { requestContext } from './context.js';
 import { declareErrors } from './declared-errors.js';
 import { Documented } from './documented.js';
-import { RpcError } from './errors.js';
-import { type Input, type InputClass, invalid, parseInput, type StreamedInput } from './input.js';
+import { type Input, type InputClass, invalid, type StreamedInput } from './input.js';
 import { openStream } from './open-streams.js';
 import { Operation, type OperationDefinition, operationOf, operationsAmong } from './operation.js';
 import { operationDocumentation } from './operation-documentation.js';
+import { OperationRunner } from './operation-runner.js';
 import { type Page } from './paging.js';
-import { notFoundThen, PastRecord } from './past.js';
+import { PastRecord } from './past.js';
 import { possibleErrors } from './possible-errors.js';
-import { traced } from '#libs/tracing';
 import { readQuery, refuseQuery } from './query.js';
-import { requireFieldScopes } from './scopes.js';
 import { nowAndThen, whileAllowed } from './standing.js';
 import { sendStream, type StreamedAnswer } from './streamed-answer.js';
 import { countAnswer, requireReading } from './unread-answers.js';
@@ -46,25 +43,22 @@ function pathOf({ name }: OperationDefinition): string {
 }
 
 /**
- * A Nest controller with one route per operation among a module's exports. Written once here, because
- * every operation is served alike: read the input, run it on its bus, put the answer into the envelope.
+ * A Nest controller with one route per operation among a module's exports. It reads the request, runs the operation and puts
+ * the result into the envelope.
  */
 function controllerOf(exports: object): Type {
   @Controller()
   @Documented(({ ApiBearerAuth }) => [ApiBearerAuth()])
   class OperationsController {
-    constructor(
-      readonly commands: CommandBus,
-      readonly queries: QueryBus,
-    ) {}
+    constructor(readonly runner: OperationRunner) {}
   }
-  Reflect.defineMetadata('design:paramtypes', [CommandBus, QueryBus], OperationsController);
+  Reflect.defineMetadata('design:paramtypes', [OperationRunner], OperationsController);
 
   for (const input of operationsAmong(exports)) addRoute(OperationsController, input);
   return OperationsController;
 }
 
-/** What a module of operations consists of: the exports of its `operations.ts` alone. */
+/** The controllers and handlers of a module, from the exports of its `operations.ts`. */
 export function operationsModule(exports: object): ModuleMetadata {
   const handlers = (Object.values(exports) as unknown[]).filter(
     (value): value is Type =>
@@ -73,41 +67,39 @@ export function operationsModule(exports: object): ModuleMetadata {
   return { controllers: [controllerOf(exports)], providers: handlers };
 }
 
-type Buses = { commands: CommandBus; queries: QueryBus };
-
 function addRoute(controller: Type, input: InputClass): void {
   const definition = operationOf(input)!;
   const { method, name, object, list, bodyTypes, answerTypes } = definition;
 
-  async function serve(this: Buses, request: Request, response: Response): Promise<object | undefined> {
-    const command = await readInput(input, definition, request, response);
+  async function serve(
+    this: { runner: OperationRunner },
+    request: Request,
+    response: Response,
+  ): Promise<object | undefined> {
+    const command = await readRequest(this.runner, input, definition, request, response);
     requireReading(request);
-    // Who goes away in the meantime, again and again, would have us work for nobody.
+    // Otherwise clients that disconnect early, again and again, would keep the server working.
     if (response.destroyed) throw new ClientGone('The client went away.');
     request.isWorkedOn = true;
     try {
       if (bodyTypes || answerTypes) openStream(request, response);
       if (bodyTypes) allowLongBody(request, response);
       if (answerTypes) request.isStream = true;
-      const result: unknown = await traced(method === 'GET' ? 'query' : 'command', { operation: name }, () =>
-        method === 'GET' ? this.queries.execute(command) : this.commands.execute(command),
-      );
+      const result: unknown = await this.runner.execute(command, definition);
       if (answerTypes) {
         await sendStream((result as StreamedAnswer).while(request.requireCaller), request, response);
         return undefined;
       }
       if (request.isGivenUp) throw new ClientGone('The client was answered already.');
-      // What a command did is done, and answered.
+      // A command's change is stored, so it is answered anyway.
       if (method === 'GET') requireReading(request);
       countAnswer(request, response);
       if (result instanceof PastRecord) return { data: result.record as object, object, asOf: result.asOf };
       if (!list) return { data: result, object };
       const { records, pagination } = result as Page<unknown>;
       return { data: records, object, pagination };
-    } catch (error) {
-      throw 'asOf' in command && command.asOf !== undefined ? notFoundThen(error) : error;
     } finally {
-      // A client that cannot get rid of the rest of its body would never come to read the answer.
+      // A client reads the response only after it has sent its whole body.
       if (bodyTypes) request.resume();
       request.isWorkedOn = false;
       request.onWorked?.();
@@ -117,10 +109,10 @@ function addRoute(controller: Type, input: InputClass): void {
   const target = controller.prototype as object;
   Object.defineProperty(target, name, { value: serve, configurable: true, writable: true });
   declareErrors(method, pathOf(definition), () => possibleErrors(input, definition));
-  // Guards find the operation by its handler.
+  // Guards find the operation by its route handler.
   Operation(definition)(serve as unknown as InputClass);
   Req()(target, name, 0);
-  // Passed through, the answer is Nest's to send.
+  // With `passthrough`, Nest sends the returned envelope.
   Res({ passthrough: !answerTypes })(target, name, 1);
   const descriptor = Object.getOwnPropertyDescriptor(target, name)!;
   const decorators: MethodDecorator[] = [
@@ -131,7 +123,8 @@ function addRoute(controller: Type, input: InputClass): void {
   for (const decorate of decorators) decorate(target, name, descriptor);
 }
 
-async function readInput(
+async function readRequest(
+  runner: OperationRunner,
   type: InputClass,
   operation: OperationDefinition,
   request: Request,
@@ -141,39 +134,25 @@ async function readInput(
   const caller = request.caller!;
   if (method === 'GET') refuseBody(request);
   const body = bodyTypes && streamBody(request, bodyTypes, largestBody);
-  const source = method === 'GET' || body ? 'query' : 'body';
-  if (source === 'body') refuseQuery(request);
-  const raw = source === 'query' ? readQuery(request) : await readJsonBody(request, response);
-  const input = parseInput(type, raw, source);
-
-  input.organizationId ??= caller.organizationId;
-  if (input.organizationId !== caller.organizationId) {
-    throw new RpcError(
-      'FORBIDDEN',
-      'This API key does not belong to the organization in organizationId. Send the organization of the key, or use a key of that organization.',
-    );
-  }
-  requireFieldScopes(operation, caller.scopes, input);
+  const isInQuery = method === 'GET' || body !== undefined;
+  if (!isInQuery) refuseQuery(request);
+  const fields = isInQuery ? readQuery(request) : await readJsonBody(request, response);
+  const input = runner.read(type, operation, fields, caller);
   const idempotencyKey = method === 'GET' ? undefined : idempotencyKeyOf(request);
-  input.context = {
-    organizationId: caller.organizationId,
-    actor: caller.actor,
-    scopes: caller.scopes,
-    requestId: request.storedRequestId!,
-    isGivenUp: () => request.isGivenUp === true,
-    onReplay: () => {
-      if (!response.headersSent) response.setHeader('Idempotent-Replayed', 'true');
-    },
-    ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-  } satisfies RequestContext;
+  const context = requestContext(caller, request);
+  context.onReplay = () => {
+    if (!response.headersSent) response.setHeader('Idempotent-Replayed', 'true');
+  };
+  if (idempotencyKey !== undefined) context.idempotencyKey = idempotencyKey;
+  input.context = context;
   if (body) {
     const { requireCaller } = request;
     Object.assign(input as StreamedInput, body);
     if (requireCaller) {
       (input as StreamedInput).bytes = whileAllowed(body.bytes, requireCaller);
       const check = nowAndThen(requireCaller);
-      // What was read before is not stored after.
-      input.context.standing = () => check().then(() => []);
+      // Bytes read before the key was revoked are not stored after it.
+      context.standing = () => check().then(() => []);
     }
   }
   return input;

@@ -1,4 +1,4 @@
-export { type RequestContext } from './context.js';
+export { type RequestContext, requestContext, systemContext } from './context.js';
 export { operationsModule } from './controller.js';
 export { comparableEmail, isEmailAddress } from './email-address.js';
 export {
@@ -51,8 +51,19 @@ export {
   WebAddress,
   WordsOf,
 } from './fields.js';
-export { Input, type InputClass, invalid, parseInput, StreamedInput, systemInput } from './input.js';
+export {
+  Input,
+  type InputClass,
+  inputOf,
+  invalid,
+  type OwnFields,
+  parseInput,
+  type StreamedBody,
+  StreamedInput,
+  systemInput,
+} from './input.js';
 export { declareOperations, Operation, operationNamed, operationOf, operationsAmong } from './operation.js';
+export { OperationRunner } from './operation-runner.js';
 export { currentScope, storedScope } from './former-names.js';
 export {
   allScopes,
@@ -60,7 +71,6 @@ export {
   hasScope,
   mayBePublic,
   NeedsScope,
-  requireFieldScopes,
   requireScope,
   scopeNeededBy,
   scopeOf,

@@ -1,10 +1,9 @@
 import { validateSync } from 'class-validator';
-import { randomUUID } from 'node:crypto';
-import { type RequestContext } from './context.js';
+import { type RequestContext, systemContext } from './context.js';
 import { type Issue, RpcError } from './errors.js';
 import { fieldsOf, hasOnlyFields, Id, type Source } from './fields.js';
 
-/** What every operation takes: its input class extends this one and is the command or query itself. */
+/** The base of every input class. An input is the command or query itself. */
 export abstract class Input {
   @Id({
     optional: true,
@@ -13,46 +12,56 @@ export abstract class Input {
   })
   organizationId!: string;
 
-  /** Who asks; set after validation. Not a field. */
+  /** Set after validation. Not a field. */
   context!: RequestContext;
 }
 
-/** The input of an operation whose body is streamed: the fields come from the query. */
+/** The input of an operation with a streamed body. Its fields are in the query. */
 export abstract class StreamedInput extends Input {
   /** One of the operation's `bodyTypes`; set after validation, like `bytes`. Not a field. */
   mediaType!: string;
 
-  /** As it was sent, with its parameters. Not a field. */
+  /** The `Content-Type` as sent, with its parameters. Not a field. */
   contentType!: string;
 
   /** The body, to be read once. */
   bytes!: AsyncIterable<Uint8Array>;
 }
 
+/** A body to be read once, with its media type. */
+export type StreamedBody = Pick<StreamedInput, 'mediaType' | 'contentType' | 'bytes'>;
+
 export type InputClass<T extends Input = Input> = new () => T;
 
-/**
- * An input that no request brought: a command of the operator's, or of the program itself.
- *
- * @param actorId what stands behind it, such as `command-line`; the history names it.
- */
+/** The fields of an input beside its organization and context. */
+export type OwnFields<T extends Input> = Omit<T, keyof Input>;
+
+/** An input that the program itself creates. Its fields are not checked. */
+export function inputOf<T extends Input>(
+  type: InputClass<T>,
+  fields: NoInfer<OwnFields<T>>,
+  context: RequestContext,
+): T {
+  return Object.assign(new type(), fields, { organizationId: context.organizationId, context });
+}
+
+/** An input of the operator, or of the program itself. @param actorId as in `systemContext`. */
 export function systemInput<T extends Input>(
   type: InputClass<T>,
   organizationId: string,
   fields: Partial<T>,
   actorId: string,
 ): T {
-  const actor = { type: 'system', id: actorId } as const;
-  const context = { organizationId, actor, scopes: ['*'], requestId: `${actorId}-${randomUUID()}` };
+  const context = systemContext(organizationId, actorId);
   return Object.assign(new type(), fields, { organizationId, context });
 }
 
-/** Unknown and invalid fields beyond this many are not listed: an answer must not grow with the rubbish. */
+/** The most unknown and invalid fields listed, so that the response does not grow with the request. */
 const MOST_ISSUES = 50;
 const LONGEST_PATH = 100;
 
 /**
- * Reads raw JSON or a query into the input class: knows its fields, fills defaults, validates.
+ * Reads JSON or a query into an input class: rejects unknown fields, fills in defaults, validates.
  *
  * @throws RpcError BAD_REQUEST with one issue per wrong field.
  */
@@ -97,7 +106,7 @@ function readFields<T extends object>(
     const problem = field.problem(value);
     if (problem !== undefined) wrong.set(name, problem);
   }
-  // class-validator looks through all classes for the rules of one: 20 µs for each input.
+  // class-validator searches the rules of all classes: 20 µs per input.
   if (!hasOnlyFields(type)) {
     for (const error of validateSync(input, { stopAtFirstError: true, validationError: { target: false } }))
       wrong.set(error.property, Object.values(error.constraints ?? {})[0] ?? 'is invalid');
@@ -113,7 +122,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** BAD_REQUEST whose message says all that the issues say. */
+/** BAD_REQUEST with the issues, the first five also in its message. */
 export function invalid(issues: Issue[]): RpcError {
   const listed = issues.slice(0, MOST_ISSUES);
   const sentences = listed.slice(0, 5).map(({ path, message }) => `${path || 'The input'} ${message}`);
@@ -130,7 +139,7 @@ function unknownField(prefix: string, name: string, known: Iterable<string>): Is
   };
 }
 
-/** `first_name` and `FirstName` are firstName, written as elsewhere. */
+/** Makes `first_name` and `FirstName` equal to `firstName`. */
 function letters(name: string): string {
   return name.slice(0, LONGEST_PATH).replace(/[_-]/g, '').toLowerCase();
 }

@@ -2,7 +2,7 @@ import { type OwnReason } from './errors.js';
 import { type FieldSchema } from './fields.js';
 import { type Input, type InputClass } from './input.js';
 
-/** What the API's documentation and its routing say of an operation; set on its input class. */
+/** The route and documentation of an operation. Set on its input class. */
 export type OperationDefinition = {
   method: 'GET' | 'POST' | 'DELETE';
   /** `<service>.<method>`, the last segment of the address: `contact.create-contact`. */
@@ -10,22 +10,22 @@ export type OperationDefinition = {
   /** The `object` of the answer. */
   object: string;
   summary: string;
-  /** Read when it is printed: others may declare fields of the operation. */
+  /** May be a getter, because other modules may declare fields of the operation. */
   description?: string;
   /** Schema of `data`, or of its elements where `list` is set. */
   answers: FieldSchema;
   list?: boolean;
-  /** Why it may refuse, beside the reasons that every operation of its shape has: see `possibleErrors`. */
+  /** Reasons for errors, in addition to those of every operation of its shape: see `possibleErrors`. */
   reasons?: readonly OwnReason[];
-  /** The scope that it needs, where it is not the one that follows from its name and method. */
+  /** The scope that it needs, if it differs from the one that follows from its name and method. */
   scope?: `${string}:${string}`;
-  /** Fields that reach into another service, each with the scope that is needed besides where it is given. */
+  /** Fields that reach into another service, each with the additional scope that it needs. */
   fieldScopes?: Readonly<Record<string, string>>;
-  /** Of a POST whose body is streamed: the media types it may have. The fields come from the query then. */
+  /** The media types of a streamed body. The fields are then in the query. */
   bodyTypes?: readonly string[];
-  /** Of a streamed body: the bytes that it may have. Left out: any number. */
+  /** The largest streamed body in bytes. Default: any size. */
   largestBody?: number;
-  /** Of an answer that is streamed, without envelope: its media types. `answers` is the schema of a record. */
+  /** The media types of a streamed answer, which has no envelope. `answers` is then the schema of a record. */
   answerTypes?: readonly string[];
 };
 
@@ -34,7 +34,7 @@ let declared = 0;
 
 type Declared = { definition: OperationDefinition; order: number };
 
-/** Makes an input class an operation of the API. Its handler runs on the CommandBus, for GET on the QueryBus. */
+/** Makes an input class an operation of the API. For GET it is a query, otherwise a command. */
 export function Operation(definition: OperationDefinition) {
   return (input: InputClass): void => {
     const order = declared++;
@@ -58,12 +58,12 @@ export function operationsAmong(exports: object): InputClass<Input>[] {
 
 let all: ReadonlyMap<string, InputClass> | undefined;
 
-/** Says which operations there are. */
+/** Declares all operations. */
 export function declareOperations(operations: readonly InputClass[]): void {
   all = new Map(operations.map((input) => [operationOf(input)!.name, input]));
 }
 
-/** The input class of an operation, for whoever runs it without a request of the API. @throws Error where there is none. */
+/** The input class of an operation. @throws Error if it does not exist. */
 export function operationNamed(name: string): InputClass {
   const input = all?.get(name);
   if (!input) throw new Error(`Operation ${name} does not exist, or no operations are declared yet.`);

@@ -1,7 +1,7 @@
 import { type Past } from '#libs/event-store';
 import { RpcError } from './errors.js';
 
-/** A record as it was; the envelope then says of when, so that the answer can be reproduced. */
+/** A record as it was. The response contains the time, so that it can be reproduced. */
 export class PastRecord<Record> {
   constructor(
     readonly record: Record,
@@ -9,11 +9,15 @@ export class PastRecord<Record> {
   ) {}
 }
 
-/** What was not there at a moment may be there now: who is told that it is not must be told of when. */
-export function notFoundThen(error: unknown): unknown {
-  if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') return error;
-  return new RpcError(
-    'NOT_FOUND',
-    `${error.message} This applies to the time in asOf. To read the current state, omit asOf.`,
-  );
+/** Runs a query about the past. If the record did not exist then, the error says so, because it may exist now. */
+export async function inPast<Answer>(query: () => Promise<Answer>): Promise<Answer> {
+  try {
+    return await query();
+  } catch (error) {
+    if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') throw error;
+    throw new RpcError(
+      'NOT_FOUND',
+      `${error.message} This applies to the time in asOf. To read the current state, omit asOf.`,
+    );
+  }
 }

@@ -1,7 +1,13 @@
-import { Module } from '@nestjs/common';
+import { Global, Module } from '@nestjs/common';
 import { ErrorPagesController } from './error-pages.controller.js';
+import { OperationRunner } from './operation-runner.js';
 import { UnknownOperationController } from './unknown-operation.controller.js';
 
-/** To be imported last: its last route takes every path that no other module's does. */
-@Module({ controllers: [ErrorPagesController, UnknownOperationController] })
+/** Import it last: its last route matches every path that no other route matches. */
+@Global()
+@Module({
+  controllers: [ErrorPagesController, UnknownOperationController],
+  providers: [OperationRunner],
+  exports: [OperationRunner],
+})
 export class RpcModule {}

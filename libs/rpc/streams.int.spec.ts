@@ -13,6 +13,7 @@ import { eventually } from '#libs/testing';
 import { documentRoutes, ErrorFilter, Input, Integer, OneOf, Operation } from './index.js';
 import { operationsModule, recordSchema, RpcError, undeclaredErrors } from './index.js';
 import { identifyRequest, RpcExpressAdapter, ServerLife, StreamedAnswer, StreamedInput } from './index.js';
+import { OperationRunner } from './index.js';
 
 @Operation({
   method: 'POST',
@@ -111,7 +112,7 @@ const { controllers = [], providers = [] } = operationsModule({
   RefuseBytesHandler,
 });
 
-@Module({ imports: [CqrsModule.forRoot()], controllers, providers })
+@Module({ imports: [CqrsModule.forRoot()], controllers, providers: [OperationRunner, ...providers] })
 class BytesModule {
   configure(consumer: MiddlewareConsumer): void {
     consumer.apply(Known).forRoutes('{*path}');

@@ -1,8 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
-import { Input, systemInput } from '#libs/rpc';
+import { Input, OperationRunner, systemInput } from '#libs/rpc';
 import { type Due, type Subscription, Subscriptions, type Timer } from '#libs/subscriptions';
 import { broadcast, exists } from './broadcast.js';
 import { Starts } from './starts.js';
@@ -64,10 +64,10 @@ export class StartScheduledHandler implements ICommandHandler<StartScheduled> {
 export class BroadcastStart implements Timer {
   readonly name = TIMER;
 
-  constructor(private readonly commands: CommandBus) {}
+  constructor(private readonly runner: OperationRunner) {}
 
   async fire({ organizationId, id: broadcastId, dueAt }: Due): Promise<void> {
     const fields = { broadcastId, sendAt: dueAt.toISOString() };
-    await this.commands.execute(systemInput(StartScheduled, organizationId, fields, TIMER));
+    await this.runner.execute(systemInput(StartScheduled, organizationId, fields, TIMER));
   }
 }

@@ -1,5 +1,4 @@
 import { Inject, Injectable, Logger } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { RecordReader } from '#libs/commands';
 import { describeError, IncidentLog } from '#libs/database';
@@ -7,7 +6,7 @@ import { EventStore } from '#libs/event-store';
 import { Mailer } from '#libs/mail';
 import { type BackgroundWork } from '#libs/modules';
 import { newId } from '#libs/random';
-import { systemInput } from '#libs/rpc';
+import { OperationRunner, systemInput } from '#libs/rpc';
 import { Worker } from '#libs/work';
 import { contact } from '../contacts/index.js';
 import { Suppressions } from '../suppressions/index.js';
@@ -94,7 +93,7 @@ export class BroadcastSender implements BackgroundWork {
     private readonly mailer: Mailer,
     private readonly suppressions: Suppressions,
     private readonly records: RecordReader,
-    private readonly commands: CommandBus,
+    private readonly runner: OperationRunner,
     private readonly troubles: IncidentLog,
     @Inject(BROADCAST_RECIPIENT_DAYS) private readonly recipientDays: number,
   ) {
@@ -175,7 +174,7 @@ export class BroadcastSender implements BackgroundWork {
     if (status === 'CANCELLED' && hasPending) hasPending = !(await this.recipients.skipPending(id));
     if (hasPending || hasClaimed) return;
     if (status === 'SENDING') {
-      await this.commands.execute(systemInput(FinishBroadcast, organizationId, { broadcastId }, ACTOR));
+      await this.runner.execute(systemInput(FinishBroadcast, organizationId, { broadcastId }, ACTOR));
     } else if (status === 'SENT' || status === 'CANCELLED') {
       await this.recipients.close(id);
     }

@@ -141,7 +141,7 @@ async function exportTo(
     format: written,
     onProgress: (soFar) => (contacts = soFar),
   });
-  const { chunks } = await session.ask<StreamedAnswer>(query);
+  const { chunks } = await session.run<StreamedAnswer>(query);
   const progress = new Progress('contacts', () => ({ count: contacts }));
   try {
     if (out !== undefined) await writeWhole(out, chunks, interruption);

@@ -24,7 +24,7 @@ export async function exportHistory(
   const onProgress = (count: number, position: number, upTo: number) =>
     (state = { count, done: position - after, total: Math.max(upTo - after, 1) });
   const query = session.input(ExportEvents, organization, { after, onProgress });
-  const { chunks } = await session.ask<StreamedAnswer>(query);
+  const { chunks } = await session.run<StreamedAnswer>(query);
   const progress = new Progress('events', () => state);
   try {
     if (out === undefined) await print(chunks, interruption);

@@ -1,9 +1,8 @@
 import { type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { JsonLogger } from '#libs/operations';
-import { type Input, type InputClass, isId, systemInput } from '#libs/rpc';
+import { type Input, type InputClass, isId, OperationRunner, systemInput } from '#libs/rpc';
 import { ALL_ORGANIZATIONS, logIdOf, logNameOf } from '#libs/sealing';
 import { AppModule } from '../server/index.js';
 import { loadConfig } from '../config/index.js';
@@ -13,10 +12,9 @@ import { UsageError } from './usage-error.js';
 
 export type Session = {
   runtime: Runtime;
-  /** Creates a command or query of the operator. */
+  /** Creates a command or query of the operator. Its fields are not checked. */
   input: <T extends Input>(type: InputClass<T>, organizationId: string, fields: Partial<T>) => T;
-  run: <Result>(command: Input) => Promise<Result>;
-  ask: <Result>(query: Input) => Promise<Result>;
+  run: <Result>(input: Input) => Promise<Result>;
   /** Finds a provider that a module exports. */
   find: <Provider>(type: Type<Provider>) => Provider;
   /** @throws UsageError unless the organization exists. */
@@ -41,8 +39,7 @@ export async function inSession(work: (session: Session) => Promise<void>, force
   try {
     const module = AppModule.of(runtime, { ...config, redisUrl: undefined });
     const app = await NestFactory.createApplicationContext(module, { logger });
-    const bus = app.get(CommandBus);
-    const queries = app.get(QueryBus);
+    const runner = app.get(OperationRunner);
     const records = app.get(RecordReader);
     const requireOrganization = async (organizationId: string) => {
       const { state } = isId(organizationId)
@@ -53,8 +50,7 @@ export async function inSession(work: (session: Session) => Promise<void>, force
     await work({
       runtime,
       input: (type, organizationId, fields) => systemInput(type, organizationId, fields, 'command-line'),
-      run: <Result>(command: Input) => bus.execute<Input, Result>(command),
-      ask: <Result>(query: Input) => queries.execute<Input, Result>(query),
+      run: (input) => runner.execute(input),
       find: (type) => app.get(type, { strict: false }),
       requireOrganization,
       async requireLog(name) {

@@ -92,7 +92,7 @@ async function membersOf(session: Session, organization: string): Promise<Listed
   do {
     const fields = { limit: 100, ...(cursor === undefined ? {} : { cursor }) };
     const query = session.input(ListMembers, organization, { sort: '-createdAt', ...fields });
-    const page = await session.ask<{ records: Listed[]; pagination: { cursor: string | null } }>(query);
+    const page = await session.run<{ records: Listed[]; pagination: { cursor: string | null } }>(query);
     found.push(...page.records);
     cursor = page.pagination.cursor ?? undefined;
   } while (cursor !== undefined && found.length < MOST_LISTED);

@@ -2,7 +2,13 @@ import { type Type } from '@nestjs/common';
 import { type Request, type Response } from 'express';
 import { Requests } from '#libs/commands';
 import { type Html } from '#libs/pages';
-import { allowLongBody, openStream, type Page as PageOfRecords, RpcError } from '#libs/rpc';
+import {
+  allowLongBody,
+  openStream,
+  type Page as PageOfRecords,
+  RpcError,
+  type StreamedBody,
+} from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import { type Member, type People } from './people.js';
@@ -176,7 +182,7 @@ export class PageContext {
   async run<Answer>(
     name: string,
     fields: Record<string, unknown> = {},
-    body?: { mediaType: string; contentType: string; bytes: AsyncIterable<Uint8Array> },
+    body?: StreamedBody,
   ): Promise<Answer> {
     const { people, request } = this.options;
     const { beforeAnswer } = this;

@@ -1,17 +1,14 @@
 import { Injectable } from '@nestjs/common';
-import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { type Request } from 'express';
 import { Mailer } from '#libs/mail';
 import {
   type Caller,
   hasScope,
-  type Input,
   operationNamed,
   operationOf,
-  parseInput,
-  requireFieldScopes,
-  requireScope,
-  scopeOf,
+  OperationRunner,
+  requestContext,
+  type StreamedBody,
 } from '#libs/rpc';
 import { OrganizationNames } from '../organizations/index.js';
 import { type Role, scopesOf, type Session, Sessions, Team } from '../team/index.js';
@@ -28,8 +25,6 @@ export type Person = {
 
 /** A person in an organization. */
 export type Member = Person & { organization: NonNullable<Person['organization']> };
-
-type StreamedBody = { mediaType: string; contentType: string; bytes: AsyncIterable<Uint8Array> };
 
 /** How to run an operation. */
 type Run = {
@@ -49,8 +44,7 @@ export class People {
     private readonly sessions: Sessions,
     private readonly team: Team,
     private readonly names: OrganizationNames,
-    private readonly commands: CommandBus,
-    private readonly queries: QueryBus,
+    private readonly runner: OperationRunner,
     private readonly mailer: Mailer,
   ) {}
 
@@ -97,26 +91,13 @@ export class People {
     fields: Record<string, unknown>,
     { request, idempotencyKey, body, beforeAnswer }: Run,
   ): Promise<Answer> {
+    const context = requestContext(this.callerOf(member), request);
+    if (idempotencyKey !== undefined) context.idempotencyKey = idempotencyKey;
+    if (beforeAnswer) context.beforeAnswer = beforeAnswer;
+    // A person who is removed while a command runs can no longer store anything.
     const type = operationNamed(name);
-    const definition = operationOf(type)!;
-    const caller = this.callerOf(member);
-    const { organizationId, scopes } = caller;
-    requireScope(scopes, scopeOf(definition));
-    const input: Input = parseInput(type, fields, definition.method === 'GET' || body ? 'query' : 'body');
-    requireFieldScopes(definition, scopes, input);
-    input.organizationId = organizationId;
-    Object.assign(input, body);
-    input.context = {
-      ...caller,
-      requestId: request.storedRequestId!,
-      isGivenUp: () => request.isGivenUp === true,
-      ...(idempotencyKey === undefined ? {} : { idempotencyKey }),
-      ...(beforeAnswer === undefined ? {} : { beforeAnswer }),
-    };
-    if (definition.method === 'GET') return this.queries.execute(input);
-    // A person who is removed while the operation runs can no longer store anything.
-    input.context.standing = () => this.team.guardOfActor(input.context);
-    return this.commands.execute(input);
+    if (operationOf(type)!.method !== 'GET') context.standing = () => this.team.guardOfActor(context);
+    return this.runner.run(type, fields, context, body);
   }
 }
 

@@ -1,11 +1,10 @@
 import { LOCALES } from '#locales';
 import { isIP } from 'node:net';
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { type Request, type Response } from 'express';
 import { Mailer } from '#libs/mail';
 import { languageOf } from '#libs/pages';
-import { Documented, isEmailAddress, isId, RpcError, systemInput } from '#libs/rpc';
+import { Documented, isEmailAddress, isId, OperationRunner, RpcError, systemInput } from '#libs/rpc';
 import {
   AcceptInvitation,
   InvitationLinks,
@@ -56,7 +55,7 @@ export class SignInController {
     private readonly passkeys: Passkeys,
     private readonly address: PublicAddress,
     private readonly mailer: Mailer,
-    private readonly commands: CommandBus,
+    private readonly runner: OperationRunner,
   ) {}
 
   @Get(['', '{/}'])
@@ -153,7 +152,7 @@ export class SignInController {
       const command = systemInput(AcceptInvitation, organizationId, { invitationId }, 'invitation');
       command.context.actor = { type: 'user', id: invited.userId } as const;
       try {
-        const { userId } = await this.commands.execute<AcceptInvitation, { userId: string }>(command);
+        const { userId } = await this.runner.execute<{ userId: string }>(command);
         return await this.begin(asked, userId, `/dashboard/${organizationId}`);
       } catch (error) {
         if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') throw error;

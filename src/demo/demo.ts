@@ -1,11 +1,10 @@
 import { type INestApplicationContext, type LoggerService } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { type DataSource } from 'typeorm';
 import { createReadStream } from 'node:fs';
 import { createRequire } from 'node:module';
 import { newId } from '#libs/random';
 import { exclusively } from '#libs/database';
-import { type Input, type InputClass, systemInput } from '#libs/rpc';
+import { type Input, type InputClass, OperationRunner, systemInput } from '#libs/rpc';
 import { CreateBroadcast, SendBroadcast } from '../broadcasts/index.js';
 import { CreateContact } from '../contacts/index.js';
 import { UploadImage } from '../images/index.js';
@@ -73,7 +72,7 @@ export async function createDemo(
   return exclusively(source, async () =>
     (await isUsed(source))
       ? undefined
-      : fillDemo(app.get(CommandBus), app.get(InvitationLinks, { strict: false })),
+      : fillDemo(app.get(OperationRunner), app.get(InvitationLinks, { strict: false })),
   );
 }
 
@@ -99,10 +98,10 @@ export async function logFirstSteps(
   });
 }
 
-async function fillDemo(bus: CommandBus, links: InvitationLinks): Promise<Demo> {
+async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promise<Demo> {
   const organizationId = newId();
   const run = <T extends Input, Answer>(type: InputClass<T>, fields: Partial<T>): Promise<Answer> =>
-    bus.execute(systemInput(type, organizationId, fields, 'first-start'));
+    runner.execute(systemInput(type, organizationId, fields, 'first-start'));
 
   const { key } = await run<CreateOrganization, { key: string }>(CreateOrganization, {
     name: 'Demo organization',

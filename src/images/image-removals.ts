@@ -3,7 +3,7 @@ import { Commands, RecordReader } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Resources } from '#libs/resources';
-import { Input } from '#libs/rpc';
+import { Input, inputOf } from '#libs/rpc';
 import { reactionTo, type Subscription } from '#libs/subscriptions';
 import { ImageFiles } from './image-files.js';
 import { type ShowsImages, thoseThatShowImages } from './shown-images.js';
@@ -45,7 +45,7 @@ export class ImageRemovals implements Subscription {
     // Several commands of one reaction: each is one by its effect.
     const { idempotencyKey: _, ...context } = reactionTo(event, NAME);
     for (const { id: recordId } of shown) {
-      const input = Object.assign(new TakeOutImage(), { organizationId, recordId, context });
+      const input = inputOf(TakeOutImage, { recordId }, context);
       const decide = (state: object) => (kind.exists(state) ? kind.takeOut(state) : []);
       await this.commands.change(kind.decider, input, recordId, decide);
     }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
 import { newId } from '#libs/random';
-import { Input, Operation, StreamedInput, Text } from '#libs/rpc';
+import { Input, inputOf, Operation, StreamedInput, Text } from '#libs/rpc';
 import { image } from './image.js';
 import { ImageFiles } from './image-files.js';
 import {
@@ -72,9 +72,8 @@ export class UploadImageHandler implements ICommandHandler<UploadImage> {
     try {
       const original = join(directory, 'original');
       const received = await receiveFile(command, original);
-      const { organizationId, context } = command;
       const { hash, name = command.name ?? UNNAMED, alt = command.alt ?? null } = received;
-      const input = Object.assign(new StoreImage(), { organizationId, context, hash, name, alt });
+      const input = inputOf(StoreImage, { hash, name, alt }, command.context);
       return await this.store(input, original, join(directory, 'variants'));
     } finally {
       await rm(directory, { recursive: true, force: true });

@@ -1,9 +1,8 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { isDeepStrictEqual } from 'node:util';
 import { Commands, RecordReader } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
-import { Input } from '#libs/rpc';
+import { Input, inputOf, OperationRunner, type OwnFields } from '#libs/rpc';
 import { reactionTo, type Subscription, Subscriptions } from '#libs/subscriptions';
 import { canonicalEmail } from './canonical-email.js';
 import { ConfirmSignature } from './confirm-signature.js';
@@ -36,7 +35,7 @@ const REPEATED_WITHIN_MS = 10 * 60_000;
 type Pending = Requested & { signer: SignerDetails };
 
 /** The signer's input, without what depends on when and from where it was sent. */
-function inputOf({ petitionId, source, isCommentPublic, subscribe, signer }: Pending): object {
+function signerInputOf({ petitionId, source, isCommentPublic, subscribe, signer }: Pending): object {
   const { clientAddress: _, ...written } = signer;
   return { petitionId, source, isCommentPublic, subscribe, ...written };
 }
@@ -59,7 +58,7 @@ export class AskToConfirm implements Subscription {
   private readonly logger = new Logger('signatures');
 
   constructor(
-    private readonly bus: CommandBus,
+    private readonly runner: OperationRunner,
     private readonly commands: Commands,
     private readonly records: RecordReader,
     private readonly subscriptions: Subscriptions,
@@ -84,7 +83,7 @@ export class AskToConfirm implements Subscription {
     const { confirmation, title } = folded.state;
     // Suspicious signatures always need a confirmation.
     if (confirmation === 'NONE' && isTrusted) {
-      await this.bus.execute(this.input(event, ConfirmSignature, { requestId, isProved: false }));
+      await this.runner.execute(this.input(event, ConfirmSignature, { requestId, isProved: false }));
       return;
     }
 
@@ -173,7 +172,10 @@ export class AskToConfirm implements Subscription {
     const { state, createdAt } = await this.records.look(signatureRequest, organizationId, owner);
     if (state.status !== 'PENDING' || !state.signer) return false;
     const isSoon = createdAt !== null && recordedAt.getTime() - createdAt.getTime() < REPEATED_WITHIN_MS;
-    if (isSoon && isDeepStrictEqual(inputOf({ ...state, signer: state.signer }), inputOf(requested)))
+    if (
+      isSoon &&
+      isDeepStrictEqual(signerInputOf({ ...state, signer: state.signer }), signerInputOf(requested))
+    )
       return true;
     return !(await this.mails.reserve(requestId, requested.signer.email));
   }
@@ -184,16 +186,15 @@ export class AskToConfirm implements Subscription {
     reason: ExpiryReason,
     by: string | null,
   ): Promise<void> {
-    await this.bus.execute(this.input(event, ExpireRequest, { requestId, reason, by }));
+    await this.runner.execute(this.input(event, ExpireRequest, { requestId, reason, by }));
   }
 
   /**
    * One event leads to several commands, so they cannot share its idempotency key. Each is idempotent by its
    * effect.
    */
-  private input<T extends Input>(event: RecordedEvent, type: new () => T, fields: Partial<T>): T {
+  private input<T extends Input>(event: RecordedEvent, type: new () => T, fields: OwnFields<T>): T {
     const { idempotencyKey: _, ...context } = reactionTo(event, NAME);
-    const { organizationId } = event;
-    return Object.assign(new type(), fields, { organizationId, context });
+    return inputOf(type, fields, context);
   }
 }

@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision } from '#libs/commands';
 import { EventStore, type Guard, type JsonObject } from '#libs/event-store';
-import { Input, RpcError } from '#libs/rpc';
+import { Input, inputOf, RpcError } from '#libs/rpc';
 import { Consents, ContactsByEmail, createInline, type Evidence, InlineContact } from '../contacts/index.js';
 import { Suppressions } from '../suppressions/index.js';
 import { canonicalEmail } from './canonical-email.js';
@@ -141,11 +141,11 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
 
 /** A signer is subscribed only if they asked for it. */
 function contactOf(
-  { organizationId, context }: ConfirmSignature,
+  { context }: ConfirmSignature,
   { signer, subscribe }: Pending,
   consent: Evidence | undefined,
 ): InlineContact {
   const { email, firstName, lastName, zip, country } = signer;
   const fields = { email, firstName, lastName, zip, country, subscribed: subscribe, consent };
-  return Object.assign(new InlineContact(), fields, { organizationId, context });
+  return inputOf(InlineContact, fields, context);
 }

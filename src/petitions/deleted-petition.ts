@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { type RecordedEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
+import { inputOf, OperationRunner } from '#libs/rpc';
 import { reactionTo, type Subscription } from '#libs/subscriptions';
 import { ExpireRequest } from './expire-request.js';
 import { petitions } from './petitions.js';
@@ -19,7 +19,7 @@ export class PetitionDeletions implements Subscription {
   readonly begins = 'at the first event';
 
   constructor(
-    private readonly bus: CommandBus,
+    private readonly runner: OperationRunner,
     private readonly source: DataSource,
     private readonly projections: Projections,
   ) {}
@@ -37,7 +37,7 @@ export class PetitionDeletions implements Subscription {
       if (pending.length === 0) return;
       for (const { id: requestId } of pending) {
         const fields = { requestId, reason: 'PETITION_DELETED', by: null } as const;
-        await this.bus.execute(Object.assign(new ExpireRequest(), fields, { organizationId, context }));
+        await this.runner.execute(inputOf(ExpireRequest, fields, context));
       }
     }
   }

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
-import { Input, systemInput } from '#libs/rpc';
+import { Input, OperationRunner, systemInput } from '#libs/rpc';
 import { type Due, type Timer } from '#libs/subscriptions';
 import { ConfirmationMails } from './confirmation-mails.js';
 import { type ExpiryReason } from './signature-request.js';
@@ -37,13 +37,13 @@ export class SignatureExpiry implements Timer {
   readonly name = EXPIRY_TIMER;
 
   constructor(
-    private readonly commands: CommandBus,
+    private readonly runner: OperationRunner,
     private readonly mails: ConfirmationMails,
   ) {}
 
   async fire({ organizationId, id: requestId }: Due): Promise<void> {
     const fields = { requestId, reason: 'TIME', by: null } as const;
-    await this.commands.execute(systemInput(ExpireRequest, organizationId, fields, EXPIRY_TIMER));
+    await this.runner.execute(systemInput(ExpireRequest, organizationId, fields, EXPIRY_TIMER));
     await this.mails.forget();
   }
 }

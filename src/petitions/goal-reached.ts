@@ -3,7 +3,7 @@ import { Commands } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Resources } from '#libs/resources';
-import { Input } from '#libs/rpc';
+import { Input, inputOf } from '#libs/rpc';
 import { reactionTo, type Subscription } from '#libs/subscriptions';
 import { petitionGoal, petitionGoalId, reachGoal } from './petition-goal.js';
 import { petitions } from './petitions.js';
@@ -46,8 +46,7 @@ export class PetitionGoals implements Subscription {
     if (!petition) return;
     const figures = { goal: petition.goal as number, signatures: petition.signatures as number };
     if (reachGoal(petitionGoal.initial, petitionId, figures).length === 0) return;
-    const input = new ReachGoal();
-    Object.assign(input, { organizationId, petitionId, context: reactionTo(event, NAME) });
+    const input = inputOf(ReachGoal, { petitionId }, reactionTo(event, NAME));
     await this.commands.change(petitionGoal, input, petitionGoalId(petitionId), (state) =>
       reachGoal(state, petitionId, figures),
     );

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
-import { Input } from '#libs/rpc';
+import { Input, inputOf } from '#libs/rpc';
 import { reactionTo, type Subscription } from '#libs/subscriptions';
 import { choiceOf, ChosenSignatures, PAGE } from './chosen-signatures.js';
 import { type Invalidation, invalidateMore, invalidation, restoreMore } from './invalidation.js';
@@ -47,7 +47,7 @@ export class Invalidations implements Subscription {
     // The expected version of the stream makes each page idempotent. With the event's idempotency key, only
     // the first page would be appended.
     const { idempotencyKey: _, ...context } = reactionTo(event, NAME);
-    const input = Object.assign(new InvalidateMore(), { organizationId, invalidationId, context });
+    const input = inputOf(InvalidateMore, { invalidationId }, context);
     for (const endAt = Date.now() + MAX_DURATION_MS; Date.now() < endAt && !signal.aborted;) {
       const { decision } = await this.commands.run(input, async () => {
         const { state, version } = await this.records.load(invalidation, organizationId, invalidationId);

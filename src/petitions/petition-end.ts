@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
-import { Input, systemInput } from '#libs/rpc';
+import { Input, OperationRunner, systemInput } from '#libs/rpc';
 import { type Due, type Subscription, Subscriptions, type Timer } from '#libs/subscriptions';
 import { closeAtItsEnd, exists, petition } from './petition.js';
 
@@ -55,9 +55,9 @@ export class EndPetitionHandler implements ICommandHandler<EndPetition> {
 export class PetitionEnd implements Timer {
   readonly name = TIMER;
 
-  constructor(private readonly commands: CommandBus) {}
+  constructor(private readonly runner: OperationRunner) {}
 
   async fire({ organizationId, id: petitionId, dueAt: moment }: Due): Promise<void> {
-    await this.commands.execute(systemInput(EndPetition, organizationId, { petitionId, moment }, TIMER));
+    await this.runner.execute(systemInput(EndPetition, organizationId, { petitionId, moment }, TIMER));
   }
 }

@@ -3,7 +3,7 @@ import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
 import { DamagedEvent, NewerEvent, type Past, type RecordedEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Resources } from '#libs/resources';
-import { Input } from '#libs/rpc';
+import { Input, inputOf } from '#libs/rpc';
 import { reactionTo, type Subscription } from '#libs/subscriptions';
 import { ChosenSignatures, PAGE } from './chosen-signatures.js';
 import { type InvalidationPlan, invalidationPlan, invalidationPlanId } from './invalidation-plan.js';
@@ -78,12 +78,11 @@ export class PlannedInvalidations implements Subscription, OnModuleInit {
   }
 
   async handle(event: RecordedEvent, signal: AbortSignal): Promise<void> {
-    const { organizationId } = event;
     const invalidationId = event.data.invalidationId as string;
     // The expected versions of the streams make each page idempotent. With the event's idempotency key, only
     // the first page would be appended.
     const { idempotencyKey: _, ...context } = reactionTo(event, NAME);
-    const input = Object.assign(new InvalidateMorePlanned(), { organizationId, invalidationId, context });
+    const input = inputOf(InvalidateMorePlanned, { invalidationId }, context);
     const endAt = Date.now() + MAX_DURATION_MS;
     for (let isOver = false; !isOver && !signal.aborted;) {
       const hasTime = Date.now() < endAt;

@@ -1,9 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { type Request } from 'express';
 import { EventStore } from '#libs/event-store';
 import { isSentAsCompared } from '#libs/mail';
-import { type Input, type InputClass } from '#libs/rpc';
+import { inputOf, OperationRunner, type RequestContext, requestContext } from '#libs/rpc';
 import { localeIn, type FormFault } from '#locales';
 import { ConfirmSignature, type Confirmed, RequestSignature } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
@@ -33,7 +32,7 @@ export type Signed = { status: 'taken' } | { status: 'too many' } | { status: 'f
 @Injectable()
 export class Signing {
   constructor(
-    private readonly commands: CommandBus,
+    private readonly runner: OperationRunner,
     private readonly store: EventStore,
     private readonly budgets: Budgets,
     private readonly proof: ProofOfWork,
@@ -61,7 +60,7 @@ export class Signing {
     const { values, source } = form;
     const words = localeIn(organization.language).site;
     const text = (field: TextField) => (values[field] === '' ? null : (values[field] ?? null));
-    await this.execute(request, organization.id, RequestSignature, {
+    const fields = {
       petitionId: petition.id,
       email: values.email!,
       firstName: text('firstName'),
@@ -78,29 +77,15 @@ export class Signing {
         text: words.subscribe(organization.name),
         language: words.locale,
       },
-      suspicion: suspicion,
-    });
+      suspicion,
+    };
+    await this.runner.execute(inputOf(RequestSignature, fields, contextOf(request, organization.id)));
     return { status: 'taken' };
   }
 
   confirm(request: Request, organizationId: string, requestId: string): Promise<Confirmed> {
-    return this.execute(request, organizationId, ConfirmSignature, { requestId, isProved: true });
-  }
-
-  private execute<T extends Input, Answer>(
-    request: Request,
-    organizationId: string,
-    type: InputClass<T>,
-    fields: Partial<T>,
-  ): Promise<Answer> {
-    const context = {
-      organizationId,
-      actor: { type: 'public', id: null },
-      scopes: [],
-      requestId: request.storedRequestId!,
-      isGivenUp: () => request.isGivenUp === true,
-    };
-    return this.commands.execute(Object.assign(new type(), fields, { organizationId, context }));
+    const fields = { requestId, isProved: true };
+    return this.runner.execute(inputOf(ConfirmSignature, fields, contextOf(request, organizationId)));
   }
 
   /** Reads the form and its errors. All values are kept, so that it can be sent again. */
@@ -130,6 +115,10 @@ export class Signing {
       faults,
     };
   }
+}
+
+function contextOf(request: Request, organizationId: string): RequestContext {
+  return requestContext({ organizationId, actor: { type: 'public', id: null }, scopes: [] }, request);
 }
 
 function faultIn(field: TextField, value: string | undefined): FormFault | undefined {

@@ -9,8 +9,9 @@ import {
   countAnswer,
   Documented,
   readJsonBody,
-  requireReading,
   type RequestContext,
+  requestContext,
+  requireReading,
   RpcError,
 } from '#libs/rpc';
 import { AmazonSns, type SnsEnvelope } from './amazon-sns.js';
@@ -95,13 +96,8 @@ export class MailHookController {
     request.isWorkedOn = true;
     try {
       const { reports, issues } = await this.read(body);
-      await this.act(reports, {
-        organizationId,
-        actor: { type: 'system', id: 'mail-hook' },
-        scopes: [],
-        requestId: request.storedRequestId!,
-        isGivenUp: () => request.isGivenUp === true,
-      });
+      const caller = { organizationId, actor: { type: 'system', id: 'mail-hook' }, scopes: [] } as const;
+      await this.act(reports, requestContext(caller, request));
       if (issues.length > 0) {
         throw new RpcError(
           'BAD_REQUEST',

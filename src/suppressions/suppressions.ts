@@ -4,7 +4,7 @@ import { Commands, type Decision, RecordReader } from '#libs/commands';
 import { type Sql } from '#libs/database';
 import { EventStore, type StreamWrite } from '#libs/event-store';
 import { newId } from '#libs/random';
-import { Input, type RequestContext } from '#libs/rpc';
+import { Input, inputOf, type RequestContext } from '#libs/rpc';
 import { ContactsByEmail, emailKeys } from '../contacts/index.js';
 import { contactMail, contactMailId, type ContactMailEvent, isReported } from './contact-mail.js';
 import { eraseAddress, suppressedAddress } from './suppressed-address.js';
@@ -98,7 +98,7 @@ export class Suppressions {
     reason: Reason,
     context: RequestContext,
   ): Promise<void> {
-    const input = inputOf(SuppressAddress, { organizationId, email, reason, context });
+    const input = inputOf(SuppressAddress, { email, reason }, context);
     await this.commands.run(input, () => this.decideToSuppress(input));
   }
 
@@ -110,7 +110,7 @@ export class Suppressions {
     onlyReason?: Reason,
   ): Promise<void> {
     const reason = onlyReason === undefined ? {} : { reason: onlyReason };
-    const input = inputOf(UnsuppressAddress, { organizationId, email, ...reason, context });
+    const input = inputOf(UnsuppressAddress, { email, ...reason }, context);
     await this.commands.run(input, () =>
       this.decideToEnd(input, ({ state }) => endSuppression(state, onlyReason)),
     );
@@ -129,7 +129,7 @@ export class Suppressions {
     { visible = true } = {},
   ): Promise<void> {
     const { reason, event } = REPORTED[kind];
-    const input = inputOf(ReportMail, { organizationId, kind, email, messageId, context });
+    const input = inputOf(ReportMail, { kind, email, messageId }, context);
     await this.commands.run(
       input,
       async () => {
@@ -260,8 +260,4 @@ function addressWrite(
 
 function addressNoted(suppressionId: string) {
   return { type: 'SuppressedAddressNoted', data: { suppressionId } } as const;
-}
-
-function inputOf<Command extends Input>(type: new () => Command, fields: NoInfer<Command>): Command {
-  return Object.assign(new type(), fields);
 }

@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
-import { systemInput } from '#libs/rpc';
+import { OperationRunner, systemContext, systemInput } from '#libs/rpc';
 import { NOBODY, readUnsubscribeToken, Recipients } from '../broadcasts/index.js';
 import { type ConsentFields, contact, UpdateContact } from '../contacts/index.js';
 import { senderOf } from '../organizations/index.js';
@@ -27,7 +26,7 @@ export class Unsubscribing {
   constructor(
     private readonly store: EventStore,
     private readonly records: RecordReader,
-    private readonly commands: CommandBus,
+    private readonly runner: OperationRunner,
     private readonly suppressions: Suppressions,
     private readonly recipients: Recipients,
   ) {}
@@ -63,7 +62,7 @@ export class Unsubscribing {
     const email = await this.emailOf(organizationId, contactId);
     if (!email) return;
     // Before the contact, so that a later import of the same person is covered too.
-    const { context } = systemInput(UpdateContact, organizationId, {}, ACTOR);
+    const context = systemContext(organizationId, ACTOR);
     await this.suppressions.suppress(organizationId, email.address, 'UNSUBSCRIBED', context);
     await this.setSubscribed(organizationId, contactId, false, consent);
     await this.recipients.recordLateReport(organizationId, broadcastId, contactId, 'unsubscribed');
@@ -76,7 +75,7 @@ export class Unsubscribing {
     const { organizationId, contactId } = person;
     const email = await this.emailOf(organizationId, contactId);
     if (!email) return;
-    const { context } = systemInput(UpdateContact, organizationId, {}, ACTOR);
+    const context = systemContext(organizationId, ACTOR);
     await this.suppressions.unsuppress(organizationId, email.address, context, 'UNSUBSCRIBED');
     await this.setSubscribed(organizationId, contactId, true, consent);
   }
@@ -97,6 +96,6 @@ export class Unsubscribing {
     consent: ConsentFields,
   ): Promise<void> {
     const fields = { contactId, subscribed, consent };
-    await this.commands.execute(systemInput(UpdateContact, organizationId, fields, ACTOR));
+    await this.runner.execute(systemInput(UpdateContact, organizationId, fields, ACTOR));
   }
 }

@@ -1,4 +1,4 @@
-import { CommandBus, CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader, Requests } from '#libs/commands';
 import { DamagedEvent, EventStore, type Guard, NewerEvent } from '#libs/event-store';
 import { Projections } from '#libs/projections';
@@ -9,8 +9,10 @@ import {
   Id,
   type Input,
   type InputClass,
+  inputOf,
   OneOf,
   Operation,
+  OperationRunner,
   recordSchema,
   type RequestContext,
   RpcError,
@@ -172,7 +174,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     private readonly projections: Projections,
     private readonly links: ImportedLinks,
     private readonly byEmail: ContactsByEmail,
-    private readonly bus: CommandBus,
+    private readonly runner: OperationRunner,
     private readonly consents: Consents,
     private readonly store: EventStore,
   ) {}
@@ -219,12 +221,13 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
 
   /** Addresses that bounced or were marked as spam elsewhere get no email here, whatever the result of the line. */
   private async block(context: RequestContext, page: readonly ImportedLine[]): Promise<void> {
-    const { organizationId } = context;
-    const blocked = page.flatMap((line) => ('blocked' in line && line.blocked ? [line] : []));
+    const blocked = page.flatMap((line) =>
+      'blocked' in line && line.blocked ? [{ email: line.contact.email, reason: line.blocked }] : [],
+    );
     await settleAll(
-      blocked.map(async ({ contact: { email }, blocked: reason }) => {
+      blocked.map(async (fields) => {
         if (!suppress) throw new Error('No module suppresses addresses.');
-        await this.bus.execute(Object.assign(new suppress(), { organizationId, context, email, reason }));
+        await this.runner.execute(inputOf(suppress, fields, context));
       }),
     );
   }

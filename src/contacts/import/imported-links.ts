@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { Linking, type Resource, Resources } from '#libs/resources';
-import { Input, type InputClass, type RequestContext, RpcError } from '#libs/rpc';
+import { Input, type InputClass, inputOf, OperationRunner, type RequestContext, RpcError } from '#libs/rpc';
 import { settleAll } from './settle-all.js';
 import { ContactsTable } from '../contacts-table.js';
 
@@ -27,7 +26,7 @@ export class ImportedLinks {
     private readonly linking: Linking,
     private readonly resources: Resources,
     private readonly contacts: ContactsTable,
-    private readonly bus: CommandBus,
+    private readonly runner: OperationRunner,
   ) {}
 
   /** @throws RpcError NOT_FOUND unless each of them stands. */
@@ -71,9 +70,7 @@ export class ImportedLinks {
     { resource, create }: NamedKind,
     name: string,
   ): Promise<string> {
-    const { organizationId } = context;
-    const input = Object.assign(new create(), { name, organizationId, context });
-    const answer = await this.bus.execute<Input, Record<string, string>>(input);
+    const answer = await this.runner.execute<Record<string, string>>(inputOf(create, { name }, context));
     return answer[resource.idField]!;
   }
 
@@ -82,13 +79,12 @@ export class ImportedLinks {
     { resource, id }: Target,
     contactIds: readonly string[],
   ): Promise<void> {
-    const { organizationId } = context;
-    const input = Object.assign(new LinkContacts(), { organizationId, context, [resource.idField]: id });
+    const input = inputOf(LinkContacts, { [resource.idField]: id }, context);
     try {
       await this.linking.add(resource, input, [...new Set(contactIds)]);
     } catch (error) {
       // Who was erased since their line was read costs the others nothing.
-      const gone = new Set(await this.contacts.findUnknown(organizationId, contactIds));
+      const gone = new Set(await this.contacts.findUnknown(context.organizationId, contactIds));
       if (gone.size === 0) throw error;
       const rest = contactIds.filter((contactId) => !gone.has(contactId));
       if (rest.length > 0) await this.add(context, { resource, id }, rest);

@@ -1,5 +1,4 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { CommandBus } from '@nestjs/cqrs';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
@@ -13,9 +12,8 @@ import {
   invalid,
   noSuch,
   operationOf,
-  parseInput,
-  requireFieldScopes,
-  requireScope,
+  OperationRunner,
+  type RequestContext,
   RpcError,
   scopeOf,
 } from '#libs/rpc';
@@ -102,7 +100,7 @@ export class ImportJobs implements BackgroundWork {
     private readonly source: DataSource,
     private readonly store: EventStore,
     private readonly team: Team,
-    private readonly commands: CommandBus,
+    private readonly runner: OperationRunner,
     private readonly troubles: IncidentLog,
   ) {
     this.watch = store.pulse.watch(`EXISTS (SELECT FROM contact_imports WHERE ${IS_FREE})`);
@@ -286,8 +284,7 @@ export class ImportJobs implements BackgroundWork {
     try {
       const isGivenUp = () => isLost || isForbidden || this.stopping.signal.aborted;
       const failed: FailedRow[] = [];
-      const command = await this.commandFor(row, about, isGivenUp);
-      Object.assign(command, {
+      const imported = await this.import(row, about, isGivenUp, {
         bytes: piecesOf(await this.bytesOf(id, key)),
         onFailure: ({ address, ...failure }) => {
           if (failed.length < MOST_FAILED)
@@ -296,8 +293,7 @@ export class ImportJobs implements BackgroundWork {
         onProgress: ({ created, updated, unchanged, failedCount }) => {
           done = created + updated + unchanged + failedCount;
         },
-      } satisfies Partial<ImportContacts>);
-      const imported = await this.commands.execute<ImportContacts, ImportAnswer>(command);
+      });
       answer = { ...imported, failed };
     } catch (error) {
       // Another instance continues, or this one once the database is available again.
@@ -338,42 +334,41 @@ export class ImportJobs implements BackgroundWork {
   }
 
   /**
-   * The operation with the current permissions of the user's role.
+   * Runs the operation with the current permissions of the user's role.
    *
-   * @throws RpcError NOT_FOUND if the user is no longer a member; INSUFFICIENT_PERMISSIONS.
+   * @throws RpcError NOT_FOUND if the user is no longer a member; otherwise as the operation does.
    */
-  private async commandFor(
+  private async import(
     { id, organization_id: organizationId, user_id: userId }: Row,
     { onConflict, agreed, listId, meanings, format }: ImportPlan,
     isGivenUp: () => boolean,
-  ): Promise<ImportContacts> {
+    input: Pick<ImportContacts, 'bytes' | 'onFailure' | 'onProgress'>,
+  ): Promise<ImportAnswer> {
     const caller = await this.team.callerOf(organizationId, userId);
     if (!caller) throw noSuch('member');
-    requireScope(caller.scopes, SCOPE);
+    const context: RequestContext = {
+      ...caller,
+      requestId: id,
+      isGivenUp,
+      // A user who is removed while the import runs can no longer store anything.
+      standing: () => this.team.guardOfActor(context),
+    };
     const fields = {
       onConflict,
       subscribed: String(agreed === true),
       ...(listId === null ? {} : { listId }),
     };
-    const command = parseInput(ImportContacts, fields, 'query');
-    requireFieldScopes(operationOf(ImportContacts)!, caller.scopes, command);
-    Object.assign(command, {
-      organizationId,
-      mediaType: 'text/csv',
-      contentType: 'text/csv',
+    const mediaType = 'text/csv';
+    const body = {
+      ...input,
+      mediaType,
+      contentType: mediaType,
       meanings,
       ...(format && { format }),
       // The list gets everyone, including contacts that are left unchanged.
       linksTaken: true,
-    } satisfies Partial<ImportContacts>);
-    command.context = {
-      ...caller,
-      requestId: id,
-      isGivenUp,
-      // A user who is removed while the import runs can no longer store anything.
-      standing: () => this.team.guardOfActor(command.context),
-    };
-    return command;
+    } satisfies Partial<ImportContacts>;
+    return this.runner.run(ImportContacts, fields, context, body);
   }
 
   /** @param seconds after which an instance may lease it again. */
