@@ -1,6 +1,6 @@
-/** The walls of the house: ARCHITECTURE.md, "The house". */
+/** The rules between modules: see docs/internals/house.md. */
 
-/** From the ground up: each may import those above it in this list, and no other. */
+/** In order: each library may import only those above it in this list. */
 const libs = [
   'terminal',
   'tracing',
@@ -26,7 +26,7 @@ const libs = [
   'operations',
 ];
 
-/** They stand beside what they try, may import what it may not, and are not built. */
+/** Tests are next to the code, may import more than it, and are not built. */
 const tests = '\\.(spec|contract)\\.ts$';
 
 module.exports = {

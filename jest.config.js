@@ -14,7 +14,7 @@ export default {
   testMatch: ['<rootDir>/{src,libs,locales,migrations,test}/**/*.spec.ts'],
   moduleNameMapper: {
     '^#libs/(.*)$': '<rootDir>/libs/$1/index.ts',
-    // It offers itself to `import` only, and Jest resolves like `require`.
+    // The package only has an entry for `import`, and Jest resolves like `require`.
     '^canonicalize$': '<rootDir>/node_modules/canonicalize/lib/canonicalize.js',
     '^#migrations$': '<rootDir>/migrations/index.ts',
     '^#locales$': '<rootDir>/locales/index.ts',
@@ -27,6 +27,6 @@ export default {
   transformIgnorePatterns: [`<rootDir>/node_modules/(?!(${packages.join('|')})/)`],
   testTimeout: 180_000,
   testSequencer: '<rootDir>/scripts/jest/sequencer.mjs',
-  // Jest's default, one less than the cores, is one on two cores. Tests wait for their servers as much as they compute.
+  // Jest would use one worker on two cores, but tests wait for their servers as much as they compute.
   maxWorkers: Math.max(4, availableParallelism() - 1),
 };

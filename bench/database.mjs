@@ -13,7 +13,7 @@ export async function withDatabase(work, count = 1) {
   const { DATABASE_URL } = process.env;
   if (DATABASE_URL) return withOwnDatabases(DATABASE_URL, work, count);
   const directory = await mkdtemp(join(tmpdir(), 'advocacy-bench-'));
-  // As root, PostgreSQL runs as another user, who must be able to enter.
+  // If started by root, PostgreSQL runs as another user, who needs access.
   await chmod(directory, 0o711);
   try {
     const server = await startEmbeddedPostgres({ directory, log: () => {}, createDatabases: true });

@@ -22,7 +22,7 @@ let api: Api;
 let clock: DatabaseClock;
 let owner: Client;
 beforeAll(async () => {
-  // Refused keys count against the address, and there are many: each request has one of its own.
+  // Rejected keys count against the address, and these tests send many. So each request has its own address.
   api = await Api.start({ instances: 0, environment: { TRUST_PROXY: 'true' } });
   clock = await DatabaseClock.of(api.database);
   await api.addInstance();
@@ -55,14 +55,14 @@ const create = (fields: object = {}): Promise<NewKey> =>
 const rotate = (apiKeyId: string, overlapSeconds = 0): Promise<NewKey> =>
   dataOf(post('rotate', { apiKeyId, overlapSeconds }));
 
-/** A client with an unlimited key that may do so much. */
+/** A client with an unlimited key and these options. */
 async function clientWith(options: Partial<CreateApiKey>): Promise<Client & { keyId: string }> {
   const { id, key } = await api.createKey(owner.organizationId, options);
   return Object.assign(new Client(api.origin, owner.organizationId, key), { keyId: id });
 }
 
 let addresses = 0;
-/** Whether keys are good on every instance: 200 or 401. */
+/** The status of each key on every instance: 200 or 401. */
 function statusesOf(...keys: string[]): Promise<number[]> {
   return Promise.all(
     keys.flatMap((key) =>
@@ -76,7 +76,7 @@ function statusesOf(...keys: string[]): Promise<number[]> {
   );
 }
 
-/** Waits until every instance refuses the keys: each remembers for a moment what it found. */
+/** Waits until every instance rejects the keys, which are cached for a moment. */
 async function refusedSoon(...keys: string[]): Promise<void> {
   await eventually(async () => expect(await statusesOf(...keys)).toEqual(Array(2 * keys.length).fill(401)));
 }
@@ -912,7 +912,7 @@ describe('scopes', () => {
         const body = operation.method === 'GET' ? undefined : '{}';
         const answer = await client.request(operation.method, operation.path, body);
         const mayNot = answer.body.error?.code === 'INSUFFICIENT_PERMISSIONS';
-        // Without its fields no operation does anything: 200, 400, or 415 where the body is no JSON.
+        // Without its fields no operation does anything: 200, 400, or 415 if the body is not JSON.
         // create-api-key has its own 403, for scopes that the caller lacks.
         expect([operation.path, mayNot]).toEqual([
           operation.path,

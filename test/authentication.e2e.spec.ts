@@ -5,7 +5,7 @@ import { type Answer, Api, Client } from './harness.js';
 import { Deployment, eventually } from './processes.js';
 import { someOf } from './length.js';
 
-/** A module that shifts the clock of the process that imports it, as if its machine's were wrong. */
+/** A module that shifts the clock of the process that imports it. */
 function shiftedClock(milliseconds: number): string {
   const source = `
     const Real = Date;
@@ -22,7 +22,7 @@ let api: Api;
 let clock: DatabaseClock;
 let owner: Client;
 beforeAll(async () => {
-  // Each refused client gets an address of its own: ten from one address use up its rate limit.
+  // Each rejected client gets its own address, because ten requests use up the rate limit of an address.
   api = await Api.start({ instances: 0, environment: { TRUST_PROXY: 'true' } });
   clock = await DatabaseClock.of(api.database);
   await api.addInstance();

@@ -13,7 +13,7 @@ async function bench(...args: string[]): Promise<string> {
   return stdout;
 }
 
-/** A second of some of it: that what the benchmarks know of the product is still so, and that all is counted. */
+/** Runs parts of the benchmarks for a second each, to check that they still match the product and count everything. */
 const BRIEFLY = ['--rounds', '1', '--seconds', '1', '--warm-up', '0', '--connections', '4'];
 const MEASURED = {
   scale: [...BRIEFLY, '--instances', '1'],
@@ -28,7 +28,7 @@ it('every benchmark lists its options', async () => {
   const list = await bench('--help');
   const names = [...list.matchAll(/^ {2}(\w+) /gm)].map(([, name]) => name!);
   expect(names).toEqual(expect.arrayContaining([...Object.keys(MEASURED), 'append', 'tampering']));
-  // What it compares with is installed when it is first wanted; the others are started below.
+  // Not started here, because it installs its baselines first. The others are started below.
   const others = names.filter((one) => one !== 'append' && !(one in MEASURED));
   for (const name of someOf(others)) {
     expect(await bench(name, '--help')).toMatch(new RegExp(`^npm run bench -- ${name} \\[options\\]`));

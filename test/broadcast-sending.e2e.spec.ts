@@ -4,7 +4,7 @@ import { type Client } from './harness.js';
 import { Deployment, eventually, type ServerProcess } from './processes.js';
 import { isLong, longIt, someOf } from './length.js';
 
-/** With a thousand and more, the mail server is also frozen for a while. */
+/** The number of recipients. BROADCAST_RECIPIENTS sets it. */
 const RECIPIENTS = Number(process.env.BROADCAST_RECIPIENTS ?? (isLong ? 300 : 60));
 const CONCURRENCY = 5;
 

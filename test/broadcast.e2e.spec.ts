@@ -53,7 +53,7 @@ const audience = async (broadcastId: string) =>
   (await client.get('broadcast.preview-audience', { broadcastId })).body.data;
 const recipients = async (broadcastId: string, more = {}) =>
   (await client.get('broadcast.list-recipients', { broadcastId, ...more })).body.data;
-/** The messages that this organization has sent, whole. */
+/** The complete messages that this organization has sent. */
 async function mails(): Promise<string[]> {
   const folder = join(directory, 'mail', client.organizationId);
   const names = await readdir(folder).catch(() => []);

@@ -120,7 +120,7 @@ export async function makeDatabase(release: Release): Promise<void> {
     const role = decodeURIComponent(new URL(database.url).username);
     const statements = stdout
       .split('\n')
-      // What only psql understands, or only the version of PostgreSQL that wrote it.
+      // Omits lines that only psql or the PostgreSQL version of the dump understands.
       .filter((line) => !/^(--|\\|SET (transaction_timeout|default_))/.test(line))
       .join('\n')
       .replaceAll(new RegExp(`^(REVOKE|GRANT)(.*) (FROM|TO) "?${role}"?;$`, 'gm'), '$1$2 $3 CURRENT_USER;');
