@@ -1,38 +1,26 @@
 import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
-import { describeError, inTransaction, isTransient, isUnavailable, type Transaction } from '#libs/database';
+import { inTransaction, type Transaction } from '#libs/database';
 import { type EventStore, type RecordedEvent } from '#libs/event-store';
-import { newId } from '#libs/random';
-import { attempt, LONGEST_ATTEMPT_MS, MOST_ATTEMPTS, pauseAfter } from './attempts.js';
+import { attempt, CLAIM_SECONDS, MOST_ATTEMPTS, pauseAfter, type RowLease, withRowLease } from '#libs/work';
 import { type Subscription } from './subscription.js';
 
-/** Events of one page, and of these so many at once. */
+/** Events of one page, and how many of them are handled at the same time. */
 const PAGE = 500;
 const AT_ONCE = 8;
-/** After so long no further event of a page is begun: the lease is free again after the last attempt at the latest. */
+/** After this time, no more events of a page are started. */
 const LONG_PAGE_MS = 5_000;
 const LIMITS = { statement: 60_000 };
-/** Whoever does not renew the lease for so long has died, or stands still. */
-const HELD_SECONDS = 6;
-/** Of a retry: longer than an attempt takes. */
-const TAKEN_SECONDS = (2 * LONGEST_ATTEMPT_MS) / 1_000;
-/** Retries that are taken at once. */
+/** Retries that are claimed at a time. */
 const RETRIES = 20;
 
-/** `attempts`: with the one that begins. */
+/** `attempts`: including the one that starts. */
 type Retry = { position: string; attempts: number };
 type Failure = { event: RecordedEvent; reason: string };
 
-const TAKE = `
-  UPDATE subscriptions SET holder = $2, held_until = clock_timestamp() + make_interval(secs => $3)
-  WHERE name = (
-    SELECT name FROM subscriptions
-    WHERE name = $1 AND (held_until IS NULL OR held_until < clock_timestamp()) FOR UPDATE SKIP LOCKED
-  ) RETURNING position`;
-const RENEW = `
-  UPDATE subscriptions SET held_until = clock_timestamp() + make_interval(secs => $3)
-  WHERE name = $1 AND holder = $2`;
-const LEAVE = 'UPDATE subscriptions SET holder = NULL, held_until = NULL WHERE name = $1 AND holder = $2';
+const CURSORS = { table: 'subscriptions', key: 'name', returning: 'position' };
+type Cursor = { position: string };
+
 const MOVE = `
   UPDATE subscriptions SET position = $3, holder = NULL, held_until = NULL WHERE name = $1 AND holder = $2`;
 const TAKE_RETRIES = `
@@ -48,12 +36,12 @@ const TAKE_RETRIES = `
   ) RETURNING position, attempts`;
 
 /**
- * Advances one subscription. The cursor's row is the lease: whoever has taken it works, on any instance, and renews it
- * meanwhile. What fails, and what waits for that, goes into the retry table in the transaction that moves the cursor, which
- * fails where somebody else has taken over: so each event is either handled or stands there.
+ * Advances one subscription. The cursor's row is the lease. Events that fail, and those that wait for them, are added to
+ * the retry table in the transaction that moves the cursor, which fails if another instance has taken over. So each
+ * event is either handled or in that table.
  *
- * No transaction is open while events are handled: it would keep a connection, of which there may be a single one, and locks, for
- * which a command of the handler may wait.
+ * No transaction is open while events are handled: it would keep a connection, of which there may be only one, and
+ * locks that a command of the handler may wait for.
  */
 export class SubscriptionRunner {
   constructor(
@@ -73,53 +61,40 @@ export class SubscriptionRunner {
     );
   }
 
-  /** @returns whether there may be more to do at once; false also where somebody else is at it. */
+  /** @returns whether there may be more to do now. False also if another instance advances it. */
   async work(): Promise<boolean> {
     const retried = await this.retry();
-    return (await this.advance()) || retried;
-  }
-
-  private async advance(): Promise<boolean> {
-    const { name, handles } = this.subscription;
-    const holder = newId();
-    const [[cursor]] = await this.source.query<[{ position: string }[], number]>(TAKE, [
-      name,
-      holder,
-      HELD_SECONDS,
-    ]);
-    if (!cursor) return false;
-    const renewing = setInterval(
-      // Where it fails somebody else takes the lease, and nothing of this page is kept.
-      () => void this.source.query(RENEW, [name, holder, HELD_SECONDS]).catch(() => undefined),
-      (HELD_SECONDS * 1_000) / 3,
+    const hasMore = await withRowLease(
+      this.source,
+      CURSORS,
+      this.subscription.name,
+      (lease: RowLease<Cursor>) => this.advance(lease),
     );
-    try {
-      const before = Number(cursor.position);
-      // Before the events are read, in a statement of its own.
-      const horizon = await this.store.horizon();
-      const end = horizon > before ? await this.store.pageEnd(before, horizon, PAGE, handles) : before;
-      const page = end > before ? await this.store.readAll(before, end, PAGE, handles) : [];
-      const chosen = this.subscription.choose?.(page) ?? page;
-      const blocked = await this.streamsThatWait(chosen);
-      const { failures, behind, next } = await this.handleInOrder(chosen, blocked);
-      // What was not begun comes with the next page.
-      const reached = next ? next.position - 1 : end;
-      await inTransaction(this.source, LIMITS, async (transaction) => {
-        const [, moved] = await transaction.query<[unknown, number]>(MOVE, [name, holder, reached]);
-        if (moved === 0) throw new Error('It took too long, and another instance has taken over.');
-        await this.putOff(transaction, failures, behind);
-      });
-      for (const { event, reason } of failures) this.tell(event.position, event.type, 1, reason);
-      return reached < horizon;
-    } catch (error) {
-      await this.source.query(LEAVE, [name, holder]).catch(() => undefined);
-      throw error;
-    } finally {
-      clearInterval(renewing);
-    }
+    return hasMore === true || retried;
   }
 
-  /** Of these streams those with an event that is still to be tried again. */
+  private async advance({ owner, row }: RowLease<Cursor>): Promise<boolean> {
+    const { name, handles } = this.subscription;
+    const before = Number(row.position);
+    // Before the events are read, in a separate statement.
+    const horizon = await this.store.horizon();
+    const end = horizon > before ? await this.store.pageEnd(before, horizon, PAGE, handles) : before;
+    const page = end > before ? await this.store.readAll(before, end, PAGE, handles) : [];
+    const chosen = this.subscription.choose?.(page) ?? page;
+    const blocked = await this.streamsThatWait(chosen);
+    const { failures, behind, next } = await this.handleInOrder(chosen, blocked);
+    // Events that were not started come with the next page.
+    const reached = next ? next.position - 1 : end;
+    await inTransaction(this.source, LIMITS, async (transaction) => {
+      const [, moved] = await transaction.query<[unknown, number]>(MOVE, [name, owner, reached]);
+      if (moved === 0) throw new Error('It took too long, and another instance has taken over.');
+      await this.putOff(transaction, failures, behind);
+    });
+    for (const { event, reason } of failures) this.tell(event.position, event.type, 1, reason);
+    return reached < horizon;
+  }
+
+  /** The streams that have an event to be retried. */
   private async streamsThatWait(events: readonly RecordedEvent[]): Promise<Set<string>> {
     if (events.length === 0) return new Set();
     const rows = await this.source.query<{ stream_id: string }[]>(
@@ -131,9 +106,9 @@ export class SubscriptionRunner {
   }
 
   /**
-   * Several at once, those of one stream one after the other.
+   * Handles several events at the same time, but those of one stream one after the other.
    *
-   * @returns `behind`: events of streams that wait. `next`: the first that was not begun, because time was over.
+   * @returns `behind`: events of streams that wait. `next`: the first event that was not started, because time was up.
    */
   private async handleInOrder(
     events: readonly RecordedEvent[],
@@ -157,11 +132,13 @@ export class SubscriptionRunner {
           behind.push(event);
           return;
         }
-        const error = await attempt((signal) => this.subscription.handle(event, signal));
-        if (error === undefined) return;
-        // It says nothing against the event that the database was away.
-        if (isUnavailable(error) || isTransient(error)) unavailable ??= error;
-        else failures.push({ event, reason: describeError(error) });
+        try {
+          const reason = await attempt((signal) => this.subscription.handle(event, signal));
+          if (reason === undefined) return;
+          failures.push({ event, reason });
+        } catch (error) {
+          unavailable ??= error;
+        }
         blocked.add(event.streamId);
       });
       lastOf.set(event.streamId, handled);
@@ -203,10 +180,10 @@ export class SubscriptionRunner {
     );
   }
 
-  /** Tries again what is due. What an instance has taken others leave alone, for longer than an attempt takes. */
+  /** Retries what is due. */
   private async retry(): Promise<boolean> {
     const { name } = this.subscription;
-    const [due] = await this.source.query<[Retry[], number]>(TAKE_RETRIES, [name, RETRIES, TAKEN_SECONDS]);
+    const [due] = await this.source.query<[Retry[], number]>(TAKE_RETRIES, [name, RETRIES, CLAIM_SECONDS]);
     if (due.length === 0) return false;
     const handled = await Promise.all(due.map((retry) => this.tryAgain(retry)));
     return due.length === RETRIES || handled.includes(true);
@@ -217,19 +194,16 @@ export class SubscriptionRunner {
     const { name } = this.subscription;
     const at = Number(position);
     const [event] = await this.store.readAll(at - 1, at, 1);
-    const error = event
+    const reason = event
       ? await attempt((signal) => this.subscription.handle(event, signal))
-      : new Error('The event cannot be read.');
-    if (error === undefined) {
+      : 'The event cannot be read.';
+    if (reason === undefined) {
       await this.source.query('DELETE FROM subscription_retries WHERE subscription = $1 AND position = $2', [
         name,
         position,
       ]);
       return true;
     }
-    // It says nothing against the event that the database was away: it is taken again once its time is over.
-    if (isUnavailable(error) || isTransient(error)) throw error as Error;
-    const reason = describeError(error);
     await this.source.query(
       `UPDATE subscription_retries SET reason = $3, due_at = clock_timestamp() + make_interval(secs => $4::float8),
          parked_at = CASE WHEN $4::float8 IS NULL THEN clock_timestamp() END
@@ -243,7 +217,7 @@ export class SubscriptionRunner {
   private tell(position: number, type: string | undefined, attempts: number, reason: string): void {
     const { name: subscription } = this.subscription;
     if (attempts < MOST_ATTEMPTS) {
-      // The pauses grow: each event says so seven times in nine hours.
+      // The pauses grow: seven lines per event in nine hours.
       const message = 'handling an event failed: it will be retried';
       this.logger.warn({ message, subscription, position, type, attempts, reason });
     } else {

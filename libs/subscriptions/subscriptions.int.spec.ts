@@ -183,9 +183,13 @@ it('goes on where whoever was at it has stopped in the middle of a page', async 
   const frozen = await start({
     ...subscription,
     async handle() {
-      // As a process that is frozen: it has the lease, and does not renew it.
-      if (!isStuck) await database.source.query('UPDATE subscriptions SET held_until = clock_timestamp()');
+      const isFirst = !isStuck;
       isStuck = true;
+      // As for a frozen process: the lease expires, and is not renewed.
+      if (isFirst)
+        await database.source.query(
+          'UPDATE subscriptions SET held_until = clock_timestamp(), holder = gen_random_uuid()',
+        );
       await thawed;
     },
   });

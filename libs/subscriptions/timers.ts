@@ -1,41 +1,39 @@
 import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
-import { describeError, isTransient, isUnavailable } from '#libs/database';
-import { attempt, LONGEST_ATTEMPT_MS, MOST_ATTEMPTS, pauseAfter } from './attempts.js';
+import { attempt, CLAIM_SECONDS, MOST_ATTEMPTS, pauseAfter } from '#libs/work';
 
-/** Timers that are taken at once, and for so long: longer than an attempt takes. */
+/** Timers that are claimed at a time. */
 const AT_ONCE = 10;
-const TAKEN_SECONDS = (2 * LONGEST_ATTEMPT_MS) / 1_000;
 
-/** What is due, or was while no instance ran. */
+/** A record's timer that is due, or was while no instance ran. */
 export type Due = { organizationId: string; id: string; dueAt: Date };
 
-/** What happens at a time that a record names. */
+/** Work at a time that a record determines. */
 export type Timer = {
   /** In the database: it never changes. */
   readonly name: string;
   /**
-   * Runs once among all instances when it is due; again where it fails, and a minute later where the instance dies in the
-   * middle of it. It may set its timer anew.
+   * Runs once among all instances when it is due. It runs again if it fails, and a minute later if the instance dies
+   * meanwhile. It may set its timer again.
    */
   fire(due: Due, signal: AbortSignal): Promise<void>;
 };
 
 type Row = { organization_id: string; id: string; due_at: Date; attempts: number };
 
-/** Rows with a time at which something is due. */
-/** SQL of a row for metrics: timers that are due and were not fired, 10,000 at most, and the seconds of the oldest. */
+/** SQL of a row for metrics: timers that are due and have not fired (10,000 at most), and the seconds of the oldest. */
 export const TIMER_BACKLOG = `
   SELECT count(*) AS "timersOverdue", coalesce(extract(epoch FROM clock_timestamp() - min(next_at)), 0) AS "timerSeconds"
   FROM (SELECT next_at FROM timers WHERE next_at <= clock_timestamp() ORDER BY next_at LIMIT 10000) AS due`;
 
+/** Rows with a due time. */
 export class Timers {
   constructor(
     private readonly source: DataSource,
     private readonly logger: Pick<LoggerService, 'warn' | 'error'>,
   ) {}
 
-  /** Sets a record's timer, or sets it anew. The past is due at once. */
+  /** Sets a record's timer, or changes its time. A time in the past is due immediately. */
   async set(timer: string, { organizationId, id, dueAt }: Due): Promise<void> {
     await this.source.query(
       `INSERT INTO timers (timer, organization_id, id, due_at, next_at) VALUES ($1, $2, $3, $4, $4)
@@ -57,13 +55,12 @@ export class Timers {
     return rows.length > 0;
   }
 
-  /** @returns whether there may be more to do at once. */
+  /** @returns whether there may be more to do now. */
   async fire(timers: readonly Timer[]): Promise<boolean> {
     const worked = await Promise.all(timers.map((timer) => this.fireOne(timer)));
     return worked.includes(true);
   }
 
-  /** What an instance has taken others leave alone, for longer than an attempt takes: then it has died. */
   private async fireOne(timer: Timer): Promise<boolean> {
     const [rows] = await this.source.query<[Row[], number]>(
       `UPDATE timers SET attempts = attempts + 1, next_at = clock_timestamp() + make_interval(secs => $3)
@@ -71,17 +68,17 @@ export class Timers {
          SELECT id FROM timers WHERE timer = $1 AND next_at <= clock_timestamp()
          ORDER BY next_at LIMIT $2 FOR UPDATE SKIP LOCKED
        ) RETURNING organization_id, id, due_at, attempts`,
-      [timer.name, AT_ONCE, TAKEN_SECONDS],
+      [timer.name, AT_ONCE, CLAIM_SECONDS],
     );
     await Promise.all(rows.map((row) => this.fireRow(timer, row)));
     return rows.length === AT_ONCE;
   }
 
-  /** A timer that was set anew meanwhile is due anew. */
+  /** A timer that was set again while it fired is due again. */
   private async fireRow(timer: Timer, row: Row): Promise<void> {
     const { organization_id: organizationId, id, due_at: dueAt, attempts } = row;
-    const error = await attempt((signal) => timer.fire({ organizationId, id, dueAt }, signal));
-    if (error === undefined) {
+    const reason = await attempt((signal) => timer.fire({ organizationId, id, dueAt }, signal));
+    if (reason === undefined) {
       await this.source.query('DELETE FROM timers WHERE timer = $1 AND id = $2 AND due_at = $3', [
         timer.name,
         id,
@@ -89,9 +86,6 @@ export class Timers {
       ]);
       return;
     }
-    // It says nothing against the timer that the database was away: it is taken again once its time is over.
-    if (isUnavailable(error) || isTransient(error)) throw error as Error;
-    const reason = describeError(error);
     await this.source.query(
       `UPDATE timers SET reason = $4, next_at = clock_timestamp() + make_interval(secs => $5::float8)
        WHERE timer = $1 AND id = $2 AND due_at = $3`,

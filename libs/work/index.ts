@@ -1,1 +1,3 @@
+export { attempt, CLAIM_SECONDS, MOST_ATTEMPTS, pauseAfter } from './retries.js';
+export { type RowLease, withRowLease } from './row-lease.js';
 export { Worker } from './worker.js';

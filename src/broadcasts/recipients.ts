@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { type Transaction } from '#libs/database';
-import { pauseAfter } from '#libs/subscriptions';
+import { pauseAfter } from '#libs/work';
 import { type BroadcastStatus, type Figures } from './broadcast.js';
 import { broadcasts } from './broadcasts.js';
 import { RECIPIENT_DETAILS } from './recipient-details.js';

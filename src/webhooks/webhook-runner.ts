@@ -1,8 +1,7 @@
 import { type DataSource } from 'typeorm';
 import { inTransaction, type Transaction } from '#libs/database';
 import { type EventStore, type RecordedEvent } from '#libs/event-store';
-import { newId } from '#libs/random';
-import { MOST_ATTEMPTS, pauseAfter } from '#libs/subscriptions';
+import { MOST_ATTEMPTS, pauseAfter, type RowLease, withRowLease } from '#libs/work';
 import { eventRecord } from '../history/index.js';
 import { type Deliveries, type Delivery } from './deliveries.js';
 import { type Attempt, type WebhookRequests } from './webhook-requests.js';
@@ -30,8 +29,6 @@ const ABSENCE_SECONDS = 30;
 const LONG_PAGE_MS = 1_000;
 /** After this time, no more pages or retries are started, so that others have their turn. */
 const TURN_MS = 5_000;
-/** If the lease is not renewed for this long, its owner has died or hangs. */
-const HELD_SECONDS = 6;
 /** Lease of a retry: longer than an attempt takes. */
 const TAKEN_SECONDS = 30;
 /** Retries of one webhook that are claimed at a time. */
@@ -46,20 +43,14 @@ type Retry = { position: string; event_id: string; attempts: number };
 /** If set, the webhook is disabled, because every attempt since this time has failed. */
 type DeliveryOutcome = { failingSince: Date | undefined };
 
-const TAKE = `
-  UPDATE webhook_cursors SET holder = $2, held_until = clock_timestamp() + make_interval(secs => $3)
-  WHERE webhook_id = (
-    SELECT webhook_id FROM webhook_cursors
-    WHERE webhook_id = $1 AND (held_until IS NULL OR held_until < clock_timestamp()) FOR UPDATE SKIP LOCKED
-  ) RETURNING position, coalesce(extract(epoch FROM clock_timestamp() - failing_since), 0)::float8 AS failing`;
-const RENEW = `
-  UPDATE webhook_cursors SET held_until = clock_timestamp() + make_interval(secs => $3)
-  WHERE webhook_id = $1 AND holder = $2`;
-/** $3: seconds during which no one may take the lease. */
-const LEAVE = `
-  UPDATE webhook_cursors SET holder = NULL,
-    held_until = CASE WHEN $3::float8 > 0 THEN clock_timestamp() + make_interval(secs => $3) END
-  WHERE webhook_id = $1 AND holder = $2`;
+const CURSORS = {
+  table: 'webhook_cursors',
+  key: 'webhook_id',
+  returning:
+    'position, coalesce(extract(epoch FROM clock_timestamp() - failing_since), 0)::float8 AS failing',
+};
+/** `failing`: seconds since all attempts have failed. */
+type Cursor = { position: string; failing: number };
 // Not if another instance has taken over, or if the webhook was replayed in the meantime.
 const MOVE =
   'UPDATE webhook_cursors SET position = $4 WHERE webhook_id = $1 AND holder = $2 AND position = $3';
@@ -117,53 +108,49 @@ export class WebhookRunner {
 
   /** First attempts, until there are no more events or the turn is over. */
   async advance(): Promise<DeliveryOutcome> {
+    const { webhookId } = this.target;
+    const outcome = await withRowLease(this.source, CURSORS, webhookId, async (lease: RowLease<Cursor>) => {
+      const { failingSince, restSeconds } = await this.advanceAs(lease);
+      await lease.release(restSeconds);
+      return { failingSince };
+    });
+    return outcome ?? { failingSince: undefined };
+  }
+
+  /** @returns `restSeconds`: how long no instance may make first attempts. */
+  private async advanceAs({
+    owner,
+    row: { position, failing },
+  }: RowLease<Cursor>): Promise<DeliveryOutcome & { restSeconds: number }> {
     const endAt = performance.now() + TURN_MS;
-    const { webhookId, organizationId } = this.target;
-    const holder = newId();
-    const [[cursor]] = await this.source.query<[{ position: string; failing: number }[], number]>(TAKE, [
-      webhookId,
-      holder,
-      HELD_SECONDS,
-    ]);
-    if (!cursor) return { failingSince: undefined };
-    const renewing = setInterval(
-      // If it fails, another instance takes the lease, and nothing of this page is stored.
-      () => void this.source.query(RENEW, [webhookId, holder, HELD_SECONDS]).catch(() => undefined),
-      (HELD_SECONDS * 1_000) / 3,
-    );
     let restSeconds = 0;
-    let mostFailures = cursor.failing > AWAY_SECONDS ? 1 : FAILURES_IN_A_ROW;
-    try {
-      let before = Number(cursor.position);
-      while (!this.isStopped() && performance.now() < endAt) {
-        const webhook = await this.find();
-        // Before the events are read, in a separate statement.
-        const horizon = await this.store.horizon();
-        if (!webhook || horizon <= before) break;
-        const { events, hasMore } = await this.store.readHistory(
-          organizationId,
-          { after: before, upTo: horizon },
-          PAGE,
-          webhook.eventTypes ? { type: webhook.eventTypes } : {},
-        );
-        const { sent, next, failures } = await this.sendInOrder(webhook, events, mostFailures);
-        // Events that were not started come with the next page.
-        const reached = next ? next.position - 1 : hasMore ? events.at(-1)!.position : horizon;
-        const { isMoved, ...tellings } = await this.keep(holder, { before, reached }, sent);
-        if (tellings.failingSince) return tellings;
-        if (failures >= mostFailures) {
-          restSeconds = Math.min(Math.max(cursor.failing, SHORTEST_REST_SECONDS), LONGEST_REST_SECONDS);
-          break;
-        }
-        if (!isMoved || events.length === 0) break;
-        mostFailures = FAILURES_IN_A_ROW;
-        before = reached;
+    let mostFailures = failing > AWAY_SECONDS ? 1 : FAILURES_IN_A_ROW;
+    let before = Number(position);
+    while (!this.isStopped() && performance.now() < endAt) {
+      const webhook = await this.find();
+      // Before the events are read, in a separate statement.
+      const horizon = await this.store.horizon();
+      if (!webhook || horizon <= before) break;
+      const { events, hasMore } = await this.store.readHistory(
+        this.target.organizationId,
+        { after: before, upTo: horizon },
+        PAGE,
+        webhook.eventTypes ? { type: webhook.eventTypes } : {},
+      );
+      const { sent, next, failures } = await this.sendInOrder(webhook, events, mostFailures);
+      // Events that were not started come with the next page.
+      const reached = next ? next.position - 1 : hasMore ? events.at(-1)!.position : horizon;
+      const { isMoved, failingSince } = await this.keep(owner, { before, reached }, sent);
+      if (failingSince) return { failingSince, restSeconds };
+      if (failures >= mostFailures) {
+        restSeconds = Math.min(Math.max(failing, SHORTEST_REST_SECONDS), LONGEST_REST_SECONDS);
+        break;
       }
-      return { failingSince: undefined };
-    } finally {
-      clearInterval(renewing);
-      await this.source.query(LEAVE, [webhookId, holder, restSeconds]).catch(() => undefined);
+      if (!isMoved || events.length === 0) break;
+      mostFailures = FAILURES_IN_A_ROW;
+      before = reached;
     }
+    return { failingSince: undefined, restSeconds };
   }
 
   /** Retries what is due. Other instances leave claimed retries alone for longer than an attempt takes. */

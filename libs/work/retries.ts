@@ -1,5 +1,13 @@
+import { describeError, isTransient, isUnavailable } from '#libs/database';
+
 /** Timeout of one attempt, in milliseconds. */
-export const LONGEST_ATTEMPT_MS = 30_000;
+const LONGEST_ATTEMPT_MS = 30_000;
+
+/**
+ * For this long, other instances leave claimed work alone: longer than an attempt takes. If the instance dies, the work
+ * is claimed again afterwards.
+ */
+export const CLAIM_SECONDS = (2 * LONGEST_ATTEMPT_MS) / 1_000;
 
 /** After each failed attempt, in seconds. After the last, there are no more automatic retries. */
 const PAUSES_SECONDS = [1, 10, 60, 300, 1_800, 7_200, 21_600];
@@ -14,8 +22,13 @@ export function pauseAfter(failedAttempts: number): number | null {
   return pause === undefined ? null : pause * (1 + JITTER * (2 * Math.random() - 1));
 }
 
-/** @returns the error, or undefined if it succeeded. Waits no longer than an attempt may take. */
-export async function attempt(work: (signal: AbortSignal) => Promise<void>): Promise<unknown> {
+/**
+ * Attempts work, for as long as an attempt may take.
+ *
+ * @returns undefined if it succeeded, and else the reason, in one line.
+ * @throws if the database is unavailable or the error is transient. Neither counts against the work: attempt it again.
+ */
+export async function attempt(work: (signal: AbortSignal) => Promise<void>): Promise<string | undefined> {
   const controller = new AbortController();
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -29,7 +42,9 @@ export async function attempt(work: (signal: AbortSignal) => Promise<void>): Pro
     await Promise.race([work(controller.signal), late]);
     return undefined;
   } catch (error) {
-    return error ?? new Error('It failed without a reason.');
+    const known = error ?? new Error('It failed without a reason.');
+    if (isUnavailable(known) || isTransient(known)) throw known as Error;
+    return describeError(known);
   } finally {
     clearTimeout(timer);
   }
