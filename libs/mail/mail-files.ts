@@ -12,6 +12,13 @@ const HEAD_BYTES = 32_768;
 const MOST_BYTES = 4_194_304;
 /** The number of file names read from a directory at a time. */
 const BATCH = 1_000;
+/** Messages that a search reads. */
+export const MOST_SEARCHED = 1_000;
+/** Files open at the same time. */
+const MOST_OPEN = 50;
+
+/** An unreadable file is listed without its content. */
+export type ListedMail = MailHead & { id: string };
 
 /**
  * Writes messages to a directory instead of sending them, each as an `.eml` file, which any mail program can open. Each
@@ -79,6 +86,35 @@ export class MailFiles {
     }
     keepNewest(ids, most);
     return ids;
+  }
+
+  /**
+   * An organization's messages, newest first.
+   *
+   * @param before only older ones than this. @param q part of a subject or recipient. Only the newest `MOST_SEARCHED` are searched.
+   */
+  async list(
+    organizationId: string,
+    limit: number,
+    { before, q }: { before?: string | undefined; q: string },
+  ): Promise<{ mails: ListedMail[]; hasMore: boolean }> {
+    const text = q.trim().toLowerCase();
+    const ids =
+      text === ''
+        ? await this.newest(organizationId, limit + 1, before)
+        : (await this.newest(organizationId, MOST_SEARCHED)).filter(
+            (id) => before === undefined || id < before,
+          );
+    const found: ListedMail[] = [];
+    for (let n = 0; n < ids.length && found.length <= limit; n += MOST_OPEN) {
+      const heads = ids.slice(n, n + MOST_OPEN).map(async (id) => {
+        const unreadable = { from: '', to: '', subject: '' };
+        return { id, ...((await this.head(organizationId, id)) ?? unreadable) };
+      });
+      const mails = await Promise.all(heads);
+      found.push(...mails.filter(({ subject, to }) => `${subject}\n${to}`.toLowerCase().includes(text)));
+    }
+    return { mails: found.slice(0, limit), hasMore: found.length > limit };
   }
 
   /** Sender, recipient and subject; undefined if the organization has no such message, or the file is not a message. */

@@ -1,4 +1,5 @@
 import { ProductModule } from '#libs/modules';
+import { ContactsModule } from '../contacts/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
 import { SuppressionsModule } from '../suppressions/index.js';
 import { BroadcastFigures } from './broadcast-figures.js';
@@ -7,6 +8,7 @@ import { FinishBroadcastHandler } from './finish-broadcast.js';
 import { MessageBuilder } from './message-builder.js';
 import * as operations from './operations.js';
 import { Places } from './places.js';
+import { PreviewReaders } from './preview-readers.js';
 import { Recipients } from './recipients.js';
 import { BroadcastReports } from './reports.js';
 import { BroadcastSchedules, BroadcastStart, StartScheduledHandler } from './schedule.js';
@@ -19,12 +21,13 @@ import { Starts } from './starts.js';
   subscriptions: [BroadcastSchedules, BroadcastReports],
   timers: [BroadcastStart],
   background: [BroadcastSender],
-  imports: [OrganizationsModule, SuppressionsModule],
+  imports: [ContactsModule, OrganizationsModule, SuppressionsModule],
   providers: [
     BroadcastFigures,
     FinishBroadcastHandler,
     MessageBuilder,
     Places,
+    PreviewReaders,
     Recipients,
     StartScheduledHandler,
     Starts,

@@ -3,6 +3,8 @@ export { BroadcastFigures } from './broadcast-figures.js';
 export { BroadcastsModule } from './broadcasts.module.js';
 export { digestOfRecipients } from './audience.js';
 export { Places } from './places.js';
+export { PreviewReaders } from './preview-readers.js';
+export { readableSubject } from './readable-subject.js';
 export { BROADCAST_RECIPIENT_DAYS } from './sender.js';
 export { RECIPIENT_DETAILS, type RecipientDetail } from './recipient-details.js';
 export { BROADCAST_BACKLOG, Recipients } from './recipients.js';

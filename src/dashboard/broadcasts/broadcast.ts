@@ -50,17 +50,6 @@ export function toBroadcast(context: PageContext, { id, name }: BroadcastRecord)
   return { href: context.path(`broadcasts/${id}`), text: name };
 }
 
-/** The subject for a recipient without data: defaults replace outputs, and conditions are ignored. */
-export function readableSubject(subject: string): string {
-  return subject
-    .replace(/\{%.*?%\}/g, '')
-    .replace(/\{\{(.*?)\}\}/g, (_, output: string) => {
-      const [, double, single] = /\|\s*default:\s*(?:"([^"]*)"|'([^']*)')/.exec(output) ?? [];
-      return double ?? single ?? '…';
-    })
-    .trim();
-}
-
 /** Prefixes an error with the label of the field that caused it. @param path the field's name in the operation. */
 export function faultWithin({ broadcasts: { fields } }: DashboardWords, path: string, text: string): string {
   return path === 'subject' || path === 'preheader' || path === 'content' ? `${fields[path]}: ${text}` : text;

@@ -1,4 +1,5 @@
 import { html } from '#libs/pages';
+import { readableSubject } from '../../broadcasts/index.js';
 import { deletionPage } from '../deletion-page.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
@@ -16,7 +17,7 @@ import {
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
-import { type BroadcastRecord, broadcastOf, FIGURES, readableSubject, type Recipients } from './broadcast.js';
+import { type BroadcastRecord, broadcastOf, FIGURES, type Recipients } from './broadcast.js';
 import { sendingPages } from './sending-pages.js';
 import { writingPages } from './writing-pages.js';
 

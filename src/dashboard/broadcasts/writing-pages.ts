@@ -1,10 +1,16 @@
 import { html, type Html } from '#libs/pages';
-import { isId, RpcError } from '#libs/rpc';
+import { type Page, RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { faultIn } from '../faults.js';
-import { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS, Places } from '../../broadcasts/index.js';
-import { ContactsByIds } from '../../contacts/index.js';
-import { choicesOf, type ContactRecord, nameOf } from '../contacts/pages.js';
+import {
+  CONTACT_FIELDS,
+  ORGANIZATION_FIELDS,
+  PETITION_FIELDS,
+  Places,
+  PreviewReaders,
+} from '../../broadcasts/index.js';
+import { type ContactRecord } from '../../contacts/index.js';
+import { choicesOf, nameOf } from '../contacts/pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   AreaField,
@@ -27,12 +33,6 @@ export const MAIL_HEADERS = {
     "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox",
   'X-Frame-Options': 'SAMEORIGIN',
 };
-
-/** Contacts offered for the preview. */
-const MOST_READERS = 25;
-/** Limits of the search for these contacts: lists and petitions, and contacts chosen individually. */
-const MOST_SOURCES = 10;
-const MOST_NAMED = 100;
 
 export const writingPages: PageDefinition[] = [
   {
@@ -158,9 +158,17 @@ async function ReaderOf(context: PageContext, broadcast: BroadcastRecord): Promi
   const { words } = context;
   const { previewAs, previewSearch, anybody } = words.broadcasts;
   const chosen = context.query('contactId');
+  const { organizationId } = context;
+  const viewer = {
+    organizationId,
+    may: (scope: string) => context.may(scope),
+    listContacts: (fields: Record<string, unknown>) =>
+      context.run<Page<ContactRecord>>('contact.list-contacts', fields),
+  };
+  const all = context.find(PreviewReaders);
   const [found, [own]] = await Promise.all([
-    readersOf(context, broadcast.audience),
-    chosen === undefined ? [] : contactsOf(context, [chosen]),
+    all.find(viewer, broadcast.audience, context.query('q')),
+    chosen === undefined ? [] : all.byIds(organizationId, [chosen]),
   ]);
   const readers = own && !found.some(({ id }) => id === own.id) ? [own, ...found] : found;
   return html`<form class="find" method="get">
@@ -186,59 +194,6 @@ async function ReaderOf(context: PageContext, broadcast: BroadcastRecord): Promi
 function nameAndAddress(contact: ContactRecord): string {
   const name = nameOf(contact);
   return name === contact.email ? name : `${name}, ${contact.email}`;
-}
-
-/**
- * Some recipients that match the search; without an audience, any contacts. May include contacts whom the audience excludes, because
- * `contact.list-contacts` has no such filter.
- */
-async function readersOf(context: PageContext, audience: Audience): Promise<ContactRecord[]> {
-  const { listIds = [], petitionIds = [], contactIds = [], filter = {} } = audience;
-  const q = context.query('q');
-  const lists = context.may('list:read') ? listIds.map((listId) => ({ listId })) : [];
-  const petitions = context.may('petition:read') ? petitionIds.map((petitionId) => ({ petitionId })) : [];
-  const isOfAll = listIds.length + petitionIds.length + contactIds.length === 0;
-  const sources = isOfAll ? [{}] : [...lists, ...petitions].slice(0, MOST_SOURCES);
-  const listed = await Promise.all(
-    sources.map((source) => listReaders(context, { q, ...filter, ...source })),
-  );
-  const named = await contactsOf(context, contactIds.slice(0, MOST_NAMED));
-  const meant = named.filter((contact) => isMeant(contact, filter, q));
-  const byId = new Map([...listed.flat(), ...meant].map((contact) => [contact.id, contact]));
-  return [...byId.values()].slice(0, MOST_READERS);
-}
-
-async function listReaders(
-  context: PageContext,
-  chosenBy: Record<string, unknown>,
-): Promise<ContactRecord[]> {
-  try {
-    const { records } = await context.run<{ records: ContactRecord[] }>('contact.list-contacts', {
-      limit: MOST_READERS,
-      subscribed: 'true',
-      ...chosenBy,
-    });
-    return records;
-  } catch (error) {
-    // A deleted list or petition has no contacts.
-    if (error instanceof RpcError && error.code === 'NOT_FOUND') return [];
-    throw error;
-  }
-}
-
-async function contactsOf(context: PageContext, contactIds: readonly string[]): Promise<ContactRecord[]> {
-  const found = await context.find(ContactsByIds).find(context.organizationId, contactIds.filter(isId));
-  return [...found.values()] as unknown as ContactRecord[];
-}
-
-/** Applies the same filters as `contact.list-contacts`. */
-function isMeant(contact: ContactRecord, filter: NonNullable<Audience['filter']>, q = ''): boolean {
-  const places = Object.entries(filter) as [keyof typeof filter, string][];
-  return (
-    contact.subscribed &&
-    places.every(([name, place]) => contact[name] === place) &&
-    nameAndAddress(contact).toLowerCase().includes(q.trim().toLowerCase())
-  );
 }
 
 /** Countries and cities come from contacts, so they require `contact:read`. */

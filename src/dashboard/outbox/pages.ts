@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type MailFiles, type MailHead, Mailer, type ReadMail, writtenAt } from '#libs/mail';
+import { type ListedMail, type MailFiles, Mailer, MOST_SEARCHED, type ReadMail, writtenAt } from '#libs/mail';
 import { html, type Html } from '#libs/pages';
 import { isId, noSuch, RpcError } from '#libs/rpc';
 import { MAIL_HEADERS } from '../broadcasts/writing-pages.js';
@@ -8,14 +8,6 @@ import { type PageDefinition } from '../page.js';
 import { Facts, numberIn, SectionOf, timeIn } from '../parts.js';
 import { SECTIONS } from '../sections.js';
 import { type Lister, type PageContext } from '../page-context.js';
-
-/** An unreadable file is listed without its content. */
-type ListedMail = MailHead & { id: string };
-
-/** Number of emails that a search reads. */
-const SEARCHED = 1_000;
-/** Files open at the same time. */
-const AT_ONCE = 50;
 
 const { needs, isThere } = SECTIONS.outbox;
 
@@ -29,7 +21,7 @@ const pages: PageDefinition[] = [
     title: ({ outbox }) => outbox.title,
     text: ({ outbox }) => outbox.text,
     empty: ({ outbox }) => outbox.none,
-    search: (words) => words.outbox.search(numberIn(words, SEARCHED)),
+    search: (words) => words.outbox.search(numberIn(words, MOST_SEARCHED)),
     before: (context) => {
       const folder = join(filesOf(context).directory, context.organizationId);
       return Promise.resolve(html`<p>${context.words.outbox.where(folder)}</p>`);
@@ -109,25 +101,12 @@ export const outboxPages: PageDefinition[] = pages.map((page) => ({ ...page, isT
 const listMails: Lister<ListedMail> = async (context, { q, limit, cursor: before }) => {
   if (before !== undefined && !isId(before))
     throw new RpcError('BAD_REQUEST', 'The cursor is not the id of an email.');
-  const files = filesOf(context);
-  const { organizationId } = context;
-  const words = typeof q === 'string' ? q.trim().toLowerCase() : '';
-  const among =
-    words === ''
-      ? await files.newest(organizationId, limit + 1, before)
-      : (await files.newest(organizationId, SEARCHED)).filter((id) => before === undefined || id < before);
-  const found: ListedMail[] = [];
-  for (let n = 0; n < among.length && found.length <= limit; n += AT_ONCE) {
-    const read = among.slice(n, n + AT_ONCE).map(async (id) => {
-      const unreadable = { from: '', to: '', subject: '' };
-      return { id, ...((await files.head(organizationId, id)) ?? unreadable) };
-    });
-    const mails = await Promise.all(read);
-    found.push(...mails.filter(({ subject, to }) => `${subject}\n${to}`.toLowerCase().includes(words)));
-  }
-  const records = found.slice(0, limit);
-  const cursor = found.length > limit ? records.at(-1)!.id : null;
-  return { records, pagination: { cursor, hasMore: cursor !== null } };
+  const { mails, hasMore } = await filesOf(context).list(context.organizationId, limit, {
+    before,
+    q: typeof q === 'string' ? q : '',
+  });
+  const cursor = hasMore ? mails.at(-1)!.id : null;
+  return { records: mails, pagination: { cursor, hasMore } };
 };
 
 /** @throws RpcError NOT_FOUND if the organization has no email with this id. */
