@@ -1,23 +1,20 @@
 import { type LoggerService } from '@nestjs/common';
 import { format } from 'node:util';
 
-/** Texts that are remembered, so that none is told twice. */
+/** The number of texts that are remembered, so that none is logged twice. */
 const MOST_TEXTS = 1_000;
 
-/**
- * From now on what libraries print by themselves, and Node's own warnings, are lines of the log. Each text once: some print
- * the same with every connection.
- */
+/** Logs what libraries print and Node's own warnings, each text once, because some print the same for every connection. */
 export function logConsole(logger: Pick<LoggerService, 'warn'>): void {
-  const told = new Set<string>();
-  const tell = (...parts: unknown[]) => {
+  const logged = new Set<string>();
+  const log = (...parts: unknown[]) => {
     const text = format(...parts);
-    if (told.has(text) || told.size >= MOST_TEXTS) return;
-    told.add(text);
+    if (logged.has(text) || logged.size >= MOST_TEXTS) return;
+    logged.add(text);
     logger.warn({ message: 'library warning', text });
   };
-  for (const method of ['debug', 'log', 'info', 'warn', 'error'] as const) console[method] = tell;
-  // Node's own listener writes them to standard error.
+  for (const method of ['debug', 'log', 'info', 'warn', 'error'] as const) console[method] = log;
+  // Node's own listener would write them to standard error.
   process.removeAllListeners('warning');
-  process.on('warning', ({ name, message }) => tell(`${name}: ${message}`));
+  process.on('warning', ({ name, message }) => log(`${name}: ${message}`));
 }

@@ -6,56 +6,55 @@ import { Projections, type ProjectionStatus } from '#libs/projections';
 import { isOfApi, RpcError } from '#libs/rpc';
 import { PersistentIncident } from './persistent-incident.js';
 
-/** How often is looked at what the database does. All times below are counted in looks: a process that hangs counts none. */
-const LOOK_MS = 1_000;
-/** A database that takes longer than this to say how far the read models are is as good as away. */
+/** How often the database is checked. The times below are counted in checks, so that a suspended process counts none. */
+const CHECK_MS = 1_000;
+/** A database that takes longer to return the positions of the projections counts as unavailable. */
 const ANSWER_MS = 2_000;
-/** For this process's own pauses: after a long one timer and answer are both due, and Node runs timers first. */
+/** After a long pause of this process, timer and response are both due, and Node.js runs timers first. */
 const GRACE_MS = 20;
-/** Without an append that was answered for so long it is tried whether one would be. */
-const IDLE_LOOKS = 15;
-/** Appends wait for seconds where a migration indexes the history or a lease is taken over: longer, and they hang. */
-const HUNG_LOOKS = 10;
-/** After this long PostgreSQL has ended the transactions that a process left standing. */
-const STANDSTILL_MS = 5_000;
-/** So long nothing has been answered before requests are refused without being tried. */
-const SILENT_LOOKS = 3;
-/** Of the requests that are refused otherwise so many are tried at once: the first that succeeds ends it. */
+/** Writing is probed after this many checks without a completed append. */
+const IDLE_CHECKS = 15;
+/** Appends may wait for seconds while a migration indexes the history or a lease moves. After this many checks, they hang. */
+const HUNG_CHECKS = 10;
+/** By then, PostgreSQL has ended the open transactions of a suspended process. */
+const SUSPENDED_MS = 5_000;
+/** After this many checks without a response, requests are rejected without being tried. */
+const SILENT_CHECKS = 3;
+/** This many of them are still tried concurrently. The first that succeeds ends the rejections. */
 const MOST_TRIED = 10;
 
 const NO_ANSWER = 'The database does not respond.';
 const NO_WRITES = 'The database completes no writes.';
 const WRITES_HANG = 'The database has completed no writes for ten seconds: something blocks them.';
 
-/** For operators, where it is nothing that is known. */
+/** For operators, if no known incident matches. */
 const READS_FAIL = 'PostgreSQL did not return the positions of the projections. Run `doctor`.';
 const WRITES_FAIL = 'PostgreSQL rejects a statement that every write needs. Run `doctor`.';
-const SOMETHING_HOLDS_UP =
+const WRITES_BLOCKED =
   'PostgreSQL has completed no writes for ten seconds: a lock or an old transaction blocks them. The line "activity" of `doctor` names the session.';
 
 /**
- * Knows whether the database reads and writes, for `/health/ready` and for requests that need not wait to find out. A
- * database that answers `SELECT 1` may be full, read-only after a failover, or have a lock that everybody waits for; so
- * whether writing works is told by the appends themselves, and where there are none, or they fail, by one that stores
- * nothing (`AppendQueue.probe`).
+ * Monitors whether the database can be read and written, for `/health/ready` and to reject requests that would only wait. A
+ * database that answers `SELECT 1` may be full, read-only after a failover, or blocked by a lock. So the appends themselves
+ * show whether writing works. If there are none, or they fail, an append that stores nothing is tried (`AppendQueue.probe`).
  */
 @Injectable()
 export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
   private readonly logger = new Logger('DatabaseMonitor');
-  private looking?: NodeJS.Timeout;
+  private timer?: NodeJS.Timeout;
   private answer: Promise<ProjectionStatus[]> | undefined;
   private question: Promise<ProjectionStatus[]> | undefined;
   private readFailure: string | undefined;
-  private looks = 0;
-  private silentLooks = 0;
+  private checks = 0;
+  private silentChecks = 0;
   private writeFailure: string | undefined;
-  private hungLooks = 0;
-  private idleLooks = 0;
+  private hungChecks = 0;
+  private idleChecks = 0;
   private probing = false;
   private seen = { underWay: 0, answered: 0, failed: 0 };
   private tried = 0;
-  private lookedAt = performance.now();
-  private told: string | undefined;
+  private checkedAt = performance.now();
+  private logged: string | undefined;
   private statuses: ProjectionStatus[] | undefined;
   private readonly steady = new PersistentIncident();
 
@@ -67,22 +66,24 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
   ) {}
 
   onModuleInit(): void {
-    this.looking = setInterval(() => this.look(), LOOK_MS).unref();
+    this.timer = setInterval(() => this.check(), CHECK_MS).unref();
   }
 
   onApplicationShutdown(): void {
-    clearInterval(this.looking);
+    clearInterval(this.timer);
   }
 
-  /** Why this instance cannot serve, in a sentence for everybody; undefined when it can, as far as is known. */
+  /** Why this instance cannot serve, in a sentence for API clients. Undefined if it can, as far as is known. */
   get trouble(): string | undefined {
-    return this.readFailure ?? this.writeFailure ?? (this.hungLooks >= HUNG_LOOKS ? WRITES_HANG : undefined);
+    return (
+      this.readFailure ?? this.writeFailure ?? (this.hungChecks >= HUNG_CHECKS ? WRITES_HANG : undefined)
+    );
   }
 
   /**
-   * How far the read models are. Asked once a second at most, however often it is wanted.
+   * The positions of the projections. Read at most once a second, however often it is called.
    *
-   * @throws RpcError when the database does not say so within two seconds, or takes no writes.
+   * @throws RpcError if the database does not respond within two seconds, or accepts no writes.
    */
   async ask(): Promise<ProjectionStatus[]> {
     const statuses = await this.askOnce();
@@ -90,15 +91,15 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
     return statuses;
   }
 
-  /** Why load balancers should leave this instance out; undefined when they should not. The metric says the same. */
+  /** Why load balancers should send no requests to this instance; undefined if they should. The metric matches it. */
   get unreadiness(): string | undefined {
     return this.steady.trouble;
   }
 
   /**
-   * The same as `ask`, for load balancers: trouble that does not last is none, and the last statuses are returned.
+   * The same as `ask`, for load balancers. During a short incident, returns the last statuses.
    *
-   * @throws RpcError when the instance is not ready, or has never been.
+   * @throws RpcError if the instance is not ready, or has never been.
    */
   async askSteadily(): Promise<ProjectionStatus[]> {
     if (this.unreadiness !== undefined) throw this.refusal(this.unreadiness);
@@ -110,92 +111,92 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** Middleware: where nothing at all is answered, most requests are told at once instead of each waiting for it. */
+  /** Middleware. While the database does not respond, rejects most requests immediately instead of letting each wait. */
   readonly admit = (request: Request, response: Response, next: NextFunction): void => {
     if (!this.isHanging() || !isOfApi(request.url)) return next();
     const reads = request.method === 'GET' || request.method === 'HEAD';
-    if (reads && this.silentLooks < SILENT_LOOKS) return next();
+    if (reads && this.silentChecks < SILENT_CHECKS) return next();
     if (this.tried >= MOST_TRIED) return next(this.refusal(this.trouble ?? NO_ANSWER));
     this.tried += 1;
     response.once('close', () => {
       this.tried -= 1;
-      // Every operation that succeeds has asked the database.
+      // Every operation that succeeds has used the database.
       if (response.statusCode !== 200) return;
       this.readsWork();
-      this.lookAtAppends();
+      this.checkAppends();
     });
     next();
   };
 
   private isHanging(): boolean {
-    return this.silentLooks >= SILENT_LOOKS || this.hungLooks >= HUNG_LOOKS;
+    return this.silentChecks >= SILENT_CHECKS || this.hungChecks >= HUNG_CHECKS;
   }
 
-  private look(): void {
-    this.tellStandstill();
-    this.looks += 1;
-    if (this.readFailure === undefined) this.silentLooks = 0;
-    else this.silentLooks += 1;
-    // The background asks for more than that, four times a second.
-    if (performance.now() - this.store.pulse.answeredAt < LOOK_MS) this.readsWork();
+  private check(): void {
+    this.logSuspension();
+    this.checks += 1;
+    if (this.readFailure === undefined) this.silentChecks = 0;
+    else this.silentChecks += 1;
+    // The background work reads more than that, four times a second.
+    if (performance.now() - this.store.pulse.answeredAt < CHECK_MS) this.readsWork();
     else this.askOnce().catch(() => undefined);
 
     const before = this.seen;
-    const hasAnswered = this.lookAtAppends();
+    const hasAnswered = this.checkAppends();
     const { underWay, failed } = this.seen;
     const isHung = !hasAnswered && before.underWay > 0 && underWay > 0;
-    const hungBefore = this.hungLooks;
-    if (isHung) this.hungLooks += 1;
-    this.idleLooks = hasAnswered ? 0 : this.idleLooks + 1;
-    const isInDoubt = this.writeFailure !== undefined || this.hungLooks > 0 || failed !== before.failed;
-    if (!hasAnswered && (isInDoubt || this.idleLooks >= IDLE_LOOKS)) void this.probe(hungBefore);
-    if (this.hungLooks >= HUNG_LOOKS) this.troubles.tell(undefined, SOMETHING_HOLDS_UP);
+    const hungBefore = this.hungChecks;
+    if (isHung) this.hungChecks += 1;
+    this.idleChecks = hasAnswered ? 0 : this.idleChecks + 1;
+    const isInDoubt = this.writeFailure !== undefined || this.hungChecks > 0 || failed !== before.failed;
+    if (!hasAnswered && (isInDoubt || this.idleChecks >= IDLE_CHECKS)) void this.probe(hungBefore);
+    if (this.hungChecks >= HUNG_CHECKS) this.troubles.tell(undefined, WRITES_BLOCKED);
     if (this.trouble === undefined && !isInDoubt) this.troubles.works();
     this.steady.look(this.trouble);
-    this.tell();
+    this.logReadiness();
   }
 
-  /** Else who reads the log wonders what became of the connections that PostgreSQL has ended meanwhile. */
-  private tellStandstill(): void {
-    const stoodMs = performance.now() - this.lookedAt - LOOK_MS;
-    this.lookedAt += LOOK_MS + stoodMs;
-    if (stoodMs < STANDSTILL_MS) return;
+  /** Explains in the log why PostgreSQL has closed connections. */
+  private logSuspension(): void {
+    const suspendedMs = performance.now() - this.checkedAt - CHECK_MS;
+    this.checkedAt += CHECK_MS + suspendedMs;
+    if (suspendedMs < SUSPENDED_MS) return;
     this.logger.warn({
       message: 'this process was suspended',
-      seconds: Math.round(stoodMs / 100) / 10,
+      seconds: Math.round(suspendedMs / 100) / 10,
       meaning:
         'The process or its machine was suspended or is overloaded. PostgreSQL may have closed its connections; the process recovers by itself.',
     });
   }
 
-  /** @returns whether an append was answered since it was last asked: then writing works. */
-  private lookAtAppends(): boolean {
+  /** @returns whether an append has completed since the last call, which shows that writing works. */
+  private checkAppends(): boolean {
     const { underWay, answered, failed } = this.store.appends.traffic;
     const hasAnswered = answered !== this.seen.answered;
     this.seen = { underWay, answered, failed };
     if (hasAnswered) {
-      this.hungLooks = 0;
+      this.hungChecks = 0;
       this.writeFailure = undefined;
     }
     return hasAnswered;
   }
 
-  /** @param hungBefore looks that were hung before the one that begins it. */
+  /** @param hungBefore the number of hung checks before the one that starts the probe. */
   private async probe(hungBefore: number): Promise<void> {
     if (this.probing) return;
     this.probing = true;
-    const looksBefore = this.looks - 1;
+    const checksBefore = this.checks - 1;
     try {
       await this.store.appends.probe();
-      this.idleLooks = 0;
+      this.idleChecks = 0;
       this.writeFailure = undefined;
-      // Those that hang may wait for what it does not.
-      if (this.store.appends.traffic.underWay === 0) this.hungLooks = 0;
+      // Appends that hang may wait for locks that the probe does not need.
+      if (this.store.appends.traffic.underWay === 0) this.hungChecks = 0;
     } catch (error) {
-      if (isTimedOut(error)) this.probeHung(hungBefore, this.looks - looksBefore);
-      // It stores nothing, so whatever fails fails for everybody: a right that was taken away, a function that is gone.
+      if (isTimedOut(error)) this.probeHung(hungBefore, this.checks - checksBefore);
+      // The probe stores nothing, so its failure affects every append: a missing privilege or function, for example.
       else if (!isTransient(error)) {
-        // Where reads fail too it is one trouble, and told as one. Reads that are known to fail are not asked again.
+        // If reads fail too, it is one incident, reported as such. Reads that are known to fail are not repeated.
         if (this.readFailure === undefined) await this.readProjections().catch(() => undefined);
         this.writeFailure = incidentOf(error)?.publicly ?? this.readFailure ?? NO_WRITES;
         this.troubles.tell(error, WRITES_FAIL);
@@ -205,12 +206,12 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** @param looks while it hung. */
-  private probeHung(hungBefore: number, looks: number): void {
-    // An append was answered since it began.
-    if (this.hungLooks < hungBefore) return;
-    // The same looks may have been counted for appends that hang as well.
-    this.hungLooks = Math.max(this.hungLooks, hungBefore + looks);
+  /** @param checks the number of checks during which the probe hung. */
+  private probeHung(hungBefore: number, checks: number): void {
+    // An append has completed since it started.
+    if (this.hungChecks < hungBefore) return;
+    // The same checks may have been counted for hanging appends as well.
+    this.hungChecks = Math.max(this.hungChecks, hungBefore + checks);
   }
 
   private askOnce(): Promise<ProjectionStatus[]> {
@@ -219,13 +220,13 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
     const forget = () =>
       setTimeout(() => {
         if (this.answer === answer) this.answer = undefined;
-      }, LOOK_MS).unref();
+      }, CHECK_MS).unref();
     answer.then(forget, forget);
     return (this.answer = answer);
   }
 
   private async readProjections(): Promise<ProjectionStatus[]> {
-    // One that is not answered yet needs no second one beside it.
+    // Callers share a query that is still running.
     const question = (this.question ??= this.projections.status(this.reserved.source).finally(() => {
       this.question = undefined;
     }));
@@ -243,7 +244,7 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
   }
 
   private readsWork(): void {
-    this.silentLooks = 0;
+    this.silentChecks = 0;
     if (this.readFailure === undefined) return;
     this.readFailure = undefined;
     this.answer = undefined;
@@ -256,14 +257,14 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
     return new RpcError('SERVICE_UNAVAILABLE', sentence, { reason, headers }, { cause });
   }
 
-  /** Once each time that it changes: load balancers leave the instance out meanwhile. */
-  private tell(): void {
+  /** Logs each change of the readiness. */
+  private logReadiness(): void {
     const { unreadiness: trouble } = this;
-    if (trouble === this.told) return;
+    if (trouble === this.logged) return;
     if (trouble === undefined)
       this.logger.log({ message: 'ready again: the database accepts reads and writes' });
     else this.logger.warn({ message: 'not ready', trouble });
-    this.told = trouble;
+    this.logged = trouble;
   }
 }
 

@@ -8,17 +8,17 @@ import { isTerminal, readableLine } from '#libs/terminal';
 export const LOG_LEVELS = ['debug', 'info', 'warn', 'error', 'silent'] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** Of a start that fails, Nest logs what it throws, which is told by whoever starts. */
+/** Nest also logs the error of a failed start, which the caller logs itself. */
 const THROWN_TOO: readonly unknown[] = ['ExceptionHandler', 'NestApplication'];
 
 /**
- * JSON lines on standard output, for Nest and for us; readable lines on a terminal. Callers log objects with a constant `message`; never
- * headers, bodies, queries or keys, which is what keeps secrets and personal data out.
+ * Writes JSON lines to standard output, or readable lines to a terminal. Callers log objects with a constant `message`, but
+ * never headers, bodies, queries or keys. That keeps secrets and personal data out of the log.
  */
 export class JsonLogger implements LoggerService {
   private readonly pino: Logger;
 
-  /** @param base what every line says besides the process id. */
+  /** @param base further fields of every line, in addition to the process id. */
   constructor(level: LogLevel, base: object = {}) {
     this.pino = pino(
       {
@@ -29,7 +29,7 @@ export class JsonLogger implements LoggerService {
         mixin: traceOfLine,
         formatters: { level: (label) => ({ level: label }) },
       },
-      // Not pino's own: it repeats a failed write for ever when the process exits, even where the reader is gone.
+      // Not pino's own output: when the process exits, it repeats a failed write forever, even if the reader has ended.
       isTerminal ? { write: (line) => standardOutput.write(readableLine(line)) } : standardOutput,
     );
   }
@@ -43,7 +43,7 @@ export class JsonLogger implements LoggerService {
   }
 
   log(message: unknown, ...rest: unknown[]): void {
-    // Nest's own lines at every start, one per module and route, would bury ours.
+    // Nest logs a line per module and route at every start, among which ours would be lost.
     const isNest = typeof message === 'string' && rest.length > 0;
     this.pino[isNest ? 'debug' : 'info'](fields(message, rest));
   }
@@ -62,20 +62,20 @@ export class JsonLogger implements LoggerService {
   }
 }
 
-/** Which trace a line belongs to; a request's own line names it itself. */
+/** The trace that a line belongs to. The line of a request sets it itself. */
 function traceOfLine(): object {
   const ids = currentTracer()?.ids();
   return ids ? { traceId: ids.traceId, spanId: ids.spanId } : {};
 }
 
-/** Nest passes the context, and for errors the stack, as strings behind the message. */
+/** Nest passes the context, and for errors the stack, as strings after the message. */
 function fields(message: unknown, rest: unknown[]): object {
   const texts = rest.filter((part) => typeof part === 'string');
   const stack = texts.find((text) => /^ +at /m.test(text));
   const context = texts.find((text) => text !== stack);
-  const told = message instanceof Error ? describeError(message) : message;
+  const content = message instanceof Error ? describeError(message) : message;
   return {
-    ...(typeof told === 'object' && told !== null ? told : { message: String(told) }),
+    ...(typeof content === 'object' && content !== null ? content : { message: String(content) }),
     ...(context === undefined ? {} : { context }),
     ...(stack === undefined ? {} : { stack }),
   };

@@ -4,31 +4,30 @@ import { isTerminal, readableLine } from '#libs/terminal';
 
 const STDOUT = 1;
 
-/** How long lines are collected into one write: some 50 of them at 2,500 requests a second. */
+/** How long lines are collected into one write: about 50 lines at 2,500 requests per second. */
 const BATCH_MS = 20;
-/** Characters that may wait for a reader: some 4,000 lines. Lines beyond them are dropped, and counted. */
+/** The number of characters that may wait for a reader, about 4,000 lines. Further lines are dropped and counted. */
 const MOST_WAITING = 1024 * 1024;
-/** POSIX: what others write to the same pipe never gets into the middle of so many bytes (PIPE_BUF on Linux). */
+/** POSIX: writes of up to this many bytes to a pipe are atomic (PIPE_BUF on Linux). */
 const UNDIVIDED = 4_096;
-/** After a write that failed, because the reader is gone or the disk is full. */
+/** The pause after a failed write, because the reader has ended or the disk is full. */
 const RETRY_MS = 1_000;
 /** Between two checks whether the output is quiet. */
 const POLL_MS = 50;
 
-/** `isTorn`: a part was written before it failed. */
+/** `isTorn`: a part was written before the failure. */
 type Send = (text: string, done: (error: Error | null, isTorn: boolean) => void) => void;
 
 /**
- * Standard output for a server: writing costs nothing worth mentioning, never waits and never fails, whether
- * somebody reads or not. Lines come out in order and in batches. Those that find no room are missing, and a line
- * behind the place tells how many.
+ * Standard output for a server. Writing is cheap, never waits and never fails, even if nothing reads the output. Lines are
+ * written in order and in batches. If the buffer is full, lines are dropped, and a line in their place contains their number.
  */
 class StandardOutput {
   private waiting: string[] = [];
-  /** In characters, with what is being written. */
+  /** In characters, including the batch being written. */
   private size = 0;
   private dropped = 0;
-  /** Of all lines so far that were written, how many are missing. */
+  /** The number of lines dropped since the start. */
   droppedInAll = 0;
   private isTorn = false;
   private isWriting = false;
@@ -38,12 +37,12 @@ class StandardOutput {
   private isShared = false;
   private writtenAt = 0;
 
-  /** Other processes write to it, too: from now on lines are written such that none gets into another. */
+  /** Call this if other processes write to the same output. From then on, lines are never interleaved. */
   share(): void {
     this.isShared = true;
   }
 
-  /** @param text whole lines; they are out some milliseconds later. */
+  /** @param text complete lines, which are written some milliseconds later. */
   write(text: string): void {
     if (this.size + text.length > MOST_WAITING) {
       this.dropped += 1;
@@ -62,7 +61,7 @@ class StandardOutput {
     while (performance.now() < Math.min(this.writtenAt + quietMs, endAt)) await sleep(POLL_MS);
   }
 
-  /** Resolves when everything is out, or cannot be, or after so many milliseconds: no exit waits for a reader. */
+  /** Resolves when everything is written or has failed, but after `longestMs` at the latest, so that an exit never waits for a reader. */
   async flush(longestMs: number): Promise<void> {
     const flushed = new Promise<void>((resolve) => this.awaiting.push(resolve));
     const late = setTimeout(() => this.settle(), longestMs);
@@ -85,7 +84,7 @@ class StandardOutput {
     this.dropped = 0;
     this.isWriting = true;
     this.send ??= sender();
-    // The line that was torn must not take this one with it.
+    // Starts on a new line after a partly written one.
     this.send(this.isTorn ? `\n${batch}` : batch, (error, isTorn) => {
       this.isWriting = false;
       this.size -= size;
@@ -118,7 +117,7 @@ class StandardOutput {
   }
 }
 
-/** The process has only one. */
+/** The only one of the process. */
 export const standardOutput = new StandardOutput();
 
 function describeDropped(dropped: number): string {
@@ -143,14 +142,14 @@ function sender(): Send {
  * and Node.js joins its threads before it exits.
  */
 function pipeSender(): Send {
-  // Told to the callback too; without a listener it would be an uncaught exception.
+  // The callback gets the error too, but without a listener it would be an uncaught exception.
   process.stdout.on('error', () => undefined);
   return (text, done) => {
     process.stdout.write(text, (error) => done(error ?? null, false));
   };
 }
 
-/** process.stdout would write to a file, and to a terminal that somebody has stopped, on our only thread. */
+/** process.stdout would block our only thread while writing to a file or to a paused terminal. */
 function writeToFile(text: string, done: Parameters<Send>[1]): void {
   const bytes = Buffer.from(text);
   const writeFrom = (at: number) =>

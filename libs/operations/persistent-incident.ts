@@ -1,19 +1,19 @@
-/** One look a second. A pause of PostgreSQL, a checkpoint say, ends within two; a load balancer asks every few seconds. */
-const LOOKS_UNTIL_TROUBLE = 3;
-const LOOKS_UNTIL_READY = 3;
-/** Instances that lost the database together do not come back in the same second. */
-const MOST_LOOKS_MORE = 3;
+/** There is one check per second. Pauses of PostgreSQL, such as a checkpoint, end within two seconds. */
+const CHECKS_UNTIL_INCIDENT = 3;
+const CHECKS_UNTIL_READY = 3;
+/** A random delay, so that instances that lost the database together do not return in the same second. */
+const MAX_EXTRA_CHECKS = 3;
 
-/** Incident that lasts, and that is over only when it has stayed away: all instances would flap together otherwise. */
+/** Ignores short incidents, and ends only after several good checks. Otherwise, all instances would flap together. */
 export class PersistentIncident {
   private lasting: string | undefined;
   private bad = 0;
   private good = 0;
-  private goodUntilReady = LOOKS_UNTIL_READY;
+  private goodUntilReady = CHECKS_UNTIL_READY;
 
   constructor(private readonly random: () => number = Math.random) {}
 
-  /** Why this instance is not ready, in a sentence for everybody; undefined when it is. */
+  /** Why this instance is not ready, in a sentence for API clients; undefined if it is ready. */
   get trouble(): string | undefined {
     return this.lasting;
   }
@@ -28,8 +28,8 @@ export class PersistentIncident {
     this.good = 0;
     this.bad += 1;
     if (this.lasting === undefined) {
-      if (this.bad < LOOKS_UNTIL_TROUBLE) return;
-      this.goodUntilReady = LOOKS_UNTIL_READY + Math.floor(this.random() * MOST_LOOKS_MORE);
+      if (this.bad < CHECKS_UNTIL_INCIDENT) return;
+      this.goodUntilReady = CHECKS_UNTIL_READY + Math.floor(this.random() * MAX_EXTRA_CHECKS);
     }
     this.lasting = trouble;
   }

@@ -6,18 +6,18 @@ const look = (steady: PersistentIncident, ...troubles: (string | undefined)[]) =
     return steady.trouble;
   });
 
-it('readiness stays when fewer than three looks in a row fail', () => {
+it('keeps readiness if fewer than three checks in a row fail', () => {
   const steady = new PersistentIncident(() => 0);
   const ready = Array.from({ length: 6 }, () => undefined);
   expect(look(steady, 'slow', 'slow', undefined, 'slow', 'slow', undefined)).toEqual(ready);
 });
 
-it('readiness ends at the third failed look, with the reason of the last one', () => {
+it('ends readiness at the third failed check, with the reason of the last one', () => {
   const steady = new PersistentIncident(() => 0);
   expect(look(steady, 'slow', 'slow', 'away', 'full')).toEqual([undefined, undefined, 'away', 'full']);
 });
 
-it('readiness returns only after several good looks in a row', () => {
+it('restores readiness only after several good checks in a row', () => {
   const steady = new PersistentIncident(() => 0);
   look(steady, 'slow', 'slow', 'slow');
   expect(look(steady, undefined, undefined, 'slow', undefined, undefined, undefined)).toEqual([
@@ -26,7 +26,7 @@ it('readiness returns only after several good looks in a row', () => {
   ]);
 });
 
-it('readiness returns at different times on instances that lost it together', () => {
+it('restores readiness at different times on instances that lost it together', () => {
   const looksUntilReady = (random: number) => {
     const steady = new PersistentIncident(() => random);
     look(steady, 'slow', 'slow', 'slow');

@@ -6,10 +6,10 @@ import { currentTracer } from '#libs/tracing';
 import { type RequestCounts } from './request-counts.js';
 
 /**
- * Middleware: gives every request its id, counts it, and writes one log line when it is over.
+ * Middleware that assigns an id to every request, counts it, and logs one line when it ends.
  *
- * @param keyring hides ids that could hold personal data.
- * @param nameOf what a path is called; undefined where it is not one of ours: it could hold anything, and is not logged.
+ * @param keyring hashes ids that could contain personal data.
+ * @param nameOf the name of a path; undefined for unknown paths, which could contain anything and are not logged.
  */
 export function requestLog(
   logger: Pick<LoggerService, 'log'>,
@@ -32,7 +32,7 @@ export function requestLog(
       const path = operation();
       const milliseconds = performance.now() - started;
       counts.add(path, response.writableFinished ? response.statusCode : undefined, milliseconds);
-      // Asked every few seconds by every load balancer: only worth a line when something is wrong.
+      // Load balancers check health every few seconds, so only failures are logged.
       if (path?.startsWith('/health/') && response.statusCode === 200) return;
       const { cutOff } = request;
       const aborted = cutOff === undefined ? 'client aborted the request' : 'request cut off';
@@ -42,7 +42,7 @@ export function requestLog(
         requestId,
         method: request.method,
         path,
-        // Of what was not answered it would be 200.
+        // Without a response, it would be 200.
         status: response.headersSent ? response.statusCode : undefined,
         error: request.errorReason,
         durationMs: Math.round(milliseconds * 10) / 10,
@@ -57,7 +57,7 @@ export function requestLog(
   };
 }
 
-/** Whatever somebody asks for: a line without its path is better than none, and than an error that nobody catches. */
+/** Ignores errors: a line without its path is better than none, and better than an uncaught error. */
 function named(nameOf: (path: string) => string | undefined, path: string): string | undefined {
   try {
     return nameOf(path);

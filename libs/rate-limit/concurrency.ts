@@ -4,52 +4,55 @@ import { RpcError } from '#libs/rpc';
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Among whose requests this one counts: an organization's, or until that is known an address's and a key's. */
+    /** The callers for whom this request counts: its organization or, until that is known, its address and its key. */
     countsFor?: readonly string[] | undefined;
   }
 }
 
 /**
- * Requests that an instance works on at the same time. Of a caller twice the 200 that the event store appends at once:
- * more only wait. In all what three such callers have together, each of which may hold a body of 1 MiB.
+ * The maximum number of concurrent requests. A caller has twice the 200 commands of an append call, because more would only
+ * wait. The total is that of three such callers. Each request may hold a body of 1 MiB.
  */
 const MOST_AT_ONCE = { caller: 400, instance: 1_000 };
 
-/** How often the event loop is asked how late it is, and from when on it is too late, in milliseconds. */
-const LOOK_MS = 250;
+/** How often the delay of the event loop is checked, and from which delay on it counts as late. */
+const CHECK_MS = 250;
 const LATE_MS = 500;
-/** Who has fewer requests under way is never refused for lateness: it is not they who make it. */
+/** Callers with fewer concurrent requests are never rejected because of a late event loop, which they do not cause. */
 const SMALLEST_SHARE = 32;
 
-/** `Bearer adv_` and the public part of a key. */
+/** Matches `Bearer adv_` and the public part of a key. */
 const CLAIMED_KEY = 20;
 
-/** Seconds. What runs is done by then, or the server is no better off. */
+/** In seconds. By then, running requests have ended, or the server is still overloaded. */
 const RETRY_AFTER = '1';
 
 /**
- * Lets nobody have so many requests under way that others wait for them. Three bounds, told at once instead of
- * queueing: of one caller; of what the instance has left, half for whoever asks, so that few callers cannot take
- * it from all others; and while the event loop is late, a share that halves with every look and doubles again
- * after it, so that those are refused first who have the most. 0.4 µs of CPU a request.
+ * Limits concurrent requests, so that no caller delays the others. Requests beyond a limit are rejected immediately instead of
+ * being queued. It costs 0.4 µs of CPU per request. There are three limits:
  *
- * Health is asked by those who decide where requests go: it is always answered.
+ * - per caller
+ * - half of the instance's free places for any caller, so that a few callers cannot occupy all of them
+ * - while the event loop is late, a share per caller that halves with every check and doubles again afterwards, so that the
+ *   callers with the most requests are rejected first
+ *
+ * Health checks are always answered, because load balancers depend on them.
  */
 @Injectable()
 export class Concurrency implements OnModuleDestroy {
-  /** Only tests change it. */
+  /** Changed only by tests. */
   most = MOST_AT_ONCE;
   private readonly running = new Map<string, number>();
   private total = 0;
   private share = Infinity;
-  private lookedAt = performance.now();
+  private checkedAt = performance.now();
   private late = 0;
-  private readonly looking = setInterval(() => this.look(), LOOK_MS).unref();
+  private readonly timer = setInterval(() => this.check(), CHECK_MS).unref();
 
-  /** Middleware: counts a request for its sender until its response is closed and nothing works on it any more. */
+  /** Middleware that counts a request for its caller until its response is closed and its work has ended. */
   readonly admit = (request: Request, response: Response, next: NextFunction): void => {
     if (request.url.startsWith('/health/')) return next();
-    // Behind a proxy that is not known, an address is everybody: of these one key must not take the places.
+    // Behind an unknown proxy, all clients share an address. A single key must not occupy its places.
     const address = networkOf(request.ip);
     const sender = `${address} ${request.headers.authorization?.slice(0, CLAIMED_KEY) ?? ''}`;
     const count = this.running.get(sender) ?? 0;
@@ -61,7 +64,7 @@ export class Concurrency implements OnModuleDestroy {
     this.total += 1;
     request.countsFor = [address, sender];
     const leave = () => {
-      // Who asks, goes away and asks again would else have any number of requests worked on.
+      // Otherwise, a client that disconnects and repeats its request could cause unlimited work.
       if (request.isWorkedOn || request.countsFor === undefined) return;
       this.total -= 1;
       this.leave(request.countsFor);
@@ -75,7 +78,7 @@ export class Concurrency implements OnModuleDestroy {
   };
 
   /**
-   * From now on the request counts for its organization.
+   * Counts the request for its organization from now on.
    *
    * @throws RpcError RATE_LIMIT_EXCEEDED or SERVICE_UNAVAILABLE
    */
@@ -85,20 +88,20 @@ export class Concurrency implements OnModuleDestroy {
     const { organizationId } = caller;
     const count = this.running.get(organizationId) ?? 0;
     if (count >= this.most.caller) throw tooMany('Your organization', count);
-    // It is among the total already.
+    // The total already includes it.
     if (count >= this.share || count > this.most.instance - this.total) throw overloaded(count);
     this.leave(countsFor);
     this.running.set(organizationId, count + 1);
     request.countsFor = [organizationId];
   }
 
-  /** Requests under way; how often the event loop was too late, and whether callers have less because of it now. */
+  /** The concurrent requests, how often the event loop was late, and whether callers have smaller limits because of it. */
   get load(): { requests: number; late: number; isShedding: boolean } {
     return { requests: this.total, late: this.late, isShedding: this.share !== Infinity };
   }
 
   onModuleDestroy(): void {
-    clearInterval(this.looking);
+    clearInterval(this.timer);
   }
 
   private leave(names: readonly string[]): void {
@@ -109,17 +112,17 @@ export class Concurrency implements OnModuleDestroy {
     }
   }
 
-  private look(): void {
+  private check(): void {
     const now = performance.now();
-    const isLate = now - this.lookedAt > LOOK_MS + LATE_MS;
-    this.lookedAt = now;
+    const isLate = now - this.checkedAt > CHECK_MS + LATE_MS;
+    this.checkedAt = now;
     if (isLate) this.late += 1;
     if (isLate) this.share = Math.max(SMALLEST_SHARE, Math.min(this.share, this.most.caller) / 2);
     else this.share = this.share >= this.most.caller ? Infinity : this.share * 2;
   }
 }
 
-/** After the guards that know the caller and what the caller may still send. */
+/** Runs after the guards that authenticate the caller and apply rate limits. */
 @Injectable()
 export class ConcurrencyGuard implements CanActivate {
   constructor(private readonly concurrency: Concurrency) {}
@@ -130,7 +133,7 @@ export class ConcurrencyGuard implements CanActivate {
   }
 }
 
-/** An address; of IPv6 the /64, because one client owns it. */
+/** The address, or the /64 for IPv6, because one client owns all of it. */
 export function networkOf(address = 'unknown'): string {
   if (!address.includes(':') || address.startsWith('::ffff:')) return address;
   // 2001:db8:0:0:1:: and 2001:db8::1 are in the same network.

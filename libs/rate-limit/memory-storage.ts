@@ -1,16 +1,16 @@
 import { performance } from 'node:perf_hooks';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
-/** When a caller's requests were accepted, oldest first, in µs; those before `first` have left the window. */
+/** The times of a caller's accepted requests, oldest first, in µs. Those before index `first` have left the window. */
 type AcceptedTimes = { times: number[]; first: number };
 
 /**
- * Counts in this process: an exact sliding window, never more than `limit` accepted requests in any `ttl`
- * milliseconds. Refused requests do not count. Works on a monotonic clock.
+ * Counts in this process with an exact sliding window: never more than `limit` accepted requests in any `ttl`
+ * milliseconds. Rejected requests do not count. Uses a monotonic clock.
  *
- * Memory is bounded without a timer: two generations of callers, and the older one is dropped as a whole once
- * its youngest possible request has left the window, or when `maxCallers` different ones have come since. Only
- * such a flood makes the limiter forget somebody early.
+ * Memory is bounded without a timer. There are two generations of callers. The older one is dropped once its newest
+ * request must have left the window, or when `maxCallers` different callers have arrived since. Only such a flood makes
+ * the limiter forget callers early.
  */
 export class MemoryStorage implements WindowStorage {
   private recent = new Map<string, AcceptedTimes>();
@@ -20,7 +20,7 @@ export class MemoryStorage implements WindowStorage {
 
   constructor(private readonly maxCallers = 100_000) {}
 
-  /** How many callers are remembered, at most twice `maxCallers`; one seen in both generations counts twice. */
+  /** The number of remembered callers, at most twice `maxCallers`. A caller in both generations counts twice. */
   get size(): number {
     return this.recent.size + this.older.size;
   }
@@ -30,7 +30,7 @@ export class MemoryStorage implements WindowStorage {
   }
 
   accept(windows: readonly Window[], ttl: number): Promise<StorageRecord[]> {
-    // Whole microseconds, as Redis has them: with fractions, now + ttl - now can come out above ttl.
+    // Whole microseconds, like Redis. With fractions, now + ttl - now could exceed ttl.
     const now = Math.floor(performance.now() * 1_000);
     const window = ttl * 1_000;
     this.forgetOldCallers(now, window);
@@ -50,7 +50,7 @@ export class MemoryStorage implements WindowStorage {
       for (const { accepted } of counted) accepted.times.push(now);
     return Promise.resolve(
       counted.map(({ accepted: { times, first }, limit, before, isBlocked }) => {
-        // Counted from the end: a limit that was lowered meanwhile frees a place only when several have left.
+        // Counted from the end. If the limit was lowered since, several requests must leave before a place is free.
         const leaves = (index: number) => Math.ceil(((times[index] ?? now) + window - now) / 1_000_000);
         return {
           totalHits: before + 1,

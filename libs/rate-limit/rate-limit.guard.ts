@@ -6,45 +6,45 @@ import { type ReasonOf, RpcError } from '#libs/rpc';
 import { Refusals } from './refusals.js';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
-/** Whose budget a request uses, and how many requests per second that is. */
+/** The budget that a request uses: a caller and its requests per second. */
 export type RateLimitSubject = Window & { reason: ReasonOf<'RATE_LIMIT_EXCEEDED'> };
 
 declare module 'node:http' {
   interface IncomingMessage {
     /**
-     * Set by an earlier guard when the caller is known: all must have a place for the request, and none is no
-     * limit. Without it the client's address counts.
+     * Set by an earlier guard if the caller is known. All budgets must admit the request, and an empty list means no
+     * limit. If undefined, the client's address is used.
      */
     rateLimits?: readonly RateLimitSubject[];
   }
 }
 
-/** Requests per second of a caller that has no limit of its own. */
+/** Requests per second of a caller without its own limit. */
 export const DEFAULT_LIMIT = 10;
 
-/** The window in which a limit holds, in milliseconds. */
+/** The window of a limit, in milliseconds. */
 export const WINDOW = 1_000;
 
 const HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
 
-/** Of the process: requests that the limits of their callers let pass, and those that they refused. */
+/** The number of requests that rate limits have allowed and rejected in this process. */
 export const decisions = new Tally(['accepted', 'refused']);
 
-/** What `@SkipThrottle()` leaves on a handler or class; the package does not export the name. */
+/** The metadata key that `@SkipThrottle()` sets. The package does not export it. */
 const SKIP = 'THROTTLER:SKIPdefault';
 
 /**
- * One budget per caller, whatever routes it calls. Every limited response carries `RateLimit-Limit`,
- * `RateLimit-Remaining` and `RateLimit-Reset` (seconds), a refused one also `Retry-After` (seconds).
- * `@SkipThrottle()` exempts a route; `@Throttle()` has no effect, for a budget is not a route's.
+ * Applies one budget per caller to all routes. Every limited response has the headers `RateLimit-Limit`,
+ * `RateLimit-Remaining` and `RateLimit-Reset` (seconds), and a rejection also `Retry-After` (seconds).
+ * `@SkipThrottle()` exempts a route. `@Throttle()` has no effect, because budgets do not belong to routes.
  */
 @Injectable()
 export class RateLimitGuard extends ThrottlerGuard {
   private readonly refusals = new Refusals();
 
   /**
-   * In place of the stock method, which looks up six decorators for every request: 3.1 µs against 1.2 µs, a
-   * fiftieth of a core at 9,000 requests/s.
+   * Replaces the package's method, which looks up six decorators for every request. It takes 1.2 µs instead of 3.1 µs,
+   * which saves a fiftieth of a core at 9,000 requests/s.
    */
   override async canActivate(context: ExecutionContext): Promise<boolean> {
     if (this.reflector.getAllAndOverride<boolean>(SKIP, [context.getHandler(), context.getClass()]))
@@ -54,15 +54,15 @@ export class RateLimitGuard extends ThrottlerGuard {
     const limits = request.rateLimits ?? [await this.subjectByAddress(request)];
     const response = http.getResponse<Response>();
     if (limits.length > 0) await this.count(limits, response);
-    // What was left of its address's limit says nothing to a caller that turned out to have none.
+    // The caller has no limit, so the remaining budget of its address is meaningless.
     else if (request.caller) for (const header of HEADERS) response.removeHeader(header);
     return true;
   }
 
   /**
-   * Counts one request, and says in the response's headers what is left of the tightest limit.
+   * Counts a request, and sets response headers for the tightest limit.
    *
-   * @throws RpcError RATE_LIMIT_EXCEEDED when one of them has no place for it: then it counts in none.
+   * @throws RpcError RATE_LIMIT_EXCEEDED if one of the limits rejects the request, which then counts for none.
    */
   private async count(limits: readonly RateLimitSubject[], response: Response): Promise<void> {
     const records = await (this.storageService as WindowStorage).accept(limits, WINDOW);
@@ -87,8 +87,8 @@ export class RateLimitGuard extends ThrottlerGuard {
   }
 
   /**
-   * Counts a request against its client's address now, and no more when its turn comes: for what costs more than
-   * refusing it.
+   * Counts a request against its client's address now instead of in the guard, before work that costs more than a
+   * rejection.
    *
    * @throws RpcError RATE_LIMIT_EXCEEDED
    */
@@ -97,12 +97,12 @@ export class RateLimitGuard extends ThrottlerGuard {
     request.rateLimits = [];
   }
 
-  /** Counts a request against budgets that only its handler knows. @throws RpcError RATE_LIMIT_EXCEEDED */
+  /** Counts a request against further budgets of its handler. @throws RpcError RATE_LIMIT_EXCEEDED */
   async countAgainst(limits: readonly RateLimitSubject[], response: Response): Promise<void> {
     await this.count(limits, response);
   }
 
-  /** The stock tracker takes a whole /64 of IPv6 as one address, because one client owns it. */
+  /** The package's tracker treats a /64 of IPv6 as one address, because one client owns all of it. */
   private async subjectByAddress(request: Request): Promise<RateLimitSubject> {
     return { key: `ip:${await this.getTracker(request)}`, limit: DEFAULT_LIMIT, reason: 'ADDRESS_RATE' };
   }
@@ -110,7 +110,7 @@ export class RateLimitGuard extends ThrottlerGuard {
 
 type Counted = [RateLimitSubject, StorageRecord];
 
-/** Of a request's limits the one that its caller must mind: which refused it longest, or has the fewest left. */
+/** The limit that matters to the caller: the one that rejects longest or, if none rejects, has the fewest requests left. */
 function tighter(one: Counted, other: Counted): Counted {
   const left = ([{ limit }, { totalHits }]: Counted) => limit - totalHits;
   const wait = ([, { timeToBlockExpire }]: Counted) => timeToBlockExpire;

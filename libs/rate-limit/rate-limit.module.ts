@@ -6,20 +6,20 @@ import { DEFAULT_LIMIT, WINDOW } from './rate-limit.guard.js';
 import { connectRedis } from './redis-connection.js';
 import { ResilientStorage } from './resilient-storage.js';
 
-/** What the health report tells of the rate limit. */
+/** The state of the rate limit, for health checks and metrics. */
 @Injectable()
 export class RateLimitStatus {
   constructor(@Inject(getStorageToken()) private readonly storage: ThrottlerStorage) {}
 
   /**
-   * Where requests are counted: `memory` as configured; in Redis, `shared` with all instances; or `local` to
-   * this one, because Redis cannot be used.
+   * Where requests are counted: `memory` (no Redis is configured), `shared` (Redis), or `local` (in this instance, because
+   * Redis is unavailable).
    */
   describe(): 'memory' | 'shared' | 'local' {
     return this.storage instanceof ResilientStorage ? this.storage.status : 'memory';
   }
 
-  /** How often Redis was lost so far. */
+  /** How often the connection to Redis was lost. */
   get fallbacks(): number {
     return this.storage instanceof ResilientStorage ? this.storage.fallbacks : 0;
   }
@@ -28,10 +28,10 @@ export class RateLimitStatus {
 @Module({})
 export class RateLimitModule {
   /**
-   * Provides what `RateLimitGuard` and `ConcurrencyGuard` need, to the whole application; the application decides where among its
-   * guards it stands. Nest closes the storage with the application, after the last request.
+   * Provides the dependencies of `RateLimitGuard` and `ConcurrencyGuard` to the whole application, which decides on the order
+   * of its guards. Nest closes the storage with the application, after the last request.
    *
-   * @param options.redisUrl without it requests are counted in this process
+   * @param options.redisUrl if undefined, requests are counted in this process.
    */
   static forRoot({ redisUrl }: { redisUrl?: string }): DynamicModule {
     return {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type RedisConnection } from './redis-incident.js';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
-/** What the script answers for each key, one after another; the last two are microseconds. */
+/** The script's results for each key, one after another. The last two are in microseconds. */
 type Counted = [isBlocked: number, before: number, untilOldestLeaves: number, untilAccepted: number];
 
 declare module 'ioredis' {
@@ -16,8 +16,8 @@ declare module 'ioredis' {
 }
 
 /**
- * The accepted requests of one caller are a list of microseconds, oldest first. A list and not a sorted set: two
- * requests of one microsecond are two elements, every step is O(1), and it takes a third of the memory.
+ * The accepted requests of a caller are a list of microseconds, oldest first. It is a list instead of a sorted set, because
+ * two requests in the same microsecond are two elements, every step is O(1), and it takes a third of the memory.
  */
 const ACCEPT_IN_WINDOWS = `
 local window = ARGV[1] * 1000
@@ -70,17 +70,16 @@ return answer
 /** The window of probes, in milliseconds. */
 const PROBE_TTL = 1_000;
 const PROBE_LIMIT = Number.MAX_SAFE_INTEGER;
-/** Groups that are tried to find one for each master of a cluster: of 1,000 masters, say. */
+/** The number of names tried to find one for each master of a cluster. Enough for 1,000 masters. */
 const MOST_PROBE_GROUPS = 16_384;
 
 /**
- * Counts in Redis 6.2 or newer, so that any number of instances share one budget: an exact sliding window, never
- * more than `limit` accepted requests in any `ttl` milliseconds of Redis's clock. Each request is one atomic
- * script, however many windows it is counted in. Rejects when Redis does; {@link ResilientStorage} is the one that
- * copes.
+ * Counts in Redis 6.2 or newer, so that any number of instances share one budget. The sliding window is exact: never more
+ * than `limit` accepted requests in any `ttl` milliseconds of Redis's clock. Each request runs one atomic script, however
+ * many windows it counts in. Rejects if Redis fails; {@link ResilientStorage} handles that.
  *
- * On one server keys are named as version 0.2.0 named them, which counts the same callers beside this one. In a cluster, where
- * that version could not count, the group is a hash tag before the name.
+ * On a single server, keys have the names of version 0.2.0, whose instances count the same callers. In a cluster, which that
+ * version did not support, the group precedes the name as a hash tag.
  */
 export class RedisStorage implements WindowStorage {
   constructor(
@@ -113,14 +112,14 @@ export class RedisStorage implements WindowStorage {
   }
 
   /**
-   * Asks what a new caller's request asks: a PING would call a full or read-only Redis healthy, and so would a key that is
-   * there already, for what a script has taken away from a full Redis it may add again. Of a cluster each master is
-   * asked, and whoever has the slots that nobody has: one node that fails is not come back from by what another answers.
+   * Runs the script like a request of a new caller. A PING would succeed on a full or read-only Redis. So would the script with
+   * an existing key, because a script may replace what it removes from a full Redis. In a cluster, every master is probed, and
+   * so are slots without a master, so that success on one node does not hide the failure of another.
    */
   async probe(): Promise<void> {
     const key = `probe:${randomUUID()}`;
     if (!(this.redis instanceof Cluster)) {
-      // Two keys in different slots: one server keeps both, a node of a cluster refuses them (CROSSSLOT) at any time.
+      // Two keys in different slots. A single server accepts both, but a node of a cluster always rejects them (CROSSSLOT).
       const windows = [key, `${key}:twin`].map((name) => ({ key: name, limit: PROBE_LIMIT }));
       await this.accept(windows, PROBE_TTL);
       return;
@@ -135,7 +134,7 @@ export class RedisStorage implements WindowStorage {
   }
 }
 
-/** Names that fall into slots of every master that the client knows of; one that has no master counts as one. */
+/** Names in the slots of every master that the client knows. Slots without a master count as one more. */
 function groupsForAll({ slots }: Cluster): string[] {
   const masterOf = (slot: number) => slots[slot]?.[0] ?? '';
   const wanted = new Set(Array.from({ length: 16_384 }, (_, slot) => masterOf(slot)));

@@ -65,7 +65,7 @@ function read(text: string): RedisTarget | undefined {
   if (hosts.length > 1 ? cluster === 'false' : cluster !== 'true') {
     return hosts.length === 1 && URL.canParse(text) ? { kind: 'single', url: text } : undefined;
   }
-  // A cluster has one database only.
+  // A cluster has only one database.
   if (!['', '0'].includes(path.join('/')) || query.size > (cluster === null ? 0 : 1)) return undefined;
   return { kind: 'cluster', nodes: hosts, ...credentials };
 }

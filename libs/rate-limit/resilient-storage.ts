@@ -6,28 +6,28 @@ import { RedisStorage } from './redis-storage.js';
 import { type RedisConnection, redisIncidentOf } from './redis-incident.js';
 import { type StorageRecord, type Window, type WindowStorage } from './window-storage.js';
 
-/** The longest a request waits for Redis, in milliseconds; the last of them are the grace below. */
-const PATIENCE = 250;
+/** The longest that a request waits for Redis, in milliseconds, including the grace below. */
+const TIMEOUT = 250;
 const GRACE = 20;
 const PROBE_INTERVAL = 1_000;
-/** Where Redis refuses again within so long after it came back, it must prove itself for longer. */
+/** If Redis rejects commands again within this time after its return, more probes must succeed the next time. */
 const SOON = 60_000;
 const MOST_PROBES = 64;
 
-/** What a node of a cluster says to a client that knows of none. */
+/** Errors of a cluster's node to a client that does not know about the cluster. */
 const ANSWERS_OF_A_CLUSTER = /^(MOVED|ASK|CROSSSLOT|CLUSTERDOWN) /;
 
 class RedisTooSlow extends Error {
   constructor() {
-    super(`no response within ${PATIENCE} ms`);
+    super(`no response within ${TIMEOUT} ms`);
   }
 }
 
 /**
- * Counts in Redis, and in this process while Redis is away, slow or refuses. After one failure all
- * requests are counted locally at once, without waiting, until a probe succeeds. The probe runs once a second
- * whatever the status, so that `status` is true on an idle instance too. Each change is logged once. Where Redis refuses
- * again within a minute, as one that is nearly full does, twice as many probes must succeed the next time.
+ * Counts in Redis, or in this process while Redis is unavailable, slow or rejects commands. After a failure, all requests are
+ * counted locally without waiting, until a probe succeeds. The probe runs once a second in any state, so that `status` is
+ * correct on an idle instance too. Each change is logged once. If Redis rejects commands again within a minute, like one that
+ * is nearly full, twice as many probes must succeed the next time.
  */
 export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
   private readonly shared: RedisStorage;
@@ -35,14 +35,14 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
   private readonly timer: NodeJS.Timeout;
   private closed = false;
   private lost = 0;
-  /** Whether Redis is another kind than it was configured to be. */
+  /** Whether Redis is of another kind than its URL states. */
   private isWrong = false;
   private current: 'shared' | 'local' = 'shared';
   private backAt = -Infinity;
   private probesWanted = 1;
   private probesDone = 0;
 
-  /** Owns the connection from now on: {@link onApplicationShutdown} closes it. */
+  /** Takes over the connection, which {@link onApplicationShutdown} closes. */
   constructor(
     private readonly redis: RedisConnection,
     private readonly logger: Pick<LoggerService, 'log' | 'warn'>,
@@ -52,12 +52,12 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     void this.probe();
   }
 
-  /** Where requests are counted now: in Redis, or in this instance alone. */
+  /** Where requests are counted now: in Redis, or only in this instance. */
   get status(): 'shared' | 'local' {
     return this.current;
   }
 
-  /** How often Redis was lost so far. */
+  /** How often the connection to Redis was lost. */
   get fallbacks(): number {
     return this.lost;
   }
@@ -66,7 +66,7 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     return (await this.accept([{ key, limit }], ttl))[0]!;
   }
 
-  /** Never rejects, never takes longer than about 250 ms. */
+  /** Never rejects, and takes at most about 250 ms. */
   async accept(windows: readonly Window[], ttl: number): Promise<StorageRecord[]> {
     if (this.current === 'local') return this.local.accept(windows, ttl);
     try {
@@ -89,7 +89,7 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
       this.comeBack();
     } catch (error) {
       this.fallBack(error as Error);
-      // A connection that lost its other side hangs for minutes before TCP gives it up; a new one is cheap.
+      // A connection whose server is lost hangs for minutes until TCP detects that. A new one is cheap.
       if (error instanceof RedisTooSlow && !this.closed) this.redis.disconnect(true);
     }
   }
@@ -98,7 +98,7 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     if (this.closed) return;
     const isWrong = !(this.redis instanceof Cluster) && ANSWERS_OF_A_CLUSTER.test(error.message);
     if (isWrong && !this.isWrong) {
-      // Started before its Redis could be asked what it is.
+      // Redis was unavailable at the start, so its kind could not be checked.
       this.logger.warn(
         `This instance applies rate limits on its own: ${IS_CLUSTER.what}. ${IS_CLUSTER.advice}`,
       );
@@ -127,20 +127,20 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     if (this.probesDone < this.probesWanted) return;
     this.current = 'shared';
     this.backAt = performance.now();
-    // Not a text: those with a context are taken for Nest's own, which only `debug` shows.
+    // An object, because the logger treats texts with a context as Nest's own and logs them at `debug`.
     this.logger.log({ message: 'Redis is available again: all instances share one rate limit' });
   }
 }
 
 /**
- * The grace is for this process's own pauses: after a long one the timer and Redis's answer are both due, and
- * Node runs timers first. The answer must not lose for that.
+ * The grace allows for pauses of this process. After a long one, timer and reply are both due, and Node.js runs timers first.
+ * The reply must still win.
  */
 function inTime<T>(answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     let timer = setTimeout(() => {
       timer = setTimeout(() => reject(new RedisTooSlow()), GRACE);
-    }, PATIENCE - GRACE);
+    }, TIMEOUT - GRACE);
     answer.then(
       (value) => {
         clearTimeout(timer);

@@ -6,7 +6,7 @@ import { type WindowStorage } from './window-storage.js';
 
 const HOUR = 3_600_000;
 
-/** A storage as the guard calls it; the last two arguments mean nothing to a sliding window. */
+/** A storage as the guard calls it. A sliding window ignores the last two arguments. */
 export function hit(storage: ThrottlerStorage, key: string, ttl: number, limit: number) {
   return storage.increment(key, ttl, limit, ttl, 'default');
 }
@@ -17,7 +17,7 @@ export async function acceptedOf(count: number, request: () => ReturnType<typeof
   return records.filter(({ isBlocked }) => !isBlocked).length;
 }
 
-/** What every storage of the rate limit promises. Each test has a key of its own. */
+/** The contract of every storage of the rate limit. Each test uses its own key. */
 export function itIsASlidingWindow(open: () => WindowStorage): void {
   let storage: WindowStorage;
   let key: string;
@@ -60,7 +60,7 @@ export function itIsASlidingWindow(open: () => WindowStorage): void {
 
   it('does not count refused requests', async () => {
     await acceptedOf(3, () => hit(storage, key, 200, 3));
-    // Were a refused request counted, hammering would keep the caller out for ever.
+    // If rejected requests counted, a caller that keeps retrying would be locked out forever.
     while ((await hit(storage, key, 200, 3)).isBlocked) await sleep(1);
     expect((await hit(storage, key, HOUR, 3)).totalHits).toBeLessThanOrEqual(4);
   });
@@ -92,7 +92,7 @@ export function itIsASlidingWindow(open: () => WindowStorage): void {
     for (let n = 0; n < 5; n += 1) expect(await two(1)).toMatchObject([full, { ...free, totalHits: 2 }]);
     expect(await acceptedOf(50, async () => (await two(100))[1]!)).toBe(2);
     expect(await two(100)).toMatchObject([{ ...free, totalHits: 4 }, full]);
-    // Neither count has moved.
+    // Neither count has changed.
     expect(await hit(storage, key, HOUR, 4)).toMatchObject({ isBlocked: false, totalHits: 4 });
     const all = { key: `${key}-all`, group: key, limit: 4 };
     expect(await storage.accept([all], HOUR)).toMatchObject([{ isBlocked: false, totalHits: 4 }]);
@@ -115,8 +115,8 @@ export function itIsASlidingWindow(open: () => WindowStorage): void {
       await sleep(Math.random() * 30);
     }
 
-    // The n-th was accepted no earlier than the n-th was sent and no later than the n-th was answered. A
-    // millisecond is left to two clocks that do not run alike.
+    // The n-th request was accepted between its sending and its response. A millisecond allows for the difference of two
+    // clocks.
     sent.sort((a, b) => a - b);
     answered.sort((a, b) => a - b);
     const spans = answered.slice(limit).map((time, n) => time - (sent[n] ?? NaN));

@@ -2,26 +2,26 @@ import { type ThrottlerStorage } from '@nestjs/throttler';
 
 export type StorageRecord = Awaited<ReturnType<ThrottlerStorage['increment']>>;
 
-/** Whose requests are counted, and how many are accepted in a window. */
+/** A caller and the maximum number of accepted requests. */
 export type Window = {
   key: string;
   limit: number;
   /**
-   * Windows that are ever asked together have one group; without one, the key is its own. A Redis Cluster keeps a
-   * group in one place, because a script reaches no other.
+   * Windows that are used together must share a group. Default: the key. A Redis Cluster stores a group on one node, because
+   * a script cannot access others.
    */
   group?: string;
 };
 
-/** Counts accepted requests in exact sliding windows. Refused requests do not count. */
+/** Counts accepted requests in exact sliding windows. Rejected requests do not count. */
 export interface WindowStorage extends ThrottlerStorage {
   /**
-   * One request that several windows must all accept, else it counts in none of them. The keys differ.
+   * Counts a request in several windows if all of them accept it, and in none otherwise. Their keys must differ.
    *
-   * @param ttl the windows' length in whole milliseconds
-   * @returns for each window `totalHits`: accepted requests in it, plus this one; `isBlocked`: it has no place for
-   * this one; `timeToExpire`: seconds, rounded up, until the oldest leaves it; `timeToBlockExpire`: seconds,
-   * rounded up, until it would accept a request, 0 when it accepts this one.
+   * @param ttl the length of the windows in whole milliseconds.
+   * @returns for each window: `totalHits`, its accepted requests including this one; `isBlocked`, whether it rejects this
+   *   request; `timeToExpire`, the seconds until its oldest request leaves it; `timeToBlockExpire`, the seconds until it
+   *   would accept a request, or 0 if it accepts this one. Seconds are rounded up.
    */
   accept(windows: readonly Window[], ttl: number): Promise<StorageRecord[]>;
 }
