@@ -8,7 +8,7 @@ import { Concurrency } from './concurrency.js';
 let concurrency: Concurrency;
 let server: Server;
 let origin: string;
-/** Answers to requests under way, by organization. */
+/** Responses of running requests, by organization. */
 let held: { organization: string; response: Response }[];
 
 beforeEach(async () => {
@@ -19,7 +19,7 @@ beforeEach(async () => {
   app.set('trust proxy', true);
   app.use(concurrency.admit);
   app.get('/health/live', (_request, response) => void response.send('ok'));
-  // What stands before the authentication.
+  // The middleware in front of the authentication.
   app.get('/unknown', (_request, response) => void held.push({ organization: 'unknown', response }));
   app.get('/of/:organization', (request, response) => {
     const { organization } = request.params;
@@ -53,13 +53,13 @@ async function ask(
   return { status: response.status, reason, message };
 }
 
-/** Sends requests that stay under way, as many as are admitted; answers how many, and the refusal. */
+/** Sends requests that keep running until one is rejected. Returns their number and the rejection. */
 async function fill(path: string, from?: string, key?: string) {
   for (let admitted = 0; ; admitted += 1) {
     const before = held.length;
-    const refused = ask(path, from, key).catch(() => undefined);
+    const rejected = ask(path, from, key).catch(() => undefined);
     while (held.length === before) {
-      const refusal = await Promise.race([refused, new Promise((resolve) => setImmediate(resolve))]);
+      const refusal = await Promise.race([rejected, new Promise((resolve) => setImmediate(resolve))]);
       if (refusal !== undefined) return { admitted, ...(refusal as Awaited<ReturnType<typeof ask>>) };
     }
   }
@@ -74,7 +74,7 @@ async function release(organization: string): Promise<void> {
   }
 }
 
-it('429 for an organization beyond its number, at once, and again when some are answered', async () => {
+it('immediately returns 429 beyond the limit of an organization, and admits requests again when some have ended', async () => {
   const full = await fill('/of/a');
   expect(full).toEqual({
     admitted: 4,
@@ -86,7 +86,7 @@ it('429 for an organization beyond its number, at once, and again when some are 
   expect((await fill('/of/a')).admitted).toBe(4);
 });
 
-it('503 when the instance is full, of which few organizations leave something to the others', async () => {
+it('returns 503 when the instance is full, and keeps places for other organizations', async () => {
   const results = [];
   for (const organization of 'abcdef') results.push(await fill(`/of/${organization}`));
   expect(results.map(({ admitted }) => admitted)).toEqual([4, 3, 2, 1, 0, 0]);
@@ -101,7 +101,7 @@ it('503 when the instance is full, of which few organizations leave something to
   expect((await fill('/of/e')).admitted).toBeGreaterThan(0);
 });
 
-it('429 for a sender who is not known yet; other keys and addresses go on, and the known count elsewhere', async () => {
+it('returns 429 to an unknown caller without affecting other keys, addresses and known callers', async () => {
   concurrency.most = { caller: 4, instance: 14 };
   expect(await fill('/of/a')).toMatchObject({ admitted: 4 });
   expect(await fill('/unknown')).toMatchObject({ admitted: 4, status: 429, reason: 'CONCURRENCY' });
@@ -110,7 +110,7 @@ it('429 for a sender who is not known yet; other keys and addresses go on, and t
   expect(await ask('/health/live')).toEqual({ status: 200 });
 });
 
-it('takes a /64 of IPv6 for one address', async () => {
+it('treats a /64 of IPv6 as one address', async () => {
   const admitted = [];
   for (const from of ['2001:db8::1', '2001:db8:0:0:1::', '2001:db8::5:6:7:8', '2001:db8:0:1::1']) {
     admitted.push((await fill('/unknown', from)).admitted);
@@ -118,7 +118,7 @@ it('takes a /64 of IPv6 for one address', async () => {
   expect(admitted).toEqual([4, 0, 0, 3]);
 });
 
-it('a client that goes away gives its places back', async () => {
+it('frees the places of a client that disconnects', async () => {
   const gone = new AbortController();
   const asked = Array.from({ length: 4 }, () =>
     fetch(`${origin}/of/a`, { signal: gone.signal }).catch(() => undefined),
@@ -130,7 +130,7 @@ it('a client that goes away gives its places back', async () => {
   expect((await fill('/of/a')).admitted).toBe(4);
 });
 
-it('a client that goes away keeps its places as long as its requests are worked on', async () => {
+it('keeps the places of a client that disconnects while its requests are running', async () => {
   const gone = new AbortController();
   const asked = Array.from({ length: 4 }, () =>
     fetch(`${origin}/of/a`, { signal: gone.signal }).catch(() => undefined),
@@ -149,7 +149,7 @@ it('a client that goes away keeps its places as long as its requests are worked 
   expect((await fill('/of/a')).admitted).toBe(4);
 });
 
-it('a client that goes away before it is known gives its place back once', async () => {
+it('frees the place of an unknown client that disconnects once', async () => {
   const gone = new AbortController();
   const asked = fetch(`${origin}/unknown`, { signal: gone.signal }).catch(() => undefined);
   while (held.length < 1) await new Promise(setImmediate);
@@ -164,7 +164,7 @@ it('a client that goes away before it is known gives its place back once', async
 });
 
 describe('while the event loop is late', () => {
-  /** Keeps the loop busy for so many looks of 250 ms, each of them late. */
+  /** Keeps the event loop busy for this many checks of 250 ms, each of them late. */
   async function beLate(looks: number): Promise<void> {
     for (let n = 0; n < looks; n += 1) {
       for (const end = performance.now() + 900; performance.now() < end;);
@@ -172,7 +172,7 @@ describe('while the event loop is late', () => {
     }
   }
 
-  it('those are refused who have the most; others, and health, go on; and all again when it is over', async () => {
+  it('rejects the callers with the most requests, admits others and health checks, and admits all again afterwards', async () => {
     concurrency.most = { caller: 100, instance: 1_000 };
     const many = Array.from({ length: 60 }, () => ask('/of/many').catch(() => undefined));
     while (held.length < 60) await new Promise(setImmediate);

@@ -37,7 +37,7 @@ class Routes {
   }
 }
 
-/** Stands for the authentication: believes what the headers say. */
+/** Replaces the authentication, and trusts the headers. */
 class Identify implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const request = context.switchToHttp().getRequest<Request>();
@@ -78,7 +78,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
-/** Repeats the work until one run fits into a second, the window of the limit. Each run needs callers of its own. */
+/** Repeats the work until a run fits into a second, the window of the limit. Each run needs its own callers. */
 async function withinASecond<Result>(work: () => Promise<Result>): Promise<Result> {
   for (;;) {
     const start = performance.now();
@@ -99,7 +99,7 @@ describe('RateLimitGuard', () => {
   });
   afterEach(() => app.close());
 
-  it('tells every response what is left, in these headers alone', async () => {
+  it('adds the remaining budget to every response, in these headers only', async () => {
     const answers = await withinASecond(async () => {
       const headers = { key: randomUUID(), limit: '25' };
       return [await fetch(`${url}/one`, { headers }), await fetch(`${url}/one`, { headers })];
@@ -111,24 +111,24 @@ describe('RateLimitGuard', () => {
     ]);
   });
 
-  it('answers 429 with the limit and the time to wait', async () => {
+  it('returns 429 with the limit and the time to wait', async () => {
     const headers = { key: randomUUID(), limit: '1' };
     const responses = await Promise.all(Array.from({ length: 20 }, () => fetch(`${url}/one`, { headers })));
-    const refused = responses.find(({ status }) => status === 429);
-    expect(limitHeaders(refused!)).toEqual({
+    const rejected = responses.find(({ status }) => status === 429);
+    expect(limitHeaders(rejected!)).toEqual({
       'ratelimit-limit': '1',
       'ratelimit-remaining': '0',
       'ratelimit-reset': '1',
       'retry-after': '1',
     });
-    expect(await refused!.json()).toEqual({
+    expect(await rejected!.json()).toEqual({
       code: 'RATE_LIMIT_EXCEEDED',
       message: 'The limit is 1 request per second. Try again in 1 second.',
     });
   });
 
-  it('lets those wait who do not mind being refused, and nobody else', async () => {
-    // The patient one asks twice within a second; on a busy machine again, with other callers.
+  it('delays only callers that ignore rejections', async () => {
+    // The well-behaved caller sends two requests within a second. On a busy machine, the run is repeated with other callers.
     for (;;) {
       const [flooding, patient] = [randomUUID(), randomUUID()];
       let refused = 0;
@@ -156,7 +156,7 @@ describe('RateLimitGuard', () => {
     }
   });
 
-  it('counts a caller over all routes', async () => {
+  it('counts a caller across all routes', async () => {
     const second = await withinASecond(async () => {
       const headers = { key: randomUUID(), limit: '100' };
       await fetch(`${url}/one`, { headers });
@@ -165,14 +165,14 @@ describe('RateLimitGuard', () => {
     expect(second.headers.get('ratelimit-remaining')).toBe('98');
   });
 
-  it('counts an unknown caller by address, ten a second', async () => {
+  it('limits an unknown caller by address to ten per second', async () => {
     expect(limitHeaders(await fetch(`${url}/one`))).toMatchObject({
       'ratelimit-limit': '10',
       'ratelimit-remaining': '9',
     });
   });
 
-  it('holds two limits at once, and tells the tighter one', async () => {
+  it('applies two limits at once, and reports the tighter one', async () => {
     const ask = async (headers: Record<string, string>) => {
       const response = await fetch(`${url}/one`, { headers });
       const limited = limitHeaders(response);
@@ -221,13 +221,13 @@ describe('RateLimitModule', () => {
   });
   afterAll(() => server.stop());
 
-  it('counts in memory without a Redis', async () => {
+  it('counts in memory without Redis', async () => {
     const { app } = await start();
     expect(app.get(RateLimitStatus).describe()).toBe('memory');
     await app.close();
   });
 
-  it('counts in Redis, tells when it cannot, and closes its connection with the application', async () => {
+  it('counts in Redis, reports when it cannot, and closes its connection with the application', async () => {
     const { app, url } = await start(server.url);
     const headers = { key: randomUUID(), limit: '100' };
     expect((await fetch(`${url}/one`, { headers })).headers.get('ratelimit-remaining')).toBe('99');

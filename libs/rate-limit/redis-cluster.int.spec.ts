@@ -11,7 +11,7 @@ import { acceptedOf, hit, itIsASlidingWindow } from './storage.contract.js';
 const HOUR = 3_600_000;
 const BACK = 'log: Redis is available again: all instances share one rate limit';
 
-/** What was opened by a test, and its log lines. */
+/** The storages that a test opened, and their log lines. */
 class Limiter {
   private constructor(
     readonly storage: ResilientStorage,
@@ -42,7 +42,7 @@ afterEach(() => {
   for (const { storage } of limiters.splice(0)) storage.onApplicationShutdown();
 });
 
-/** Of two instances that share one budget: 10 of 40 pass. */
+/** Expects two instances to share one budget: 10 of 40 requests pass. */
 async function sharedAcceptedOf(one: Limiter, other: Limiter, key: string = randomUUID()): Promise<number> {
   let turn = 0;
   return acceptedOf(40, () => hit((turn++ % 2 ? one : other).storage, key, HOUR, 10));
@@ -69,21 +69,21 @@ describe('a Redis Cluster', () => {
 
   itIsASlidingWindow(() => new RedisStorage(connection));
 
-  it('is refused where its URL does not say that it is one, and what is none where it does', async () => {
+  it('is rejected if its URL does not state that it is a cluster, like a single server whose URL does', async () => {
     await expect(connectRedis(`redis://${first().address}`)).rejects.toThrow(/Add \?cluster=true/);
     const single = await startRedis();
     await expect(connectRedis(`${single.url}?cluster=true`)).rejects.toThrow(/without \?cluster=true/);
     await single.stop();
   });
 
-  it('is found by one of its nodes, and spreads keys over all', async () => {
+  it('is found through one of its nodes, and spreads keys over all', async () => {
     const { storage, logged } = await open(`redis://${second().address}?cluster=true`);
     for (let n = 0; n < 60; n += 1) await hit(storage, randomUUID(), HOUR, 10);
     for (const node of [first(), second(), third()]) expect(await node.ask('DBSIZE')).toBeGreaterThan(5);
     expect(logged).toEqual([]);
   });
 
-  it('gives two instances one budget, also after its scripts are lost', async () => {
+  it('gives two instances one budget, even after its scripts are lost', async () => {
     const [one, other] = [await open(cluster.url), await open(cluster.url)];
     expect(await sharedAcceptedOf(one, other)).toBe(10);
     for (const node of [first(), second(), third()]) await node.ask('SCRIPT', 'FLUSH');
@@ -91,7 +91,7 @@ describe('a Redis Cluster', () => {
     expect([...one.logged, ...other.logged]).toEqual([]);
   });
 
-  longIt('holds a limit exactly while its slot moves, and nobody notices', async () => {
+  longIt('applies a limit exactly while its slot moves, without any interruption', async () => {
     const [one, other] = [await open(cluster.url), await open(cluster.url)];
     const group = randomUUID();
     const slot = new Command('get', [group]).getSlot();
@@ -119,12 +119,12 @@ describe('a Redis Cluster', () => {
     await cluster.moveSlot(slot, to, from);
   });
 
-  longIt('goes on locally while a node is away whose slots nobody takes, and returns by itself', async () => {
+  longIt('continues locally while a node without a replica is down, and returns by itself', async () => {
     const [one, other] = [await open(cluster.url), await open(cluster.url)];
     await third().kill();
     await Promise.all([one.until('local'), other.until('local')]);
     for (let n = 0; n < 20; n += 1) expect(await sharedAcceptedOf(one, other)).toBe(20);
-    // Long enough for other nodes to tempt it back.
+    // Long enough for probes on other nodes to succeed.
     await sleep(3_500);
     expect(one.storage.status).toBe('local');
     expect(one.logged).toEqual([expect.stringMatching(/^warn: Redis is unavailable \(.+\)/)]);
@@ -136,7 +136,7 @@ describe('a Redis Cluster', () => {
     await cluster.settled();
   });
 
-  longIt('shares again when a replica has taken over', async () => {
+  longIt('shares the budget again when a replica has taken over', async () => {
     const [one, other] = [await open(cluster.url), await open(cluster.url)];
     await first().kill();
     await Promise.all([one.until('local'), other.until('local')]);
@@ -145,7 +145,7 @@ describe('a Redis Cluster', () => {
     for (let n = 0; n < 20; n += 1) expect(await sharedAcceptedOf(one, other)).toBe(10);
     expect(one.logged).toEqual([expect.stringMatching(/^warn: /), BACK]);
 
-    // The old master comes back as a replica, which nobody notices.
+    // The old master returns as a replica, without any effect.
     await first().start();
     await cluster.settled();
     expect(await sharedAcceptedOf(one, other)).toBe(10);
@@ -153,7 +153,7 @@ describe('a Redis Cluster', () => {
   });
 
   longIt(
-    'says what to set, and stays local, when it comes later under a URL that does not speak of it',
+    'reports what to set, and stays local, if it appears later at a URL that does not state it',
     async () => {
       const node = second();
       await node.kill();
@@ -178,7 +178,7 @@ longDescribe('Redis with sentinels', () => {
   });
   afterAll(() => redis.stop());
 
-  it('counts at the master, and goes on at the replica that takes over when the master dies', async () => {
+  it('counts on the master, and on the replica that takes over when the master crashes', async () => {
     const [one, other] = [await open(redis.url), await open(redis.url)];
     expect(await sharedAcceptedOf(one, other)).toBe(10);
     const old = await redis.master();
@@ -195,14 +195,14 @@ longDescribe('Redis with sentinels', () => {
     expect(one.logged).toHaveLength(2);
   });
 
-  it('follows the master when it is moved while it lives', async () => {
+  it('follows the master when it is moved while it is running', async () => {
     const [one, other] = [await open(redis.url), await open(redis.url)];
     const old = await redis.master();
     const replica = redis.nodes.find((node) => node !== old)!;
     await replica.says('master_link_status:up');
     await redis.moveMaster(old);
     await old.says('role:slave');
-    // A round meets whatever state the failover has left them in; the last finds all at the new master.
+    // A round may hit any state of the failover. The last one finds all at the new master.
     for (;;) {
       await Promise.all([one.until('shared'), other.until('shared')]);
       const key = randomUUID();
@@ -214,7 +214,7 @@ longDescribe('Redis with sentinels', () => {
     for (const { logged } of [one, other]) expect([0, 2]).toContain(logged.length);
   });
 
-  it('starts while no sentinel answers, and takes them when they come', async () => {
+  it('starts while no sentinel responds, and uses them when they appear', async () => {
     await redis.sentinel.kill();
     const limiter = await open(redis.url);
     expect(await hit(limiter.storage, randomUUID(), HOUR, 10)).toMatchObject({ isBlocked: false });
@@ -225,7 +225,7 @@ longDescribe('Redis with sentinels', () => {
   });
 });
 
-it('leaves keys of one server their names, by which version 0.2.0 counts them too', async () => {
+it('keeps the names of keys on a single server, which version 0.2.0 also uses', async () => {
   const server: RedisServer = await startRedis();
   const { storage } = await open(server.url);
   await storage.accept([{ key: 'key:1', group: 'o', limit: 1 }], HOUR);

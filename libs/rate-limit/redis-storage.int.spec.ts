@@ -33,14 +33,14 @@ describe('RedisStorage', () => {
     expect(await acceptedOf(400, () => hit(storages[turn++ % 2]!, key, 3_600_000, 100))).toBe(100);
   });
 
-  it('keeps apart what has another prefix', async () => {
+  it('separates keys with another prefix', async () => {
     const redis = await connect();
     const key = randomUUID();
     await hit(new RedisStorage(redis, 'a:'), key, 3_600_000, 1);
     expect(await hit(new RedisStorage(redis, 'b:'), key, 3_600_000, 1)).toMatchObject({ isBlocked: false });
   });
 
-  it('lets keys expire', async () => {
+  it('expires keys', async () => {
     const redis = await connect();
     const key = randomUUID();
     await hit(new RedisStorage(redis, 'expiring:'), key, 5_000, 1);
@@ -58,10 +58,10 @@ describe('RedisStorage', () => {
     expect(await acceptedOf(300, () => hit(storage, key, 3_600_000, 100))).toBe(99);
   });
 
-  // What a replica with another clock takes over: requests accepted in what is the future to it.
+  // The state that a replica with another clock takes over: requests accepted in its future.
   it.each([
-    ['waits a small step of the clock back out', 500, true],
-    ['starts afresh after a big one', 3_600_000, false],
+    ['waits until a small backward step of the clock has passed', 500, true],
+    ['starts again after a large one', 3_600_000, false],
   ])('%s', async (_, step, isBlocked) => {
     const redis = await connect();
     const key = randomUUID();
@@ -72,7 +72,7 @@ describe('RedisStorage', () => {
 });
 
 describe('connectRedis', () => {
-  it('does not repeat a URL it cannot read', async () => {
+  it('does not repeat an invalid URL', async () => {
     await expect(connectRedis('redis://:pass word@ho st')).rejects.toThrow(/^The Redis URL must look like/);
     await expect(connectRedis('redis://:secret@ho st')).rejects.not.toThrow(/secret/);
   });

@@ -72,6 +72,6 @@ it.each([
   'redis+sentinel://a/name/1/2',
   'redis+sentinel://a/name?cluster=true',
   'redis+cluster://a,b',
-])('refuses %s', (url) => {
+])('rejects %s', (url) => {
   expect(readRedisUrl(url)).toBeUndefined();
 });

@@ -34,7 +34,7 @@ describe('ResilientStorage', () => {
     await server.stop();
   });
 
-  it('shares the budget while Redis answers, and logs nothing', async () => {
+  it('shares the budget while Redis responds, and logs nothing', async () => {
     const other = await open(server.url);
     const key = randomUUID();
     let turn = 0;
@@ -44,7 +44,7 @@ describe('ResilientStorage', () => {
     other.onApplicationShutdown();
   });
 
-  it('goes on locally with the same limit when Redis dies, and returns by itself', async () => {
+  it('continues locally with the same limit when Redis crashes, and returns by itself', async () => {
     await server.stop();
     expect(await acceptedOf(100, () => hit(storage, randomUUID(), HOUR, 1))).toBe(100);
     const key = randomUUID();
@@ -61,27 +61,27 @@ describe('ResilientStorage', () => {
     ]);
   });
 
-  it('loses no request that was under way when Redis dies', async () => {
+  it('loses no request in flight when Redis crashes', async () => {
     const key = randomUUID();
     const answers = Array.from({ length: 200 }, () => hit(storage, key, HOUR, 100));
     await server.stop();
     for (const { totalHits } of await Promise.all(answers)) expect(totalHits).toBeGreaterThan(0);
   });
 
-  it('lets no request wait for a hung Redis but the first ones', async () => {
+  it('makes only the first requests wait for a hung Redis', async () => {
     const key = randomUUID();
     server.freeze();
     expect(await hit(storage, key, HOUR, 10)).toMatchObject({ isBlocked: false });
     expect(storage.status).toBe('local');
 
-    // Answered before the event loop turns: nothing was waited for.
+    // Resolved within the same turn of the event loop, so nothing was awaited.
     let turned = false;
     setImmediate(() => (turned = true));
     expect(await acceptedOf(1_000, () => hit(storage, key, HOUR, 10))).toBe(9);
     expect(turned).toBe(false);
     expect(logged).toEqual([expect.stringMatching(/^warn: .*no response within 250 ms/)]);
 
-    // Long enough for several probes, each on a connection that hangs like the one before.
+    // Long enough for several probes, each on a connection that hangs like the previous one.
     await sleep(3_500);
     expect(storage.status).toBe('local');
     server.resume();
@@ -89,18 +89,18 @@ describe('ResilientStorage', () => {
     expect(logged).toHaveLength(2);
   });
 
-  it('notices without traffic', async () => {
+  it('notices a loss without traffic', async () => {
     await server.stop();
     await until('local');
     server = await startRedis(server.port);
     await until('shared');
   });
 
-  it('does without a Redis whose memory is full, and says so once', async () => {
+  it('counts locally if the memory of Redis is full, and logs this once', async () => {
     const operator = (await connectRedis(server.url)) as Redis;
     await operator.config('SET', 'maxmemory', '1');
     for (const end = Date.now() + 3_500; Date.now() < end;) {
-      // Some of before and some new ones, over several probes.
+      // Some known and some new callers, over several probes.
       await Promise.all(['known', randomUUID()].map((key) => hit(storage, key, 1_000, 1_000)));
       await sleep(10);
     }
@@ -114,7 +114,7 @@ describe('ResilientStorage', () => {
     expect(logged).toHaveLength(2);
   });
 
-  longIt('comes back later to a Redis that soon refuses again', async () => {
+  longIt('returns later to a Redis that soon rejects commands again', async () => {
     const operator = (await connectRedis(server.url)) as Redis;
     const probesIn = (stats: unknown) => Number(/cmdstat_evalsha:calls=(\d+)/.exec(String(stats))![1]);
     const lose = async () => {
@@ -129,11 +129,11 @@ describe('ResilientStorage', () => {
     operator.disconnect();
   });
 
-  it('does without a Redis that is a replica', async () => {
+  it('counts locally if Redis is a replica', async () => {
     const operator = (await connectRedis(server.url)) as Redis;
     await operator.replicaof('127.0.0.1', server.port);
     expect(await hit(storage, randomUUID(), HOUR, 10)).toMatchObject({ isBlocked: false });
-    // Long enough for a probe to be wrong.
+    // Long enough for a wrong probe to show.
     await sleep(1_500);
     expect(logged).toEqual([expect.stringMatching(/^warn: .*READONLY/)]);
 
@@ -142,7 +142,7 @@ describe('ResilientStorage', () => {
     operator.disconnect();
   });
 
-  it('is not misled by a pause of its own process', async () => {
+  it('is not affected by a pause of its own process', async () => {
     const answer = hit(storage, randomUUID(), HOUR, 10);
     await sleep(0);
     for (const end = Date.now() + 400; Date.now() < end;);
@@ -150,7 +150,7 @@ describe('ResilientStorage', () => {
     expect(storage.status).toBe('shared');
   });
 
-  it('starts without Redis, never logs the password, and takes Redis when it comes', async () => {
+  it('starts without Redis, never logs the password, and uses Redis when it appears', async () => {
     const { port } = server;
     storage.onApplicationShutdown();
     await server.stop();

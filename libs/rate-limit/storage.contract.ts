@@ -33,11 +33,11 @@ export function itIsASlidingWindow(open: () => WindowStorage): void {
     expect(await acceptedOf(500, () => hit(storage, key, HOUR, 100))).toBe(100);
   });
 
-  it('holds a limit of 1,000', async () => {
+  it('applies a limit of 1,000', async () => {
     expect(await acceptedOf(2_500, () => hit(storage, key, HOUR, 1_000))).toBe(1_000);
   });
 
-  it('counts each key on its own', async () => {
+  it('counts each key separately', async () => {
     await acceptedOf(3, () => hit(storage, key, HOUR, 3));
     expect(await hit(storage, key, HOUR, 3)).toMatchObject({ isBlocked: true });
     expect(await hit(storage, `${key}-other`, HOUR, 3)).toMatchObject({ isBlocked: false, totalHits: 1 });
@@ -54,18 +54,18 @@ export function itIsASlidingWindow(open: () => WindowStorage): void {
     expect(Number.isInteger(refused.timeToExpire)).toBe(true);
   });
 
-  it('rounds a part of a second up', async () => {
+  it('rounds up to whole seconds', async () => {
     expect(await hit(storage, key, 900, 1)).toMatchObject({ timeToExpire: 1 });
   });
 
-  it('does not count refused requests', async () => {
+  it('does not count rejected requests', async () => {
     await acceptedOf(3, () => hit(storage, key, 200, 3));
     // If rejected requests counted, a caller that keeps retrying would be locked out forever.
     while ((await hit(storage, key, 200, 3)).isBlocked) await sleep(1);
     expect((await hit(storage, key, HOUR, 3)).totalHits).toBeLessThanOrEqual(4);
   });
 
-  it('obeys a limit that was lowered meanwhile', async () => {
+  it('obeys a limit that was lowered in the meantime', async () => {
     await acceptedOf(10, () => hit(storage, key, HOUR, 10));
     expect(await hit(storage, key, HOUR, 4)).toMatchObject({ isBlocked: true, totalHits: 11 });
   });
@@ -74,7 +74,7 @@ export function itIsASlidingWindow(open: () => WindowStorage): void {
     expect(await hit(storage, key, HOUR, 0)).toMatchObject({ isBlocked: true, timeToBlockExpire: 3_600 });
   });
 
-  it('accepts what all of several windows have a place for, and counts the refused in none', async () => {
+  it('accepts a request only if all of its windows have a place, and otherwise counts it in none', async () => {
     const two = (limit: number) =>
       storage.accept(
         [
@@ -98,7 +98,7 @@ export function itIsASlidingWindow(open: () => WindowStorage): void {
     expect(await storage.accept([all], HOUR)).toMatchObject([{ isBlocked: false, totalHits: 4 }]);
   });
 
-  it('never accepts more than the limit in any window, across many borders', async () => {
+  it('never accepts more than the limit in any window, across many boundaries', async () => {
     const [ttl, limit] = [100, 5];
     const sent: number[] = [];
     const answered: number[] = [];

@@ -1,17 +1,17 @@
 import { type Sql } from '#libs/database';
 
 /**
- * All that PostgreSQL's catalog says of a schema, a line for each thing, sorted: two databases whose lines are the same are
- * the same to whoever uses them. Owners are named so and not by their names, and what extensions brought is left out, so
- * that lines of different servers, and versions of PostgreSQL, can be compared.
+ * A schema according to PostgreSQL's catalog, as sorted lines, one per object. Databases with equal lines are equivalent to
+ * their users. The lines contain no names of owners and no objects of extensions, so that they can be compared between
+ * servers and versions of PostgreSQL.
  */
 export async function catalogOf(sql: Sql, schema: string): Promise<string[]> {
   const rows = await sql.query<{ line: string }[]>(CATALOG, [schema]);
   return rows.map(({ line }) => line);
 }
 
-// NOT NULL is told with its column: PostgreSQL 18 also lists it as a constraint. Statistics targets that were not set
-// are -1 before 17 and null since. The rank of a column, because attnum counts dropped ones too.
+// NOT NULL is part of its column's line, because only PostgreSQL 18 lists it as a constraint. Unset statistics targets are -1
+// before version 17 and null since. Columns have their rank, because attnum counts dropped columns too.
 const CATALOG = `
   WITH relation AS (
     SELECT c.*, c.oid AS id FROM pg_class c WHERE c.relnamespace = to_regnamespace($1)

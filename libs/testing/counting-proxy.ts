@@ -3,28 +3,28 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * What a client sent before it had heard anything of the answer: it waited for the network once. So statements that were
- * pipelined are one turn, and so is a message of several statements.
+ * The statements that a client sent before receiving any of the response, which means one network round trip. So pipelined
+ * statements are one turn, and so is a message with several statements.
  */
 export type Turn = { statements: string[] };
 
 /**
- * What stands between a program and PostgreSQL and counts, whatever the driver: it reads the messages of PostgreSQL's protocol
- * (version 3, without TLS), and passes them on as they are.
+ * A proxy between a program and PostgreSQL that counts statements, for any driver. It reads the messages of PostgreSQL's
+ * protocol (version 3, without TLS) and passes them on unchanged.
  */
 export type CountingProxy = {
-  /** The server's address with the proxy's in its place. */
+  /** The server's URL with the proxy's address. */
   url: string;
-  /** Forgets what was counted. */
+  /** Resets the counters. */
   forget(): void;
-  /** Since it last forgot, in the order in which they began. What connections are opened with is no turn. */
+  /** The turns since the last reset, in the order of their start. Opening a connection does not count. */
   readonly turns: readonly Turn[];
-  /** Resolves when everything that was asked is answered, and nothing more is asked. */
+  /** Resolves when everything sent has been answered and nothing more is sent. */
   quiet(): Promise<void>;
   close(): Promise<void>;
 };
 
-/** For what follows an answer without anybody waiting for it. */
+/** Allows for statements that follow a response without being awaited. */
 const QUIET_MS = 5;
 
 export async function startCountingProxy(url: string): Promise<CountingProxy> {

@@ -9,14 +9,14 @@ export type TestDatabase = {
   url: string;
   source: DataSource;
   store: EventStore;
-  /** Another instance on the same database: its own pool, its own event store. */
+  /** Another instance on the same database, with its own pool and event store. */
   another(): Promise<{ source: DataSource; store: EventStore }>;
-  /** As a backup is that is restored elsewhere. Of others nobody may be connected to this one meanwhile. */
+  /** A copy, like a backup that is restored elsewhere. No one else may be connected to this database during the call. */
   copy(): Promise<TestDatabase>;
   drop(): Promise<void>;
 };
 
-/** The PostgreSQL server that `npm test` started or was given. */
+/** The PostgreSQL server that `npm test` uses. */
 export function testServerUrl(): string {
   const url = process.env.TEST_DATABASE_URL;
   if (!url) throw new Error('TEST_DATABASE_URL is missing: run the tests with `npm test -- <file>`.');
@@ -24,11 +24,11 @@ export function testServerUrl(): string {
 }
 
 /**
- * A migrated database of its own, for tests that count positions or break things.
+ * Creates a migrated database, for tests that count positions or break things.
  *
- * @param server the PostgreSQL to make it on, where it is not the one of all tests
- * @param dump statements that make it, of pg_dump say; it is left as these do, and not migrated
- * @param template the database that it is a copy of
+ * @param server the PostgreSQL server, if it is not the shared one.
+ * @param dump statements that create the contents, for example from pg_dump. Then the database is not migrated.
+ * @param template the database to copy.
  */
 export async function createTestDatabase(
   server = testServerUrl(),
@@ -67,7 +67,7 @@ export async function createTestDatabase(
   };
 }
 
-/** The migrated database that `npm test` has made to be copied; it has one on its own server alone. */
+/** The migrated template database of `npm test`, which exists only on its own server. */
 function templateOn(server: string): string | undefined {
   const { TEST_TEMPLATE_URL } = process.env;
   if (TEST_TEMPLATE_URL === undefined) return undefined;

@@ -12,9 +12,9 @@ const STATUS = 17;
 
 export type Haproxy = {
   origin: string;
-  /** Gives an instance, by its number from 0 on, no new requests. Resolves when those under way are answered. */
+  /** Sends no new requests to an instance, by its number from 0. Resolves when the running ones have ended. */
   drain(instance: number): Promise<void>;
-  /** Gives it some again. */
+  /** Sends requests to it again. */
   admit(instance: number): Promise<void>;
   /** Whether the last health check found the instance ready. */
   isReady(instance: number): Promise<boolean>;
@@ -22,8 +22,8 @@ export type Haproxy = {
 };
 
 /**
- * Starts a haproxy before instances of the product, as an operator would write it down: round robin among those
- * that say at `/health/ready` that they may have traffic.
+ * Starts a haproxy in front of instances of the product, configured as by an operator: round robin among those that
+ * `/health/ready` reports as ready.
  *
  * @param program the path of haproxy: `findProgram('haproxy')`
  * @param ports of the instances, on 127.0.0.1; they need not listen yet

@@ -8,7 +8,7 @@ function register(): Set<() => void> {
   return kills;
 }
 
-/** Has `kill` called when this process exits, so that no program outlives the tests that started it. Returns how to undo that. */
+/** Calls `kill` when this process exits, so that no program outlives the tests that started it. @returns a function that undoes this. */
 export function killAtExit(kill: () => void): () => void {
   const kills = (shared[REGISTRY] ??= register());
   kills.add(kill);

@@ -6,9 +6,9 @@ import { findFreePort } from './ports.js';
 import { ServerProgram } from './server-program.js';
 
 export type PgBouncer = {
-  /** The database's address with PgBouncer's in its place. */
+  /** The database's URL with PgBouncer's address. */
   url: string;
-  /** Kills it: its clients and servers lose their connections. */
+  /** Kills it, so that its clients and servers lose their connections. */
   stop(): Promise<void>;
   /** Starts it again, on the same port. */
   start(): Promise<void>;
@@ -16,7 +16,7 @@ export type PgBouncer = {
 };
 
 /**
- * Starts a PgBouncer in transaction mode before a database that lets its user in without a password.
+ * Starts a PgBouncer in transaction mode in front of a database that requires no password.
  *
  * @param program the path of pgbouncer: `findProgram('pgbouncer')`
  * @param poolSize connections to the database at most; clients beyond wait

@@ -5,27 +5,27 @@ import { findPrograms, findSystemUser, findWayToRun } from '#libs/database';
 import { killAtExit } from './kill-at-exit.js';
 import { findFreePort } from './ports.js';
 
-/** As `pg_ctl` names them: fast rolls back what runs, immediate is a crash that recovery must mend. */
+/** The modes of `pg_ctl stop`: fast rolls back running transactions, immediate is a crash that requires recovery. */
 export type StopMode = 'fast' | 'immediate';
 
 export type PostgresServer = {
-  /** Where it lies. */
+  /** Its directory. */
   directory: string;
   port: number;
-  /** Of the superuser; everybody is let in without a password. */
+  /** For the superuser. No password is required. */
   url: string;
-  /** Of a role that is no superuser, but may create databases. */
+  /** For a role that is not a superuser, but may create databases. */
   applicationUrl: string;
   stop(mode: StopMode): Promise<void>;
-  /** Starts it again, on the same port. Resolves when it takes connections. */
+  /** Starts it again on the same port. Resolves when it accepts connections. */
   start(environment?: { [name: string]: string }): Promise<void>;
   isRunning(): Promise<boolean>;
-  /** What it has logged so far. */
+  /** Its log so far. */
   readLog(): Promise<string>;
-  /** SIGSTOP for all its processes: connections stay and new ones are taken, but nothing is answered. */
+  /** Sends SIGSTOP to all its processes. Connections stay open and new ones are accepted, but it does not respond. */
   freeze(): Promise<void>;
   resume(): Promise<void>;
-  /** Ends it for good, with all that it held. */
+  /** Stops it and deletes its data. */
   remove(): Promise<void>;
 };
 
@@ -71,7 +71,7 @@ export async function startPostgres({
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     timezone: 'UTC',
-    // Only a machine that crashes would lose something by it.
+    // Data would be lost only if the machine crashed.
     fsync: 'off',
     ...(replicaOf && { primary_conninfo: `host=127.0.0.1 port=${replicaOf.port} user=postgres` }),
     ...settings,

@@ -9,10 +9,10 @@ import { Redis } from 'ioredis';
 import { killAtExit } from './kill-at-exit.js';
 
 const SLOTS = 16_384;
-/** Milliseconds after which the others take a node for gone. */
+/** The milliseconds after which the other nodes consider a node failed. */
 const NODE_TIMEOUT = 1_000;
 
-/** A redis-server on 127.0.0.1 that can be killed and started again where it was, with what its directory holds. */
+/** A redis-server on 127.0.0.1 that can be killed and started again on the same port with its data. */
 export class RedisNode {
   private server: ChildProcess | undefined;
   private client: Redis | undefined;
@@ -37,7 +37,7 @@ export class RedisNode {
     const [free, busPort] = await findFreePorts(2);
     const port = given ?? free!;
     const directory = await mkdtemp(join(tmpdir(), 'redis-'));
-    // A sentinel keeps what it learns in its configuration file.
+    // A sentinel stores its state in its configuration file.
     const file = join(directory, 'redis.conf');
     await writeFile(file, configuration);
     const own = [
@@ -113,7 +113,7 @@ export class RedisNode {
     while (!String(await this.ask('INFO', 'everything').catch(() => '')).includes(text)) await sleep(20);
   }
 
-  /** What it answers to one command. */
+  /** Its reply to a command. */
   async ask(command: string, ...args: (string | number)[]): Promise<unknown> {
     if (this.client?.status === 'end') this.client = undefined;
     if (!this.client) {

@@ -3,15 +3,15 @@ import { RedisNode } from './redis-nodes.js';
 export type RedisServer = {
   url: string;
   port: number;
-  /** Kills the server, as a crash would; what it held is gone. */
+  /** Kills the server like a crash. Its data is lost. */
   stop(): Promise<void>;
-  /** The server keeps its connections but answers nothing until {@link RedisServer.resume}. */
+  /** The server keeps its connections, but does not respond until {@link RedisServer.resume}. */
   freeze(): void;
   resume(): void;
 };
 
 /**
- * Starts a real redis-server, empty and without persistence, on 127.0.0.1. Resolves when it answers.
+ * Starts a real redis-server, empty and without persistence, on 127.0.0.1. Resolves when it responds.
  *
  * @param port a free one when left out; given, a stopped server can be started again where it was
  */

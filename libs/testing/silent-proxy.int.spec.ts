@@ -16,7 +16,7 @@ afterEach(async () => {
   await Promise.all(clients.map((client) => client.end()));
 });
 
-/** Through the proxy, and what became of it since. */
+/** A connection through the proxy, and its state. */
 async function connected() {
   const client = new Client(proxy.url);
   clients.push(client);
@@ -39,7 +39,7 @@ function ask(state: State): void {
 const becomes = (state: State, wanted: Partial<State>) =>
   eventually(() => expect(state).toMatchObject(wanted));
 
-it('lets everything through', async () => {
+it('passes everything through', async () => {
   const { client } = await connected();
   const { rows } = await client.query("SELECT repeat('x', 20000000) AS long");
   expect(rows[0].long).toHaveLength(20_000_000);
@@ -47,13 +47,13 @@ it('lets everything through', async () => {
 });
 
 it.each([{ serverGone: false }, { serverGone: true }])(
-  'silence: what is there hears nothing, not even a goodbye, and new ones work (%j)',
+  'silence: existing connections receive nothing, not even a close, and new ones work (%j)',
   async (options) => {
     const before = await connected();
     proxy.silence(options);
     ask(before);
     const after = await connected();
-    // Others are answered twice meanwhile.
+    // In the meantime, another connection is answered twice.
     for (let n = 0; n < 2; n += 1) await after.client.query('SELECT 1');
     expect(before).toMatchObject({ answered: false, ended: false });
     const own = await after.client.query(
@@ -64,12 +64,12 @@ it.each([{ serverGone: false }, { serverGone: true }])(
   },
 );
 
-it('freeze: all hang, new ones too, and go on at the thaw', async () => {
+it('freeze: all connections hang, including new ones, and continue after the thaw', async () => {
   const before = await connected();
   proxy.freeze();
   ask(before);
   const connecting = connected();
-  // Nothing passes that could be waited for.
+  // Nothing arrives that the test could wait for.
   expect(await Promise.race([connecting.then(() => 'connected'), sleep(500, 'hangs')])).toBe('hangs');
   expect(before).toMatchObject({ answered: false });
   proxy.thaw();
@@ -79,7 +79,7 @@ it('freeze: all hang, new ones too, and go on at the thaw', async () => {
   await becomes(before, { answered: true, ended: false });
 });
 
-it('cut and refuse: those that are there are told, new ones are refused until they are accepted again', async () => {
+it('cut and refuse: resets existing connections, and refuses new ones until they are accepted again', async () => {
   const before = await connected();
   proxy.refuse();
   proxy.cut();

@@ -2,18 +2,18 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
 /**
- * What stands between a program and a server, and breaks as networks do:
+ * A proxy between a program and a server that fails like a network:
  *
- * - `silence()`: the connections that are there go silent, as when a host is lost or its address moves. What either side
- *   sends vanishes, and neither is told, not even that the other has closed. New ones go through.
- * - `silence({ serverGone: true })`: the same, but the server sees them closed: its locks are free, as those of a lost
- *   host are.
- * - `freeze()`: those that are there and new ones hang, and lose nothing: `thaw()` lets all go on.
- * - `cut()`: those that are there are reset. `refuse()`: new ones are, too, until `accept()`.
+ * - `silence()`: existing connections go silent, as if a host were lost or its address moved. Everything sent is dropped, and
+ *   neither side learns of it, not even when the other side closes. New connections work.
+ * - `silence({ serverGone: true })`: the same, but the server sees the connections closed and releases its locks, as if it
+ *   were a lost host's.
+ * - `freeze()`: existing and new connections hang without losing data, until `thaw()`.
+ * - `cut()`: existing connections are reset. `refuse()`: new ones too, until `accept()`.
  */
 export type SilentProxy = {
   port: number;
-  /** The server's address with the proxy's in its place. */
+  /** The server's URL with the proxy's address. */
   url: string;
   /** Connections that are neither silent nor closed. */
   readonly connections: number;
@@ -38,7 +38,7 @@ export async function startSilentProxy(url: string): Promise<SilentProxy> {
   let frozen = false;
   let refusing = false;
 
-  // Half open, for a silent side must not be told by our own goodbye that the other has gone.
+  // Half open, because a silenced side must not learn from our own close that the other side has closed.
   const server = createServer({ pauseOnConnect: true, allowHalfOpen: true }, (client) => {
     if (refusing) {
       client.resetAndDestroy();
@@ -57,7 +57,7 @@ export async function startSilentProxy(url: string): Promise<SilentProxy> {
     }
   });
 
-  /** Not `pipe`, which a silence would have to take apart. */
+  /** Not `pipe`, which a silence would have to undo. */
   function join(from: Socket, to: Socket): void {
     sockets.add(from);
     from.setNoDelay(true);
@@ -90,7 +90,7 @@ export async function startSilentProxy(url: string): Promise<SilentProxy> {
       for (const { client, upstream } of pairs) {
         if (from !== undefined && client.remotePort !== from) continue;
         silent.add(client).add(upstream);
-        // Read on, so that neither side notices by a full buffer.
+        // Keep reading, so that no full buffer reveals the silence.
         for (const socket of [client, upstream]) socket.resume();
         if (serverGone) upstream.resetAndDestroy();
       }

@@ -7,17 +7,17 @@ import { killAtExit } from './kill-at-exit.js';
 import { findFreePort } from './ports.js';
 
 export type SmtpServerOptions = {
-  /** A free one when left out. */
+  /** Default: a free port. */
   port?: number;
   /** Nobody else may send. */
   login?: { user: string; password: string };
-  /** Its certificate is its own. */
+  /** Its certificate is self-signed. */
   tls?: 'none' | 'starttls' | 'implicit';
-  /** Whether the messages themselves are kept, too. */
+  /** Whether the messages themselves are stored too. */
   keepContent?: boolean;
-  /** Extensions that it does not know. */
+  /** Extensions that it does not support. */
   hide?: readonly ('SMTPUTF8' | 'PIPELINING' | '8BITMIME')[];
-  /** The most bytes that a message may have. */
+  /** The maximum size of a message in bytes. */
   size?: number;
 };
 
@@ -27,7 +27,7 @@ export type SmtpStage = 'greeting' | 'mail' | 'rcpt' | 'end';
 export type SmtpBehaviour = {
   /** It answers with one of these codes, to this share of all. At `end`: to the dot after the message. */
   refuses?: Partial<Record<SmtpStage, { codes: number[]; share?: number; text?: string }>>;
-  /** It never answers. */
+  /** It never responds. */
   silent?: SmtpStage;
   /** It says nothing, and at `middle` reads no further, until it is to behave otherwise; {@link SmtpServer.reaches} waits for it. */
   holds?: SmtpStage | 'middle';
@@ -45,7 +45,7 @@ export type AcceptedMail = {
   to: string;
   from: string;
   bytes: number;
-  /** Who was logged in. */
+  /** The user who was logged in. */
   user: string | null;
   isSecure: boolean;
   isUtf8: boolean;
@@ -98,7 +98,7 @@ export class SmtpServer {
     return `smtp${tls === 'implicit' ? 's' : ''}://${credentials}127.0.0.1:${this.port}${options}`;
   }
 
-  /** How often each address was written to. */
+  /** The number of messages to each address. */
   get addresses(): Map<string, number> {
     const counts = new Map<string, number>();
     for (const { to } of this.accepted) counts.set(to, (counts.get(to) ?? 0) + 1);
