@@ -21,9 +21,15 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 it.each(MODULES.map((module) => [module.name, module] as const))(
-  '%s writes and reads, or shows a page',
+  '%s writes and reads, shows a page, or works in the background',
   async (name, module) => {
-    const definitions = partsOf([module]).operations.map((input) => operationOf(input)!);
+    const { operations, background } = partsOf([module]);
+    const definitions = operations.map((input) => operationOf(input)!);
+    if (definitions.length === 0 && PAGES[name] === undefined) {
+      expect(background).not.toEqual([]);
+      for (const type of background) expect(api.instances[0]!.app.get(type)).toBeInstanceOf(type);
+      return;
+    }
     if (definitions.length === 0) {
       expect((await fetch(api.origin + PAGES[name]!)).status).toBe(200);
       return;
