@@ -26,6 +26,13 @@ const libs = [
   'operations',
 ];
 
+/** The upper floors of src; all other folders are modules, on the lowest. A floor imports only itself and those below. */
+const upperFloors = [
+  ['dashboard', 'site', 'unsubscribe'],
+  ['cli', 'demo', 'doctor', 'main', 'modules', 'server'],
+];
+const onFloors = (floors) => `^src/(${floors.flat().join('|')})(/|\\.ts$)`;
+
 /** Tests are next to the code, may import more than it, and are not built. */
 const tests = '\\.(spec|contract)\\.ts$';
 
@@ -53,6 +60,24 @@ module.exports = {
       from: { path: `^libs/${lib}/`, pathNot: tests },
       to: { path: '^libs/', pathNot: `^libs/(${libs.slice(0, index + 1).join('|')})/` },
     })),
+    ...upperFloors.map((floor, index) => ({
+      name: 'floors-build-upwards',
+      comment: 'Modules know no pages, and neither knows the command line or the server.',
+      severity: 'error',
+      from: { path: '^src/', pathNot: [onFloors(upperFloors.slice(index)), tests] },
+      to: { path: onFloors([floor]) },
+    })),
+    {
+      name: 'parts-never-import-pages',
+      comment:
+        'Pages of the dashboard import its parts. Only pages.ts, controllers and other pages import pages.',
+      severity: 'error',
+      from: {
+        path: '^src/dashboard/[^/]+$',
+        pathNot: ['/(index|pages|(home|account|sign-in)-pages|[^/]+\\.(module|controller))\\.ts$', tests],
+      },
+      to: { path: '^src/dashboard/((?!browser/)[^/]+/|(pages|(home|account|sign-in)-pages)\\.ts$)' },
+    },
     {
       name: 'locales-are-texts',
       comment:

@@ -1,5 +1,5 @@
 import { html, type Html, trusted } from '#libs/pages';
-import { findImage, pathOfImage } from './images/choice.js';
+import { findImage, pathOfImage } from './image-choice.js';
 import { AreaField, Facts, TextField } from './parts.js';
 import { richTextOf } from './rich-text.js';
 import { type PageContext } from './page-context.js';

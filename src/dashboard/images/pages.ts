@@ -6,7 +6,7 @@ import { type PageDefinition } from '../page.js';
 import { ButtonLink, dateIn, Actions, Facts, FileField, FormOf, numberIn, TextField } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
-import { type ImageRecord, pathOfImage, Thumb } from './choice.js';
+import { type ImageRecord, pathOfImage, Thumb } from '../image-choice.js';
 
 export const imagePages: PageDefinition[] = [
   ...listPages<ImageRecord>({

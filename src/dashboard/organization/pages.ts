@@ -1,7 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { Activity, type ActivityEvent } from '../../history/index.js';
 import { publicLogId, senderId } from '../../organizations/index.js';
-import { findImage, ImageField, Thumb } from '../images/choice.js';
+import { findImage, ImageField, Thumb } from '../image-choice.js';
 import { type PageDefinition } from '../page.js';
 import { AreaField, CheckField, Facts, FormOf, SectionOf, SelectField, TextField } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';

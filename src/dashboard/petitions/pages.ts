@@ -1,7 +1,7 @@
 import { html, type Html, trusted } from '#libs/pages';
 import { invalid, type Issue, operationNamed, parseInput, RpcError } from '#libs/rpc';
 import { Activity, type ActivityEvent } from '../../history/index.js';
-import { ImageField } from '../images/choice.js';
+import { ImageField } from '../image-choice.js';
 import { deletionPage } from '../deletion-page.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';

@@ -1,5 +1,5 @@
 import { html, type Html } from '#libs/pages';
-import { ImageField, pathOfImage } from '../images/choice.js';
+import { ImageField, pathOfImage } from '../image-choice.js';
 import { deletionPage } from '../deletion-page.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';

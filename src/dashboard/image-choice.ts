@@ -1,7 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { RpcError } from '#libs/rpc';
-import { SelectField } from '../parts.js';
-import { type PageContext } from '../page-context.js';
+import { SelectField } from './parts.js';
+import { type PageContext } from './page-context.js';
 
 export type ImageRecord = {
   id: string;
