@@ -122,7 +122,7 @@ export class ConnectionWatchdog {
       return;
     }
     while (unheard().length > 0) {
-      const fresh = await Probe.open(this.config, ANSWER_MS);
+      const fresh = await Probe.open(this.config);
       if (answer && (await answer.within(fresh ? LAST_CHANCE_MS : 0))) {
         fresh?.close();
         return;
@@ -155,7 +155,7 @@ export class ConnectionWatchdog {
     if (this.judging || this.opening || performance.now() < this.openAgainAt) return;
     if (this.probe?.isOpen) return;
     this.openAgainAt = performance.now() + PAUSE_MS;
-    this.opening = Probe.open(this.config, ANSWER_MS)
+    this.opening = Probe.open(this.config)
       .then((probe) => {
         if (this.connections.size > 0 && !this.probe?.isOpen) this.probe = probe;
         else probe?.close();
@@ -200,13 +200,13 @@ class Probe {
     client.once('end', () => (this.isOpen = false));
   }
 
-  /** @returns undefined if none opens in `ms` milliseconds. */
-  static async open(config: ClientConfig, ms: number): Promise<Probe | undefined> {
-    const client = new Client({ ...config, connectionTimeoutMillis: ms });
+  /** @returns undefined if none opens in `ANSWER_MS`. */
+  static async open(config: ClientConfig): Promise<Probe | undefined> {
+    const client = new Client({ ...config, connectionTimeoutMillis: ANSWER_MS });
     client.on('error', () => undefined);
     const probe = new Probe(client);
     const result = new Answer(client.connect().then(() => client.query('SELECT 1')));
-    if (await result.within(ms)) {
+    if (await result.within(ANSWER_MS)) {
       // It must not keep the process running.
       (client.connection.stream as Socket).unref();
       return probe;

@@ -4,4 +4,4 @@ export { type ListedMail, MailFiles, MOST_SEARCHED, writtenAt } from './mail-fil
 export { Mailer, type MailerOptions, probeMailServer } from './mailer.js';
 export { type MailAddress, type MailMessage, type MailOutcome } from './message.js';
 export { type ReadMail } from './read-mail.js';
-export { writeLetter } from './letter.js';
+export { FONT, writeLetter } from './letter.js';

@@ -12,7 +12,7 @@ export type Letter = {
   foot: readonly string[];
 };
 
-const FONT = 'font-family:-apple-system,BlinkMacSystemFont,Segoe UI,Roboto,Helvetica,Arial,sans-serif';
+export const FONT = 'font-family:-apple-system,BlinkMacSystemFont,Segoe UI,Roboto,Helvetica,Arial,sans-serif';
 
 /** The two parts of the message. The plain text contains the button's URL. */
 export function writeLetter(letter: Letter): { text: string; html: string } {

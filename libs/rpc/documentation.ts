@@ -8,13 +8,13 @@ export function recordSchema(fields: Record<string, FieldSchema>): FieldSchema {
   return { type: 'object', properties: fields, required: Object.keys(fields) };
 }
 
-/** The same without a wide field, unless it is asked for. */
-export function schemaWithout(schema: FieldSchema, field: string): FieldSchema {
-  const described = { ...schema.properties![field], description: `Only with \`include=${field}\`.` };
+/** The schema of a record in lists, which contain `content` only on request. */
+export function listedSchema(schema: FieldSchema): FieldSchema {
+  const content = { ...schema.properties!.content, description: 'Only with `include=content`.' };
   return {
     ...schema,
-    properties: { ...schema.properties, [field]: described },
-    required: schema.required!.filter((name) => name !== field),
+    properties: { ...schema.properties, content },
+    required: schema.required!.filter((name) => name !== 'content'),
   };
 }
 

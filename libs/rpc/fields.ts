@@ -159,7 +159,7 @@ function documented(schema: FieldSchema, options: FieldOptions): FieldSchema {
 }
 
 /** U+0000 and lone surrogates: PostgreSQL's text and jsonb cannot hold them. */
-const UNSTORABLE = /\0|\p{Surrogate}/u;
+export const UNSTORABLE = /\0|\p{Surrogate}/u;
 
 /** What is wrong with a text, `undefined` if nothing is. `max` counts characters (code points). */
 function textProblem(value: unknown, max: number): string | undefined {
@@ -192,7 +192,7 @@ export function Text(options: FieldOptions & { max: number }): PropertyDecorator
 
 /** Characters of a slug: an address that people read aloud, and that mail programs do not break. */
 export const LONGEST_SLUG = 80;
-const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
+export const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 /** What a page is found by: small letters, digits, and hyphens between them. */
 export function Slug(options: FieldOptions = {}): PropertyDecorator {

@@ -6,8 +6,8 @@ export {
   errorExamples,
   errorSchemas,
   imageSchema,
+  listedSchema,
   recordSchema,
-  schemaWithout,
   textOrNull,
   timestamp,
 } from './documentation.js';
@@ -45,9 +45,11 @@ export {
   Nested,
   OneOf,
   PastTimestamp,
+  SLUG,
   Slug,
   Text,
   Timestamp,
+  UNSTORABLE,
   WebAddress,
   WordsOf,
 } from './fields.js';

@@ -4,5 +4,5 @@ export { CreateApiKey, newApiKey } from './create-api-key.js';
 export { RevokeApiKey } from './revoke-api-key.js';
 export { ORGANIZATION_RATE_LIMIT } from './guards.js';
 export { RotateApiKey } from './rotate-api-key.js';
-export { replayableApiKeys } from './api-key-record.js';
+export { type ApiKeyRecord, replayableApiKeys } from './api-key-record.js';
 export { apiKey } from './api-key.js';

@@ -1,5 +1,5 @@
 import { Resource } from '#libs/resources';
-import { type FieldSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
+import { type FieldSchema, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { broadcast, exists, STATUSES } from './broadcast.js';
 
 const count: FieldSchema = { type: ['integer', 'null'] };
@@ -54,7 +54,7 @@ export const broadcastSchema = recordSchema({
 });
 
 /** Lists leave out the content. */
-export const listedBroadcastSchema = schemaWithout(broadcastSchema, 'content');
+export const listedBroadcastSchema = listedSchema(broadcastSchema);
 
 export const broadcastIdSchema = recordSchema({ broadcastId: { type: 'string' } });
 

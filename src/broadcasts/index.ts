@@ -1,4 +1,4 @@
-export { broadcast } from './broadcast.js';
+export { broadcast, STATUSES } from './broadcast.js';
 export { BroadcastFigures } from './broadcast-figures.js';
 export { BroadcastsModule } from './broadcasts.module.js';
 export { digestOfRecipients } from './audience.js';
@@ -7,7 +7,7 @@ export { PreviewReaders } from './preview-readers.js';
 export { readableSubject } from './readable-subject.js';
 export { BROADCAST_RECIPIENT_DAYS } from './sender.js';
 export { RECIPIENT_DETAILS, type RecipientDetail } from './recipient-details.js';
-export { BROADCAST_BACKLOG, Recipients } from './recipients.js';
+export { BROADCAST_BACKLOG, RECIPIENT_STATUSES, type RecipientRecord, Recipients } from './recipients.js';
 export { NOBODY } from './message-builder.js';
 export { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS } from './merge-fields.js';
 export { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.js';

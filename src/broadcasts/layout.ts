@@ -1,4 +1,5 @@
 import { localeIn } from '#locales';
+import { FONT } from '#libs/mail';
 import { html, trusted } from '#libs/pages';
 import { type Rendered } from './merge-fields.js';
 
@@ -16,8 +17,6 @@ img{max-width:100%;height:auto}
 .foot,.foot a{color:#a6abb5!important}
 }
 @media (max-width:640px){.sheet{padding:20px!important}}`;
-
-const FONT = 'font-family:-apple-system,BlinkMacSystemFont,Segoe UI,Roboto,Helvetica,Arial,sans-serif';
 
 /** The HTML document around the content. Tables and inline styles work in all email clients. */
 export function htmlOf(

@@ -1,5 +1,6 @@
 import { html, type Html } from '#libs/pages';
 import { type DashboardWords } from '#locales';
+import { LINK_MINUTES } from '../team/index.js';
 import { noticePage, type Page, pageOf } from './document.js';
 
 export function signInPage(
@@ -82,10 +83,10 @@ export function PasskeyForm({
   </form>`;
 }
 
-export function sentPage(words: DashboardWords, minutes: number): Page {
+export function sentPage(words: DashboardWords): Page {
   const { title, text, hint } = words.sent;
   const more = html`<p>${hint}</p><p><a href="/dashboard/sign-in">${words.sent.again}</a></p>`;
-  return noticePage(words, { title, text: text(minutes) }, { more });
+  return noticePage(words, { title, text: text(LINK_MINUTES) }, { more });
 }
 
 /**
@@ -93,7 +94,7 @@ export function sentPage(words: DashboardWords, minutes: number): Page {
  *
  * @param folder the files' folder, if the request comes from the machine itself.
  */
-export function writtenPage(words: DashboardWords, minutes: number, folder: string | undefined): Page {
+export function writtenPage(words: DashboardWords, folder: string | undefined): Page {
   const { title, text, elsewhere, folder: where, command } = words.written;
   const more = html`${
     folder === undefined
@@ -103,7 +104,7 @@ export function writtenPage(words: DashboardWords, minutes: number, folder: stri
             <pre class="code" tabindex="0">${COMMANDS}</pre>`
   }
     <p><a href="/dashboard/sign-in">${words.sent.again}</a></p>`;
-  return noticePage(words, { title, text: text(minutes) }, { more });
+  return noticePage(words, { title, text: text(LINK_MINUTES) }, { more });
 }
 const COMMANDS = `npm run -s cli -- organization list
 npm run -s cli -- user invite --organization ID --email ADDRESS`;

@@ -8,7 +8,6 @@ import { Documented, isEmailAddress, isId, OperationRunner, RpcError, systemInpu
 import {
   AcceptInvitation,
   InvitationLinks,
-  LINK_MINUTES,
   Passkeys,
   type RelyingParty,
   SESSION_DAYS,
@@ -107,9 +106,9 @@ export class SignInController {
           signInPage(words, { email, fault: words.faults.email, isWritten: written !== undefined }),
         );
       void this.links.send(email, languageOf(request, Object.keys(LOCALES)), request.ip, readKnown(request));
-      if (!written) return Promise.resolve(sentPage(words, LINK_MINUTES));
+      if (!written) return Promise.resolve(sentPage(words));
       const folder = isFromThisMachine(request) ? written.directory : undefined;
-      return Promise.resolve(writtenPage(words, LINK_MINUTES, folder));
+      return Promise.resolve(writtenPage(words, folder));
     });
   }
 

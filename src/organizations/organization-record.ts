@@ -61,7 +61,7 @@ export type OrganizationRecord = {
   mailFrom: MailAddress | null;
   replyTo: string | null;
   postalAddress: string | null;
-  language: string;
+  language: (typeof LANGUAGES)[number];
   slug: string | null;
   url: string | null;
   colour: string | null;

@@ -11,7 +11,7 @@ const NAME = 'signature-invalidations';
 /**
  * After this time, the event of the last page resumes the work. Far below the time limit of a subscription.
  */
-const MAX_DURATION_MS = 10_000;
+export const MAX_DURATION_MS = 10_000;
 
 /** The command of this subscription. It is not an operation of the API. */
 class InvalidateMore extends Input {

@@ -1,6 +1,7 @@
 import { compare, search, SEARCH_RULE } from '#libs/projections';
 import { listHandler } from '#libs/resources';
 import { OneOf, Operation, PageInput, Text } from '#libs/rpc';
+import { STATUSES } from './petition.js';
 import { listedPetitionSchema, petitions } from './petitions.js';
 
 @Operation({
@@ -12,7 +13,7 @@ import { listedPetitionSchema, petitions } from './petitions.js';
   list: true,
 })
 export class ListPetitions extends PageInput('name') {
-  @OneOf(['DRAFT', 'PUBLISHED', 'CLOSED'], { optional: true })
+  @OneOf(STATUSES, { optional: true })
   status?: string;
 
   @Text({ max: 200, optional: true, description: `Part of the name or the title. ${SEARCH_RULE}` })

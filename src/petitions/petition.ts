@@ -47,7 +47,8 @@ export const petitionShapes: Upcasters = {
   PetitionUpdated: { reads: [(body) => body], writes: 'newest' },
 };
 
-type PetitionStatus = 'DRAFT' | 'PUBLISHED' | 'CLOSED';
+export const STATUSES = ['DRAFT', 'PUBLISHED', 'CLOSED'] as const;
+type PetitionStatus = (typeof STATUSES)[number];
 export type ExistingPetition = PetitionFields & Slugged & { status: PetitionStatus };
 export type Petition = ExistingPetition | { status: 'UNKNOWN' } | { status: 'DELETED' };
 

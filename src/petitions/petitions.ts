@@ -1,10 +1,10 @@
 import { type RecordedEvent, type Upcasters } from '#libs/event-store';
 import { type Counted, type Facts } from '#libs/links';
 import { Resource } from '#libs/resources';
-import { imageSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
+import { imageSchema, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
-import { exists, petition, updatePetition } from './petition.js';
+import { exists, petition, STATUSES, updatePetition } from './petition.js';
 
 /** Stores the reasons to review a signature in one column, separated by commas, which PostgreSQL splits. */
 const suspicionIn = ({ data }: RecordedEvent): string | null =>
@@ -96,7 +96,7 @@ export const petitionSchema = recordSchema({
   imageId: textOrNull,
   signatures: { type: 'integer', description: 'Exact number of valid signatures.' },
   organizationId: { type: 'string' },
-  status: { type: 'string', enum: ['DRAFT', 'PUBLISHED', 'CLOSED'] },
+  status: { type: 'string', enum: STATUSES },
   image: imageSchema,
   content: { description: 'Any JSON.' },
   slug: { ...textOrNull, description: 'The path of its page; null: its id.' },
@@ -114,7 +114,7 @@ export const petitionSchema = recordSchema({
 });
 
 /** Lists leave out the content. */
-export const listedPetitionSchema = schemaWithout(petitionSchema, 'content');
+export const listedPetitionSchema = listedSchema(petitionSchema);
 
 export const petitionIdSchema = recordSchema({ petitionId: { type: 'string' } });
 

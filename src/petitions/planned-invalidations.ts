@@ -7,12 +7,11 @@ import { Input, inputOf } from '#libs/rpc';
 import { reactionTo, type Subscription } from '#libs/subscriptions';
 import { ChosenSignatures, PAGE } from './chosen-signatures.js';
 import { type InvalidationPlan, invalidationPlan, invalidationPlanId } from './invalidation-plan.js';
+import { MAX_DURATION_MS } from './invalidate-in-pages.js';
 import { invalidation } from './invalidation.js';
 import { invalidations } from './invalidations.js';
 
 const NAME = 'planned-invalidations';
-/** After this time, the next event resumes the work. Far below the time limit of a subscription. */
-const MAX_DURATION_MS = 10_000;
 
 /** The command of this subscription. It is not an operation of the API. */
 class InvalidateMorePlanned extends Input {

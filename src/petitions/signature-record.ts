@@ -1,5 +1,5 @@
 import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
-import { SUSPICIONS } from './signature-request.js';
+import { type Suspicion, SUSPICIONS } from './signature-request.js';
 
 /** The response of add-signature and remove-signature. */
 export type SignatureAnswer = {
@@ -33,7 +33,7 @@ export type SignatureRecord = {
   status: 'CONFIRMED' | 'PENDING' | 'INVALIDATED';
   invalidationId: string | null;
   source: string | null;
-  suspicion: string[];
+  suspicion: Suspicion[];
 };
 
 export const signatureSchema = recordSchema({

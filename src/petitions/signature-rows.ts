@@ -4,6 +4,7 @@ import { LINK_BYTES, LINK_DETAIL, type LinkRow, WIDEST_LINK } from '#libs/links'
 import { type ListedTable } from '#libs/projections';
 import { petitions } from './petitions.js';
 import { type SignatureRecord } from './signature-record.js';
+import { type Suspicion } from './signature-request.js';
 
 /** `wrapped_key`: encrypts the detail. */
 export type SignatureRow = Pick<LinkRow, 'id' | 'subject_id' | 'detail'> & {
@@ -52,6 +53,6 @@ export function signatureRecord(
     status,
     invalidationId: suspended_by,
     source,
-    suspicion: suspicion === null ? [] : suspicion.split(','),
+    suspicion: suspicion === null ? [] : (suspicion.split(',') as Suspicion[]),
   };
 }

@@ -2,4 +2,4 @@ export { PostsModule } from './posts.module.js';
 export { posts } from './posts.js';
 export { CreatePost } from './create-post.js';
 export { PublishPost } from './publish-post.js';
-export { post } from './post.js';
+export { post, STATUSES } from './post.js';

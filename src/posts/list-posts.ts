@@ -1,6 +1,7 @@
 import { compare, search, SEARCH_RULE } from '#libs/projections';
 import { listHandler } from '#libs/resources';
 import { OneOf, Operation, PageInput, Text } from '#libs/rpc';
+import { STATUSES } from './post.js';
 import { listedPostSchema, posts } from './posts.js';
 
 @Operation({
@@ -12,7 +13,7 @@ import { listedPostSchema, posts } from './posts.js';
   list: true,
 })
 export class ListPosts extends PageInput('name') {
-  @OneOf(['DRAFT', 'PUBLISHED', 'ARCHIVED'], { optional: true })
+  @OneOf(STATUSES, { optional: true })
   status?: string;
 
   @Text({ max: 200, optional: true, description: `Part of the name or the title. ${SEARCH_RULE}` })

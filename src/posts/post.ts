@@ -29,7 +29,8 @@ export const postShapes: Upcasters = {
   PostUpdated: { reads: [(body) => body], writes: 'newest' },
 };
 
-type PostStatus = 'DRAFT' | 'PUBLISHED' | 'ARCHIVED';
+export const STATUSES = ['DRAFT', 'PUBLISHED', 'ARCHIVED'] as const;
+type PostStatus = (typeof STATUSES)[number];
 export type ExistingPost = PostFields & Slugged & { status: PostStatus; publishedAt: string | null };
 export type Post = ExistingPost | { status: 'UNKNOWN' } | { status: 'DELETED' };
 

@@ -1,7 +1,7 @@
 import { Resource } from '#libs/resources';
-import { imageSchema, recordSchema, schemaWithout, textOrNull, timestamp } from '#libs/rpc';
+import { imageSchema, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
-import { exists, post, updatePost } from './post.js';
+import { exists, post, STATUSES, updatePost } from './post.js';
 
 export const postSchema = recordSchema({
   id: { type: 'string' },
@@ -12,7 +12,7 @@ export const postSchema = recordSchema({
   description: textOrNull,
   imageId: textOrNull,
   organizationId: { type: 'string' },
-  status: { type: 'string', enum: ['DRAFT', 'PUBLISHED', 'ARCHIVED'] },
+  status: { type: 'string', enum: STATUSES },
   publishedAt: { type: ['string', 'null'], format: 'date-time', description: 'When it was last published.' },
   image: imageSchema,
   content: { description: 'Any JSON.' },
@@ -24,7 +24,7 @@ export const postSchema = recordSchema({
 });
 
 /** Lists leave out the content. */
-export const listedPostSchema = schemaWithout(postSchema, 'content');
+export const listedPostSchema = listedSchema(postSchema);
 
 export const postIdSchema = recordSchema({ postId: { type: 'string' } });
 

@@ -2,7 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { type Request } from 'express';
 import { EventStore } from '#libs/event-store';
 import { isSentAsCompared } from '#libs/mail';
-import { inputOf, OperationRunner, type RequestContext, requestContext } from '#libs/rpc';
+import { inputOf, OperationRunner, type RequestContext, requestContext, UNSTORABLE } from '#libs/rpc';
 import { localeIn, type FormFault } from '#locales';
 import { ConfirmSignature, type Confirmed, RequestSignature } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
@@ -19,8 +19,6 @@ const MAX_LENGTH: Record<TextField, number> = {
   country: 200,
   comment: 10_000,
 };
-/** PostgreSQL's text and jsonb cannot store these characters. */
-const UNSTORABLE = /\0|\p{Surrogate}/u;
 /** Characters that change the direction of the surrounding text, which names and comments do not need. */
 const OVERRIDES = /[\u202A-\u202E\u2066-\u2069]/gu;
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}|\s/gu;

@@ -3,7 +3,7 @@ import { type NextFunction, type Request, type Response } from 'express';
 import { TtlCache } from '#libs/database';
 import { languageOf } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
-import { Documented, isId, LONGEST_SLUG, RpcError } from '#libs/rpc';
+import { Documented, isId, LONGEST_SLUG, RpcError, SLUG } from '#libs/rpc';
 import { LOCALES, localeIn, type SiteWords } from '#locales';
 import { isReserved } from '../organizations/index.js';
 import { type Requested, SignatureRequests, type SignerDetails } from '../petitions/index.js';
@@ -417,7 +417,7 @@ export class SiteController {
   private isOurs({ organization, petition, post }: Named): boolean {
     const names = [organization, petition, post].filter((name) => name !== undefined);
     if (!this.address.hasSite || isReserved(organization)) return false;
-    return names.every((name) => name.length <= LONGEST_SLUG && (NAME.test(name) || isId(name)));
+    return names.every((name) => name.length <= LONGEST_SLUG && (SLUG.test(name) || isId(name)));
   }
 
   private async found(named: Named): Promise<Found<FoundOrganization>> {
@@ -508,9 +508,6 @@ function confirmedBy(
     ],
   };
 }
-
-/** The format of slugs. Anything else is not looked up. */
-const NAME = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
 const FILES: Record<string, { type: string; text: string } | undefined> = {
   'page.js': { type: 'text/javascript', text: PAGE_SCRIPT },

@@ -23,7 +23,7 @@ const MAX_SESSIONS = 50;
  * their role, after it.
  */
 export type Session = { id: string; userId: string; memberships: Membership[]; outdated: Membership[] };
-export type ListedSession = { id: string; madeAt: Date; seenAt: Date; browser: string };
+export type ListedSession = { id: string; seenAt: Date; browser: string };
 
 /** Sessions of the dashboard. Only the hash of a cookie is stored. */
 @Injectable()
@@ -87,7 +87,7 @@ export class Sessions {
   /** Newest first. */
   async list(userId: string): Promise<ListedSession[]> {
     return this.source.query(
-      `SELECT id, made_at AS "madeAt", seen_at AS "seenAt", browser FROM sessions
+      `SELECT id, seen_at AS "seenAt", browser FROM sessions
        WHERE user_id = $1 AND expires_at > clock_timestamp() ORDER BY made_at DESC`,
       [userId],
     );

@@ -1,5 +1,5 @@
 import { html } from '#libs/pages';
-import { readableSubject } from '../../broadcasts/index.js';
+import { readableSubject, STATUSES } from '../../broadcasts/index.js';
 import { deletionPage } from '../deletion-page.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
@@ -20,8 +20,6 @@ import { type PageContext } from '../page-context.js';
 import { type BroadcastRecord, broadcastOf, FIGURES, type Recipients } from './broadcast.js';
 import { sendingPages } from './sending-pages.js';
 import { writingPages } from './writing-pages.js';
-
-const STATUSES = ['DRAFT', 'SCHEDULED', 'SENDING', 'PAUSED', 'SENT', 'CANCELLED'] as const;
 
 export const broadcastPages: PageDefinition[] = [
   ...listPages<BroadcastRecord>({

@@ -2,7 +2,13 @@ import { html, type Html } from '#libs/pages';
 import { invalid, type Page as PageOfRecords, RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { faultIn } from '../faults.js';
-import { RECIPIENT_DETAILS, type RecipientDetail, Recipients } from '../../broadcasts/index.js';
+import {
+  RECIPIENT_DETAILS,
+  RECIPIENT_STATUSES,
+  type RecipientDetail,
+  type RecipientRecord,
+  Recipients,
+} from '../../broadcasts/index.js';
 import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
 import { FilterField, listPages } from '../list-pages.js';
@@ -33,17 +39,8 @@ const EXCLUDED = [
 ] as const;
 type AudiencePreview = { total: number; excluded: Record<(typeof EXCLUDED)[number], number> };
 
-const STATUSES = ['PENDING', 'CLAIMED', 'SENT', 'FAILED', 'SKIPPED', 'IN_DOUBT'] as const;
-type Recipient = {
-  /** The contact's id, because each contact is a recipient only once. */
-  id?: string;
-  contactId: string;
-  status: (typeof STATUSES)[number];
-  at: string | Date | null;
-  detail: string | null;
-  name?: string;
-  email?: string | null;
-};
+/** Its id is the contact's, because each contact is a recipient only once. */
+type Recipient = RecipientRecord & { id?: string; name?: string; email?: string | null };
 
 const DETAILS = new Map(
   Object.entries(RECIPIENT_DETAILS).map(([name, text]) => [text as string, name as RecipientDetail]),
@@ -185,7 +182,10 @@ export const sendingPages: PageDefinition[] = [
     fields: ({ params, query }) => ({ broadcastId: params.broadcast, status: query('status') }),
     filters: (context) => {
       const { broadcasts, state } = context.words;
-      const choices = STATUSES.map((value) => ({ value, text: broadcasts.recipients.statuses[value] }));
+      const choices = RECIPIENT_STATUSES.map((value) => ({
+        value,
+        text: broadcasts.recipients.statuses[value],
+      }));
       return Promise.resolve([FilterField(context, { name: 'status', label: state, choices })]);
     },
     back: async (context) => toBroadcast(context, await broadcastOf(context)),

@@ -16,7 +16,7 @@ import {
   timeIn,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type SuppressionRecord } from '../suppressions/pages.js';
+import { type SuppressionRecord } from '../../suppressions/index.js';
 import { type PageContext } from '../page-context.js';
 import { sectionOf } from '../sections.js';
 import { ConsentsOf } from './consents.js';

@@ -1,6 +1,7 @@
 import { html } from '#libs/pages';
 import { allScopes, hasScope, noSuch, RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
+import { type ApiKeyRecord } from '../../auth/index.js';
 import { PublicAddress } from '../../config/index.js';
 import { scopesOf } from '../../team/index.js';
 import { type Page } from '../document.js';
@@ -23,23 +24,12 @@ import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
 import { sectionAbout } from '../sections.js';
 
-type KeyRecord = {
-  id: string;
-  createdAt: string;
-  name: string;
-  prefix: string;
-  scopes: string[];
-  expiresAt: string | null;
-  lastUsedAt: string | null;
-  revokedAt: string | null;
-};
-
 const DEFAULT_RATE = 10;
 /** Seconds, within the limit of the operation. */
 const OVERLAPS = ['0', '3600', '86400'];
 
 export const keyPages: PageDefinition[] = [
-  ...listPages<KeyRecord>({
+  ...listPages<ApiKeyRecord>({
     path: 'keys',
     section: 'keys',
     needs: 'api-key:read',
@@ -209,11 +199,11 @@ function toKeys(context: PageContext) {
 }
 
 /** No operation returns a single key, so this searches all keys ever created: a few hundred per organization at most. */
-async function keyOf(context: PageContext): Promise<KeyRecord> {
+async function keyOf(context: PageContext): Promise<ApiKeyRecord> {
   let cursor: string | undefined;
   do {
     const { records, pagination } = await context.run<{
-      records: KeyRecord[];
+      records: ApiKeyRecord[];
       pagination: { cursor: string | null };
     }>('api-key.list-api-keys', { limit: 100, cursor });
     const found = records.find(({ id }) => id === context.params.key);
@@ -223,19 +213,19 @@ async function keyOf(context: PageContext): Promise<KeyRecord> {
   throw noSuch('API key');
 }
 
-function isGood({ revokedAt, expiresAt }: KeyRecord): boolean {
+function isGood({ revokedAt, expiresAt }: ApiKeyRecord): boolean {
   return [revokedAt, expiresAt].every((end) => end === null || Date.parse(end) > Date.now());
 }
 
 /** A rotated key stays active until its `revokedAt`, which can be in the future. */
-function stateOf(words: DashboardWords, key: KeyRecord): string {
+function stateOf(words: DashboardWords, key: ApiKeyRecord): string {
   const { keys } = words;
   const { revokedAt } = key;
   if (isGood(key)) return revokedAt === null ? keys.live : keys.liveUntil(timeIn(words, revokedAt));
   return revokedAt !== null && Date.parse(revokedAt) <= Date.now() ? keys.revoked : keys.expired;
 }
 
-function usedIn(words: DashboardWords, lastUsedAt: string | null): string {
+function usedIn(words: DashboardWords, lastUsedAt: Date | null): string {
   return lastUsedAt === null ? words.keys.never : timeIn(words, lastUsedAt);
 }
 

@@ -1,32 +1,12 @@
 import { html, type Html } from '#libs/pages';
 import { Activity, type ActivityEvent } from '../../history/index.js';
-import { publicLogId, senderId } from '../../organizations/index.js';
+import { LANGUAGES, type OrganizationRecord, publicLogId, senderId } from '../../organizations/index.js';
 import { findImage, ImageField, Thumb } from '../image-choice.js';
 import { type PageDefinition } from '../page.js';
 import { AreaField, CheckField, Facts, FormOf, SectionOf, SelectField, TextField } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
 
-type OrganizationRecord = {
-  updatedAt: string;
-  id: string;
-  name: string;
-  website: string | null;
-  email: string | null;
-  country: string | null;
-  publicLog: boolean;
-  mailFrom: { name: string | null; address: string } | null;
-  replyTo: string | null;
-  postalAddress: string | null;
-  language: 'en' | 'de' | 'fr' | 'es';
-  slug: string | null;
-  url: string | null;
-  colour: string | null;
-  imageId: string | null;
-  privacyUrl: string | null;
-};
-
-const LANGUAGES = ['en', 'de', 'fr', 'es'] as const;
 const DEFAULT_COLOUR = '#0b57d0';
 
 export const organizationPages: PageDefinition[] = [

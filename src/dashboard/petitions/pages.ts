@@ -1,6 +1,7 @@
 import { html, type Html, trusted } from '#libs/pages';
 import { invalid, type Issue, operationNamed, parseInput, RpcError } from '#libs/rpc';
 import { Activity, type ActivityEvent } from '../../history/index.js';
+import { DEFAULT_GOAL, STATUSES } from '../../petitions/index.js';
 import { ImageField } from '../image-choice.js';
 import { deletionPage } from '../deletion-page.js';
 import { FilterField, listPages } from '../list-pages.js';
@@ -38,14 +39,12 @@ import {
 import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
 
-const STATUSES = ['DRAFT', 'PUBLISHED', 'CLOSED'] as const;
 /** Days in the plot. With more, the bars become too thin to see. */
 const MOST_DAYS = 90;
 /** Number of sources and countries shown. */
 const MOST_ROWS = 10;
 /** Invalidations in a petition's activity. The list of removed signatures has all of them. */
 const MOST_TAKEN_OUT = 50;
-const DEFAULT_GOAL = 100;
 
 export const petitionPages: PageDefinition[] = [
   ...listPages<PetitionRecord>({

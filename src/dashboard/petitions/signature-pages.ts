@@ -1,6 +1,7 @@
 import { html, type Html, trusted } from '#libs/pages';
 import { isId, RpcError, type StreamedAnswer } from '#libs/rpc';
 import { ContactsByIds } from '../../contacts/index.js';
+import { type SignatureRecord, SUSPICIONS, type Suspicion } from '../../petitions/index.js';
 import { nameOf } from '../contacts/pages.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
@@ -22,22 +23,8 @@ import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
 import { petitionOf, toPetition } from './petition.js';
 
-type SignatureRecord = {
-  id: string;
-  createdAt: string;
-  contactId: string | null;
-  comment: string | null;
-  status: 'CONFIRMED' | 'PENDING' | 'INVALIDATED';
-  source: string | null;
-  suspicion: Suspicion[];
-  /** The invalidation that removed it. */
-  invalidationId: string | null;
-  /** The signer, if the viewer may read contacts. */
-  signer?: { name: string; email: string | null };
-};
-
-const SUSPICIONS = ['HONEYPOT', 'MANY_FROM_NETWORK', 'MANY_AT_ONCE', 'NO_PROOF_OF_WORK'] as const;
-type Suspicion = (typeof SUSPICIONS)[number];
+/** With the signer, if the viewer may read contacts. */
+type SignatureOfPetition = SignatureRecord & { signer?: { name: string; email: string | null } };
 
 type InvalidationRecord = {
   id: string;
@@ -52,7 +39,7 @@ type InvalidationRecord = {
 };
 
 export const signaturePages: PageDefinition[] = [
-  ...listPages<SignatureRecord>({
+  ...listPages<SignatureOfPetition>({
     path: 'petitions/:petition/signatures',
     section: 'petitions',
     needs: 'petition:read',
@@ -200,7 +187,10 @@ export const signaturePages: PageDefinition[] = [
 ];
 
 /** Adds the signers if the viewer may read contacts. */
-async function withSigners(context: PageContext, signatures: SignatureRecord[]): Promise<SignatureRecord[]> {
+async function withSigners(
+  context: PageContext,
+  signatures: SignatureOfPetition[],
+): Promise<SignatureOfPetition[]> {
   if (!context.may('contact:read')) return signatures;
   const ids = signatures.flatMap(({ contactId }) => contactId ?? []);
   const contacts = await context.find(ContactsByIds).find(context.organizationId, ids);
@@ -219,27 +209,27 @@ async function signerAsked(context: PageContext): Promise<string | undefined> {
   return contact && nameOf(contact);
 }
 
-function SignerOf(signature: SignatureRecord, context: PageContext): Html | string {
+function SignerOf(signature: SignatureOfPetition, context: PageContext): Html | string {
   const { contactId, signer } = signature;
   if (contactId === null || signer === undefined) return nameOfSigner(signature, context);
   return html`<a href="${context.path(`contacts/${contactId}`)}">${signer.name}</a>`;
 }
 
 /** An unconfirmed signature belongs to no contact. */
-function nameOfSigner({ signer, status }: SignatureRecord, { words }: PageContext): string {
+function nameOfSigner({ signer, status }: SignatureOfPetition, { words }: PageContext): string {
   const { gone, unconfirmed } = words.petitions.signers;
   return signer?.name ?? (status === 'PENDING' ? unconfirmed : gone);
 }
 
 /** The status of a removed signature links to its invalidation, which can be restored. */
-function StateOf({ status, invalidationId }: SignatureRecord, context: PageContext): Html | string {
+function StateOf({ status, invalidationId }: SignatureOfPetition, context: PageContext): Html | string {
   const text = context.words.petitions.signers.statuses[status];
   if (invalidationId === null) return text;
   const path = `petitions/${context.params.petition!}/invalidations/${invalidationId}`;
   return html`<a href="${context.path(path)}">${text}</a>`;
 }
 
-function TakeOut(signature: SignatureRecord, context: PageContext): Html {
+function TakeOut(signature: SignatureOfPetition, context: PageContext): Html {
   const { id, contactId } = signature;
   const { signers } = context.words.petitions;
   const href = context.path(

@@ -1,4 +1,5 @@
 import { html, type Html } from '#libs/pages';
+import { STATUSES } from '../../posts/index.js';
 import { ImageField, pathOfImage } from '../image-choice.js';
 import { deletionPage } from '../deletion-page.js';
 import { FilterField, listPages } from '../list-pages.js';
@@ -40,8 +41,6 @@ type PostRecord = {
   slug: string | null;
   url: string | null;
 };
-
-const STATUSES = ['DRAFT', 'PUBLISHED', 'ARCHIVED'] as const;
 
 export const postPages: PageDefinition[] = [
   ...listPages<PostRecord>({

@@ -1,16 +1,10 @@
 import { html } from '#libs/pages';
 import { isEmailAddress } from '#libs/rpc';
+import { type SuppressionRecord } from '../../suppressions/index.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { ConfirmForm, dateIn, FormOf, TextField } from '../parts.js';
 import { type PageContext } from '../page-context.js';
-
-export type SuppressionRecord = {
-  id: string;
-  createdAt: string;
-  reason: 'UNSUBSCRIBED' | 'BOUNCED' | 'COMPLAINED' | 'MANUAL';
-  email: string | null;
-};
 
 export const suppressionPages: PageDefinition[] = [
   ...listPages<SuppressionRecord>({
