@@ -622,7 +622,7 @@ it('reports an unreachable bucket of images', async () => {
   expect(await images({ ...inBucket, STORAGE_URL: 's3://' })).toEqual([]);
   await store.stop();
   expect(await images(inBucket)).toEqual([
-    expect.stringMatching(/^problem .* cannot be used: .* Uploads fail/),
+    expect.stringMatching(/^problem The image store is unavailable: ECONNREFUSED\. Uploads fail/),
   ]);
 });
 

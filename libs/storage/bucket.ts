@@ -89,8 +89,9 @@ export class BucketStorage extends Storage {
     try {
       return await request();
     } catch (error) {
-      const { name } = error as Error;
-      throw new StorageUnreachable(`The image store is unavailable: ${name}.`, { cause: error });
+      // A network error has a code, an error response of the store has a name.
+      const { code, name } = error as NodeJS.ErrnoException;
+      throw new StorageUnreachable(`The image store is unavailable: ${code ?? name}.`, { cause: error });
     }
   }
 }
