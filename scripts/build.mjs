@@ -5,7 +5,7 @@
  * As a program: node scripts/build.mjs [folder]. Without a folder, it builds this checkout, and then the bundle (bundle.mjs).
  */
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -125,10 +125,11 @@ function readStamp(folder) {
   }
 }
 
+/** Earlier versions, which the tests build with this script, have fewer folders. */
 function sourcesIn(folder) {
-  return FOLDERS.flatMap((name) =>
-    readdirSync(join(folder, name), { recursive: true }).map((file) => join(name, file)),
-  ).filter(isProduct);
+  return FOLDERS.filter((name) => existsSync(join(folder, name)))
+    .flatMap((name) => readdirSync(join(folder, name), { recursive: true }).map((file) => join(name, file)))
+    .filter(isProduct);
 }
 
 export function outputOf(folder, source) {
