@@ -70,6 +70,14 @@ const passAnHour = () => sql('UPDATE timers SET next_at = clock_timestamp()');
 
 const DATA_DIR = join(tmpdir(), 'advocacy-tests');
 
+/** The emails written to files so far, without the line breaks that quoted-printable adds. */
+async function messages(): Promise<string[]> {
+  const files = await readdir(join(directory.path, 'mail'), { recursive: true }).catch(() => []);
+  const written = files.filter((name) => name.endsWith('.eml'));
+  const texts = written.map((name) => readFile(join(directory.path, 'mail', name), 'utf8'));
+  return (await Promise.all(texts)).map((text) => text.replace(/=\r?\n/g, ''));
+}
+
 /** The effect of every subscription, seen from outside. The suite fails if one is missing. */
 const EFFECTS: { [name: string]: () => Promise<void> } = {
   'broadcast-reports': async () => {
@@ -402,11 +410,6 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
     const there = client.at(server.origin);
     const { status } = await there.post('team.invite-member', { email: 'eve@example.org', role: 'EDITOR' });
     expect(status).toBe(200);
-    const messages = async () => {
-      const files = await readdir(join(directory.path, 'mail'), { recursive: true }).catch(() => []);
-      const written = files.filter((name) => name.endsWith('.eml'));
-      return Promise.all(written.map((name) => readFile(join(directory.path, 'mail', name), 'utf8')));
-    };
     await eventually(async () => expect(await messages()).toHaveLength(1));
     expect((await messages())[0]).toMatch(/To: eve@example\.org[^]*\/dashboard\/invitations\//);
   },
@@ -423,11 +426,6 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
     const events = [{ type: 'WebhookDisabled', data }];
     const write = { streamType: 'webhook', streamId: webhookId, expectedVersion: 1, events };
     await store.append({ organizationId: client.organizationId, metadata, writes: [write] });
-    const messages = async () => {
-      const files = await readdir(join(directory.path, 'mail'), { recursive: true }).catch(() => []);
-      const written = files.filter((name) => name.endsWith('.eml'));
-      return Promise.all(written.map((name) => readFile(join(directory.path, 'mail', name), 'utf8')));
-    };
     await eventually(async () => expect(await messages()).toHaveLength(1));
     const [message] = await messages();
     for (const part of ['office@example.org', url, webhookId, 'November 2026'])
