@@ -26,7 +26,7 @@ import {
 import { RecordReader } from './record-reader.js';
 import { type Identity, Requests } from './requests.js';
 
-/** `decision` and the rest: what this run stored, when and at which position; undefined if it stored nothing. */
+/** `decision`, `recordedAt` and `position` describe what this attempt stored. They are undefined if it stored nothing. */
 type Answered = Outcome & { decision?: Decision; recordedAt?: Date; position?: number };
 
 /** @param isRetry false the first time. */

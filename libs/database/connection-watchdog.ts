@@ -17,7 +17,7 @@ const REPLACE_MS = 1_000;
 /** Between two attempts to open a probe. */
 const PAUSE_MS = 5_000;
 
-/** What the watchdog sees of a connection: see connection.ts. */
+/** The part of a connection that the watchdog uses (connection.ts). */
 export type WatchedConnection = {
   /** The process id of its backend. A pooler in between invents one. */
   readonly backend: number;

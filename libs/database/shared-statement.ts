@@ -7,7 +7,7 @@ import { isShared, LONGEST_MS, queryInTurn, queryWide } from './wide-query.js';
 /** How many requests share a statement: at first, and once their results have proved small. */
 const FEW = 4;
 const MOST = 16;
-/** All rows of a statement are in memory at once. If they exceed this size, fewer requests share the next one. */
+/** If the rows of a statement exceed this size in memory, fewer requests share the next statement. */
 const MANY_BYTES = 2 * 1024 * 1024;
 
 type Asked = { values: readonly string[]; since: number };

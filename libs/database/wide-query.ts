@@ -100,7 +100,7 @@ export async function queryWide<Row>(
 }
 
 /**
- * Runs a cheap read that may be requested hundreds of times at once, within the organization's share of the connections.
+ * Runs a cheap, frequent read within the organization's share of the connections.
  * Unlike `queryWide`, it uses no transaction and so has no timeout; see `ShortStatements`.
  *
  * @param sql a ReadSource or a pool. Inside a transaction, the statement runs without these limits.

@@ -112,7 +112,7 @@ export class AppendQueue {
 
   private async call(taken: readonly Waiting[], collisions = 0): Promise<void> {
     const batch = taken.filter(({ command, reject }) => {
-      // The caller was told that the command failed. Stored now, it would undo what the caller has done since.
+      // The caller already got an error for this command. Storing it now could undo what the caller did afterwards.
       if (command.isGivenUp?.() !== true) return true;
       reject(new GivenUp());
       return false;

@@ -7,7 +7,7 @@ import { isSenderAddress, Mailer, type MailOutcome } from '#libs/mail';
 import { senderOf } from '../organizations/index.js';
 import { PublicAddress } from '../config/index.js';
 import { canonicalEmail } from './canonical-email.js';
-import { writeMail } from './confirmation-mail.js';
+import { writeMail } from './write-confirmation-mail.js';
 
 /** Emails to one mailbox per day, over all petitions. */
 const MAX_PER_DAY = 3;

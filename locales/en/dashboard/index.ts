@@ -1,66 +1,12 @@
-import { broadcasts } from './broadcasts.js';
 import { common } from './common.js';
-import { contacts } from './contacts.js';
-import { events } from './events.js';
-import { fields } from './fields.js';
-import { history } from './history.js';
-import { home } from './home.js';
-import { images } from './images.js';
-import { keys } from './keys.js';
-import { kinds } from './kinds.js';
-import { lists } from './lists.js';
-import { organization } from './organization.js';
-import { outbox } from './outbox.js';
-import { petitions } from './petitions.js';
-import { posts } from './posts.js';
-import { suppressions } from './suppressions.js';
-import { tags } from './tags.js';
-import { team } from './team.js';
-import { webhooks } from './webhooks.js';
-import { workings } from './workings.js';
+import * as sections from './sections.js';
+
+/** Sections whose texts are looked up by names that are only known when the program runs. */
+type ByName = 'events' | 'fields' | 'kinds';
 
 /** All texts of the dashboard in one language. Numbers and dates are passed in already formatted. */
-export type DashboardWords = typeof common & {
-  broadcasts: typeof broadcasts;
-  contacts: typeof contacts;
-  events: Record<string, string>;
-  fields: Record<string, string>;
-  history: typeof history;
-  home: typeof home;
-  images: typeof images;
-  keys: typeof keys;
-  kinds: Record<string, string>;
-  lists: typeof lists;
-  organization: typeof organization;
-  outbox: typeof outbox;
-  petitions: typeof petitions;
-  posts: typeof posts;
-  suppressions: typeof suppressions;
-  tags: typeof tags;
-  team: typeof team;
-  webhooks: typeof webhooks;
-  workings: typeof workings;
-};
+export type DashboardWords = typeof common &
+  Omit<typeof sections, ByName> &
+  Record<ByName, Record<string, string>>;
 
-export const dashboard: DashboardWords = {
-  ...common,
-  broadcasts,
-  contacts,
-  events,
-  fields,
-  history,
-  home,
-  images,
-  keys,
-  kinds,
-  lists,
-  organization,
-  outbox,
-  petitions,
-  posts,
-  suppressions,
-  tags,
-  team,
-  webhooks,
-  workings,
-};
+export const dashboard: DashboardWords = { ...common, ...sections };

@@ -1,6 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { describeError, IncidentLog } from '#libs/database';
 import { EventStore, openBytes, sealBytes } from '#libs/event-store';
@@ -17,6 +16,7 @@ import {
   RpcError,
   scopeOf,
 } from '#libs/rpc';
+import { Worker } from '#libs/work';
 import { Team } from '../../../team/index.js';
 import { type ImportAnswer, ImportContacts } from '../import-contacts.js';
 import { piecesOf } from '../table.js';
@@ -91,18 +91,22 @@ export const IMPORT_BACKLOG = `
  */
 @Injectable()
 export class ImportJobs implements BackgroundWork {
-  private readonly stopping = new AbortController();
   private readonly logger = new Logger('imports');
   private readonly watch;
-  private running: Promise<void> | undefined;
+  private readonly worker: Worker;
+  private tidyAt = 0;
 
   constructor(
     private readonly source: DataSource,
     private readonly store: EventStore,
     private readonly team: Team,
     private readonly runner: OperationRunner,
-    private readonly troubles: IncidentLog,
+    incidents: IncidentLog,
   ) {
+    this.worker = new Worker((error) => {
+      const message = 'processing dashboard imports failed: it will be retried';
+      this.logger.warn({ message, reason: describeError(error) });
+    }, incidents);
     this.watch = store.pulse.watch(`EXISTS (SELECT FROM contact_imports WHERE ${IS_FREE})`);
   }
 
@@ -212,39 +216,30 @@ export class ImportJobs implements BackgroundWork {
   }
 
   start(): void {
-    this.running = this.work();
+    this.worker.start(
+      () => this.turn(),
+      async (hasFailed) => {
+        if (hasFailed) await this.worker.pause(LOOK_MS);
+        await this.watch.next(this.worker.signal, TIDY_MS);
+      },
+    );
   }
 
-  async stop(): Promise<void> {
-    this.stopping.abort();
-    await this.running;
+  stop(): Promise<void> {
+    return this.worker.stop();
   }
 
-  private async work(): Promise<void> {
-    const { signal } = this.stopping;
-    let tidyAt = 0;
-    while (!signal.aborted) {
-      try {
-        if (performance.now() >= tidyAt) {
-          tidyAt = performance.now() + TIDY_MS;
-          await this.source.query(
-            `DELETE FROM contact_imports
-             WHERE made_at < clock_timestamp() - make_interval(hours => $1) AND leased_until < clock_timestamp()`,
-            [KEPT_HOURS],
-          );
-        }
-        for (let row = await this.take(); row && !signal.aborted; row = await this.take())
-          await this.importOne(row);
-      } catch (error) {
-        if (!this.troubles.tell(error))
-          this.logger.warn({
-            message: 'processing dashboard imports failed: it will be retried',
-            reason: describeError(error),
-          });
-        await sleep(LOOK_MS, undefined, { signal, ref: false }).catch(() => undefined);
-      }
-      await this.watch.next(signal, TIDY_MS);
+  private async turn(): Promise<void> {
+    if (performance.now() >= this.tidyAt) {
+      this.tidyAt = performance.now() + TIDY_MS;
+      await this.source.query(
+        `DELETE FROM contact_imports
+         WHERE made_at < clock_timestamp() - make_interval(hours => $1) AND leased_until < clock_timestamp()`,
+        [KEPT_HOURS],
+      );
     }
+    for (let row = await this.take(); row && !this.worker.signal.aborted; row = await this.take())
+      await this.importOne(row);
   }
 
   /** Leases an import that no other instance works on. */
@@ -282,7 +277,7 @@ export class ImportJobs implements BackgroundWork {
     let answer: FileResult | null = null;
     let failure: RpcError | null = null;
     try {
-      const isGivenUp = () => isLost || isForbidden || this.stopping.signal.aborted;
+      const isGivenUp = () => isLost || isForbidden || this.worker.signal.aborted;
       const failed: FailedRow[] = [];
       const imported = await this.import(row, about, isGivenUp, {
         bytes: piecesOf(await this.bytesOf(id, key)),
@@ -297,7 +292,7 @@ export class ImportJobs implements BackgroundWork {
       answer = { ...imported, failed };
     } catch (error) {
       // Another instance continues, or this one once the database is available again.
-      if (isLost || this.stopping.signal.aborted) return await this.release(id, lease);
+      if (isLost || this.worker.signal.aborted) return await this.release(id, lease);
       if (isForbidden) failure = noSuch('member');
       else if (!(error instanceof RpcError) || error.status >= 500) {
         await this.release(id, lease, AGAIN_SECONDS);
