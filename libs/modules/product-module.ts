@@ -5,23 +5,23 @@ import { type Resource } from '#libs/resources';
 import { type InputClass, operationsAmong, operationsModule } from '#libs/rpc';
 import { type Subscription, type Timer } from '#libs/subscriptions';
 
-/** A kind of streams, and the types of events that this version of the program knows in them. */
+/** A type of streams, and the event types that this version of the program knows in them. */
 export type StreamKind = { readonly streamType: string; readonly events: { readonly [type: string]: true } };
 
-/** Work that an instance does beside its requests, from its start until it is asked to stop. */
+/** Work that an instance does in the background, from startup until it is stopped. */
 export interface BackgroundWork {
   start(): void;
-  /** Ends what is under way in order, within a few seconds. */
+  /** Finishes or aborts work in progress within a few seconds. */
   stop(): Promise<void>;
 }
 
-/** What a module brings into the product, all of it. */
+/** Everything that a module adds to the product. */
 export type Parts = {
   operations: readonly InputClass[];
   streams: readonly StreamKind[];
   projections: readonly Projection[];
   replayables: readonly Replayable[];
-  /** Providers of the module that made them. */
+  /** Providers of the module that declared them. */
   subscriptions: readonly Type<Subscription>[];
   timers: readonly Type<Timer>[];
   background: readonly Type<BackgroundWork>[];
@@ -31,24 +31,27 @@ export type Parts = {
 type Declaration = ModuleMetadata & {
   /** The exports of its `operations.ts`. */
   operations: object;
-  /** Kinds of records: their streams, read models and links need no other line. */
+  /** Kinds of records. Their streams, projections and links are declared with them. */
   resources?: readonly Resource[];
-  /** What is no resource's. */
+  /** Streams and projections that belong to no resource. */
   streams?: readonly StreamKind[];
   projections?: readonly Projection[];
   replayables?: readonly Replayable[];
-  /** What reacts to events: see docs/internals/extending.md, "Add a reaction". They are providers of the module. */
+  /** Providers of the module that handle events: see docs/internals/extending.md, "Add a subscription". */
   subscriptions?: readonly Type<Subscription>[];
-  /** What happens at a time; and what goes on all the time. They are providers of the module, too. */
+  /** Providers of the module that run at set times, or all the time. */
   timers?: readonly Type<Timer>[];
   background?: readonly Type<BackgroundWork>[];
-  /** Of the events that have or will have another shape than the first: see docs/internals/extending.md, "Add an event". */
+  /**
+   * For events that have or will have another shape than at first: see docs/internals/extending.md, "Add an
+   * event".
+   */
   upcasters?: Upcasters;
 };
 
 const PARTS = Symbol('parts');
 
-/** A Nest module of operations, with all that it brings into the product: see `partsOf`. */
+/** A Nest module of operations, with everything it adds to the product: see `partsOf`. */
 export function ProductModule({
   operations,
   resources = [],
@@ -88,7 +91,7 @@ export function ProductModule({
   };
 }
 
-/** What these modules bring, together. @throws Error where one of them is no `ProductModule`. */
+/** Combines the parts of these modules. @throws Error if one of them is not a `ProductModule`. */
 export function partsOf(modules: readonly Type[]): Parts {
   const all = modules.map((module) => {
     const parts = (module as { [PARTS]?: Parts })[PARTS];

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { link, open, rename, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Files that survive a crash at any moment: whole as they were, or whole as they are to be. */
+/** Files that survive a crash at any moment: they have either their old or their new content. */
 
-/** Writes a file, in place of the one that is there. */
+/** Writes a file, replacing any existing one. */
 export async function replaceFile(file: string, text: string): Promise<void> {
   await withDraft(file, text, (draft) => rename(draft, file));
 }
 
-/** Writes a file where there is none. @returns whether there was none. */
+/** Writes a file unless it exists. @returns whether it was created. */
 export async function createFile(file: string, text: string): Promise<boolean> {
   try {
     await withDraft(file, text, (draft) => link(draft, file));

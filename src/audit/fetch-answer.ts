@@ -1,12 +1,12 @@
-/** Nobody answered, or not as agreed; the message says how. Asked again, they may. */
+/** No response, or an invalid one. The message gives the reason. A retry may succeed. */
 export class NotAnswered extends Error {}
 
 export type HttpAnswer = { status: number; headers: Headers; body: Buffer };
 
-/** How long to wait for the whole answer, how many bytes it may have, and what ends the waiting. */
+/** The time limit for the whole response, its size limit, and what aborts it. */
 export type Bounds = { timeoutMs: number; mostBytes: number; signal: AbortSignal | undefined };
 
-/** Asks somebody who is not believed. @throws NotAnswered, or the signal's reason. */
+/** Sends a request to a server that is not trusted. @throws NotAnswered, or the signal's reason. */
 export async function fetchAnswer(
   address: string,
   request: Pick<RequestInit, 'method' | 'headers' | 'body'>,
@@ -14,7 +14,7 @@ export async function fetchAnswer(
 ): Promise<HttpAnswer> {
   const patience = AbortSignal.timeout(timeoutMs);
   try {
-    // A redirect would take what is sent elsewhere.
+    // A redirect would send the request elsewhere.
     const response = await fetch(address, {
       ...request,
       signal: signal ? AbortSignal.any([signal, patience]) : patience,

@@ -25,34 +25,43 @@ import {
   type Settled,
 } from './recipients.js';
 
-/** While anything is sent: how often is looked what there is, and whether it was paused. */
+/** While sending: how often to check for new work and for pauses. */
 const POLL_MS = 250;
-/** What ends is noted with what else ends within so long, unless that is half of all that can be on its way. */
+/**
+ * Outcomes within this time are stored together. Half of all messages in flight are enough to store earlier.
+ */
 const GATHER_MS = 20;
 const ALIVE_EVERY_MS = 2_000;
-/** So much sooner than others a process takes itself for dead: its clock and the database's run apart, if only so far. */
+/**
+ * A process considers itself dead this much earlier than others do, because its clock may run slower than the
+ * database's.
+ */
 const MARGIN_MS = 2_000;
-/** While the mail server is away: pauses between attempts, each with one message. */
+/** Pauses between attempts while the mail server is unavailable. Each attempt sends one message. */
 const SHORTEST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 const UNREACHABLE_SECONDS = 5;
-/** What all letters of a broadcast have in common is looked up again after so long. */
+/** The parts shared by all messages of a broadcast are cached for this long. */
 const WRITING_MS = 10_000;
-/** What is on its way when we are asked to stop is waited for so long; closing the mailer then waits a little more. */
+/**
+ * How long to wait for messages in flight when the program stops. Closing the mailer then waits a little
+ * longer.
+ */
 const LONGEST_STOP_MS = 5_000;
-/** Whoever's message waited for longer is looked at once more before it leaves. */
+/** If a message waited for longer, its recipient is checked again before it leaves. */
 const FRESH_MS = 250;
-/** What writing a letter takes, a hundred times over. */
+/** A hundred times the usual time to render a message. */
 const SLOW_MS = 50;
 const FORGET_EVERY_MS = 3_600_000;
 const ACTOR = 'broadcasts';
 
-/** Days after which recipients of broadcasts that are over are deleted; 0: never. */
+/** Days after which recipients of finished broadcasts are deleted; 0: never. */
 export const BROADCAST_RECIPIENT_DAYS = Symbol('BROADCAST_RECIPIENT_DAYS');
 
 /**
- * Sends broadcasts: every instance claims messages, each committed as claimed before it leaves, as many as it has connections to
- * the mail server. Nobody is elected; what a process had claimed when it died is in doubt, and not sent by anybody.
+ * Sends broadcasts. Every instance claims as many messages as it has connections to the mail server, and
+ * commits each claim before sending. There is no leader. If a process crashes, its claimed messages are marked
+ * as in doubt, and no process sends them.
  */
 @Injectable()
 export class BroadcastSender implements BackgroundWork {
@@ -62,27 +71,30 @@ export class BroadcastSender implements BackgroundWork {
   private flushing: Promise<void> | undefined;
   private deleting: Promise<void> | undefined;
 
-  /** What is claimed here and not noted as settled. */
+  /** Messages that this process has claimed and whose outcome is not stored yet. */
   private readonly inFlight = new Map<string, Claimed>();
   private settled: Settled[] = [];
   private hasGathered: () => void = () => undefined;
-  /** Aborted when messages that have not left must not leave any more: paused, cancelled, stopping, or taken for dead. */
+  /**
+   * Aborted when waiting messages must not leave: the broadcast was paused or cancelled, or this process is
+   * stopping or counts as dead.
+   */
   private readonly halting = new Map<string, AbortController>();
   private readonly writings = new Map<
     string,
     { writing: Promise<MessageTemplate | undefined>; at: number }
   >();
   private sending: readonly Sending[] = [];
-  /** Sendings of which there was nothing more to claim, when last looked. */
+  /** Sendings that had no more messages to claim at the last attempt. */
   private readonly dry = new Set<string>();
-  /** Sendings that cannot go on, and until when they are left alone. */
+  /** Sendings that cannot continue, and when to try them again. */
   private readonly resting = new Map<string, number>();
-  /** Until when others take this process for alive (`performance.now()`). */
+  /** Until when other processes consider this one alive (`performance.now()`). */
   private aliveUntil = 0;
   private saidAliveAt = 0;
   private forgottenAt = 0;
   private mayHaveLostClaims = false;
-  /** While the mail server is away. */
+  /** Used while the mail server is unavailable. */
   private failures = 0;
   private pausedUntil = 0;
 
@@ -97,7 +109,7 @@ export class BroadcastSender implements BackgroundWork {
     private readonly troubles: IncidentLog,
     @Inject(BROADCAST_RECIPIENT_DAYS) private readonly recipientDays: number,
   ) {
-    this.worker = new Worker((error) => this.tell(error));
+    this.worker = new Worker((error) => this.report(error));
   }
 
   start(): void {
@@ -108,10 +120,10 @@ export class BroadcastSender implements BackgroundWork {
       const isSending = this.sending.length > 0 || this.inFlight.size > 0;
       await poller.next(worker.signal, isSending ? POLL_MS : FORGET_EVERY_MS);
     };
-    worker.start(() => this.look(), wait);
+    worker.start(() => this.poll(), wait);
   }
 
-  /** What is on its way arrives; what has not left is there for others. */
+  /** Messages in flight are completed. Those that have not left are released for other processes. */
   async stop(): Promise<void> {
     await this.worker.stop();
     for (const controller of this.halting.values()) controller.abort();
@@ -121,15 +133,15 @@ export class BroadcastSender implements BackgroundWork {
       if (this.inFlight.size > 0) await sleep(20);
     }
     await this.deleting;
-    // Whoever has left something is not gone: others wait until it is taken for dead.
+    // With unsettled messages, this process must not leave: others then wait until it counts as dead.
     if (this.saidAliveAt > 0 && this.inFlight.size === 0)
       await this.recipients.leave(this.holder).catch(() => undefined);
   }
 
-  /** One look at all broadcasts that are not over. */
-  private async look(): Promise<void> {
+  /** Handles all broadcasts that are not over, once. */
+  private async poll(): Promise<void> {
     const open = await this.recipients.open();
-    // Also those of which nobody is pending any more: the last ones may be on their way.
+    // Includes those without pending recipients: their last messages may be in flight.
     this.sending = open.filter(({ status }) => status === 'SENDING');
     this.dry.clear();
     this.halt(new Set(this.sending.map(({ id }) => id)));
@@ -151,18 +163,18 @@ export class BroadcastSender implements BackgroundWork {
     }
   }
 
-  /** Beside the sending: it may be millions. Never rejects. */
+  /** Runs in parallel with sending, because there can be millions. Never rejects. */
   private async deleteOld(): Promise<void> {
     if (this.recipientDays === 0) return;
     try {
       while (!this.worker.signal.aborted && (await this.recipients.deleteOld(this.recipientDays)));
     } catch (error) {
-      // An hour later again.
-      this.tell(error);
+      // It is retried an hour later.
+      this.report(error);
     }
   }
 
-  /** Of a broadcast with nobody left to send to: it is sent, or over. */
+  /** Finishes a broadcast that has no recipients left. */
   private async settle({
     id,
     organizationId,
@@ -180,7 +192,7 @@ export class BroadcastSender implements BackgroundWork {
     }
   }
 
-  /** Messages of other broadcasts than these that wait for their turn do not leave. */
+  /** Keeps waiting messages of all other broadcasts from leaving. */
   private halt(sending: ReadonlySet<string>): void {
     for (const [id, controller] of this.halting) {
       if (sending.has(id)) continue;
@@ -203,7 +215,7 @@ export class BroadcastSender implements BackgroundWork {
     return performance.now() < this.aliveUntil;
   }
 
-  /** Notes what became of messages and claims others, for as long as there is anything of both; one statement at a time. */
+  /** Stores outcomes and claims further messages until neither is left. Runs one statement at a time. */
   private flush(): Promise<void> {
     this.flushing ??= this.flushAll().finally(() => {
       this.flushing = undefined;
@@ -233,29 +245,29 @@ export class BroadcastSender implements BackgroundWork {
       } catch (error) {
         this.settled = [...settled, ...this.settled];
         this.mayHaveLostClaims = true;
-        this.tell(error);
-        // The next look comes back to it.
+        this.report(error);
+        // The next poll retries it.
         return;
       }
     }
   }
 
-  /** One statement for several messages costs the database little more than for one. */
+  /** Waits briefly: a statement for several messages costs the database little more than for one. */
   private async gather(): Promise<void> {
     let timer: NodeJS.Timeout;
     await new Promise<void>((resolve) => {
       timer = setTimeout(resolve, GATHER_MS);
       this.hasGathered = resolve;
-      this.noteGathered();
+      this.checkGathered();
     });
     clearTimeout(timer!);
   }
 
-  private noteGathered(): void {
+  private checkGathered(): void {
     if (this.settled.length * 2 >= this.inFlight.size) this.hasGathered();
   }
 
-  /** As many messages as there are connections free, shared among the broadcasts. */
+  /** Divides the free connections among the broadcasts. */
   private wanted(): { sendingId: string; count: number }[] {
     const now = performance.now();
     if (this.worker.signal.aborted || !this.isAlive || now < this.pausedUntil) return [];
@@ -288,18 +300,18 @@ export class BroadcastSender implements BackgroundWork {
       writing = sending && (await this.writingOf(sending));
       recipients = sending ? await this.recipientsOf(sending, messages) : [];
     } catch (error) {
-      this.tell(error);
+      this.report(error);
       this.resting.set(sendingId, performance.now() + SHORTEST_PAUSE_MS);
       writing = undefined;
       recipients = [];
     }
     if (!writing || !signal) {
-      for (const one of messages) this.note(settledAs(one, 'PENDING', null));
+      for (const one of messages) this.record(settledAs(one, 'PENDING', null));
       return;
     }
-    const lookedAt = performance.now();
+    const checkedAt = performance.now();
     for (const [n, one] of messages.entries())
-      void this.deliverOne(one, recipients[n]!, writing, { sending: sending!, signal, lookedAt });
+      void this.deliverOne(one, recipients[n]!, writing, { sending: sending!, signal, checkedAt });
   }
 
   /** Never rejects. */
@@ -307,67 +319,74 @@ export class BroadcastSender implements BackgroundWork {
     one: Claimed,
     recipient: Recipient | string,
     writing: MessageTemplate,
-    { sending, signal: halted, lookedAt }: { sending: Sending; signal: AbortSignal; lookedAt: number },
+    { sending, signal: halted, checkedAt }: { sending: Sending; signal: AbortSignal; checkedAt: number },
   ): Promise<void> {
-    if (typeof recipient === 'string') return this.note(settledAs(one, 'SKIPPED', recipient));
+    if (typeof recipient === 'string') return this.record(settledAs(one, 'SKIPPED', recipient));
     let message;
     try {
       const id = messageIdOf(writing.broadcastId, recipient.id);
       const letter = await this.messageBuilder.write(writing, recipient);
-      this.noteWritten(sending.id, letter.took);
+      this.recordRenderTime(sending.id, letter.took);
       message = this.messageBuilder.message(writing, letter, recipient.email!, id);
     } catch (error) {
-      if (error instanceof TemplateError) this.noteWritten(sending.id, error.took);
-      // Later: it may have taken too long only because the machine stood still.
-      return this.note(later(one, describeError(error)));
+      if (error instanceof TemplateError) this.recordRenderTime(sending.id, error.took);
+      // Retried later: it may have taken too long only because the machine stalled.
+      return this.record(later(one, describeError(error)));
     }
-    if (halted.aborted || !this.isAlive) return this.note(settledAs(one, 'PENDING', null));
+    if (halted.aborted || !this.isAlive) return this.record(settledAs(one, 'PENDING', null));
     const calledBack = new AbortController();
     const signal = AbortSignal.any([halted, calledBack.signal]);
     let now: Recipient | string = recipient;
-    /** The mail server and MAIL_RATE make messages wait: meanwhile somebody may have been erased, or we taken for dead. */
-    const lookAgain = async () => {
-      if (performance.now() - lookedAt < FRESH_MS) return;
+    /**
+     * Messages wait for the mail server and MAIL_RATE. In that time, the contact may have been erased, or this
+     * process may count as dead.
+     */
+    const recheck = async () => {
+      if (performance.now() - checkedAt < FRESH_MS) return;
       try {
         [now = recipient] = await this.recipientsOf(sending, [one]);
         const isMeant = typeof now !== 'string' && now.email === recipient.email;
         if (!isMeant || !this.isAlive) calledBack.abort();
       } catch (error) {
-        this.tell(error);
+        this.report(error);
         calledBack.abort();
       }
     };
-    const sent = await this.mailer.send(message, signal, lookAgain).catch((error: unknown) => {
-      this.tell(error);
+    const sent = await this.mailer.send(message, signal, recheck).catch((error: unknown) => {
+      this.report(error);
       return { outcome: 'in-doubt', detail: RECIPIENT_DETAILS.failed } as const;
     });
     const couldBeUsed = this.failures === 0;
     this.onResult(sent.outcome, sent.detail, signal.aborted);
     switch (sent.outcome) {
       case 'sent':
-        return this.note(settledAs(one, 'SENT', sent.detail));
+        return this.record(settledAs(one, 'SENT', sent.detail));
       case 'refused':
-        return this.note(sent.permanent ? settledAs(one, 'FAILED', sent.detail) : later(one, sent.detail));
+        return this.record(sent.permanent ? settledAs(one, 'FAILED', sent.detail) : later(one, sent.detail));
       case 'unreachable':
-        if (typeof now === 'string') return this.note(settledAs(one, 'SKIPPED', now));
-        if (signal.aborted) return this.note(settledAs(one, 'PENDING', null));
-        // It may be this very message at which the server hangs up: others first, and it counts as tried if the server lets us in.
-        return this.note(
+        if (typeof now === 'string') return this.record(settledAs(one, 'SKIPPED', now));
+        if (signal.aborted) return this.record(settledAs(one, 'PENDING', null));
+        // This message itself may cause the server to hang up. So others go first, and if the server accepts
+        // connections, it counts as an attempt.
+        return this.record(
           couldBeUsed || (await this.mailer.isUsable())
             ? later(one, sent.detail)
             : { ...settledAs(one, 'PENDING', sent.detail), pauseSeconds: UNREACHABLE_SECONDS },
         );
       case 'in-doubt':
-        return this.note(settledAs(one, 'IN_DOUBT', sent.detail));
+        return this.record(settledAs(one, 'IN_DOUBT', sent.detail));
     }
   }
 
-  /** One thread writes all letters: of a template that takes long there are few, so that other broadcasts have most of its time. */
-  private noteWritten(sendingId: string, took: number): void {
+  /**
+   * One thread renders all messages. Broadcasts with a slow template get few of its turns, so that others get
+   * most of its time.
+   */
+  private recordRenderTime(sendingId: string, took: number): void {
     if (took > SLOW_MS) this.resting.set(sendingId, performance.now() + 10 * took);
   }
 
-  /** Of each message who gets it, as they are now; or why nobody does. */
+  /** For each message, its recipient with current details, or why there is none. */
   private async recipientsOf(
     { organizationId }: Sending,
     messages: readonly Claimed[],
@@ -387,20 +406,20 @@ export class BroadcastSender implements BackgroundWork {
     });
   }
 
-  private note(settled: Settled): void {
+  private record(settled: Settled): void {
     this.settled.push(settled);
-    this.noteGathered();
+    this.checkGathered();
     void this.flush();
   }
 
-  /** A mail server that is away is asked again with one message, later and later. */
+  /** Retries an unavailable mail server with one message and increasing pauses. */
   private onResult(outcome: string, detail: string, wasHalted: boolean): void {
     if (outcome === 'unreachable') {
       if (wasHalted) return;
       this.failures += 1;
       const pause = Math.min(SHORTEST_PAUSE_MS * 2 ** Math.min(this.failures - 1, 10), LONGEST_PAUSE_MS);
       this.pausedUntil = performance.now() + pause;
-      // Said once, not for each message.
+      // Logged once, not per message.
       if (this.failures === 1) {
         this.logger.warn({
           message: 'the mail server is unavailable: broadcasts are waiting',
@@ -418,7 +437,7 @@ export class BroadcastSender implements BackgroundWork {
 
   private noteWaiting(detail: string | null): void {
     const ids = this.sending.map(({ id }) => id);
-    void this.recipients.noteWaiting(ids, detail).catch((error: unknown) => this.tell(error));
+    void this.recipients.noteWaiting(ids, detail).catch((error: unknown) => this.report(error));
   }
 
   private writingOf(sending: Sending): Promise<MessageTemplate | undefined> {
@@ -431,7 +450,7 @@ export class BroadcastSender implements BackgroundWork {
     return writing;
   }
 
-  /** Undefined where it cannot be sent any more: somebody has taken away the sender, say. */
+  /** Undefined if it can no longer be sent, for example because its sender was removed. */
   private async prepare({ id, organizationId, broadcastId }: Sending): Promise<MessageTemplate | undefined> {
     const { state } = await this.records.load(broadcast, organizationId, broadcastId);
     if (!exists(state)) return undefined;
@@ -443,7 +462,7 @@ export class BroadcastSender implements BackgroundWork {
     return undefined;
   }
 
-  private tell(error: unknown): void {
+  private report(error: unknown): void {
     if (this.troubles.tell(error)) return;
     this.logger.warn({
       message: 'processing broadcasts failed: it will be retried',

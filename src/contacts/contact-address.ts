@@ -7,14 +7,15 @@ import { Consents } from './consent/consents.js';
 import { contactWrite } from './contact-stream.js';
 import { contact, hasEmail, type ExistingContact, updateContact } from './contact.js';
 
-/** One live contact per organization and address. */
+/** At most one contact per organization and address. */
 export function emailClaims(email: string, contactId: string, taken: Claim['taken']): Claim[] {
   return emailKeys(email).map((value) => ({ value, streamId: contactId, taken }));
 }
 
 /**
- * What is unique about an address: the form in which it is compared, and before it, where it differs, the one in
- * which version 0.1.0 compared. Contacts of that time hold nothing else, and instances of it ask for nothing else.
+ * The unique keys of an address: the form in which it is compared, preceded by the form in which version 0.1.0
+ * compared it, if that differs. Contacts from that version have only the earlier key, and its instances check
+ * only that one.
  */
 export function emailKeys(email: string): string[][] {
   return [...new Set([earlierForm(email), comparableEmail(email)])].map((form) => ['contact.email', form]);
@@ -31,8 +32,8 @@ export function moveEmail(
   contactId: string,
   taken: Claim['taken'],
 ): Pick<Decision, 'claims' | 'releases'> {
-  // Of the address as it is, an old contact may hold the earlier form alone: another key of it is claimed only
-  // with another form, so that what makes no difference never meets a second contact of the same person.
+  // An old contact may have only the earlier key of its current address. It gets another key only if the
+  // address really changes. So a trivial change never conflicts with a second contact of the same person.
   if (earlierForm(before) === earlierForm(after)) return {};
   const kept = new Set(emailKeys(after).map(String));
   return {
@@ -48,7 +49,7 @@ export function emailTaken(advice: string): RpcError {
   return new RpcError('CONFLICT', message, { reason: 'EMAIL_TAKEN' });
 }
 
-/** Contacts as owners of an address, for decisions that depend on them. */
+/** Finds contacts by address, for decisions that depend on them. */
 @Injectable()
 export class ContactsByEmail {
   constructor(
@@ -58,8 +59,8 @@ export class ContactsByEmail {
   ) {}
 
   /**
-   * The contact that holds a key of this address; undefined if it has another one by now, or is no more: then the
-   * key is free. An instance of version 0.1.0 leaves behind the form that it does not know.
+   * The contact that owns a key of this address. Undefined if it now has another address or was deleted: then
+   * the key is free. Instances of version 0.1.0 leave behind the key that they do not know.
    */
   async find(
     input: Input,
@@ -72,13 +73,13 @@ export class ContactsByEmail {
     return undefined;
   }
 
-  /** What must not change for `find` to find the contact; undefined if it does not find it. */
+  /** The guard under which `find` keeps finding the contact; undefined if it does not. */
   async hold(input: Input, contactId: string, email: string): Promise<Guard | undefined> {
     const found = await this.find(input, contactId, email);
     return found && { streamId: contactId, version: found.version };
   }
 
-  /** As `hold`, for who has just said that they want to hear from the organization: what makes it so, where it is not so yet. */
+  /** Like `hold`, for a person who has just asked to receive email. Subscribes the contact if necessary. */
   async subscribe(
     input: Input,
     contactId: string,

@@ -1,6 +1,9 @@
 import { CONTACT_DETAILS, type ContactDetails } from './contact.js';
 
-/** How the read model holds a detail. What nobody searches, sorts or filters by is sealed: only who has the person's key can read it. */
+/**
+ * How the projection stores a detail. Details that are not searched, sorted or filtered are encrypted with the
+ * person's key.
+ */
 type DetailColumn = { index?: boolean; sealed?: boolean };
 
 const DETAILS: { readonly [detail in keyof ContactDetails]: DetailColumn } = {
@@ -11,8 +14,8 @@ const DETAILS: { readonly [detail in keyof ContactDetails]: DetailColumn } = {
   phone: { sealed: true },
   mobile: { sealed: true },
   address: { sealed: true },
-  // In the order in which the indexes are made: without statistics PostgreSQL guesses one as good as the other, and of country
-  // and city takes the later.
+  // The order in which the indexes are created. Without statistics, PostgreSQL considers the indexes of country
+  // and city equal and uses the later one.
   country: { index: true },
   city: { index: true },
   zip: { index: true },
@@ -33,9 +36,12 @@ export const INDEXED_COLUMNS = Object.entries(DETAILS).flatMap(([column, { index
   index ? [column] : [],
 );
 
-/** The two names in one, as they are searched for. */
+/** First and last name as one text, for searches. */
 const NAME = `(coalesce(first_name || ' ', '') || coalesce(last_name, ''))`;
-/** What `q` is searched in. A last name besides, because short texts are found where something begins with them. */
+/**
+ * The expressions that `q` searches. The last name is separate, because short texts match only at the
+ * beginning.
+ */
 export const SEARCHED = ['email', NAME, 'last_name'];
 
 /** SQL: bytes of a row, for `findRows`. */
@@ -43,22 +49,25 @@ export const CONTACT_BYTES = DETAIL_COLUMNS.map(({ column }) => `coalesce(octet_
   ' + ',
 );
 
-/** Of a row, in bytes: a biography of 10,000 characters, nine other texts of 500 at most, and what sealing adds. */
+/**
+ * The largest row, in bytes: a biography of 10,000 characters, nine other texts of up to 500, and the overhead
+ * of encryption.
+ */
 export const WIDEST_CONTACT = 4 * (10_000 + 9 * 500) + 1_000;
 
-/** The name under which a detail is sealed. */
+/** The context under which a detail is encrypted. */
 export const sealedAs = (detail: keyof ContactDetails) => `contact.${detail}`;
 
-/** A row of the read model, or what a snapshot says of one. */
+/** A row of the projection, or its copy in a snapshot. */
 export type Row = { [column: string]: unknown };
 export type Open = (name: string, sealed: unknown) => string;
 
-/** @param open undefined where nothing is sealed, and for who was erased since the row was read. */
+/** @param open undefined if nothing is encrypted, or if the contact was erased since the row was read. */
 export function detailsOf(row: Row, open?: Open): ContactDetails {
   const plain = (value: unknown) => value as string | null;
   const opened = (detail: keyof ContactDetails, sealed: unknown) =>
     sealed === null ? null : (open?.(sealedAs(detail), sealed) ?? null);
-  // Written out: a loop over the columns took four times as long, which pages are made of.
+  // Written out: pages spend most of their time here, and a loop over the columns took four times as long.
   return {
     email: plain(row.email),
     firstName: plain(row.first_name),

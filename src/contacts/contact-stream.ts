@@ -1,7 +1,7 @@
 import { type StreamWrite } from '#libs/event-store';
 import { contact, type ContactEvent } from './contact.js';
 
-/** What is decided of a contact that is at this version. */
+/** Events to append to a contact at this version. */
 export type ContactChange = { contactId: string; version: number; events: ContactEvent[] };
 
 /** Events for a contact's stream; the contact is the subject of its personal data. */

@@ -6,13 +6,13 @@ import { emailClaims } from './contact-address.js';
 import { contactWrite } from './contact-stream.js';
 import { type ContactChanges, createContact, type ExistingContact, updateContact } from './contact.js';
 
-/** What describes a contact that may be new or may be there already. */
+/** The fields of a contact that may or may not exist. */
 export type GivenContact = ContactChanges & { email: string; consent?: ConsentFields };
 
-/** What contacts are written with. */
+/** The context of writes to contacts. */
 type Writing = { organizationId: string; consents: Consents };
 
-/** A new contact, unless another has its address: then what `taken` decides of that one. */
+/** Creates a contact. If another one has its address, `taken` decides about that one. */
 export function newContact(
   { organizationId, consents }: Writing,
   { consent, ...given }: GivenContact,
@@ -30,7 +30,7 @@ export function newContact(
   };
 }
 
-/** The details given, merged into the contact that has the address; what is null says nothing. */
+/** Merges the given details into the contact with the address. Null values are ignored. */
 export async function mergeContact(
   { organizationId, consents }: Writing,
   contactId: string,
@@ -38,7 +38,7 @@ export async function mergeContact(
   { consent, ...given }: GivenContact,
 ): Promise<Decision> {
   const details = Object.entries(given).filter(([, value]) => value !== null);
-  // The address is the same however it is written, and stays as the person's record has it.
+  // The spelling of the address stays as it was recorded first.
   const changes = { ...(Object.fromEntries(details) as ContactChanges), email: undefined };
   const events = updateContact(state, changes);
   const { subscribed = state.subscribed } = changes;

@@ -1,7 +1,7 @@
 import { type Decider } from '#libs/event-store';
 import { comparableEmail, noSuch } from '#libs/rpc';
 
-/** Everything that tells who the person is: erased with the contact. */
+/** All details that identify the person. They are erased with the contact. */
 export const CONTACT_DETAILS = [
   'email',
   'firstName',
@@ -70,7 +70,7 @@ export function createContact({ subscribed = true, ...details }: ContactChanges)
   return [{ type: 'ContactCreated', data: { subscribed }, personal: Object.fromEntries(given) }];
 }
 
-/** Only what really changes is an event; an undefined field is not touched, null clears it. */
+/** Creates events only for real changes. An undefined field stays unchanged, and null clears it. */
 export function updateContact(state: ExistingContact, changes: ContactChanges): ContactEvent[] {
   const events: ContactEvent[] = [];
   const changed = CONTACT_DETAILS.filter(
@@ -86,7 +86,7 @@ export function updateContact(state: ExistingContact, changes: ContactChanges): 
   return events;
 }
 
-/** Erasing the erased changes nothing. */
+/** Erasing an erased contact changes nothing. */
 export function eraseContact(state: Contact): ContactEvent[] {
   switch (state.status) {
     case 'unknown':
@@ -98,13 +98,13 @@ export function eraseContact(state: Contact): ContactEvent[] {
   }
 }
 
-/** @throws RpcError NOT_FOUND unless the contact stands. */
+/** @throws RpcError NOT_FOUND if the contact does not exist. */
 export function existingContact(state: Contact): ExistingContact {
   if (state.status !== 'standing') throw noSuch('contact');
   return state;
 }
 
-/** False also once the contact has another address, or is no more. */
+/** Also false if the contact has another address by now, or was deleted. */
 export function hasEmail(state: Contact, email: string): state is ExistingContact {
   if (state.status !== 'standing' || state.details.email === null) return false;
   return comparableEmail(state.details.email) === comparableEmail(email);

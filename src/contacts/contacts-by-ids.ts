@@ -4,7 +4,7 @@ import { type ContactRecord, recordFromHistory } from './contact-record.js';
 import { contact } from './contact.js';
 import { ContactsTable } from './contacts-table.js';
 
-/** Contacts as get-contact answers them, many at once. */
+/** Loads many contacts as get-contact returns them. */
 @Injectable()
 export class ContactsByIds {
   constructor(
@@ -12,7 +12,7 @@ export class ContactsByIds {
     private readonly contacts: ContactsTable,
   ) {}
 
-  /** By their ids; without those that are none, or no more. */
+  /** By id, without unknown and erased contacts. */
   async find(organizationId: string, contactIds: readonly string[]): Promise<Map<string, ContactRecord>> {
     const found = await Promise.all(contactIds.map((id) => this.findOne(organizationId, id)));
     return new Map(found.flatMap((record) => (record ? [[record.id, record]] : [])));

@@ -23,30 +23,33 @@ export type ContactRow = {
   created_at: string;
   updated_at: string;
   subscribed: boolean;
-  /** To what is sealed, where something is. */
+  /** The key of the encrypted columns; null if nothing is encrypted. */
   wrapped_key: Buffer | null;
 } & { [column: string]: unknown };
 
-/** The condition of `q` in a table of another module. @param idColumn its column with the ids of contacts. */
+/** The condition for `q` in a table of another module. @param idColumn its column with contact ids. */
 export function searchContacts(idColumn: string, q: string | undefined): Condition | undefined {
   return searchElsewhere(CONTACTS_TABLE, idColumn, SEARCHED, q);
 }
 
-/** SQL: whether the contact of organization $1 with this id has an e-mail address of this domain, in lower case. */
+/**
+ * SQL: whether the contact of organization $1 with this id has an email address of this domain. Both are in
+ * lower case.
+ */
 export function hasEmailDomain(id: string, domain: string): string {
   return `EXISTS (
     SELECT FROM ${CONTACTS_TABLE} c WHERE c.organization_id = $1 AND c.id = ${id}
       AND right(c.email_compared, length(${domain}::text) + 1) = '@' || ${domain}::text)`;
 }
 
-/** SQL: a join that gives `c.country` and `c.updated_at` of the contact of organization $1 with this id, where there is one. */
+/** SQL: a left join that adds `c.country` and `c.updated_at` of the contact of organization $1 with this id. */
 export function joinCountry(id: string): string {
   return `LEFT JOIN ${CONTACTS_TABLE} c ON c.organization_id = $1 AND c.id = ${id}`;
 }
 
 const IS_SEALED = SEALED_COLUMNS.map((column) => `${column} IS NOT NULL`).join(' OR ');
 
-/** SQL: what `records` needs of a row. @param row the table's alias. */
+/** SQL: the columns that `record` needs. @param row the table's alias. */
 function columnsOf(row: string): string {
   const columns = ['id', 'organization_id', 'subscribed', 'email_compared'];
   const details = DETAIL_COLUMNS.map(({ column }) => column);
@@ -64,18 +67,18 @@ export const CONTACT_PAGE: ListedTable = {
   sortColumns: { email: { column: 'email_compared', type: 'text' } },
 };
 
-/** Without those whose history has gone on: then it knows more. */
+/** Leaves out contacts with newer events, because the row is outdated. */
 const FIND = `
   SELECT ${columnsOf('c')} FROM unnest($1::uuid[], $2::uuid[]) AS asked(organization_id, id)
   JOIN ${CONTACTS_TABLE} c ON c.organization_id = asked.organization_id AND c.id = asked.id
   WHERE NOT ${hasGoneOn('c')}`;
 
-/** Of one statement: a contact has some 100 KB at most. */
+/** Limits a statement: a contact has at most some 100 KB. */
 const MOST_AT_ONCE = 50;
 
 type Key = { organizationId: string; contactId: string };
 
-/** Reads the read model. */
+/** Reads contacts from their projection. */
 @Injectable()
 export class ContactsTable {
   private readonly rows: BatchLoader<Key, ContactRow>;
@@ -97,14 +100,14 @@ export class ContactsTable {
     );
   }
 
-  /** Undefined also where the history has gone on. */
+  /** Also undefined if the contact has newer events than the projection. */
   async find(organizationId: string, contactId: string): Promise<ContactRecord | undefined> {
     if (!isId(contactId)) return undefined;
     const row = await this.rows.load({ organizationId, contactId });
     return row && this.record(row);
   }
 
-  /** Which of these are no contacts of this organization. */
+  /** Those of the ids that are not contacts of this organization. */
   async findUnknown(organizationId: string, contactIds: readonly string[]): Promise<string[]> {
     const rows = await this.source.query<{ id: string }[]>(
       `SELECT id FROM ${CONTACTS_TABLE} WHERE organization_id = $1 AND id = ANY ($2::uuid[])`,
@@ -114,12 +117,12 @@ export class ContactsTable {
     return contactIds.filter((id) => !known.has(id));
   }
 
-  /** Which of these, that are no contacts, were. */
+  /** Those of the ids that were contacts and no longer exist. */
   async findErased(organizationId: string, contactIds: readonly string[]): Promise<Set<string>> {
     return this.store.findStreams(organizationId, contact.streamType, contactIds.filter(isId));
   }
 
-  /** The record of a row. */
+  /** Converts a row to a record. */
   record(row: ContactRow): ContactRecord {
     const open = row.wrapped_key ? this.store.opener(row.id, row.wrapped_key) : undefined;
     return {

@@ -18,12 +18,12 @@ import { contact, type Contact, type ContactDetails, type ContactEvent, NO_DETAI
 const TEXT_AND_BYTES = [...PLAIN_COLUMNS, ...SEALED_COLUMNS];
 const COLUMN_OF = new Map(DETAIL_COLUMNS.map((one) => [one.detail, one]));
 
-/** What a page of events makes of one contact. */
+/** The combined effect of a page of events on one contact. */
 type Change = {
   id: string;
   organization_id: string;
   version: number;
-  /** Of a contact that is there: the version that the change came after. */
+  /** For existing contacts: the version before the change. */
   after?: number;
   created_at?: Date;
   updated_at: Date;
@@ -130,7 +130,9 @@ export const contactsProjection: Projection<ContactEvent> = {
   },
 };
 
-/** What a row says of a contact, with the wrapped key to what is sealed; null once the contact is erased. */
+/**
+ * A contact in the projection, with the wrapped key of its encrypted columns; null once the contact is erased.
+ */
 type Snapshot = { id: string; key: string | null; subscribed: boolean; columns: Row } | null;
 
 function snapshotsIn(schema: string): Snapshots<Contact> {
@@ -151,7 +153,7 @@ function snapshotsIn(schema: string): Snapshots<Contact> {
     read(state, keyring) {
       const row = state as Snapshot;
       if (!row) return { status: 'erased' };
-      // Erased since: the history up to here has no details any more.
+      // Erased since, so the history no longer has its details.
       if (!row.key) return { status: 'standing', subscribed: row.subscribed, details: NO_DETAILS };
       const key = keyring.unwrap(Buffer.from(row.key, 'base64'), row.id);
       const open: Open = (name, sealed) => openValue(key, name, Buffer.from(sealed as string, 'base64'));
@@ -160,7 +162,7 @@ function snapshotsIn(schema: string): Snapshots<Contact> {
   };
 }
 
-/** What an event sets. Of an erased person the history has no details left: they stay as they are, null. */
+/** The columns that an event sets. The details of erased people are gone from the history and stay null. */
 function columnsOf(event: RecordedEvent<ContactEvent>, seal: Seal): Change['set'] {
   switch (event.type) {
     case 'ContactCreated':
@@ -200,7 +202,7 @@ const fromSet = (column: string) => {
     : `change.set->>'${column}'`;
 };
 
-/** Bytes as hexadecimal digits. */
+/** Encodes bytes as hexadecimal digits. */
 function jsonOf(changes: readonly Change[]): string {
   const plain = ([column, value]: [string, unknown]): [string, unknown] => [
     column,
@@ -211,7 +213,7 @@ function jsonOf(changes: readonly Change[]): string {
   );
 }
 
-/** Of a new contact's row. */
+/** The columns of a new contact's row. */
 const COLUMNS: [string, ElementType][] = [
   ['organization_id', 'uuid'],
   ['id', 'uuid'],

@@ -4,7 +4,7 @@ import { ContactFields } from './contact-fields.js';
 import { type Consents } from './consent/consents.js';
 import { newContact } from './contact-write.js';
 
-/** A person given along with another record: found by the address, or created in the same command. */
+/** A person given with another record: found by address, or created in the same command. */
 export class InlineContact extends ContactFields {
   @Email({ example: 'ada@example.org' })
   override email!: string;
@@ -13,7 +13,7 @@ export class InlineContact extends ContactFields {
   override subscribed?: boolean;
 }
 
-/** What creates the contact, for a decision of another module's. @param taken see `Claim.taken`. */
+/** Creates the contact, for a decision of another module. @param taken see `Claim.taken`. */
 export function createInline(
   consents: Consents,
   { organizationId }: Input,

@@ -49,7 +49,7 @@ export class DeleteImageHandler implements ICommandHandler<DeleteImage> {
     await this.commands.run(command, async () => {
       const { state, version } = await this.records.load(image, organizationId, imageId);
       const events = deleteImage(state);
-      // The records come from the read models, which may lag behind.
+      // The records come from the projections, which may lag behind.
       if (events.length > 0) await this.projections.catchUpWithLog();
       const detached = events.length > 0 ? await this.takeOut(organizationId, imageId, detach) : [];
       return {

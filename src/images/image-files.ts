@@ -22,9 +22,9 @@ const MOST_AT_ONCE = 100;
 export type Use = { organizationId: string; imageId: string; hash: string };
 
 /**
- * The files of images, kept once however many images show them. A row says that an image uses them before they are put, and goes
- * when the image does; whoever takes the last one away removes the files. Meanwhile nobody can begin to use them: no image ever
- * stands whose files are gone.
+ * The files of images, stored once for all images with the same content. A row records each use: it is added
+ * before the files are stored, and deleted with the image. Whoever deletes the last row removes the files.
+ * Until that is done, no new use can begin, so no existing image loses its files.
  */
 @Injectable()
 export class ImageFiles {
@@ -34,10 +34,10 @@ export class ImageFiles {
   ) {}
 
   /**
-   * Puts the files of an image that is about to be stored; `keep` has to follow once it is.
+   * Stores the files of an image that is about to be created. Call `keep` once it exists.
    *
-   * @param directory that contains them.
-   * @returns a function to call before the image is stored. It throws if that is too late.
+   * @param directory that contains the files.
+   * @returns a function to call before the image is created. It throws if that is too late.
    * @throws RpcError SERVICE_UNAVAILABLE if the store is unreachable, or the same files are being removed.
    */
   async put(

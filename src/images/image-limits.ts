@@ -1,10 +1,10 @@
-/** Of what is taken: pixels of an image, in millions. */
+/** The most megapixels of an image. */
 export const MOST_MEGAPIXELS = 50;
-/** Of an animation, whose frames together have no more pixels than an image. */
+/** The most frames of an animation. Together they have at most as many pixels as an image. */
 export const MOST_FRAMES = 500;
-/** The decoder of AVIF takes 20 bytes a pixel, four times what others do: with these 330 MB. */
+/** The AVIF decoder needs 20 bytes per pixel, four times as much as others: 330 MB for this size. */
 export const MOST_AVIF_MEGAPIXELS = 16;
-/** Of a file. */
+/** The most mebibytes of a file. */
 export const MOST_MEBIBYTES = 15;
-/** As the answer to what is not taken names them. What the bytes are decides, whatever they are sent as. */
+/** The accepted formats, as an error lists them. The file's actual format counts, not its `Content-Type`. */
 export const TAKEN_TYPES = ['image/jpeg', 'image/png', 'image/webp', 'image/avif', 'image/gif'];

@@ -9,15 +9,18 @@ import { ImageFiles } from './image-files.js';
 import { type ShowsImages, thoseThatShowImages } from './shown-images.js';
 
 const NAME = 'image-removals';
-/** Whatever came at that very moment: they are few. */
+/** Records that began to show the image while it was being deleted; there are few. */
 const MOST = 1_000;
 
-/** The command of this reaction; no operation. */
+/** The command of this subscription. It is not an operation of the API. */
 class TakeOutImage extends Input {
   recordId!: string;
 }
 
-/** Removes the files of images that were deleted, and takes these out of what somebody let show them at that very moment. */
+/**
+ * Removes the files of deleted images. Also removes a deleted image from records that began to show it at the
+ * same moment.
+ */
 @Injectable()
 export class ImageRemovals implements Subscription {
   readonly name = NAME;
@@ -42,7 +45,8 @@ export class ImageRemovals implements Subscription {
   private async takeOut(event: RecordedEvent, kind: ShowsImages): Promise<void> {
     const { organizationId, streamId } = event;
     const shown = await kind.find(this, organizationId, streamId, MOST);
-    // Several commands of one reaction: each is one by its effect.
+    // This event leads to several commands, so they cannot share its idempotency key. Each is idempotent by its
+    // effect.
     const { idempotencyKey: _, ...context } = reactionTo(event, NAME);
     for (const { id: recordId } of shown) {
       const input = inputOf(TakeOutImage, { recordId }, context);

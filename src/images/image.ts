@@ -2,14 +2,14 @@ import { changedFields } from '#libs/commands';
 import { type Decider } from '#libs/event-store';
 import { noSuch } from '#libs/rpc';
 
-/** A file of the store: `name` within the folder of the image; pixels and bytes. */
+/** A stored file: `name` is relative to the folder of the image. Sizes are in pixels and bytes. */
 export type Variant = { name: string; type: string; width: number; height: number; bytes: number };
 
 export type ImageTexts = { name: string; alt: string | null };
 
 /**
- * `hash`: SHA-256 of the bytes that were uploaded, in hexadecimal, under which the variants lie in the store. The last of these is the
- * image as it is shown where one alone is named.
+ * `hash`: SHA-256 of the uploaded bytes, in hexadecimal, which names the folder of the variants. The last
+ * variant is the image where only one can be shown.
  */
 export type ImageFields = ImageTexts & { hash: string; variants: Variant[] };
 
@@ -36,21 +36,21 @@ export const image: Decider<Image, ImageEvent> = {
   },
 };
 
-/** @throws RpcError NOT_FOUND unless the image stands. */
+/** @throws RpcError NOT_FOUND if the image does not exist. */
 export function existingImage(state: Image): ImageFields {
   if (state.status !== 'standing') throw noSuch('image');
   const { status: _, ...fields } = state;
   return fields;
 }
 
-/** A text that is not given stays. What the image shows never changes: other bytes are another image. */
+/** Texts that are not given stay unchanged. The picture never changes: other bytes are another image. */
 export function updateImage(state: Image, given: Partial<ImageTexts>): ImageEvent[] {
   const { name, alt } = existingImage(state);
   const data = changedFields({ name, alt }, given);
   return data ? [{ type: 'ImageUpdated', data }] : [];
 }
 
-/** Deleting the deleted changes nothing. */
+/** Deleting a deleted image changes nothing. */
 export function deleteImage(state: Image): ImageEvent[] {
   if (state.status === 'deleted') return [];
   const { hash } = existingImage(state);

@@ -4,36 +4,36 @@ import sharp, { type Sharp, type SharpOptions } from 'sharp';
 import { MOST_AVIF_MEGAPIXELS, MOST_FRAMES, MOST_MEGAPIXELS } from './image-limits.js';
 import { type Variant } from './image.js';
 
-/** What is taken, by the name that libvips has for it. What the bytes are decides, whatever anybody calls them. */
+/** The accepted formats, by libvips's names. The file's actual format counts, whatever it was declared as. */
 const TAKEN = ['jpeg', 'png', 'webp', 'gif', 'heif'];
-/** libvips has one name for all that is kept like AVIF. */
+/** libvips uses one name for all formats in the container of AVIF. */
 const AVIF = 'av1';
-/** Of these several frames are an animation; in what is kept like AVIF they are other pictures. */
+/** In these formats, several frames are an animation. In the container of AVIF, they are separate pictures. */
 const ANIMATED = ['gif', 'webp'];
 
 const MOST_PIXELS = MOST_MEGAPIXELS * 1_000_000;
 const MOST_AVIF_PIXELS = MOST_AVIF_MEGAPIXELS * 1_000_000;
-/** Pixels, of what pages show at once on a phone, a phone turned, a page, and a large screen. */
+/** In pixels: what pages show on a phone, on a rotated phone, on a desktop, and on a large screen. */
 const WIDTHS = [320, 640, 1_280, 1_920];
-/** WebP knows none higher: what is, becomes narrower. */
+/** The limit of WebP. Higher images are scaled down. */
 const HIGHEST = 16_383;
-/** Of libvips's work on one file. */
+/** The time limit for libvips, per file. */
 const LONGEST_SECONDS = 20;
 
 /**
- * `variants`: the widest last, of each width first WebP, then what every program knows. Of an animation WebP comes second: it moves,
- * and the other is a still of its first frame.
+ * `variants`: by width, ascending. For each width, WebP comes first and a format that every program supports
+ * second. For an animation, the still of its first frame comes first, and the animated WebP second.
  */
 export type Rendered =
   | { variants: Variant[] }
-  /** `not taken`: no image, or of a format that is not taken. */
+  /** `not taken`: not an image, or an unsupported format. */
   | { problem: 'not taken' | 'too large' | 'too many frames' | 'too large in all frames' | 'damaged' };
 
 /**
- * Makes of a file that somebody sent the files that others are shown: decoded and encoded anew, so that nothing of it survives but
- * what can be seen.
+ * Converts an uploaded file to the files that others see. It is decoded and encoded again, so that nothing but
+ * the picture survives.
  *
- * @param directory where they are put, by the names of the variants; it need not be there.
+ * @param directory for the files, named like the variants; it is created if missing.
  */
 export async function render(path: string, directory: string): Promise<Rendered> {
   sharp.cache(false);
@@ -64,12 +64,12 @@ export async function render(path: string, directory: string): Promise<Rendered>
 }
 
 /**
- * What was sent is decoded once, to the widest that anybody is shown; an animation for each width, because all its frames would
- * take 200 MB.
+ * Decodes an upload once, at the largest width that is shown. An animation is decoded for each width, because
+ * all its frames would take 200 MB.
  */
 async function renderAll(original: Sharp, directory: string, animation?: () => Sharp): Promise<Variant[]> {
   const { data, info } = await original
-    // Turned as its camera was held.
+    // Rotated as the camera was held.
     .autoOrient()
     .resize({ width: WIDTHS.at(-1)!, height: HIGHEST, fit: 'inside', withoutEnlargement: true })
     .toColourspace('srgb')
@@ -101,7 +101,10 @@ function webp(image: Sharp): Encoded {
   return { extension: 'webp', type: 'image/webp', encoded: image.webp({ quality: 80 }) };
 }
 
-/** Its frames keep their times. Of the encoder's efforts the quickest that still saves half: a hundred frames are a hundred images. */
+/**
+ * Keeps the timing of the frames. Uses the encoder's fastest effort that still halves the size, because a
+ * hundred frames are a hundred images.
+ */
 function movingWebp(image: Sharp): Encoded {
   const encoded = image.toColourspace('srgb').webp({ quality: 75, effort: 2 });
   return { extension: 'webp', type: 'image/webp', encoded };

@@ -20,9 +20,9 @@ const BROKEN = /unexpected end of (form|file)|malformed part header/i;
 export type ReceivedFile = ImageTextsInput & { hash: string };
 
 /**
- * Writes the file of a request to `path`, be it the body or a part of a form.
+ * Writes the file of a request to `path`. The file is the body or a part of a form.
  *
- * @throws RpcError BAD_REQUEST or PAYLOAD_TOO_LARGE, and what reading the body throws.
+ * @throws RpcError BAD_REQUEST or PAYLOAD_TOO_LARGE, and the errors of reading the body.
  */
 export async function receiveFile(
   { mediaType, contentType, bytes }: StreamedInput,

@@ -1,6 +1,6 @@
 /**
- * A program of its own, one run an image: what strangers send is decoded apart from everything else, and its memory is given
- * back. `node render.js FILE DIRECTORY` prints what was made.
+ * A separate program that runs once per image, so that uploads are decoded in isolation and their memory is
+ * freed. `node render.js FILE DIRECTORY` prints the result.
  */
 import { render } from './processing.js';
 

@@ -16,8 +16,8 @@ const LONGEST_MS = 25_000;
 const LONGEST_WAIT_MS = 20_000;
 
 /**
- * Has images rendered, each by a process of its own: whatever a file does to its decoder, it does to nothing else, and the memory
- * that it took is free again. One at a time, of the organizations that wait one after another.
+ * Renders each image in a separate process, so that a malicious file affects only its own decoder and the
+ * memory is freed. Renders one image at a time, in turn for the waiting organizations.
  */
 @Injectable()
 export class Renderer {
@@ -25,15 +25,15 @@ export class Renderer {
   /** Milliseconds per image. Shorter in tests. */
   longestMs = LONGEST_MS;
 
-  /** Images being rendered and waiting, and how many were turned away. */
+  /** Images being rendered, images waiting, and how many were rejected. */
   get use(): { running: number; waiting: number; turnedAway: number } {
     return this.gate.use;
   }
 
   /**
    * @param directory for the rendered files.
-   * @throws RpcError UNSUPPORTED_MEDIA_TYPE for what is no image that is taken, BAD_REQUEST for one that is damaged or too large,
-   *   SERVICE_UNAVAILABLE if too many wait, or it took too long.
+   * @throws RpcError UNSUPPORTED_MEDIA_TYPE if it is not an image of an accepted format; BAD_REQUEST if it is
+   *   damaged or too large; SERVICE_UNAVAILABLE if too many wait, or it took too long.
    */
   async render(organizationId: string, file: string, directory: string): Promise<Variant[]> {
     const rendered = await this.inTurn(organizationId, () => run(file, directory, this.longestMs));

@@ -5,34 +5,35 @@ import { type Resource, type ResourceRecord, Resources } from '#libs/resources';
 import { PublicAddress } from '../config/index.js';
 import { images } from './images.js';
 
-/** A kind of records that show an image. */
+/** A kind of records that can show an image. */
 export type ShowsImages = {
-  /** The API's name of one. */
+  /** The name of the record in the API. */
   object: string;
   decider: Decider<object, DomainEvent>;
   exists: (state: object) => boolean;
-  /** Those that show this one. */
+  /** Finds the records that show the image. */
   find: (
     readers: { resources: Resources; records: RecordReader },
     organizationId: string,
     imageId: string,
     most: number,
   ) => Promise<{ id: string; name: string }[]>;
-  /** What takes it out of one of them. */
+  /** Returns the events that remove the image from a record. */
   takeOut: (state: object) => DomainEvent[];
 };
 const kinds: ShowsImages[] = [];
-/** Those whose answers tell of it. */
+/** Kinds whose responses include the image. */
 const filled: Resource[] = [];
 
-/** The column of such a kind that holds the image's id; its field is `imageId`. */
+/** The projection's column with the image's id. The field of the API is `imageId`. */
 export const IMAGE_COLUMN = 'image_id';
 
 /**
- * Lets records of a kind show an image: `imageId`, which must be one of the organization, fills `image`. To be called where the
- * kind is declared; it has the column `IMAGE_COLUMN`, indexed.
+ * Lets records of a kind show an image. `imageId` must be an image of the organization, and responses include
+ * it as `image`. Call it where the kind is declared. The kind's table must have an indexed column
+ * `IMAGE_COLUMN`.
  *
- * @param takeOut decides that a record shows none any more.
+ * @param takeOut returns the events that remove the image from a record.
  */
 export function showImages<State extends object, Event extends DomainEvent>(
   resource: Resource<State, Event>,
@@ -49,7 +50,7 @@ export function showImages<State extends object, Event extends DomainEvent>(
   });
 }
 
-/** As `showImages`, for what is no `Resource`, and fills nothing. */
+/** Like `showImages`, for kinds without a `Resource`. Their responses do not include the image. */
 export function showImagesBy(kind: ShowsImages): void {
   kinds.push(kind);
 }
@@ -58,7 +59,7 @@ export function thoseThatShowImages(): readonly ShowsImages[] {
   return kinds;
 }
 
-/** Completes answers: images by their whole addresses, what shows them by what the images are. */
+/** Completes responses: images get full URLs, and records that show an image get its details. */
 @Injectable()
 export class ShownImages implements OnModuleInit {
   constructor(

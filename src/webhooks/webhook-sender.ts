@@ -12,17 +12,17 @@ import { type Target, WebhookRunner } from './webhook-runner.js';
 import { disableWebhook, webhook } from './webhook.js';
 import { webhooks } from './webhooks.js';
 
-/** While anything is sent: how often is looked whether the webhook is active still. */
+/** While deliveries are in progress: how often to check whether their webhooks are still active. */
 const POLL_MS = 250;
 /**
- * Webhooks that an instance works on at once: of one organization, and of those whose last attempt has failed, only a part, in all and
- * of one organization. So receivers that hang have their own places alone.
+ * Limits of webhooks that an instance handles concurrently: in total and per organization. If a webhook's last
+ * attempt failed, lower limits apply. So receivers that hang block only each other.
  */
 const MOST_AT_ONCE = 64;
 const FAILING_AT_ONCE = 16;
 const OF_ONE_ORGANIZATION = 4;
 const FAILING_OF_ONE_ORGANIZATION = 2;
-/** What is under way when the program stops is awaited for so long. */
+/** How long to wait for requests in progress when the program stops. */
 const PATIENCE_MS = 4_000;
 const FORGET_EVERY_MS = 3_600_000;
 const MOST_KNOWN = 10_000;
@@ -36,11 +36,11 @@ type Row = {
   is_due: boolean;
 };
 
-/** Positions that are looked through at once. */
+/** Positions per statement. */
 const LARGEST_STEP = 5_000;
 const TAKE_NEWS = 'SELECT position FROM webhook_news WHERE position < $1 FOR UPDATE SKIP LOCKED';
-/** Of the organizations with events after $1, up to $2; then everything up to $2 was looked through. */
-const TELL_NEWS = `
+/** Marks the organizations with events after $1, up to $2. Then everything up to $2 has been checked. */
+const MARK_NEWS = `
   WITH news AS (
     SELECT organization_id, max(position) AS position FROM events WHERE position > $1 AND position <= $2 GROUP BY organization_id
   ), told AS (
@@ -60,7 +60,10 @@ const IS_ANYTHING_TO_DO = `(SELECT position FROM webhook_news) < h.horizon
     WHERE r.due_at <= clock_timestamp()
   )`;
 
-/** SQL of a row for metrics: webhooks with events to send, retries that are due (10,000 at most), and the seconds of the oldest. */
+/**
+ * SQL of a row for metrics: webhooks with events to send, retries that are due, and seconds since the oldest
+ * was due. Counts end at 10,000.
+ */
 export const WEBHOOK_BACKLOG = `
   WITH due AS (
     SELECT r.due_at FROM webhook_retries r JOIN webhook_cursors c ON c.webhook_id = r.webhook_id ${ACTIVE}
@@ -72,7 +75,7 @@ export const WEBHOOK_BACKLOG = `
     (SELECT count(*) FROM due) AS "webhookRetriesDue",
     (SELECT coalesce(extract(epoch FROM clock_timestamp() - min(due_at)), 0) FROM due) AS "webhookRetrySeconds"`;
 
-/** $1: those that are worked on. Organizations in turn, the first of each first. */
+/** $1: the webhooks in progress. Interleaves the organizations: first one webhook of each, then the next. */
 const POLL = `
   WITH concerned AS (
     SELECT webhook_id FROM webhook_cursors WHERE news > position
@@ -89,23 +92,23 @@ const POLL = `
   WHERE is_behind OR is_due OR webhook_id = ANY ($1::uuid[])
   ORDER BY turn, random()`;
 
-/** The command of the program itself; no operation. */
+/** An internal command, not an operation of the API. */
 class DisableWebhook extends Input {
   webhookId!: string;
 }
 
-/** Sends the history to webhooks, on every instance together. */
+/** Sends events to webhooks. All instances share the work. */
 @Injectable()
 export class WebhookSender implements BackgroundWork {
   private readonly logger = new Logger('WebhookSender');
   private readonly worker: Worker;
   private forgottenAt = 0;
   private forgetting: Promise<unknown> | undefined;
-  /** By what is done: `<webhook> first` or `<webhook> again`. */
+  /** Key: `<webhook> first` for first attempts, `<webhook> again` for retries. */
   private readonly busy = new Map<string, Target & { isFailing: boolean; done: Promise<void> }>();
-  /** As of the last look: of those that are worked on. */
+  /** Webhooks with work that were active at the last poll. */
   private active = new Set<string>();
-  /** Organizations with webhooks that this instance has seen: it sends what it appends for them at once. */
+  /** Organizations with webhooks seen by this instance. Events it appends for them are sent immediately. */
   private readonly known = new Set<string>();
 
   constructor(
@@ -131,7 +134,7 @@ export class WebhookSender implements BackgroundWork {
       if (hasFailed) await worker.pause(4 * POLL_MS);
       await poller.next(worker.signal, this.busy.size > 0 ? POLL_MS : FORGET_EVERY_MS);
     };
-    worker.start(() => this.look(), wait, 'webhooks');
+    worker.start(() => this.poll(), wait, 'webhooks');
   }
 
   async stop(): Promise<void> {
@@ -142,11 +145,11 @@ export class WebhookSender implements BackgroundWork {
     this.requests.end();
   }
 
-  private async look(): Promise<void> {
-    await this.tellNews();
+  private async poll(): Promise<void> {
+    await this.markNews();
     const workedOn = new Set([...this.busy.values()].map(({ webhookId }) => webhookId));
     const rows = await this.source.query<Row[]>(POLL, [[...workedOn]]);
-    // Of those that are begun below too: they were active a moment ago.
+    // Includes those started below, which were active a moment ago.
     this.active = new Set(rows.map(({ webhook_id }) => webhook_id));
     if (this.known.size > MOST_KNOWN) this.known.clear();
     for (const row of rows) {
@@ -159,16 +162,16 @@ export class WebhookSender implements BackgroundWork {
     this.forgetting = this.worker.attempt('deliveries', () => this.deliveries.forget());
   }
 
-  /** Marks the cursors of organizations that have new events. One instance does it at a time, for all of them. */
-  private async tellNews(): Promise<void> {
-    // Before the events are read, in a statement of its own.
+  /** Marks the cursors of all organizations with new events. One instance at a time does this. */
+  private async markNews(): Promise<void> {
+    // Before the events are read, in a separate statement.
     const horizon = await this.store.horizon();
-    // In two statements: a cursor that is made meanwhile is seen by the second.
+    // In two statements, so that the second one sees cursors created in the meantime.
     const step = async (transaction: Transaction) => {
       const [taken] = await transaction.query<{ position: string }[]>(TAKE_NEWS, [horizon]);
       if (!taken) return false;
       const upTo = Math.min(horizon, Number(taken.position) + LARGEST_STEP);
-      await transaction.query(TELL_NEWS, [taken.position, upTo]);
+      await transaction.query(MARK_NEWS, [taken.position, upTo]);
       return upTo < horizon;
     };
     while (await inTransaction(this.source, LIMITS, step));

@@ -1,43 +1,43 @@
 import { headOf, isConsistent, type TreeHead } from '../verify/consistency.js';
 
-/** Where checkpoints are kept that nobody is to change any more. */
+/** Write-once storage for checkpoints. */
 export interface AnchorStore {
-  /** Of which there is anything. */
+  /** Ids of all organizations that have at least one checkpoint. */
   organizations(): Promise<string[]>;
   /**
-   * The largest size of which there is a checkpoint.
+   * The size of the organization's largest checkpoint; undefined if there is none.
    *
-   * @param near where it probably is, a little below.
+   * @param near an estimate, slightly too low.
    */
   largest(organizationId: string, near: number): Promise<number | undefined>;
   read(organizationId: string, size: number): Promise<string>;
-  /** Never over one that is there. @returns whether none was. */
+  /** Never overwrites an existing checkpoint. @returns whether it was created. */
   create(organizationId: string, size: number, note: string): Promise<boolean>;
 }
 
-/** What was written there can be overwritten: it is no place for anchors. */
+/** The store overwrites objects, so it cannot hold anchors. */
 export class NotWriteOnce extends Error {}
 
-/** What a server signed last, and how it proves that an older tree is the beginning of it. */
+/** The latest checkpoint that a server signed, and how it proves that an older tree is a prefix of it. */
 export type Checkpoint = TreeHead & {
   organizationId: string;
   note: string;
   proveFrom: (size: number) => Promise<Buffer[]>;
-  /** Asks witnesses for what is new; left out, nobody is asked. @returns the note with their cosignatures. */
+  /** Requests new cosignatures; undefined: no witness is asked. @returns the note with its cosignatures. */
   cosign?: () => Promise<string>;
 };
 
-/** `alarm`: a sentence, with the notes that contradict each other. */
+/** `alarm`: one sentence. `notes`: the notes that contradict each other. */
 export type Anchored = { isNew: boolean } | { alarm: string; notes: readonly string[] };
 
-/** Keeps checkpoints outside, each only if it goes on from the last one that is kept. */
+/** Stores checkpoints outside the database, each only if it extends the last stored one. */
 export class Anchors {
-  /** The last one of each organization, as this process knows. */
+  /** The last checkpoint per organization that this process has seen. */
   private readonly last = new Map<string, TreeHead & { note: string }>();
 
   constructor(private readonly store: AnchorStore) {}
 
-  /** @throws what the store throws, and the proof. */
+  /** @throws the errors of the store and of `proveFrom`. */
   async add(checkpoint: Checkpoint): Promise<Anchored> {
     const { organizationId, size, root } = checkpoint;
     const last = this.last.get(organizationId) ?? (await this.readLast(organizationId, size));
@@ -49,7 +49,7 @@ export class Anchors {
     }
     const note = (await checkpoint.cosign?.()) ?? checkpoint.note;
     const isNew = await this.store.create(organizationId, size, note);
-    // Another process may have been quicker, and of another history.
+    // Another process may have stored a checkpoint first, possibly of a different history.
     if (!isNew) return this.compareWithStored(checkpoint);
     this.last.set(organizationId, { size, root, note });
     return { isNew };
@@ -91,7 +91,7 @@ async function contradiction(last: TreeHead, checkpoint: Checkpoint): Promise<st
   if (size < last.size) {
     return `the server signs a history of ${size} events, but one of ${last.size} events is anchored. It was rolled back.`;
   }
-  // Of equal sizes there is nothing to prove: the roots are compared.
+  // Equal sizes need no proof: the roots are compared.
   const proof = size === last.size ? [] : await checkpoint.proveFrom(last.size);
   if (isConsistent(last, checkpoint, proof)) return undefined;
   return `the history of ${size} events that the server signs does not begin with the ${last.size} anchored events.`;

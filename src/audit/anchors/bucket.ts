@@ -13,31 +13,31 @@ import { isLogName, checkpointName, sizeOf } from './names.js';
 
 export type BucketLocation = { bucket: string; prefix: string };
 
-/** A store that does not answer is asked again at the next look. */
+/** A store that does not respond is retried in the next round. */
 const PATIENCE = {
   connectionTimeout: 5_000,
   requestTimeout: 20_000,
   socketTimeout: 20_000,
   throwOnRequestTimeout: true,
 };
-/** Names that S3 lists at once. */
+/** The most names that S3 lists per request. */
 const PAGE = 1_000;
-/** A note with many signatures takes less. */
+/** Larger than any note with many signatures. */
 const LARGEST_NOTE = 64 * 1024;
 
 /**
- * `s3://<bucket>/<prefix>/<organizationId>/<size>.checkpoint`, at Amazon or whatever speaks S3. Region, credentials and the
- * server's address come from where Amazon's tools have them, the environment first.
+ * `s3://<bucket>/<prefix>/<organizationId>/<size>.checkpoint`, on Amazon S3 or a compatible store. The AWS SDK
+ * reads region, credentials and endpoint from their usual places, environment variables first.
  */
 export class AnchorBucket implements AnchorStore {
   private readonly client: S3Client;
   private readonly bucket: string;
   private readonly prefix: string;
   private readonly store: string;
-  /** Whether the store has shown that it writes nothing over what is there. */
+  /** Whether the store has proved that it does not overwrite objects. */
   private isWriteOnce = false;
 
-  /** @param signal ends what is under way. */
+  /** @param signal aborts requests in progress. */
   constructor(
     { bucket, prefix }: BucketLocation,
     private readonly signal?: AbortSignal,
@@ -47,7 +47,7 @@ export class AnchorBucket implements AnchorStore {
     this.prefix = prefix === '' ? '' : `${prefix}/`;
     const address = endpointOfS3();
     this.store = address ?? 'Amazon S3';
-    // Others than Amazon have no host name for each bucket, and all of them take its name in the path.
+    // Other stores have no host name per bucket, and all of them accept the bucket name in the path.
     this.client = new S3Client({ requestHandler: PATIENCE, forcePathStyle: address !== undefined });
   }
 
@@ -64,8 +64,9 @@ export class AnchorBucket implements AnchorStore {
   }
 
   /**
-   * A bucket is listed upwards alone, and a million anchors are a thousand pages. So it is asked what comes behind a size: one a
-   * little below `near`, mostly the only question; then further down or up in steps that double, and half-way between.
+   * S3 lists keys only in ascending order, and a million anchors fill a thousand pages. So this lists the keys
+   * after a size slightly below `near`, which usually suffices. Otherwise it searches down or up in doubling
+   * steps, then by bisection.
    */
   async largest(organizationId: string, near: number): Promise<number | undefined> {
     let [found, none] = [-1, Infinity];
@@ -88,22 +89,23 @@ export class AnchorBucket implements AnchorStore {
     const command = new GetObjectCommand({ Bucket: this.bucket, Key });
     return this.ask('s3:GetObject', async () => {
       const { Body, ContentLength = 0 } = await this.client.send(command, { abortSignal: this.signal });
-      // As what it is, damaged, and none of its gigabytes.
+      // Such a large object is damaged. Reading it as empty reports that without downloading gigabytes.
       return ContentLength > LARGEST_NOTE ? '' : Body!.transformToString();
     });
   }
 
-  /** @throws NotWriteOnce where the store would have overwritten what is there. */
+  /** @throws NotWriteOnce if the store overwrites existing objects. */
   async create(organizationId: string, size: number, note: string): Promise<boolean> {
     const key = this.keyOf(organizationId, size);
     const isNew = await this.put(key, note);
-    // Many stores that speak S3 know no conditions, and take no notice of them. The same once more tells, and harms nothing.
+    // Many S3-compatible stores ignore conditional requests. Writing the same content twice detects them and is
+    // harmless.
     if (isNew && !this.isWriteOnce && (await this.put(key, note))) throw this.notWriteOnce();
     this.isWriteOnce = true;
     return isNew;
   }
 
-  /** @returns whether nothing was there. */
+  /** @returns whether the object was created. */
   private put(Key: string, Body: string): Promise<boolean> {
     return this.ask('s3:PutObject', async () => {
       const command = new PutObjectCommand({
@@ -132,7 +134,7 @@ export class AnchorBucket implements AnchorStore {
       const { Contents = [], IsTruncated = false } = await this.list({ Prefix, StartAfter });
       const sizes = Contents.flatMap(({ Key = '' }) => sizeOf(Key.slice(Prefix.length)) ?? []);
       if (sizes.length > 0 || !IsTruncated) return { sizes, isLast: !IsTruncated };
-      // What somebody else put there hides no anchor behind it.
+      // Continue after objects of other programs, because anchors may follow them.
       StartAfter = Contents.at(-1)!.Key!;
     }
   }
@@ -157,7 +159,7 @@ export class AnchorBucket implements AnchorStore {
     }
   }
 
-  /** What went wrong, and what to do, in one sentence. */
+  /** What went wrong and how to fix it, in one sentence. */
   private explained(error: unknown, permission: string): string {
     const { bucket, store } = this;
     const { name, status, message } = saidBy(error);
@@ -188,7 +190,7 @@ export class AnchorBucket implements AnchorStore {
   }
 }
 
-/** `status` undefined: there was no answer. */
+/** `status` is undefined if there was no response. */
 function saidBy(error: unknown): { name: string; status: number | undefined; message: string } {
   const { name = '', $metadata } = error as { name?: string; $metadata?: { httpStatusCode?: number } };
   const message = describeError(error).replace(/\.$/, '');

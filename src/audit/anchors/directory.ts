@@ -4,7 +4,7 @@ import { createFile } from '../durable-file.js';
 import { type AnchorStore } from './anchors.js';
 import { isLogName, checkpointName, sizeOf } from './names.js';
 
-/** `<directory>/<organizationId>/<size>.checkpoint`; directories are made. */
+/** `<directory>/<organizationId>/<size>.checkpoint`. Missing directories are created. */
 export class AnchorDirectory implements AnchorStore {
   constructor(private readonly directory: string) {}
 

@@ -1,39 +1,40 @@
 import { type Sql } from '#libs/database';
 import { logNameOf, type SignedTree } from '#libs/sealing';
 
-/** A checkpoint that witnesses were asked for, and what they have cosigned of it. */
+/** A checkpoint that was submitted to witnesses, and their cosignatures. */
 export type CosignedNote = {
   size: number;
   note: string;
   /** Signature lines. */
   cosignatures: string;
-  /** Names and ids of the keys that these are of. */
+  /** Names and ids of the keys that made the cosignatures. */
   keys: readonly string[];
 };
 
 export type WitnessAlarm = { organizationId: string; witness: string; since: Date; reason: string };
 
-/** Times that an organization is asked about again before the pauses grow no more. */
+/** After this many repeated requests about an organization, the pause stops growing. */
 const MOST_DOUBLINGS = 20;
 const LONGEST_PAUSE_SECONDS = 3_600;
 
 /**
- * What is kept of witnesses: of each organization the checkpoint that they were asked for last, and the one that most of them
- * have cosigned; and who of them contradicts its history.
+ * The stored results of cosigning. Per organization: the last submitted checkpoint, the one with the most
+ * cosignatures, and the witnesses that contradict its history.
  */
 export class CosignedNotes {
-  /** @param keys names and ids of the witnesses' keys; what others have cosigned does not count. */
+  /** @param keys names and ids of the witnesses' keys. Cosignatures by other keys do not count. */
   constructor(
     private readonly sql: Sql,
     private readonly keys: readonly string[],
   ) {}
 
   /**
-   * Organizations whose last checkpoint was not asked for yet, or not cosigned by all that answer; the longest waiting first.
+   * Organizations whose last checkpoint was not submitted yet, or lacks a cosignature of a responding witness.
+   * The longest waiting come first.
    *
-   * @param answering names and ids of the keys of witnesses that may be asked.
-   * @param everySeconds between two times that witnesses are asked about an organization; longer, where they were asked for
-   *   the same checkpoint already.
+   * @param answering names and ids of the keys of the witnesses that may be asked.
+   * @param everySeconds pause between two requests about an organization. It grows while the checkpoint stays
+   *   the same.
    */
   async due(answering: readonly string[], everySeconds: number, most: number): Promise<string[]> {
     const rows = await this.sql.query<{ organization_id: string }[]>(DUE, [
@@ -45,7 +46,7 @@ export class CosignedNotes {
     return rows.map(({ organization_id }) => organization_id);
   }
 
-  /** The one asked for last first. */
+  /** The most recently submitted first. */
   async of(organizationId: string): Promise<CosignedNote[]> {
     const rows = await this.sql.query<(Omit<CosignedNote, 'size'> & { size: string })[]>(
       `SELECT size, note, cosignatures, keys FROM cosigned_notes WHERE organization_id = $1
@@ -55,7 +56,7 @@ export class CosignedNotes {
     return rows.map((row) => ({ ...row, size: Number(row.size) }));
   }
 
-  /** Keys of witnesses that contradict the organization's history. */
+  /** Keys of the witnesses that contradict the organization's history. */
   async contradicting(organizationId: string): Promise<string[]> {
     const rows = await this.sql.query<{ key: string }[]>(
       'SELECT key FROM witness_alarms WHERE organization_id = $1',
@@ -64,18 +65,20 @@ export class CosignedNotes {
     return rows.map(({ key }) => key);
   }
 
-  /** That witnesses are asked for it now. A note of the same size that says something else makes room for it. */
+  /**
+   * Records that the checkpoint is being submitted. It replaces a note of the same size with different text.
+   */
   async begin({ organizationId, size, note }: SignedTree): Promise<void> {
     await this.sql.query(BEGIN, [organizationId, size, note]);
   }
 
-  /** @returns whether the witness contradicted the history until now. */
+  /** @returns whether this ended a contradiction by the witness. */
   async add({ organizationId, size, note }: SignedTree, key: string, line: string): Promise<boolean> {
     const mended = await this.sql.query<unknown[]>(ADD, [organizationId, size, note, key, line]);
     return mended.length > 0;
   }
 
-  /** @returns whether nobody knew it before. */
+  /** @returns whether the contradiction is new. */
   async contradict(organizationId: string, key: string, reason: string): Promise<boolean> {
     const [row] = await this.sql.query<{ is_new: boolean }[]>(
       `INSERT INTO witness_alarms (organization_id, key, reason, since) VALUES ($1, $2, $3, clock_timestamp())
@@ -85,7 +88,7 @@ export class CosignedNotes {
     return row!.is_new;
   }
 
-  /** Forgets all but the one asked for last and the one that most have cosigned. */
+  /** Deletes all but the last submitted note and the one with the most cosignatures. */
   async tidy(organizationId: string): Promise<void> {
     const notes = await this.of(organizationId);
     const kept = [notes[0], this.best(notes)].flatMap((note) => (note ? [note.size] : []));
@@ -96,7 +99,7 @@ export class CosignedNotes {
     ]);
   }
 
-  /** Of those that most witnesses have cosigned the longest; undefined where nobody has cosigned any. */
+  /** The longest of the notes with the most cosignatures; undefined if no note has any. */
   best(notes: readonly CosignedNote[]): CosignedNote | undefined {
     const counted = notes.map((note) => ({
       note,
@@ -106,7 +109,7 @@ export class CosignedNotes {
     return first && first.count > 0 ? first.note : undefined;
   }
 
-  /** The first hundred, and how many organizations there are. */
+  /** The first hundred alarms, and the number of organizations that have one. */
   async alarms(): Promise<{ alarms: WitnessAlarm[]; organizations: number }> {
     const rows = await this.sql.query<
       { organization_id: string; key: string; since: Date; reason: string; organizations: number }[]
@@ -120,13 +123,13 @@ export class CosignedNotes {
   }
 }
 
-/** Whether two notes have the same text, whoever signed it. */
+/** Whether two notes have the same text, regardless of their signatures. */
 export function isSameText(one: string, other: string): boolean {
   const textOf = (note: string) => note.slice(0, note.lastIndexOf('\n\n'));
   return textOf(one) === textOf(other);
 }
 
-// As isSameText.
+// The same as `isSameText`, in SQL.
 const SAME_TEXT = (one: string, other: string) =>
   `split_part(${one}, E'\\n\\n', 1) = split_part(${other}, E'\\n\\n', 1)`;
 

@@ -8,25 +8,28 @@ import { CosignedNotes, isSameText, type WitnessAlarm } from './cosigned-notes.j
 import { type Outcome, type WitnessAddress, WitnessClient } from './witness-client.js';
 
 const LOOK_EVERY_MS = 3_000;
-/** Looking for what is new reads a row of each organization: it rests so many times as long as that took. */
+/**
+ * The search for new checkpoints reads a row per organization, so the pause is this many times its duration.
+ */
 const REST = 50;
-/** Who asks says so this often, and is taken for gone after so long, which is longer than asking about one checkpoint takes. */
+/** The leader renews its lease this often. The lease lasts longer than asking about one checkpoint takes. */
 const BEAT_MS = 15_000;
 const GONE_SECONDS = 60;
-/** Organizations in one go. */
+/** The most organizations per round. */
 const MOST_DUE = 1_000;
-/** A witness that fails is left alone for so long, twice as long each time. */
+/** The pause after a witness fails. It doubles with each further failure. */
 const SHORTEST_PAUSE_MS = 10_000;
 const LONGEST_PAUSE_MS = 600_000;
 
-/** A witness, and how it has been answering. */
+/** A witness and its recent failures. */
 type Asked = { client: WitnessClient; failures: number; pausedUntil: number; refuses: boolean };
 
 type Verdict = Exclude<Outcome, { is: 'ahead' }>;
 
 /**
- * Asks witnesses to cosign what was signed, so that nobody can be shown another history than they were. Nobody waits for
- * them: they are asked in the background, by one instance at a time, and what they have cosigned is kept beside the notes.
+ * Asks witnesses to cosign checkpoints, so that no one can be shown a different history than they were. One
+ * instance at a time does this in the background, and no request waits for it. The cosignatures are stored next
+ * to the notes.
  */
 export class Cosigning {
   private readonly worker: Worker;
@@ -35,12 +38,13 @@ export class Cosigning {
   private readonly holder = newId();
   private saidSo = -Infinity;
   /**
-   * As last seen by this instance; undefined before that, or if no witness is configured. `contradicted` counts organizations
-   * whose history a witness contradicts, `failing` the witnesses that fail: only the instance that queries them counts those.
+   * As last seen by this instance; undefined before that, or if no witness is configured. `contradicted` counts
+   * organizations whose history a witness contradicts. `failing` counts failing witnesses, and only on the
+   * instance that queries them.
    */
   lastSeen: { contradicted: number; failing: number } | undefined;
 
-  /** @param everySeconds at most once in so many seconds witnesses are asked about an organization with something new. */
+  /** @param everySeconds the shortest interval between two requests about the same organization. */
   constructor(
     private readonly source: DataSource,
     private readonly checkpoints: Checkpoints,
@@ -83,8 +87,8 @@ export class Cosigning {
   }
 
   /**
-   * The note of a checkpoint with the cosignatures that it has, and, with theirs, the one that most witnesses have cosigned
-   * so far: the same where they have cosigned this one, null where they have cosigned none.
+   * Returns the checkpoint's note with its cosignatures. `witnessed` is the note, this or an earlier one, that most
+   * witnesses have cosigned so far, with their cosignatures; null if none has.
    */
   async cosigned({ organizationId, note }: SignedTree): Promise<{ note: string; witnessed: string | null }> {
     if (this.witnesses.length === 0) return { note, witnessed: null };
@@ -96,7 +100,11 @@ export class Cosigning {
     return { note: cosigned, witnessed: best === own ? cosigned : best.note + best.cosignatures };
   }
 
-  /** Asks those that have not cosigned a checkpoint, now. @returns those that do not cosign it; why is half a sentence. */
+  /**
+   * Asks all witnesses that have not cosigned the checkpoint yet.
+   *
+   * @returns those that still do not, each with a reason that completes a sentence.
+   */
   async ask(signed: SignedTree): Promise<{ witness: string; reason: string; contradicts: boolean }[]> {
     const found: { witness: string; reason: string; contradicts: boolean }[] = [];
     await this.askWitnesses(signed, this.answering(), ({ client }, verdict) => {
@@ -108,12 +116,12 @@ export class Cosigning {
     return found;
   }
 
-  /** What witnesses contradict, the first hundred. */
+  /** The first hundred contradictions. */
   async alarms(): Promise<WitnessAlarm[]> {
     return this.witnesses.length === 0 ? [] : (await this.notes.alarms()).alarms;
   }
 
-  /** @returns for how long to rest from looking. */
+  /** @returns how long to pause the search for new checkpoints. */
   private async round(): Promise<number> {
     const answering = this.answering().map(({ client }) => client.name);
     if (answering.length === 0) return 0;
@@ -144,17 +152,17 @@ export class Cosigning {
     await this.notes.tidy(organizationId);
   }
 
-  /** Keeps what they cosign. @param hear is told what each says, as soon as it does. */
+  /** Stores the cosignatures. @param onVerdict called with each witness's verdict as it arrives. */
   private async askWitnesses(
     signed: SignedTree,
     witnesses: readonly Asked[],
-    hear: (asked: Asked, verdict: Verdict) => void | Promise<void>,
+    onVerdict: (asked: Asked, verdict: Verdict) => void | Promise<void>,
   ): Promise<void> {
     const { organizationId, note } = signed;
     const notes = await this.notes.of(organizationId);
     const [last] = notes;
     const contradicting = await this.notes.contradicting(organizationId);
-    // Who goes back to an older note is asked about it again, whatever is known of it.
+    // After a rollback to an older note, all witnesses are asked again, whatever is stored.
     const hasCosigned = last && isSameText(last.note, note) ? last.keys : [];
     const lacking = witnesses.filter(
       ({ client: { name } }) => !hasCosigned.includes(name) || contradicting.includes(name),
@@ -171,12 +179,15 @@ export class Cosigning {
     await Promise.all(
       lacking.map(async (one) => {
         const verdict = await this.askOne(one, signed, known(one));
-        if (verdict) await hear(one, verdict);
+        if (verdict) await onVerdict(one, verdict);
       }),
     );
   }
 
-  /** @returns undefined where nothing can be proved, which sealing tells, and where it has cosigned a newer one already. */
+  /**
+   * @returns undefined if the tree cannot prove consistency, which sealing reports, or if the witness has
+   *   cosigned a newer checkpoint.
+   */
   private async askOne(asked: Asked, signed: SignedTree, known: number): Promise<Verdict | undefined> {
     const { client, failures } = asked;
     const { signal } = this.worker;
@@ -186,7 +197,7 @@ export class Cosigning {
       throw error;
     });
     if (outcome?.is === 'failed') {
-      // Several that fail at a time are one failure.
+      // Several failures at the same time count as one.
       if (asked.failures === failures) this.pause(asked, outcome.reason);
     } else if (outcome) {
       if (asked.failures > 0)
@@ -206,7 +217,10 @@ export class Cosigning {
     return outcome?.is === 'ahead' ? this.rolledBack(signed, outcome.size) : outcome;
   }
 
-  /** Somebody at the command line, or an instance that was taken for gone, may have asked about a newer one meanwhile. */
+  /**
+   * The command line, or an instance whose lease expired, may have submitted a newer checkpoint in the
+   * meantime.
+   */
   private async rolledBack({ organizationId }: SignedTree, size: number): Promise<Verdict | undefined> {
     const now = await this.lastSigned(organizationId);
     if (!now || now.size >= size) return undefined;
@@ -253,7 +267,7 @@ export class Cosigning {
     return signed?.organizationId === organizationId ? signed : undefined;
   }
 
-  /** Whether this instance is the one that asks. */
+  /** Whether this instance holds the lease for asking witnesses. */
   private async leads(): Promise<boolean> {
     const now = performance.now();
     if (now - this.saidSo < BEAT_MS) return true;

@@ -11,29 +11,32 @@ import {
   wholeNumber,
 } from '../verify/note.js';
 
-/** A witness as it is configured. */
+/** A witness from the configuration. */
 export type WitnessAddress = { url: string; verifierKey: string };
 
-/** What a witness makes of a checkpoint; `reason`: half a sentence. */
+/** A witness's response to a checkpoint. `reason` completes a sentence. */
 export type Outcome =
   | { is: 'cosigned'; line: string }
-  /** It has seen another history than this one. */
+  /** The witness has seen a different history. */
   | { is: 'contradicted'; reason: string }
-  /** It has cosigned a longer one: more was signed meanwhile, or what was signed is gone. */
+  /** The witness has cosigned a longer one: more was signed in the meantime, or signed history was lost. */
   | { is: 'ahead'; size: number }
-  /** It does not cosign for this log, and may well do so for others. */
+  /** The witness rejects this log, but possibly no others. */
   | { is: 'refused'; reason: string }
-  /** It does not answer, or nobody could believe what. */
+  /** The witness did not respond, or its response is invalid. */
   | { is: 'failed'; reason: string };
 
-/** For all that is asked about one checkpoint. */
+/** The time limit for all requests about one checkpoint. */
 const PATIENCE_MS = 10_000;
 const MOST_BYTES = 16 * 1024;
-/** Somebody else may ask for a newer checkpoint at the same time, so that what it has changes between two requests. */
+/**
+ * Someone else may submit a newer checkpoint at the same time, so the witness's size can change between two
+ * requests.
+ */
 const MOST_REQUESTS = 4;
 const LONGEST_REASON = 200;
 
-/** Reads `<verifier key>@<url>`. @throws NotAuthentic with a sentence that says what is wrong. */
+/** Parses `<verifier key>@<url>`. @throws NotAuthentic with a sentence that names the mistake. */
 export function readWitness(text: string): WitnessAddress {
   const [, verifierKey, url] = /^(\S+?)@(https?:\/\/\S+)$/.exec(text) ?? [];
   if (text.startsWith('PRIVATE+KEY+')) {
@@ -51,14 +54,14 @@ export function readWitness(text: string): WitnessAddress {
   return { url: address.href.replace(/\/+$/, ''), verifierKey };
 }
 
-/** Asks one witness for cosignatures (C2SP tlog-witness). Believes nothing that it cannot verify. */
+/** Requests cosignatures from one witness (C2SP tlog-witness). Verifies everything it receives. */
 export class WitnessClient {
-  /** Name and id of its key. */
+  /** The name and id of the witness's key. */
   readonly name: string;
   private readonly key: VerifierKey;
   private readonly address: string;
 
-  /** @param timeoutMs less in tests. */
+  /** @param timeoutMs shorter in tests. */
   constructor(
     { url, verifierKey }: WitnessAddress,
     private readonly timeoutMs = PATIENCE_MS,
@@ -69,9 +72,10 @@ export class WitnessClient {
   }
 
   /**
-   * @param known the size of the last checkpoint that it is known to have cosigned; it says so itself where it is another.
-   * @param prove that the first leaves are the beginning of the checkpoint's tree.
-   * @throws what `prove` throws, and the reason of the signal.
+   * @param known the size of the last checkpoint it is known to have cosigned. A witness with another size
+   *   returns its own.
+   * @param prove returns the proof that the first `size` leaves are a prefix of the checkpoint's tree.
+   * @throws the errors of `prove`, and the signal's reason.
    */
   async ask(
     { note, size }: SignedTree,
@@ -130,7 +134,7 @@ export class WitnessClient {
     return [400, 403, 404].includes(status) ? { is: 'refused', reason } : failed(reason);
   }
 
-  /** The line of this witness, if it is its cosignature of the note; lines of others are not asked for. */
+  /** This witness's line, if it is a valid cosignature of the note. Lines of other witnesses are ignored. */
   private cosignatureIn(answer: string, note: string): string | undefined {
     const { text } = readNote(note);
     const lines = answer.split('\n').filter((line) => line.startsWith(`— ${this.key.name} `));
@@ -151,7 +155,7 @@ function failed(reason: string): { is: 'failed'; reason: string } {
   return { is: 'failed', reason };
 }
 
-/** What it says of it, where that is a sentence; strangers write into nobody's log at any length. */
+/** The witness's message, if it is one short line. Strangers must not fill the log. */
 function saidIn(body: string): string {
   const said = body.trim();
   return /^[\x20-\x7e]+$/.test(said) && said.length <= LONGEST_REASON ? `: ${said}` : '';

@@ -5,15 +5,15 @@ import { MOST_SUCCESSIONS, SUCCESSION, type Succession } from '../verify/key-cha
 import { HASH } from '../verify/sha256.js';
 import { nodeHash } from '../verify/tree.js';
 
-/** Hashes of one tile, and levels of the tree that one stands for: docs/spec/audit-log.md, "Tiles". */
+/** Hashes per tile, and levels of the tree that a tile spans: docs/spec/audit-log.md, "Tiles". */
 const TILE_WIDTH = 256;
 const LEVELS_A_TILE = 8;
-/** So many are no larger than an answer may be. */
+/** A page of this length stays below the size limit of a response. */
 const SUCCESSIONS_A_PAGE = 50;
-/** A note with many signatures takes less, and so does a tile. */
+/** Larger than any tile, and than any note with many signatures. */
 const LARGEST_ANSWER = 64 * 1024;
 const PATIENCE_MS = 20_000;
-/** Who asks more often than it may is told when to come again. */
+/** The server rejects requests above the rate limit and returns when to retry. */
 const MOST_TRIES = 5;
 const LONGEST_WAIT_S = 10;
 
@@ -22,13 +22,13 @@ type Events = {
   pagination: { hasMore: boolean; cursor: string };
 };
 
-/** Reads the log of an organization from a live server, over `/log/…`. Believes nothing of it. */
+/** Reads an organization's log from a running server, over `/log/…`. Trusts nothing it receives. */
 export class LogClient {
   private readonly origin: string;
   private readonly prefix: string;
   private readonly headers: Record<string, string>;
 
-  /** @param url of the server, such as `https://api.example.org`. */
+  /** @param url the server's, such as `https://api.example.org`. */
   constructor(
     url: string,
     organizationId: string,
@@ -40,13 +40,13 @@ export class LogClient {
     this.headers = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` };
   }
 
-  /** The note that it shows now. @throws NotAnswered */
+  /** The note that the server shows now. @throws NotAnswered */
   async checkpoint(): Promise<string> {
     return (await this.ask(`${this.prefix}checkpoint`)).toString('utf8');
   }
 
   /**
-   * What the history says of keys that have taken the place of others; a server tells it to who has a key of its own.
+   * The key rotations in the history. The server returns them only to clients with an API key.
    *
    * @throws NotAnswered
    */
@@ -71,7 +71,7 @@ export class LogClient {
     return found;
   }
 
-  /** Subtrees of the tree that has `size` leaves; tiles are fetched once. */
+  /** Reads subtrees of the tree with `size` leaves. Each tile is fetched once. */
   subtreesOf(size: number): ReadSubtree {
     const tiles = new Map<string, Promise<Buffer>>();
     return async (level, index) => {
@@ -114,7 +114,7 @@ export class LogClient {
   }
 }
 
-/** `tile/<L>/<N>`, with `.p/<W>` where a tree of this size does not fill it (C2SP tlog-tiles). */
+/** `tile/<L>/<N>`, with `.p/<W>` if a tree of this size does not fill the tile (C2SP tlog-tiles). */
 export function tilePath(level: number, index: number, size: number): string {
   const width = Math.floor(size / TILE_WIDTH ** level) - index * TILE_WIDTH;
   return `tile/${level}/${indexPath(index)}${width < TILE_WIDTH ? `.p/${width}` : ''}`;
@@ -126,7 +126,7 @@ function indexPath(index: number): string {
   return index < 1_000 ? last : `${indexPath(Math.floor(index / 1_000)).replace(/(\d{3})$/, 'x$1')}/${last}`;
 }
 
-/** The hash over a row of 2^n hashes. */
+/** The root of a row of 2^n hashes. */
 function combine(hashes: Buffer): Buffer {
   let row = hashes;
   while (row.length > HASH) {
@@ -143,7 +143,7 @@ function combine(hashes: Buffer): Buffer {
   return row;
 }
 
-/** What an error body of ours says, in one line; strangers' are not repeated. */
+/** The message of one of our error bodies, in one line. Other bodies are not repeated. */
 function reasonIn(body: Buffer): string {
   try {
     const { error } = JSON.parse(body.toString('utf8')) as { error?: { message?: unknown } };

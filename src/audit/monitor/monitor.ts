@@ -8,19 +8,22 @@ import { type LogClient } from './log-client.js';
 import { NotAuthentic } from '../verify/note.js';
 import { Tree } from '../verify/tree.js';
 
-/** What a look at a server found. */
+/** The result of a check. */
 export type Look =
-  /** Nothing that contradicts what was seen before; `new` where it was remembered. */
+  /** Consistent with what was seen before. `isNew`: the checkpoint was stored. */
   | { isAlarm: false; isNew: boolean; checkpoint: Checkpoint }
-  /** The notes that contradict each other, the first one seen before; nothing was remembered. */
+  /** The notes that contradict each other, the earlier one first. Nothing was stored. */
   | { isAlarm: true; sentence: string; notes: readonly string[] };
 
 /**
- * Looks from outside whether the history that a server shows goes on from the one that it showed before. What was seen last is
- * a checkpoint in a file, which `history consistency` and `history verify` take as well.
+ * Checks from outside that a server's history extends the one it showed before. The last checkpoint is in a
+ * file, which `history consistency` and `history verify` also accept.
  */
 export class Monitor {
-  /** @param key the verifier key of the server, or one whose place that has taken; `file` need not be there. */
+  /**
+   * @param key the server's verifier key, or an earlier one that it replaced.
+   * @param file may not exist yet.
+   */
   constructor(
     private readonly client: LogClient,
     private readonly organizationId: string,
@@ -29,7 +32,7 @@ export class Monitor {
   ) {}
 
   /**
-   * @throws NotAnswered where nothing could be compared: asked again, the server may answer. Anything else where the file
+   * @throws NotAnswered if there was nothing to compare; a retry may succeed. Other errors mean that the file
    *   cannot be read or written.
    */
   async look(): Promise<Look> {
@@ -67,7 +70,11 @@ export class Monitor {
     return { isAlarm: false, isNew: true, checkpoint: shown };
   }
 
-  /** What was seen last. @throws where it is damaged: to forget it would let the server begin anew. */
+  /**
+   * The last checkpoint.
+   *
+   * @throws Error if the file is damaged: ignoring it would let the server start a new history.
+   */
   private async remembered(): Promise<{ note: string; seen: Checkpoint } | undefined> {
     const note = await readFile(this.file, 'utf8').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined;
@@ -94,7 +101,7 @@ export class Monitor {
     try {
       return await this.read(note);
     } catch (error) {
-      // A stranger between may answer anything: without a signature it is no evidence.
+      // Anyone between the two can return anything. Without a signature, it is not evidence.
       if (error instanceof NotAuthentic) {
         throw new NotAnswered(`the server shows no checkpoint signed with its key. ${error.message}`);
       }
@@ -103,5 +110,5 @@ export class Monitor {
   }
 }
 
-/** The tree without a leaf. */
+/** The empty tree. */
 const NOTHING = { size: 0, root: new Tree().root() };

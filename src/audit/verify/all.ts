@@ -8,38 +8,44 @@ import { HASH } from './sha256.js';
 import { type Claim, claimHash, Tree } from './tree.js';
 import { type Against, againstOf } from './verdict.js';
 
-/** The log that has a leaf for each checkpoint of each organization: docs/spec/audit-log.md, "The log of all organizations". */
+/**
+ * The log with a leaf for each checkpoint of each organization: docs/spec/audit-log.md, "The log of all
+ * organizations".
+ */
 
-/** What a verification of the log, and of every organization that is in it, found. */
+/** The result of verifying this log and every organization in it. */
 export type AllVerdict = {
   ok: boolean;
-  /** Leaves that were compared with the checkpoint. */
+  /** Leaves compared with the checkpoint. */
   leaves: number;
-  /** Organizations that were compared with what the log has of them. */
+  /** Organizations compared with the log. */
   organizations: number;
-  /** What is wrong with the log itself; null where nothing is. */
+  /** What is wrong with the log itself; null if nothing is. */
   reason: string | null;
-  /** Organizations that are not what the log has of them, the first `MOST_WRONG`. */
+  /** Organizations that differ from the log, the first `MOST_WRONG`. */
   wrong: { organizationId: string; reason: string }[];
   wrongCount: number;
   checkpoint: Against | null;
 };
 
 export type AllWork = {
-  /** Of events; undefined where they are verified elsewhere, so that it is enough that seals go as far as the log. */
+  /**
+   * Checks events. Undefined if they are verified elsewhere: then it is enough that the seals reach as far as
+   * the log.
+   */
   check: CheckStored | undefined;
-  /** Pages of events under way at once. */
+  /** Pages of events in progress at the same time. */
   ahead: number;
-  /** Organizations as they were kept beside the checkpoint: who is looked for where the log itself is another. */
+  /** The organizations stored next to the checkpoint. They are used if the log itself differs. */
   kept: string | undefined;
   onProgress: (done: { events: number }) => void;
 };
 
 const MOST_WRONG = 100;
-/** Leaves read at once. */
+/** Leaves per query. */
 const PAGE = 5_000;
 
-/** Compares the stored log with a checkpoint of it, and each organization with what the log has of it. */
+/** Compares the stored log with its checkpoint, and each organization with the log. */
 export async function compareAll(sql: Sql, checkpoint: Checkpoint, work: AllWork): Promise<AllVerdict> {
   const { leaves, mistake, isProved } = await compareLog(sql, checkpoint);
   const reasons = mistake === undefined ? [] : [mistake];
@@ -64,7 +70,7 @@ export async function compareAll(sql: Sql, checkpoint: Checkpoint, work: AllWork
   return verdict;
 }
 
-/** `isProved`: the leaves are those of the checkpoint, so what they say was signed. */
+/** `isProved`: the leaves match the checkpoint, so their content was signed. */
 async function compareLog(
   sql: Sql,
   { size, root, ...checkpoint }: Checkpoint,
@@ -120,10 +126,10 @@ async function pageOf(sql: Sql, after: number, upTo: number): Promise<(Claim & {
   return rows.map((row) => ({ ...claimOf(row), position: Number(row.position) }));
 }
 
-/** What is claimed of each organization. */
+/** The signed states of each organization. */
 type Claims = {
   organizations: () => AsyncIterable<string> | Iterable<string>;
-  /** Those of larger trees than `after`, ascending, a page of them. */
+  /** The claims about trees larger than `after`, ascending, one page. */
   of: (organizationId: string, after: number) => Promise<Claim[]>;
 };
 
@@ -162,7 +168,7 @@ function keptClaims(kept: readonly Claim[]): Claims {
   };
 }
 
-/** A line `<organization> <events> <root>` for each. @returns undefined for any other text. */
+/** Parses lines `<organization> <events> <root>`. @returns undefined for any other text. */
 function parseKept(text: string): Claim[] | undefined {
   const claims = text
     .split('\n')
@@ -176,7 +182,7 @@ function parseKept(text: string): Claim[] | undefined {
   return claims.every((claim) => claim !== undefined) ? claims : undefined;
 }
 
-/** @returns what of an organization is not as it is claimed; undefined where everything is. */
+/** @returns how the organization differs from its claims; undefined if it does not. */
 async function compareOrganization(
   sql: Sql,
   organizationId: string,
@@ -221,7 +227,7 @@ function gone(size: number): string {
   return `It is missing, but the log has a checkpoint of its ${size} events.`;
 }
 
-/** What is handed out ends where the seals do. */
+/** The API returns the history only as far as it is sealed. */
 async function compareSeals(sql: Sql, organizationId: string, size: number): Promise<string | undefined> {
   const [row] = await sql.query<{ size: string | null }[]>(
     'SELECT max(size) AS size FROM seals WHERE organization_id = $1',

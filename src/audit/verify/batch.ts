@@ -2,32 +2,33 @@ import { HASH } from './sha256.js';
 import { leafHash } from './tree.js';
 
 /**
- * Events in the order of their positions, each right by itself, as columns: what is compared with other events and with
- * seals. So they pass between threads without a copy, and a million of them are no million objects.
+ * Events in the order of their positions, each valid on its own. The columns hold what is compared with other
+ * events and with seals. They pass between threads without a copy, and a million events need no million
+ * objects.
  */
 export type Batch = {
   count: number;
   positions: Float64Array;
-  /** What a line names as the position before it; of an export alone. */
+  /** The previous position that a line states; only in exports. */
   previous: Float64Array;
   /** Hashes of the leaves, 32 bytes each. */
   leaves: Uint8Array;
-  /** Of a stream's and a subject's id four words each; zeros where there is no subject. */
+  /** Four words for each id of a stream or subject; zeros if there is no subject. */
   streams: Uint32Array;
   subjects: Uint32Array;
   versions: Int32Array;
   /** Milliseconds since 1970. */
   times: Float64Array;
   marks: Uint8Array;
-  /** What is wrong with the event that follows, the last one. */
+  /** The mistake in the next event, which ends the batch. */
   mistake: Mistake | null;
 };
 
 export type Mistake = { position: number; reason: string };
 
-/** The event destroys the key of the person, API key, suppressed address, request or member whose stream it is in. */
+/** The event destroys the key of the contact, API key, suppressed address, request or member of its stream. */
 export const ENDS_SUBJECT = 1;
-/** Its personal data cannot be read. */
+/** The event's personal data cannot be decrypted. */
 export const UNREADABLE = 2;
 
 export const ENDINGS = new Set([
@@ -58,7 +59,7 @@ export function newBatch(capacity: number): Batch {
   };
 }
 
-/** An event that is right by itself. */
+/** An event that is valid on its own. */
 export type Event = {
   position: number;
   previousPosition: number;
@@ -75,7 +76,7 @@ export type Event = {
  * Adds an event to a batch that has room for it.
  *
  * @param recordedAt milliseconds since 1970.
- * @param isUnreadable whether it has personal data that nobody can read.
+ * @param isUnreadable whether it has personal data that cannot be decrypted.
  */
 export function addEvent(batch: Batch, event: Event, recordedAt: number, isUnreadable: boolean): void {
   const n = batch.count;
@@ -96,7 +97,7 @@ export function isId(value: unknown): value is string {
   return typeof value === 'string' && ID.test(value);
 }
 
-/** The words of a UUID in lower case. */
+/** Reads a lowercase UUID as four words. */
 function readId(id: string, words: Uint32Array, at: number): void {
   words[at] = (fourDigits(id, 0) << 16) | fourDigits(id, 4);
   words[at + 1] = (fourDigits(id, 9) << 16) | fourDigits(id, 14);
@@ -113,7 +114,7 @@ function digit(id: string, at: number): number {
   return code < 0x3a ? code - 0x30 : code - 0x57;
 }
 
-/** The UUID of these words. */
+/** Formats four words as a UUID. */
 export function writeId(words: Uint32Array, at: number): string {
   const digits = Array.from(words.subarray(at, at + WORDS), (word) =>
     word.toString(16).padStart(8, '0'),

@@ -3,7 +3,7 @@ import { type Work } from './check-threads.js';
 import { checkLines } from './lines.js';
 import { checkStored } from './stored-events.js';
 
-/** What each of `CheckThreads` runs. */
+/** The code that each thread of `CheckThreads` runs. */
 const work = workerData as Work;
 parentPort!.on('message', (given: Uint8Array | string[]) => {
   const checked =

@@ -2,10 +2,10 @@ import { Worker } from 'node:worker_threads';
 import { type Batch } from './batch.js';
 import { type CheckedLines } from './lines.js';
 
-/** What threads check, lines of an export or stored events. */
+/** What the threads check: lines of an export, or stored events. */
 export type Work = { of: 'lines'; organizationId: string } | { of: 'stored' };
 
-/** Threads that check events, each by itself. */
+/** Threads that check events one by one. */
 export class CheckThreads {
   private readonly threads: { worker: Worker; waiting: Waiting[] }[];
   private next = 0;
@@ -26,7 +26,7 @@ export class CheckThreads {
   }
 
   checkLines(lines: Uint8Array): Promise<CheckedLines> {
-    // What is sent is gone here, and the rest of the buffer holds the beginning of the next line.
+    // Sending detaches the buffer, whose rest holds the beginning of the next line.
     const own = new Uint8Array(lines);
     return this.send(own, [own.buffer]);
   }
@@ -35,7 +35,7 @@ export class CheckThreads {
     return this.send(events, []);
   }
 
-  /** The threads take turns. */
+  /** Assigns work to the threads in turn. */
   private send<Checked>(given: unknown, moved: ArrayBuffer[]): Promise<Checked> {
     const { worker, waiting } = this.threads[this.next]!;
     this.next = (this.next + 1) % this.count;
@@ -43,7 +43,7 @@ export class CheckThreads {
       waiting.push({ resolve, reject });
       worker.postMessage(given, moved);
     });
-    // Who stops in between waits for nothing.
+    // A caller that stops early does not await the result.
     checked.catch(() => undefined);
     return checked;
   }

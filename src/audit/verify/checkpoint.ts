@@ -16,31 +16,32 @@ import {
 import { HASH } from './sha256.js';
 import { Tree } from './tree.js';
 
-/** What a checkpoint says: docs/spec/audit-log.md, "Checkpoint". */
+/** The content of a checkpoint: docs/spec/audit-log.md, "Checkpoint". */
 export type Checkpoint = {
   organizationId: string;
-  /** Events in the tree. */
+  /** The number of events in the tree. */
   size: number;
   root: Buffer;
-  /** Every event of the organization at or below it is in the tree. */
+  /** Every event of the organization up to this position is in the tree. */
   position: number;
-  /** When, RFC 3339. */
+  /** When it was sealed, RFC 3339. */
   sealedAt: string;
-  /** Name and id of the key that signed it. */
+  /** The name and id of the key that signed it. */
   key: string;
   signer: VerifierKey;
-  /** Those of the key that was given, where that one has taken its place. */
+  /** The name and id of the given key, if that key has been replaced. */
   givenKey?: string;
-  /** Complete subtrees, from the left; those of notes up to 0.3.0 do not reach to the end. */
+  /** Complete subtrees, from the left. In notes up to version 0.3.0 they do not reach the end. */
   parts: readonly Part[];
 };
 
 export type Part = { firstPosition: number; lastPosition: number; leaves: number; hash: Buffer };
 
 /**
- * Reads a checkpoint after its signature was verified.
+ * Parses a checkpoint after verifying its signature.
  *
- * @param successions of keys, which the history tells of: asked for where the key itself has not signed it.
+ * @param successions loads the key rotations in the history. Called only if the key itself did not sign the
+ *   note.
  * @throws NotAuthentic
  */
 export async function openCheckpoint(
@@ -52,7 +53,7 @@ export async function openCheckpoint(
   const note = readNote(text);
   if (isSignedBy(note, key)) return checkpointOf(note, key);
   const { organizationId } = parseText(note.text);
-  // The log of all organizations has no events, which would tell of them.
+  // The log of all organizations has no events, so it contains no rotations.
   const told = organizationId === ALL.name ? [] : await successions();
   const successors = successorsOf(key, organizationId, told);
   const signer = successors.findLast((successor) => isSignedBy(note, successor));
@@ -60,14 +61,14 @@ export async function openCheckpoint(
   throw notSignedBy([key, ...successors]);
 }
 
-/** Reads a checkpoint after its signature by this very key was verified. @throws NotAuthentic */
+/** Parses a checkpoint after verifying its signature by this key only. @throws NotAuthentic */
 export function checkpointBy(text: string, key: VerifierKey): Checkpoint {
   const note = readNote(text);
   if (!isSignedBy(note, key)) throw notSignedBy([key]);
   return checkpointOf(note, key);
 }
 
-/** What its leaves are, for people. */
+/** The noun for its leaves in messages. */
 export function leavesOf({ organizationId }: Pick<Checkpoint, 'organizationId'>): string {
   return organizationId === ALL.name ? 'checkpoints' : 'events';
 }
@@ -90,7 +91,7 @@ function checkpointOf(note: Note, key: VerifierKey): Checkpoint {
 }
 
 /**
- * The parts that a server tells beside a checkpoint. Nobody signs them: they lead to the root.
+ * Parses the parts that a server sends with a checkpoint. They are not signed; they must lead to the root.
  *
  * @returns the parts, or what is wrong with them.
  */
@@ -148,7 +149,7 @@ function parseText(text: string): Omit<Checkpoint, 'key' | 'signer'> {
   return checkpoint;
 }
 
-/** Whether the leaves of the part, which begins with leaf `start`, are a complete subtree of a tree of `size`. */
+/** Whether the part, which begins with leaf `start`, is a complete subtree of a tree of `size` leaves. */
 function isSubtree({ leaves }: Part, start: number, size: number): boolean {
   return Number.isInteger(Math.log2(leaves)) && start % leaves === 0 && start + leaves <= size;
 }

@@ -4,21 +4,23 @@ import { HASH } from './sha256.js';
 import { Tree } from './tree.js';
 
 /**
- * What two checkpoints of one history are to each other.
+ * The relation of two checkpoints of one history.
  *
  * - `grew`: the newer history begins with the whole older one.
- * - `forked`: it does not. Both are signed, so the two notes are evidence.
- * - `unproved`: what was to prove it leads to neither, or to the older one alone. That says nothing of the two.
+ * - `forked`: it does not. Both notes are signed, so they are evidence.
+ * - `unproved`: the proof leads to neither root, or only to the older one. This shows nothing about the
+ *   checkpoints.
  */
 export type Comparison = 'grew' | 'forked' | 'unproved';
 
-/** The hash of a complete subtree: `index` counts those of 2^`level` leaves from the left. */
+/** Reads the hash of a complete subtree. `index` counts the subtrees of 2^`level` leaves from the left. */
 export type ReadSubtree = (level: number, index: number) => Promise<Uint8Array>;
 
 /**
- * Compares two trees by complete subtrees from wherever: nothing of them is believed, because they must lead to both roots.
+ * Compares two trees by complete subtrees from any source. The source need not be trusted, because the subtrees
+ * must lead to both roots.
  *
- * @param older has as many leaves as the newer one at most.
+ * @param older has at most as many leaves as the newer one.
  */
 export async function compareBySubtrees(
   older: TreeHead,
@@ -34,10 +36,10 @@ export async function compareBySubtrees(
 }
 
 /**
- * Compares two trees by the events that they are made of.
+ * Compares two trees by their events.
  *
- * @param batches the whole history, from its first event on; its digests are recomputed.
- * @returns `unproved` with what is wrong with the events, where they are not right by themselves, or too few.
+ * @param batches the whole history from its first event; its digests are recomputed.
+ * @returns `unproved` with the mistake if the events are invalid or too few.
  */
 export async function compareByEvents(
   older: TreeHead,
@@ -61,7 +63,7 @@ export async function compareByEvents(
   return { outcome: comparing.outcome };
 }
 
-/** A tree that grows through the older one to the newer, and is compared with each. */
+/** A tree that grows through the older tree to the newer one and is compared with both. */
 class Comparing {
   readonly tree = new Tree();
   private isOlder = false;
@@ -78,7 +80,7 @@ class Comparing {
     this.compare();
   }
 
-  /** Once the tree has all leaves. */
+  /** Valid once the tree has all leaves. */
   get outcome(): Comparison {
     if (!this.tree.root().equals(this.newer.root)) return 'unproved';
     return this.isOlder ? 'grew' : 'forked';
@@ -89,7 +91,7 @@ class Comparing {
   }
 }
 
-/** The level of the largest complete subtree that begins with leaf `start` and ends at `end` at most. */
+/** The level of the largest complete subtree that begins with leaf `start` and does not extend beyond `end`. */
 function largestSubtree(start: number, end: number): number {
   let level = 0;
   while (start % 2 ** (level + 1) === 0 && start + 2 ** (level + 1) <= end) level += 1;

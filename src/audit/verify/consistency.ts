@@ -2,10 +2,12 @@ import { fromBase64 } from './note.js';
 import { HASH } from './sha256.js';
 import { nodeHash } from './tree.js';
 
-/** A tree as a checkpoint says that it is. */
+/** The tree that a checkpoint describes. */
 export type TreeHead = { size: number; root: Buffer };
 
-/** What the first three lines of a checkpoint say, whoever signed it; undefined where they say nothing of the kind. */
+/**
+ * Parses the first three lines of a checkpoint, regardless of its signatures. Undefined if they are malformed.
+ */
 export function headOf(checkpoint: string): (TreeHead & { origin: string }) | undefined {
   const [origin = '', size = '', root = ''] = checkpoint.split('\n', 3);
   const hash = fromBase64(root);
@@ -14,15 +16,16 @@ export function headOf(checkpoint: string): (TreeHead & { origin: string }) | un
 }
 
 /**
- * Whether the proof shows that the newer tree is the older one, to which leaves were only added (RFC 9162, section
- * 2.1.4.2, the same algorithm as that of RFC 6962). Sizes up to 2^53.
+ * Whether the proof shows that the newer tree is the older one with leaves appended (RFC 9162, section 2.1.4.2,
+ * which is also the algorithm of RFC 6962). Supports sizes up to 2^53.
  */
 export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly Buffer[]): boolean {
   if (older.size > newer.size || proof.some(({ length }) => length !== HASH)) return false;
   if (older.size === newer.size) return proof.length === 0 && older.root.equals(newer.root);
   if (older.size === 0) return proof.length === 0;
 
-  // The path from the right edge of the older tree to the root of the newer; a whole subtree proves itself.
+  // The path from the right edge of the older tree to the root of the newer one. A complete subtree needs no
+  // proof.
   const path = isPowerOfTwo(older.size) ? [older.root, ...proof] : [...proof];
   let [first, last] = [older.size - 1, newer.size - 1];
   while (first % 2 === 1) [first, last] = [half(first), half(last)];

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { HASH, sha256, writeInt64 } from './sha256.js';
 
-/** What the digest covers beside data, metadata and time. */
+/** The fields that the digest covers in addition to data, metadata and time. */
 export type Content = {
   eventId: string;
   organizationId: string;
@@ -15,10 +15,10 @@ export type Content = {
   version: number;
 };
 
-/** Writes a text or null as JSON. */
+/** Encodes a string or null as JSON. */
 export type Quote = (text: string | null) => string;
 
-/** Right for texts that need no escapes: as it does where JSON of the text was read and has no more characters. */
+/** For strings without characters to escape: the JSON they were read from has the same length. */
 export const inQuotes: Quote = (text) => (text === null ? 'null' : `"${text}"`);
 
 const timed = Buffer.alloc(HASH + 8);
@@ -26,7 +26,7 @@ const timed = Buffer.alloc(HASH + 8);
 /**
  * The digest of an event: docs/spec/audit-log.md, "Digest".
  *
- * @param data and `metadata`, in canonical form.
+ * @param data in canonical form, like `metadata`.
  * @param recordedAt milliseconds since 1970.
  * @returns hexadecimal.
  */
@@ -47,14 +47,14 @@ export function digestOf(
   return hash('sha256', timed, 'hex');
 }
 
-/** Far beyond what the server takes (64 in `content`), far below any stack. */
+/** Far above the server's limit (64 in `content`), and far below any stack limit. */
 const DEEPEST = 200;
 
 /**
- * Whether the members of parsed JSON are in the order of RFC 8785, at every level: of their names' UTF-16 units, which is
- * how ECMAScript compares.
+ * Whether the members of parsed JSON are sorted as in RFC 8785 at every level: by the UTF-16 units of their
+ * names, which is how ECMAScript compares strings.
  *
- * @returns undefined where it is nested deeper than 200 levels.
+ * @returns undefined if it is nested deeper than 200 levels.
  */
 export function isSorted(json: unknown, level = 1): boolean | undefined {
   if (typeof json !== 'object' || json === null) return true;
@@ -80,7 +80,10 @@ export function isSorted(json: unknown, level = 1): boolean | undefined {
   return sorted;
 }
 
-/** RFC 8785 of parsed JSON. Its numbers and strings are those that ECMAScript writes, so JSON.stringify writes them. */
+/**
+ * The canonical form of parsed JSON (RFC 8785). RFC 8785 formats numbers and strings like ECMAScript, so
+ * JSON.stringify suffices.
+ */
 export function canonical(json: unknown): string {
   if (Array.isArray(json)) return `[${json.map(canonical).join(',')}]`;
   if (typeof json !== 'object' || json === null) return JSON.stringify(json);

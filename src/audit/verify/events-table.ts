@@ -4,18 +4,18 @@ import { STORED_EVENT } from './stored-events.js';
 
 const PAGE = 500;
 
-/** The last position, where there may be more. */
+/** `last`: the last position, if there may be more events. */
 type Page = { events: string[]; last: string | undefined };
 
-/** Checks stored events, each by itself: here, or in another thread. */
+/** Checks stored events one by one, here or in another thread. */
 export type CheckStored = (events: readonly string[]) => Batch | Promise<Batch>;
 
-/** The stored events of an organization as they are at this moment. */
+/** A snapshot of an organization's stored events. */
 export class EventsTable {
   private constructor(
     private readonly sql: Sql,
     private readonly organizationId: string,
-    /** No event that is not there yet will appear at or below it. */
+    /** Events committed later have higher positions. */
     private readonly horizon: string,
   ) {}
 
@@ -25,17 +25,18 @@ export class EventsTable {
   }
 
   /**
-   * In the order of their positions, each checked by itself; from the lowest number on that a row can have.
+   * Reads the events in the order of their positions and checks them one by one. It starts at the lowest number
+   * a row can have.
    *
-   * @param ahead pages that are under way at once.
+   * @param ahead pages in progress at the same time.
    */
   async *batches(check: CheckStored, ahead: number): AsyncGenerator<Batch> {
     const underWay: (Batch | Promise<Batch>)[] = [];
     for (let next: Promise<Page> | undefined = this.page(null); next;) {
       const { events, last }: Page = await next;
-      // Read while this one is checked.
+      // Reads the next page while this one is checked.
       next = last === undefined ? undefined : this.page(last);
-      // Who stops in between waits for nothing.
+      // A caller that stops early does not await it.
       next?.catch(() => undefined);
       underWay.push(check(events));
       if (underWay.length >= ahead) yield await underWay.shift()!;
@@ -55,7 +56,10 @@ export class EventsTable {
     return { events: rows.map(({ event }) => event), last };
   }
 
-  /** What nobody was ever given; between the horizon and the last position lies what is on its way. */
+  /**
+   * An event above the last allocated position. Events between the horizon and that position may still be
+   * uncommitted.
+   */
   private async *beyond(): AsyncGenerator<Batch> {
     const [row] = await this.sql.query<{ position: string; last: string }[]>(
       `SELECT position, (SELECT last_position()) AS last FROM events
@@ -67,7 +71,7 @@ export class EventsTable {
     yield { ...newBatch(0), mistake: { position: Number(row.position), reason } };
   }
 
-  /** Of these subjects those whose keys an event behind the horizon destroyed. */
+  /** Those of the subjects whose keys an event after the horizon destroyed. */
   async endedLater(subjectIds: readonly string[]): Promise<Set<string>> {
     const rows = await this.sql.query<{ stream_id: string }[]>(
       `SELECT stream_id FROM events

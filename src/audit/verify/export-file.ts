@@ -1,13 +1,13 @@
 import { type Batch, type Mistake, newBatch } from './batch.js';
 import { type CheckedLines, LONGEST_LINE, TOO_LONG, type WrongLine } from './lines.js';
 
-/** Checks whole lines, each by itself: here, or in another thread. */
+/** Checks complete lines one by one, here or in another thread. */
 export type CheckLines = (lines: Uint8Array) => CheckedLines | Promise<CheckedLines>;
 
 /**
- * The events of an export in the file's order, each checked by itself and against the line before it.
+ * The events of an export in the file's order. Each is checked on its own and against the line before.
  *
- * @param ahead pieces of the file that are under way at once.
+ * @param ahead chunks of the file in progress at the same time.
  */
 export async function* eventsOfExport(
   chunks: AsyncIterable<Uint8Array>,
@@ -23,7 +23,7 @@ export async function* eventsOfExport(
   for (const checked of underWay) yield chain.take(await checked);
 }
 
-/** Pieces of whole lines; and what is wrong with the rest, if anything. */
+/** Chunks of complete lines, followed by what is wrong with the rest, if anything. */
 export async function* wholeLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array | string> {
   let begun: Uint8Array[] = [];
   let length = 0;
@@ -45,13 +45,13 @@ export async function* wholeLines(chunks: AsyncIterable<Uint8Array>): AsyncGener
   if (length > 0) yield 'does not end with a line feed. The file is truncated';
 }
 
-/** Whether each line follows the one before it. */
+/** Checks that each line follows the one before. */
 class Chain {
   private line = 0;
   private position = 0;
   private previousPosition = -1;
 
-  /** The events of a piece up to the first line that is wrong. */
+  /** The events of a chunk, up to the first invalid line. */
   take(checked: CheckedLines): Batch {
     const { count, positions, previous, wrong } = checked;
     for (let n = 0; n < count; n += 1) {
@@ -64,14 +64,14 @@ class Chain {
   private mistakeOf(wrong: WrongLine): Mistake {
     const { position, previousPosition, what } = wrong;
     if (position === undefined || previousPosition === undefined) {
-      // An event is missing after the one before.
+      // An event is missing after the previous one.
       return { position: this.position + 1, reason: `Line ${this.line + 1} ${what}.` };
     }
     const mistake = this.follow(position, previousPosition);
     return mistake ?? { position, reason: `Line ${this.line} (position ${position}) ${what}.` };
   }
 
-  /** @returns what is wrong; otherwise the next line must follow this one. */
+  /** Expects this line to follow the previous one. @returns the mistake if it does not. */
   private follow(position: number, previousPosition: number): Mistake | undefined {
     this.line += 1;
     if (previousPosition !== this.position) {
@@ -81,7 +81,8 @@ class Chain {
           : `names ${previousPosition} as the previous position`;
       const found =
         this.position === 0 ? 'no line precedes it' : `the previous line has position ${this.position}`;
-      // What the line before does not know of is missing; otherwise it is that line itself that was put in.
+      // If the previous line names an earlier one, the event between them is missing. Otherwise, the previous line
+      // was inserted.
       const isMissing = previousPosition > this.previousPosition;
       return {
         position: isMissing ? previousPosition : this.position,

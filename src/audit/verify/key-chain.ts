@@ -3,24 +3,24 @@ import { type Sql } from '#libs/database';
 import { wholeLines } from './export-file.js';
 import { fromBase64, keyIdOf, keyName, NotAuthentic, parseVerifierKey, type VerifierKey } from './note.js';
 
-/** What an event of the history says: one key has taken the place of another, which has signed that. */
+/** A key rotation in the history: a key was replaced by another, and has signed that. */
 export type Succession = { position: number; from: unknown; to: unknown; signature: unknown };
 
-/** Somebody put a successor of the key into the history that the key has not signed. */
+/** The history contains a successor that the key has not signed. */
 export class FalseSuccession extends NotAuthentic {}
 
 const STREAM_TYPE = 'signing-key';
 export const SUCCESSION = 'SigningKeyRotated';
-/** Found in each line that tells of one: members are spelled in one way. */
+/** Every line with a rotation contains this, because member names have only one spelling. */
 const MARK = Buffer.from(`"type":"${SUCCESSION}"`);
-/** More than anybody changes keys. */
+/** More than any organization rotates keys. */
 export const MOST_SUCCESSIONS = 1_000;
 
 /**
- * The keys that have taken the place of this one, one after the other, under its name.
+ * The keys that replaced this one, one after another, under its name.
  *
  * @param successions in the order of their positions.
- * @throws FalseSuccession where one of them has not been signed by the key whose place it is.
+ * @throws FalseSuccession if one was not signed by the key it replaces.
  */
 export function successorsOf(
   key: VerifierKey,
@@ -56,7 +56,7 @@ function parseVerifierKeyOf(text: string): VerifierKey | undefined {
   }
 }
 
-/** Those that an export tells of; what is no event is left to whoever verifies it. */
+/** The key rotations in an export. Lines that are not events are ignored here; verification reports them. */
 export async function successionsOfExport(chunks: AsyncIterable<Uint8Array>): Promise<Succession[]> {
   const found: Succession[] = [];
   for await (const piece of wholeLines(chunks)) {

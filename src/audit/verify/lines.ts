@@ -28,7 +28,7 @@ const isText = (value: unknown) => typeof value === 'string';
 const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isPosition = (value: unknown) => isNumber(value, 1, Number.MAX_SAFE_INTEGER);
 
-/** What the fields are, in the order in which a line has them. */
+/** A check per field, in the order of a line's fields. */
 const FIELDS: { readonly [name in keyof Line]: (value: unknown) => boolean } = {
   position: isPosition,
   previousPosition: (value) => value === 0 || isPosition(value),
@@ -48,7 +48,7 @@ const FIELDS: { readonly [name in keyof Line]: (value: unknown) => boolean } = {
   digest: isText,
 };
 
-/** Written out, because one loop over all names takes three times as long. */
+/** Written out, because a loop over the names takes three times as long. */
 function hasAll(line: Line): boolean {
   return (
     FIELDS.position(line.position) &&
@@ -70,27 +70,26 @@ function hasAll(line: Line): boolean {
   );
 }
 
-/** Lines of an export that were checked. */
+/** The checked lines of an export. */
 export type CheckedLines = Batch & {
-  /** What is wrong with the line that follows the events, the last one of these that was looked at. */
+  /** What is wrong with the line after these events, which is the last one checked. */
   wrong: WrongLine | null;
 };
 
-/** Without positions where the line does not tell any: it is no event. */
+/** Without positions if the line has none, so it is not an event. */
 export type WrongLine = { position?: number; previousPosition?: number; what: string };
 
-/** Far above any event (a request has 1 MiB at most), so that a file without line feeds fills no memory. */
+/**
+ * Far above any event, because a request has at most 1 MiB. So a file without line feeds does not fill the
+ * memory.
+ */
 export const LONGEST_LINE = 16 * 1024 * 1024;
 export const TOO_LONG = `has more than ${LONGEST_LINE} bytes`;
 
-/** What a line has at least: the names of its fields, an id, a time and a digest. */
+/** Bytes of the shortest line: the names of its fields, an id, a time and a digest. */
 const SHORTEST_LINE = 300;
 
-/**
- * Checks lines, each by itself.
- *
- * @param lines whole ones, each with its line feed.
- */
+/** Checks lines one by one. @param lines complete, each with its line feed. */
 export function checkLines(lines: Uint8Array, organizationId: string): CheckedLines {
   const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength);
   const checked = { ...newBatch(Math.ceil(bytes.length / SHORTEST_LINE)), wrong: null as WrongLine | null };
@@ -103,7 +102,7 @@ export function checkLines(lines: Uint8Array, organizationId: string): CheckedLi
   return checked;
 }
 
-/** Adds the event that a line tells. @returns what is wrong with it. */
+/** Adds a line's event to the batch. @returns what is wrong with it. */
 function checkLine(text: string, organizationId: string, batch: Batch): WrongLine | null {
   let line: Line;
   try {
@@ -125,7 +124,7 @@ function checkLine(text: string, organizationId: string, batch: Batch): WrongLin
   if (line.organizationId !== organizationId) {
     return wrong(`belongs to organization ${line.organizationId}, the checkpoint to ${organizationId}`);
   }
-  // The digest does not cover it, and without a ciphertext nobody ever said it.
+  // The digest does not cover it, and without a ciphertext nothing proves it.
   if (line.personal !== null && encryptedPersonal === null)
     return wrong('has readable personal data, although no encrypted data was stored');
   const recordedAt = millisecondsOf(line.recordedAt);
@@ -138,7 +137,9 @@ function checkLine(text: string, organizationId: string, batch: Batch): WrongLin
   return null;
 }
 
-/** How a value may be written: as ECMAScript writes what it reads, or in canonical form; mostly they are the same. */
+/**
+ * The accepted spellings of a value: as ECMAScript formats it, or in canonical form. They are usually the same.
+ */
 type Forms = { written: string; canonical: string };
 
 const NULL: Forms = { written: 'null', canonical: 'null' };
@@ -152,9 +153,10 @@ function formsOf(json: object | null): Forms | undefined {
 }
 
 /**
- * Whether the text is the one spelling of the line, or the one that versions up to 0.3.0 wrote.
+ * Whether the text is the only valid spelling of the line, or the one that versions up to 0.3.0 wrote.
  *
- * @returns what writes its texts. Most lines need no escapes and have sorted members: they are compared as a whole.
+ * @returns the function that encodes its strings. Most lines need no escapes and have sorted members, so they
+ *   are compared as a whole.
  */
 function spellingOf(
   text: string,
@@ -185,17 +187,17 @@ function spell(line: Line, data: string, personal: string, metadata: string, quo
   );
 }
 
-/** The first field that is not what it must be. */
+/** Describes the first invalid field. */
 function whatIsNone(line: Line): string {
   const names = Object.keys(FIELDS) as (keyof Line)[];
   const name = names.find((one) => !FIELDS[one](line[one]))!;
   return Object.hasOwn(line, name) ? `has an invalid ${name}` : `has no ${name}`;
 }
 
-/** Why a line that says all that it must is written otherwise. */
+/** Why the spelling of a complete line is invalid. */
 function whatElse(line: object): string {
   const unknown = Object.keys(line).find((name) => !Object.hasOwn(FIELDS, name));
-  // Nothing would vouch for it.
+  // The digest would not cover it.
   if (unknown !== undefined) return `has "${unknown}", which is not a member of an event`;
   return (
     'is not written as an export writes it: check for white space, another notation of a number or text, ' +
@@ -203,10 +205,10 @@ function whatElse(line: object): string {
   );
 }
 
-/** The minute of the line before: of a day's events most have the same. */
+/** The minute of the previous line, cached because most of the following lines share it. */
 const minute = { text: '', time: 0 };
 
-/** Of RFC 3339, UTC, with milliseconds; undefined for everything else. */
+/** Parses RFC 3339 in UTC with milliseconds. Undefined for any other text. */
 function millisecondsOf(text: string): number | undefined {
   const start = text.slice(0, 17);
   if (start !== minute.text) {
@@ -216,7 +218,7 @@ function millisecondsOf(text: string): number | undefined {
     minute.time = time;
   }
   if (text.length !== 24 || text[19] !== '.' || text[23] !== 'Z') return undefined;
-  // Seconds and thousandths, read as one number.
+  // Reads seconds and milliseconds as one number.
   let milliseconds = 0;
   for (const place of PLACES) {
     const digit = text.charCodeAt(place) - 0x30;

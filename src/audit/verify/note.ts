@@ -1,36 +1,36 @@
 import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
 
-/** Signed notes, their keys and the cosignatures of witnesses, after C2SP signed-note and tlog-cosignature. */
+/** Signed notes, their keys and cosignatures of witnesses (C2SP signed-note and tlog-cosignature). */
 
-/** A note or a key that proves nothing; the message says why. */
+/** A note or a key that proves nothing. The message gives the reason. */
 export class NotAuthentic extends Error {}
 
 type Signature = { name: string; keyId: Buffer; bytes: Buffer };
 
-/** `text` ends with a line feed; it is what was signed. */
+/** `text` ends with a line feed. It is the signed part. */
 export type Note = { text: string; signatures: readonly Signature[] };
 
-/** What signatures of a name are verified with; `bytes` are the algorithm byte and the public key. */
+/** A key that verifies the signatures of a name. `bytes`: the algorithm byte and the public key. */
 export type VerifierKey = { name: string; id: Buffer; bytes: Buffer; publicKey: KeyObject };
 
-/** That a witness has seen the note, and nothing that contradicts it. */
+/** A witness has seen the note and nothing that contradicts it. */
 export type Cosignature = { witness: string; time: Date };
 
-/** What a key signs, by its algorithm byte: Ed25519 over the text, or over the time and the text. */
+/** Algorithm bytes of Ed25519 keys: a signature covers the text, a cosignature covers the time and the text. */
 export const ALGORITHMS = { signature: 0x01, cosignature: 0x04 } as const;
 
-/** SubjectPublicKeyInfo of an Ed25519 key up to its 32 bytes (RFC 8410, section 4). */
+/** The SubjectPublicKeyInfo of an Ed25519 key without its 32 bytes (RFC 8410, section 4). */
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
-/** The name of keys that verify the checkpoints of all organizations. */
+/** The name of keys that sign the checkpoints of all organizations. */
 const GENERAL_NAME = 'advocacy-api';
-/** The log of the checkpoints of all organizations, in the place of one: in origins, and in the database. */
+/** The log of the checkpoints of all organizations: its name in origins, and its id in the database. */
 export const ALL = { name: 'all', id: '00000000-0000-0000-0000-000000000000' } as const;
 const KEY_ID = 4;
 const TIME = 8;
 
 /** @throws NotAuthentic */
 export function readNote(note: string): Note {
-  // The last empty line parts text and signatures.
+  // The last empty line separates text and signatures.
   const end = note.lastIndexOf('\n\n');
   if (end < 0)
     throw notACheckpoint(
@@ -49,7 +49,7 @@ function signatureOf(line: string): Signature {
   return { name, keyId: bytes.subarray(0, KEY_ID), bytes: bytes.subarray(KEY_ID) };
 }
 
-/** Reads `<name>+<key id>+<base64 of the algorithm byte and the public key>`. @throws NotAuthentic */
+/** Parses `<name>+<key id>+<base64 of the algorithm byte and the public key>`. @throws NotAuthentic */
 export function parseVerifierKey(text: string, algorithm: number = ALGORITHMS.signature): VerifierKey {
   const [, name, id, encoded] = /^([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
   const bytes = encoded === undefined ? undefined : fromBase64(encoded);
@@ -74,7 +74,7 @@ export function keyIdOf(name: string, key: Uint8Array): Buffer {
   return hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), key]), 'buffer').subarray(0, KEY_ID);
 }
 
-/** As a key is named to people: without its public key, which its id stands for. */
+/** A key's name in messages. The id stands for the public key. */
 export function keyName({ name, id }: Pick<VerifierKey, 'name' | 'id'>): string {
   return `${name}+${id.toString('hex')}`;
 }
@@ -82,8 +82,8 @@ export function keyName({ name, id }: Pick<VerifierKey, 'name' | 'id'>): string 
 /**
  * Whether this key has signed the note.
  *
- * @throws NotAuthentic where one of its signatures is false: whoever adds a signature in somebody's name is not to be
- *   trusted in the rest either.
+ * @throws NotAuthentic if one of its signatures is invalid: whoever forged it cannot be trusted with the rest
+ *   either.
  */
 export function isSignedBy({ text, signatures }: Note, key: VerifierKey): boolean {
   const own = signaturesBy(signatures, key);
@@ -96,9 +96,9 @@ export function isSignedBy({ text, signatures }: Note, key: VerifierKey): boolea
 }
 
 /**
- * When this witness has cosigned the note, the last time; undefined where it has not.
+ * The latest cosignature of this witness; undefined if there is none.
  *
- * @throws NotAuthentic where one of its cosignatures is false.
+ * @throws NotAuthentic if one of its cosignatures is invalid.
  */
 export function cosignedBy({ text, signatures }: Note, key: VerifierKey): Cosignature | undefined {
   const times = signaturesBy(signatures, key).map(({ bytes }) => {
@@ -115,7 +115,7 @@ export function cosignedBy({ text, signatures }: Note, key: VerifierKey): Cosign
   return { witness: keyName(key), time: new Date(1_000 * Math.max(...times)) };
 }
 
-/** What a witness signs. @param seconds since 1970, UTC. */
+/** The text that a witness signs. @param seconds since 1970, UTC. */
 export function cosignedText(text: string, seconds: number): string {
   return `cosignature/v1\ntime ${seconds}\n${text}`;
 }
@@ -129,13 +129,15 @@ export function isKeyOf({ name }: Pick<VerifierKey, 'name'>, origin: string): bo
   return name === origin || (name === GENERAL_NAME && origin.startsWith(`${GENERAL_NAME}/`));
 }
 
-/** A decimal without leading zeros; undefined for every other text. */
+/** A decimal number without leading zeros. Undefined for any other text. */
 export function wholeNumber(text: string | undefined): number | undefined {
   const number = text !== undefined && /^(0|[1-9]\d*)$/.test(text) ? Number(text) : NaN;
   return Number.isSafeInteger(number) ? number : undefined;
 }
 
-/** Undefined where the text is not the one encoding of its bytes (Node skips what it does not know). */
+/**
+ * Undefined if the text is not the canonical encoding, because Node.js skips characters that it does not know.
+ */
 export function fromBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : undefined;

@@ -5,9 +5,10 @@ import { claimHash, nodeHash } from './tree.js';
 import { type InAll } from './verdict.js';
 
 /**
- * Reads a proof (C2SP tlog-proof) that a checkpoint is in the log of all organizations, which the same key has signed.
+ * Reads a proof (C2SP tlog-proof) that a checkpoint is in the log of all organizations, which the same key
+ * signed.
  *
- * @throws NotAuthentic where it proves anything else, or nothing.
+ * @throws NotAuthentic if it proves something else or nothing.
  */
 export function openProof(text: string, checkpoint: Checkpoint): InAll {
   const end = text.indexOf('\n\n');

@@ -3,10 +3,10 @@ import { type Checkpoint } from './checkpoint.js';
 import { HASH } from './sha256.js';
 import { Tree } from './tree.js';
 
-/** Hashes a row of seal_tiles, and the levels of the tree that a row spans. */
+/** Hashes per row of seal_tiles, and the levels of the tree that a row spans. */
 const TILE_WIDTH = 256;
 const LEVELS_A_TILE = 8;
-/** Rows read at once, half a megabyte. */
+/** Rows per query, half a megabyte. */
 const PAGE = 32;
 
 /** Both are null where the row is missing. */
@@ -14,19 +14,19 @@ type Tile = { hashes: Buffer | null; positions: string[] | null };
 
 /** A leaf as it was sealed. */
 export type SealedLeaf = { position: number; hash: Buffer };
-/** Reads so many leaves from the one with this number, from 0, on; ascending from call to call. */
+/** Reads `count` leaves starting at number `from`, counted from 0. `from` ascends from call to call. */
 type ReadLeaves = (from: number, count: number) => Promise<SealedLeaf[]>;
 
-/** What the database keeps of its seals. */
+/** What the database stores about its seals. */
 export type Seals = {
-  /** The leaves that the checkpoint was made of; undefined where those stored are others. */
+  /** The leaves of the checkpoint; undefined if the stored ones differ. */
   leaves?: ReadLeaves;
   rows?: SealRows;
   /** What is wrong with the tables; null if nothing is. */
   mistake: string | null;
 };
 
-/** Looks whether the tables of the seals lead to the checkpoint. */
+/** Checks that the tables of the seals lead to the checkpoint. */
 export async function checkSeals(
   sql: Sql,
   checkpoint: Checkpoint,
@@ -52,7 +52,7 @@ async function checkTiles(
     if (leaf.position <= before) mistake ??= `the positions in seal_tiles go back to ${leaf.position}`;
     before = leaf.position;
     tree.append(leaf.hash);
-    // A full tile is one hash of the level above.
+    // A full tile is one hash of the next level.
     for (let level = 1; level * LEVELS_A_TILE <= tree.top; level += 1) {
       const above = Math.floor(index / TILE_WIDTH ** level);
       const stored = hashAt(await read(level)(Math.floor(above / TILE_WIDTH)), above % TILE_WIDTH);
@@ -79,17 +79,18 @@ async function checkTiles(
 type SealRow = { size: string; position: string; root: Buffer };
 
 /**
- * The rows of `seals`, each compared with the tree of its size. Not all sizes that were sealed have one: they are thinned.
+ * The rows of `seals`, each compared with the tree of its size. Older rows are thinned out, so not every sealed
+ * size has one.
  */
 class SealRows {
   private rows: SealRow[] = [];
-  /** What the last compared row says: no event of a larger tree is at or below it. */
+  /** From the last compared row: no event of a larger tree has this position or a lower one. */
   private upTo = 0;
 
   private constructor(
     private readonly sql: Sql,
     private readonly checkpoint: Checkpoint,
-    /** Of the last seal that there was at the beginning. */
+    /** The size of the last seal when the check began. */
     private readonly lastSize: number,
   ) {}
 
@@ -109,7 +110,7 @@ class SealRows {
     );
   }
 
-  /** @param position that of the event which the tree has last. @returns what the seal of this tree has wrong. */
+  /** @param position of the tree's last event. @returns what is wrong with the seal of this tree. */
   compare(tree: Tree, position: number): string | undefined {
     const tooFar = this.upTo >= position;
     if (Number(this.rows[0]?.size) !== tree.size) {
@@ -132,7 +133,7 @@ class SealRows {
     if (this.lastSize > events) {
       return `the table seals has a row for ${this.lastSize} events, but the history has ${events}`;
     }
-    // Sealing would go on behind it, and leave out what comes before.
+    // Sealing would continue after it and skip the events before.
     const [row] = await this.sql.query<{ last: string }[]>('SELECT last_position() AS last');
     const { last } = row!;
     return this.upTo > Number(last)
@@ -143,7 +144,7 @@ class SealRows {
 
 type ReadTile = (index: number) => Promise<Tile | undefined>;
 
-/** The tiles of one level, for whoever reads them from the left. */
+/** Reads the tiles of one level from left to right. */
 function tilesOf(sql: Sql, organizationId: string, level: number): ReadTile {
   let first = 0;
   let tiles: (Tile | undefined)[] = [];

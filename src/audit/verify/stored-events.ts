@@ -3,7 +3,7 @@ import { canonical, digestOf } from './digest.js';
 
 /** A row of `events` as JSON, in the order of `STORED_EVENT`. */
 type Stored = [
-  /** Decimal: it may be beyond what a double holds. */
+  /** Decimal, because it can exceed the range of a double. */
   position: string,
   organizationId: string,
   streamType: string,
@@ -16,16 +16,16 @@ type Stored = [
   encryptedPersonal: string | null,
   subjectId: string | null,
   metadata: unknown,
-  /** Milliseconds since 1970; null where it is infinite. */
+  /** Milliseconds since 1970; null if it is infinite. */
   recordedAt: number | null,
   digest: string,
   isUnreadable: boolean,
 ];
 
 /**
- * Written as JSON by the database, so that reading what it holds is left to whoever checks it: it is most of the work.
+ * The database encodes rows as JSON, so that the threads parse them, which is most of the work.
  *
- * The key is asked for by a scalar subquery: PostgreSQL answers NOT EXISTS by reading all keys there are, for every page.
+ * The key is found by a scalar subquery: for NOT EXISTS, PostgreSQL reads all keys for every page.
  */
 export const STORED_EVENT = `
   json_build_array(
@@ -37,7 +37,7 @@ export const STORED_EVENT = `
       SELECT true FROM subject_keys k WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id) IS NULL
   )::text`;
 
-/** Checks stored events, each by itself. @returns those up to the first that is wrong. */
+/** Checks stored events one by one. @returns those before the first invalid one. */
 export function checkStored(events: readonly string[]): Batch {
   const batch = newBatch(events.length);
   for (const text of events) {

@@ -1,21 +1,22 @@
 import { randomInt } from 'node:crypto';
 import { type Batch, ENDS_SUBJECT, UNREADABLE, WORDS, writeId } from './batch.js';
 
-/** Slots of the smallest table; always a power of two. */
+/** Slots of the smallest table; the size is always a power of two. */
 const SMALLEST = 1 << 16;
 
 /**
- * What events of the same stream, or about the same subject, say of each other.
+ * Compares events of the same stream, or about the same subject.
  *
- * Memory: 40 to 80 bytes a stream, and as much for each subject whose data cannot be read; half as much again while it grows.
+ * Memory: 40 to 80 bytes per stream, and the same per subject with unreadable data. While a table grows, half
+ * as much again.
  */
 export class Streams {
-  /** By stream: its last version, negative where its own key was destroyed, and its last time. */
+  /** By stream: its last time and last version, which is negative if the stream's own key was destroyed. */
   private readonly last = new ById();
-  /** By subject: the first position with data that cannot be read. */
+  /** By subject: the first position with unreadable data. */
   private readonly unreadable = new ById();
 
-  /** Takes in an event. @returns what is wrong with it, and what is odd. */
+  /** Adds an event. @returns what is wrong with it, and what is suspicious. */
   add(batch: Batch, n: number): { mistake?: string; warning?: string } {
     const [at, position, version, time] = [
       n * WORDS,
@@ -44,7 +45,7 @@ export class Streams {
     };
   }
 
-  /** Subjects whose data cannot be read although no event destroyed their key, with the first position of each. */
+  /** Subjects with unreadable data although no event destroyed their key, with the first position of each. */
   *unexplained(): Generator<{ subjectId: string; position: number }> {
     for (const { words, value } of this.unreadable.entries()) {
       if (this.last.number(this.last.find(words, 0)) >= 0)
@@ -53,18 +54,21 @@ export class Streams {
   }
 }
 
-/** A table by UUID, of typed arrays with open addressing: 28 bytes a slot, of which at most 7 of 10 are taken. */
+/**
+ * A hash table by UUID, of typed arrays with open addressing. A slot has 28 bytes, and at most 7 of 10 slots
+ * are used.
+ */
 class ById {
   private slots = SMALLEST;
   private taken = 0;
   private ids = new Uint32Array(SMALLEST * WORDS);
-  /** 0 where the slot is free. */
+  /** 0 if the slot is free. */
   private numbers = new Int32Array(SMALLEST);
   private values = new Float64Array(SMALLEST);
-  /** So that nobody chooses ids that meet in one slot. */
+  /** Random, so that no one can choose ids that collide. */
   private readonly seed = randomInt(2 ** 31);
 
-  /** @returns the slot of the id, or the free one that it would take. */
+  /** @returns the slot of the id, or the free slot for it. */
   find(ids: Uint32Array, at: number): number {
     const [a, b, c, d] = [ids[at]!, ids[at + 1]!, ids[at + 2]!, ids[at + 3]!];
     let mixed = this.seed;
@@ -81,7 +85,7 @@ class ById {
     }
   }
 
-  /** 0 where the slot is free. */
+  /** 0 if the slot is free. */
   number(slot: number): number {
     return this.numbers[slot]!;
   }
@@ -90,7 +94,7 @@ class ById {
     return this.values[slot]!;
   }
 
-  /** @param slot what `find` told of the id. @param number not 0. */
+  /** @param slot the result of `find` for the id. @param number not 0. */
   set(slot: number, ids: Uint32Array, at: number, number: number, value: number): void {
     if (this.numbers[slot] === 0) {
       for (let word = 0; word < WORDS; word += 1) this.ids[slot * WORDS + word] = ids[at + word]!;

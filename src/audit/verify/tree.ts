@@ -1,22 +1,22 @@
 import { HASH, sha256, writeInt64 } from './sha256.js';
 
-/** Hashes of an append-only Merkle tree after RFC 6962, section 2.1. */
+/** Hashes of an append-only Merkle tree (RFC 6962, section 2.1). */
 
 const leaf = Buffer.alloc(1 + 8 + HASH);
 
-/** Writes the hash of an event's leaf: its position (8 bytes, big-endian) and its digest (hexadecimal). */
+/** Writes the hash of an event's leaf: position (8 bytes, big-endian) and digest (hexadecimal). */
 export function leafHash(position: number, digest: string, into: Uint8Array, at: number): void {
   writeInt64(position, leaf, 1);
   leaf.write(digest, 9, 'hex');
   sha256(leaf, into, at);
 }
 
-/** A checkpoint of an organization, as a leaf of the log of all organizations has it. */
+/** An organization's checkpoint as a leaf of the log of all organizations. */
 export type Claim = { organizationId: string; size: number; root: Buffer };
 
 const claim = Buffer.alloc(1 + 16 + 8 + HASH);
 
-/** The hash of that leaf: id, size (8 bytes, big-endian) and root. */
+/** The hash of such a leaf: id, size (8 bytes, big-endian) and root. */
 export function claimHash({ organizationId, size, root }: Claim): Buffer {
   claim.write(organizationId.replaceAll('-', ''), 1, 'hex');
   writeInt64(size, claim, 17);
@@ -34,12 +34,12 @@ export function nodeHash(left: Uint8Array, right: Uint8Array, into: Uint8Array):
   sha256(node, into);
 }
 
-/** A tree of any size in the memory of its right edge: one hash for each bit of its size. */
+/** A tree of any size. It stores only its right edge: one hash for each bit of its size. */
 export class Tree {
   size = 0;
   /**
-   * By level, after an append: the root of the complete subtree of 2^level leaves that ends with it, up to `top`. Those of
-   * lower levels than what was appended are of before.
+   * By level, after an append: the root of the complete subtree of 2^level leaves that ends with it, up to
+   * `top`. Entries below the appended level are outdated.
    */
   readonly completed: Buffer[] = [];
   top = 0;
@@ -47,7 +47,7 @@ export class Tree {
   private readonly edge: Buffer[] = [];
   private readonly isWaiting: boolean[] = [];
 
-  /** Adds a complete subtree of 2^`level` leaves; the tree's size must be a multiple of that. */
+  /** Appends a complete subtree of 2^`level` leaves. The tree's size must be a multiple of that. */
   append(hash: Uint8Array, level = 0): void {
     this.bufferAt(this.completed, level).set(hash);
     this.size += 2 ** level;

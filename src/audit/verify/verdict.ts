@@ -1,49 +1,52 @@
 import { type Checkpoint } from './checkpoint.js';
 import { type Cosignature } from './note.js';
 
-/** What a verification found. */
+/** The result of a verification. */
 export type Verdict = {
   ok: boolean;
-  /** Events read until the verdict fell. */
+  /** Events read until the result was clear. */
   events: number;
-  /** Of these, from the first on, how many are proved to be those of the checkpoint. */
+  /** How many of these, from the first, are proved to belong to the checkpoint. */
   provedEvents: number;
-  /** Of these, how many are newer than the checkpoint: it does not cover them. */
+  /** How many of these are newer than the checkpoint, so it does not cover them. */
   newerEvents: number;
-  /** The first position at which the history is not the one that was sealed; null where no event is wrong. */
+  /** The first position at which the history differs from the sealed one; null if no event is wrong. */
   firstWrongPosition: number | null;
-  /** In one sentence or two, what is wrong; null where nothing is. */
+  /** What is wrong, in one or two sentences; null if nothing is. */
   reason: string | null;
-  /** What is odd but no proof of a change, the first `MOST_WARNINGS` of them; the position is null where no event is meant. */
+  /**
+   * Suspicious findings that do not prove a change, the first `MOST_WARNINGS`. The position is null if no event
+   * is concerned.
+   */
   warnings: Warning[];
-  /** How many there are. */
+  /** The total number of warnings. */
   warningCount: number;
-  /** What the history was compared with; null where that was no checkpoint of the key. */
+  /** The checkpoint of the comparison; null if it was not signed by the key. */
   checkpoint: Against | null;
 };
 
 type Warning = { position: number | null; reason: string };
 
-/** A checkpoint as a verdict names it. */
+/** A checkpoint in a verdict. */
 export type Against = {
   organizationId: string;
-  /** Events in the tree. */
+  /** The number of events in the tree. */
   size: number;
-  /** No event at or below it is missing from the tree. */
+  /** Every event up to this position is in the tree. */
   position: number;
-  /** When, RFC 3339. */
+  /** When it was sealed, RFC 3339. */
   sealedAt: string;
-  /** Name and id of the key that signed it. */
+  /** The name and id of the key that signed it. */
   key: string;
-  /** Those of the key that was given, where the other has taken its place. */
+  /** The name and id of the given key, if that key has been replaced. */
   givenKey?: string;
-  /** Those of the witnesses that were asked for who have cosigned it; absent where none was asked for. */
+  /** The requested witnesses that have cosigned it; absent if none were requested. */
   witnesses?: readonly Cosignature[];
-  /** Its place in the log of all organizations; absent where no proof of it was given. */
+  /** Its place in the log of all organizations; absent without a proof. */
   inAll?: InAll;
 };
 
-/** The number of the leaf, from 0, and how many leaves the log had when. */
+/** `index`: the leaf's number, from 0. `size` and `sealedAt`: the log's leaves, and when. */
 export type InAll = { index: number; size: number; sealedAt: string };
 
 export function againstOf(checkpoint: Checkpoint): Against {

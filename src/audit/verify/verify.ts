@@ -27,48 +27,53 @@ import { MOST_WARNINGS, type Verdict } from './verdict.js';
 import { verifyEvents } from './verify-events.js';
 
 /**
- * The auditor's verification of a history, written from docs/spec/audit-log.md: it shares no
- * code with what writes the history, so that a mistake there is not made here again.
+ * The auditor's verification of a history, written from docs/spec/audit-log.md. It shares no code with the part
+ * that writes the history, so that a bug there is not repeated here.
  */
 
 type Progress = {
-  /** Events read so far; the database’s seals are read before them. */
+  /** Events read so far. In a database, the seals are read first. */
   events: number;
-  /** From 0 to 1, how much of the work is done. */
+  /** The completed share of the work, from 0 to 1. */
   share: number;
 };
 
 export type VerifyOptions = {
-  /** The parts that the server told beside the checkpoint, as text. */
+  /** The parts that the server sent with the checkpoint, as text. */
   parts?: string | undefined;
-  /** That the checkpoint is in the log of all organizations, as text (C2SP tlog-proof). */
+  /** The proof that the checkpoint is in the log of all organizations, as text (C2SP tlog-proof). */
   proof?: string | undefined;
-  /** Verifier keys of witnesses, of which `quorum` must have cosigned the checkpoint; left out, all of them. */
+  /**
+   * Verifier keys of witnesses. `quorum` of them must have cosigned the checkpoint; by default, all of them.
+   */
   witnesses?: readonly string[] | undefined;
   quorum?: number | undefined;
   onProgress?: (progress: Progress) => void;
-  /** What the history says of keys that took the place of others; asked for where the key has not signed the checkpoint. */
+  /** Loads the key rotations in the history. Called only if the key did not sign the checkpoint. */
   successions?: () => Promise<readonly Succession[]>;
-  /** Ends the verification with the signal's reason. */
+  /** Aborts the verification with the signal's reason. */
   signal?: AbortSignal;
-  /** That check events beside this one; 0 for none. Left out, what the machine has, for large histories. */
+  /**
+   * Additional threads that check events; 0 for none. By default, as many as the machine supports, for large
+   * histories only.
+   */
   threads?: number;
 };
 
 type AllOptions = { organizations?: string | undefined; onlySeals?: boolean };
 
-/** What a leaf of seal_tiles takes of an event’s time. */
+/** The cost of a leaf in seal_tiles, relative to an event. */
 const LEAF_COST = 0.1;
-/** Large reads: a line is found in 1 MiB as quickly as in 64 KiB, and is cut less often. */
+/** Large reads: finding a line in 1 MiB is as fast as in 64 KiB, and fewer lines are split. */
 const READ_BYTES = 1024 * 1024;
-/** A thread takes a tenth of a second to start, in which some thousand events are verified. */
+/** A thread starts in a tenth of a second. In that time, some thousand events are verified. */
 const SMALL_FILE = 16 * 1024 * 1024;
 const SMALL_HISTORY = 20_000;
-/** What follows the events in order keeps up with so many. */
+/** The sequential part of the work keeps up with this many threads. */
 const MOST_THREADS = 6;
 const THREADS = Math.min(availableParallelism(), MOST_THREADS);
 
-/** Verifies an export of a whole history. @throws when the file cannot be read. */
+/** Verifies an export of a whole history. @throws Error if the file cannot be read. */
 export async function verifyFile(
   file: string,
   checkpoint: string,
@@ -88,12 +93,12 @@ export async function verifyFile(
   }
 }
 
-/** What an export says of keys that have taken the place of others. */
+/** The key rotations in an export. */
 export function successionsOfFile(file: string): Promise<Succession[]> {
   return successionsOfExport(createReadStream(file, { highWaterMark: READ_BYTES }));
 }
 
-/** Verifies an export that comes in pieces. @param share how much of it was read, from 0 to 1. */
+/** Verifies an export from a stream. @param share returns how much of it was read, from 0 to 1. */
 export function verifyExport(
   chunks: AsyncIterable<Uint8Array>,
   checkpoint: string,
@@ -117,8 +122,9 @@ export function verifyExport(
 /**
  * Compares two checkpoints of one organization by an export of its history.
  *
- * @param older has as many events as the newer one at most.
- * @returns `unproved` with what is wrong with the export, where something is. @throws when the file cannot be read.
+ * @param older has at most as many events as the newer one.
+ * @returns `unproved` with the mistake if the export is invalid.
+ * @throws Error if the file cannot be read.
  */
 export async function compareByFile(
   older: Checkpoint,
@@ -135,7 +141,7 @@ export async function compareByFile(
   }
 }
 
-/** Verifies the stored history of an organization, and what the database keeps of its seals. */
+/** Verifies an organization's stored history, and its seals in the database. */
 export function verifyDatabase(
   sql: Sql,
   organizationId: string,
@@ -165,10 +171,10 @@ export function verifyDatabase(
 }
 
 /**
- * Verifies the stored log of all organizations, and that each one that is in it has the history that the log says.
+ * Verifies the stored log of all organizations, and the history of every organization in it.
  *
- * @param options with `organizations`, what was kept beside the checkpoint, as text; with `onlySeals` events are left to
- *   whoever verifies each history: it is enough that there are seals as far as the log goes.
+ * @param options `organizations`: the text stored next to the checkpoint. `onlySeals`: events are verified
+ *   elsewhere, so it is enough that the seals reach as far as the log.
  */
 export async function verifyAll(
   sql: Sql,
@@ -204,7 +210,7 @@ function storedBy(pool: CheckThreads | undefined): CheckStored {
   return pool ? (events) => pool.checkStored(events) : checkStored;
 }
 
-/** Pieces that are under way at once: each thread has the next one there when it has done one. */
+/** Chunks in progress at the same time: each thread has its next one ready when it finishes one. */
 function ahead(threads: number): number {
   return Math.max(1, 2 * threads);
 }
@@ -244,9 +250,13 @@ async function withCheckpoint(
   }
 }
 
-/** The witnesses that have cosigned the checkpoint, where some were asked for. @throws NotAuthentic where too few have. */
+/**
+ * The witnesses that have cosigned the checkpoint, if any were requested.
+ *
+ * @throws NotAuthentic if too few have.
+ */
 function witnessesOf(note: string, { witnesses, quorum }: VerifyOptions): { witnesses?: Cosignature[] } {
-  // A key that was given twice is one witness.
+  // A repeated key is one witness.
   const keys = [...new Set(witnesses?.map((text) => text.trim()))];
   if (keys.length === 0) return {};
   const opened = readNote(note);
@@ -285,7 +295,7 @@ function unproved(reason: string): Verdict {
 type Done = { leaves: number; events: number };
 type Step = (more: Partial<Done>) => void;
 
-/** Counts what was done, and tells of it. */
+/** Counts completed work and reports progress. */
 function stepper(share: (done: Done) => number, { onProgress, signal }: VerifyOptions): Step {
   const done = { leaves: 0, events: 0 };
   return ({ leaves = 0, events = 0 }) => {

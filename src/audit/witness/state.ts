@@ -5,19 +5,20 @@ import { replaceFile } from '../durable-file.js';
 import { headOf, type TreeHead } from '../verify/consistency.js';
 
 /**
- * What a witness has seen last of each log, a file each in a directory, with the whole checkpoint: evidence, should another one
- * turn up. A write survives a crash at any moment. One process a directory.
+ * The last checkpoint that a witness has seen of each log. A directory has one file per log with the whole
+ * checkpoint, which is evidence if a contradicting one appears. Files survive a crash at any moment. Only one
+ * process can use a directory.
  */
 export class WitnessState {
   private constructor(private readonly directory: string) {}
 
-  /** Makes the directory where it is missing. */
+  /** Creates the directory if it is missing. */
   static async open(directory: string): Promise<WitnessState> {
     await mkdir(directory, { recursive: true });
     return new WitnessState(directory);
   }
 
-  /** @throws where what is there cannot be read: forgetting it would let anybody begin anew. */
+  /** @throws Error if the file cannot be read: ignoring it would let the log start a new history. */
   async read(origin: string): Promise<TreeHead | undefined> {
     const file = this.fileOf(origin);
     const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -30,12 +31,12 @@ export class WitnessState {
     throw new Error(`${file} is damaged. Restore it from a backup, and do not delete it.`);
   }
 
-  /** @param checkpoint begins with the origin, the size and the root. */
+  /** @param checkpoint begins with origin, size and root. */
   async write(origin: string, checkpoint: string): Promise<void> {
     await replaceFile(this.fileOf(origin), checkpoint);
   }
 
-  /** Origins may have any characters, and any length. */
+  /** Hashed, because origins can have any characters and any length. */
   private fileOf(origin: string): string {
     return join(this.directory, `${createHash('sha256').update(origin).digest('hex')}.checkpoint`);
   }

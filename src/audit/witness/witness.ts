@@ -16,17 +16,17 @@ import {
 } from '../verify/note.js';
 import { type WitnessState } from './state.js';
 
-/** What a witness answers, by HTTP's status; C2SP tlog-witness. */
+/** A witness's response, by HTTP status (C2SP tlog-witness). */
 export type Answer = { status: 200 | 400 | 403 | 404 | 409 | 422; type: string; body: string };
 
-/** More hashes than the proof for any two trees has. */
+/** The longest proof for any two trees. */
 const MOST_HASHES = 63;
-/** PKCS #8 of an Ed25519 private key up to its 32 bytes (RFC 8410, section 7). */
+/** The PKCS #8 encoding of an Ed25519 private key without its 32 bytes (RFC 8410, section 7). */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SPKI_PREFIX_LENGTH = 12;
 const SEED = 32;
 
-/** The key of a witness, kept as `PRIVATE+KEY+<name>+<key id>+<base64 of the algorithm byte and the seed>`. */
+/** A witness's key, stored as `PRIVATE+KEY+<name>+<key id>+<base64 of the algorithm byte and the seed>`. */
 export class WitnessKey {
   private readonly privateKey: KeyObject;
   private readonly publicBytes: Buffer;
@@ -43,7 +43,7 @@ export class WitnessKey {
     this.id = keyIdOf(name, this.publicBytes);
   }
 
-  /** @throws NotAuthentic for a name that no note can have. */
+  /** @throws NotAuthentic if the name is not allowed in notes. */
   static make(name: string): WitnessKey {
     if (!/^[^+\s]+$/.test(name))
       throw new NotAuthentic('The name of a witness must not contain spaces or "+".');
@@ -68,12 +68,12 @@ export class WitnessKey {
     return `PRIVATE+KEY+${this.name}+${this.id.toString('hex')}+${bytes.toString('base64')}\n`;
   }
 
-  /** What its cosignatures are verified with. */
+  /** The key that verifies its cosignatures. */
   get verifierKey(): string {
     return `${this.name}+${this.id.toString('hex')}+${this.publicBytes.toString('base64')}`;
   }
 
-  /** A line for the note. @param seconds since 1970. */
+  /** Returns a signature line for the note. @param seconds since 1970. */
   cosign(text: string, seconds: number): string {
     const time = Buffer.alloc(8);
     time.writeBigUInt64BE(BigInt(seconds));
@@ -83,15 +83,17 @@ export class WitnessKey {
 }
 
 /**
- * Cosigns checkpoints of which each is consistent with all that it has seen of the same log: so nobody shows two histories to
- * those who ask for its cosignature. Knows nothing of what the leaves are.
+ * Cosigns checkpoints that are consistent with all earlier ones of the same log. So a log cannot show two
+ * histories to those who require its cosignature. The content of the leaves does not matter.
  */
 export class Witness {
   private readonly logs: readonly VerifierKey[];
-  /** One request for a log at a time: what it is compared with must not change meanwhile. */
+  /**
+   * Handles one request per log at a time, so that the stored checkpoint does not change during a comparison.
+   */
   private readonly turns = new Map<string, Promise<unknown>>();
 
-  /** @param verifierKeys of the logs, which may cosign nothing themselves. */
+  /** @param verifierKeys of the logs. These keys cannot cosign. */
   constructor(
     private readonly key: WitnessKey,
     private readonly state: WitnessState,
@@ -101,7 +103,7 @@ export class Witness {
     this.logs = verifierKeys.map((text) => parseVerifierKey(text));
   }
 
-  /** Answers the body of a request to `add-checkpoint`. */
+  /** Handles the body of a request to `add-checkpoint`. */
   async add(body: string): Promise<Answer> {
     const request = parse(body);
     if (typeof request === 'string') return refusal(400, request);
@@ -132,7 +134,7 @@ export class Witness {
     if (!isConsistent(seen, head, proof)) {
       return refusal(422, `The proof does not lead from ${seen.size} to ${head.size} events.`);
     }
-    // On the disk before anybody can show it: a witness that forgets is none.
+    // Stored on disk before anyone can see the cosignature: a witness must not forget.
     if (head.size !== seen.size) await this.state.write(origin, text);
     const line = this.key.cosign(note.text, Math.floor(this.now() / 1_000));
     return { status: 200, type: 'text/plain; charset=utf-8', body: line };
@@ -141,7 +143,7 @@ export class Witness {
 
 type Request = { old: number; proof: Buffer[]; text: string; note: Note; origin: string; head: TreeHead };
 
-/** @returns what is wrong with it, where it is no request. */
+/** @returns what is wrong with it if it is not a valid request. */
 function parse(body: string): Request | string {
   const end = body.indexOf('\n\n');
   if (end < 0) return 'The empty line before the checkpoint is missing.';
@@ -181,7 +183,7 @@ function refusal(status: 400 | 403 | 404 | 422, sentence: string): Answer {
   return { status, type: 'text/plain; charset=utf-8', body: `${sentence}\n` };
 }
 
-/** The size that it has, by which the log makes the right proof. */
+/** Returns the stored size, for which the log then creates the right proof. */
 function conflict({ size }: TreeHead): Answer {
   return { status: 409, type: 'text/x.tlog.size', body: `${size}\n` };
 }

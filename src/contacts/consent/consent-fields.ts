@@ -23,7 +23,7 @@ export class ConsentFields {
   @IpAddress({ optional: true, description: "The person's IP address at that time." })
   ip?: string;
 
-  /** The language of `text`, if one of our own pages showed it. Not a field. */
+  /** The language of `text` if a page of this server showed it. Not a field. */
   language?: string;
 }
 

@@ -1,13 +1,16 @@
 import { canonical, type Decider, type Keyring, streamIdOf, type StreamWrite } from '#libs/event-store';
 import { type ContactEvent } from '../contact.js';
 
-/** Proof that a person agreed or refused. `language` is that of `text`, if one of our own pages showed it. */
+/** Proof that a person agreed or refused. `language`: of `text`, if a page of this server showed it. */
 const EVIDENCE = ['source', 'text', 'language', 'at', 'ip'] as const;
 export type Evidence = { [field in (typeof EVIDENCE)[number]]?: string };
 
 export type ConsentEvent = {
   type: 'ConsentRecorded';
-  /** `contactVersion`: version of the contact's event that it proves; null if the contact's setting did not change. */
+  /**
+   * `contactVersion`: version of the contact's event that this proves; null if the contact's setting did not
+   * change.
+   */
   data: { given: boolean; contactVersion: number | null };
   personal: Evidence | null;
 };
@@ -15,7 +18,7 @@ export type ConsentEvent = {
 export type Consent = { evidence: Evidence | null };
 
 /**
- * Evidence of consent or refusal. It has a stream of its own, whose id follows from its content, so the same evidence sent twice is
+ * Evidence of consent or refusal. The id of its stream is derived from its content, so evidence sent twice is
  * recorded once. The contact is its subject, so erasing the contact destroys it.
  */
 export const consent: Decider<Consent, ConsentEvent> = {
@@ -41,7 +44,7 @@ export function consentIdOf(
   return streamIdOf(keyring.hash('consent', organizationId, contactId, String(given), canonical(evidence)));
 }
 
-/** A person who is not a contact yet has one pending consent. */
+/** A person who is not yet a contact has a single pending consent. */
 export function pendingConsentIdOf(keyring: Keyring, organizationId: string, subjectId: string): string {
   return streamIdOf(keyring.hash('pending consent', organizationId, subjectId));
 }

@@ -19,7 +19,7 @@ import { contact, type Contact, type ContactEvent } from '../contact.js';
 /** Consent or refusal in the history: its evidence, or the change without evidence. */
 export type ConsentChange = RecordedEvent<ConsentEvent> | RecordedEvent<ContactEvent>;
 
-/** The position before which a page begins, and the contact's version that the event there proves; 0 if none. */
+/** Where a page begins: before this position, and with the contact's version proved there; 0 if none. */
 type Place = { before: number | undefined; proved: number };
 
 export function isGiven(event: ConsentChange): boolean {

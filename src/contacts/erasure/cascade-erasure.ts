@@ -2,7 +2,11 @@ import { type Decision, type RecordReader } from '#libs/commands';
 import { type EventStore, type StreamWrite } from '#libs/event-store';
 import { type Sql } from '#libs/database';
 
-/** What another module erases with a contact, in the same command. @param emails every address that the contact ever had. */
+/**
+ * Erases data of another module with a contact, in the same command.
+ *
+ * @param emails all current and previous addresses of the contact.
+ */
 type CascadeErasure = (
   reads: { records: RecordReader; store: EventStore; source: Sql },
   organizationId: string,
@@ -19,8 +23,8 @@ type CascadedWrites = {
 const others: CascadeErasure[] = [];
 
 /**
- * Erases data of another module that is found by a contact's address, not by its id. Call it where the module is declared, before
- * the first request.
+ * Registers a function that erases data of another module that is found by a contact's address, not by its id.
+ * Call it where the module is declared, before the first request.
  */
 export function eraseWithContacts(other: CascadeErasure): void {
   others.push(other);

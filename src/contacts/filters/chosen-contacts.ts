@@ -39,8 +39,8 @@ type Row = {
 const PAGE = 5_000;
 
 /**
- * All contacts that a choice names, including those that it excludes or filters out, ordered by id. One statement finds them, page by
- * page.
+ * All contacts that a choice names, ordered by id. Includes those it excludes or filters out. A single
+ * statement finds them; they are read page by page.
  *
  * @param transaction the caller's. Nothing else may use it until the last page was read.
  */

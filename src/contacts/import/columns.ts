@@ -10,7 +10,10 @@ import {
 import { EVIDENCE_COLUMNS, type EvidenceColumn } from './evidence.js';
 
 export const MEANINGS = [...CONTACT_DETAILS, ...CONSENT_COLUMNS, ...EVIDENCE_COLUMNS, 'tags'] as const;
-/** What a column becomes. Several columns can state or prove consent; every other meaning belongs to one column. */
+/**
+ * What a column can mean. Several columns can state or prove consent. Every other meaning belongs to one
+ * column.
+ */
 export type Meaning = (typeof MEANINGS)[number];
 
 export function isConsent(meaning: string | null): meaning is ConsentColumn {

@@ -4,7 +4,7 @@ export type Blocked = 'BOUNCED' | 'COMPLAINED';
 /** What a cell says about consent. Undefined: it says nothing. */
 export type Consent = { subscribed?: boolean; blocked?: Blocked };
 
-/** What a column says about consent. */
+/** The kinds of columns that state consent. */
 export const CONSENT_COLUMNS = ['subscribed', 'optOut', 'bounced', 'complained'] as const;
 export type ConsentColumn = (typeof CONSENT_COLUMNS)[number];
 
@@ -21,7 +21,10 @@ export function folded(text: string): string {
 
 const words = (text: string) => new Set(text.split(',').map((word) => word.trim().replace(/\s+/g, ' ')));
 
-/** The words that systems and people use, in English, German, French and Spanish; folded. */
+/**
+ * Words for "yes" in exports of other systems and in handmade tables: English, German, French and Spanish,
+ * folded.
+ */
 const YES = words(`
   true, yes, y, 1, x, on, subscribed, active, confirmed, enabled, checked, agreed, opted in, opt in,
   optin, optedin, ja, j, wahr, abonniert, angemeldet, aktiv, bestatigt, oui, vrai, abonne, abonnee,
@@ -43,16 +46,16 @@ const COMPLAINED = words(`
   complained, complaint, complaints, spam, spam complaint, marked as spam, reported spam, junk,
   beschwerde, plainte, queja
 `);
-/** What some systems write instead of an empty cell. */
+/** What some systems write into empty cells. */
 const EMPTY = new Set(['', 'null', 'n a', 'na', 'nil', 'undefined']);
-/** A "no" to "subscribed", and nothing in a column that says who or when has opted out. */
+/** "No" in a `subscribed` column. In a column that says who opted out or when, it says nothing. */
 const NEVER = new Set(['never', 'none', 'nie', 'jamais', 'nunca']);
 
 const OPT_OUT = words(`
   unsubscribed, opted out, optedout, never subscribed, complained, blacklisted, blocklisted,
   abgemeldet, desabonne, desabonnee, desinscrit, desinscrite, dado de baja
 `);
-/** How such words begin: most cells are asked no more than this. */
+/** Beginnings of such words. Most cells fail this quick check. */
 const MAY_BE_OPT_OUT =
   /^\W*(un|opt|never|bounc|hard|clean|complain|black|block|abgem|d[ée]s(abon|insc)|dado|zur|rej|non.?dis|reb|dev)/i;
 
@@ -63,7 +66,7 @@ export function isOptOutWord(cell: string): boolean {
   return BOUNCED.has(word) || OPT_OUT.has(word);
 }
 
-/** Whether a column of this name and these values states consent: `status` may also be a membership's. */
+/** Whether a column like `status`, which may also belong to a membership, contains values about consent. */
 export function isConsentWord(cell: string): boolean {
   const word = folded(cell);
   return [YES, NO, NEVER, BOUNCED, COMPLAINED, EMPTY].some((words) => words.has(word));
@@ -82,7 +85,8 @@ export function consentIn(kind: ConsentColumn, cell: string): Consent | undefine
   const negative = ['false', 'no', 'n', '0', 'off', 'nein', 'falsch', 'non', 'faux', 'falso'];
   const harmless = ['subscribed', 'active', 'confirmed', 'enabled', 'opted in', 'valid', 'good', 'ok'];
   if (NEVER.has(word) || [...negative, ...harmless].includes(word)) return {};
-  // Anything else counts, a date or a reason too: to be wrong here must never mean to write to someone who said no.
+  // Any other value counts too, such as a date or a reason: a mistake must never lead to email to someone who
+  // refused.
   if (kind === 'bounced') return word.startsWith('soft') ? {} : { subscribed: false, blocked: 'BOUNCED' };
   if (kind === 'complained') return { subscribed: false, blocked: 'COMPLAINED' };
   if (BOUNCED.has(word)) return { subscribed: false, blocked: 'BOUNCED' };

@@ -45,8 +45,8 @@ const targets = new Map<string, Resource>();
 const IMPORT_SCOPES: Record<string, string> = {};
 
 /**
- * Lets all contacts of an import be linked to a record of another module. To be called where the kind is declared, before the
- * first request.
+ * Lets an import link all its contacts to a record of another module. Call it where the kind is declared,
+ * before the first request.
  *
  * @param description of the field, which is named like the record's id: `listId`.
  */
@@ -56,7 +56,7 @@ export function importContactsInto(resource: Resource, description: string): voi
   targets.set(resource.idField, resource);
 }
 
-/** @returns what must not change for the address to remain unsuppressed; undefined if it is suppressed. */
+/** @returns the guard under which the address stays unsuppressed; undefined if it is suppressed. */
 type Unsuppressed = (
   reads: { records: RecordReader; store: EventStore },
   organizationId: string,
@@ -67,8 +67,8 @@ let suppress: Suppress | undefined;
 let unsuppressed: Unsuppressed | undefined;
 
 /**
- * Names the command that suppresses an address, and how to know whether it is. To be called where the module is declared, before the
- * first request.
+ * Registers the command that suppresses an address, and the check whether it is suppressed. Call it where the
+ * module is declared, before the first request.
  */
 export function suppressImportedBy(command: Suppress, whether: Unsuppressed): void {
   suppress = command;

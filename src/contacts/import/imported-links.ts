@@ -4,22 +4,22 @@ import { Input, type InputClass, inputOf, OperationRunner, type RequestContext, 
 import { settleAll } from './settle-all.js';
 import { ContactsTable } from '../contacts-table.js';
 
-/** A record that contacts are linked to: its kind, and its id. */
+/** The record to link contacts to. */
 export type Target = { resource: Resource; id: string };
 
-/** Records that a line names, by their kinds. */
+/** The records that a line names, by kind. */
 export type NamedRecords = ReadonlyMap<NamedKind, readonly string[]>;
 
-/** A kind of records that lines may name; a name that none of them has is given to a new one. */
+/** A kind of records that lines can name. Missing ones are created. */
 export type NamedKind = {
   resource: Resource;
   create: InputClass<Input & { name: string }>;
 };
 
-/** An imported contact that stands, and what its line names. */
+/** A contact that exists after the import of its line, and the records that the line names. */
 type Imported = { contactId: string; names: NamedRecords };
 
-/** Links imported contacts to what the import and their lines name. */
+/** Links imported contacts to the records of the import and of their lines. */
 @Injectable()
 export class ImportedLinks {
   constructor(
@@ -29,12 +29,12 @@ export class ImportedLinks {
     private readonly runner: OperationRunner,
   ) {}
 
-  /** @throws RpcError NOT_FOUND unless each of them stands. */
+  /** @throws RpcError NOT_FOUND if one of them does not exist. */
   async require(organizationId: string, targets: readonly Target[]): Promise<void> {
     for (const { resource, id } of targets) await this.resources.require(resource, organizationId, id);
   }
 
-  /** Who is linked already stays. @param context of the import, without its Idempotency-Key. */
+  /** Existing links stay unchanged. @param context of the import, without its Idempotency-Key. */
   async link(
     context: RequestContext,
     targets: readonly Target[],
@@ -60,7 +60,8 @@ export class ImportedLinks {
         const id = ids.get(name) ?? (await this.create(context, kind, name));
         await this.add(context, { resource: kind.resource, id }, contactIds).catch(unlessDeleted);
       };
-      // Together they share calls of the event store: two thousand new names took more than a minute one by one, 15 s so.
+      // Concurrently, they share calls of the event store: two thousand new names took more than a minute one
+      // by one, and 15 s so.
       await settleAll([...members].map(addNamed));
     }
   }
@@ -83,7 +84,7 @@ export class ImportedLinks {
     try {
       await this.linking.add(resource, input, [...new Set(contactIds)]);
     } catch (error) {
-      // Who was erased since their line was read costs the others nothing.
+      // Contacts erased since their line was read must not affect the others.
       const gone = new Set(await this.contacts.findUnknown(context.organizationId, contactIds));
       if (gone.size === 0) throw error;
       const rest = contactIds.filter((contactId) => !gone.has(contactId));
@@ -92,10 +93,10 @@ export class ImportedLinks {
   }
 }
 
-/** Who deletes a record while it is imported into does so as if the import had been there before: nobody is told. */
+/** If the record was deleted during the import, its links would be gone anyway. So this is not an error. */
 function unlessDeleted(error: unknown): void {
   if (!(error instanceof RpcError && error.code === 'NOT_FOUND')) throw error;
 }
 
-/** A part of an import, with the id of the record as a field. */
+/** A command of an import, which has the record's id as a field. */
 class LinkContacts extends Input {}

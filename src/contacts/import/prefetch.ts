@@ -1,6 +1,6 @@
 /**
- * The same items: while one is worked on, the next is made. Never more than that one. Whoever leaves early waits until it is made,
- * so that nothing goes on behind an end.
+ * Prefetches one item while the previous one is being processed. If the consumer stops early, it waits for the
+ * item in progress, so that no work continues afterwards.
  */
 export async function* prefetch<Item>(items: AsyncGenerator<Item, void>): AsyncGenerator<Item, void> {
   let next = items.next();
@@ -9,7 +9,7 @@ export async function* prefetch<Item>(items: AsyncGenerator<Item, void>): AsyncG
       const { done, value } = await next;
       if (done === true) return;
       next = items.next();
-      // Told to who asks for it.
+      // The consumer receives the error with the next item.
       next.catch(() => undefined);
       yield value;
     }

@@ -1,7 +1,8 @@
 /**
- * What all of these gave. All are awaited also when one fails, so that nothing of an import happens after its answer.
+ * The results of all promises. Waits for all of them even if one fails, so that no part of an import runs after
+ * its response.
  *
- * @throws as the first of them that failed.
+ * @throws the error of the first one in the list that failed.
  */
 export async function settleAll<Given>(underWay: readonly Promise<Given>[]): Promise<Given[]> {
   const results = await Promise.allSettled(underWay);

@@ -19,7 +19,7 @@ const DELIMITER_LINE = /^"?sep=([^\w\s"]|\t)"?(?=[\r\n]|$)/i;
 const CENTRAL_EUROPEAN = /\p{L}[£³¿¯¹¥¼¾]|[£³¿¯¹¥¼¾]\p{Ll}/u;
 
 /**
- * Reads how a table is written from its first bytes, of which at least the header must be there.
+ * Detects the format of a table from its first bytes, which must include the header.
  *
  * @throws RpcError BAD_REQUEST if it is an Excel file or not text.
  */
