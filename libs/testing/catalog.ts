@@ -1,8 +1,7 @@
 import { type Sql } from '#libs/database';
 
 /**
- * A schema according to PostgreSQL's catalog, as sorted lines, one per object. Databases with equal lines are equivalent to
- * their users. The lines contain no names of owners and no objects of extensions, so that they can be compared between
+ * A schema in PostgreSQL's catalog as sorted lines, one per object. Schemas with equal lines work the same for clients. The lines contain no names of owners and no objects of extensions, so that they can be compared between
  * servers and versions of PostgreSQL.
  */
 export async function catalogOf(sql: Sql, schema: string): Promise<string[]> {
@@ -59,6 +58,6 @@ const CATALOG = `
       CASE WHEN p.grantee = o.relowner THEN 'owner' WHEN p.grantee = 0 THEN 'public' ELSE p.grantee::regrole::text END,
       string_agg(p.privilege_type, ', ' ORDER BY p.privilege_type))
     FROM own o, aclexplode(coalesce(o.relacl, acldefault('r', o.relowner))) p
-    -- MAINTAIN is of PostgreSQL 17.
+    -- MAINTAIN only exists since PostgreSQL 17.
     WHERE o.relkind = 'r' AND p.privilege_type <> 'MAINTAIN' GROUP BY o.relname, o.relowner, p.grantee
   ) all_ ORDER BY line COLLATE "C"`;

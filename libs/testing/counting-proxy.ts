@@ -3,8 +3,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
- * The statements that a client sent before receiving any of the response, which means one network round trip. So pipelined
- * statements are one turn, and so is a message with several statements.
+ * The statements of one network round trip: those that a client sent before it received any response. Pipelined statements are one
+ * turn, and so are several statements in one message.
  */
 export type Turn = { statements: string[] };
 
@@ -19,7 +19,7 @@ export type CountingProxy = {
   forget(): void;
   /** The turns since the last reset, in the order of their start. Opening a connection does not count. */
   readonly turns: readonly Turn[];
-  /** Resolves when everything sent has been answered and nothing more is sent. */
+  /** Resolves when every statement has its response and clients send nothing more. */
   quiet(): Promise<void>;
   close(): Promise<void>;
 };
@@ -85,7 +85,7 @@ export async function startCountingProxy(url: string): Promise<CountingProxy> {
   };
 }
 
-/** Something that is waited for: the end of one statement (Execute), or the ReadyForQuery after Query and Sync. */
+/** A response that is still missing: the end of one statement (Execute), or the ReadyForQuery after Query or Sync. */
 type Awaited = { end: 'statement' | 'query' | 'sync'; text: string; turn: Turn };
 
 /** The messages of one connection. */
@@ -106,7 +106,7 @@ class Conversation {
 
   asked(bytes: Buffer): void {
     this.fromClient = Buffer.concat([this.fromClient, bytes]);
-    // The first message alone has no letter.
+    // Only the first message has no type byte.
     if (!this.hasBegun) {
       if (this.fromClient.length < 4 || this.fromClient.length < this.fromClient.readInt32BE(0)) return;
       this.fromClient = this.fromClient.subarray(this.fromClient.readInt32BE(0));
@@ -135,13 +135,13 @@ class Conversation {
 
   private answer(letter: string): void {
     const [next] = this.awaited;
-    // What a connection is opened with.
+    // The connection is still being opened.
     if (!next) return;
     // CommandComplete, EmptyQueryResponse, PortalSuspended, ErrorResponse.
     if ('CIsE'.includes(letter)) {
       next.turn.statements.push(next.text);
       if (next.end === 'statement') this.awaited.shift();
-      // The server passes over what was sent up to the Sync.
+      // After an error, the server skips all messages up to the Sync.
       if (letter === 'E') while (this.awaited[0]?.end === 'statement') this.awaited.shift();
     }
     if (letter === 'Z') {
@@ -151,7 +151,7 @@ class Conversation {
   }
 }
 
-/** @returns what is left: a message that has not come whole. */
+/** @returns the rest: an incomplete message, or nothing */
 function eachMessage(bytes: Buffer, read: (letter: string, body: Buffer) => void): Buffer<ArrayBuffer> {
   let rest = bytes;
   while (rest.length >= 5 && rest.length > rest.readInt32BE(1)) {
@@ -162,7 +162,7 @@ function eachMessage(bytes: Buffer, read: (letter: string, body: Buffer) => void
   return Buffer.from(rest);
 }
 
-/** Up to the zero byte, as one line. */
+/** The text up to the zero byte, on one line. */
 function textIn(body: Buffer): string {
   const text = body.toString('utf8', 0, body.indexOf(0));
   return text.replace(/\s+/g, ' ').trim();

@@ -11,7 +11,7 @@ export type TestDatabase = {
   store: EventStore;
   /** Another instance on the same database, with its own pool and event store. */
   another(): Promise<{ source: DataSource; store: EventStore }>;
-  /** A copy, like a backup that is restored elsewhere. No one else may be connected to this database during the call. */
+  /** A copy, like a backup restored elsewhere. No other client may be connected to this database during the call. */
   copy(): Promise<TestDatabase>;
   drop(): Promise<void>;
 };

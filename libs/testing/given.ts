@@ -1,6 +1,6 @@
 import { type Decider, type DomainEvent } from '#libs/event-store';
 
-/** `given(decider, events).when(decision).then(events)`: a decision tested in the domain's own words. */
+/** `given(decider, events).when(decision).then(events)` tests a decision in terms of the domain. */
 export function given<State, Event extends DomainEvent>(
   decider: Decider<State, Event>,
   events: NoInfer<Event>[],

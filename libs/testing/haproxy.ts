@@ -12,9 +12,9 @@ const STATUS = 17;
 
 export type Haproxy = {
   origin: string;
-  /** Sends no new requests to an instance, by its number from 0. Resolves when the running ones have ended. */
+  /** Sends no new requests to the instance with this index. Resolves when its running requests have ended. */
   drain(instance: number): Promise<void>;
-  /** Sends requests to it again. */
+  /** Sends requests to the instance again. */
   admit(instance: number): Promise<void>;
   /** Whether the last health check found the instance ready. */
   isReady(instance: number): Promise<boolean>;
@@ -22,11 +22,11 @@ export type Haproxy = {
 };
 
 /**
- * Starts a haproxy in front of instances of the product, configured as by an operator: round robin among those that
- * `/health/ready` reports as ready.
+ * Starts a haproxy in front of instances of the product, configured like in production: round robin among the instances whose
+ * `/health/ready` reports that they are ready.
  *
  * @param program the path of haproxy: `findProgram('haproxy')`
- * @param ports of the instances, on 127.0.0.1; they need not listen yet
+ * @param ports of the instances on 127.0.0.1, which may start later
  */
 export async function startHaproxy(program: string, ports: readonly number[]): Promise<Haproxy> {
   const directory = await mkdtemp(join(tmpdir(), 'haproxy-'));

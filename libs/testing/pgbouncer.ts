@@ -8,7 +8,7 @@ import { ServerProgram } from './server-program.js';
 export type PgBouncer = {
   /** The database's URL with PgBouncer's address. */
   url: string;
-  /** Kills it, so that its clients and servers lose their connections. */
+  /** Kills it, so that clients and PostgreSQL lose their connections. */
   stop(): Promise<void>;
   /** Starts it again, on the same port. */
   start(): Promise<void>;
@@ -19,8 +19,8 @@ export type PgBouncer = {
  * Starts a PgBouncer in transaction mode in front of a database that requires no password.
  *
  * @param program the path of pgbouncer: `findProgram('pgbouncer')`
- * @param poolSize connections to the database at most; clients beyond wait
- * @param settings others of pgbouncer.ini
+ * @param poolSize maximum number of connections to the database. Further clients wait.
+ * @param settings additional settings in pgbouncer.ini
  */
 export async function startPgBouncer(
   program: string,
@@ -46,7 +46,7 @@ unix_socket_dir =
 auth_type = any
 pool_mode = transaction
 default_pool_size = ${poolSize}
-; A failed login is otherwise repeated after 15 seconds, and PostgreSQL may be back after one.
+; By default, PgBouncer retries a failed login after 15 seconds. PostgreSQL may be back after one.
 server_login_retry = 1
 ${Object.entries({ max_client_conn: 1_000, ...settings })
   .map(([name, value]) => `${name} = ${value}`)

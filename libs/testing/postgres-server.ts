@@ -9,7 +9,7 @@ import { findFreePort } from './ports.js';
 export type StopMode = 'fast' | 'immediate';
 
 export type PostgresServer = {
-  /** Its directory. */
+  /** Its files are in `data`. */
   directory: string;
   port: number;
   /** For the superuser. No password is required. */
@@ -30,11 +30,11 @@ export type PostgresServer = {
 };
 
 /**
- * Starts a PostgreSQL cluster of the test's own, of the programs that the product embeds, which a test may stop, crash and
- * freeze. As root it runs as the system user "postgres".
+ * Starts a separate PostgreSQL cluster that a test can stop, crash and freeze, with the programs that the product embeds. If the tests
+ * run as root, it runs as the system user "postgres".
  *
- * @param directory where to put it, an empty one that others may enter; made when left out
- * @param replicaOf a server that is stopped: what is started is a streaming replica of it, a hot standby
+ * @param directory an empty directory that other users can enter; by default, a new temporary one
+ * @param replicaOf a stopped server. The new one is then its streaming replica, a hot standby.
  * @param initdb options for initdb
  */
 export async function startPostgres({
@@ -81,13 +81,14 @@ export async function startPostgres({
     const text = await readFile(join(data, 'postmaster.pid'), 'utf8').catch(() => '');
     return text === '' ? undefined : Number(text.split('\n', 1)[0]);
   };
-  // New ones come only from the first, which therefore stops first and goes on last.
+  // Only the postmaster starts new processes, so it is stopped first and continued last.
   const send = async (signal: NodeJS.Signals) => {
-    const first = await processId();
-    if (first === undefined) return;
-    const listed = await readFile(`/proc/${first}/task/${first}/children`, 'utf8');
+    const postmaster = await processId();
+    if (postmaster === undefined) return;
+    const listed = await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8');
     const others = listed.trim().split(' ').filter(Boolean).map(Number);
-    for (const id of signal === 'SIGCONT' ? [...others, first] : [first, ...others]) kill(id, signal);
+    for (const id of signal === 'SIGCONT' ? [...others, postmaster] : [postmaster, ...others])
+      kill(id, signal);
   };
 
   let known: number | undefined;
@@ -131,7 +132,7 @@ export async function startPostgres({
   return server;
 }
 
-/** Whoever has ended meanwhile needs no signal. */
+/** Ignores processes that have already exited. */
 function kill(processId: number, signal: NodeJS.Signals): void {
   try {
     process.kill(processId, signal);

@@ -1,12 +1,12 @@
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 
-/** Directories of administrators' programs, which may be missing from an ordinary user's PATH. */
+/** Directories of system programs, which may be missing from an ordinary user's PATH. */
 const SYSTEM = ['/usr/sbin', '/usr/local/sbin', '/sbin'];
 
 /**
- * The path of a program that some tests need and `npm test` installs if possible. If it is missing, prints this, because the
- * tests that need it are skipped, and returns undefined.
+ * The path of a program that some tests need and `npm test` installs if possible. If it is missing, prints that its tests are
+ * skipped, and returns undefined.
  */
 export function findProgram(name: string): string | undefined {
   const directories = [...(process.env.PATH ?? '').split(delimiter), ...SYSTEM];

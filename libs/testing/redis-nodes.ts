@@ -9,7 +9,7 @@ import { Redis } from 'ioredis';
 import { killAtExit } from './kill-at-exit.js';
 
 const SLOTS = 16_384;
-/** The milliseconds after which the other nodes consider a node failed. */
+/** Milliseconds after which the other nodes consider a node failed. */
 const NODE_TIMEOUT = 1_000;
 
 /** A redis-server on 127.0.0.1 that can be killed and started again on the same port with its data. */
@@ -19,15 +19,15 @@ export class RedisNode {
 
   private constructor(
     readonly port: number,
-    /** On which nodes of a cluster speak with each other. */
+    /** The port on which the nodes of a cluster communicate. */
     readonly busPort: number,
     private readonly directory: string,
     private readonly options: readonly string[],
   ) {}
 
   /**
-   * @param configuration of redis.conf
-   * @param given a port, where it must not be any free one
+   * @param configuration the contents of redis.conf
+   * @param given the port to use; by default, any free one
    */
   static async create(
     options: readonly string[] = [],
@@ -87,7 +87,7 @@ export class RedisNode {
     this.server?.kill(signal);
   }
 
-  /** Kills it, as a crash would. */
+  /** Kills it like a crash. */
   async kill(): Promise<void> {
     this.disconnect();
     const { server } = this;
@@ -108,12 +108,12 @@ export class RedisNode {
     this.client = undefined;
   }
 
-  /** Resolves when its INFO holds this text; a connection that is cut meanwhile is made anew. */
+  /** Resolves when its INFO contains this text. Reconnects if the connection is lost. */
   async says(text: string): Promise<void> {
     while (!String(await this.ask('INFO', 'everything').catch(() => '')).includes(text)) await sleep(20);
   }
 
-  /** Its reply to a command. */
+  /** Sends a command. @returns the reply */
   async ask(command: string, ...args: (string | number)[]): Promise<unknown> {
     if (this.client?.status === 'end') this.client = undefined;
     if (!this.client) {
@@ -124,11 +124,11 @@ export class RedisNode {
   }
 }
 
-/** Nodes of one Redis Cluster, of which the first so many are masters, each with its part of the slots. */
+/** The nodes of a Redis Cluster. The first are masters, each with an equal share of the slots; the others are their replicas. */
 export class RedisCluster {
   private constructor(readonly nodes: readonly RedisNode[]) {}
 
-  /** @param replicas as many, one for each of the first masters. */
+  /** @param replicas their number. Each of the first masters gets one. */
   static async start(masters: number, replicas = 0): Promise<RedisCluster> {
     const nodes = await Promise.all(
       Array.from({ length: masters + replicas }, async () => {
@@ -158,7 +158,7 @@ export class RedisCluster {
     return `redis://${this.nodes.map(({ address }) => address).join()}`;
   }
 
-  /** Resolves when all nodes that run know of each other and say that the cluster is whole. */
+  /** Resolves when these nodes, by default all, know every node and report the cluster state `ok`. */
   async settled(nodes = this.nodes): Promise<void> {
     const isSettled = async (node: RedisNode) => {
       const info = String(await node.ask('CLUSTER', 'INFO').catch(() => ''));
@@ -171,7 +171,10 @@ export class RedisCluster {
     return String(await node.ask('CLUSTER', 'MYID'));
   }
 
-  /** Moves a slot while it is used: for `pauseMs` its keys are in two places, and clients are told to ASK. */
+  /**
+   * Moves a slot while clients use it. It stays in migration for `pauseMs` before and after its keys move. During that time, the old
+   * node redirects clients with ASK for keys that it no longer has.
+   */
   async moveSlot(slot: number, from: RedisNode, to: RedisNode, pauseMs = 0): Promise<void> {
     const [fromId, toId] = [await this.idOf(from), await this.idOf(to)];
     await to.ask('CLUSTER', 'SETSLOT', slot, 'IMPORTING', fromId);
@@ -191,10 +194,10 @@ export class RedisCluster {
   }
 }
 
-/** A sentinel gives up a failover after so long. */
+/** Milliseconds after which a sentinel aborts a failover. */
 const FAILOVER_TIMEOUT = 5_000;
 
-/** A master, its replica, and a sentinel that makes the replica the master when the master is gone. */
+/** A master, its replica, and a sentinel that promotes the replica if the master fails. */
 export class RedisSentinel {
   private constructor(
     readonly sentinel: RedisNode,
@@ -215,7 +218,7 @@ export class RedisSentinel {
       ].join('\n'),
     );
     await sentinel.start();
-    // It asks them every ten seconds otherwise.
+    // By default, the sentinel polls the nodes every ten seconds.
     await sentinel.ask('SENTINEL', 'DEBUG', 'INFO-PERIOD', 200);
     const found = new RedisSentinel(sentinel, [master, replica]);
     await sentinel.says('slaves=1');
@@ -226,13 +229,13 @@ export class RedisSentinel {
     return `redis+sentinel://${this.sentinel.address}/limits`;
   }
 
-  /** Who the sentinel says is the master. */
+  /** The current master, as the sentinel reports it. */
   async master(): Promise<RedisNode> {
     const [, port] = (await this.sentinel.ask('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'limits')) as string[];
     return this.nodes.find((node) => String(node.port) === port)!;
   }
 
-  /** Has the sentinel make another one the master while this one lives; what it gives up on a busy machine is asked for again. */
+  /** Makes the sentinel fail over while the master is still running. Retries, because failovers can be aborted on a busy machine. */
   async moveMaster(from: RedisNode): Promise<void> {
     while ((await this.master()) === from) {
       const said = await this.sentinel.ask('SENTINEL', 'FAILOVER', 'limits').catch(() => 'not now');
@@ -246,7 +249,7 @@ export class RedisSentinel {
   }
 }
 
-/** Held open together, so that they differ. */
+/** Keeps all ports open until each is chosen, so that no two are the same. */
 async function findFreePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
   await Promise.all(servers.map((server) => once(server, 'listening')));

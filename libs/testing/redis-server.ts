@@ -13,7 +13,7 @@ export type RedisServer = {
 /**
  * Starts a real redis-server, empty and without persistence, on 127.0.0.1. Resolves when it responds.
  *
- * @param port a free one when left out; given, a stopped server can be started again where it was
+ * @param port by default, a free one. Pass the port of a stopped server to start one in its place.
  */
 export async function startRedis(port?: number): Promise<RedisServer> {
   const node = await (await RedisNode.create([], '', port)).start();

@@ -9,32 +9,32 @@ import { findFreePort } from './ports.js';
 import { ServerProgram } from './server-program.js';
 
 /**
- * A server that speaks S3, with one bucket: s3rver, and before it what it lacks. No server was found in npm's registry that
- * knows conditional writes, so the proxy before it does that part: it answers 412 to a PUT with `If-None-Match: *` where there is
- * something, one PUT at a time. Lists and errors are s3rver's; it looks whose access key it is, and at no signature.
+ * An S3 server with one bucket: s3rver behind a proxy that adds conditional writes, which no server in npm's registry supports.
+ * The proxy handles one PUT at a time. It responds with 412 to a PUT with `If-None-Match: *` if the object exists. s3rver checks
+ * the access key, but no signatures.
  */
 export type S3Server = {
   bucket: string;
-  /** What programs find it by. */
+  /** The variables with which programs find it. */
   environment: { [name: string]: string };
-  /** What it was asked so far: `GET /anchors?list-type=2`. */
+  /** The requests so far: `GET /anchors?list-type=2`. */
   readonly asked: string[];
-  /** Set to false it overwrites, whatever a PUT says, as s3rver does by itself. */
+  /** Whether conditional writes work. If false, every PUT overwrites, as in s3rver itself. */
   isConditional: boolean;
-  /** Set to false it stores what is put and says nothing, as where the network breaks. */
+  /** Whether PUTs get a response. If false, the object is stored without one, as if the network failed. */
   answersPuts: boolean;
   stop(): Promise<void>;
 };
 
-/** s3rver's own. */
+/** The access key and secret that s3rver accepts. */
 const KEY = 'S3RVER';
 
-/** @param bucket its one bucket. */
+/** @param bucket its name. */
 export async function startS3Server(bucket = 'anchors'): Promise<S3Server> {
   const directory = await mkdtemp(join(tmpdir(), 's3-'));
   const port = await findFreePort();
   const script = createRequire(join(process.cwd(), 'package.json')).resolve('s3rver/bin/s3rver.js');
-  // It cuts lists by a cipher that OpenSSL 3 calls legacy.
+  // s3rver encrypts the cursors of lists with a cipher that OpenSSL 3 only has in its legacy provider.
   const program = new ServerProgram(
     process.execPath,
     [
@@ -72,7 +72,7 @@ export async function startS3Server(bucket = 'anchors'): Promise<S3Server> {
       AWS_REGION: 'us-east-1',
       AWS_ACCESS_KEY_ID: KEY,
       AWS_SECRET_ACCESS_KEY: KEY,
-      // Nothing of whoever runs the tests.
+      // Ignores the AWS configuration of the user who runs the tests.
       AWS_CONFIG_FILE: '/dev/null',
       AWS_SHARED_CREDENTIALS_FILE: '/dev/null',
       AWS_EC2_METADATA_DISABLED: 'true',
@@ -90,7 +90,7 @@ export async function startS3Server(bucket = 'anchors'): Promise<S3Server> {
   return server;
 }
 
-/** With the host of the one who asks, for that is signed. */
+/** Passes the headers of `from` on unchanged, because the signature covers the host. */
 async function send(
   port: number,
   method: string,

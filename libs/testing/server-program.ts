@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { killAtExit } from './kill-at-exit.js';
 
-/** A program that serves on a port of 127.0.0.1, is killed to stop it, and may be started again. */
+/** A program that serves on a port of 127.0.0.1. It can be killed and started again. */
 export class ServerProgram {
   private child: ChildProcess | undefined;
   private release: (() => void) | undefined;
@@ -15,20 +15,20 @@ export class ServerProgram {
     private readonly port: number,
   ) {}
 
-  /** Resolves when it takes connections. */
+  /** Resolves when it accepts connections. */
   async start(): Promise<void> {
     const child = spawn(this.program, this.args, { stdio: ['ignore', 'ignore', 'pipe'] });
     this.child = child;
-    let said = '';
-    child.stderr.on('data', (bytes: Buffer) => (said += bytes.toString()));
-    child.once('error', (error) => (said += error.message));
+    let output = '';
+    child.stderr.on('data', (bytes: Buffer) => (output += bytes.toString()));
+    child.once('error', (error) => (output += error.message));
     this.release = killAtExit(() => void child.kill('SIGKILL'));
     for (let attempt = 0; attempt < 600; attempt += 1) {
-      if (await takesConnections(this.port)) return;
+      if (await acceptsConnections(this.port)) return;
       if (child.exitCode !== null || child.pid === undefined) break;
       await sleep(50);
     }
-    throw new Error(`${this.program} does not serve: ${said}`);
+    throw new Error(`${this.program} does not serve: ${output}`);
   }
 
   async stop(): Promise<void> {
@@ -41,7 +41,7 @@ export class ServerProgram {
   }
 }
 
-function takesConnections(port: number): Promise<boolean> {
+function acceptsConnections(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => {
       socket.destroy();

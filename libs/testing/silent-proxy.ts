@@ -4,10 +4,10 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 /**
  * A proxy between a program and a server that fails like a network:
  *
- * - `silence()`: existing connections go silent, as if a host were lost or its address moved. Everything sent is dropped, and
- *   neither side learns of it, not even when the other side closes. New connections work.
- * - `silence({ serverGone: true })`: the same, but the server sees the connections closed and releases its locks, as if it
- *   were a lost host's.
+ * - `silence()`: existing connections go silent, as if a host failed or its address moved. The proxy drops everything, and neither
+ *   side notices, not even if the other side closes. New connections work.
+ * - `silence({ serverGone: true })`: the same, but the server sees the connections close and releases their locks, as if the client's
+ *   host had failed.
  * - `freeze()`: existing and new connections hang without losing data, until `thaw()`.
  * - `cut()`: existing connections are reset. `refuse()`: new ones too, until `accept()`.
  */
@@ -57,7 +57,7 @@ export async function startSilentProxy(url: string): Promise<SilentProxy> {
     }
   });
 
-  /** Not `pipe`, which a silence would have to undo. */
+  /** Not `pipe`, because `silence` would have to undo it. */
   function join(from: Socket, to: Socket): void {
     sockets.add(from);
     from.setNoDelay(true);

@@ -1,5 +1,6 @@
-// A mail server that keeps nothing: for each message that it takes it writes a line of JSON, before it says so to the client.
-// Lines of JSON on its input say how it is to behave from then on (null: as before), and are answered. `smtp-server.ts` starts it and has the words for both.
+// A mail server that stores nothing. It writes each message that it accepts as a line of JSON, before it responds to the client.
+// Each line of JSON on its input sets its behaviour from then on (null: no change) and gets a response. `smtp-server.ts` starts it
+// and declares the types of both.
 import { createInterface } from 'node:readline';
 import { SMTPServer } from 'smtp-server';
 
@@ -12,17 +13,17 @@ const {
   size,
 } = JSON.parse(process.argv[2] ?? '{}');
 let behaviour = {};
-/** What is held until it is to behave otherwise. */
+/** Continues the connections that are on hold, when the behaviour changes. */
 let held = [];
 
-function hold(stage, goOn) {
-  held.push(goOn);
+function hold(stage, resume) {
+  held.push(resume);
   say({ holding: stage });
 }
 
 const say = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
-/** Does what is asked for at a stage; `go` is what a server does otherwise. */
+/** Applies the behaviour set for a stage. Without one, calls `go`, which does what any server does. */
 function at(stage, session, go, refuse) {
   const { silent, holds, cut, refuses = {}, delay = 0, greetingDelay = 0 } = behaviour;
   if (silent === stage) return;
@@ -72,7 +73,7 @@ const server = new SMTPServer({
       stream.pause();
       hold('middle', () => stream.resume());
     });
-    // Of a message that is not ended there is no end.
+    // Not emitted if the message is incomplete.
     stream.on('end', () => {
       const { mailFrom, rcptTo, smtpUtf8 = false } = session.envelope;
       const accept = () => {
@@ -92,7 +93,7 @@ const server = new SMTPServer({
   },
 });
 
-// Clients that are killed are none of its business.
+// Errors of connections are ignored, because tests kill clients.
 server.on('error', (error) => {
   if (error.code === 'EADDRINUSE') throw error;
 });
@@ -102,5 +103,5 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   const next = JSON.parse(line);
   behaviour = next ?? behaviour;
   say({ isBehaving: true });
-  if (next) for (const goOn of held.splice(0)) goOn();
+  if (next) for (const resume of held.splice(0)) resume();
 });

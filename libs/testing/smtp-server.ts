@@ -9,11 +9,11 @@ import { findFreePort } from './ports.js';
 export type SmtpServerOptions = {
   /** Default: a free port. */
   port?: number;
-  /** Nobody else may send. */
+  /** The only user who may send. Default: no login is required. */
   login?: { user: string; password: string };
   /** Its certificate is self-signed. */
   tls?: 'none' | 'starttls' | 'implicit';
-  /** Whether the messages themselves are stored too. */
+  /** Whether `accepted` also contains the messages themselves. */
   keepContent?: boolean;
   /** Extensions that it does not support. */
   hide?: readonly ('SMTPUTF8' | 'PIPELINING' | '8BITMIME')[];
@@ -23,21 +23,24 @@ export type SmtpServerOptions = {
 
 export type SmtpStage = 'greeting' | 'mail' | 'rcpt' | 'end';
 
-/** What it does from now on; what is left out, it does as any server. */
+/** How the server behaves from now on. Anything not set works as in any mail server. */
 export type SmtpBehaviour = {
-  /** It answers with one of these codes, to this share of all. At `end`: to the dot after the message. */
+  /** Responds with one of these codes to this share of the commands. At `end`: to the dot after the message. */
   refuses?: Partial<Record<SmtpStage, { codes: number[]; share?: number; text?: string }>>;
-  /** It never responds. */
+  /** Never responds at this stage. */
   silent?: SmtpStage;
-  /** It says nothing, and at `middle` reads no further, until it is to behave otherwise; {@link SmtpServer.reaches} waits for it. */
+  /**
+   * Does not respond until the behaviour changes; at `middle`, also stops reading. {@link SmtpServer.reaches} waits until a connection
+   * is on hold.
+   */
   holds?: SmtpStage | 'middle';
-  /** It closes the connection: at `middle` while it reads the message, at `end` when it has taken it, and without saying so. */
+  /** Closes the connection: at `middle` while reading the message, at `end` after accepting it but before responding. */
   cut?: SmtpStage | 'middle';
-  /** The recipient at whose name it closes the connection. */
+  /** Closes the connection when a client names this recipient. */
   dreads?: string;
-  /** Milliseconds before it says that it has taken a message. */
+  /** Milliseconds before it confirms a message. */
   delay?: number;
-  /** Milliseconds before it greets. */
+  /** Milliseconds before it sends the greeting. */
   greetingDelay?: number;
 };
 
@@ -45,7 +48,7 @@ export type AcceptedMail = {
   to: string;
   from: string;
   bytes: number;
-  /** The user who was logged in. */
+  /** The authenticated user. */
   user: string | null;
   isSecure: boolean;
   isUtf8: boolean;
@@ -60,19 +63,19 @@ type Line = Partial<Omit<AcceptedMail, 'to'>> & {
 };
 
 /**
- * A mail server (npm's smtp-server), in a process of its own that can be killed, frozen, and started again where it was. What
- * it took is told before it is answered, so that nothing that a client may count on is missing from `accepted`, whatever
- * becomes of either.
+ * A mail server (npm's smtp-server) in a separate process that can be killed, frozen and restarted on the same port. It reports each
+ * message to us before it confirms it to the client. So `accepted` contains every confirmed message, even if the server or the client
+ * crashes.
  */
 export class SmtpServer {
   /**
-   * Of all processes on this port, in the order in which they were taken; whole after {@link SmtpServer.settle} and
-   * {@link SmtpServer.stop}: a client is told sooner than we.
+   * Messages accepted by all processes on this port, in order. Complete only after {@link SmtpServer.settle} or
+   * {@link SmtpServer.stop}, because the confirmation can reach a client before the report reaches us.
    */
   readonly accepted: AcceptedMail[] = [];
   private child: ChildProcess | undefined;
   private behaving: (() => void)[] = [];
-  /** Stages at which it holds a connection since it was told to behave so. */
+  /** Stages at which connections are on hold since the behaviour last changed. */
   private readonly held = new Set<SmtpStage | 'middle'>();
   private release: (() => void) | undefined;
 
@@ -87,7 +90,7 @@ export class SmtpServer {
     return server;
   }
 
-  /** With user and password where it wants them. */
+  /** Includes the user and password if a login is required. */
   get url(): string {
     const { login, tls } = this.options;
     const credentials = login
@@ -105,7 +108,7 @@ export class SmtpServer {
     return counts;
   }
 
-  /** Resolves when it takes connections; it behaves as any server then. */
+  /** Resolves when it accepts connections. It starts with the behaviour of any mail server. */
   async start(): Promise<void> {
     const program = join(process.cwd(), 'libs/testing/smtp-server-program.mjs');
     const child = spawn(process.execPath, [program, JSON.stringify({ ...this.options, port: this.port })], {
@@ -126,41 +129,41 @@ export class SmtpServer {
     });
   }
 
-  /** Resolves when it does. */
+  /** Changes the behaviour. Resolves when the change is in effect. */
   async behave(behaviour: SmtpBehaviour): Promise<void> {
     await this.ask(behaviour);
   }
 
-  /** Whether it holds a connection at this stage. */
+  /** Whether a connection is on hold at this stage. */
   isHolding(stage: SmtpStage | 'middle'): boolean {
     return this.held.has(stage);
   }
 
-  /** Resolves when it holds a connection at this stage. */
+  /** Resolves when a connection is on hold at this stage. */
   async reaches(stage: SmtpStage | 'middle'): Promise<void> {
     await eventually(() => {
       if (!this.isHolding(stage)) throw new Error(`the mail server holds no connection at ${stage}`);
     });
   }
 
-  /** Resolves when `accepted` has all that it has told clients of so far. */
+  /** Resolves when `accepted` contains every message that the server has confirmed so far. */
   async settle(): Promise<void> {
     await this.ask(null);
   }
 
-  /** Kills it, as a crash would; {@link start} starts it again. */
+  /** Kills it like a crash. {@link SmtpServer.start} starts it again. */
   async stop(): Promise<void> {
     this.release?.();
     const { child } = this;
     this.behaving = [];
     if (child?.exitCode !== null || child.signalCode !== null) return;
-    // With its output read to the end.
+    // Emitted when all its output has been read.
     const closed = once(child, 'close');
     child.kill('SIGKILL');
     await closed;
   }
 
-  /** It keeps its connections, and the system takes new ones for it, but it answers nothing until {@link resume}. */
+  /** It keeps its connections and the operating system accepts new ones, but it does not respond until {@link SmtpServer.resume}. */
   freeze(): void {
     this.child!.kill('SIGSTOP');
   }
@@ -172,7 +175,7 @@ export class SmtpServer {
   private async ask(behaviour: SmtpBehaviour | null): Promise<void> {
     const answered = new Promise<void>((resolve) =>
       this.behaving.push(() => {
-        // Here, and not after the answer: what it holds from now on may stand in the next line.
+        // Cleared here and not after awaiting, because the next line may already report a connection on hold.
         if (behaviour) this.held.clear();
         resolve();
       }),
