@@ -1,3 +1,4 @@
+import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { command } from './commands.js';
 import { Client } from './harness.js';
@@ -425,6 +426,19 @@ it('reports invalid configuration and database errors in one sentence, immediate
   expect(mistakeOf(await command(['migrate'], { ...environment, ENCRYPTION_KEY }))).toMatch(
     /^ENCRYPTION_KEY is not /,
   );
+});
+
+it('creates no database for a command that only reads or changes one', async () => {
+  const directory = await createDirectory();
+  const environment = { DATA_DIR: directory.path };
+  expect(
+    mistakeOf(await command(['user', 'list', '--organization', client.organizationId], environment)),
+  ).toBe(
+    `DATABASE_URL is not set, and DATA_DIR (${directory.path}) contains no database. Set one of them as the server ` +
+      'does. "npm start" or "organization create" creates a database.',
+  );
+  expect(await readdir(directory.path)).toEqual([]);
+  await directory.remove();
 });
 
 longIt('works embedded, with and without a running server', async () => {

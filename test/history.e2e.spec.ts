@@ -520,6 +520,12 @@ it('key rotate: the old key leads to the new one, in the file and in the databas
   };
   expect(await run('history', 'verify', file, ...proof)).toMatchObject(proved);
   expect(await run('history', 'verify', '--organization', organizationId, ...proof)).toMatchObject(proved);
+  // The response of the API, as curl stores it.
+  const answer = join(directory, 'answer.json');
+  await writeFile(answer, JSON.stringify((await client.get('history.get-checkpoint')).body));
+  expect(await run('history', 'verify', file, '--checkpoint', answer, '--key', key)).toMatchObject({
+    ok: true,
+  });
   expect(await verifyTwice(await readFile(file), await readFile(note, 'utf8'), key)).toMatchObject(proved);
   await writeFile(join(directory, 'api-key'), client.key!);
   for (const proof of [

@@ -394,6 +394,7 @@ describe('embedded', () => {
     'docs/guides/public-site.md',
     'docs/guides/broadcasts.md',
     'docs/guides/webhooks.md',
+    'docs/guides/erasure.md',
   ];
 
   it('README, tutorials and guides: each call works when pasted in order after the first start', async () => {

@@ -1,5 +1,4 @@
 import { type Command } from 'commander';
-import { readFile } from 'node:fs/promises';
 import { describeError } from '#libs/database';
 import {
   type Checkpoint,
@@ -14,7 +13,7 @@ import {
   successionsOfFile,
 } from '../audit/index.js';
 import { apiKeyOf, keyOf, nothingCompared, urlOf } from './outside.js';
-import { path } from './session.js';
+import { path, readCheckpoint } from './session.js';
 
 type Options = { key: string; export?: string; url?: string; apiKeyFile?: string };
 type Outcome = Comparison | 'shrank';
@@ -65,7 +64,7 @@ evidence that the server signed two histories. Needs no database.`,
 
 async function open(file: string, key: string, options: Options): Promise<Checkpoint> {
   try {
-    const note = await readFile(file, 'utf8');
+    const note = await readCheckpoint(file);
     return await openCheckpoint(note, key, () => successionsOf(note, options));
   } catch (error) {
     throw new Error(`${file}: ${describeError(error)}`, { cause: error });

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RecordReader } from '#libs/commands';
@@ -5,7 +7,7 @@ import { JsonLogger } from '#libs/operations';
 import { type Input, type InputClass, isId, OperationRunner, systemInput } from '#libs/rpc';
 import { ALL_ORGANIZATIONS, logIdOf, logNameOf } from '#libs/sealing';
 import { AppModule } from '../server/index.js';
-import { loadConfig } from '../config/index.js';
+import { type Config, loadConfig } from '../config/index.js';
 import { organization } from '../organizations/index.js';
 import { openRuntime, type Runtime } from '../server/index.js';
 import { UsageError } from './usage-error.js';
@@ -27,13 +29,30 @@ export type Session = {
   requireLog: (name: string) => Promise<string>;
 };
 
+export type SessionOptions = { force?: boolean; creates?: boolean };
+
+/** Without this, a command with a forgotten DATABASE_URL would answer from a new, empty database. */
+export function requireDatabase({ databaseUrl, dataDirectory }: Config): void {
+  if (databaseUrl !== undefined || existsSync(join(dataDirectory, 'postgres'))) return;
+  throw new UsageError(
+    `DATABASE_URL is not set, and DATA_DIR (${resolve(dataDirectory)}) contains no database. Set one of them as the ` +
+      'server does. "npm start" or "organization create" creates a database.',
+  );
+}
+
 /**
  * Opens the database and the application, and runs the work.
  *
- * @param force whether to migrate the database even while instances of an incompatible version run.
+ * @param options.force whether to migrate the database even while instances of an incompatible version run.
+ * @param options.creates whether the work makes sense with a database that is created for it.
+ * @throws UsageError if there is no database yet and the work does not create one.
  */
-export async function inSession(work: (session: Session) => Promise<void>, force = false): Promise<void> {
+export async function inSession(
+  work: (session: Session) => Promise<void>,
+  { force = false, creates = false }: SessionOptions = {},
+): Promise<void> {
   const config = loadConfig();
+  if (!creates) requireDatabase(config);
   const logger = new JsonLogger('silent');
   const runtime = await openRuntime(config, logger, { databaseWaitMs: 0, migratesBesideIncompatible: force });
   try {

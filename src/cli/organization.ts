@@ -16,12 +16,16 @@ export function organizationCommands(program: Command): void {
         'The key is only shown once. Store it.',
     )
     .action(({ name }: { name: string }) =>
-      withSession(program, async ({ run, input }) => {
-        const { v7: uuidv7 } = await import('uuid');
-        const { CreateOrganization } = await import('../organizations/index.js');
-        const created = await run<{ key: string }>(input(CreateOrganization, uuidv7(), { name }));
-        return { ...created, apiKey: created.key };
-      }),
+      withSession(
+        program,
+        async ({ run, input }) => {
+          const { v7: uuidv7 } = await import('uuid');
+          const { CreateOrganization } = await import('../organizations/index.js');
+          const created = await run<{ key: string }>(input(CreateOrganization, uuidv7(), { name }));
+          return { ...created, apiKey: created.key };
+        },
+        { creates: true },
+      ),
     );
   organizations
     .command('list')

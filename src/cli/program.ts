@@ -53,7 +53,7 @@ Create an organization with its first API key, and a second key that can only re
     .option('--force', 'migrate even while instances of an incompatible version run')
     .addHelpText('after', '\nPrints { "migrated": true } when the database is up to date.')
     .action((options: { force?: true }) =>
-      withSession(program, () => Promise.resolve({ migrated: true }), options),
+      withSession(program, () => Promise.resolve({ migrated: true }), { ...options, creates: true }),
     );
   return program;
 }

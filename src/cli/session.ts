@@ -1,9 +1,10 @@
 import { type Command } from 'commander';
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { describeError } from '#libs/database';
 import { invokedFrom } from '../environment/index.js';
-import { type Session } from './open-session.js';
+import { type Session, type SessionOptions } from './open-session.js';
 
 export { UsageError } from './usage-error.js';
 export { type Session };
@@ -20,7 +21,7 @@ export const INTERRUPTED = 130;
 export async function withSession(
   program: Command,
   work: (session: Session) => Promise<unknown>,
-  { force }: { force?: boolean } = {},
+  options: SessionOptions = {},
 ): Promise<void> {
   try {
     const { inSession } = await import('./open-session.js');
@@ -29,7 +30,7 @@ export async function withSession(
       if (answer === undefined) return;
       const indent = program.opts<{ json?: true }>().json ? 0 : 2;
       process.stdout.write(`${JSON.stringify(answer, null, indent)}\n`);
-    }, force);
+    }, options);
   } catch (error) {
     process.stderr.write(`${describeError(error)}\n`);
     process.exitCode = 1;
@@ -50,6 +51,19 @@ export async function print(chunks: AsyncIterable<string | Uint8Array>, signal: 
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EPIPE') throw error;
   }
+}
+
+/** Reads a signed checkpoint, also from a file with the whole response of history.get-checkpoint. */
+export async function readCheckpoint(file: string): Promise<string> {
+  const text = await readFile(file, 'utf8');
+  if (!text.trimStart().startsWith('{')) return text;
+  try {
+    const { data } = JSON.parse(text) as { data?: { checkpoint?: unknown } };
+    if (typeof data?.checkpoint === 'string') return data.checkpoint;
+  } catch {
+    // Not a response. The verification of the text reports what is wrong with it.
+  }
+  return text;
 }
 
 /** Resolves a path against the user's directory: npm runs commands in the checkout. */

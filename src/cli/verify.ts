@@ -12,7 +12,7 @@ import {
 } from '../audit/index.js';
 import { keyOf } from './outside.js';
 import { Progress } from './progress.js';
-import { INTERRUPTED, interruptible, path } from './session.js';
+import { INTERRUPTED, interruptible, path, readCheckpoint } from './session.js';
 
 type VerifyOptions = {
   organization?: string;
@@ -84,7 +84,7 @@ database and no server. It takes a few hundred megabytes of memory, plus 40 to 8
         (state = { count: events, done: share, total: 1 });
       const progress = new Progress('events', () => state);
       try {
-        const checkpoint = await readFile(options.checkpoint, 'utf8');
+        const checkpoint = await readCheckpoint(options.checkpoint);
         const key = await keyOf(options.key);
         const parts = await readBeside(options.checkpoint, '.parts', options.parts);
         const proof = await readBeside(options.checkpoint, '.tlog-proof', options.proof);
@@ -131,6 +131,8 @@ async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promis
       await source.destroy();
     }
   }
+  const { requireDatabase } = await import('./open-session.js');
+  requireDatabase(config);
   const { JsonLogger } = await import('#libs/operations');
   const { openRuntime } = await import('../server/index.js');
   const runtime = await openRuntime(config, new JsonLogger('silent'));

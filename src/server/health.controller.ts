@@ -182,6 +182,7 @@ export class HealthController {
     if (this.readiness.isEnding) {
       throw new RpcError('SERVICE_UNAVAILABLE', 'This instance is shutting down.', {
         reason: 'SHUTTING_DOWN',
+        headers: { 'Retry-After': '1' },
       });
     }
     const projections = await this.database.askSteadily();
