@@ -1,9 +1,8 @@
-/**
- * How often what was measured fell below each of some bounds. Counting costs a tenth of a microsecond, so that it is always done;
- * whoever wants to know reads it when they want to.
- */
+/** A histogram. Counting a value costs a tenth of a microsecond, so it is always enabled and read on demand. */
 export class Distribution {
-  /** Per bound, what fell at or below it and above the one before; the last one holds what was above all. */
+  /**
+   * By bound: the values up to it and above the previous one. The last count is of the values above all bounds.
+   */
   private readonly counts: number[];
   private total = 0;
 
@@ -23,12 +22,12 @@ export class Distribution {
     return this.total;
   }
 
-  /** What was at or below each bound, and then all: never less than the one before. */
+  /** For each bound, the number of values up to it; then the number of all values. */
   cumulative(): number[] {
     let count = 0;
     return this.counts.map((own) => (count += own));
   }
 }
 
-/** Seconds: what a request or a call to the database takes. */
+/** Bounds in seconds for requests and database calls. */
 export const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];

@@ -1,8 +1,8 @@
-/** How often each of a few things happened. Names come from closed lists: they are kept for ever. */
+/** Counts occurrences by name. Names must come from closed lists, because they are kept forever. */
 export class Tally {
   private readonly counts = new Map<string, number>();
 
-  /** Names that are shown from the beginning, with 0: what is not there cannot rise. */
+  /** @param names shown with 0 from the beginning. A counter that does not exist yet cannot rise. */
   constructor(names: readonly string[] = []) {
     for (const name of names) this.counts.set(name, 0);
   }

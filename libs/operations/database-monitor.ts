@@ -62,7 +62,7 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
     private readonly reserved: ReservedConnections,
     private readonly store: EventStore,
     private readonly projections: Projections,
-    private readonly troubles: IncidentLog,
+    private readonly incidents: IncidentLog,
   ) {}
 
   onModuleInit(): void {
@@ -150,8 +150,8 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
     this.idleChecks = hasAnswered ? 0 : this.idleChecks + 1;
     const isInDoubt = this.writeFailure !== undefined || this.hungChecks > 0 || failed !== before.failed;
     if (!hasAnswered && (isInDoubt || this.idleChecks >= IDLE_CHECKS)) void this.probe(hungBefore);
-    if (this.hungChecks >= HUNG_CHECKS) this.troubles.tell(undefined, WRITES_BLOCKED);
-    if (this.trouble === undefined && !isInDoubt) this.troubles.works();
+    if (this.hungChecks >= HUNG_CHECKS) this.incidents.tell(undefined, WRITES_BLOCKED);
+    if (this.trouble === undefined && !isInDoubt) this.incidents.works();
     this.steady.look(this.trouble);
     this.logReadiness();
   }
@@ -199,7 +199,7 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
         // If reads fail too, it is one incident, reported as such. Reads that are known to fail are not repeated.
         if (this.readFailure === undefined) await this.readProjections().catch(() => undefined);
         this.writeFailure = incidentOf(error)?.publicly ?? this.readFailure ?? NO_WRITES;
-        this.troubles.tell(error, WRITES_FAIL);
+        this.incidents.tell(error, WRITES_FAIL);
       }
     } finally {
       this.probing = false;
@@ -238,7 +238,7 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
       return await inTime(question);
     } catch (error) {
       this.readFailure = incidentOf(error)?.publicly ?? NO_ANSWER;
-      this.troubles.tell(error, READS_FAIL);
+      this.incidents.tell(error, READS_FAIL);
       throw this.refusal(this.readFailure, error);
     }
   }

@@ -4,20 +4,20 @@ import { newId } from '#libs/random';
 import { type ErrorBody, type ErrorCode, type ErrorReason, ERROR_STATUS, errorAnswers } from './errors.js';
 import { answerHeaders, identifyRequest } from './request.js';
 
-/** Address of the page that explains a code; without a request where none could be read. */
+/** The URL of the page that explains a code. `request` is undefined if none could be parsed. */
 export type DocsUrl = (code: ErrorCode, request?: IncomingMessage) => string;
 
-/** After the last answer: what a client has to read it before its connection is reset. */
+/** How long a client has to read the last response before its connection is reset. */
 export const LINGER_MS = 1_000;
 
-/** Error envelopes that are given without the application. Their connections are closed. */
+/** Sends error envelopes without the application, and closes their connections. */
 export class BareAnswers {
   constructor(
     private readonly docsUrl: DocsUrl,
     private readonly lingerMs: number,
   ) {}
 
-  /** In place of the application's answer. */
+  /** Responds instead of the application. */
   answer(
     response: ServerResponse,
     code: ErrorCode,
@@ -29,13 +29,14 @@ export class BareAnswers {
     const body = this.envelope(code, message, identifyRequest(request, response), request, reason);
     request.errorReason = reason ?? code;
     response.writeHead(ERROR_STATUS[code], { ...headersFor(code, body), ...more });
-    // The answer is out at once, the connection open until the request is: closed earlier, it is reset.
+    // Sends the response immediately, but keeps the connection open until the request ends. Closing it earlier
+    // would reset it.
     response.write(body);
     if (request.readableEnded) response.end();
     else request.once('end', () => response.end()).resume();
   }
 
-  /** On a connection that Node has made no response for. */
+  /** Responds on a connection for which Node.js created no response. */
   write(socket: Duplex, code: ErrorCode, message: string, request?: IncomingMessage): void {
     if (!socket.writable) return;
     const requestId = newId();
@@ -44,7 +45,7 @@ export class BareAnswers {
     const head = [`HTTP/1.1 ${ERROR_STATUS[code]} ${http.STATUS_CODES[ERROR_STATUS[code]]}`];
     for (const [name, value] of Object.entries(headers)) head.push(`${name}: ${value}`);
     socket.end(`${head.join('\r\n')}\r\n\r\n${body}`);
-    // A connection closed with bytes unread is reset, and the answer lost.
+    // Closing a connection with unread bytes would reset it, and the response would be lost.
     socket.resume();
     const cut = setTimeout(() => socket.destroy(), this.lingerMs);
     socket.once('close', () => clearTimeout(cut));
@@ -75,7 +76,7 @@ function headersFor(code: ErrorCode, body: string): Record<string, string | numb
   };
 }
 
-/** What is wrong with what Node could not read. */
+/** Describes why Node.js could not parse a request. */
 export function clientFault({ code }: NodeJS.ErrnoException): string {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time. Send it again.';
   if (code === 'HPE_HEADER_OVERFLOW') {

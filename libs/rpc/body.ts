@@ -8,31 +8,32 @@ import { type StreamedBody } from './input.js';
 /** 1 MiB. */
 const LARGEST_BODY = 1024 * 1024;
 
-/** Bytes that are parsed at once. */
+/** Up to this size, bodies are parsed immediately. */
 const SMALL_BODY = 64 * 1024;
 /**
- * Names of members in a larger body: 1 MiB of 100,000 names that are all different takes 150 ms to parse, of numbers 18 ms. A
- * valid `content` has less, and so has the largest report of a mail provider (768 KiB, 8 names in 300 bytes).
+ * The most member names in a larger body. Parsing 1 MiB takes 150 ms with 100,000 different names, and 18 ms
+ * with numbers. A valid `content` has fewer names, and so has the largest report of a mail provider (768 KiB, 8
+ * names in 300 bytes).
  */
 const MOST_NAMES = 30_000;
-/** For how many times as long as parsing a large body took none is parsed. */
+/** After parsing a large body, the pause before the next is this many times as long. */
 const REST = 3;
-/** Larger bodies are parsed one at a time. Senders have their turns one after another, and each has at most 16 MiB waiting. */
+/** Larger bodies are parsed one at a time, in turn for each sender. Each sender can have 16 MiB waiting. */
 const largeBodies = new FairGate({ atOnce: 1, ofOneGroup: 1, waiting: 16 });
 const LONGEST_WAIT_MS = 5_000;
 
 const JSON_TYPE = /^\s*application\/json\s*(;|$)/i;
-/** RFC 8259, section 8.1: JSON between systems is UTF-8. The parser would take any `utf-…`. */
+/** RFC 8259, section 8.1: systems exchange JSON in UTF-8. The parser would accept any `utf-…`. */
 const OTHER_CHARSET = /;\s*charset\s*=(?!\s*"?utf-8"?\s*(;|$))/i;
 const NOT_UTF8 = 'body.not-utf8';
 
 const read = express.raw({ limit: LARGEST_BODY, type: () => true });
 
 /**
- * The JSON body of a request, read only now: unauthenticated and limited requests are answered before
- * their bodies cost anything.
+ * Reads the JSON body of a request. It is read only now, so that unauthenticated and rate-limited requests get
+ * their response before their bodies cost anything.
  *
- * @param types as which it may be sent.
+ * @param types accepted media types.
  * @throws RpcError UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE or BAD_REQUEST.
  */
 export async function readJsonBody(
@@ -54,7 +55,7 @@ export async function readJsonBody(
   }
   if (Number(request.headers['content-length'] ?? 0) > LARGEST_BODY) throw tooLarge();
   await new Promise<void>((resolve, reject) => {
-    // The parser says so only when the whole body has arrived, which may be never.
+    // The parser reports this only when the whole body has arrived, which may be never.
     let size = 0;
     request.on('data', (chunk: Buffer) => {
       size += chunk.length;
@@ -70,7 +71,7 @@ export async function readJsonBody(
 /** @throws RpcError BAD_REQUEST or PAYLOAD_TOO_LARGE */
 function parse(bytes: Buffer): unknown {
   if (bytes.length === 0) return {};
-  // Decoding would put U+FFFD in place of broken bytes and store what nobody sent.
+  // Decoding would replace broken bytes by U+FFFD and store text that no one sent.
   if (!isUtf8(bytes)) throw bodyError({ type: NOT_UTF8 });
   if (bytes.length > SMALL_BODY && countNames(bytes) > MOST_NAMES) {
     throw new RpcError(
@@ -88,7 +89,7 @@ function parse(bytes: Buffer): unknown {
   return value;
 }
 
-/** Colons outside of texts. In UTF-8 no part of another character looks like one of these. */
+/** Counts the colons outside of strings. In UTF-8, no part of another character has the same byte. */
 function countNames(bytes: Buffer): number {
   let names = 0;
   let isText = false;
@@ -103,7 +104,7 @@ function countNames(bytes: Buffer): number {
 
 const [BACKSLASH, QUOTE, COLON] = [0x5c, 0x22, 0x3a];
 
-/** @throws what `parse` throws, and SERVICE_UNAVAILABLE where the sender has too much waiting. */
+/** @throws the errors of `parse`, and SERVICE_UNAVAILABLE if too many bodies of the sender are waiting. */
 async function parseInTurn(bytes: Buffer, sender: string): Promise<unknown> {
   const turn = await new Promise<{ end: () => void }>((resolve, reject) => {
     const work = () => new Promise<void>((end) => resolve({ end }));
@@ -115,19 +116,20 @@ async function parseInTurn(bytes: Buffer, sender: string): Promise<unknown> {
   try {
     return parse(bytes);
   } finally {
-    // With what the request does with it at once.
+    // Includes the time that the request's handler takes immediately afterwards.
     setImmediate(() => setTimeout(turn.end, REST * (performance.now() - begun)));
   }
 }
 
-/** The client went away before its body had ended: there is nobody to answer, and nothing for the error log. */
+/** The client disconnected before its body ended. No one needs a response, and the error log needs no entry. */
 export class ClientGone extends Error {}
 
 /**
- * A body that is read as it comes; what is left of it unread does no harm to the answer.
+ * Returns a body to be read as it arrives. An unread rest does not affect the response.
  *
- * @param largest bytes.
- * @throws RpcError BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE or PAYLOAD_TOO_LARGE, reading too; reading throws ClientGone.
+ * @param largest in bytes.
+ * @throws RpcError BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE or PAYLOAD_TOO_LARGE, also while reading. Reading can
+ *   also throw ClientGone.
  */
 export function streamBody(request: Request, types: readonly string[], largest = Infinity): StreamedBody {
   const wanted = types.join(' or ');
@@ -151,9 +153,9 @@ export function streamBody(request: Request, types: readonly string[], largest =
 async function* bytesOf(request: Request, largest: number): AsyncGenerator<Uint8Array> {
   let size = 0;
   try {
-    // Whoever stops reading has an answer to give: destroying the request would take the connection with it.
+    // A reader that stops early still sends a response. Destroying the request would close its connection.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
-      // Nor is this the body's end: what was read of it is not the whole.
+      // The body has not ended, so what was read is incomplete.
       if (request.isGivenUp) throw new ClientGone('The client was answered already.');
       size += (chunk as Uint8Array).length;
       if (size > largest) throw tooLarge(largest);
@@ -165,7 +167,7 @@ async function* bytesOf(request: Request, largest: number): AsyncGenerator<Uint8
   }
 }
 
-/** @throws RpcError BAD_REQUEST when a request that must not carry a body does. */
+/** @throws RpcError BAD_REQUEST if a request that must not have a body has one. */
 export function refuseBody(request: Request): void {
   if (hasBody(request)) {
     throw new RpcError('BAD_REQUEST', 'A GET request must not have a body. Send the input in the query.', {

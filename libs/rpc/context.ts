@@ -25,7 +25,7 @@ export type RequestContext = {
   beforeAnswer?: (work: Promise<unknown>) => void;
 };
 
-/** The context of what a request runs. */
+/** The context of an operation that a request runs. */
 export function requestContext(
   { organizationId, actor, scopes }: Caller,
   request: { storedRequestId?: string; isGivenUp?: boolean },
@@ -34,7 +34,11 @@ export function requestContext(
   return { organizationId, actor, scopes, requestId: request.storedRequestId!, isGivenUp };
 }
 
-/** The context of what the operator or the program itself runs. @param actorId the actor in the history, such as `command-line`. */
+/**
+ * The context of an operation that the operator or the program itself runs.
+ *
+ * @param actorId the actor in the history, such as `command-line`.
+ */
 export function systemContext(organizationId: string, actorId: string): RequestContext {
   const actor = { type: 'system', id: actorId } as const;
   return { organizationId, actor, scopes: ['*'], requestId: `${actorId}-${randomUUID()}` };

@@ -3,7 +3,7 @@ import { type FieldSchema, fieldsOf } from './fields.js';
 import { type OperationDefinition } from './operation.js';
 import { type PossibleError } from './possible-errors.js';
 
-/** A record's schema: every field is always there, unset ones as null. */
+/** A record's schema. Every field is always present; unset ones are null. */
 export function recordSchema(fields: Record<string, FieldSchema>): FieldSchema {
   return { type: 'object', properties: fields, required: Object.keys(fields) };
 }
@@ -52,14 +52,14 @@ export function inputSchema(input: new () => object): object {
   };
 }
 
-/** The schema of a 200 by media type. */
+/** The schema of a response with status 200, by media type. */
 export function answerContent(
   definition: OperationDefinition,
   hasPast: boolean,
 ): Record<string, { schema: object }> {
   const { answers, answerTypes } = definition;
   if (!answerTypes) return { 'application/json': { schema: answerSchema(definition, hasPast) } };
-  // NDJSON has no schema of its own: it is described by that of a line.
+  // NDJSON has no schema of its own, so the schema of a line describes it.
   const schemaOf = (type: string) => (type.endsWith('json') ? answers : { type: 'string' });
   return Object.fromEntries(answerTypes.map((type) => [type, { schema: schemaOf(type) }]));
 }
@@ -94,7 +94,7 @@ export const idempotencyKeyHeader = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
-/** The schema of the errors with one status, by the name that `errorContent` calls it. */
+/** The schemas of errors by status, under the names that `errorContent` refers to. */
 export const errorSchemas: Record<string, FieldSchema> = Object.fromEntries(
   [...new Set(Object.values(ERROR_STATUS))].map((status) => [`Error${status}`, errorSchema(status)]),
 );
@@ -118,14 +118,16 @@ function errorSchema(status: number): FieldSchema {
         message: { type: 'string' },
         docs: { type: 'string', format: 'uri', description: 'Explains the code and each of its reasons.' },
         requestId: { type: 'string' },
-        // Of a conflict where several things stand against the request.
+        // A conflict lists its issues if there are several blockers.
         ...(status === 400 || status === 409 ? { issues } : {}),
       },
     },
   });
 }
 
-/** An error by each reason, or code that has none, by the names that `errorContent` calls them. */
+/**
+ * An example for each reason, and for each code without reasons, under the names that `errorContent` refers to.
+ */
 export const errorExamples: Record<string, object> = Object.fromEntries(
   (Object.keys(ERROR_STATUS) as ErrorCode[]).flatMap((code) =>
     (reasonsOf(code).length === 0 ? [undefined] : reasonsOf(code)).map((reason): [string, object] => [
@@ -156,7 +158,7 @@ function errorExample(code: ErrorCode, reason?: ErrorReason): object {
   };
 }
 
-/** What the documentation says of one status: the schema of all errors that have it, less the reasons that this one has not. */
+/** The documentation of one status: the schema of its errors, limited to the reasons of this operation. */
 export function errorContent({ status, codes, reasons }: PossibleError): {
   description: string;
   content: Record<string, { schema: object; examples: Record<string, { $ref: string }> }>;

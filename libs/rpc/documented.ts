@@ -6,8 +6,8 @@ type Target = [target: object, name?: string | symbol, descriptor?: PropertyDesc
 const waiting: { decorators: Decorators; target: Target }[] = [];
 
 /**
- * Decorates a controller or one of its methods with what the documentation says of it, as soon as there is one
- * (`documentRoutes`). @nestjs/swagger is a quarter of what a process loads, and hardly any process is asked for it.
+ * Documents a controller or a method once someone requests the documentation (`documentRoutes`).
+ * @nestjs/swagger is a quarter of all code that a process loads, and few processes ever need it.
  */
 export function Documented(decorators: Decorators): ClassDecorator & MethodDecorator {
   return (...target: Target) => {
@@ -15,7 +15,7 @@ export function Documented(decorators: Decorators): ClassDecorator & MethodDecor
   };
 }
 
-/** To be called before a document is written. */
+/** Call it before writing a document. */
 export function documentRoutes(swagger: typeof Swagger): void {
   for (const { decorators, target } of waiting.splice(0)) {
     for (const decorate of decorators(swagger)) (decorate as (...target: Target) => void)(...target);

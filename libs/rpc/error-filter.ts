@@ -22,21 +22,24 @@ import {
 } from './errors.js';
 import { identifyRequest, isOfApi } from './request.js';
 
-/** Reasons of answers by which one client could fill the log, or which are no failures: the line of the request tells them. */
+/**
+ * Not logged as errors: a single client could fill the log with them, or they are no failures. The request log
+ * has them.
+ */
 const UNLOGGED: readonly unknown[] = ['OVERLOADED', 'TIMED_OUT', 'SHUTTING_DOWN'];
 
-/** What is wrong with the database is told once, not for each request. */
+/** Logged once per incident, not per request. */
 const OF_THE_DATABASE: readonly unknown[] = ['DATABASE_UNREACHABLE', 'DATABASE_TAKES_NO_WRITES'];
 
-/** Turns everything that is thrown into the specification's error body; nothing of the inside leaves. */
+/** Converts all thrown errors to the error body of the specification. It reveals nothing internal. */
 @Catch()
 export class ErrorFilter implements ExceptionFilter {
   private readonly logger = new Logger('Errors');
 
   constructor(
     private readonly docsUrl: (code: ErrorCode, request: Request) => string,
-    private readonly troubles: Pick<IncidentLog, 'refuse'>,
-    /** Whether 500 is answered in the place of an error that its operation does not declare. */
+    private readonly incidents: Pick<IncidentLog, 'refuse'>,
+    /** Whether undeclared errors of an operation become a 500. */
     private readonly failsUndeclared: boolean,
   ) {}
 
@@ -44,7 +47,7 @@ export class ErrorFilter implements ExceptionFilter {
     const http = host.switchToHttp();
     const request = http.getRequest<Request>();
     const response = http.getResponse<Response>();
-    // Its deadline has answered it: what came of the work, nobody waits for.
+    // The response was sent at the deadline, so no one waits for the result.
     if (request.isGivenUp) return;
     if (error instanceof ClientGone) {
       response.destroy();
@@ -58,11 +61,11 @@ export class ErrorFilter implements ExceptionFilter {
     errorAnswers.add(request.errorReason);
     const cause = error instanceof RpcError ? error.cause : error;
     if (OF_THE_DATABASE.includes(reason)) {
-      // Who asks whether we are ready is no request that was refused.
-      if (isOfApi(request.path)) this.troubles.refuse(cause, answer.message);
+      // A readiness check is not a rejected request.
+      if (isOfApi(request.path)) this.incidents.refuse(cause, answer.message);
     } else if (answer.status >= 500 && !UNLOGGED.includes(reason)) this.log(answer, cause ?? error, request);
     if (response.headersSent) {
-      // Too late for an answer: a cut connection tells the client that this one is not whole.
+      // The response has begun. Only a closed connection tells the client that it is incomplete.
       request.cutOff = 'a part of the answer was out when an error came';
       response.destroy();
       return;
@@ -78,12 +81,12 @@ export class ErrorFilter implements ExceptionFilter {
     response
       .status(answer.status)
       .set(answer.details.headers ?? {})
-      // Whatever the handler was about to answer.
+      // Overrides the type that the handler has set.
       .type('json')
       .json(errorBody(answer, requestId, this.docsUrl(answer.code, request)));
   }
 
-  /** Told once: the declaration is wrong, and the answer right, so in production it is given. */
+  /** Logged once. The declaration is wrong and the response is right, so production returns it. */
   private answerUndeclared(answer: RpcError, { method, path, storedRequestId }: Request): RpcError {
     const { code, details } = answer;
     const what = [method, path, code, details.reason].filter(Boolean).join(' ');
@@ -105,7 +108,7 @@ export class ErrorFilter implements ExceptionFilter {
 
   private log(answer: RpcError, error: unknown, request: Request): void {
     const reason = describeError(error);
-    // Without the message, which `reason` tells without personal data.
+    // Without the message: `reason` contains it without personal data.
     const frames = error instanceof Error ? error.stack?.match(/^ +at .*$/gm) : undefined;
     const stack = frames?.slice(0, 8).join('\n');
     this.logger.error({
@@ -186,7 +189,7 @@ function toRpcError(error: unknown): RpcError {
   );
 }
 
-/** Of what Nest and Express throw, whose statuses have no reasons of ours. */
+/** For errors of Nest and Express, whose statuses have no reasons of ours. */
 function codeOf(status: number): Exclude<ErrorCode, ReasonedCode> {
   const codes = (Object.keys(ERROR_STATUS) as ErrorCode[]).filter(isPlain);
   return (

@@ -3,7 +3,7 @@ import { Documented } from './documented.js';
 import { ERROR_REASONS, type ErrorCode, ERROR_STATUS, RpcError } from './errors.js';
 
 /**
- * What each code means and what to do: the page behind `error.docs`.
+ * The meaning of each code, and what to do: the page behind `error.docs`.
  *
  * @public The reference of errors is generated from it.
  */
@@ -52,7 +52,7 @@ export class ErrorPagesController {
   }
 }
 
-/** The part of a code's page that says what each `error.reason` means. */
+/** The section of a code's page that explains each `error.reason`. */
 function explainReasons(code: ErrorCode): string {
   const reasons: { [code in ErrorCode]?: Record<string, string> } = ERROR_REASONS;
   const items = Object.entries(reasons[code] ?? {}).map(

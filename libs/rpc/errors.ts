@@ -1,6 +1,6 @@
 import { Tally } from '#libs/measures';
 
-/** The closed list of error codes and the HTTP status each answers with. */
+/** The complete list of error codes with their HTTP statuses. */
 export const ERROR_STATUS = {
   BAD_REQUEST: 400,
   UNAUTHORIZED: 401,
@@ -20,8 +20,8 @@ export const ERROR_STATUS = {
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
 /**
- * Where one code stands for several causes, the closed list of them, and what the page behind `error.docs` says of
- * each. Programs go by these words: none is ever renamed. A word belongs to one code alone.
+ * The causes of codes that have several, with their explanations for the page behind `error.docs`. Clients
+ * depend on these words, so never rename one. A word belongs to only one code.
  */
 export const ERROR_REASONS = {
   UNAUTHORIZED: {
@@ -98,33 +98,33 @@ export const ERROR_REASONS = {
   },
 } as const satisfies { [code in ErrorCode]?: Record<string, string> };
 
-/** Error answers of this process, by reason, or code where it has none. */
+/** Error responses of this process, by reason, or by code if it has no reasons. */
 export const errorAnswers = new Tally([
   ...Object.keys(ERROR_STATUS).filter((code) => !(code in ERROR_REASONS)),
   ...Object.values(ERROR_REASONS).flatMap((reasons) => Object.keys(reasons)),
 ]);
 
-/** The codes that never come without a reason. */
+/** The codes that always have a reason. */
 export type ReasonedCode = keyof typeof ERROR_REASONS;
 export type ReasonOf<Code extends ReasonedCode> = Code extends ReasonedCode
   ? keyof (typeof ERROR_REASONS)[Code] & string
   : never;
 export type ErrorReason = ReasonOf<ReasonedCode>;
 
-/** What not every operation may answer, but each that has it declares. */
+/** Reasons that only some operations can return. These operations declare them. */
 export type OwnReason = ReasonOf<'CONFLICT'> | 'KEY_EXCEEDS_YOURS' | 'ROLE_EXCEEDS_YOURS';
 
-/** The reasons of a code; none for a code that says it all. */
+/** The reasons of a code; none if the code is specific enough. */
 export function reasonsOf(code: ErrorCode): ErrorReason[] {
   return Object.keys((ERROR_REASONS as { [code in ErrorCode]?: object })[code] ?? {}) as ErrorReason[];
 }
 
-/** One thing wrong with the input: `path` is the field (`content.title`, `[2].email`), `''` the whole. */
+/** A mistake in the input. `path` is the field (`content.title`, `[2].email`), or `''` for the whole input. */
 export type Issue = { path: string; message: string };
 
 type Details = { issues?: Issue[]; headers?: Record<string, string> };
 
-/** Code, message, details, and what only the log is to know. Where a code has reasons, one must be given. */
+/** Code, message, details, and what is only logged. A code with reasons requires one. */
 type Description =
   | [
       code: Exclude<ErrorCode, ReasonedCode>,
@@ -142,8 +142,8 @@ type Description =
     }[ReasonedCode];
 
 /**
- * The one error that crosses the API's border on purpose. Its message is written for the caller; every
- * other error becomes a 500 that says nothing of the inside.
+ * The only error that API clients see as it is. Its message is written for them. Every other error becomes a
+ * 500 that reveals nothing internal.
  */
 export class RpcError extends Error {
   readonly code: ErrorCode;
@@ -172,7 +172,7 @@ export type ErrorBody = {
   };
 };
 
-/** @param object the API's name of what there is none of: `list`. */
+/** @param object the API's name for the kind of record: `list`. */
 export function noSuch(object: string): RpcError {
   return new RpcError('NOT_FOUND', `No ${object} with this ${object}Id exists in your organization.`);
 }

@@ -10,8 +10,8 @@ import { isEmailAddress } from './email-address.js';
 import { storedBytes } from '#libs/database';
 
 /**
- * Decorators for the fields of an operation's input. One decorator carries the validation, the
- * normalisation (trimming, defaults, text of a query string to its type) and the documentation.
+ * Decorators for the fields of an operation's input. One decorator covers validation, normalization (trimming,
+ * defaults, conversion of query parameters) and documentation.
  */
 
 /** The part of an OpenAPI schema object that fields and records use. */
@@ -40,39 +40,42 @@ export type Field = {
   nullable: boolean;
   default: unknown;
   schema: FieldSchema;
-  /** Before validation: trims, turns '' to null where it may be, reads a query's text. */
+  /** Runs before validation: trims, converts '' to null if allowed, and converts query parameters. */
   normalize(value: unknown, source: Source): unknown;
-  /** What is wrong with a value, in the words of its issue; undefined if nothing is. */
+  /** What is wrong with a value, as text for an issue; undefined if nothing is. */
   problem(value: unknown): string | undefined;
-  /** Whether it must be the id of a record that there is: otherwise the answer is 404. */
+  /** Whether it must be the id of an existing record. Otherwise the response is 404. */
   namesRecord: boolean;
-  /** Of an object with fields of its own: their class. */
+  /** The class of an object field with its own fields. */
   nested?: () => new () => object;
 };
 
-/** Query parameters arrive as text, JSON bodies with types. */
+/** Query parameters arrive as strings, JSON bodies with types. */
 export type Source = 'query' | 'body';
 
 export type FieldOptions = {
   description?: string;
   optional?: boolean;
-  /** `null` is a value of its own: it clears the field. */
+  /** `null` is a separate value: it clears the field. */
   nullable?: boolean;
   default?: unknown;
-  /** A default that depends on more than the field: documented here, filled in by the handler. */
+  /** A default that depends on other values. It is documented here and set by the handler. */
   documentedDefault?: unknown;
-  /** Of an identifier: false where one that is not known only finds nothing. */
+  /** For an id: false if an unknown one just finds nothing. */
   namesRecord?: boolean;
   example?: unknown;
 };
 
-/** By the prototypes of input classes: the fields that each declares, and once they were asked for, all that it has. */
+/**
+ * By prototype of the input class: the fields that each class declares, and all its fields once they were
+ * requested.
+ */
 const ownFields = new WeakMap<object, Map<string, Field>>();
 const allFields = new WeakMap<object, ReadonlyMap<string, Field>>();
 
 /**
- * All fields of an input class, its parents' first. Others than the class itself may declare fields of it (a filter by a
- * record of theirs), until they were asked for once: whoever comes later fails at its declaration.
+ * All fields of an input class, its parents' first. Other modules can declare additional fields, such as a
+ * filter by one of their records. After the first call of this function, such a declaration throws an error.
  */
 export function fieldsOf(input: object): ReadonlyMap<string, Field> {
   const prototype = typeof input === 'function' ? (input.prototype as object) : input;
@@ -128,12 +131,14 @@ function field(
   };
 }
 
-/** What rules are called in class-validator that fields came with. */
+/** The name of the fields' rule in class-validator. */
 const FIELD = 'field';
 
 const onlyFields = new WeakMap<object, boolean>();
 
-/** Whether an input class has no rule of class-validator but those of its fields: then `Field.problem` says all. */
+/**
+ * Whether the fields are the only class-validator rules of the input class. Then `Field.problem` is sufficient.
+ */
 export function hasOnlyFields(type: new () => object): boolean {
   let known = onlyFields.get(type);
   if (known === undefined) {
@@ -158,15 +163,15 @@ function documented(schema: FieldSchema, options: FieldOptions): FieldSchema {
   };
 }
 
-/** U+0000 and lone surrogates: PostgreSQL's text and jsonb cannot hold them. */
+/** U+0000 and lone surrogates, which PostgreSQL's text and jsonb cannot store. */
 export const UNSTORABLE = /\0|\p{Surrogate}/u;
 
-/** What is wrong with a text, `undefined` if nothing is. `max` counts characters (code points). */
+/** What is wrong with a text; undefined if nothing is. `max` counts characters (code points). */
 function textProblem(value: unknown, max: number): string | undefined {
   if (value === null) return 'must not be null';
   if (typeof value !== 'string') return 'must be a string';
   if (value === '') return 'must not be empty';
-  // UTF-16 units are never fewer than characters: most texts need no second count.
+  // A text never has more characters than UTF-16 units, so most texts need no second count.
   if (value.length > max && [...value].length > max) return `must have at most ${max} characters`;
   if (UNSTORABLE.test(value)) return 'must not contain NUL characters or lone surrogates';
   return undefined;
@@ -180,7 +185,7 @@ function trim(nullable: boolean) {
   };
 }
 
-/** A trimmed text of 1 to `max` characters; empty counts as null where that is allowed. */
+/** A trimmed text of 1 to `max` characters. An empty text becomes null if allowed. */
 export function Text(options: FieldOptions & { max: number }): PropertyDecorator {
   return field(
     options,
@@ -190,11 +195,11 @@ export function Text(options: FieldOptions & { max: number }): PropertyDecorator
   );
 }
 
-/** Characters of a slug: an address that people read aloud, and that mail programs do not break. */
+/** The most characters of a slug. People read it aloud, and mail programs must not break it. */
 export const LONGEST_SLUG = 80;
 export const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 
-/** What a page is found by: small letters, digits, and hyphens between them. */
+/** The path of a page: lowercase letters and digits, with hyphens between them. */
 export function Slug(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
@@ -206,13 +211,13 @@ export function Slug(options: FieldOptions = {}): PropertyDecorator {
 
 function slugProblem(slug: string): string | undefined {
   if (!SLUG.test(slug)) return 'must contain only lowercase letters, digits, and hyphens between them';
-  // Pages are found by their ids, too.
+  // Pages can also be found by their ids.
   return isId(slug) ? 'must not look like an ID' : undefined;
 }
 
 const COLOUR = /^#[0-9a-f]{6}$/;
 
-/** A colour as `#rrggbb`, in small letters however it was written. */
+/** A color as `#rrggbb`. Uppercase digits become lowercase. */
 export function Colour(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
@@ -225,7 +230,7 @@ export function Colour(options: FieldOptions = {}): PropertyDecorator {
   );
 }
 
-/** An address of the web: http or https. */
+/** A web address: http or https. */
 export function WebAddress(options: FieldOptions & { max: number }): PropertyDecorator {
   return field(
     options,
@@ -251,7 +256,7 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
   );
 }
 
-/** An identifier. Any text passes: what is no known identifier is "not found", never invalid. */
+/** An id. Any text is accepted: an unknown id is "not found", never invalid. */
 export function Id(options: FieldOptions = {}): PropertyDecorator {
   return field(
     { namesRecord: true, ...options },
@@ -261,7 +266,7 @@ export function Id(options: FieldOptions = {}): PropertyDecorator {
   );
 }
 
-/** true or false; in a query the words `true` and `false`. */
+/** true or false. In a query, the words `true` and `false`. */
 export function Flag(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
@@ -290,10 +295,10 @@ export function Integer(options: FieldOptions & { min: number; max: number }): P
   );
 }
 
-/** Levels of nesting that JSON may have: far beyond any page's content, far below any stack. */
+/** The deepest nesting of JSON: far more than any page needs, and far below any stack limit. */
 const DEEPEST_JSON = 64;
 
-/** Any JSON, at most `maxBytes` as PostgreSQL writes it (`storedBytes`); null counts as not set. */
+/** Any JSON of at most `maxBytes` in PostgreSQL's format (`storedBytes`). Null counts as not set. */
 export function AnyJson(options: FieldOptions & { maxBytes: number }): PropertyDecorator {
   return field({ nullable: true, ...options }, {}, (value) => {
     const excess = exceeds(value, DEEPEST_JSON, { bytes: options.maxBytes });
@@ -306,24 +311,25 @@ export function AnyJson(options: FieldOptions & { maxBytes: number }): PropertyD
       );
     }
     if (hasInfinity(value)) return 'must not contain numbers beyond the range of a double (IEEE 754)';
-    // In JSON both are written as escapes, which a backslash of the text itself cannot imitate.
+    // JSON writes both as escapes. An escaped backslash before them must not be mistaken for one.
     return /(?<!\\)(\\\\)*\\u(0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/.test(text)
       ? 'must not contain NUL characters or lone surrogates'
       : undefined;
   });
 }
 
-/** JSON.parse makes Infinity of 1e400, which JSON cannot write. */
+/** JSON.parse turns 1e400 into Infinity, which JSON cannot represent. */
 function hasInfinity(value: unknown): boolean {
   if (typeof value === 'number') return !Number.isFinite(value);
   return typeof value === 'object' && value !== null && Object.values(value).some(hasInfinity);
 }
 
 /**
- * Walks through JSON only until it is surely too deep or too large: a client may send a megabyte, whose text takes ten times as
- * long. Loops over the value itself: `Object.values(value).some(…)` took up to 90 ms for 1 MiB.
+ * Traverses JSON only until it is certainly too deep or too large. A client may send a megabyte, and
+ * serializing it takes ten times as long. Loops over the value directly, because `Object.values(value).some(…)`
+ * took up to 90 ms for 1 MiB.
  *
- * @param budget bytes that may still follow; counted are those that PostgreSQL writes at least.
+ * @param budget remaining bytes; each value counts with the fewest bytes that PostgreSQL needs for it.
  */
 function exceeds(value: unknown, levels: number, budget: { bytes: number }): 'depth' | 'size' | undefined {
   if (typeof value !== 'object' || value === null) {
@@ -345,16 +351,16 @@ function exceeds(value: unknown, levels: number, budget: { bytes: number }): 'de
       budget.bytes -= SEPARATOR;
     }
   }
-  // The two brackets make up for the comma that does not follow the last one.
+  // The separator counted after the last element stands for the two brackets.
   return undefined;
 }
 
-/** Bytes of a comma or colon and its space. */
+/** Bytes of a comma or colon with its space. */
 const SEPARATOR = 2;
 
 type JsonMembers = { [name: string]: unknown };
 
-/** A list of 1 to `max` identifiers. */
+/** A list of 1 to `max` ids. */
 export function Ids(options: FieldOptions & { max: number }): PropertyDecorator {
   const { max } = options;
   return field(
@@ -395,7 +401,7 @@ export function Emails(options: FieldOptions & { max: number }): PropertyDecorat
   );
 }
 
-/** A list of different words out of a few, which are asked for when they are needed. */
+/** A list of distinct words from a fixed set, which is read when it is needed. */
 export function WordsOf(
   words: () => readonly string[],
   options: FieldOptions = {},
@@ -428,7 +434,7 @@ export function WordsOf(
   );
 }
 
-/** Names of records: a list of texts, or (of a CSV file, say) one text in which commas separate them. */
+/** Names of records: a list of strings, or one string with commas between them (as in a CSV file). */
 export function Names(options: FieldOptions & { max: number; longest: number }): PropertyDecorator {
   const { max, longest } = options;
   return field(
@@ -448,7 +454,7 @@ export function Names(options: FieldOptions & { max: number; longest: number }):
   );
 }
 
-/** An object with fields of its own: those of a class that is no operation. */
+/** An object with fields of its own, declared by a class that is no operation. */
 export function Nested(type: () => new () => object, options: FieldOptions = {}): PropertyDecorator {
   const decorate = field(options, { type: 'object' }, (value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value) ? undefined : 'must be an object',
@@ -459,7 +465,7 @@ export function Nested(type: () => new () => object, options: FieldOptions = {})
   };
 }
 
-/** One of a few words. */
+/** One of a fixed set of words. */
 export function OneOf(words: readonly string[], options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: 'string', enum: words }, (value) =>
     words.includes(value as string) ? undefined : `must be one of: ${words.join(', ')}`,
@@ -468,37 +474,37 @@ export function OneOf(words: readonly string[], options: FieldOptions = {}): Pro
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Whether a text can be the id of a record at all: what cannot is "not found" without asking. */
+/** Whether a text can be a record's id. If not, it is "not found" without a query. */
 export function isId(text: string): boolean {
   return UUID.test(text);
 }
 
-/** RFC 3339 (date, time and offset), as far as PostgreSQL goes: no year 0, offsets below 16 hours. */
+/** RFC 3339 (date, time and offset) within PostgreSQL's range: no year 0, and offsets below 16 hours. */
 const TIMESTAMP = /^(?!0000)\d{4}-\d\d-(\d\d)T\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-](0\d|1[0-5]):[0-5]\d)$/i;
 
-/** Whether PostgreSQL and JavaScript both read a text as the same moment. */
+/** Whether PostgreSQL and JavaScript read the text as the same time. */
 export function isMoment(text: string): boolean {
   const [, day] = TIMESTAMP.exec(text) ?? [];
-  // JavaScript takes 30 February for 2 March, PostgreSQL refuses it.
+  // JavaScript reads 30 February as 2 March. PostgreSQL rejects it.
   const date = new Date(`${text.slice(0, 10)}T00:00:00Z`);
-  // An offset leads into years that are written with more digits, or none.
+  // With an offset, the year in UTC may have more digits, or be before year 1.
   const year = new Date(text).getUTCFullYear();
   return date.getUTCDate() === Number(day) && year >= 1 && year <= 9_999;
 }
 
 const NO_MOMENT = 'must be an RFC 3339 timestamp, like 2026-11-20T09:30:00.000Z (in a URL, write + as %2B)';
 
-/** A moment; arrives in the handler as the text it was, known to be a valid date. */
+/** A time. The handler receives the original text, which is known to be valid. */
 export function Timestamp(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: 'string', format: 'date-time' }, (value) =>
     typeof value === 'string' && isMoment(value) ? undefined : NO_MOMENT,
   );
 }
 
-/** Clocks of two computers differ by seconds; minutes are a mistake. */
+/** Clocks of two computers differ by seconds. A difference of minutes is a mistake. */
 const CLOCK_DIFFERENCE_MS = 60_000;
 
-/** A moment that is over. */
+/** A time in the past. */
 export function PastTimestamp(options: FieldOptions = {}): PropertyDecorator {
   return field(options, { type: 'string', format: 'date-time' }, (value) => {
     if (typeof value !== 'string' || !isMoment(value)) return NO_MOMENT;
@@ -507,7 +513,7 @@ export function PastTimestamp(options: FieldOptions = {}): PropertyDecorator {
   });
 }
 
-/** An address of the internet, version 4 or 6. */
+/** An Internet address, version 4 or 6. */
 export function IpAddress(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,

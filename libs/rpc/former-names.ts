@@ -35,9 +35,9 @@ function renamed(scope: string, names: readonly (readonly [string, string])[]): 
 }
 
 /**
- * Leads a request for an operation's former path to its present one, and marks the answer as deprecated.
+ * Routes a request for an operation's former path to its current one, and marks the response as deprecated.
  *
- * @param isKnown whether there is such an operation.
+ * @param isKnown whether the operation exists.
  */
 export function followFormerName(
   request: IncomingMessage,

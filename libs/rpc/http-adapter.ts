@@ -4,21 +4,21 @@ import express, { type Express } from 'express';
 import http from 'node:http';
 import { followFormerName } from './former-names.js';
 
-/** An `app.get(…)`, `app.post(…)` … as Express keeps it. */
+/** A route that was declared with `app.get(…)`, `app.post(…)` and so on, as Express stores it. */
 type Route = { stack: { method?: string }[] };
 type Layer = { match(path: string): unknown };
 
 /**
- * Nest's Express adapter without the two things that cost Express most of its time. Everything else is
- * Express as ever: the order of middleware, HEAD and OPTIONS, next(), error handling.
+ * Nest's Express adapter without the two things that cost Express most of its time. Everything else works as in
+ * Express: the order of middleware, HEAD and OPTIONS, next(), error handling.
  *
- * 1. Requests and responses are born with Express's prototypes. Express changes the prototype of each one
- *    it serves, after which V8 forgets all it learned of node:http. Here Node makes them of classes that
- *    already have what Express would set, so its Object.setPrototypeOf changes nothing.
- * 2. A route that is an exact string is compared as a string. Express asks one regular expression per route
- *    until one matches; with 60 routes the last one pays for all. A comparison costs nothing beside that.
+ * 1. Express changes the prototype of each request and response. After that, V8 drops its optimizations for
+ *    node:http. Here, Node.js creates them from classes that already have Express's prototypes, so
+ *    Object.setPrototypeOf changes nothing.
+ * 2. A route whose path is an exact string is compared as a string. Express tries one regular expression per route
+ *    until one matches, so the last of 60 routes pays for all. In comparison, comparing strings costs nothing.
  *
- * Measured with 60 routes, the last of them asked, 64 connections, CPU time of the server for one request and requests a second:
+ * Measured on the last of 60 routes, with 64 connections: CPU time of the server per request, and requests per second.
  *
  *                         GET that does nothing                      validated POST
  *            stock                this adapter        stock                this adapter
@@ -26,29 +26,34 @@ type Layer = { match(path: string): unknown };
  *   Node 24   70 µs   14,500/s    24 µs   41,300/s    144 µs    7,200/s     89 µs   11,300/s
  *   Node 26   82 µs   12,400/s    26 µs   37,800/s    157 µs    6,600/s     80 µs   12,800/s
  *
- * The prototypes are most of it: with them alone 36 of 115 µs were left, where the adapter left 29 (Node 20, a quieter machine).
+ * Most of it is due to the prototypes: they alone reduced 115 µs to 36, the whole adapter to 29 (Node.js 20, on a
+ * quieter machine).
  *
- * Rejected: a Map of the paths, asked before Express. It saves 4 µs more, but leaves out middleware and has
- * to repeat what Express does for HEAD, OPTIONS, next() and errors.
+ * Rejected: a Map of the paths before Express. It saves 4 µs more, but skips middleware and must repeat what Express
+ * does for HEAD, OPTIONS, next() and errors.
  *
- * Paths are strict: other case or a trailing slash is another path. TLS, return503OnClosing and
- * forceCloseConnections are refused: a load balancer does the one, ServerLife the others.
+ * Paths are strict: a different case or a trailing slash is a different path. The adapter rejects TLS, which belongs
+ * to a load balancer, and return503OnClosing and forceCloseConnections, which ServerLife replaces.
  */
 export class RpcExpressAdapter extends ExpressAdapter {
-  /** Asked before everything else; answers whether it has answered. For what is the same for everybody. */
+  /**
+   * Runs before everything else and returns whether it has responded. For responses that are the same for all
+   * clients.
+   */
   quick: ((request: http.IncomingMessage, response: http.ServerResponse) => boolean) | undefined;
   private readonly exactRoutes = new Map<string, Route[]>();
 
   constructor() {
     const app = express();
     app.disable('x-powered-by').disable('etag');
-    // Express makes its router at the first use of it, which is in Nest's constructor: too late after super().
+    // Express creates its router on first use, which is in Nest's constructor. After `super()` it would be too
+    // late.
     app.enable('case sensitive routing').enable('strict routing');
     super(app);
 
     const addRoute = app.route.bind(app) as (path: unknown) => Route;
     const { stack } = app.router as unknown as { stack: Layer[] };
-    // Every registration of a route ends here, whichever the method.
+    // Every route is registered through this function, whatever its method.
     app.route = ((path: unknown) => {
       const route = addRoute(path);
       if (typeof path === 'string' && isExact(path)) {
@@ -59,22 +64,22 @@ export class RpcExpressAdapter extends ExpressAdapter {
     }) as typeof app.route;
   }
 
-  /** The methods of an exact path, as an `Allow` header lists them; empty when no route has this path. */
+  /** The methods of an exact path, as in an `Allow` header; empty if the path has no route. */
   allowedMethods(path: string): string[] {
     const layers = this.exactRoutes.get(path)?.flatMap((route) => route.stack) ?? [];
     const methods = layers.flatMap(({ method }) => method?.toUpperCase() ?? []);
-    // Express answers HEAD by the route for GET.
+    // Express serves HEAD with the route for GET.
     return [...new Set(methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : method)))];
   }
 
-  /** Whether an exact path is one of ours, whatever the method. */
+  /** Whether an exact path has a route, for any method. */
   knows(path: string): boolean {
     return this.exactRoutes.has(path);
   }
 
   /**
-   * Sends what a handler answered. Express would look up settings for each answer (escaping, spaces, ETags), compare it
-   * with what the client has, and send head and body apart: 12 µs more, Node 20.
+   * Sends a handler's result. For each response, Express would look up settings (escaping, spaces, ETags),
+   * compare it with the client's cache, and send head and body separately: 12 µs more on Node.js 20.
    */
   override reply(response: http.ServerResponse, body: unknown, statusCode?: number): unknown {
     if (!isPlain(body) || response.headersSent) return super.reply(response, body, statusCode) as unknown;
@@ -82,7 +87,7 @@ export class RpcExpressAdapter extends ExpressAdapter {
     if (statusCode !== undefined) response.statusCode = statusCode;
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
     response.setHeader('Content-Length', Buffer.byteLength(text));
-    // As a text, not bytes: head and body are one write then.
+    // As a string, so that head and body are written together.
     return response.end(text);
   }
 
@@ -92,7 +97,7 @@ export class RpcExpressAdapter extends ExpressAdapter {
       throw new Error('RpcExpressAdapter takes no httpsOptions, return503OnClosing, forceCloseConnections.');
     }
     const app = this.getInstance<Express>();
-    // Node answers a missing Host with a bare 400; ServerLife does it in the envelope.
+    // Without a Host header, Node.js responds with an empty 400. ServerLife sends the error envelope instead.
     const isKnown = (path: string) => this.knows(path);
     const serve: http.RequestListener = (request, response) => {
       followFormerName(request, response, isKnown);
@@ -102,7 +107,7 @@ export class RpcExpressAdapter extends ExpressAdapter {
   }
 }
 
-/** Classes whose instances need no other prototype to be this app's requests and responses. */
+/** Classes whose instances already have the prototypes of this app's requests and responses. */
 function classesFor(app: Express) {
   class IncomingMessage extends http.IncomingMessage {}
   class ServerResponse<T extends http.IncomingMessage> extends http.ServerResponse<T> {}
@@ -117,7 +122,7 @@ function isPlain(body: unknown): body is object {
   return typeof body === 'object' && body !== null && Object.getPrototypeOf(body) === Object.prototype;
 }
 
-/** Whether a path has none of the characters that path-to-regexp gives a meaning. */
+/** Whether a path contains none of the special characters of path-to-regexp. */
 function isExact(path: string): boolean {
   return !/[:*?+!(){}[\]\\]/.test(path);
 }

@@ -2,19 +2,19 @@ import { type Request, type Response } from 'express';
 import { RpcError } from './errors.js';
 
 /**
- * Streams (bodies and answers of any length) that may be open at once. Each may hold a record of 1 MiB and a page of
- * 400: a full process some 64 MiB.
+ * The most streams (bodies and responses of any length) at the same time. Each can hold a record of 1 MiB and a
+ * page of 400. At the limit, a process needs some 64 MiB.
  */
 const MOST_STREAMS = { key: 4, organization: 8, process: 32 };
 
-/** Seconds. Nobody knows when a stream will end. */
+/** Seconds. No one knows when a stream will end. */
 const RETRY_AFTER = '5';
 
-/** Open streams by key and by organization. Of the process, as its memory is. */
+/** Open streams by key and by organization. They are counted per process, because its memory is the limit. */
 const open = new Map<string, number>();
 let total = 0;
 
-/** Streams of this process that are open now. */
+/** The number of open streams of this process. */
 export function streamsOpen(): number {
   return total;
 }
@@ -22,8 +22,8 @@ export function streamsOpen(): number {
 /**
  * Counts this request's stream until its response is closed.
  *
- * @throws RpcError RATE_LIMIT_EXCEEDED when the key, the organization or the process has as many as it may. Of what
- *   the process has left an organization gets no more than half, so that few cannot take it from all others.
+ * @throws RpcError RATE_LIMIT_EXCEEDED if the key, the organization or the process has reached its limit. An
+ *   organization gets at most half of what the others leave free, so that a few cannot use up all.
  */
 export function openStream({ caller }: Request, response: Response): void {
   const { actor, organizationId } = caller!;

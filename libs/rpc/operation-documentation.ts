@@ -6,7 +6,7 @@ import { type OperationDefinition } from './operation.js';
 import { possibleErrors } from './possible-errors.js';
 import { describeScopes, scopeOf } from './scopes.js';
 
-/** What the OpenAPI document says of an operation. */
+/** The documentation of an operation in the OpenAPI document. */
 export function operationDocumentation(
   swagger: typeof Swagger,
   input: InputClass,
@@ -33,7 +33,7 @@ export function operationDocumentation(
   ];
 }
 
-/** What it says of the errors of an operation, or of a route that is served as one of this shape is. */
+/** The documentation of an operation's errors, or of a route that behaves like such an operation. */
 export function errorDocumentation(
   { ApiResponse }: typeof Swagger,
   ...shape: Parameters<typeof possibleErrors>

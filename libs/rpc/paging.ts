@@ -8,13 +8,13 @@ export type Page<Record> = {
   pagination: { cursor: string | null; hasMore: boolean };
 };
 
-/** The last record of a page: what it is sorted by, and its id. */
+/** The last record of a page: its value of the sort field, and its id. */
 type Place = readonly [value: string, id: string];
 
 const DEFAULT_LIMIT = 25;
 const LARGEST_LIMIT = 100;
 
-/** The filters that every list of records has whose records never change. */
+/** The filters of all lists whose records never change. */
 export abstract class CreationFilters extends Input {
   @Timestamp({ optional: true })
   createdAfter?: string;
@@ -23,7 +23,7 @@ export abstract class CreationFilters extends Input {
   createdBefore?: string;
 }
 
-/** The filters that every other list of records has. */
+/** The filters of all other lists. */
 export abstract class TimeFilters extends CreationFilters {
   @Timestamp({ optional: true })
   updatedAfter?: string;
@@ -32,12 +32,12 @@ export abstract class TimeFilters extends CreationFilters {
   updatedBefore?: string;
 }
 
-/** The input of a list operation; `PageInput('email')` may be sorted by e-mail too. */
+/** The input of a list operation. `PageInput('email')` also sorts by email. */
 export function PageInput(...sortable: string[]) {
   return Paged(TimeFilters, ...sortable);
 }
 
-/** The input of a list operation whose filters another operation has too. */
+/** The input of a list operation that shares its filters with another operation. */
 export function Paged<Filters extends TimeFilters>(
   filters: abstract new () => Filters,
   ...sortable: string[]
@@ -70,7 +70,7 @@ function pagedBy<Filters extends CreationFilters>(
   return Paging as abstract new () => Paging & Filters;
 }
 
-/** What a list operation asks for, with its cursor read. @throws RpcError BAD_REQUEST where that is none of this list. */
+/** A list query with its cursor decoded. @throws RpcError BAD_REQUEST if the cursor is not from this list. */
 export function listingOf<Query extends { cursor?: string; sort: string }>(
   query: Query,
 ): Query & { after: Place | undefined } {
@@ -78,7 +78,7 @@ export function listingOf<Query extends { cursor?: string; sort: string }>(
   return { ...query, after: cursor === undefined ? undefined : readCursor(cursor, sort) };
 }
 
-/** @param next where the page after it begins; undefined where there is none. */
+/** @param next the start of the next page; undefined if this is the last one. */
 export function pageOf<Record>(
   { sort }: { sort: string },
   records: Record[],

@@ -9,7 +9,10 @@ export class PastRecord<Record> {
   ) {}
 }
 
-/** Runs a query about the past. If the record did not exist then, the error says so, because it may exist now. */
+/**
+ * Runs a query about the past. If the record did not exist at that time, the error states this, because it may
+ * exist now.
+ */
 export async function inPast<Answer>(query: () => Promise<Answer>): Promise<Answer> {
   try {
     return await query();

@@ -3,13 +3,13 @@ import { fieldsOf } from './fields.js';
 import { type InputClass } from './input.js';
 import { type OperationDefinition } from './operation.js';
 
-/** What an operation may answer with one status: `reasons` are those of all its codes. */
+/** The errors with one status that an operation can return. `reasons`: of all its codes. */
 export type PossibleError = { status: number; codes: ErrorCode[]; reasons: ErrorReason[] };
 
 /** See `OwnReason`. */
 const OWN: readonly ErrorReason[] = [...reasonsOf('CONFLICT'), 'KEY_EXCEEDS_YOURS', 'ROLE_EXCEEDS_YOURS'];
 
-/** All errors that an operation may answer, by status. Most follow from its shape, the others it declares. */
+/** All errors that an operation can return, by status. Most follow from its shape. It declares the others. */
 export function possibleErrors(
   input: InputClass,
   {
@@ -34,7 +34,7 @@ export function possibleErrors(
     FORBIDDEN: true,
     INSUFFICIENT_PERMISSIONS: true,
     NOT_FOUND: namesRecords(input),
-    // That is another route.
+    // That is a separate route.
     METHOD_NOT_ALLOWED: false,
     CONFLICT: reasonsOf('CONFLICT').some(mayHave),
     PAYLOAD_TOO_LARGE: changes && (!bodyTypes || largestBody !== undefined),
@@ -55,7 +55,7 @@ export function possibleErrors(
   return [...byStatus.values()];
 }
 
-/** Whether there may be nothing of what the input names; of the organization there is. */
+/** Whether a record named by the input may be missing. The organization always exists. */
 function namesRecords(input: new () => object): boolean {
   return [...fieldsOf(input)].some(
     ([name, { namesRecord, nested }]) =>

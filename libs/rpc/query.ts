@@ -2,9 +2,9 @@ import { type NextFunction, type Request, type Response } from 'express';
 import { invalid } from './input.js';
 
 /**
- * The parameters of a query.
+ * Parses the query parameters.
  *
- * @throws RpcError BAD_REQUEST when they are not UTF-8: node:querystring would put U+FFFD in place of broken bytes.
+ * @throws RpcError BAD_REQUEST if they are not UTF-8: node:querystring would replace broken bytes by U+FFFD.
  */
 export function readQuery(request: Request): unknown {
   if (!isDecodable(request.url)) {
@@ -13,7 +13,7 @@ export function readQuery(request: Request): unknown {
   return request.query;
 }
 
-/** @throws RpcError BAD_REQUEST when a request whose input is its body has input in the query too. */
+/** @throws RpcError BAD_REQUEST if a request whose input is its body also has query parameters. */
 export function refuseQuery(request: Request): void {
   if (!request.url.includes('?')) return;
   const [name] = Object.keys(request.query);
@@ -22,8 +22,8 @@ export function refuseQuery(request: Request): void {
 }
 
 /**
- * Middleware: makes a path that cannot be decoded one that no route has. Express would refuse it before the
- * guards run, and such requests would count against no rate limit.
+ * Middleware that replaces an undecodable path by one without a route. Express would reject it before the
+ * guards run, so such requests would not count against the rate limit.
  */
 export function replaceUndecodablePath(request: Request, _response: Response, next: NextFunction): void {
   if (!isDecodable(request.path)) request.url = '/';

@@ -2,59 +2,66 @@ import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { newId } from '#libs/random';
 import { type Actor, type Keyring } from '#libs/event-store';
 
-/** Who a request comes from, as the authentication found. */
+/** The authenticated sender of a request. */
 export type Caller = { organizationId: string; actor: Actor; scopes: readonly string[] };
 
 declare module 'node:http' {
   interface IncomingMessage {
-    /** Set by the authentication when the key is good. */
+    /** Set by the authentication if the key is valid. */
     caller?: Caller;
-    /** Throws once the caller may not ask any more: their key was revoked or has expired. Set with `caller`. */
+    /**
+     * Throws once the caller has lost access, because their key was revoked or has expired. Set with `caller`.
+     */
     requireCaller?: () => Promise<void>;
-    /** As the client knows it: for its own answer alone. */
+    /** The request id as the client knows it. Only for its own response. */
     requestId?: string;
-    /** Set while an operation works on it, also when its client has gone away meanwhile. */
+    /** Set while an operation works on the request, even if the client has disconnected. */
     isWorkedOn?: boolean;
-    /** What is answered in the place of an error's JSON, for who reads pages. */
+    /** Replaces the JSON of an error by a page, for users in a browser. */
     errorPage?: (status: number) => { headers: Readonly<Record<string, string>>; body: Buffer };
-    /** Called when no operation works on it any more, by the operation. */
+    /** Called by the operation when it has finished with the request. */
     onWorked?: () => void;
-    /** What is logged and stored: `storedRequestId`. Set by the request log, which every request passes. */
+    /**
+     * The request id in logs and events: `storedRequestId`. Set by the request log, which every request passes.
+     */
     storedRequestId?: string;
   }
 }
 
-/** Whether an address is one of the API, in place of health and documentation. */
+/** Whether a path belongs to the API, not to health checks or documentation. */
 export function isOfApi(url: string): boolean {
   return url.startsWith('/v1/') || url.startsWith('/log/');
 }
 
-/** 1–128 visible ASCII characters: what may be put into headers, logs and events as it is. */
+/** 1–128 visible ASCII characters, which are safe in headers, logs and events. */
 const REQUEST_ID = /^[\x21-\x7e]{1,128}$/;
 
-/** UUID, ULID, trace id, or stored before: nobody's name or address has such a form. */
+/** UUIDs, ULIDs, trace ids, and hashes that were stored before. No name or address has such a form. */
 const HARMLESS = new RegExp(
   '^(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-7][0-9a-hjkmnp-tv-z]{25}|(?:h_)?[0-9a-f]{32})$',
   'i',
 );
 
 /**
- * What of a request id is logged and stored with events, where no erasure reaches: the id itself where its form
- * cannot hold personal data, else `h_` and 128 bits of its keyed hash, which nobody without the key can find by trial.
+ * The form of a request id that is logged and stored with events, which no erasure can reach. It is the id
+ * itself if its form cannot contain personal data. Otherwise it is `h_` and 128 bits of its keyed hash, which
+ * no one can guess without the key.
  */
 export function storedRequestId(requestId: string, keyring: Pick<Keyring, 'hash'>): string {
   return HARMLESS.test(requestId) ? requestId : hidden(keyring.hash('request id', requestId));
 }
 
-/** A keyed hash in the form in which it stands in place of a text. */
+/** The format of a keyed hash that replaces a text. */
 export function hidden(hash: Buffer): string {
   return `h_${hash.toString('hex', 0, 16)}`;
 }
 
-/** What answers hold is for their caller alone, and is what its type says. Pages say otherwise for themselves. */
+/**
+ * Responses are only for their caller, and browsers must not guess their type. Pages override these headers.
+ */
 export const answerHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
 
-/** Takes the caller's `X-Request-Id` or makes one, and returns it on the response, with `answerHeaders`. */
+/** Uses the client's `X-Request-Id` or creates one. Sets it on the response, with `answerHeaders`. */
 export function identifyRequest(request: IncomingMessage, response: ServerResponse): string {
   if (request.requestId === undefined) {
     const given = request.headers['x-request-id'];

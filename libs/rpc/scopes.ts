@@ -3,14 +3,14 @@ import { type FieldSchema } from './fields.js';
 import { type InputClass } from './input.js';
 import { type OperationDefinition, operationOf } from './operation.js';
 
-/** The scope that an operation needs: `contact:read` to look, `contact:write` to change, or its own. */
+/** The scope of an operation: `contact:read` for reads, `contact:write` for changes, or a scope of its own. */
 export function scopeOf({ name, method, scope }: OperationDefinition): string {
   return scope ?? `${name.split('.')[0]}:${method === 'GET' ? 'read' : 'write'}`;
 }
 
 let all: readonly string[] | undefined;
 
-/** Says which operations there are: their scopes, service by service in their order, are all that a key can have. */
+/** Declares the operations. Their scopes, by service in their order, are all that a key can have. */
 export function declareScopes(operations: readonly InputClass[]): void {
   const needed = new Set(operations.map((input) => scopeOf(operationOf(input)!)));
   const services = new Set([...needed].map((scope) => scope.split(':')[0]!));
@@ -24,13 +24,17 @@ export function declareScopes(operations: readonly InputClass[]): void {
   all = ['*', ...ordered.filter((scope) => needed.has(scope))];
 }
 
-/** `*`, or `<service>:read` / `<service>:write` (and what operations name besides). @throws Error before they were declared. */
+/**
+ * `*`, and `<service>:read`, `<service>:write` and the scopes that operations name.
+ *
+ * @throws Error before `declareScopes`.
+ */
 export function allScopes(): readonly string[] {
   if (!all) throw new Error('Scopes are not available before the operations are declared.');
   return all;
 }
 
-/** Schema of a scope: read when it is printed, because the operations are declared last. */
+/** The schema of a scope. Evaluated when it is printed, because the operations are declared last. */
 export const scopeSchema: FieldSchema = {
   type: 'string',
   get enum() {
@@ -42,10 +46,11 @@ const NEEDED = Symbol('needed scope');
 const MAY_BE_PUBLIC = Symbol('may be public');
 
 /**
- * Makes a route that is no operation one of the API: its callers need a key with this scope, and count against limits.
+ * Makes a route that is no operation part of the API: its callers need a key with this scope, and the rate
+ * limit applies.
  *
- * @param options.mayBePublic what is asked for may be there for everybody, which only the route can tell: it refuses whoever has
- *   no key, or one of another organization, or without the scope.
+ * @param options.mayBePublic whether some of its content may be public. Then the route itself must reject
+ *   callers without a key, from another organization, or without the scope.
  */
 export function NeedsScope(scope: string, { mayBePublic = false } = {}): MethodDecorator {
   return (_target, _name, descriptor) => {
@@ -65,7 +70,7 @@ export function scopeNeededBy(handler: object): string | undefined {
   return operation ? scopeOf(operation) : (handler as { [NEEDED]?: string })[NEEDED];
 }
 
-/** In words, for the documentation. */
+/** A description for the documentation. */
 export function describeScopes(operation: OperationDefinition): string {
   const fields = Object.entries(operation.fieldScopes ?? {});
   const besides = fields.map(([field, scope]) => `, with \`${field}\` also \`${scope}\``);
@@ -87,7 +92,11 @@ export function requireScope(scopes: readonly string[], scope: string, field?: s
   );
 }
 
-/** What the fields that were given need besides the operation's own scope. @throws as {@link requireScope}. */
+/**
+ * Checks the scopes of the given fields, which are required in addition to the operation's.
+ *
+ * @throws as {@link requireScope}.
+ */
 export function requireFieldScopes(
   { fieldScopes = {} }: OperationDefinition,
   scopes: readonly string[],

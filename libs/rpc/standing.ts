@@ -1,4 +1,7 @@
-/** Between two checks. Authentication caches its result for half a second, so together they take less than a second. */
+/**
+ * The time between two checks. Authentication caches its result for half a second, so together they take less
+ * than a second.
+ */
 const CHECK_MS = 250;
 
 /** Limits how often the check runs, however often it is called. @param require throws if the caller has lost access. */

@@ -2,11 +2,11 @@ import { type Request, type Response } from 'express';
 import { pipeline } from 'node:stream/promises';
 import { whileAllowed } from './standing.js';
 
-/** An answer of any length, sent as it is made and only as fast as the client reads. */
+/** A response of any length, sent as it is produced and only as fast as the client reads. */
 export class StreamedAnswer {
   /**
-   * @param fileName under which a browser keeps it: it never shows what others wrote as a page of ours.
-   * @param chunks ended early, by its `return`, when the client goes away.
+   * @param fileName the name of the download. Browsers must never show user content as one of our pages.
+   * @param chunks ended early with `return` if the client disconnects.
    */
   constructor(
     readonly contentType: string,
@@ -14,7 +14,7 @@ export class StreamedAnswer {
     readonly chunks: AsyncIterable<string | Uint8Array>,
   ) {}
 
-  /** The same, cut off once its caller may not read it any more. @param require throws then. */
+  /** The same response, aborted once its caller has lost access. @param require throws in that case. */
   while(require: (() => Promise<void>) | undefined): StreamedAnswer {
     if (!require) return this;
     return new StreamedAnswer(this.contentType, this.fileName, whileAllowed(this.chunks, require));
@@ -22,10 +22,10 @@ export class StreamedAnswer {
 }
 
 /**
- * Sends a streamed answer. Resolves when it is sent, or when the client has gone away.
+ * Sends a streamed response. Resolves when it is sent, or when the client has disconnected.
  *
- * @throws what the chunks throw. Before the first chunk an error can still be answered; after it the
- *   connection is cut, because only that tells the client that the answer is not whole.
+ * @throws the errors of the chunks. Before the first chunk, an error response is still possible. Afterwards,
+ *   the connection is closed, because only that tells the client that the response is incomplete.
  */
 export async function sendStream(
   { contentType, fileName, chunks }: StreamedAnswer,
@@ -48,14 +48,14 @@ export async function sendStream(
   try {
     const first = await nextChunk();
     if (request.isGivenUp) return;
-    // Not response.type(), which would choose the charset.
+    // Not `response.type()`, which would set the charset.
     response.setHeader('Content-Type', contentType);
     response.setHeader('Content-Disposition', `attachment; filename="${fileName}"`);
     if (first.done || request.method === 'HEAD') response.end();
-    // Of a client that went away meanwhile, pipeline() would wait to hear.
+    // If the client had already disconnected, pipeline() would wait forever.
     else if (!response.destroyed) await pipeline(from(first), response);
   } catch (error) {
-    // Else it is the client who went away.
+    // Otherwise, the client has disconnected.
     if (failed) throw error;
   } finally {
     await iterator.return?.();

@@ -5,7 +5,7 @@ import { Documented } from './documented.js';
 import { RpcError } from './errors.js';
 import { RpcExpressAdapter } from './http-adapter.js';
 
-/** Answers what no operation serves; a route like any other, so that it counts against the rate limit. */
+/** Responds to paths without an operation. It is a normal route, so the rate limit applies. */
 @Controller()
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
 export class UnknownOperationController {
@@ -14,7 +14,7 @@ export class UnknownOperationController {
   @All('{*path}')
   answer(@Req() request: Request): never {
     const allowed = this.host.httpAdapter.allowedMethods(request.path);
-    // What is served there may be switched off.
+    // The routes of a path may be disabled.
     if (allowed.length > 0 && !allowed.includes(request.method)) {
       throw new RpcError('METHOD_NOT_ALLOWED', `This operation only accepts ${allowed.join(', ')}.`, {
         headers: { Allow: allowed.join(', ') },

@@ -2,23 +2,23 @@ import { type Request, type Response } from 'express';
 import { RpcError } from './errors.js';
 
 /**
- * Bytes of answers that wait in this process for their clients to read them. What a client leaves unread the system
- * takes first, some MB a connection; then one answer of 1 MiB waits on each of however many connections.
+ * The most bytes of responses that wait in this process for their clients. The system buffers some MB per
+ * connection first. After that, a response of 1 MiB can wait on each connection.
  */
 const MOST_BYTES = { organization: 16 * 1024 * 1024, process: 64 * 1024 * 1024 };
 
-/** Seconds. Who reads has read by then. */
+/** Seconds. By then, clients that read at all have read. */
 const RETRY_AFTER = '1';
 
-/** Answers that are made and not sent whole, by whose they are: a few, because most are sent at once. */
+/** Responses that are not fully sent, by reader. There are few, because most are sent immediately. */
 const waiting = new Map<string, Set<Response>>();
 
 /**
- * Asked before an answer is worked on, and again when it is there: those asked for at once are all worked on before the
- * first waits.
+ * Call it before work on a response begins, and again before it is sent: concurrent requests all start before
+ * the first response waits.
  *
- * @throws RpcError SERVICE_UNAVAILABLE while the organization's clients leave too much unread. Of what the process has
- *   left an organization gets no more than half, so that few cannot take it from all others.
+ * @throws RpcError SERVICE_UNAVAILABLE while the organization's clients leave too much unread. An organization
+ *   gets at most half of what the others leave free, so that a few cannot use up all.
  */
 export function requireReading(request: Request): void {
   if (waiting.size === 0) return;
@@ -35,9 +35,9 @@ export function requireReading(request: Request): void {
   );
 }
 
-/** Counts what is about to be answered until it is sent. */
+/** Counts a response until it is sent. */
 export function countAnswer(request: Request, response: Response): void {
-  // Its client has gone, and it will not be told of its end again.
+  // The client has disconnected, so no further `close` event will end the count.
   if (response.destroyed) return;
   const reader = readerOf(request);
   const answers = waiting.get(reader) ?? new Set();
@@ -48,16 +48,16 @@ export function countAnswer(request: Request, response: Response): void {
   });
 }
 
-/** An organization; of what everybody may read, the client’s address. */
+/** The organization, or the client's address for public content. */
 function readerOf({ caller, ip = 'unknown' }: Request): string {
   return caller?.organizationId ?? ip;
 }
 
-/** Of an organization or an address, or of all. */
+/** Of one reader, or of all. */
 export function unreadBytes(reader?: string): number {
   const sets = reader === undefined ? waiting.values() : [waiting.get(reader) ?? []];
   let bytes = 0;
-  // Also of an answer that waits behind another on its connection.
+  // Includes responses that wait behind another one on their connection.
   for (const answers of sets) for (const response of answers) bytes += response.writableLength;
   return bytes;
 }

@@ -2,17 +2,20 @@ import { type IncomingMessage } from 'node:http';
 import { type Socket } from 'node:net';
 import { hasBody } from './body.js';
 
-/** The largest import that a client may send in vain, and a minute: as long as Node allows for a whole request. */
+/**
+ * The largest import that a client may send in vain, and a minute, which is Node's time limit for a whole
+ * request.
+ */
 const LIMITS = { bytes: 256 * 1024 * 1024, seconds: 60 };
 const LOOKS_PER_SECOND = 10;
 
 /**
- * Bodies whose requests are answered before they have ended. Many clients send the whole body before they read: if the server
- * closed the connection, or stopped reading, the client would get a reset or hang, and never see the answer. So the rest is
- * read and dropped, up to a limit; then the connection is closed.
+ * Reads and drops the rest of bodies whose requests got a response early. Many clients send the whole body
+ * before they read. If the server closed the connection or stopped reading, such a client would get a reset or
+ * hang, and never see the response. Above a limit, the connection is closed.
  */
 export class UnreadBodies {
-  /** The last request with a body of each connection. */
+  /** The last request with a body, by connection. */
   private readonly requests = new WeakMap<Socket, IncomingMessage>();
   private readonly draining = new WeakMap<Socket, { isLast: boolean }>();
 
@@ -21,7 +24,10 @@ export class UnreadBodies {
     private readonly limits = LIMITS,
   ) {}
 
-  /** Node closes a connection right after its last answer (`Connection: close`): only once the body has ended. */
+  /**
+   * Node.js closes a connection right after its last response (`Connection: close`). This delays it until the
+   * body has ended.
+   */
   guard(socket: Socket): void {
     const destroySoon = socket.destroySoon.bind(socket);
     socket.destroySoon = () => {
@@ -39,11 +45,7 @@ export class UnreadBodies {
     return this.draining.has(socket);
   }
 
-  /**
-   * Reads and drops the rest of the body, if there is one.
-   *
-   * @param isLast whether the connection is to be closed after it.
-   */
+  /** Reads and drops the rest of the body, if any. @param isLast whether to close the connection afterwards. */
   drain(request: IncomingMessage, isLast = false): void {
     const { socket } = request;
     if (request.complete || socket.destroyed) return;
@@ -67,7 +69,7 @@ export class UnreadBodies {
       if (request.complete) stop();
       else if (looks <= 0 || socket.bytesRead - begin > this.limits.bytes) {
         clearInterval(looking);
-        // The client still gets the answer and the end, if it reads them now.
+        // The client can still read the response and the end of the connection.
         socket.end();
         setTimeout(() => socket.destroy(), this.lingerMs).unref();
       }

@@ -8,17 +8,17 @@ import { type SignedTree, type Signers } from './signers.js';
 import { reachOf, readStoredTrees } from './stored-trees.js';
 
 /**
- * Events of a block: PostgreSQL takes whoever hashes for seconds for gone, and on a busy machine that takes
- * fifty times as long as on an idle one.
+ * Events per block. PostgreSQL considers a client dead that computes hashes for seconds between two statements.
+ * On a busy machine, that takes fifty times as long as on an idle one.
  */
 const LARGEST_BLOCK = 2_500;
-/** Organizations at a time, for the same reason: each has a signature to verify and one to make. */
+/** Organizations per block, for the same reason: each has a signature to verify and one to create. */
 const MOST_ORGANIZATIONS = 500;
 
-/** Whether nothing is left to be done now, and of which organizations nothing was signed. */
+/** `isLast`: nothing is left to do. `refused`: the organizations for which nothing was signed. */
 export type Block = { isLast: boolean; refused: Refused[] };
 
-/** Closes blocks, each in a transaction that holds the row of `sealing`. */
+/** Seals blocks, each in a transaction that holds the lock of the row of `sealing`. */
 export class Blocks {
   constructor(
     private readonly source: DataSource,
@@ -26,14 +26,18 @@ export class Blocks {
     private readonly signers: Signers,
   ) {}
 
-  /** Adds the next events of the log to the trees of their organizations, and signs these. @param ifFree see `Sealer.seal`. */
+  /**
+   * Adds the next events of the log to their organizations' trees and signs these.
+   *
+   * @param ifFree see `Sealer.seal`.
+   */
   async seal(ifFree: boolean): Promise<Block> {
     return inTransaction(this.source, { idle: this.lease.timeoutMs }, async (transaction) => {
       const [lease] = await transaction.query<{ position: string }[]>(
         `SELECT position FROM sealing FOR UPDATE ${ifFree ? 'SKIP LOCKED' : ''}`,
       );
       if (!lease) return { isLast: true, refused: [] };
-      // A statement of its own, before the events are read: see event_horizon().
+      // In a separate statement, before the events are read: see event_horizon().
       const [now] = await transaction.query<{ horizon: string; time: Date }[]>(
         'SELECT greatest(event_horizon(), $1) AS horizon, clock_timestamp()::timestamptz(3) AS time',
         [lease.position],
@@ -52,7 +56,7 @@ export class Blocks {
         [MOST_ORGANIZATIONS, ALL_ORGANIZATIONS],
       );
       const ids = new Set([...events, ...due].map(({ organization_id }) => organization_id));
-      // Nobody appends there: its leaves are no events.
+      // The leaves of this log are not events.
       ids.delete(ALL_ORGANIZATIONS);
       const organizations = [...ids];
       let isLast = !isFull && due.length < MOST_ORGANIZATIONS;
@@ -68,7 +72,7 @@ export class Blocks {
     });
   }
 
-  /** Adds the events that each organization has up to `upTo` to its tree, or as many as a block may have, and signs it. */
+  /** Adds each organization's events up to `upTo` to its tree, at most a block of them, and signs it. */
   private async sealOrganizations(
     transaction: Sql,
     organizationIds: readonly string[],
@@ -83,8 +87,8 @@ export class Blocks {
   }
 
   /**
-   * Adds what was signed of organizations since to the log of all of them: of the one that is named first, and of as many
-   * others as a block may have.
+   * Adds checkpoints signed since the last call to the log of all organizations: that of `first`, and at most a
+   * block of others.
    */
   async log(first: string | null = null): Promise<Block> {
     return inTransaction(this.source, { idle: this.lease.timeoutMs }, async (transaction) => {
@@ -117,7 +121,10 @@ export class Blocks {
     });
   }
 
-  /** What notes say that are ours and whose organizations have no leaf of a later one; for some their leaf is there already. */
+  /**
+   * Verifies the notes: they must be ours and not older than their organization's last leaf. `isLogged`: the
+   * leaf already exists.
+   */
   private async openNotes(
     transaction: Sql,
     notes: readonly { organization_id: string; note: string | null }[],
@@ -136,7 +143,7 @@ export class Blocks {
   }
 }
 
-/** The next events of several trees up to a position, a block of them at most. */
+/** The next events of several trees up to a position, at most a block. */
 async function readLeaves(transaction: Sql, trees: readonly Growing[], upTo: number): Promise<Leaves> {
   const rows = await transaction.query<{ organization_id: string; position: string; digest: Buffer }[]>(
     `SELECT h.organization_id, e.position, e.digest
@@ -163,7 +170,7 @@ async function readLeaves(transaction: Sql, trees: readonly Growing[], upTo: num
   return { leaves, isLast, reached: isLast ? upTo : Number(rows.at(-1)!.position) };
 }
 
-// The log itself only to be signed again, by another key.
+// The log itself is only included if another key must sign it.
 const NOT_LOGGED = `
   SELECT organization_id, note FROM signed_notes
   WHERE organization_id = $1 AND organization_id <> $2 AND NOT logged AND note IS NOT NULL AND refused IS NULL
@@ -175,7 +182,7 @@ const NOT_LOGGED = `
   SELECT organization_id, NULL FROM signed_notes
   WHERE organization_id = $2 AND look_at <= clock_timestamp() AND refused IS NULL`;
 
-/** @param after the number of the last leaf. @returns what is new, numbered on from there. */
+/** @param after the number of the last leaf. @returns the new leaves, with the numbers after it. */
 async function writeLeaves(
   transaction: Sql,
   signed: readonly (SignedTree & { isLogged: boolean })[],
@@ -200,7 +207,9 @@ async function writeLeaves(
   return added;
 }
 
-/** Nothing is signed on top of them until they were looked at, as soon as somebody can. */
+/**
+ * Quarantines organizations: nothing is signed for them until they have been checked, which is due immediately.
+ */
 export async function refuse(transaction: Sql, refused: readonly Refused[]): Promise<void> {
   if (refused.length === 0) return;
   await transaction.query(

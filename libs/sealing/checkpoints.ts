@@ -15,7 +15,7 @@ import { type SignedTree } from './signers.js';
 import { readStoredTrees, type StoredTree } from './stored-trees.js';
 import { TILE_WIDTH, TileMissing } from './tiles.js';
 
-/** Nothing is signed that has what was asked for. */
+/** No signed checkpoint covers the requested data. */
 export class NotSealed extends Error {
   constructor() {
     super('what is stored of the organization’s history does not lead to what was signed before');
@@ -23,22 +23,25 @@ export class NotSealed extends Error {
   }
 }
 
-/** A checkpoint may be handed out while the next one is signed, which has the leaf then. */
+/** A checkpoint may have been replaced while it was read. Then only the next one gets a leaf. */
 const MOST_TRIES = 3;
 
-/** Hands out what was signed, and proofs against it. Signs nothing, and proves nothing that it has not checked itself. */
+/**
+ * Returns signed checkpoints and proofs against them. It signs nothing and verifies every proof before
+ * returning it.
+ */
 export class Checkpoints {
   constructor(
     private readonly source: DataSource,
     private readonly sealer: Sealer,
   ) {}
 
-  /** The verifier key of what is signed for an organization. */
+  /** The verifier key of an organization's checkpoints. */
   keyOf(organizationId: string): string {
     return this.sealer.signers.verifierKeyOf(organizationId);
   }
 
-  /** The last checkpoint of an organization, sealed if there is none. @throws NotSealed */
+  /** The last checkpoint of an organization. If there is none, it is sealed now. @throws NotSealed */
   async last(organizationId: string): Promise<SignedTree> {
     let { stored, signed } = await this.find(organizationId);
     const isWanting = !signed?.isSignedByAll || signed.size < (stored.last?.size ?? 0);
@@ -52,9 +55,10 @@ export class Checkpoints {
   }
 
   /**
-   * The last checkpoint, and where it is in the log of all organizations; undefined while nothing is signed of that.
+   * The last checkpoint and its proof in the log of all organizations; undefined while that log has no
+   * checkpoint.
    *
-   * @throws NotSealed where there is no checkpoint.
+   * @throws NotSealed if there is no checkpoint.
    */
   async lastInAll(organizationId: string): Promise<{ checkpoint: SignedTree; inAll: Proof | undefined }> {
     for (let tries = 1; ; tries += 1) {
@@ -66,8 +70,9 @@ export class Checkpoints {
   }
 
   /**
-   * What the log of all organizations has last of each up to this checkpoint of it, a line `<organization> <size> <root>` each.
-   * With that whoever keeps it can say which one is gone, also where the whole log is another.
+   * The last checkpoint of each organization in the log of all organizations up to this size, one line
+   * `<organization> <size> <root>` each. Auditors who keep this list can identify a missing organization even
+   * if the whole log was replaced.
    */
   async organizations({ size }: SignedTree): Promise<string> {
     const [row] = await this.source.query<{ lines: string | null }[]>(
@@ -98,8 +103,9 @@ export class Checkpoints {
   }
 
   /**
-   * The subtrees that lead to the checkpoint's root, a line each: those of 65,536 leaves, of 256, and what the rest is made
-   * of. They tell which part of a rewritten history differs. Empty where the stored tiles do not lead there.
+   * The subtrees that lead to the checkpoint's root, one per line: those of 65,536 leaves, those of 256, and
+   * the rest. They show which part of a rewritten history differs. Empty if the stored tiles do not lead to the
+   * root.
    */
   async parts(checkpoint: SignedTree): Promise<string> {
     const parts = await readParts(this.source, checkpoint);
@@ -107,12 +113,16 @@ export class Checkpoints {
     return parts ?? '';
   }
 
-  /** What proves that the first `size` leaves are the beginning of the checkpoint's tree. @throws NotSealed */
+  /** Proves that the first `size` leaves are a prefix of the checkpoint's tree. @throws NotSealed */
   async consistency(checkpoint: SignedTree, size: number): Promise<Buffer[]> {
     return this.proved(checkpoint, () => proveConsistency(this.source, checkpoint, size));
   }
 
-  /** Proves that an event is in the tree of the last checkpoint; what is not sealed yet is sealed. @throws NotSealed */
+  /**
+   * Proves that an event is in the tree of the last checkpoint. If it is not sealed yet, it is sealed now.
+   *
+   * @throws NotSealed
+   */
   async prove(organizationId: string, event: { position: number; digest: Buffer }): Promise<Proof> {
     let checkpoint = await this.last(organizationId);
     if (event.position > checkpoint.position) {
@@ -136,7 +146,7 @@ export class Checkpoints {
   }
 
   /**
-   * The first `width` hashes of a tile (C2SP tlog-tiles); undefined where the last checkpoint’s tree has not so many.
+   * The first `width` hashes of a tile (C2SP tlog-tiles); undefined if the last checkpoint's tree has fewer.
    *
    * @throws NotSealed
    */
@@ -150,13 +160,17 @@ export class Checkpoints {
     return signed && this.proved(signed, () => readHashes(this.source, organizationId, level, index, width));
   }
 
-  /** What the first hashes of a tile of level 0 are the leaf hashes of; otherwise as {@link tile}. */
+  /** The leaves whose hashes are the first ones of a tile at level 0. Otherwise like {@link tile}. */
   async leaves(organizationId: string, index: number, width: number): Promise<Buffer[] | undefined> {
     const signed = await this.holding(organizationId, 0, index, width);
     return signed && this.proved(signed, () => readLeaves(this.source, organizationId, index, width));
   }
 
-  /** The last checkpoint, if its tree has these leaves or nodes. @throws NotSealed where none can be read. */
+  /**
+   * The last checkpoint, if its tree has these leaves or nodes.
+   *
+   * @throws NotSealed if no checkpoint is readable.
+   */
   private async holding(
     organizationId: string,
     level: number,
@@ -188,12 +202,15 @@ export class Checkpoints {
     const [stored] = await readStoredTrees(this.source, [organizationId]);
     const { note, leaf } = stored!;
     const signed = note === null ? undefined : this.sealer.signers.open(note);
-    // One that somebody put back was right once.
+    // An older note that someone has restored was once valid.
     const isLast = signed?.organizationId === organizationId && (!leaf || isAsLate(signed, leaf));
     return { stored: stored!, signed: isLast ? signed : undefined };
   }
 
-  /** What was handed out stays in the table of seals. It may have made room for the next one since it was read. */
+  /**
+   * Marks the seal of a published checkpoint, so that it stays in the table. If the next seal has replaced it
+   * since, it is inserted again.
+   */
   private async keep(
     { organizationId, size, root, position, sealedAt }: SealedTree,
     last: StoredTree['last'],

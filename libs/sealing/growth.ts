@@ -4,7 +4,7 @@ import { type SignedTree, type Signers } from './signers.js';
 import { type StoredTree } from './stored-trees.js';
 import { type GrowingTree } from './tiles.js';
 
-/** Why nothing is sealed on top of what stands in the database: halves of sentences, for operators. */
+/** Why an organization is quarantined: clauses for operators. */
 export const REFUSALS = {
   key: 'the last signed note bears the signature of no key in SIGNING_KEY or SIGNING_KEY_PREVIOUS, or a false one',
   seals: 'the table seals does not agree with what was signed last',
@@ -17,14 +17,14 @@ export const REFUSALS = {
 
 export type Refusal = (typeof REFUSALS)[keyof typeof REFUSALS];
 
-/** What the next seal of an organization rests on; nothing before its first. */
+/** What the next seal builds on. Both are undefined before the first seal. */
 export type Base = { signed: SignedTree | undefined; tree: SealedTree | undefined };
 
 /**
- * What the next seal rests on: the last note that was signed, whatever stands in the table of seals beside it. Only where
- * nothing was signed yet, the last seal of an earlier version.
+ * Returns what the next seal builds on: the last signed note, regardless of the table of seals. If nothing was
+ * signed yet, it is the last seal of an earlier version.
  *
- * @param sealedUpTo the position that sealing has reached: no seal lies behind it. See `reachOf`.
+ * @param sealedUpTo the position that sealing has reached. No seal is beyond it: see `reachOf`.
  */
 export function baseOf(
   { organizationId, note, last, leaf }: StoredTree,
@@ -33,18 +33,18 @@ export function baseOf(
 ): Base | Refusal {
   const signed = note === null ? undefined : signers.open(note);
   if (note !== null && signed?.organizationId !== organizationId) return REFUSALS.key;
-  // Its leaves come with the note that covers them, and no earlier version seals it.
+  // Leaves of this log are stored together with the note that covers them, and earlier versions do not seal it.
   const isAll = organizationId === ALL_ORGANIZATIONS;
   if (isAll && (signed?.position ?? 0) !== sealedUpTo) return REFUSALS.leaves;
   if (leaf && !isAsLate(signed, leaf)) return REFUSALS.older;
   if (signed && last && textOf(last) === textOf(signed)) return { signed, tree: signed };
   if (last && (isAll || last.position > sealedUpTo)) return REFUSALS.seals;
-  // An earlier version may have sealed beyond the note.
+  // An earlier version may have sealed more than the note covers.
   if (signed && (!last || last.size <= signed.size)) return REFUSALS.seals;
   return { signed, tree: signed ?? last };
 }
 
-/** Whether the note is not older than a leaf, which was made of one. */
+/** Whether the signed tree is not older than the leaf, which was created from a note. */
 export function isAsLate(signed: Tree | undefined, leaf: Tree): boolean {
   if (!signed || signed.size < leaf.size) return false;
   return signed.size > leaf.size || signed.root.equals(leaf.root);
@@ -52,7 +52,7 @@ export function isAsLate(signed: Tree | undefined, leaf: Tree): boolean {
 
 export type LeafRow = { position: string; leaf: Buffer };
 
-/** The leaf of an event: its position (8 bytes, big-endian) and its digest. */
+/** An event's leaf: its position (8 bytes, big-endian) and its digest. */
 export function leafOf(position: number, digest: Buffer): Buffer {
   const leaf = Buffer.alloc(8 + digest.length);
   leaf.writeBigInt64BE(BigInt(position));
@@ -60,7 +60,7 @@ export function leafOf(position: number, digest: Buffer): Buffer {
   return leaf;
 }
 
-/** The leaf of a checkpoint: the organization’s id (16 bytes), its size (8, big-endian) and its root. */
+/** A checkpoint's leaf: the organization's id (16 bytes), its size (8, big-endian) and its root. */
 export function leafOfCheckpoint({
   organizationId,
   size,
@@ -74,10 +74,11 @@ export function leafOfCheckpoint({
 }
 
 /**
- * Adds leaves to a tree, in the order of their positions.
+ * Appends leaves to a tree, in the order of their positions.
  *
- * @param sealed trees that it must pass through: the same leaves, and no more, lie at or below their positions.
- * @returns whether it did.
+ * @param sealed intermediate states of the tree that must be matched: the same leaves up to their positions,
+ *   and no others.
+ * @returns whether they were.
  */
 export async function grow(
   tree: GrowingTree,

@@ -16,18 +16,21 @@ import { type Signers } from './signers.js';
 import { reachOf, readStoredTrees, type StoredTree, writeTiles } from './stored-trees.js';
 import { GrowingTree, TILE_WIDTH } from './tiles.js';
 
-/** Leaves read at once: hashing them takes less time than a request may wait. */
+/** Leaves per query. Hashing them takes less time than a request may wait. */
 const PAGE = 2_000;
-/** Whoever looks at an organization says so as often as this; who does not for a minute has stopped. */
+/** How often a claim is renewed. A claim that is not renewed for a minute expires. */
 const CLAIM_MS = 15_000;
-/** A refused organization is looked at again after a minute, or so long that it costs a hundredth of the time. */
+/**
+ * The next check of a quarantined organization is due after a minute, or after a hundred times the duration of
+ * this check.
+ */
 const LOOK_AGAIN_SECONDS = 60;
 const SHARE = 100;
 
 /**
- * Looks at the organizations of which nothing is sealed, and lets sealing go on where it can. Damaged tiles are made anew
- * from the events, in constant memory: a first pass finds out whether these lead to what was signed, a second one writes
- * what differs. Sealing waits for none of it.
+ * Checks quarantined organizations and resumes sealing if possible. Damaged tiles are rebuilt from the events
+ * in constant memory. The first pass checks whether the events lead to what was signed. The second one writes
+ * the tiles that differ. Sealing continues for all others in the meantime.
  */
 export class Mending {
   constructor(
@@ -38,12 +41,12 @@ export class Mending {
     private readonly signal: AbortSignal,
   ) {}
 
-  /** Looks at every organization whose time has come, one after another. */
+  /** Checks each organization that is due, one after another. */
   async run(): Promise<void> {
-    for (let id = await this.claim(); id !== undefined; id = await this.claim()) await this.lookAt(id);
+    for (let id = await this.claim(); id !== undefined; id = await this.claim()) await this.check(id);
   }
 
-  async lookAt(organizationId: string): Promise<void> {
+  async check(organizationId: string): Promise<void> {
     const begun = performance.now();
     const [stored] = await readStoredTrees(this.source, [organizationId]);
     if (stored!.refused === null) return;
@@ -59,11 +62,11 @@ export class Mending {
        WHERE organization_id = $1 AND refused IS NOT NULL`,
       [organizationId, refusal, seconds],
     );
-    if (refusal !== stored!.refused) this.tell(organizationId, refusal);
+    if (refusal !== stored!.refused) this.report(organizationId, refusal);
   }
 
-  /** To be called once for each refusal. */
-  tell(organizationId: string, reason: Refusal): void {
+  /** Call it once per quarantine. */
+  report(organizationId: string, reason: Refusal): void {
     if (reason === REFUSALS.tiles) {
       const message = 'tiles of a history are damaged: they are rebuilt if the events match what was signed';
       this.logger.warn({ message, organizationId: logNameOf(organizationId) });
@@ -79,7 +82,7 @@ export class Mending {
     });
   }
 
-  /** @returns why it stays refused; undefined where it is no more. */
+  /** @returns why it stays quarantined; undefined if it is not any more. */
   private async examine(stored: StoredTree): Promise<Refusal | undefined> {
     const { organizationId } = stored;
     const base = baseOf(stored, this.signers, await reachOf(this.source, organizationId));
@@ -88,7 +91,7 @@ export class Mending {
       return organizationId === ALL_ORGANIZATIONS ? REFUSALS.leaves : REFUSALS.events;
     }
     if (await this.writeTiles(stored, base)) return undefined;
-    // Somebody was at it at the same time: the next look will tell.
+    // Another process changed it at the same time. The next check decides.
     return stored.refused as Refusal;
   }
 
@@ -101,7 +104,7 @@ export class Mending {
     return tree.size === (stored.last?.size ?? 0);
   }
 
-  /** @returns whether the leaves led there once more, and nothing was sealed meanwhile. */
+  /** @returns whether the leaves matched again, and nothing was sealed in the meantime. */
   private async writeTiles(stored: StoredTree, { tree: base }: Base): Promise<boolean> {
     const { organizationId, last } = stored;
     const tree = new GrowingTree(0, []);
@@ -120,7 +123,7 @@ export class Mending {
         await transaction.query('SELECT FROM sealing FOR UPDATE');
         const [now] = await readStoredTrees(transaction, [organizationId]);
         if (now!.note !== stored.note || now!.last?.size !== last?.size) return false;
-        // Those at the edge grow: an instance of an earlier version may have been at it.
+        // Tiles at the edge still grow, so an instance of an earlier version may have changed them.
         await writeTiles(
           transaction,
           [...tree.changed.values()].map((tile) => [organizationId, tile]),
@@ -153,7 +156,7 @@ export class Mending {
     }
   }
 
-  /** An organization whose time has come, and that nobody else looks at. */
+  /** Claims an organization that is due and that no other process is checking. */
   private async claim(): Promise<string | undefined> {
     if (this.signal.aborted) return undefined;
     const [rows] = await this.source.query<[{ organization_id: string }[], number]>(
@@ -166,7 +169,7 @@ export class Mending {
   }
 }
 
-/** A page of leaves after a position, up to another. */
+/** Reads a page of leaves after one position and up to another. */
 type ReadLeaves = (sql: Sql, organizationId: string, after: string, upTo: number) => Promise<LeafRow[]>;
 
 const readEvents: ReadLeaves = async (sql, organizationId, after, upTo) => {

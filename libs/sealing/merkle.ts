@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 
-/** Hashes and proofs of an append-only Merkle tree after RFC 6962, section 2.1 (SHA-256). */
+/** Hashes and proofs of an append-only Merkle tree (RFC 6962, section 2.1, SHA-256). */
 
 /** Reads the hash of a complete subtree: `index` counts the subtrees of 2^`level` leaves from the left. */
 export type ReadSubtree = (level: number, index: number) => Promise<Buffer>;
@@ -13,7 +13,7 @@ export function nodeHash(left: Buffer, right: Buffer): Buffer {
   return createHash('sha256').update(NODE).update(left).update(right).digest();
 }
 
-/** Different prefixes for leaves and nodes, so that no node can be passed off as a leaf. */
+/** Leaves and nodes have different prefixes, so that a node cannot pass for a leaf. */
 const LEAF = Buffer.of(0);
 const NODE = Buffer.of(1);
 
@@ -29,12 +29,15 @@ export async function inclusionPath(index: number, size: number, read: ReadSubtr
   return pathOf(index, 0, size, read);
 }
 
-/** What proves that the first `oldSize` leaves of `size` are those of the older tree (section 2.1.2). */
+/** Proves that the first `oldSize` of `size` leaves are those of the older tree (section 2.1.2). */
 export async function consistencyPath(oldSize: number, size: number, read: ReadSubtree): Promise<Buffer[]> {
   return oldSize === 0 || oldSize === size ? [] : consistencyOf(oldSize, 0, size, true, read);
 }
 
-/** The root that a leaf's audit path leads to (RFC 9162, section 2.1.3.2); undefined for a path of another length. */
+/**
+ * The root that a leaf's audit path leads to (RFC 9162, section 2.1.3.2). Undefined if the path has the wrong
+ * length.
+ */
 export function rootOfPath(
   leaf: Buffer,
   index: number,
@@ -53,7 +56,7 @@ export function rootOfPath(
   return last === 0 && index < size ? hash : undefined;
 }
 
-/** The root over complete subtrees, which follow each other from the left without a gap. */
+/** The root over complete subtrees that follow each other from the left without gaps. */
 export function rootOfSubtrees(subtrees: readonly { leaves: number; hash: Buffer }[]): Buffer {
   const open: { leaves: number; hash: Buffer }[] = [];
   for (const subtree of subtrees) {
@@ -71,11 +74,11 @@ export function rootOfSubtrees(subtrees: readonly { leaves: number; hash: Buffer
 /** A tree by its number of leaves and its root. */
 export type Tree = { size: number; root: Buffer };
 
-/** Whether the path proves that the older tree is the beginning of the other (RFC 9162, section 2.1.4.2). */
+/** Whether the path proves that the older tree is a prefix of the newer one (RFC 9162, section 2.1.4.2). */
 export function isConsistent(older: Tree, newer: Tree, path: readonly Buffer[]): boolean {
   if (older.size === newer.size) return path.length === 0 && older.root.equals(newer.root);
   if (older.size === 0 || older.size > newer.size) return older.size === 0 && path.length === 0;
-  // A complete subtree of the newer tree is not told: it is the older root.
+  // The path omits a complete subtree of the newer tree, because it is the older root.
   const [begin, ...steps] = Number.isInteger(Math.log2(older.size)) ? [older.root, ...path] : path;
   if (!begin) return false;
   let [first, last] = [older.size - 1, newer.size - 1];
@@ -93,14 +96,14 @@ export function isConsistent(older: Tree, newer: Tree, path: readonly Buffer[]):
   return last === 0 && olderRoot.equals(older.root) && newerRoot.equals(newer.root);
 }
 
-// Sizes may be more than 32 bits hold, which is all that the bitwise operators see.
+// Sizes can exceed 32 bits, the limit of bitwise operators.
 const isOdd = (number: number) => number % 2 === 1;
 const half = (number: number) => Math.floor(number / 2);
 
 async function hashOf(start: number, end: number, read: ReadSubtree): Promise<Buffer> {
   const size = end - start;
   const level = Math.log2(size);
-  // A subtree of 2^n leaves begins at a multiple of 2^n wherever the halving below makes one.
+  // If the halving below reaches a subtree of 2^n leaves, it begins at a multiple of 2^n.
   if (Number.isInteger(level)) return read(level, start / size);
   const middle = start + leftSize(size);
   return nodeHash(await hashOf(start, middle, read), await hashOf(middle, end, read));

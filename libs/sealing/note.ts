@@ -1,43 +1,43 @@
 /**
- * In the place of an organization: the log that has a leaf for each checkpoint of each. It is stored, signed and mended as
- * histories are; its positions are the numbers of its leaves, from 1 on.
+ * Used like an organization's id: the log with a leaf for each checkpoint of each organization. It is stored,
+ * signed and repaired like a history. Its positions are the numbers of its leaves, starting at 1.
  */
 export const ALL_ORGANIZATIONS = '00000000-0000-0000-0000-000000000000';
 const ALL_NAME = 'all';
 
-/** An id as origins, addresses and operators have it. */
+/** The id as it appears in origins, URLs and messages. */
 export function logNameOf(organizationId: string): string {
   return organizationId === ALL_ORGANIZATIONS ? ALL_NAME : organizationId;
 }
 
-/** The id of what {@link logNameOf} names. */
+/** The id for a name returned by {@link logNameOf}. */
 export function logIdOf(name: string): string {
   return name === ALL_NAME ? ALL_ORGANIZATIONS : name;
 }
 
-/** What a checkpoint says: the history of one organization up to a position, as a tree. */
+/** The content of a checkpoint: the history of one organization up to a position, as a tree. */
 export type SealedTree = {
   organizationId: string;
-  /** Events in the tree. */
+  /** The number of events in the tree. */
   size: number;
   root: Buffer;
-  /** No event of the organization at or below it is missing from the tree. */
+  /** Every event of the organization up to this position is in the tree. */
   position: number;
   sealedAt: Date;
 };
 
-/** A signed note (C2SP signed-note): its text, with the last line feed, and what stands below it. */
+/** A signed note (C2SP signed-note): its text including the last line feed, and the signatures below it. */
 export type Note = { text: string; signatures: Signature[] };
 export type Signature = { name: string; keyId: Buffer; bytes: Buffer };
 
 const KEY_ID = 4;
 
-/** The first line of an organization's checkpoints, and the name of the key that verifies no others. */
+/** The first line of an organization's checkpoints. It is also the name of the key that verifies only these. */
 export function originOf(organizationId: string): string {
   return `advocacy-api/${logNameOf(organizationId)}`;
 }
 
-/** The text that is signed (C2SP tlog-checkpoint), with two extension lines: docs/spec/audit-log.md, "Checkpoint". */
+/** The signed text (C2SP tlog-checkpoint), with two extension lines: docs/spec/audit-log.md, "Checkpoint". */
 export function textOf({ organizationId, size, root, position, sealedAt }: SealedTree): string {
   return [
     originOf(organizationId),
@@ -49,7 +49,7 @@ export function textOf({ organizationId, size, root, position, sealedAt }: Seale
   ].join('\n');
 }
 
-/** Reads what {@link textOf} writes; undefined for any other text. */
+/** Parses the result of {@link textOf}. Undefined for any other text. */
 export function treeOf(text: string): SealedTree | undefined {
   const [, name, size, root, position, sealed] =
     /^advocacy-api\/(\S+)\n(\d{1,16})\n(\S{44})\nposition (\d{1,16})\nsealed (\S{24})\n$/.exec(text) ?? [];
@@ -72,7 +72,7 @@ export function writeNote({ text, signatures }: Note): string {
   return `${text}\n${lines.join('')}`;
 }
 
-/** Reads what {@link writeNote} writes; undefined for any other text. */
+/** Parses the result of {@link writeNote}. Undefined for any other text. */
 export function readNote(note: string): Note | undefined {
   const end = note.lastIndexOf('\n\n') + 1;
   if (end === 0) return undefined;

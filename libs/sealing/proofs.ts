@@ -23,7 +23,7 @@ export type Proof = {
   checkpoint: SignedTree;
 };
 
-/** A proof as a text that needs no other (C2SP tlog-proof). */
+/** Formats a self-contained proof (C2SP tlog-proof). */
 export function writeProof({
   index,
   path,
@@ -34,9 +34,10 @@ export function writeProof({
 }
 
 /**
- * Proves with the stored tiles that a leaf is the one of this number in the checkpoint's tree.
+ * Proves by the stored tiles that a leaf has this number in the checkpoint's tree.
  *
- * @returns undefined where they do not lead there. @throws TileMissing where they are not whole.
+ * @returns undefined if the tiles do not lead to the checkpoint.
+ * @throws TileMissing if tiles are missing.
  */
 export async function proveInclusion(
   sql: Sql,
@@ -51,7 +52,7 @@ export async function proveInclusion(
   return found?.equals(root) ? { index, path, checkpoint } : undefined;
 }
 
-/** Proves likewise that the first `size` leaves are the beginning of the checkpoint's tree. */
+/** Proves in the same way that the first `size` leaves are a prefix of the checkpoint's tree. */
 export async function proveConsistency(
   sql: Sql,
   checkpoint: SealedTree,
@@ -63,7 +64,7 @@ export async function proveConsistency(
   return isConsistent(older, checkpoint, path) ? path : undefined;
 }
 
-/** See `Checkpoints.parts`; undefined where the stored tiles do not lead to the checkpoint. */
+/** See `Checkpoints.parts`. Undefined if the stored tiles do not lead to the checkpoint. */
 export async function readParts(sql: Sql, checkpoint: SealedTree): Promise<string | undefined> {
   const subtrees = await readSubtrees(sql, checkpoint);
   if (!rootOfSubtrees(subtrees).equals(checkpoint.root)) return undefined;
@@ -75,7 +76,7 @@ export async function readParts(sql: Sql, checkpoint: SealedTree): Promise<strin
     .join('');
 }
 
-/** The first `width` hashes of a tile; undefined where it has not so many. */
+/** The first `width` hashes of a tile; undefined if it has fewer. */
 export async function readHashes(
   sql: Sql,
   organizationId: string,
@@ -87,7 +88,7 @@ export async function readHashes(
   return tile && tile.hashes.length >= width ? Buffer.concat(tile.hashes.slice(0, width)) : undefined;
 }
 
-/** What the first hashes of a tile of level 0 are the leaf hashes of. */
+/** The leaves whose hashes are the first ones of a tile at level 0. */
 export async function readLeaves(
   sql: Sql,
   organizationId: string,
@@ -105,7 +106,7 @@ export async function readLeaves(
   return leaves.length === width && areSealed ? leaves : undefined;
 }
 
-/** The number of the leaf of the event at this position. */
+/** The number of the leaf for the event at this position. */
 export async function indexOf(
   sql: Sql,
   organizationId: string,
@@ -118,7 +119,7 @@ export async function indexOf(
   return row?.place ? Number(row.index) * TILE_WIDTH + row.place - 1 : undefined;
 }
 
-/** A complete subtree, and the positions of its first and last leaf. */
+/** A complete subtree with the positions of its first and last leaf. */
 type Subtree = { firstPosition: number; lastPosition: number; leaves: number; hash: Buffer };
 
 async function readSubtrees(sql: Sql, { organizationId, size }: SealedTree): Promise<Subtree[]> {
@@ -136,7 +137,7 @@ async function readSubtrees(sql: Sql, { organizationId, size }: SealedTree): Pro
   return [...parts, ...(rest ? subtreesOf(rest, size % TILE_WIDTH) : [])];
 }
 
-/** The complete subtrees that the first leaves of a tile are made of. */
+/** The complete subtrees of a tile's first leaves. */
 function subtreesOf({ hashes, positions }: Tile, count: number): Subtree[] {
   if (hashes.length < count || positions.length < count) return [];
   const parts: Subtree[] = [];

@@ -10,12 +10,15 @@ import { ALL_ORGANIZATIONS, logNameOf } from './note.js';
 import { type Signers } from './signers.js';
 import { readStoredTrees } from './stored-trees.js';
 
-/** Between two blocks, unless one is full. */
+/** The pause between two blocks, unless a block is full. */
 const SEAL_EVERY_MS = 3_000;
-/** What `lastSeen` says is so old at most. */
+/** The maximum age of `lastSeen`. */
 const LOOK_EVERY_MS = 60_000;
 
-/** SQL: whether there is something to seal, to add to the log of all organizations, to look at once more. See the indices of `signed_notes`. */
+/**
+ * SQL: whether there is anything to seal, to add to the log of all organizations, or to check again. See the
+ * indexes of `signed_notes`.
+ */
 const UNSIGNED = `EXISTS (SELECT FROM signed_notes n WHERE n.look_at <= clock_timestamp() AND n.refused IS NULL)`;
 const UNSEALED = `(SELECT position FROM sealing) < h.horizon OR ${UNSIGNED}`;
 const UNLOGGED = `EXISTS (SELECT FROM signed_notes n WHERE NOT n.logged AND n.note IS NOT NULL AND n.refused IS NULL
@@ -23,30 +26,31 @@ const UNLOGGED = `EXISTS (SELECT FROM signed_notes n WHERE NOT n.logged AND n.no
 const TO_MEND = `EXISTS (SELECT FROM signed_notes n WHERE n.look_at <= clock_timestamp() AND n.refused IS NOT NULL)`;
 
 export type Progress = {
-  /** How far sealing is, of all instances together, and the last position given out so far. */
+  /** How far all instances together have sealed, and the last position allocated so far. */
   sealed: number;
   last: number;
-  /** Organizations of which nothing is sealed, because it would not follow from what was signed before. */
+  /** Quarantined organizations: sealing more would not follow from what was signed before. */
   refused: number;
 };
 
 export type RefusedOrganization = { organizationId: string; since: Date; reason: string };
 
 /**
- * Closes blocks over the log: the events of each organization become leaves of its Merkle tree, and its root is signed.
- * The row of `sealing` is the lease: whoever holds its lock seals, on any instance.
+ * Seals the log in blocks. Each organization's events become leaves of its Merkle tree, and the tree's root is
+ * signed. The row of `sealing` is the lease: the instance that holds its lock seals.
  *
- * Whoever can write to the database can write whatever they like into its tables. So a signature rests on the one before
- * it, and on events: what else stands there is compared with these, and where it does not agree nothing is signed.
+ * Anyone who can write to the database can write anything into its tables. So each signature builds only on the
+ * previous one and on events. Everything else is compared with these, and if it differs, nothing is signed.
  *
- * What was signed of each organization becomes a leaf of one more tree, the log of all organizations: so that none can vanish.
+ * Each organization's checkpoints become leaves of another tree, the log of all organizations, so that no
+ * organization can disappear.
  */
 export class Sealer {
   private readonly worker: Worker;
   private readonly lease: Lease;
   private readonly blocks: Blocks;
   private readonly mending: Mending;
-  /** What the background saw last: asks nobody. */
+  /** As of the last poll. Reading it costs no query. */
   lastSeen: Progress | undefined;
 
   constructor(
@@ -63,7 +67,7 @@ export class Sealer {
     this.mending = new Mending(source, this.lease, signers, logger, this.worker.signal);
   }
 
-  /** Starts to seal in the background, and to look at what is not sealed. */
+  /** Starts sealing in the background, and checks quarantined organizations. */
   start(pulse: Pulse): void {
     let isMarked = false;
     const start = (failure: string, question: string, work: () => Promise<void>) => {
@@ -91,20 +95,26 @@ export class Sealer {
   }
 
   /**
-   * Seals everything up to the horizon of now.
+   * Seals everything up to the current horizon.
    *
-   * @param ifFree leave it to whoever seals at this moment, instead of waiting for them.
+   * @param ifFree returns immediately if another instance is sealing, instead of waiting for it.
    */
   async seal({ ifFree = false } = {}): Promise<void> {
     while (!(await this.run(() => this.blocks.seal(ifFree))));
   }
 
-  /** Adds the checkpoint of an organization, if it is not there yet, to the log of all, and those of others with it. */
+  /**
+   * Adds an organization's checkpoint to the log of all organizations, if it is missing, and some of others
+   * with it.
+   */
   async log(organizationId: string): Promise<void> {
     await this.run(() => this.blocks.log(organizationId));
   }
 
-  /** Adds all that was signed since to the log of all organizations, block by block: others seal in between. */
+  /**
+   * Adds all new checkpoints to the log of all organizations, block by block, so that sealing can run in
+   * between.
+   */
   async logAll(): Promise<void> {
     while (!this.worker.signal.aborted && !(await this.run(() => this.blocks.log())));
   }
@@ -112,11 +122,11 @@ export class Sealer {
   /** @returns whether this block was the last one. */
   private async run(work: () => Promise<Block>): Promise<boolean> {
     const { isLast, refused } = await this.lease.run(work);
-    for (const { organizationId, reason } of refused) this.mending.tell(organizationId, reason);
+    for (const { organizationId, reason } of refused) this.mending.report(organizationId, reason);
     return isLast;
   }
 
-  /** Seals, and signs what an earlier version has sealed of this organization, or another key has signed. */
+  /** Seals, and signs an organization's tree if an earlier version sealed it or another key signed it. */
   async sign(organizationId: string): Promise<void> {
     await this.source.query(
       `INSERT INTO signed_notes AS n (organization_id, look_at) VALUES ($1, clock_timestamp())
@@ -127,16 +137,22 @@ export class Sealer {
     await this.log(organizationId);
   }
 
-  /** Looks now at an organization, if nothing of it is sealed; mended, it is sealed. @returns why it still is not. */
+  /**
+   * Checks a quarantined organization now, and seals it if it could be repaired.
+   *
+   * @returns why it is still quarantined.
+   */
   async mend(organizationId: string): Promise<string | undefined> {
-    await this.mending.lookAt(organizationId);
+    await this.mending.check(organizationId);
     await this.seal();
     await this.log(organizationId);
     const [stored] = await readStoredTrees(this.source, [organizationId]);
     return stored!.refused ?? undefined;
   }
 
-  /** Seals no more of an organization until it was looked at: its tiles were found not to lead where they should. */
+  /**
+   * Quarantines an organization until it has been checked, because its tiles do not lead to the signed root.
+   */
   async distrust(organizationId: string): Promise<void> {
     const isNew = await this.lease.run(() =>
       inTransaction(this.source, { idle: this.lease.timeoutMs }, async (transaction) => {
@@ -147,12 +163,12 @@ export class Sealer {
         return true;
       }),
     );
-    if (isNew) this.mending.tell(organizationId, REFUSALS.tiles);
+    if (isNew) this.mending.report(organizationId, REFUSALS.tiles);
   }
 
   /**
-   * Whether the keys are those that sign here. Notes that somebody spoiled say nothing against them: their organizations are
-   * refused, and no more than that.
+   * Whether our keys sign this database. Altered notes do not count against the keys: only their organizations
+   * are quarantined.
    */
   async isSignerOfDatabase(): Promise<boolean> {
     const rows = await this.source.query<{ note: string }[]>(
@@ -169,7 +185,7 @@ export class Sealer {
     return { sealed: Number(row!.sealed), last: Number(row!.last), refused: Number(row!.refused) };
   }
 
-  /** The first hundred of which nothing is sealed. */
+  /** The first hundred quarantined organizations. */
   async refused(): Promise<RefusedOrganization[]> {
     const rows = await this.source.query<{ organization_id: string; refused_at: Date; refused: string }[]>(
       `SELECT organization_id, refused_at, refused FROM signed_notes WHERE refused IS NOT NULL
@@ -185,7 +201,7 @@ export class Sealer {
   private async markUnsigned(): Promise<void> {
     await this.lease.run(() =>
       inTransaction(this.source, { idle: this.lease.timeoutMs }, async (transaction) => {
-        // Whoever seals locks the same rows, in another order.
+        // Sealing locks the same rows in another order.
         await transaction.query('SELECT FROM sealing FOR UPDATE');
         await markUnsigned(transaction, this.signers.marks);
       }),
@@ -193,10 +209,14 @@ export class Sealer {
   }
 }
 
-/** What earlier versions sealed, or not all of today's keys have signed, is signed before anybody can change it. */
+/**
+ * Marks trees that earlier versions sealed or that not all current keys have signed, so that they are signed
+ * before anyone can alter them.
+ */
 async function markUnsigned(transaction: Sql, marks: readonly string[]): Promise<void> {
   await transaction.query(
-    // From one organization to the next by the primary key: the table may have a row for every few seconds of each.
+    // Jumps from one organization to the next by the primary key: the table can have a row per organization for
+    // every few seconds.
     `WITH RECURSIVE organization (id) AS (
        (SELECT organization_id FROM seals ORDER BY organization_id LIMIT 1)
        UNION ALL

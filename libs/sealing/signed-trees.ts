@@ -7,19 +7,22 @@ import { type Signers } from './signers.js';
 import { readEdges, readStoredTrees, type StoredTree, writeTiles } from './stored-trees.js';
 import { GrowingTree } from './tiles.js';
 
-/** Whoever else wants to compute gets a turn after so many. */
+/** After this many steps, other work of this process gets a turn. */
 export const TURN = 50;
 
-/** An organization on top of whose last note nothing is signed. */
+/** A quarantined organization. */
 export type Refused = { organizationId: string; reason: Refusal };
 
-/** A tree while it grows, from what it rests on to what will be signed. */
+/** A tree that grows from the last signed state to the next one. */
 export type Growing = Base & { organizationId: string; last: StoredTree['last']; growing: GrowingTree };
 
-/** The leaves that trees are to have next, by organization, and how far they reach: each tree has all of its own up to there. */
+/**
+ * The next leaves of the trees, by organization. `reached`: each tree then has all its leaves up to this
+ * position.
+ */
 export type Leaves = { leaves: ReadonlyMap<string, readonly LeafRow[]>; reached: number; isLast: boolean };
 
-/** The trees as they were signed last, where everything stored agrees with that. */
+/** Loads the trees as they were last signed, if everything stored agrees. */
 export async function openTrees(
   transaction: Sql,
   signers: Signers,
@@ -50,7 +53,11 @@ export async function openTrees(
   return { trees, refused };
 }
 
-/** Adds the leaves to the trees, writes what has changed, and signs it. @returns those that they do not fit to. */
+/**
+ * Appends the leaves to the trees, and stores and signs the results.
+ *
+ * @returns the organizations whose leaves do not match.
+ */
 export async function signTrees(
   transaction: Sql,
   signers: Signers,
@@ -64,7 +71,7 @@ export async function signTrees(
   for (const [n, { organizationId, growing, tree: base, signed, last }] of trees.entries()) {
     if (n % TURN === TURN - 1) await nextTurn();
     const isRight = await grow(growing, leaves.get(organizationId) ?? [], last ? [last] : []);
-    // Events that were sealed are gone.
+    // Sealed events are missing.
     const isShort = last !== undefined && last.position <= reached && growing.size < last.size;
     if (!isRight || isShort) {
       refused.push({ organizationId, reason: REFUSALS.events });
@@ -106,7 +113,11 @@ export async function signTrees(
   return refused;
 }
 
-/** Of the seals of a day that nobody was handed the last one stays. @param seals with the size of the one `before`. */
+/**
+ * Stores seals. Of the unpublished seals of a day, only the last one is kept.
+ *
+ * @param seals `before`: the size of the previous seal.
+ */
 async function writeSeals(
   transaction: Sql,
   seals: readonly (SealedTree & { before: number })[],
@@ -135,7 +146,7 @@ async function writeSeals(
   );
 }
 
-/** @param isLast the trees have all of their events; otherwise they are looked at again. */
+/** @param isLast whether the trees have all their events. Otherwise they are due again. */
 async function writeNotes(
   transaction: Sql,
   notes: readonly (readonly [organizationId: string, note: string | null])[],

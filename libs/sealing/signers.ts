@@ -1,65 +1,72 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from 'node:crypto';
 import { originOf, readNote, type SealedTree, type Signature, textOf, treeOf, writeNote } from './note.js';
 
-/** The name of keys that verify the checkpoints of all organizations; up to 0.3.0 there was no other. */
+/**
+ * The name of keys that verify the checkpoints of all organizations. Up to version 0.3.0, it was the only name.
+ */
 const GENERAL_NAME = 'advocacy-api';
-/** Algorithm byte of Ed25519 in key identifiers and verifier keys (C2SP signed-note). */
+/** The algorithm byte of Ed25519 in key ids and verifier keys (C2SP signed-note). */
 const ED25519 = Buffer.of(1);
-/** PKCS #8 of an Ed25519 private key up to its 32 bytes (RFC 8410, section 7). */
+/** The PKCS #8 encoding of an Ed25519 private key without its 32 bytes (RFC 8410, section 7). */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
-/** SubjectPublicKeyInfo of an Ed25519 public key up to its 32 bytes. */
+/** The length of an Ed25519 SubjectPublicKeyInfo without its 32 bytes. */
 const SPKI_PREFIX_LENGTH = 12;
 
-/** A note that was found to be signed by us. */
+/** A note with valid signatures of ours. */
 export type SignedTree = SealedTree & {
   note: string;
-  /** Whether each signer of today has signed it. */
+  /** Whether all current keys have signed it. */
   isSignedByAll: boolean;
 };
 
-/** Verifier keys of which the one has taken the place of the other, and the signature of that one: see `succession`. */
+/**
+ * The verifier keys of a replaced key and its successor, with the replaced key's signature: see `succession`.
+ */
 export type Succession = { from: string; to: string; signature: string };
 
-/** All keys that sign checkpoints at a time. The first one is primary: its verifier key is given to auditors. */
+/** All current signing keys. The first one is the primary key, whose verifier key auditors get. */
 export class Signers {
   private readonly keys: readonly Key[];
 
-  /** @param seeds 32 bytes each; one that stands there twice counts once. */
+  /** @param seeds 32 bytes each. Duplicates are ignored. */
   constructor(seeds: readonly [Buffer, ...Buffer[]]) {
     const different = seeds.filter((seed, n) => seeds.findIndex((other) => other.equals(seed)) === n);
     this.keys = different.map((seed) => new Key(seed));
   }
 
-  /** What verifies the checkpoints of all organizations: public, and all that a verifier needs. */
+  /** The verifier key for the checkpoints of all organizations. It is public. */
   get verifierKey(): string {
     return this.keys[0]!.verifierKey(GENERAL_NAME);
   }
 
-  /** What verifies those of one organization, named after their origin, as stock tools want it. */
+  /** The verifier key for one organization, named after the origin, as standard tools require. */
   verifierKeyOf(organizationId: string): string {
     return this.keys[0]!.verifierKey(originOf(organizationId));
   }
 
-  /** The verifier keys of the present key and the one before it; undefined where there is one alone. */
+  /** The verifier keys of the current and the previous key; undefined if there is only one. */
   get successors(): { from: string; to: string } | undefined {
     const [present, before] = this.keys;
     return before && { from: before.verifierKey(GENERAL_NAME), to: present!.verifierKey(GENERAL_NAME) };
   }
 
-  /** That the present key has taken the place of the one before it, signed by that, for the history of an organization. */
+  /**
+   * A statement for an organization's history that the current key replaces the previous one, signed by the
+   * previous one.
+   */
   succession(organizationId: string): Succession | undefined {
     const { successors } = this;
     if (!successors) return undefined;
     const { from, to } = successors;
-    // Its first line is no origin: it can be taken for no checkpoint.
+    // The first line is not an origin, so the statement cannot pass for a checkpoint.
     const statement = `advocacy-api signing key\n${organizationId}\n${from}\n${to}\n`;
     return { from, to, signature: this.keys[1]!.sign(statement).toString('base64') };
   }
 
-  /** The checkpoint as a signed note, with two signatures of each key: by both of its names. */
+  /** The checkpoint as a signed note, with two signatures per key: one for each of its names. */
   signCheckpoint(tree: SealedTree): string {
     const text = textOf(tree);
-    // The name is not signed: one signature serves both.
+    // The name is not part of the signed text, so one signature serves both names.
     const signatures = this.keys.flatMap((key) => {
       const bytes = key.sign(text);
       return namesOf(tree).map((name) => ({ name, keyId: key.idOf(name), bytes }));
@@ -67,7 +74,10 @@ export class Signers {
     return writeNote({ text, signatures });
   }
 
-  /** Reads a checkpoint of ours; undefined for one that none of the keys has signed, or with a false signature of one. */
+  /**
+   * Reads one of our checkpoints. Undefined if none of the keys has signed it, or if a signature of ours is
+   * invalid.
+   */
   open(note: string): SignedTree | undefined {
     const { text, signatures } = readNote(note) ?? {};
     const tree = text === undefined ? undefined : treeOf(text);
@@ -88,28 +98,30 @@ export class Signers {
     };
   }
 
-  /** Whether it is a whole checkpoint that other keys have signed, and not one that somebody spoiled. */
+  /** Whether it is a complete checkpoint that other keys have signed, and not an altered one. */
   isOfOthers(note: string): boolean {
     const { text, signatures = [] } = readNote(note) ?? {};
     const isWhole = text !== undefined && treeOf(text) !== undefined && signatures.length > 0;
     return isWhole && !this.marks.some((mark) => note.includes(mark));
   }
 
-  /** Of each key the beginning of a line that every note has which it signed: finds those that it did not sign. */
+  /**
+   * For each key, the beginning of its signature line in every note. It finds notes that a key has not signed.
+   */
   get marks(): string[] {
-    // Six bits a letter: the first five are of the key id alone.
+    // A base64 character has six bits, so the first five depend only on the key id.
     return this.keys.map(
       (key) => `\n— ${GENERAL_NAME} ${key.idOf(GENERAL_NAME).toString('base64').slice(0, 5)}`,
     );
   }
 }
 
-/** By what names the checkpoints of an organization are signed. */
+/** The key names that sign an organization's checkpoints. */
 function namesOf({ organizationId }: SealedTree): string[] {
   return [originOf(organizationId), GENERAL_NAME];
 }
 
-/** An Ed25519 key. Its id follows from it and the name that it signs with. */
+/** An Ed25519 key. Its id depends on the key and the name that it signs with. */
 class Key {
   private readonly privateKey: KeyObject;
   private readonly publicKey: KeyObject;
@@ -140,7 +152,7 @@ class Key {
     return sign(null, Buffer.from(text), this.privateKey);
   }
 
-  /** Whether all of them are right, each of which is asked once, however often it stands there. */
+  /** Whether all signatures are valid. Duplicates are verified once. */
   verifies(signatures: readonly Signature[], text: string): boolean {
     const different = new Set(signatures.map(({ bytes }) => bytes.toString('base64')));
     return [...different].every((encoded) =>

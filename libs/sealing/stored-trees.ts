@@ -5,13 +5,13 @@ import { edgeOf, type Tile } from './tiles.js';
 
 const HASH = 32;
 
-/** What the database has of an organization's tree, beside the tiles. Nothing of it is believed before it was checked. */
+/** An organization's tree as stored, without its tiles. Nothing of it is trusted before it has been checked. */
 export type StoredTree = {
   organizationId: string;
   note: string | null;
-  /** Why nothing is sealed on top of the note; null where that is not so. */
+  /** Why the organization is quarantined; null if it is not. */
   refused: string | null;
-  /** The last seal; `kept`: it does not make room for the next one. */
+  /** The last seal. `kept`: the next seal does not replace it. */
   last: (SealedTree & { kept: boolean }) | undefined;
   /** Its newest leaf in the log of all organizations. */
   leaf: Tree | undefined;
@@ -30,7 +30,7 @@ type StoredRow = {
   leaf_root: Buffer;
 };
 
-/** Exported so that a test can EXPLAIN it: an organization may have a million seals. */
+/** Exported so that a test can EXPLAIN it, because an organization may have a million seals. */
 export const STORED_TREES = `
   SELECT o.organization_id, n.note, n.refused, last.size, last.position, last.root, last.sealed_at, last.kept,
          leaf.size AS leaf_size, leaf.root AS leaf_root
@@ -63,7 +63,7 @@ export async function readStoredTrees(sql: Sql, organizationIds: readonly string
   }));
 }
 
-/** The position that sealing has reached, of an organization or of the log of all. */
+/** The position that sealing has reached, for organizations or for the log of all. */
 export async function reachOf(sql: Sql, organizationId: string): Promise<number> {
   const [row] = await sql.query<{ position: string }[]>(
     organizationId === ALL_ORGANIZATIONS
@@ -75,7 +75,7 @@ export async function reachOf(sql: Sql, organizationId: string): Promise<number>
 
 type TileRow = { organization_id: string; level: number; index: string; hashes: Buffer; positions: string[] };
 
-/** The tiles at the right edges of trees of these sizes, as far as they are there. */
+/** The stored tiles at the right edges of trees of these sizes. */
 export async function readEdges(
   sql: Sql,
   trees: readonly Pick<SealedTree, 'organizationId' | 'size'>[],
@@ -110,13 +110,13 @@ export async function readTile(
   return row && tileOf(row);
 }
 
-/** Writes those that are not stored so already. */
+/** Writes the tiles that differ from the stored ones. */
 export async function writeTiles(
   sql: Sql,
   tiles: readonly (readonly [organizationId: string, tile: Tile])[],
 ): Promise<void> {
   if (tiles.length === 0) return;
-  // Positions as text: PostgreSQL has no arrays of arrays of different lengths.
+  // Positions are sent as text, because PostgreSQL has no arrays of arrays with different lengths.
   await sql.query(
     `INSERT INTO seal_tiles AS stored (organization_id, level, index, hashes, positions)
      SELECT organization_id, level, index, hashes, positions::bigint[]
@@ -135,7 +135,10 @@ export async function writeTiles(
   );
 }
 
-/** The leaf with this position. Exported so that a test can EXPLAIN it: a history may have a million tiles. */
+/**
+ * The leaf with this position. Exported so that a test can EXPLAIN it, because a history may have a million
+ * tiles.
+ */
 export const LEAF_AT = `
   SELECT t.index, array_position(t.positions, $2::bigint) AS place FROM (
     SELECT index, positions FROM seal_tiles
@@ -143,8 +146,8 @@ export const LEAF_AT = `
   ) t`;
 
 /**
- * Complete subtrees, from the left: a level-2 tile holds the roots of 65,536 leaves each, one of level 1 of 256; the
- * positions stand at level 0. Those that are missing there are missing here.
+ * Complete subtrees from the left. A tile of level 2 contains roots of 65,536 leaves each, and one of level 1
+ * of 256 each. The positions are in the tiles of level 0. Missing tiles are left out.
  */
 export const PARTS = `
   SELECT first.positions[1] AS first_position, last.positions[256] AS last_position, part.leaves, part.hash

@@ -1,22 +1,22 @@
 import { nodeHash, type ReadSubtree, rootOf } from './merkle.js';
 
-/** Hashes of one tile; a tile of level L holds the roots of subtrees of 256^L leaves. */
+/** Hashes per tile. A tile of level L contains the roots of subtrees of 256^L leaves. */
 export const TILE_WIDTH = 256;
 const LEVELS_A_TILE = 8;
 
-/** A row of tiles: for level 0 also the positions of the events that the leaves stand for. */
+/** A row of tiles. `positions`: those of the events at level 0; empty at other levels. */
 export type Tile = { level: number; index: number; hashes: Buffer[]; positions: number[] };
 
 export function tileKey(level: number, index: number): string {
   return `${level}/${index}`;
 }
 
-/** How many hashes of a level the tile at the right edge has. */
+/** The number of hashes in the rightmost tile of a level. */
 function widthOf(size: number, level: number): number {
   return Math.floor(size / TILE_WIDTH ** level) % TILE_WIDTH;
 }
 
-/** The tiles at the right edge of a tree: those that the next leaf changes, from level 0 upwards. */
+/** The tiles at the right edge of a tree, which the next leaf changes, from level 0 upwards. */
 export function edgeOf(size: number): { level: number; index: number }[] {
   const edge: { level: number; index: number }[] = [];
   for (
@@ -29,14 +29,14 @@ export function edgeOf(size: number): { level: number; index: number }[] {
   return edge;
 }
 
-/** A tree that grows: knows its right edge, and remembers which tiles changed. */
+/** A tree that grows. It stores its right edge and records which tiles have changed. */
 export class GrowingTree {
   readonly changed = new Map<string, Tile>();
   private readonly edge: Tile[] = [];
 
   /**
-   * @param edge the stored tiles of {@link edgeOf}; those that hold nothing yet may be missing. What stands in them behind
-   *   the first `size` leaves is left out: it is no part of the tree.
+   * @param edge the stored tiles of {@link edgeOf}. Tiles that are still empty may be missing. Hashes after the
+   *   first `size` leaves are ignored, because they are not part of the tree.
    */
   constructor(
     public size: number,
@@ -58,8 +58,8 @@ export class GrowingTree {
   }
 
   /**
-   * Whether it is the tree of this root: the edge is all there, and leads to it. Then every hash of the edge is the
-   * right one, because the root is made of all of them.
+   * Whether the tree has this root: its edge is complete and leads to it. Then every hash of the edge is right,
+   * because the root depends on all of them.
    */
   async leadsTo(root: Buffer): Promise<boolean> {
     const isWhole =
@@ -83,17 +83,17 @@ export class GrowingTree {
     this.push(level + 1, combine(tile.hashes));
   }
 
-  /** Serves the subtrees that the root of this very size is made of: they all lie at the edge. */
+  /** Reads the subtrees that make up the root of the current size. They are all at the edge. */
   readonly read: ReadSubtree = readFromTiles((level, index) => {
     const edge = this.edge[level];
     return Promise.resolve(edge?.index === index ? edge : undefined);
   });
 }
 
-/** A tile is not there, or too short. */
+/** A tile is missing or too short. */
 export class TileMissing extends Error {}
 
-/** Reads subtrees out of tiles. @throws TileMissing */
+/** Reads subtrees from tiles. @throws TileMissing */
 export function readFromTiles(
   find: (level: number, index: number) => Promise<Tile | undefined>,
 ): ReadSubtree {

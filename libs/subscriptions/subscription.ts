@@ -1,31 +1,31 @@
 import { type RecordedEvent } from '#libs/event-store';
 import { type RequestContext } from '#libs/rpc';
 
-/** What reacts to events outside of a read model: unlike a projection it may act on the world. */
+/** Handles events outside of projections. Unlike a projection, it may have external effects. */
 export type Subscription = {
-  /** In the database: it never changes. */
+  /** Stored in the database, so it never changes. */
   readonly name: string;
-  /** Types of events. */
+  /** Event types. */
   readonly handles: readonly string[];
-  /** Where it begins when it is new: with the first event that there ever was, or with what comes from then on. */
+  /** Where a new subscription begins: at the first event of the log, or with events from now on. */
   readonly begins: 'at the first event' | 'now';
   /**
-   * Of a page of events those that are handled; all, where it is left out. For what looks at where events have led: of a hundred
-   * signatures of one petition the last says as much as all of them.
+   * Selects the events of a page to handle; by default all. For subscriptions to which only the current result
+   * matters: of a hundred signatures of one petition, the last one suffices.
    */
   choose?(events: readonly RecordedEvent[]): readonly RecordedEvent[];
   /**
-   * Runs at least once for each event, in their order for those of one stream. What it rejects with stands in the retry table
-   * and is told to operators: it may hold nothing personal.
+   * Runs at least once for each event, in order within a stream. Error messages are stored in the retry table
+   * and shown to operators, so they must not contain personal data.
    *
-   * @param signal aborted when its time is over: then it counts as failed, and runs again later.
+   * @param signal aborted at the timeout. Then the attempt counts as failed and is repeated later.
    */
   handle(event: RecordedEvent, signal: AbortSignal): Promise<void>;
 };
 
 /**
- * What a reaction that is a command is asked as: by the program itself, and once by effect, because the key is the same
- * however often the event is handled.
+ * The context of a command that handles an event. The program itself is the actor. The idempotency key depends
+ * only on the event and the subscription, so handling the event again has no further effect.
  */
 export function reactionTo({ organizationId, eventId }: RecordedEvent, subscription: string): RequestContext {
   return {

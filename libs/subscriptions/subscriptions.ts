@@ -7,9 +7,9 @@ import { type Subscription } from './subscription.js';
 import { SubscriptionRunner } from './subscription-runner.js';
 import { type Timer, Timers } from './timers.js';
 
-/** After a look that failed. */
+/** The pause after a failed poll. */
 const REST_MS = 1_000;
-/** What `lastSeen` says is so old at most, and so old while something is behind. */
+/** The maximum age of `lastSeen`, and the same while a subscription is behind. */
 const LOOK_EVERY_MS = 10_000;
 const LOOK_OFTEN_MS = 500;
 
@@ -18,14 +18,17 @@ export type SubscriptionStatus = {
   position: number;
   /** Positions between its cursor and the horizon. */
   lag: number;
-  /** Events whose handling failed, or that wait for one of their stream, and are tried again by themselves. */
+  /** Events that failed or wait for an earlier one of their stream. They are retried automatically. */
   retrying: number;
-  /** Events that are not tried any more until an operator says so, and the first hundred of them. */
+  /** Dead-lettered events, which only an operator can retry, and the first hundred of them. */
   parked: number;
   parkedEvents: { position: number; organizationId: string; at: Date; reason: string }[];
 };
 
-/** Of one organization: what {@link SubscriptionStatus} tells of all, without reasons, which are for operators. */
+/**
+ * The same as {@link SubscriptionStatus} for one organization, without the reasons, which are only for
+ * operators.
+ */
 export type Failures = { name: string; retrying: number; parked: { position: number; at: Date }[] };
 type FailuresRow = { name: string; retrying: string; parked: { position: number; at: string }[] | null };
 
@@ -39,13 +42,13 @@ type StatusRow = {
   parked_events: { position: number; organizationId: string; at: string; reason: string }[] | null;
 };
 
-/** BackgroundWorkers to the history, kept up with it by every instance together. */
+/** Runs the subscriptions. All instances share the work. */
 export class Subscriptions {
   private readonly worker: Worker;
-  /** What is being handled now, by subscription. */
+  /** The work in progress, by subscription. */
   private readonly busy = new Map<string, Promise<void>>();
   readonly timers: Timers;
-  /** What the background saw last: asks nobody. */
+  /** As of the last poll. Reading it costs no query. */
   lastSeen: readonly SubscriptionStatus[] | undefined;
 
   constructor(
@@ -61,7 +64,7 @@ export class Subscriptions {
     this.timers = new Timers(source, logger);
   }
 
-  /** Starts to react, in the background. */
+  /** Starts handling events in the background. */
   start(subscriptions: readonly Subscription[], timers: readonly Timer[] = []): void {
     const { worker } = this;
     const isStopping = () => worker.signal.aborted;
@@ -86,18 +89,18 @@ export class Subscriptions {
     worker.start(turn, wait, 'subscriptions');
   }
 
-  /** Resolves when the work in progress has ended in order: none of it is repeated. */
+  /** Resolves when the work in progress has ended. None of it will be repeated. */
   async stop(): Promise<void> {
     await this.worker.stop();
     await Promise.all(this.busy.values());
   }
 
-  /** As the database says, of all subscriptions that there ever were. */
+  /** The status in the database, including subscriptions of other versions. */
   async status(): Promise<SubscriptionStatus[]> {
     return (await this.source.query<StatusRow[]>(STATUS)).map(statusIn);
   }
 
-  /** The events of one organization at which reactions failed: those that are tried again, and the first hundred that are not. */
+  /** One organization's failed events: those that are retried, and the first hundred dead letters. */
   async failuresOf(organizationId: string): Promise<Failures[]> {
     return (await this.source.query<FailuresRow[]>(FAILURES, [organizationId])).map(
       ({ name, retrying, parked }) => ({
@@ -109,10 +112,10 @@ export class Subscriptions {
   }
 
   /**
-   * Tries again, from the first attempt on, what failed.
+   * Retries failed events, beginning with the first attempt.
    *
    * @param position only this event.
-   * @returns how many events.
+   * @returns the number of events.
    */
   async retry(name: string, position?: number): Promise<number> {
     await this.require(name);
@@ -124,7 +127,7 @@ export class Subscriptions {
     return count;
   }
 
-  /** Gives up an event whose handling failed. @returns whether there was one. */
+  /** Gives up a failed event. @returns whether it existed. */
   async skip(name: string, position: number): Promise<boolean> {
     await this.require(name);
     const [, count] = await this.source.query<[unknown, number]>(
@@ -141,7 +144,7 @@ export class Subscriptions {
     throw new Error(`No subscription has the name "${name}". Available subscriptions: ${names || 'none'}.`);
   }
 
-  /** Starts work where there is some. A subscription that waits does not delay the others. */
+  /** Starts all work that is due. A waiting subscription does not delay the others. */
   private async look(runners: readonly SubscriptionRunner[], timers: readonly Timer[]): Promise<void> {
     const rows = await this.source.query<StatusRow[]>(STATUS);
     this.lastSeen = rows.map(statusIn);
@@ -151,7 +154,11 @@ export class Subscriptions {
       this.begin('timers', () => this.timers.fire(timers));
   }
 
-  /** The cursors of the others, which handle none of the new events, move to the horizon in one statement. */
+  /**
+   * Idle subscriptions, which handle none of the new events, move to the horizon in one statement.
+   *
+   * @returns the others.
+   */
   private async thoseWithWork(
     runners: readonly SubscriptionRunner[],
     rows: readonly StatusRow[],
@@ -204,7 +211,7 @@ function statusIn({ name, position, lag, retrying, parked, parked_events }: Stat
   };
 }
 
-/** SQL: whether a cursor that nobody holds is behind the horizon, or an event's next attempt or a timer is due. */
+/** SQL: whether a free cursor is behind the horizon, or a retry or a timer is due. */
 function questionOf(runners: readonly SubscriptionRunner[], timers: readonly Timer[]): string {
   const list = (names: readonly string[]) => `ARRAY[${names.map(literal).join(', ')}]::text[]`;
   const names = list(runners.map(({ subscription }) => subscription.name));
@@ -218,7 +225,7 @@ function questionOf(runners: readonly SubscriptionRunner[], timers: readonly Tim
     )`;
 }
 
-/** Only where the cursor has not moved since it was read, and no instance holds it. */
+/** Only if the cursor has not moved since it was read, and no instance has its lease. */
 const SKIP = `
   UPDATE subscriptions SET position = $3, holder = NULL, held_until = NULL WHERE name IN (
     SELECT s.name FROM subscriptions s JOIN unnest($1::text[], $2::bigint[]) AS idle(name, position) USING (name, position)

@@ -1,40 +1,40 @@
 import { type IncomingMessage, type ServerResponse } from 'node:http';
 
-/** What a span says beside its name: counts and names of ours, never what clients sent. */
+/** The attributes of a span: counts and names of ours, never client input. */
 export type SpanAttributes = Record<string, string | number>;
 
 type TraceIds = { traceId: string; spanId: string };
 
-/** What spans are made by, where they are. */
+/** Creates spans, if tracing is enabled. */
 export type Tracer = {
-  /** Runs work within a span of its own, which ends when the work has. */
+  /** Runs work in a new span, which ends with the work. */
   span<Result>(name: string, attributes: SpanAttributes, work: () => Promise<Result>): Promise<Result>;
-  /** Serves a request within a span that joins its sender's trace and ends with its answer. */
+  /** Serves a request in a span that joins the client's trace and ends with the response. */
   request(
     request: IncomingMessage,
     response: ServerResponse,
     describe: () => { name: string; attributes: SpanAttributes },
     serve: () => void,
   ): TraceIds;
-  /** The span that this runs in. */
+  /** The ids of the current span. */
   ids(): TraceIds | undefined;
-  /** Sends what has ended; never rejects. */
+  /** Sends all ended spans. Never rejects. */
   close(): Promise<void>;
 };
 
 let tracer: Tracer | undefined;
 
-/** From now on spans are made; once, at the start. */
+/** Enables tracing. Call it once, at startup. */
 export function traceBy(chosen: Tracer): void {
   tracer = chosen;
 }
 
-/** Of the process; undefined: nothing is traced. */
+/** The tracer of this process; undefined if tracing is disabled. */
 export function currentTracer(): Tracer | undefined {
   return tracer;
 }
 
-/** Runs work, within a span where this process is traced. Where it is not, this is a comparison. */
+/** Runs work in a span if tracing is enabled. Otherwise it costs only a comparison. */
 export function traced<Result>(
   name: string,
   attributes: SpanAttributes,

@@ -23,7 +23,7 @@ export class ApiKeyUse implements OnApplicationShutdown {
 
   constructor(
     private readonly source: DataSource,
-    private readonly troubles: IncidentLog,
+    private readonly incidents: IncidentLog,
   ) {}
 
   /** Records a use. Never blocks and never fails. */
@@ -62,7 +62,7 @@ export class ApiKeyUse implements OnApplicationShutdown {
       this.isFailing = false;
     } catch (error) {
       this.uses = new Map([...uses, ...this.uses]);
-      const isReported = this.troubles.tell(error);
+      const isReported = this.incidents.tell(error);
       if (!this.isFailing && !isReported) {
         this.logger.warn({
           message: 'recording the last use of API keys failed',

@@ -106,7 +106,7 @@ export class BroadcastSender implements BackgroundWork {
     private readonly suppressions: Suppressions,
     private readonly records: RecordReader,
     private readonly runner: OperationRunner,
-    private readonly troubles: IncidentLog,
+    private readonly incidents: IncidentLog,
     @Inject(BROADCAST_RECIPIENT_DAYS) private readonly recipientDays: number,
   ) {
     this.worker = new Worker((error) => this.report(error));
@@ -463,7 +463,7 @@ export class BroadcastSender implements BackgroundWork {
   }
 
   private report(error: unknown): void {
-    if (this.troubles.tell(error)) return;
+    if (this.incidents.tell(error)) return;
     this.logger.warn({
       message: 'processing broadcasts failed: it will be retried',
       reason: describeError(error),

@@ -2,7 +2,10 @@ import { availableParallelism } from 'node:os';
 
 const MOST_PROCESSES = 64;
 
-/** How many processes WEB_CONCURRENCY asks for: a number, or `auto` for one a core. undefined: it is neither. */
+/**
+ * Parses WEB_CONCURRENCY, the number of processes: a number, or `auto` for one per core. Undefined for any
+ * other text.
+ */
 export function readConcurrency(text: string | undefined): number | undefined {
   const wanted = text?.trim() ?? '';
   if (wanted === '') return 1;

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 
-/** Of this program, as its package says, which is above `src/environment`, `dist/src/environment` and `dist/bundle`. */
+/**
+ * Reads the version from this program's package.json, which is above `src/environment`, `dist/src/environment`
+ * and `dist/bundle`.
+ */
 export function programVersion(): string {
   for (const path of ['../../package.json', '../../../package.json']) {
     try {

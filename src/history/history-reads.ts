@@ -41,7 +41,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
     private readonly commands: Commands,
     private readonly store: EventStore,
     private readonly source: DataSource,
-    private readonly troubles: IncidentLog,
+    private readonly incidents: IncidentLog,
   ) {}
 
   onModuleInit(): void {
@@ -124,7 +124,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
     try {
       while (await this.recordHour());
     } catch (error) {
-      if (this.troubles.tell(error)) return;
+      if (this.incidents.tell(error)) return;
       const message = 'recording which API keys read the history failed: it will be retried in a minute';
       this.logger.warn({ message, reason: describeError(error) });
     }

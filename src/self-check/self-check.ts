@@ -8,38 +8,44 @@ import { Worker } from '#libs/work';
 import { verifyAll, verifyDatabase } from '../audit/index.js';
 
 const LOOK_EVERY_MS = 60_000;
-/** Who is at it says so this often, and is taken for gone after so long. */
+/** The checking instance renews its lease this often. Without renewal, the lease ends after GONE_SECONDS. */
 const BEAT_MS = 30_000;
 const GONE_SECONDS = 180;
-/** What could not be looked at is looked at again after so long. */
+/** After an error, the check is retried after this time. */
 const AGAIN_SECONDS = 600;
-/** Nobody waits for it, so between two questions it rests as long as it worked, but no longer than this. */
+/**
+ * No one waits for the check. So it pauses before each query as long as the last one took, up to this limit.
+ */
 const LONGEST_REST_MS = 10_000;
 
-/** What can be checked: a read model, by name and version, or a history, by the organization’s id (`all`: the log of all). */
+/**
+ * What is checked: a projection, by name and version, or a history, by the organization's id (`all`: the log of
+ * all).
+ */
 type Subject = { kind: 'read model' | 'history'; subject: string };
 
 type Finding = Subject & { finding: string; since: Date };
 
 export type SelfChecked = {
-  /** What is not as it should be, the oldest first. */
+  /** Unresolved findings, oldest first. */
   findings: Finding[];
-  /** Subjects, and of these those that are not late by more than the time in which everything should be looked at. */
+  /** `subjects`: all of them. `current`: those that are not overdue by more than a whole round. */
   subjects: number;
   current: number;
 };
 
 /**
- * Looks by itself whether somebody has changed what is stored: each history is verified as auditors do, against the last
- * checkpoint that was signed, and each read model is compared row by row with what its events make. One instance looks at
- * one thing at a time and rests as long as it works. What it finds stands in the table `self_checks`, for all instances.
+ * Checks whether anyone has altered stored data. It verifies each history as auditors do, against the last
+ * signed checkpoint. It compares each projection row by row with the result of its events. One instance checks
+ * one subject at a time and pauses as long as it works. All instances share the findings in the table
+ * `self_checks`.
  */
 export class SelfCheck {
   private readonly worker: Worker;
-  /** What all instances together have found, as this one saw it last. */
+  /** The findings of all instances, as of this instance's last look. */
   lastSeen: SelfChecked | undefined;
 
-  /** @param everySeconds in which everything is looked at once; 0: only what is asked for. */
+  /** @param everySeconds the time for a round of all checks; 0: only requested checks. */
   constructor(
     private readonly source: DataSource,
     private readonly projections: Projections,
@@ -67,7 +73,7 @@ export class SelfCheck {
     return this.worker.stop();
   }
 
-  /** Looks at what is due first. @returns false where nothing is due, or somebody else is at it. */
+  /** Checks the subject that is due first. @returns false if none is due, or another instance is checking. */
   async turn(): Promise<boolean> {
     const readModels = this.readModels();
     await this.source.query(REGISTER, [
@@ -111,7 +117,7 @@ export class SelfCheck {
     return this.projections.own().map(({ name, version }) => `${name} ${version}`);
   }
 
-  /** @returns what is wrong, in one sentence without anything personal; undefined where nothing is. */
+  /** @returns what is wrong, in one sentence without personal data; undefined if nothing is. */
   private look({ kind, subject }: Subject): Promise<string | undefined> {
     return kind === 'history' ? this.verifyHistory(subject) : this.verifyReadModel(subject.split(' ')[0]!);
   }
@@ -131,7 +137,7 @@ export class SelfCheck {
       'SELECT note FROM signed_notes WHERE organization_id = $1 AND refused IS NULL',
       [organizationId],
     );
-    // Nothing was signed, or sealing itself has found out, and says so.
+    // Nothing was signed, or sealing has detected the alteration and reports it itself.
     const signed = row?.note && this.signers.open(row.note);
     if (!signed) return undefined;
     const { signal } = this.worker;
@@ -177,7 +183,7 @@ export class SelfCheck {
   }
 }
 
-/** Asks as the source does, and rests before each question as long as the last answer was worked on. */
+/** Queries like the source, but pauses before each query as long as the last one took. */
 function gentle(source: DataSource, signal: AbortSignal): Sql {
   let since = performance.now();
   const query = async (...question: Parameters<Sql['query']>): Promise<unknown> => {
@@ -188,7 +194,7 @@ function gentle(source: DataSource, signal: AbortSignal): Sql {
   return Object.assign(Object.create(source) as Sql, { query });
 }
 
-// What is new has its turn some time within the first round, so that not everything is due at once.
+// New subjects are due at a random time within the first round, so that they are not all due at once.
 const REGISTER = `
   INSERT INTO self_checks (kind, subject, due_at)
   SELECT kind, subject, clock_timestamp() + random() * make_interval(secs => $2)
