@@ -1,6 +1,6 @@
 /**
- * Durable appends of one event per command and second: our event store, emmett-postgresql, and as a ceiling a single
- * multi-row INSERT of as many rows. One process, one PostgreSQL.
+ * Durable appends per second, of one event per command. Compares our event store, emmett-postgresql and, as an upper limit, a single
+ * INSERT of as many rows. One process, one PostgreSQL.
  */
 import { STREAM_DOES_NOT_EXIST } from '@event-driven-io/emmett';
 import { getPostgreSQLEventStore } from '@event-driven-io/emmett-postgresql';
@@ -14,11 +14,11 @@ import { round } from './rounds.mjs';
 import { data, metadata, personal } from './sample-event.mjs';
 
 export const options = {
-  callers: [[1, 64, 256], 'each awaits its append before the next'],
-  rounds: [3, 'of each contender'],
-  seconds: [3, 'of one round'],
+  callers: [[1, 64, 256], 'concurrent callers; each waits for its append'],
+  rounds: [3, 'rounds per contender'],
+  seconds: [3, 'seconds per round'],
   'warm-up': [0.5, 'seconds at the start of each round that do not count'],
-  pool: [10, 'connections of each contender'],
+  pool: [10, 'connections per contender'],
 };
 
 const organizationId = randomUUID();
@@ -39,7 +39,7 @@ export async function run(bench) {
           name,
           measure: () => figuresOf({ operation }, { callers, seconds, warmUpSeconds }),
         });
-        /** One caller with one statement at a time, for any number of rows. */
+        /** One caller that runs one statement at a time, with this many rows. */
         const inserts = (rows) => ({
           name: insertOf(rows),
           measure: () =>
@@ -58,12 +58,12 @@ export async function run(bench) {
         ];
         const result = await bench.measure(`${callers} callers`, contenders, rounds);
         const ratio = (other) => result.ratio(OURS, other, 'appends/s');
-        const beside = {
+        const targets = {
           1: { emmett: { least: 1 } },
           64: { emmett: { least: 5.5 }, insert: { least: 0.35 } },
         }[callers];
-        bench.reach(`ours ÷ emmett, at ${callers}`, ratio(EMMETT), beside?.emmett);
-        bench.reach(`ours ÷ one INSERT, at ${callers}`, ratio(insertOf(callers)), beside?.insert);
+        bench.target(`ours ÷ emmett, at ${callers}`, ratio(EMMETT), targets?.emmett);
+        bench.target(`ours ÷ one INSERT, at ${callers}`, ratio(insertOf(callers)), targets?.insert);
       }
     } finally {
       await Promise.all([ours, emmett, insert].map((contender) => contender?.close()));
@@ -97,10 +97,10 @@ async function openOurs(url, poolSize) {
   return {
     append: () => append({ type: 'PetitionSigned', data }),
     async appendAndProject() {
-      // Like a command. A separate type, so that the projection does not handle events of other rounds.
+      // Waits for the projection like a command. The separate type keeps events of other rounds out of it.
       await projections.catchUp(await append({ type: 'PetitionSignedAndShown', data }));
     },
-    /** The first event of a subject, whose key is created, wrapped and stored with it. */
+    /** Appends the first event of a subject. The subject's key is created, wrapped and stored with it. */
     async appendPersonal() {
       const subjectId = randomUUID();
       await append({ type: 'PetitionSigned', data, personal }, subjectId, subjectId);
@@ -109,7 +109,7 @@ async function openOurs(url, poolSize) {
   };
 }
 
-/** A projection of signatures with the petition's exact counter. */
+/** A projection of signatures with an exact counter per petition. */
 const signatures = {
   name: 'signatures',
   version: 1,
@@ -133,7 +133,7 @@ const signatures = {
   },
 };
 
-/** As set up in its documentation: a pool, a migrated schema, and a new stream expected as such. */
+/** Set up as its documentation describes: a pool, a migrated schema, and appends that require a new stream. */
 async function openEmmett(connectionString, poolSize) {
   const pool = new pg.Pool({ connectionString, max: poolSize });
   const store = getPostgreSQLEventStore(connectionString, { connectionOptions: { pooled: true, pool } });
@@ -151,8 +151,8 @@ async function openEmmett(connectionString, poolSize) {
 }
 
 /**
- * A plain table with the columns of ours, without indexes, checks, ordering or concurrency control. The rows are sent as one
- * array per column, because from 64 rows on that is a third faster than a VALUES list.
+ * A plain table with the columns of ours, without indexes, checks, ordering or concurrency control. Rows are sent as one array per
+ * column, which is a third faster than a VALUES list for 64 rows or more.
  */
 async function openInsert(connectionString) {
   const client = new pg.Client({ connectionString });

@@ -1,4 +1,4 @@
-/** The requests for autocannon, if wrk is not installed. The same as in `load.lua`. */
+/** Sends the requests with autocannon if wrk is not installed. They are the same as in `load.lua`. */
 import autocannon from 'autocannon';
 import { readFileSync } from 'node:fs';
 

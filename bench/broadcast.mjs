@@ -1,6 +1,6 @@
 /**
- * A broadcast through one and two instances to a mail server in its own process, compared with plain nodemailer on as many
- * connections: messages per second, CPU time of the servers and PostgreSQL, memory, and response times during the broadcast.
+ * A broadcast by one and two instances to a mail server in its own process, compared with plain nodemailer on as many connections.
+ * Measures messages per second, CPU time of the servers and PostgreSQL, memory, and response times during the broadcast.
  */
 import { once } from 'node:events';
 import { spawn } from 'node:child_process';
@@ -15,14 +15,16 @@ import { cpuOf, cpuOfAll, memoryOf, postmasterOf } from './processes.mjs';
 import { withProduct } from './servers.mjs';
 
 export const options = {
-  recipients: [100_000, 'of a broadcast'],
-  connections: [10, 'to the mail server, of all instances together'],
-  plain: [20_000, 'messages that plain nodemailer sends in a round'],
-  rounds: [3, 'of each contender'],
-  seconds: [5, 'of requests, at rest and beside a broadcast'],
+  recipients: [100_000, 'recipients per broadcast'],
+  connections: [10, 'connections to the mail server, over all instances'],
+  plain: [20_000, 'messages per round of plain nodemailer'],
+  rounds: [3, 'rounds per contender'],
+  seconds: [5, 'seconds of requests, before and during a broadcast'],
 };
 
-const LOOK_MS = 250;
+const POLL_MS = 250;
+
+const WITH_REQUESTS = '1 instance, with requests';
 
 export async function run(bench) {
   const { rounds } = bench.options;
@@ -36,18 +38,21 @@ export async function run(bench) {
         { name: 'plain nodemailer', measure: () => plain(place) },
         { name: '1 instance', measure: () => broadcast(1, place) },
         { name: '2 instances', measure: () => broadcast(2, place) },
-        { name: '1 instance, asked meanwhile', measure: () => broadcast(1, place, { isAsked: true }) },
+        { name: WITH_REQUESTS, measure: () => broadcast(1, place, { hasRequests: true }) },
       ];
       const { ratio, values } = await bench.measure('broadcast', contenders, rounds);
       for (const name of ['1 instance', '2 instances']) {
-        bench.reach(`${name} ÷ plain nodemailer`, ratio(name, 'plain nodemailer', 'messages/s'), {
+        bench.target(`${name} ÷ plain nodemailer`, ratio(name, 'plain nodemailer', 'messages/s'), {
           least: 0.5,
         });
-        bench.reach(`${name}: memory, its second half ÷ first`, values(name, 'MiB ÷ before'), { most: 1.1 });
+        bench.target(`${name}: memory, second ÷ first half`, values(name, 'MiB, 2nd ÷ 1st half'), {
+          most: 1.1,
+        });
       }
-      const asked = '1 instance, asked meanwhile';
-      bench.reach('p99 of get-contact meanwhile ÷ at rest', values(asked, 'p99 ÷ at rest'), { most: 2 });
-      bench.note('Each recipient is in the mail server exactly once.');
+      bench.target('p99 of get-contact, during ÷ before', values(WITH_REQUESTS, 'p99, during ÷ before'), {
+        most: 2,
+      });
+      bench.note('The mail server received exactly one message per recipient.');
     } finally {
       await client.end();
       await sink.stop();
@@ -78,7 +83,7 @@ async function startSink() {
 const HTML = `<p>${'The river is clean again, and people swim in it. '.repeat(20)}</p>`;
 const TEXT = 'The river is clean again, and people swim in it. '.repeat(20);
 
-/** Plain nodemailer with a connection pool, which gets messages as fast as it accepts them. */
+/** Plain nodemailer with a connection pool. It gets messages as fast as it accepts them. */
 async function plain({ sink, connections, plain: count }) {
   const transport = nodemailer.createTransport({
     host: '127.0.0.1',
@@ -106,8 +111,8 @@ async function plain({ sink, connections, plain: count }) {
   return { 'messages/s': count / seconds, 'server µs': (user + system) / count };
 }
 
-/** @param isAsked whether another client requests contacts from the first instance, before and during the broadcast */
-async function broadcast(instances, place, { isAsked = false } = {}) {
+/** @param hasRequests whether another client requests contacts from the first instance, before and during the broadcast */
+async function broadcast(instances, place, { hasRequests = false } = {}) {
   const { url, sink, client, postmaster, recipients, connections, seconds } = place;
   const env = {
     MAIL_URL: `smtp://127.0.0.1:${sink.port}`,
@@ -130,11 +135,11 @@ async function broadcast(instances, place, { isAsked = false } = {}) {
       audience: { listIds: [listId] },
     });
     const path = `/v1/contact.get-contact?contactId=${ids[0]}&organizationId=${organizationId}`;
-    const ask = () => load(servers[0].port, { key, path }, { connections: 4, seconds });
-    if (isAsked) await ask();
-    const rest = isAsked ? await ask() : undefined;
+    const sendRequests = () => load(servers[0].port, { key, path }, { connections: 4, seconds });
+    if (hasRequests) await sendRequests();
+    const before = hasRequests ? await sendRequests() : undefined;
 
-    // Waits for remaining work of the import, which is not part of the broadcast.
+    // Waits for work that the import left behind. It is not part of the broadcast.
     await call('GET', 'history.get-checkpoint');
     await sink.count();
     const serversBefore = servers.map(({ pid }) => cpuOf(pid));
@@ -143,17 +148,15 @@ async function broadcast(instances, place, { isAsked = false } = {}) {
     await call('POST', 'broadcast.send-broadcast', { broadcastId });
     const started = performance.now();
     const memory = [];
-    const asking = isAsked ? ask() : undefined;
+    const during = hasRequests ? sendRequests() : undefined;
     while ((await call('GET', `broadcast.get-broadcast?broadcastId=${broadcastId}`)).status !== 'SENT') {
       memory.push(Math.max(...servers.map(({ pid }) => memoryOf(pid).now)));
-      await sleep(LOOK_MS);
+      await sleep(POLL_MS);
     }
     const took = (performance.now() - started) / 1_000;
     const { messages, addresses } = await sink.count();
     if (messages !== recipients || addresses !== recipients)
-      throw new Error(
-        `${recipients} should have got it: ${messages} messages came, to ${addresses} addresses.`,
-      );
+      throw new Error(`Expected ${recipients} messages, but ${messages} arrived for ${addresses} addresses.`);
     const cpu = servers.reduce((sum, { pid }, n) => sum + cpuOf(pid) - serversBefore[n], 0);
     figures = {
       'messages/s': recipients / took,
@@ -161,8 +164,8 @@ async function broadcast(instances, place, { isAsked = false } = {}) {
       'PostgreSQL µs': (cpuOfAll(postmaster) - databaseBefore) / recipients,
       'start s': (started - begin) / 1_000,
       MiB: Math.max(...memory),
-      'MiB ÷ before': halves(memory),
-      ...(asking ? { 'p99 ÷ at rest': (await asking).p99 / rest.p99 } : {}),
+      'MiB, 2nd ÷ 1st half': halves(memory),
+      ...(during ? { 'p99, during ÷ before': (await during).p99 / before.p99 } : {}),
     };
   };
   await withProduct(url, instances, work, env);

@@ -4,7 +4,7 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { compiler, root } from '../scripts/build.mjs';
 
-/** @param file in this checkout, which imports only packages. @returns the path of the program */
+/** @param file in this checkout; it may only import packages. @returns the path of the program */
 export async function compile(file) {
   const source = join(root, file);
   const directory = join(root, 'node_modules', '.cache', 'bench');

@@ -1,6 +1,6 @@
-/** COPY through the driver's own messages, in memory and in PostgreSQL's binary format. */
+/** COPY with the driver's own messages, in PostgreSQL's binary format. All rows are in memory. */
 
-/** @returns the rows of a query in the form for `copyFrom` */
+/** @returns the rows of a query as chunks for `copyFrom` */
 export function copyTo(client, query) {
   const chunks = [];
   return run(client, `COPY (${query}) TO STDOUT (FORMAT binary)`, {
@@ -17,7 +17,7 @@ export async function copyFrom(client, table, chunks) {
   });
 }
 
-/** A query object of the driver, which receives each message. */
+/** Submits a query object whose handlers receive the driver's messages. */
 function run(client, text, handlers) {
   return new Promise((resolve, reject) => {
     let failure;

@@ -1,6 +1,6 @@
 /**
- * Pages of the dashboard compared with the API operations that they run, and pages of a list of a million contacts. One person
- * opens one page after another. Pages and operations alternate, so that other load on the machine affects both equally.
+ * Compares pages of the dashboard with the API operations that they run. Also measures pages of a list of a million contacts. One
+ * person opens one page after another. Pages and operations alternate, so that other load on the machine affects both equally.
  */
 import { once } from 'node:events';
 import http from 'node:http';
@@ -10,17 +10,17 @@ import { importContacts, lastNameOf, newPetition, signAll } from './people.mjs';
 import { cli, withProduct } from './servers.mjs';
 
 export const options = {
-  contacts: [1_000_000, 'in the list whose pages are asked for'],
-  rounds: [5, 'of each page and of what it runs'],
-  requests: [60, 'in one round'],
+  contacts: [1_000_000, 'contacts in the list'],
+  rounds: [5, 'rounds per page, and per set of its operations'],
+  requests: [60, 'requests per round'],
 };
 
-/** The maximum of records on a page. */
+/** Records per page. */
 const SHOWN = 50;
 
-const SEARCH = 'found by a name';
+const SEARCH = 'search by name';
 
-/** The number of people who take turns, because of the rate limit per person. */
+/** Number of people who take turns, because of the rate limit per person. */
 const PEOPLE = 16;
 
 export async function run(bench) {
@@ -36,7 +36,7 @@ export async function run(bench) {
         place.agent.destroy();
       }
       bench.note(
-        `Each page and each operation was answered 200, with ${contacts.toLocaleString('en')} contacts.`,
+        `Every page and every operation returned 200, with ${contacts.toLocaleString('en')} contacts.`,
       );
     }),
   );
@@ -56,12 +56,12 @@ async function compare(bench, place, pages, rounds) {
     rounds,
   );
   for (const { name } of pages)
-    bench.reach(`${name}: page ÷ operations, p50`, ratio(`${name}: page`, `${name}: operations`, 'p50 ms'), {
+    bench.target(`${name}: page ÷ operations, p50`, ratio(`${name}: page`, `${name}: operations`, 'p50 ms'), {
       most: 2,
     });
 }
 
-/** The first page of the list, the last, one in the middle, and a search by name. */
+/** Compares the first page of the list with the last, one in the middle, and a search by name. */
 async function compareEnds(bench, place, product, rounds) {
   const { organizationId } = product;
   const cursors = await cursorsToTheEnd(product);
@@ -81,7 +81,7 @@ async function compareEnds(bench, place, product, rounds) {
     rounds,
   );
   for (const name of Object.keys(pages).filter((one) => one !== 'first'))
-    bench.reach(
+    bench.target(
       `list of contacts: ${name} ÷ first, p50`,
       ratio(name, 'first', 'p50 ms'),
       // A search scans all contacts.
@@ -89,13 +89,13 @@ async function compareEnds(bench, place, product, rounds) {
     );
 }
 
-/** The operations that a page runs in parallel. */
+/** Pages, each with the operations that it runs in parallel. */
 function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId }) {
   const dashboard = (path) => `/dashboard/${organizationId}${path}`;
   const list = (operation, more = '') => `${operation}?limit=${SHOWN}${more}`;
   const organization = `&organizationId=${organizationId}`;
   // Pages of a record end with its activity.
-  const pastOf = (recordId) => `history.list-events?recordId=${recordId}&limit=100`;
+  const activityOf = (recordId) => `history.list-events?recordId=${recordId}&limit=100`;
   return [
     {
       name: 'contacts',
@@ -114,7 +114,7 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
       operations: [
         `contact.get-contact?contactId=${contactId}${organization}`,
         'suppression.list-suppressions?limit=1',
-        pastOf(contactId),
+        activityOf(contactId),
       ],
     },
     { name: 'petitions', page: dashboard('/petitions'), operations: [list('petition.list-petitions')] },
@@ -124,7 +124,7 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
       operations: [
         `petition.get-petition?petitionId=${petitionId}`,
         `petition.get-stats?petitionId=${petitionId}`,
-        pastOf(petitionId),
+        activityOf(petitionId),
       ],
     },
     {
@@ -133,7 +133,7 @@ function pagesOf({ organizationId }, { contactId, petitionId, listId, eventId })
       operations: [
         list('petition.list-signatures', `&petitionId=${petitionId}`),
         `petition.get-petition?petitionId=${petitionId}`,
-        // The names, which the operation above does not return.
+        // Returns the names, which the operation above does not.
         list('contact.list-contacts', `&petitionId=${petitionId}${organization}`),
       ],
     },
@@ -174,7 +174,7 @@ async function fill(url, { servers, organizationId, key, call }, count) {
     const { listId } = await call('POST', 'list.create-list', { name: 'Readers' });
     await call('POST', 'list.add-contacts', { listId, contactIds: few });
     const [event] = await call('GET', 'history.list-events?limit=1');
-    // Autovacuum would do this within a minute.
+    // Autovacuum would do the same within a minute.
     await client.query('VACUUM (ANALYZE)');
     return { contactId: ids[0], petitionId, listId, eventId: event.id };
   } finally {
@@ -217,12 +217,12 @@ async function placeOf({ servers: [{ port }], env, organizationId, key }, reques
   };
   return {
     agent,
-    /** @returns the median and 90th percentile of the time for all these requests in parallel */
-    async time(asked) {
+    /** @returns the median and 90th percentile of the time that all these requests take in parallel */
+    async time(requested) {
       const times = [];
       for (let n = 0; n < requests; n += 1) {
         const begin = performance.now();
-        await Promise.all(asked.map(once));
+        await Promise.all(requested.map(once));
         times.push(performance.now() - begin);
         // A person may open at most 30 pages per second.
         if (n % PEOPLE === PEOPLE - 1) await sleep(40);

@@ -6,14 +6,14 @@ import pg from 'pg';
 import { startEmbeddedPostgres } from '../dist/libs/database/index.js';
 
 /**
- * Runs `work(url)` on an empty database, or on `count` databases (`work(url, another)`), and drops them afterwards. Uses the
- * server of DATABASE_URL, or starts one in a temporary directory.
+ * Runs `work(url)` on an empty database, or on `count` of them (`work(url, another)`), and drops them afterwards. Uses the server
+ * of DATABASE_URL if set. Otherwise starts one in a temporary directory.
  */
 export async function withDatabase(work, count = 1) {
   const { DATABASE_URL } = process.env;
   if (DATABASE_URL) return withOwnDatabases(DATABASE_URL, work, count);
   const directory = await mkdtemp(join(tmpdir(), 'advocacy-bench-'));
-  // If started by root, PostgreSQL runs as another user, who needs access.
+  // If root runs the benchmark, PostgreSQL runs as another user, who needs access.
   await chmod(directory, 0o711);
   try {
     const server = await startEmbeddedPostgres({ directory, log: () => {}, createDatabases: true });
@@ -39,7 +39,7 @@ async function withOwnDatabase(serverUrl, work) {
   try {
     const { rows } = await administrator.query('SHOW fsync');
     if (rows[0].fsync !== 'on' && process.env.NODE_ENV !== 'test')
-      throw new Error('Figures count with fsync only: switch it on in this PostgreSQL.');
+      throw new Error('Benchmarks require fsync. Turn it on in this PostgreSQL.');
     await administrator.query(`CREATE DATABASE ${name}`);
     await administrator.query(`ALTER DATABASE ${name} SET synchronous_commit = on`);
     const url = new URL(serverUrl);

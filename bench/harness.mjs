@@ -1,26 +1,26 @@
 /**
- * How to write a benchmark: add a file to this folder, name it in `scripts/bench.mjs`, and export two things:
+ * How to write a benchmark: add a file to this folder, list it in `scripts/bench.mjs`, and export two things:
  *
- *     export const options = { rounds: [3, 'of each contender'], sizes: [[1, 64], 'callers'], format: ['csv', 'or ndjson'] };
+ *     export const options = { rounds: [3, 'rounds per contender'], sizes: [[1, 64], 'callers'], format: ['csv', 'csv or ndjson'] };
  *
  *     export async function run(bench) {
- *       const { rounds } = bench.options;                        // a number, an array of numbers or a text, like the default
+ *       const { rounds } = bench.options;                        // a number, an array of numbers or a string, like the default
  *       await bench.withDatabase(async (url) => {
  *         const result = await bench.measure('title', [
- *           { name: 'ours', measure: async () => ({ 'requests/s': 900, 'p50 ms': 3 }) },   // one round, with its figures
- *           { name: 'theirs', warmUp: async () => {…}, measure: … },                       // warmUp runs once before all rounds
+ *           { name: 'ours', measure: async () => ({ 'requests/s': 900, 'p50 ms': 3 }) },   // runs one round and returns its figures
+ *           { name: 'theirs', warmUp: async () => {…}, measure: … },                       // `warmUp` runs once, before all rounds
  *         ], rounds);
- *         bench.reach('ours ÷ theirs', result.ratio('ours', 'theirs', 'requests/s'), { least: 1.5 });
+ *         bench.target('ours ÷ theirs', result.ratio('ours', 'theirs', 'requests/s'), { least: 1.5 });
  *       });
  *     }
  *
- * `measure` runs the contenders in turn (a, b, c, a, b, c, …), so that other load on the machine affects all equally. It
- * prints one line for each: medians, and the range of the first figure. Ratios are taken within a round, between neighbours
- * in time. Declare promises with `reach`. They are printed at the end and in `--json`. A benchmark fails (throws) if something
- * is lost or wrong, never because it is slow.
+ * `measure` runs the contenders in turn (a, b, c, a, b, c, …), so that other load on the machine affects all equally. It prints a
+ * line for each: the median of each figure, and the range of the first. Ratios compare contenders within the same round, because
+ * the load changes over time. Declare targets with `target`. They are printed at the end and are part of `--json`. A benchmark
+ * throws if something is lost or wrong, never because it is slow.
  *
- * `load.mjs` sends HTTP requests, `servers.mjs` starts servers, `processes.mjs` reads the CPU time of processes, and
- * `rounds.mjs` calls a function in this process.
+ * `load.mjs` sends HTTP requests, `servers.mjs` starts servers, `processes.mjs` reads the CPU time of processes, and `rounds.mjs`
+ * calls a function repeatedly in this process.
  */
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os';
 import { parseArgs } from 'node:util';
@@ -30,7 +30,7 @@ import { generator } from './load.mjs';
 
 export class Bench {
   options;
-  /** Tables with a title and lines. Each line has a name and all values of each figure. */
+  /** Tables with a title and lines. Each line has a name, and the values of each figure in all rounds. */
   tables = [];
   figures = [];
   notes = [];
@@ -55,10 +55,9 @@ export class Bench {
   /**
    * Measures these contenders, or those that `--only` names.
    *
-   * @param all each `{ name, measure, warmUp }`. `measure` resolves with the figures of one round, with NaN for unavailable
-   *   ones.
-   * @returns `values(name, figure)`: the values of all rounds. `ratio(name, other, figure)`: those of one divided by the
-   *   other's. Both are empty for contenders that were not measured.
+   * @param all each `{ name, measure, warmUp }`. `measure` runs one round and resolves with its figures. Unavailable figures are NaN.
+   * @returns `values(name, figure)`: the value in each round. `ratio(name, other, figure)`: in each round, the value of one divided
+   *   by the other's. Both are empty for contenders that were not measured.
    */
   async measure(title, all, rounds) {
     const only = this.options.only.split(',');
@@ -85,7 +84,7 @@ export class Bench {
     };
   }
 
-  /** Prints and keeps lines that were measured separately. @param lines `{ name, figures: { [figure]: values } }` */
+  /** Prints and records lines that were measured separately. @param lines `{ name, figures: { [figure]: values } }` */
   table(title, lines) {
     if (lines.length === 0) return;
     this.tables.push({ title, lines });
@@ -101,18 +100,18 @@ export class Bench {
         return figure === first ? [format(median), spread] : [format(median)];
       }),
     ]);
-    const heading = [title, ...names.flatMap((name) => (name === first ? [name, 'from–to'] : [name]))];
+    const heading = [title, ...names.flatMap((name) => (name === first ? [name, 'range'] : [name]))];
     print([heading, ...rows], (column) => column > 0);
     console.log();
   }
 
   /**
-   * Declares the promise for a figure.
+   * Declares the target for a figure.
    *
-   * @param values of all rounds. Their median counts. If empty, nothing is declared.
-   * @param reach `{ least }` or `{ most }`, or neither if nothing is promised on this machine
+   * @param values the values in all rounds. Their median counts. If empty, nothing is declared.
+   * @param limit `{ least }` or `{ most }`; neither if there is no target for this machine
    */
-  reach(name, values, { least, most } = {}) {
+  target(name, values, { least, most } = {}) {
     if (values.length === 0) return;
     const figure = { name, ...summaryOf(values), values };
     if (least !== undefined) Object.assign(figure, { least, met: figure.median >= least });
@@ -120,16 +119,16 @@ export class Bench {
     this.figures.push(figure);
   }
 
-  /** Prints and keeps a sentence. */
+  /** Prints and records a sentence. */
   note(text) {
     this.notes.push(text);
     console.log(text);
   }
 
-  /** Prints the promises and whether they are met. @returns the contents of `--json` */
+  /** Prints the targets and whether they are met. @returns the contents of `--json` */
   end() {
     if (this.figures.length > 0)
-      printReaches(this.figures.map((figure) => ({ bench: this.name, ...figure })));
+      printTargets(this.figures.map((figure) => ({ bench: this.name, ...figure })));
     const { name, options, machine, tables, figures, notes } = this;
     const seconds = Math.round((performance.now() - this.begin) / 1000);
     const summarized = tables.map(({ title, lines }) => ({
@@ -145,33 +144,33 @@ export class Bench {
   }
 }
 
-/** Promises relative to the stock server, which is slow on Node.js 20 and fast on 24 and later. */
+/** Targets relative to the stock server, which is slow on Node.js 20 and fast on 24 and later. */
 export function byNode(least20, least24) {
   return { least: Number(process.versions.node.split('.')[0]) < 22 ? least20 : least24 };
 }
 
-/** @param figures of {@link Bench.reach}, each with the name of its benchmark */
-export function printReaches(figures) {
+/** @param figures of {@link Bench.target}, each with the name of its benchmark */
+export function printTargets(figures) {
   const rows = figures.map((figure) => {
     const { bench, name, median, min, max } = figure;
     const spread = min === max ? '' : `${format(min)}–${format(max)}`;
-    return [bench, name, format(median), spread, reachOf(figure), verdictOf(figure)];
+    return [bench, name, format(median), spread, targetOf(figure), verdictOf(figure)];
   });
-  const heading = ['', 'figure', 'value', 'from–to', 'reach', ''];
-  print([heading, ...rows], (column) => ['value', 'from–to', 'reach'].includes(heading[column]));
+  const heading = ['', 'figure', 'value', 'range', 'target', ''];
+  print([heading, ...rows], (column) => ['value', 'range', 'target'].includes(heading[column]));
 }
 
-export function reachOf({ least, most }) {
+export function targetOf({ least, most }) {
   if (least !== undefined) return `≥ ${format(least)}`;
   return most === undefined ? '' : `≤ ${format(most)}`;
 }
 
-/** @returns `met`, the amount by which it is missed, or nothing if nothing is promised */
+/** @returns `met`, by how much the target is missed, or an empty string if there is no target */
 export function verdictOf({ median, least, most, met }) {
   if (met === undefined) return '';
-  const reach = least ?? most;
+  const target = least ?? most;
   if (!Number.isFinite(median)) return 'missed';
-  return met ? 'met' : `missed by ${Math.round((Math.abs(median - reach) / reach) * 100)} %`;
+  return met ? 'met' : `missed by ${Math.round((Math.abs(median - target) / target) * 100)} %`;
 }
 
 export function summaryOf(values) {
@@ -181,7 +180,7 @@ export function summaryOf(values) {
   return { median, min: sorted[0], max: sorted.at(-1) };
 }
 
-/** Prints rows in columns. @param numbers whether a column contains numbers, which are right-aligned */
+/** Prints rows in columns. @param numbers whether the column with this index contains numbers, which are right-aligned */
 function print(rows, numbers) {
   const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
   for (const row of rows) {
@@ -207,7 +206,7 @@ function readOptions(declared, args) {
       const text = values[name];
       if (text === undefined || typeof preset === 'string') return [name, text ?? preset];
       const numbers = text.split(',').map(Number);
-      if (numbers.some(Number.isNaN)) throw new Error(`--${name} is no number: ${text}`);
+      if (numbers.some(Number.isNaN)) throw new Error(`--${name} must be a number: ${text}`);
       return [name, Array.isArray(preset) ? numbers : numbers[0]];
     }),
   );

@@ -1,4 +1,4 @@
-/** A history to verify: in a database, sealed, and exported. */
+/** Creates a history to verify: in a database, sealed and exported. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
 import { pipeline } from 'node:stream/promises';
@@ -6,21 +6,24 @@ import { Checkpoints, Sealer, Signers } from '../dist/libs/sealing/index.js';
 import { exportedLine } from '../dist/src/history/exported-event.js';
 import { data, metadata, personal } from './sample-event.mjs';
 
-const EVENTS_A_STREAM = 10;
-const STREAMS_A_COMMAND = 100;
+const EVENTS_PER_STREAM = 10;
+const STREAMS_PER_COMMAND = 100;
 const SEALS = 10;
 
 const signers = new Signers([randomBytes(32)]);
 
-/** Appends `events` events in streams of ten, the first of each with personal data, interleaved with another organization's. */
+/**
+ * Appends this many events in streams of ten. The first event of each stream has personal data. Events of another organization are
+ * in between.
+ */
 export async function appendHistory(source, store, organizationId, events) {
   const other = randomUUID();
   for (let written = 0, sealed = 0; written < events;) {
-    const count = Math.min(STREAMS_A_COMMAND * EVENTS_A_STREAM, events - written);
+    const count = Math.min(STREAMS_PER_COMMAND * EVENTS_PER_STREAM, events - written);
     const writes = [];
-    for (let n = 0; n < count; n += EVENTS_A_STREAM) {
+    for (let n = 0; n < count; n += EVENTS_PER_STREAM) {
       const streamId = randomUUID();
-      const own = Array.from({ length: Math.min(EVENTS_A_STREAM, count - n) }, (_, m) => ({
+      const own = Array.from({ length: Math.min(EVENTS_PER_STREAM, count - n) }, (_, m) => ({
         type: 'PetitionSigned',
         data: { ...data, n: written + n + m },
         ...(m === 0 ? { personal } : {}),
@@ -40,13 +43,13 @@ export async function appendHistory(source, store, organizationId, events) {
     ]);
     written += count;
     if (written - sealed < events / SEALS) continue;
-    // Seals that were handed out persist.
+    // Reading the checkpoint keeps its seal. Other seals are deleted when the next one is created.
     await sealHistory(source, organizationId);
     sealed = written;
   }
 }
 
-/** @param ends subjects whose keys are destroyed */
+/** @param ends subjects whose encryption keys are destroyed */
 export async function append(store, organizationId, writes, ends = []) {
   const { status } = await store.append({ organizationId, metadata, writes, ends });
   if (status !== 'appended') throw new Error(`The append ended as "${status}".`);

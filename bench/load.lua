@@ -1,5 +1,5 @@
--- The requests for wrk: see `load` in load.mjs. `autocannon.mjs` sends the same.
--- Arguments: method, path, body or "", value of Authorization or "", file of ids or "", a prefix.
+-- Sends the requests with wrk: see `load` in load.mjs. `autocannon.mjs` sends the same.
+-- Arguments: method, path, body or "", value of Authorization or "", file of ids or "", prefix of {n}.
 
 local ids = {}
 local headers = {}

@@ -9,9 +9,9 @@ import { interruption } from './rounds.mjs';
 
 const file = (name) => fileURLToPath(new URL(name, import.meta.url));
 
-/** @returns the sender: `isWrk`, and its name with its version */
+/** @returns the load generator: `isWrk`, and `version`, its name with its version */
 export function generator() {
-  // wrk prints its usage and fails.
+  // With --version, wrk prints its usage and exits with an error.
   const { stdout } = spawnSync('wrk', ['--version'], { encoding: 'utf8' });
   const version = /^wrk \S*?([\d.]+)/.exec(stdout ?? '')?.[1];
   if (version) return { isWrk: true, version: `wrk ${version}` };
@@ -22,14 +22,14 @@ export function generator() {
 const { isWrk } = generator();
 
 /**
- * Sends requests over `connections` for whole `seconds`. Each connection awaits its response before the next request.
+ * Sends requests over `connections` for a whole number of `seconds`. Each connection waits for its response before the next request.
  *
  * @param port of the server on 127.0.0.1
- * @param request `method`, `path`, `body` (JSON as text), `key` (an API key), `ids` (a file with one per line). In path and
- *   body, `{id}` is the next id in turn, and `{n}` a text unique to the request.
- * @returns `answered`: the number of responses, all of them 200. `sent`: the number of requests, of which one per connection
- *   may be in flight. `seconds`. `p50` and `p99`: milliseconds, in which wrk includes requests that a late response delayed
- *   (`stats_correct` in its source).
+ * @param request `method`, `path`, `body` (JSON as text), `key` (an API key), `ids` (a file with one id per line). In the path and
+ *   the body, `{id}` is replaced with the next id, in rotation, and `{n}` with a string unique to the request.
+ * @returns `answered`: the number of responses, all with status 200. `sent`: the number of requests; at the end, one per connection
+ *   may still be in flight. `seconds`: the duration. `p50` and `p99`: milliseconds. wrk corrects them for requests that a late
+ *   response delayed (`stats_correct` in its source).
  * @throws if a response is missing or has another status
  */
 export async function load(port, request, { connections, seconds }) {
@@ -60,29 +60,29 @@ export async function load(port, request, { connections, seconds }) {
   const result = JSON.parse(stdout.trim().split('\n').at(-1));
   const { refused, failed, answered } = result;
   if (refused + failed > 0) {
-    const many = `of ${answered} requests ${refused} were refused, ${failed} never answered`;
-    throw new Error(`${method} ${path}: ${many}; ${await exampleOf(url, request, prefix)}`);
+    const counts = `${refused} of ${answered} responses were errors, and ${failed} requests got no response`;
+    throw new Error(`${method} ${path}: ${counts}; ${await exampleOf(url, request, prefix)}`);
   }
-  // Without responses, there are no quantiles.
+  // Without responses, there are no percentiles.
   return answered > 0 ? result : { ...result, p50: NaN, p99: NaN };
 }
 
-/** @returns the response to such a request, for error messages */
+/** Sends such a request. @returns the response, for the error message */
 async function exampleOf(url, { method = 'GET', path, body, key, ids }, prefix) {
   const id = ids ? readFileSync(ids, 'utf8').split('\n', 1)[0] : '';
   const fill = (text) => text?.replaceAll('{id}', id).replaceAll('{n}', prefix);
   const headers = { 'Content-Type': 'application/json', ...(key ? { Authorization: `Bearer ${key}` } : {}) };
   const response = await fetch(`${url}${fill(path)}`, { method, headers, body: fill(body) || undefined });
-  return `such a one gets ${response.status}: ${await response.text()}`;
+  return `a further request returned ${response.status}: ${await response.text()}`;
 }
 
 /**
  * A contender for `bench.measure`: requests to a server.
  *
  * @param server `port` and `pid`
- * @param prepare resolves with the `request` of a round, and with `check(result)`, which throws if something was lost
- * @param settings `connections`, `seconds` of a round, `warmUp`: seconds before the round (0: none), `postmaster`: the process
- *   id of PostgreSQL, or undefined if the server uses none
+ * @param prepare resolves with the `request` of a round and optionally `check(result)`, which throws if something was lost
+ * @param settings `connections`; `seconds` per round; `warmUp`: seconds before all rounds (0: none); `postmaster`: the process id of
+ *   PostgreSQL, or undefined if the server does not use it
  */
 export function overHttp(name, server, prepare, { connections, seconds, warmUp = 0, postmaster }) {
   const send = async (duration) => {

@@ -1,7 +1,6 @@
 /**
- * Resident memory of one server process: idle, during signatures, during an import and an export of contacts, and over as
- * many requests as a hundred per second make in an hour. A fifth of the time these are signatures of new people, otherwise
- * reads.
+ * Resident memory of one server process: idle, during signatures, during an import and an export of contacts, and over an hour's
+ * worth of requests at a hundred per second. For a fifth of that time, the requests are signatures of new people; otherwise reads.
  */
 import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,18 +13,18 @@ import { memoryOf } from './processes.mjs';
 import { withProduct } from './servers.mjs';
 
 export const options = {
-  idle: [20, 'seconds after the start'],
-  seconds: [10, 'of signatures'],
-  connections: [64, 'each awaits its answer before the next request'],
-  lines: [100_000, 'of the import, and contacts of the export'],
-  requests: [360_000, 'an hour’s worth'],
+  idle: [20, 'seconds without requests after the start'],
+  seconds: [10, 'seconds of signatures'],
+  connections: [64, 'connections; each waits for its response before the next request'],
+  lines: [100_000, 'lines in the import'],
+  requests: [360_000, 'requests: an hour’s worth at 100 per second'],
 };
 
-/** The promises in MiB. */
+/** Targets in MiB. */
 const IDLE = 130;
 const BUSY = 220;
-/** The growth from the second quarter of the hour to the last. */
-const FLAT = 1.05;
+/** The maximum growth from the second quarter of the hour to the last. */
+const MAX_GROWTH = 1.05;
 
 export async function run(bench) {
   const directory = await mkdtemp(join(tmpdir(), 'advocacy-bench-'));
@@ -54,13 +53,13 @@ async function measure(bench, { server, organizationId, key, call, pool, directo
     await work();
     clearInterval(sampling);
     samples.push(memoryOf(server.pid).now);
-    const most = Math.max(...samples);
-    rows.push({ name, figures: { 'most, MiB': [most], 'at the end, MiB': [samples.at(-1)] } });
+    const peak = Math.max(...samples);
+    rows.push({ name, figures: { 'peak MiB': [peak], 'MiB at the end': [samples.at(-1)] } });
     return samples;
   };
-  const promise = (name, samples, most) => bench.reach(`${name}, MiB`, [Math.max(...samples)], { most });
+  const limit = (name, samples, most) => bench.target(`${name}, MiB`, [Math.max(...samples)], { most });
 
-  promise('idle', await phase('idle', () => sleep(idle * 1000)), IDLE);
+  limit('idle', await phase('idle', () => sleep(idle * 1000)), IDLE);
 
   const petitionId = await newPetition(call);
   let answered = 0;
@@ -74,15 +73,15 @@ async function measure(bench, { server, organizationId, key, call, pool, directo
     return result.answered;
   };
   const signing = signers(petitionId);
-  promise('under signatures', await phase('signatures', () => send(signing, seconds)), BUSY);
+  limit('under signatures', await phase('signatures', () => send(signing, seconds)), BUSY);
 
   let ids;
   const importing = async () => {
     ids = await importContacts(pool, server.port, organizationId, key, lines);
   };
-  promise('during an import', await phase(`import of ${lines.toLocaleString('en')} lines`, importing), BUSY);
+  limit('during an import', await phase(`import of ${lines.toLocaleString('en')} lines`, importing), BUSY);
   const exporting = () => exportContacts(server.port, key, lines + answered);
-  promise('during an export', await phase('export of all contacts', exporting), BUSY);
+  limit('during an export', await phase('export of all contacts', exporting), BUSY);
 
   const read = (path, file) => ({ path: `/v1/${path}`, ids: file });
   const file = await writeIds(join(directory, 'contacts'), ids);
@@ -97,16 +96,18 @@ async function measure(bench, { server, organizationId, key, call, pool, directo
       for (const request of [signing, ...reads]) done += await send(request, 1);
     }
   });
-  promise('over an hour’s worth of requests', hour, BUSY);
+  limit('over an hour’s worth of requests', hour, BUSY);
   bench.table('resident memory', rows);
   const [, second, , last] = quarters(hour).map((samples) => Math.max(...samples));
-  bench.reach('its last quarter ÷ its second', [last / second], { most: FLAT });
+  bench.target('last ÷ second quarter of the hour', [last / second], { most: MAX_GROWTH });
 
   await checkCount(call, petitionId, { answered, sent });
-  bench.note(`${answered.toLocaleString('en')} signatures were acknowledged, and the petition counts each.`);
+  bench.note(
+    `${answered.toLocaleString('en')} signatures were acknowledged, and the petition counts all of them.`,
+  );
 }
 
-/** @throws if contacts are missing. There may be more than acknowledged, from signatures at the end of the time. */
+/** @throws if contacts are missing. There may be more than were acknowledged, because the load ends while requests are in flight. */
 async function exportContacts(port, key, atLeast) {
   const headers = { Authorization: `Bearer ${key}` };
   const response = await fetch(`http://127.0.0.1:${port}/v1/contact.export-contacts`, { headers });

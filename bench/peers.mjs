@@ -6,12 +6,13 @@ import pg from 'pg';
 import { postmasterOf } from './processes.mjs';
 import { startBaseline, withProduct } from './servers.mjs';
 
-/** The pool size of each, which is the product's default. */
+/** The pool size of each, the same as the product's default. */
 const POOL = 10;
 
 /**
- * Calls `work` with the values of `withProduct` for one instance, the servers `noop` (stock Nest that does nothing) and
- * `typeorm`, a `pool` of connections to the database, `postmaster`, and a `directory` for files. Ends all afterwards.
+ * Calls `work` with the values of `withProduct` for one instance, and with the servers `noop` (stock Nest that does nothing) and
+ * `typeorm`. Also passes a `pool` of connections to the database, the process id `postmaster`, and a `directory` for files. Stops
+ * everything afterwards.
  */
 export async function withPeers(bench, work) {
   const directory = await mkdtemp(join(tmpdir(), 'advocacy-bench-'));

@@ -1,4 +1,4 @@
-/** Petitions and contacts for the HTTP benchmarks, in the product and in the tables of the TypeORM baseline. */
+/** Creates petitions and contacts for the HTTP benchmarks, in the product and in the tables of the TypeORM baseline. */
 import { randomUUID } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { v7 as uuidv7 } from 'uuid';
@@ -16,7 +16,7 @@ export async function newPetition(call) {
   return petitionId;
 }
 
-/** The same petition in the baseline's table. @returns its id. */
+/** Creates the same petition in the baseline's table. @returns its id */
 export async function newBaselinePetition(client, organizationId) {
   const id = randomUUID();
   await client.query(
@@ -38,9 +38,9 @@ export async function importContacts(client, port, organizationId, key, count, f
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-ndjson' },
       body: `${lines.join('\n')}\n`,
     });
-    const answer = await response.json();
-    if (answer.data?.created !== lines.length)
-      throw new Error(`The import answered ${JSON.stringify(answer)}`);
+    const result = await response.json();
+    if (result.data?.created !== lines.length)
+      throw new Error(`The import returned ${JSON.stringify(result)}`);
   }
   return contactIds(client, organizationId);
 }
@@ -57,7 +57,7 @@ export async function contactIds(client, organizationId) {
   return rows.map(({ id }) => id);
 }
 
-/** The same contacts in the baseline's table. */
+/** Creates the same contacts in the baseline's table. */
 export async function fillBaselineContacts(client, organizationId, ids) {
   await client.query(
     `INSERT INTO baseline.contacts (id, "organizationId", email, "firstName", "lastName", zip, city, country)
@@ -67,7 +67,7 @@ export async function fillBaselineContacts(client, organizationId, ids) {
   );
 }
 
-/** The same signatures in the baseline's table. */
+/** Creates the same signatures in the baseline's table. */
 export async function fillBaselineSignatures(client, petitionId, contactIds) {
   await client.query(
     `INSERT INTO baseline.signatures (id, "petitionId", "contactId", comment)
@@ -87,12 +87,12 @@ export function signers(petitionId) {
   return { method: 'POST', path: '/v1/petition.add-signature', body };
 }
 
-/** @throws unless the petition counts all acknowledged signatures, and at most those in flight at the end in addition */
+/** @throws unless the petition counts every acknowledged signature, and no more than were sent */
 export async function checkCount(call, petitionId, { answered, sent }) {
   const { signatures } = await call('GET', `petition.get-petition?petitionId=${petitionId}`);
   if (signatures < answered || signatures > sent) {
     throw new Error(
-      `${answered} of ${sent} signatures were answered, but the petition counts ${signatures}.`,
+      `${answered} of ${sent} signatures were acknowledged, but the petition counts ${signatures}.`,
     );
   }
 }
@@ -131,7 +131,7 @@ function personOf(n) {
 
 /** @returns the last name of the n-th contact, different for each */
 export function lastNameOf(n) {
-  // Names of neighbours differ a lot, and none repeats: 7,919,021 and 10^8 have no common divisor.
+  // Consecutive names differ a lot. None repeats, because 7,919,021 and 10^8 have no common divisor.
   let rest = (n * 7_919_021) % 100_000_000;
   let name = '';
   for (let syllable = 0; syllable < 4; syllable += 1) {
@@ -141,7 +141,7 @@ export function lastNameOf(n) {
   return name[0].toUpperCase() + name.slice(1);
 }
 
-/** A file of ids for `load`. */
+/** Writes a file of ids for `load`. @returns its path */
 export async function writeIds(file, ids) {
   await writeFile(file, `${ids.join('\n')}\n`);
   return file;

@@ -1,4 +1,4 @@
-/** Sends the same bytes to everyone, as the upper limit of Node.js. Prints its port. */
+/** Sends the same bytes in every response, as the upper limit of Node.js. Gets them from its parent process, and sends its port back. */
 import http from 'node:http';
 
 process.once('message', ({ body, headers }) => {

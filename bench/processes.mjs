@@ -1,43 +1,43 @@
-/** CPU time and memory of processes, from Linux's /proc. NaN on other systems, and for a PostgreSQL on another machine. */
+/** CPU time and memory of processes, from Linux's /proc. NaN on other systems, and for PostgreSQL on another machine. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
-/** Clock ticks are hundredths of a second on every Linux (sysconf(_SC_CLK_TCK)). */
-const MICROSECONDS_A_TICK = 10_000;
+/** A clock tick is a hundredth of a second on every Linux (sysconf(_SC_CLK_TCK)). */
+const MICROSECONDS_PER_TICK = 10_000;
 
 /** @returns the CPU time of the process in microseconds */
 export function cpuOf(pid) {
   const stat = statOf(pid);
-  return stat ? stat.own * MICROSECONDS_A_TICK : NaN;
+  return stat ? stat.own * MICROSECONDS_PER_TICK : NaN;
 }
 
-/** @returns the CPU time of the process and its children, including ended ones, in microseconds */
+/** @returns the CPU time of the process and its running and ended children, in microseconds */
 export function cpuOfAll(pid) {
   const stat = statOf(pid);
   if (!stat) return NaN;
   const alive = childrenOf(pid).reduce((sum, child) => sum + (statOf(child)?.own ?? 0), 0);
-  return (stat.own + stat.ended + alive) * MICROSECONDS_A_TICK;
+  return (stat.own + stat.ended + alive) * MICROSECONDS_PER_TICK;
 }
 
 /**
- * Resolves when the process and its children are nearly idle, so that a round does not include the work of the previous one.
- * Resolves after a minute at the latest, because background work may never stop.
+ * Resolves when the process and its children are nearly idle, so that a round does not include work of the previous one. Resolves
+ * after a minute at the latest, because background work may never stop.
  */
 export async function quiet(pid) {
   for (let tries = 0; tries < 240; tries += 1) {
     const before = cpuOfAll(pid);
     await sleep(250);
-    // Also if the time is unavailable.
+    // Also true if the CPU time is unavailable (NaN).
     if (!(cpuOfAll(pid) - before > 50_000)) return;
   }
 }
 
-/** @returns the current (`now`) and peak (`most`) memory of the process in MiB */
+/** @returns the current (`now`) and the peak (`peak`) resident memory of the process in MiB */
 export function memoryOf(pid) {
   const status = read(`/proc/${pid}/status`) ?? '';
   const of = (field) => Number(new RegExp(`${field}:\\s+(\\d+)`).exec(status)?.[1] ?? NaN) / 1024;
-  return { now: of('VmRSS'), most: of('VmHWM') };
+  return { now: of('VmRSS'), peak: of('VmHWM') };
 }
 
 /** @returns the id of the main PostgreSQL process at `url`, or undefined if it is not on this machine */
@@ -58,7 +58,7 @@ function childrenOf(pid) {
   return processes.filter((name) => statOf(name)?.parent === pid);
 }
 
-/** Ticks of user and system time: see proc_pid_stat(5). */
+/** The name, the parent, and the user and system time in clock ticks: see proc_pid_stat(5). */
 function statOf(pid) {
   const text = read(`/proc/${pid}/stat`);
   if (text === undefined) return undefined;

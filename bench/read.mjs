@@ -1,6 +1,6 @@
 /**
- * Records and pages of 25 over HTTP through one instance. Each request reads a different record or page. Compared with a stock
- * Nest server that does nothing, and with Nest and TypeORM, whose tables have as many rows and the indexes that reads need.
+ * Reads of records and pages of 25 over HTTP through one instance. Consecutive requests read different records or pages. Compared with
+ * a stock Nest server that does nothing, and with Nest and TypeORM, whose tables have as many rows and the indexes for these reads.
  */
 import { join } from 'node:path';
 import { byNode } from './harness.mjs';
@@ -18,13 +18,13 @@ import {
 } from './people.mjs';
 
 export const options = {
-  connections: [64, 'each awaits its answer before the next request'],
-  rounds: [3, 'of each contender'],
-  seconds: [5, 'of one round'],
-  'warm-up': [3, 'seconds of each contender, before all rounds; 0: none'],
-  contacts: [40_000, 'in the projection'],
-  petitions: [100, 'in the projection'],
-  pages: [200, 'of each list'],
+  connections: [64, 'connections; each waits for its response before the next request'],
+  rounds: [3, 'rounds per contender'],
+  seconds: [5, 'seconds per round'],
+  'warm-up': [3, 'seconds per contender, before all rounds; 0: none'],
+  contacts: [40_000, 'contacts in the projection'],
+  petitions: [100, 'petitions in the projection'],
+  pages: [200, 'pages per list'],
 };
 
 const NOOP = 'no-op GET';
@@ -71,19 +71,19 @@ async function compare(bench, peers) {
   ];
   const result = await bench.measure(`${connections} connections`, contenders, rounds);
   for (const name of ['get-contact', 'get-petition', 'list-contacts', 'list-signatures']) {
-    const reach = name.startsWith('get') ? byNode(1.2, 0.6) : byNode(0.6, 0.3);
-    bench.reach(`${name} ÷ no-op`, result.ratio(name, NOOP, 'requests/s'), reach);
-    bench.reach(`${name} ÷ TypeORM`, result.ratio(name, `TypeORM, ${name}`, 'requests/s'), { least: 2 });
+    const target = name.startsWith('get') ? byNode(1.2, 0.6) : byNode(0.6, 0.3);
+    bench.target(`${name} ÷ no-op`, result.ratio(name, NOOP, 'requests/s'), target);
+    bench.target(`${name} ÷ TypeORM`, result.ratio(name, `TypeORM, ${name}`, 'requests/s'), { least: 2 });
   }
   const { signatures } = await call('GET', `petition.get-petition?petitionId=${petitionId.ours}`);
   const { rows } = await pool.query('SELECT count(*)::int AS count FROM baseline.signatures');
   bench.note(
-    `${bench.options.contacts.toLocaleString('en')} contacts and ${signatures.toLocaleString('en')} signatures here, ` +
-      `${rows[0].count.toLocaleString('en')} there.`,
+    `${bench.options.contacts.toLocaleString('en')} contacts and ${signatures.toLocaleString('en')} signatures in the product, ` +
+      `${rows[0].count.toLocaleString('en')} signatures in the baseline.`,
   );
 }
 
-/** Creates the same contacts, petitions and signatures for both, and the files of ids. */
+/** Creates the same contacts, petitions and signatures in both, and writes the files of ids. */
 async function fill(bench, { server, organizationId, key, call, pool, directory }) {
   const { contacts: count, petitions: petitionCount, pages } = bench.options;
   const file = (name, ids) => writeIds(join(directory, name), ids);
@@ -102,7 +102,7 @@ async function fill(bench, { server, organizationId, key, call, pool, directory 
   await signAll(call, own[0], signers);
   await fillBaselineSignatures(pool, their[0], signers);
 
-  // Autovacuum would do this within a minute.
+  // Autovacuum would do the same within a minute.
   await pool.query('VACUUM (ANALYZE)');
   const cursors = (path) => cursorsOf(server.port, key, `${path}limit=${PAGE}`, pages);
   const lastOf = async (table, condition, value) => {

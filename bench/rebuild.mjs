@@ -1,6 +1,6 @@
 /**
- * The effect of rebuilding a large projection on clients: several callers create contacts and sign petitions before, during
- * and after it.
+ * How the rebuild of a large projection affects clients. Several callers create contacts and sign a petition before, during and after
+ * it.
  */
 import http from 'node:http';
 import { randomBytes } from 'node:crypto';
@@ -12,8 +12,8 @@ import { EventStore, Keyring } from '../dist/libs/event-store/index.js';
 import { caller, cli, environmentOf, makeOrganization, startServer } from './servers.mjs';
 
 export const options = {
-  contacts: [500_000, 'in the projection'],
-  callers: [8, 'that create contacts and sign'],
+  contacts: [500_000, 'contacts in the projection'],
+  callers: [8, 'concurrent callers that create contacts and sign'],
 };
 
 /** Contacts per append. */
@@ -27,7 +27,7 @@ export async function run(bench) {
     const began = performance.now();
     await fill(url, env, organizationId, contacts);
     const servers = [await startServer(env), await startServer(env)];
-    console.log(`${contacts} contacts made and read in ${seconds(began)} s`);
+    console.log(`${contacts} contacts created and projected in ${seconds(began)} s`);
     const agent = new http.Agent({ keepAlive: true, maxSockets: Infinity });
     try {
       const call = caller(
@@ -48,7 +48,7 @@ export async function run(bench) {
       const verifying = performance.now();
       const { differences } = await cli(env, 'projections', 'verify', 'contacts');
       console.log(`verified in ${seconds(verifying)} s: ${differences.length} differences`);
-      if (differences.length > 0) throw new Error('The read model is not what the log says.');
+      if (differences.length > 0) throw new Error('The projection does not match the history.');
     } finally {
       agent.destroy();
       await Promise.all(servers.map(({ stop }) => stop()));
@@ -75,7 +75,7 @@ async function fill(url, env, organizationId, contacts) {
   await source.destroy();
 }
 
-/** Callers that create contacts and sign, one request after another. Fails with the first failed request. */
+/** Starts callers that create contacts and sign, one request after another. Ends the process if a request fails. */
 async function startLoad(call, organizationId, callers) {
   const { petitionId } = await call('POST', 'petition.create-petition', { name: 'Save the river' });
   await call('POST', 'petition.publish-petition', { petitionId });
@@ -113,8 +113,8 @@ function report(when, times) {
   times.sort((a, b) => a - b);
   const at = (share) => times[Math.min(times.length - 1, Math.floor(times.length * share))].toFixed(0);
   console.log(
-    `${when.padEnd(8)} ${String(times.length).padStart(7)} requests, all answered 200; ms: ` +
-      `half ${at(0.5)}, 99 % ${at(0.99)}, longest ${at(1)}`,
+    `${when.padEnd(8)} ${String(times.length).padStart(7)} requests, all returned 200; ms: ` +
+      `p50 ${at(0.5)}, p99 ${at(0.99)}, max ${at(1)}`,
   );
 }
 

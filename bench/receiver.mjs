@@ -1,8 +1,8 @@
-/** A receiver of webhooks as a separate process that counts events, and reports the count on request. */
+/** A receiver of webhooks in a separate process. Counts events and their delays, and reports both on GET. */
 import { createServer } from 'node:http';
 
-const told = new Set();
-const lags = [];
+const received = new Set();
+const delays = [];
 let requests = 0;
 
 const server = createServer((request, response) => {
@@ -10,23 +10,22 @@ const server = createServer((request, response) => {
   request.setEncoding('utf8').on('data', (chunk) => (text += chunk));
   request.on('end', () => {
     if (request.method === 'GET') {
-      // Of all requests so far.
-      const sorted = lags.toSorted((a, b) => a - b);
+      const sorted = delays.toSorted((a, b) => a - b);
       const at = (share) => sorted[Math.floor(share * (sorted.length - 1))] ?? NaN;
       response.end(
         JSON.stringify({
-          events: told.size,
+          events: received.size,
           requests,
           'p50 ms': at(0.5),
           'p99 ms': at(0.99),
-          'most ms': at(1),
+          'max ms': at(1),
         }),
       );
       return;
     }
     requests += 1;
-    told.add(request.headers['webhook-id']);
-    lags.push(Date.now() - Date.parse(JSON.parse(text).occurredAt));
+    received.add(request.headers['webhook-id']);
+    delays.push(Date.now() - Date.parse(JSON.parse(text).occurredAt));
     response.end();
   });
 });

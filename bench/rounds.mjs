@@ -1,14 +1,14 @@
 import { performance } from 'node:perf_hooks';
 
-/** Ctrl-C ends the current round. The database is dropped as at any other end. */
+/** Ctrl-C aborts the current round. The database is then dropped as usual. */
 export const interruption = new AbortController();
 process.once('SIGINT', () => interruption.abort());
 process.once('SIGTERM', () => interruption.abort());
 
 /**
- * Lets `callers` call `operation` one after another, for `seconds` after a warm-up.
+ * Runs concurrent callers for `seconds` after a warm-up. Each repeats `operation`.
  *
- * @param contender `operation` does the work once. `counts` is the number of appends per call (1).
+ * @param contender `operation` does the work once. `counts` is the number of appends per call; default: 1.
  * @returns appends per second, and the p50 and p99 of the calls in milliseconds
  */
 export async function round({ operation, counts = 1 }, { callers, seconds, warmUpSeconds }) {

@@ -1,4 +1,4 @@
-/** An event for benchmarks. */
+/** The parts of an event for benchmarks. */
 import { randomUUID } from 'node:crypto';
 
 export const metadata = { actor: { type: 'api-key', id: randomUUID() }, requestId: randomUUID() };

@@ -1,7 +1,7 @@
 /**
- * The cost of a signature for the database while new people sign the same petition through one, two and four instances with as
- * many callers each: statements and network round trips, counted between the instances and PostgreSQL, writing transactions,
- * bytes of the write-ahead log, and CPU time.
+ * What a signature costs the database. New people sign the same petition through one, two and four instances, with the same number of
+ * connections to each. A proxy counts statements and network round trips. Also measures writing transactions, bytes of the write-ahead
+ * log, and CPU time of PostgreSQL.
  */
 import pg from 'pg';
 import { compile } from './compile.mjs';
@@ -12,13 +12,13 @@ import { withProduct } from './servers.mjs';
 
 export const options = {
   instances: [[1, 2, 4], 'server processes'],
-  connections: [64, 'to each instance; each awaits its answer before the next request'],
-  rounds: [3, 'with each number of instances'],
-  seconds: [5, 'of one round'],
+  connections: [64, 'connections per instance; each waits for its response before the next request'],
+  rounds: [3, 'rounds per number of instances'],
+  seconds: [5, 'seconds per round'],
   'warm-up': [3, 'seconds of each round that do not count'],
 };
 
-/** The difference between two rounds of the same kind. */
+/** The ratio by which two rounds of the same kind can differ. */
 const NOISE = 1.05;
 
 export async function run(bench) {
@@ -35,13 +35,13 @@ export async function run(bench) {
         name: nameOf(count),
         measure: () => signThrough(count, bench.options, place),
       }));
-      const { ratio } = await bench.measure('a signature costs', contenders, rounds);
+      const { ratio } = await bench.measure('cost per signature', contenders, rounds);
       const [one, ...more] = counts.map(nameOf);
       for (const figure of ['statements', 'transactions', 'WAL bytes', 'PostgreSQL µs']) {
         for (const name of more)
-          bench.reach(`${figure}: ${name} ÷ ${one}`, ratio(name, one, figure), { most: NOISE });
+          bench.target(`${figure}: ${name} ÷ ${one}`, ratio(name, one, figure), { most: NOISE });
       }
-      bench.note('Each signature that was answered is counted by its petition.');
+      bench.note('The petitions count every acknowledged signature.');
     } finally {
       await proxy.close();
       await client.end();
@@ -49,7 +49,7 @@ export async function run(bench) {
   });
 }
 
-/** @returns the figures of a round with its own servers, organization and petition */
+/** Runs a round with its own servers, organization and petition. @returns its figures */
 async function signThrough(
   instances,
   { connections, seconds, 'warm-up': warmUp },

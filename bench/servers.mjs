@@ -1,4 +1,4 @@
-/** The built product and the baselines as server processes. */
+/** Runs the built product and the baselines as server processes. */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -19,14 +19,14 @@ export function environmentOf(url) {
     DATABASE_URL: url,
     ENCRYPTION_KEY: Buffer.alloc(32, 1).toString('base64'),
     SHUTDOWN_DELAY: '0',
-    // The daily self-checks would run at any time.
+    // The daily self-check could start during a measurement.
     VERIFY_EVERY: '0',
   };
 }
 
 /**
- * Starts the product, with Redis if installed, and calls `work` with `servers`, `env`, `organizationId` and `key` of a new
- * organization, and `call` of {@link caller}. Ends all afterwards.
+ * Starts the product, with Redis if installed, and creates an organization. Calls `work` with `servers`, `env`, the organization's
+ * `organizationId` and `key`, and `call`: see {@link caller}. Stops everything afterwards.
  *
  * @param more additional environment variables
  */
@@ -51,7 +51,10 @@ export async function withProduct(url, instances, work, more = {}) {
   }
 }
 
-/** Calls operations on the ports in turn. @returns `data` of the response. Rejects statuses other than `expected`. */
+/**
+ * @returns a function that calls operations on the ports in turn. It resolves with `data` of the response, and rejects if the status is
+ *   not `expected`.
+ */
 export function caller(ports, agent, key) {
   let turn = 0;
   return (method, operation, body, expected = 200) =>
@@ -75,7 +78,7 @@ export function caller(ports, agent, key) {
     });
 }
 
-/** @returns a new organization and its unlimited key */
+/** Creates an organization. @returns its id and an API key without a rate limit */
 export async function makeOrganization(env) {
   const { organizationId } = await cli(env, 'organization', 'create', '--name', 'Bench');
   const options = ['--organization', organizationId, '--rate-limit', 'unlimited'];
@@ -90,11 +93,11 @@ export async function cli(env, ...args) {
   let text = '';
   child.stdout.on('data', (chunk) => (text += chunk));
   const [status] = await once(child, 'close');
-  if (status !== 0) throw new Error(`The command line failed: ${args.join(' ')}`);
+  if (status !== 0) throw new Error(`The command failed: ${args.join(' ')}`);
   return JSON.parse(text);
 }
 
-/** The options of Node.js in `npm start`. */
+/** The Node.js options in `npm start`. */
 const { scripts } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const settings = scripts.start.split(' ').filter((word) => word.startsWith('--'));
 
@@ -103,7 +106,7 @@ export function startServer(env) {
   return start(program('main'), { ...env, HOST: '127.0.0.1', PORT: '0' }, settings);
 }
 
-/** Starts a server of `baselines`. @returns `port`, `pid` and `stop()` */
+/** Starts a server in `baselines`. @returns `port`, `pid` and `stop()` */
 export async function startBaseline(name, env = {}) {
   return start(await compile(`bench/baselines/${name}.ts`), {
     ...process.env,
@@ -112,7 +115,7 @@ export async function startBaseline(name, env = {}) {
   });
 }
 
-/** Starts a program that prints a line { "message": "listening", "port" }. */
+/** Starts a program. Resolves when it prints { "message": "listening", "port" }. */
 async function start(file, env, settings = []) {
   const child = spawn(process.execPath, [...settings, file], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const stop = ending(child);
@@ -122,7 +125,7 @@ async function start(file, env, settings = []) {
     child.stdout.resume();
     return { port, pid: child.pid, stop };
   }
-  throw new Error(`${file} ended before it listened.`);
+  throw new Error(`${file} exited before it listened.`);
 }
 
 /** @returns `url` and `stop()`, or undefined if redis-server is not installed */
@@ -148,10 +151,10 @@ async function startRedis() {
     child.stdout.resume();
     return { url: `redis://127.0.0.1:${port}`, stop };
   }
-  throw new Error('redis-server ended before it was ready.');
+  throw new Error('redis-server exited before it was ready.');
 }
 
-/** Ends a child with this process. @returns a function that ends it earlier */
+/** Kills a child when this process exits. @returns a function that stops it earlier */
 function ending(child) {
   const kill = () => child.kill('SIGKILL');
   process.once('exit', kill);

@@ -1,6 +1,6 @@
 /**
- * Signatures and new contacts over HTTP through one instance. Everyone signs the same petition. Compared with a stock Nest
- * server that does nothing, and Nest with TypeORM that inserts a signature and increments the counter in one transaction.
+ * Signatures and new contacts over HTTP through one instance. In each round, everyone signs the same petition. Compared with a stock
+ * Nest server that does nothing, and with Nest and TypeORM, which insert a signature and increment the counter in one transaction.
  */
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -19,11 +19,11 @@ import {
 import { round } from './rounds.mjs';
 
 export const options = {
-  connections: [[64, 1], 'each awaits its answer before the next request'],
-  rounds: [3, 'of each contender'],
-  seconds: [5, 'of one round'],
-  'warm-up': [3, 'seconds of each contender, before all rounds; 0: none'],
-  contacts: [40_000, 'who sign; enough for a round'],
+  connections: [[64, 1], 'connections; each waits for its response before the next request'],
+  rounds: [3, 'rounds per contender'],
+  seconds: [5, 'seconds per round'],
+  'warm-up': [3, 'seconds per contender, before all rounds; 0: none'],
+  contacts: [40_000, 'contacts who can sign; must be enough for a round'],
 };
 
 export function run(bench) {
@@ -35,11 +35,11 @@ async function compare(bench, peers) {
   const { connections: counts, rounds, seconds, 'warm-up': warmUp, contacts } = bench.options;
   const ids = await importContacts(pool, server.port, organizationId, key, contacts);
   await fillBaselineContacts(pool, organizationId, ids);
-  // Autovacuum would do this within a minute.
+  // Autovacuum would do the same within a minute.
   await pool.query('VACUUM (ANALYZE)');
   const file = await writeIds(join(directory, 'contacts'), ids);
 
-  /** A new petition for each round, whose check finds every acknowledged signature. */
+  /** Each round has a new petition. Its check ensures that the petition counts every acknowledged signature. */
   const known = async () => {
     const petitionId = await newPetition(call);
     return { ...sign({ petitionId, contactId: '{id}' }), ids: file, check: countOf(petitionId, contacts) };
@@ -69,7 +69,8 @@ async function compare(bench, peers) {
   const countOf =
     (petitionId, most = Infinity) =>
     async (result) => {
-      if (result.sent > most) throw new Error(`${contacts} contacts are too few for a round: --contacts`);
+      if (result.sent > most)
+        throw new Error(`${contacts} contacts are too few for a round: increase --contacts`);
       await checkCount(call, petitionId, result);
       signed += result.answered;
     };
@@ -92,7 +93,7 @@ async function compare(bench, peers) {
     declare(bench, connections, result);
   }
   bench.note(
-    `${signed.toLocaleString('en')} signatures were answered, and the petitions count each of them.`,
+    `${signed.toLocaleString('en')} signatures were acknowledged, and the petitions count all of them.`,
   );
 }
 
@@ -100,23 +101,23 @@ function declare(bench, connections, { values, ratio }) {
   const at = `at ${connections}`;
   const rate = (name, other) => ratio(name, other, 'requests/s');
   if (connections > 1) {
-    bench.reach(
+    bench.target(
       `known contact ÷ no-op, ${at}`,
       rate('add-signature, known contact', 'no-op POST'),
       byNode(1, 0.5),
     );
-    bench.reach(
+    bench.target(
       `new person ÷ no-op, ${at}`,
       rate('add-signature, new person', 'no-op POST'),
       byNode(0.75, 0.35),
     );
-    bench.reach(`create-contact ÷ no-op, ${at}`, rate('create-contact', 'no-op POST'), byNode(0.9, 0.45));
-    bench.reach(
+    bench.target(`create-contact ÷ no-op, ${at}`, rate('create-contact', 'no-op POST'), byNode(0.9, 0.45));
+    bench.target(
       `known contact ÷ TypeORM, ${at}`,
       rate('add-signature, known contact', 'TypeORM, insert and increment'),
       { least: 8 },
     );
-    bench.reach(
+    bench.target(
       `p99 of known contact ÷ TypeORM’s, ${at}`,
       ratio('add-signature, known contact', 'TypeORM, insert and increment', 'p99 ms'),
       { most: 0.25 },
@@ -126,7 +127,7 @@ function declare(bench, connections, { values, ratio }) {
   const [own, insert, noop] = ['add-signature, known contact', 'one INSERT', 'no-op POST'].map((name) =>
     values(name, 'p50 ms'),
   );
-  bench.reach(
+  bench.target(
     'known contact ÷ (one INSERT + no-op), p50 at 1',
     own.flatMap((value, n) => (n in insert && n in noop ? value / (insert[n] + noop[n]) : [])),
     { most: 1.6 },
@@ -135,7 +136,7 @@ function declare(bench, connections, { values, ratio }) {
 
 const post = (operation, body) => ({ method: 'POST', path: `/v1/${operation}`, body: JSON.stringify(body) });
 
-/** One caller that inserts rows into a table, one durable statement after another. */
+/** One caller that inserts rows into a table, one durable INSERT after another. */
 async function insertOf(pool, { seconds }) {
   await pool.query(
     `CREATE TABLE IF NOT EXISTS baseline.one_insert

@@ -1,6 +1,6 @@
 /**
- * A mail server in a separate process that accepts everything and keeps only the addresses. Prints { "message": "listening",
- * "port" }, and for each line on standard input { "message": "counted", "messages", "addresses" } since the previous one.
+ * A mail server in a separate process that accepts every message and stores only the addresses. Prints { "message": "listening",
+ * "port" }. For each line on standard input, prints { "message": "counted", "messages", "addresses" } since the previous line.
  */
 import { createInterface } from 'node:readline';
 import { SMTPServer } from 'smtp-server';
@@ -20,10 +20,10 @@ const server = new SMTPServer({
     });
   },
 });
-const tell = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
-server.listen(0, '127.0.0.1', () => tell({ message: 'listening', port: server.server.address().port }));
+const print = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
+server.listen(0, '127.0.0.1', () => print({ message: 'listening', port: server.server.address().port }));
 createInterface({ input: process.stdin }).on('line', () => {
-  tell({ message: 'counted', messages, addresses: addresses.size });
+  print({ message: 'counted', messages, addresses: addresses.size });
   messages = 0;
   addresses.clear();
 });

@@ -1,14 +1,14 @@
 /**
- * The table of docs/benchmarks.md: node bench/table.mjs FILE…, from files of `npm run bench -- --json FILE`. It has a column
- * for each version of Node.js. For a benchmark that ran more than once, it shows the median and the range of the runs.
+ * Prints the table in docs/benchmarks.md: node bench/table.mjs FILE…, with files from `npm run bench -- --json FILE`. The table has
+ * columns for each version of Node.js. If a benchmark ran more than once, it shows the median and the range of the runs.
  */
 import { readFileSync } from 'node:fs';
-import { format, reachOf, summaryOf, verdictOf } from './harness.mjs';
+import { format, summaryOf, targetOf, verdictOf } from './harness.mjs';
 
 const runs = process.argv.slice(2).map((file) => JSON.parse(readFileSync(file, 'utf8')));
 const versions = [...new Set(runs.map(({ machine }) => machine.node))];
 
-/** The results of one version: the values of each run by figure. */
+/** The results with one version of Node.js: for each figure, its results in all runs. */
 function figuresOf(version) {
   const found = new Map();
   for (const { machine, benches } of runs) {
@@ -34,13 +34,13 @@ function cellsOf(found) {
       : least === undefined
         ? median <= most
         : median >= least;
-  return [format(median) + range, reachOf({ least, most }), verdictOf({ median, least, most, met: isMet })];
+  return [format(median) + range, targetOf({ least, most }), verdictOf({ median, least, most, met: isMet })];
 }
 
 const columns = versions.map(figuresOf);
 const keys = [...new Set(columns.flatMap((column) => [...column.keys()]))];
 const row = (cells) => console.log(`| ${cells.join(' | ')} |`);
-row(['', 'figure', ...versions.flatMap((version) => [`Node ${version}`, 'reach', ''])]);
+row(['', 'figure', ...versions.flatMap((version) => [`Node ${version}`, 'target', ''])]);
 row(['', '', ...versions.flatMap(() => ['', '', ''])].map(() => '---'));
 for (const key of keys) {
   const [bench, name] = key.split('\n');

@@ -1,5 +1,5 @@
 /**
- * Tampers with the history in every possible way, in the database and in an export. The verification must find each one,
+ * Tampers with the history in every way that we know of, in the database and in an export. The verification must find each change,
  * locate it, and report it in a sentence.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -13,7 +13,7 @@ import { exportedLine } from '../dist/src/history/exported-event.js';
 import { verifyDatabase, verifyExport } from '../dist/src/audit/index.js';
 import { append, appendHistory, exportHistory, sealHistory } from './history.mjs';
 
-export const options = { events: [1_000_000, 'of the history'] };
+export const options = { events: [1_000_000, 'events in the history'] };
 
 export async function run(bench) {
   await bench.withDatabase((url) => tamper(url, bench.options.events));
@@ -21,15 +21,17 @@ export async function run(bench) {
 
 const organizationId = randomUUID();
 
-/** @throws if a tampering was not found, or found elsewhere */
+/** @throws if the verification misses a change, or locates it elsewhere */
 async function tamper(url, count) {
   const directory = await mkdtemp(join(tmpdir(), 'advocacy-tampering-'));
   const source = await openDatabase({ url, poolSize: 4, migrations });
   try {
     await migrate(source);
     const history = await write(source, count, join(directory, 'history.ndjson'));
-    console.log(`${count.toLocaleString('en')} events, sealed; tampered with, one way after the other\n`);
-    print('', 'position', 'seconds', 'told');
+    console.log(
+      `${count.toLocaleString('en')} events, sealed. Each kind of tampering is checked separately.\n`,
+    );
+    print('', 'position', 'seconds', 'reported');
     let failures = 0;
     for (const [name, expected, work] of database(history)) {
       const isRight = await judge(`database: ${name}`, expected, () => inDatabase(history, work));
@@ -40,33 +42,33 @@ async function tamper(url, count) {
       if (!isRight) failures += 1;
     }
     const memory = (process.resourceUsage().maxRSS / 1024).toFixed(0);
-    console.log(`\n${memory} MiB of memory at most, including the creation of the history`);
-    if (failures > 0) throw new Error(`${failures} were not found, or not where they are.`);
+    console.log(`\npeak memory ${memory} MiB, including the creation of the history`);
+    if (failures > 0) throw new Error(`${failures} changes were not found, or were located elsewhere.`);
   } finally {
     await source.destroy();
     await rm(directory, { recursive: true, force: true });
   }
 }
 
-/** A history in the database and in a file, with a person erased after it was sealed. */
+/** Creates a history in the database and in a file. A person is erased after the history is sealed. */
 async function write(source, count, file) {
   const store = new EventStore(source, new Keyring(randomBytes(32)));
   await appendHistory(source, store, organizationId, count);
   const contact = { streamType: 'contact', streamId: randomUUID() };
   const created = { type: 'ContactCreated', data: {}, personal: { email: 'gone@example.org' } };
-  const born = { ...contact, subjectId: contact.streamId, expectedVersion: 0, events: [created] };
-  await append(store, organizationId, [born]);
+  const creation = { ...contact, subjectId: contact.streamId, expectedVersion: 0, events: [created] };
+  await append(store, organizationId, [creation]);
   const sealed = await sealHistory(source, organizationId);
-  const erased = { ...contact, expectedVersion: 1, events: [{ type: 'ContactErased', data: {} }] };
-  await append(store, organizationId, [erased], [contact.streamId]);
+  const erasure = { ...contact, expectedVersion: 1, events: [{ type: 'ContactErased', data: {} }] };
+  await append(store, organizationId, [erasure], [contact.streamId]);
   await exportHistory(store, organizationId, file);
   return { source, file, ...sealed, ...(await positions(source, store, count)) };
 }
 
 /**
- * Prints the result of the verification.
+ * Verifies, and prints the result.
  *
- * @param expected the position or range of the finding, null for one without a position, or undefined for none
+ * @param expected the position or range of positions of the finding; null: a finding without a position; undefined: no finding
  * @returns whether the result is as expected
  */
 async function judge(name, expected, verify) {
@@ -78,14 +80,14 @@ async function judge(name, expected, verify) {
   const isRight = expected === undefined ? ok : !ok && isPlaced;
   const wanted = isRight ? '' : ` WRONG: expected at ${JSON.stringify(expected)}`;
   const rate = `, ${Math.round(events / seconds).toLocaleString('en')} events/s`;
-  print(name, found ?? '-', seconds.toFixed(1), (ok ? `correctly nothing${rate}` : reason) + wanted);
+  print(name, found ?? '-', seconds.toFixed(1), (ok ? `nothing${rate}` : reason) + wanted);
   return isRight;
 }
 
-/** The number of lines from the target on that a tampering may change. */
+/** Number of lines, from the target on, that a change of the export can affect. */
 const WINDOW = 12;
 
-/** Positions of the second event of a stream in the middle, of the events after it, of the newest and of others. */
+/** Finds the target, which is the second event of a stream in the middle of the history, the events from it on, and other positions. */
 async function positions(source, store, count) {
   const of = async (select) => Number((await source.query(select, [organizationId]))[0].position);
   const own = 'FROM events WHERE organization_id = $1';
@@ -103,7 +105,7 @@ async function positions(source, store, count) {
     personal: await of(`SELECT min(position) AS position ${own} AND personal IS NOT NULL`),
     /** One of the newest sealed events. */
     sealed: await of(`SELECT position ${own} ORDER BY position DESC OFFSET 3 LIMIT 1`),
-    /** An event of another organization, between its own. */
+    /** An event of another organization, after the target. */
     between: await of(
       `SELECT min(position) AS position FROM events WHERE organization_id <> $1 AND position > ${target}`,
     ),
@@ -111,7 +113,7 @@ async function positions(source, store, count) {
   };
 }
 
-/** Ways to tamper with the database: a name, the expected position (undefined if nothing is wrong), and statements. */
+/** Ways to tamper with the database: a name, the expected finding (see `judge`), and the statements (see `inDatabase`). */
 function database({ target, events, newest, first, personal, sealed, last, between }) {
   const next = events[1].position;
   const set = (assignments, position = target) => [
@@ -121,7 +123,7 @@ function database({ target, events, newest, first, personal, sealed, last, betwe
     `DELETE FROM events WHERE organization_id = '${organizationId}' AND ${condition}`,
   ];
   const rows = (table) => `${table} WHERE organization_id = '${organizationId}'`;
-  const putIn = (position) => [
+  const insert = (position) => [
     'ALTER TABLE events DROP CONSTRAINT events_from_1',
     ...(position === between ? [`DELETE FROM events WHERE position = ${between}`] : []),
     `INSERT INTO events SELECT ${position}, organization_id, stream_type, gen_random_uuid(), 1, gen_random_uuid(), type,
@@ -130,20 +132,20 @@ function database({ target, events, newest, first, personal, sealed, last, betwe
   ];
   return [
     ['nothing', undefined, []],
-    ['data are changed', target, set(`data = data || '{"newsletter": false}'`)],
+    ['data is changed', target, set(`data = data || '{"newsletter": false}'`)],
     ['the time is changed', target, set(`recorded_at = recorded_at - interval '1 day'`)],
     ['the actor is changed', target, set(`metadata = jsonb_set(metadata, '{actor,id}', '"another"')`)],
     [
-      'personal data are changed',
+      'personal data is changed',
       personal,
       set('personal = set_byte(personal, 40, 255 - get_byte(personal, 40))', personal),
     ],
-    ['the type is changed, with a digest that fits', target, [...set(`type = 'PetitionClosed'`), target]],
+    ['the type is changed, with a matching digest', target, [...set(`type = 'PetitionClosed'`), target]],
     ['an event is removed', target, remove(`position = ${target}`)],
-    ['the newest are removed', sealed, remove(`position >= ${sealed}`)],
-    ['an event is given to another organization', target, set('organization_id = gen_random_uuid()')],
+    ['the newest events are removed', sealed, remove(`position >= ${sealed}`)],
+    ['an event is moved to another organization', target, set('organization_id = gen_random_uuid()')],
     [
-      'two events change places',
+      'two events swap places',
       target,
       [
         ...set('position = 2000000000'),
@@ -151,10 +153,10 @@ function database({ target, events, newest, first, personal, sealed, last, betwe
         ...set(`position = ${next}`, 2_000_000_000),
       ],
     ],
-    ['an event is put in', between, putIn(between)],
-    ['an event is put in before all', Number('-9223372036854775808'), putIn('-9223372036854775808')],
-    ['an event is put in beyond the last position', last + 1000, putIn(last + 1000)],
-    ['a version is left out', newest, [...set('version = 7', newest), newest]],
+    ['an event is inserted', between, insert(between)],
+    ['an event is inserted before the first', Number('-9223372036854775808'), insert('-9223372036854775808')],
+    ['an event is inserted after the last position', last + 1000, insert(last + 1000)],
+    ['a version is skipped', newest, [...set('version = 7', newest), newest]],
     [
       'a person’s key is destroyed',
       personal,
@@ -172,7 +174,7 @@ function database({ target, events, newest, first, personal, sealed, last, betwe
       ],
     ],
     [
-      'seals are thinned',
+      'older seals are deleted',
       undefined,
       [`DELETE FROM ${rows('seals')} AND size < (SELECT max(size) FROM ${rows('seals')})`],
     ],
@@ -185,14 +187,14 @@ function database({ target, events, newest, first, personal, sealed, last, betwe
       ],
     ],
     [
-      'an event is rewritten, and its tile too',
+      'an event is rewritten, and the tiles are deleted',
       [first, target],
       [...set(`type = 'PetitionClosed'`), target, `DELETE FROM ${rows('seal_tiles')}`],
     ],
   ];
 }
 
-/** Runs statements as the database's owner in a transaction that is rolled back. A number gives that event a matching digest. */
+/** Runs the statements as the database's owner in a transaction that is rolled back. For a number, updates the digest of that event. */
 async function inDatabase({ source, checkpoint, key }, work) {
   const runner = source.createQueryRunner();
   await runner.startTransaction();
@@ -226,9 +228,9 @@ function eventOf(row) {
   };
 }
 
-/** Ways to tamper with an export: a name, the expected position, and a change of the lines from the target on. */
+/** Ways to tamper with an export: a name, the expected finding (see `judge`), and a change of the lines from the target on. */
 function exported({ target, before, first, events }) {
-  // An invalid line has no position.
+  // An invalid line has no position, so the finding is after the line before it.
   const noLine = before + 1;
   const forged = (event, type) => {
     const { schema, version, streamId, streamType, eventId, subjectId, data, metadata, encryptedPersonal } =
@@ -244,36 +246,36 @@ function exported({ target, before, first, events }) {
   const withPersonal = events.find(({ encryptedPersonal }) => encryptedPersonal);
   return [
     ['nothing', undefined, (lines) => lines],
-    ['data are changed', target, replace('"newsletter":true', '"newsletter":false')],
+    ['data is changed', target, replace('"newsletter":true', '"newsletter":false')],
     ['the time is changed', target, replace(/"recordedAt":"..../, '"recordedAt":"1999')],
-    ['personal data are put in', target, replace('"personal":null', '"personal":{"name":"Eve"}')],
+    ['personal data is added', target, replace('"personal":null', '"personal":{"name":"Eve"}')],
     ['a line is removed', target, (lines) => lines.slice(1)],
     [
-      'a line is removed, and the next follows',
+      'a line is removed, and the next one is adjusted',
       next,
       (lines) => [exportedLine(second, previousOf(lines)), ...lines.slice(2)],
     ],
     [
-      'an event is rewritten with a digest that fits',
+      'an event is rewritten, with a matching digest',
       [first, target],
       (lines) => [exportedLine(forged(event, 'PetitionClosed'), previousOf(lines)), ...lines.slice(1)],
     ],
-    ['two lines change places', target, ([a, b, ...others]) => [b, a, ...others]],
-    ['a line is there twice', target, ([a, ...others]) => [a, a, ...others]],
-    ['a number is written otherwise', noLine, replace('"version":2', '"version":2.0')],
-    ['a line ends as in Windows', noLine, replace('\n', '\r\n')],
-    ['white space is put in', noLine, replace('{"position"', '{ "position"')],
-    ['it is cut off in the middle of a line', noLine, ([a]) => [a.slice(0, 100), null]],
-    ['the newest are left out', [first, target], () => [null]],
+    ['two lines swap places', target, ([a, b, ...others]) => [b, a, ...others]],
+    ['a line is repeated', target, ([a, ...others]) => [a, a, ...others]],
+    ['a number is spelled differently', noLine, replace('"version":2', '"version":2.0')],
+    ['a line ends with CRLF', noLine, replace('\n', '\r\n')],
+    ['white space is added', noLine, replace('{"position"', '{ "position"')],
+    ['the file ends in the middle of a line', noLine, ([a]) => [a.slice(0, 100), null]],
+    ['the newest events are missing', [first, target], () => [null]],
     [
-      'personal data are taken away',
+      'personal data is removed',
       withPersonal.position,
       (lines) => lines.map((line) => line.replace(/"personal":\{.*?\},"enc/, '"personal":null,"enc')),
     ],
   ];
 }
 
-/** Changes lines between the file and the verifier. */
+/** Verifies the file, with lines changed on the way to the verifier. */
 async function inExport({ file, checkpoint, key, target }, change) {
   const handle = await open(file);
   try {
@@ -315,6 +317,6 @@ async function offsetOf(handle, position) {
   }
 }
 
-function print(name, position, seconds, told) {
-  console.log(name.padEnd(52), String(position).padStart(20), String(seconds).padStart(8), ' ', told);
+function print(name, position, seconds, report) {
+  console.log(name.padEnd(58), String(position).padStart(20), String(seconds).padStart(8), ' ', report);
 }

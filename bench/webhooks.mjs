@@ -1,6 +1,6 @@
 /**
- * Webhooks: events per second sent to one webhook by one and two instances, compared with as many parallel plain Node.js
- * requests to the same receiver. Also the delay from event to request at a thousand events per second.
+ * Webhooks: how many events per second one and two instances send to a webhook, compared with plain Node.js requests to the same
+ * receiver, as many in parallel. Also the delay from event to request at a thousand events per second.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
@@ -10,17 +10,17 @@ import { fileURLToPath } from 'node:url';
 import { withProduct } from './servers.mjs';
 
 export const options = {
-  events: [20_000, 'sent in a round'],
+  events: [20_000, 'events sent per round'],
   instances: [[1, 2], 'server processes'],
-  rounds: [3, 'of each contender'],
+  rounds: [3, 'rounds per contender'],
   rate: [1_000, 'events per second while the delay is measured'],
-  seconds: [10, 'of measuring the delay'],
+  seconds: [10, 'seconds for which the delay is measured'],
 };
 
-/** The number of parallel requests of a webhook. */
-const AT_ONCE = 8;
+/** Parallel requests per webhook. */
+const PARALLEL_REQUESTS = 8;
 /** Contacts per import request. Each is an event. */
-const IMPORTED = 100;
+const CONTACTS_PER_IMPORT = 100;
 
 export async function run(bench) {
   const { events, instances, rounds, rate, seconds } = bench.options;
@@ -39,26 +39,26 @@ export async function run(bench) {
       rounds,
     );
     const [one] = instances.map(nameOf);
-    bench.reach(`${one} ÷ plain requests`, ratio(one, 'plain requests', 'events/s'), { least: 0.25 });
-    const late = await bench.measure(
-      `at ${rate} events a second`,
+    bench.target(`${one} ÷ plain requests`, ratio(one, 'plain requests', 'events/s'), { least: 0.25 });
+    const delay = await bench.measure(
+      `at ${rate} events per second`,
       [
         {
           name: 'from event to request',
-          measure: () => withReceiver((receiver) => lagOf(url, receiver, { rate, seconds })),
+          measure: () => withReceiver((receiver) => delayOf(url, receiver, { rate, seconds })),
         },
       ],
       rounds,
     );
     // An instance polls four times per second.
-    bench.reach('p99 ms from event to request', late.values('from event to request', 'p99 ms'), {
+    bench.target('p99 ms from event to request', delay.values('from event to request', 'p99 ms'), {
       most: 1_000,
     });
     bench.note('Each event arrived at least once.');
   });
 }
 
-/** Starts a receiver for `work`. */
+/** Calls `work` with a new receiver. `ask` resolves with its counts. */
 async function withReceiver(work) {
   const child = fork(fileURLToPath(new URL('receiver.mjs', import.meta.url)));
   const agent = new http.Agent({ keepAlive: true });
@@ -86,18 +86,18 @@ async function plainly({ port, agent, ask }, events) {
       await request({ port, agent, method: 'POST', headers, body });
     }
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  await Promise.all(Array.from({ length: PARALLEL_REQUESTS }, worker));
   const { events: arrived } = await ask();
   return { 'events/s': arrived / ((performance.now() - begun) / 1_000) };
 }
 
-/** Measures sending of events that exist before sending starts. */
+/** Measures how fast existing events are sent. */
 async function sent(url, instances, receiver, events) {
   let figures;
   await withProduct(url, instances, async ({ servers, key, call }) => {
     const webhook = await newWebhook(call, receiver);
     await call('POST', 'webhook.pause-webhook', webhook);
-    for (let n = 0; n < events; n += IMPORTED) await importContacts(servers[0].port, key, n);
+    for (let n = 0; n < events; n += CONTACTS_PER_IMPORT) await importContacts(servers[0].port, key, n);
     await call('POST', 'webhook.resume-webhook', webhook);
     const begun = performance.now();
     await arrival(receiver, events);
@@ -108,26 +108,26 @@ async function sent(url, instances, receiver, events) {
   return figures;
 }
 
-async function lagOf(url, receiver, { rate, seconds }) {
+async function delayOf(url, receiver, { rate, seconds }) {
   let figures;
   await withProduct(url, 1, async ({ servers, key, call }) => {
     await newWebhook(call, receiver);
     const { port } = servers[0];
-    const imports = (rate * seconds) / IMPORTED;
+    const imports = (rate * seconds) / CONTACTS_PER_IMPORT;
     const begun = performance.now();
     const all = [];
     for (let n = 0; n < imports; n += 1) {
-      await sleep(Math.max(0, begun + n * ((1_000 * IMPORTED) / rate) - performance.now()));
-      all.push(importContacts(port, key, n * IMPORTED));
+      await sleep(Math.max(0, begun + n * ((1_000 * CONTACTS_PER_IMPORT) / rate) - performance.now()));
+      all.push(importContacts(port, key, n * CONTACTS_PER_IMPORT));
     }
     await Promise.all(all);
     const took = (performance.now() - begun) / 1_000;
-    const told = await arrival(receiver, imports * IMPORTED);
+    const received = await arrival(receiver, imports * CONTACTS_PER_IMPORT);
     figures = {
-      'p50 ms': told['p50 ms'],
-      'p99 ms': told['p99 ms'],
-      'most ms': told['most ms'],
-      'events/s': (imports * IMPORTED) / took,
+      'p50 ms': received['p50 ms'],
+      'p99 ms': received['p99 ms'],
+      'max ms': received['max ms'],
+      'events/s': (imports * CONTACTS_PER_IMPORT) / took,
     };
   });
   return figures;
@@ -160,13 +160,13 @@ async function arrival({ ask }, events) {
 }
 
 async function importContacts(port, key, first) {
-  const lines = Array.from({ length: IMPORTED }, (_, n) =>
+  const lines = Array.from({ length: CONTACTS_PER_IMPORT }, (_, n) =>
     JSON.stringify({ email: `person-${first + n}@example.org`, firstName: 'Ada', lastName: 'Lovelace' }),
   );
   const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/x-ndjson' };
   const path = '/v1/contact.import-contacts?subscribed=true';
   const { data } = JSON.parse(await request({ port, path, method: 'POST', headers, body: lines.join('\n') }));
-  if (data?.created !== IMPORTED) throw new Error('Contacts were not imported.');
+  if (data?.created !== CONTACTS_PER_IMPORT) throw new Error('Contacts were not imported.');
 }
 
 function request({ body, ...options }) {

@@ -13,15 +13,15 @@ import { nodeOf } from './nodes.mjs';
 import { prepare } from './prepare.mjs';
 
 const benchmarks = {
-  sign: 'signatures and new contacts over HTTP, beside a stock Nest server that does nothing and Nest with TypeORM',
-  read: 'records and lists over HTTP, beside the same two',
+  sign: 'signatures and new contacts over HTTP, compared with stock Nest that does nothing, and Nest with TypeORM',
+  read: 'records and lists over HTTP, compared with the same two',
   append: 'appends of one event: the event store, emmett-postgresql, one multi-row INSERT',
   verify: 'verification of a history of a million events: of an export and in the database',
-  import: 'lines of an import over HTTP, and the memory that the server needs for it',
-  scale: 'what a signature costs the database with 1, 2 and 4 instances',
+  import: 'lines of an import over HTTP, and the memory of the server',
+  scale: 'cost of a signature for the database with 1, 2 and 4 instances',
   memory: 'resident memory of the server: idle, under load, over an hour’s worth of requests',
-  webhooks: 'events sent to a webhook, and how long after they happened, beside plain requests',
-  broadcast: 'a broadcast to 100,000 people into a mail server, beside plain nodemailer',
+  webhooks: 'events sent to a webhook and their delay, compared with plain requests',
+  broadcast: 'a broadcast to 100,000 people, compared with plain nodemailer',
   site: 'pages of a petition for readers while people sign, compared with node:http that sends the same bytes',
   dashboard:
     'pages of the dashboard compared with the operations that they run, and a list of a million contacts from end to end',
@@ -32,7 +32,7 @@ const benchmarks = {
 const others = {
   rebuild: 'requests while a projection of 500,000 contacts is rebuilt',
   tampering:
-    'whether every way to tamper with a history of a million events is found, where, and with which message',
+    'whether verification finds, locates and explains every kind of tampering with a history of a million events',
 };
 
 const [name, ...options] =
@@ -42,7 +42,7 @@ const [name, ...options] =
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {});
 
 if (name === undefined && options.includes('--help')) {
-  console.log('npm run bench [-- --json FILE --node 24]         all of these, with a summary');
+  console.log('npm run bench [-- --json FILE --node 24]         all of these, and a summary');
   console.log('npm run bench -- NAME [options]                  one of them; --help lists its options\n');
   list(benchmarks);
   console.log('\nonly by name:');
@@ -83,9 +83,9 @@ async function runAll(json, node) {
     rmSync(directory, { recursive: true, force: true });
   }
   const benches = measured.flatMap((one) => one.benches);
-  const { printReaches } = await import('../bench/harness.mjs');
+  const { printTargets } = await import('../bench/harness.mjs');
   console.log('\n— Summary\n');
-  printReaches(
+  printTargets(
     benches.flatMap(({ name: bench, figures }) => figures.map((figure) => ({ bench, ...figure }))),
   );
   if (json) writeFileSync(json, `${JSON.stringify({ machine: measured[0]?.machine, benches }, null, 2)}\n`);

@@ -1,4 +1,4 @@
-/** Nest with TypeORM over HTTP: signatures and reads by repositories. Its tables are in the schema "baseline" of DATABASE_URL. */
+/** Nest with TypeORM over HTTP: signs and reads with repositories. Its tables are in the schema "baseline" of DATABASE_URL. */
 import 'reflect-metadata';
 import {
   Body,
@@ -169,7 +169,7 @@ const PAGE = 25;
 class PetitionController {
   constructor(private readonly source: DataSource) {}
 
-  /** Updates the counter last, to lock its row, for which everyone waits, as briefly as possible. */
+  /** Updates the counter last, because all signers wait for its row lock. */
   @Post('add-signature')
   @HttpCode(200)
   async addSignature(@Body() { petitionId, contactId, comment }: AddSignature) {
