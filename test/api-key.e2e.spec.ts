@@ -461,7 +461,9 @@ describe('revoking a key also revokes the keys that it created', () => {
       const maker = await clientWith({});
       const child = await by(maker);
       const makers = [maker, child].flatMap((client) =>
-        api.instances.flatMap(({ origin }) => Array.from({ length: 3 }, () => client.at(origin))),
+        api.instances.flatMap(({ origin }) =>
+          Array.from({ length: isLong ? 3 : 2 }, () => client.at(origin)),
+        ),
       );
       const creations = makers.map((client) => post('create', { name: uuid() }, client));
       // The revocation arrives before the first response in some rounds, and after a few in others.
@@ -525,16 +527,17 @@ describe('an organization has at most 100 active keys', () => {
     return rows.length;
   };
 
-  it('even if 50 are created in parallel on two instances: the others get 409 with the fix', async () => {
-    await fill(80);
+  it('even if more are created in parallel on two instances: the others get 409 with the fix', async () => {
+    const [free, asked] = isLong ? [20, 50] : [4, 12];
+    await fill(100 - free);
     const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, n) =>
+      Array.from({ length: asked }, (_, n) =>
         post('create', { name: uuid() }, owner.at(api.instances[n % 2]!.origin)),
       ),
     );
     const made = answers.filter(({ status }) => status === 200);
     const refused = answers.filter(({ status }) => status !== 200);
-    expect([made.length, refused.length, await live()]).toEqual([20, 30, 100]);
+    expect([made.length, refused.length, await live()]).toEqual([free, asked - free, 100]);
     for (const answer of refused) expectError(answer, 409, 'CONFLICT', 'up to 100 live API keys');
 
     await revoke(made[0]!.body.data.apiKeyId);

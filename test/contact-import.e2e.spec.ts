@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type ClientRequest, type IncomingMessage, request } from 'node:http';
 import { type Answer, Api, Client, DatabaseGate, NOBODY } from './harness.js';
 import { Deployment, eventually } from './processes.js';
-import { longIt } from './length.js';
+import { isLong, longIt } from './length.js';
 
 let api: Api;
 let client: Client;
@@ -222,21 +222,21 @@ describe('import-contacts', () => {
   });
 
   it('imports more than a page, and another instance returns every contact immediately', async () => {
-    const many = Array.from({ length: 450 }, (_, n) => ({ email: `person-${n}@example.org` }));
-    expect((await send(lines(...many))).body).toEqual(done({ created: 450 }));
+    const many = Array.from({ length: 250 }, (_, n) => ({ email: `person-${n}@example.org` }));
+    expect((await send(lines(...many))).body).toEqual(done({ created: 250 }));
     const other = client.at(api.instances[1]!.origin);
-    const { status, body } = await other.get('contact.list-contacts', { email: 'person-449@example.org' });
+    const { status, body } = await other.get('contact.list-contacts', { email: 'person-249@example.org' });
     expect([status, body.data]).toEqual([200, [expect.objectContaining({ subscribed: true })]]);
   });
 
   it('creates each contact once when two instances import the same people in parallel', async () => {
-    const many = lines(...Array.from({ length: 450 }, (_, n) => ({ email: `person-${n}@example.org` })));
+    const many = lines(...Array.from({ length: 250 }, (_, n) => ({ email: `person-${n}@example.org` })));
     const answers = await Promise.all(api.instances.map(({ origin }) => importInto(client.at(origin), many)));
     const counts = answers.map(({ body }) => body.data);
-    expect(counts[0].created + counts[1].created).toBe(450);
-    expect(counts[0].unchanged + counts[1].unchanged).toBe(450);
+    expect(counts[0].created + counts[1].created).toBe(250);
+    expect(counts[0].unchanged + counts[1].unchanged).toBe(250);
     const types = await api.eventTypes(client.organizationId);
-    expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(450);
+    expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(250);
   });
 
   it('returns 400 naming an invalid CSV header, and imports nothing', async () => {
@@ -351,7 +351,7 @@ describe('import-contacts with an Idempotency-Key', () => {
 
   it('returns the same response to two identical requests in parallel', async () => {
     const headers = { 'Idempotency-Key': 'twins' };
-    const many = lines(...Array.from({ length: 500 }, (_, n) => ({ email: `person-${n}@example.org` })));
+    const many = lines(...Array.from({ length: 250 }, (_, n) => ({ email: `person-${n}@example.org` })));
     const [one, two] = await Promise.all(
       api.instances.map(({ origin }) => importInto(client.at(origin), many, { headers })),
     );
@@ -389,7 +389,8 @@ describe('import-contacts into a list', () => {
 
   it('continues when contacts of the file are erased during the import', async () => {
     const { listId } = (await client.post('list.create-list', { name: 'A' })).body.data;
-    const many = Array.from({ length: 2_000 }, (_, n) => ({ email: `erased-${n}@example.org` }));
+    const count = isLong ? 2_000 : 800;
+    const many = Array.from({ length: count }, (_, n) => ({ email: `erased-${n}@example.org` }));
     let running = true;
     const importing = send(lines(...many), { query: { listId } }).finally(() => (running = false));
     while (running) {
@@ -398,7 +399,7 @@ describe('import-contacts into a list', () => {
         body.data.map(({ id }: { id: string }) => client.delete('contact.delete-contact', { contactId: id })),
       );
     }
-    expect(await importing).toMatchObject({ status: 200, body: { data: { created: 2_000 } } });
+    expect(await importing).toMatchObject({ status: 200, body: { data: { created: count } } });
     const { body } = await client.get('list.get-list', { listId });
     const remaining = await api.database.source.query(
       `SELECT count(*)::int FROM contacts_v2.contacts WHERE organization_id = $1`,
@@ -602,9 +603,10 @@ describe('import-contacts with a column of tags', () => {
   });
 
   it('creates a tag once when two instances import it in parallel for the first time', async () => {
+    const count = isLong ? 450 : 150;
     const bodies = ['a', 'b'].map((part) =>
       lines(
-        ...Array.from({ length: 450 }, (_, n) => ({
+        ...Array.from({ length: count }, (_, n) => ({
           email: `${part}-${n}@example.org`,
           tags: ['All', `Every ${n % 3}`],
         })),
@@ -613,18 +615,19 @@ describe('import-contacts with a column of tags', () => {
     const answers = await Promise.all(
       api.instances.map(({ origin }, n) => importInto(client.at(origin), bodies[n]!)),
     );
-    expect(answers.map(({ body }) => body)).toEqual([done({ created: 450 }), done({ created: 450 })]);
+    expect(answers.map(({ body }) => body)).toEqual([done({ created: count }), done({ created: count })]);
     expect(await counts()).toEqual([
-      ['All', 900],
-      ['Every 0', 300],
-      ['Every 1', 300],
-      ['Every 2', 300],
+      ['All', 2 * count],
+      ['Every 0', (2 * count) / 3],
+      ['Every 1', (2 * count) / 3],
+      ['Every 2', (2 * count) / 3],
     ]);
   });
 
   it('continues when tags are deleted during the import, and creates them again for later lines', async () => {
+    const count = isLong ? 1_200 : 800;
     const body = lines(
-      ...Array.from({ length: 1_200 }, (_, n) => ({ email: `person-${n}@example.org`, tags: 'Donor' })),
+      ...Array.from({ length: count }, (_, n) => ({ email: `person-${n}@example.org`, tags: 'Donor' })),
     );
     let running = true;
     const importing = send(body).finally(() => (running = false));
@@ -635,7 +638,7 @@ describe('import-contacts with a column of tags', () => {
         deleted += 1;
       }
     }
-    expect((await importing).body).toEqual(done({ created: 1_200 }));
+    expect((await importing).body).toEqual(done({ created: count }));
     expect(deleted).toBeGreaterThan(0);
   });
 });
@@ -646,6 +649,9 @@ describe('an interrupted import', () => {
     lastName: `Example ${n}`,
     city: 'Lyon',
   });
+
+  /** The number of people in a file, some of whom are in it twice. */
+  const PEOPLE = isLong ? 1_500 : 600;
 
   async function count(deployment: Deployment, organizationId: string): Promise<number> {
     const [row] = await deployment.database.source.query(
@@ -669,10 +675,10 @@ describe('an interrupted import', () => {
   it('after kill -9, repeating the import gives the same result as one uninterrupted run', async () => {
     const deployment = await Deployment.create();
     const [killed, clean] = [await deployment.organization(), await deployment.organization()];
-    const people = Array.from({ length: 1_600 }, (_, n) => person(n % 1_500));
+    const people = Array.from({ length: PEOPLE + 100 }, (_, n) => person(n % PEOPLE));
     const body = lines(...people);
     const first = await deployment.startServer();
-    const lost = begin(killed.at(first.origin), lines(...people.slice(0, 1_000)));
+    const lost = begin(killed.at(first.origin), lines(...people.slice(0, (PEOPLE * 2) / 3)));
     const answer = jest.fn();
     lost.on('response', answer);
     await eventually(async () => expect(await count(deployment, killed.organizationId)).toBeGreaterThan(0));
@@ -680,13 +686,13 @@ describe('an interrupted import', () => {
     await eventually(() => expect(lost.destroyed).toBe(true));
     expect(answer).not.toHaveBeenCalled();
     const before = await count(deployment, killed.organizationId);
-    expect(before).toBeLessThan(1_500);
+    expect(before).toBeLessThan(PEOPLE);
 
     const second = await deployment.startServer();
     const again = await importInto(killed.at(second.origin), body);
-    expect(again.body).toEqual(done({ created: 1_500 - before, unchanged: 100 + before }));
+    expect(again.body).toEqual(done({ created: PEOPLE - before, unchanged: 100 + before }));
     const once = await importInto(clean.at(second.origin), body);
-    expect(once.body).toEqual(done({ created: 1_500, unchanged: 100 }));
+    expect(once.body).toEqual(done({ created: PEOPLE, unchanged: 100 }));
 
     const state = async (caller: Client) => {
       const { body } = await caller.at(second.origin).get('contact.export-contacts');
@@ -731,20 +737,20 @@ describe('an interrupted import', () => {
   it('returns 503 if the database fails, keeps the imported contacts, and accepts the same file again', async () => {
     const gate = await DatabaseGate.before(api.database.url);
     const instance = await api.addInstance({ DATABASE_URL: gate.url });
-    const people = Array.from({ length: 1_600 }, (_, n) => person(n));
+    const people = Array.from({ length: PEOPLE }, (_, n) => person(n));
     const body = lines(...people);
-    const running = begin(client.at(instance.origin), lines(...people.slice(0, 1_000)));
+    const running = begin(client.at(instance.origin), lines(...people.slice(0, (PEOPLE * 2) / 3)));
     const answered = once(running, 'response') as Promise<[IncomingMessage]>;
     await eventually(async () => expect((await contacts()).length).toBe(100));
     gate.shut();
-    running.end(lines(...people.slice(1_000)));
+    running.end(lines(...people.slice((PEOPLE * 2) / 3)));
     const [response] = await answered;
     const { error } = JSON.parse((await response.toArray()).join(''));
     expect([response.statusCode, error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
     gate.open();
     const again = await importInto(client.at(api.origin), body);
-    expect(again.body.data.created).toBeLessThan(1_600);
-    expect(again.body.data.created + again.body.data.unchanged).toBe(1_600);
+    expect(again.body.data.created).toBeLessThan(PEOPLE);
+    expect(again.body.data.created + again.body.data.unchanged).toBe(PEOPLE);
     await instance.life.drain(0);
     gate.stop();
   });
