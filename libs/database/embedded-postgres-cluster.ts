@@ -112,8 +112,8 @@ async function createCluster(home: string, programs: Programs, account: Account 
 
     await run(programs.initdb, [
       ...['-D', data, '--username', superuser, '--auth', 'reject'],
-      // PostgreSQL's builtin C.UTF-8 sorts by code point. It is as fast and stable as plain C (an upgrade of the C library
-      // cannot corrupt an index), but knows upper and lower case beyond ASCII.
+      // PostgreSQL's builtin C.UTF-8 sorts by code point. Like plain C, it is fast, and an upgrade of the C
+      // library cannot corrupt an index. In addition, it knows upper and lower case beyond ASCII.
       ...['--encoding', 'UTF8', '--locale', 'C', '--locale-provider', 'builtin'],
       ...['--builtin-locale', 'C.UTF-8', '--data-checksums'],
     ]);

@@ -271,9 +271,9 @@ async function lastPort({ data }: Cluster): Promise<number | undefined> {
 }
 
 /**
- * The running server according to postmaster.pid, at first without its port. PostgreSQL ignores a file whose process
- * has ended. It does not ignore a process id that now belongs to another process (usual in a restarted container) or
- * an empty file (after a power failure), so these are removed here.
+ * The running server according to postmaster.pid, at first without its port. PostgreSQL ignores a file whose
+ * process has ended. It does not ignore a process id that now belongs to another process, as in a restarted
+ * container, or an empty file after a power failure. This function removes these.
  */
 async function findServer(data: string): Promise<{ port?: number } | undefined> {
   const file = join(data, 'postmaster.pid');

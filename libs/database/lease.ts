@@ -30,13 +30,14 @@ const END = `
 type Holder = { pid: number; changed: string; wait_event: string };
 
 /**
- * A lease is a row lock. Its owner works, and loses the lease with its connection if it crashes. A frozen process or
- * machine keeps its connection and would block everyone. So its transaction is ended: by PostgreSQL while the
- * transaction is idle, and by a waiting process if the owner froze while sending a statement or reading a result, which
- * PostgreSQL does not limit.
+ * A lease is a row lock. Its owner works, and loses the lease with its connection if it crashes. A frozen
+ * process or machine keeps its connection and would block everyone. So its transaction is ended. PostgreSQL
+ * ends it if it is idle. A waiting process ends it if the owner froze while sending a statement or reading a
+ * result, which PostgreSQL does not limit.
  *
- * The owner's transaction is rolled back. When the owner wakes up, its connection is closed and it starts again. An owner
- * that is only slow gets more time after each loss and should take less work, so that work progresses.
+ * The owner's transaction is rolled back. When the owner wakes up, its connection is closed and it starts
+ * again. An owner that is only slow gets more time after each loss and should take less work, so that work
+ * progresses.
  */
 export class Lease {
   /** How long the transaction that takes the lease may be idle, in milliseconds. */

@@ -57,11 +57,11 @@ export type ReplicaOptions = {
 class Silent extends Error {}
 
 /**
- * Reads from a streaming replica: lists, searches, exports and past states. A read shows everything that any instance
- * acknowledged before the read started. It first gets the primary's log position (once for all reads that start
- * together), and then waits until the replica has replayed it, on the connection that runs the statement. The primary
- * serves the read if the replica is not there within `LAG_MS`, does not respond, or cancels the statement because of a
- * replay conflict.
+ * Reads from a streaming replica: lists, searches, exports and past states. A read shows everything that any
+ * instance acknowledged before the read started. It first gets the primary's log position, once for all reads
+ * that start together. Then it waits on the statement's own connection until the replica has replayed that
+ * position. The primary serves the read if the replica is not there within `LAG_MS`, does not respond, or
+ * cancels the statement because of a replay conflict.
  *
  * `query` is for everything else and uses the primary.
  */

@@ -18,10 +18,10 @@ const ALONE = Symbol('alone');
 type Loading<Row> = BatchLoader<Asked, Row[] | typeof ALONE>;
 
 /**
- * Combines an organization's concurrent requests for the same statement with different values, such as the pages of a
- * list, so that PostgreSQL parses and plans it once. A request never gets results of a statement that started before it
- * (see `BatchLoader`), and waits no longer than it would on its own. If a shared statement fails, its requests are retried
- * individually.
+ * Combines an organization's concurrent requests for the same statement with different values, such as the
+ * pages of a list. So PostgreSQL parses and plans it once. A request never gets results of a statement that
+ * started before it (see `BatchLoader`), and waits no longer than it would on its own. If a shared statement
+ * fails, its requests are retried individually.
  */
 export class SharedStatement<Row extends { bytes: number }> {
   private readonly loaders = new WeakMap<Sql, Map<string, Loading<Row>>>();

@@ -14,9 +14,9 @@ type Waiting = {
 };
 
 /**
- * Runs short statements, even hundreds at once. The waiting statements of an organization share a connection and are
- * sent in one write, so that PostgreSQL does not wake up for each of them. They are not in a transaction: one that fails
- * does not affect the others.
+ * Runs short statements, even hundreds at once. The waiting statements of an organization share a connection
+ * and are sent in one write. So PostgreSQL does not wake up for each of them. They are not in a transaction:
+ * one that fails does not affect the others.
  */
 export class ShortStatements {
   private readonly waitingOf = new Map<string, Waiting[]>();

@@ -9,8 +9,8 @@ export type TextSearch = {
 };
 
 /**
- * Statements for a projection's `tables`, after its CREATE TABLE. They create indexes by which `search` (libs/rpc) finds
- * a text in any of these columns or expressions, within one organization, however many rows other organizations have.
+ * Statements for a projection's `tables`, after its CREATE TABLE. They create indexes by which `search` finds a text
+ * in any of these columns or expressions of one organization. The rows of other organizations do not slow it down.
  *
  * With the extensions pg_trgm and btree_gin, a text is found anywhere in a column. Texts without three consecutive letters
  * or digits have no trigrams, and some databases cannot have the extensions. Then a text is found at the beginning of a

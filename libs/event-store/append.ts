@@ -43,7 +43,7 @@ export type AppendCommand = {
   isGivenUp?: (() => boolean) | undefined;
 };
 
-/** The command's caller was told that it failed, so it was not stored. */
+/** The command's caller already got an error, so it was not stored. */
 export class GivenUp extends Error {
   constructor() {
     super('the caller of this command has given up');

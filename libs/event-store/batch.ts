@@ -9,8 +9,8 @@ const MOST_COMMANDS = 200;
 const MOST_WEIGHT = 2_000;
 
 /**
- * Removes the commands of the next call from the queue, in order. A command that depends on a stream that another one of
- * the call writes to waits for a later call, because locks do not separate commands within a transaction.
+ * Removes the commands of the next call from the queue, in order. If a command depends on a stream that another
+ * one of the call writes to, it waits for a later call. Locks do not separate commands within a transaction.
  */
 export function takeBatch<Waiting extends { command: AppendCommand }>(queue: Waiting[]): Waiting[] {
   const batch: Waiting[] = [];

@@ -21,7 +21,7 @@ function write(value: unknown): string {
   }
   if (types.isDate(value)) return JSON.stringify(value);
   if (Array.isArray(value)) {
-    // V8 writes an array of leaves at once.
+    // V8 serializes an array of leaves in one call.
     if (value.every(isLeaf)) return JSON.stringify(value);
     return `[${value.map((element) => (element === undefined ? 'null' : write(element))).join(',')}]`;
   }

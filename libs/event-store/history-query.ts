@@ -47,9 +47,9 @@ export async function historyQuery(
   const order = end === 'oldest' ? 'ASC' : 'DESC';
 
   /**
-   * Positions in the order of one particular index, because a row comparison and ORDER BY use exactly its columns. With
-   * `organization_id = … AND …`, PostgreSQL would choose an index by statistics that do not know single organizations, and
-   * could read one in which only other organizations have matches.
+   * Positions in the order of one particular index, because a row comparison and ORDER BY use exactly its
+   * columns. With `organization_id = … AND …`, PostgreSQL would choose an index by statistics, which do not
+   * cover single organizations. It could read one in which only other organizations have matches.
    */
   const walk = ({ columns, values: rows }: ByValue, rowLimit: string) => {
     const names = columns.map((_, index) => `v${index}`);

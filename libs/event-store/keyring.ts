@@ -23,12 +23,12 @@ export type KeyringFault = 'first' | 'replaced' | 'unfinished';
 const MARK = 8;
 
 /**
- * The master key. It wraps the key of each data subject, and provides the keyed hashes under which unique keys and
- * idempotency keys are stored, so that they reveal nothing about an email address.
+ * The master key. It wraps the key of each data subject. It also provides the keyed hashes under which unique
+ * keys and idempotency keys are stored, so that these reveal nothing about an email address.
  *
- * A master key can be replaced (`rewrap`), but not the keys for hashing and signing. They are derived from the first master
- * key, and the database stores them wrapped with each later one. Until it is opened for a database, a keyring assumes that
- * its master key is the first one.
+ * A master key can be replaced (`rewrap`), but not the keys for hashing and signing. They are derived from the
+ * first master key, and the database stores them wrapped with each later one. Until it is opened for a
+ * database, a keyring assumes that its master key is the first one.
  */
 export class Keyring {
   /** The configured master key, then the previous one, which may still be in use. */

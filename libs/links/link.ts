@@ -70,9 +70,10 @@ export type Counted = {
 type Suspension = { begins: string; ends: string; field: string };
 
 /**
- * A kind of link between records and persons: signatures, memberships, tags. Each link has its own stream, so that a million
- * links of one record never wait for each other, and links of erased persons stay distinct. A unique key ensures that only
- * one is active for each record and person. A person who is linked again gets another stream.
+ * A kind of link between records and persons: signatures, memberships, tags. Each link has its own stream. So a
+ * million links of one record never wait for each other, and links of erased persons stay distinct. A unique
+ * key ensures that only one is active for each record and person. A person who is linked again gets another
+ * stream.
  */
 export class Link implements Counted {
   /** The fields of both events that contain the ids: `listId`, `contactId`. */

@@ -14,7 +14,7 @@ local now = time[1] * 1000000 + time[2]
 local moment = tonumber(redis.call('GET', KEYS[1]) or 0)
 if moment < now or moment > now + 3600000000 then moment = now end
 local nextOne = moment + tonumber(ARGV[1])
--- Lua's own conversion keeps 14 digits, the microseconds have 16.
+-- Lua's own conversion keeps 14 digits. Microseconds have 16.
 redis.call('SET', KEYS[1], string.format('%.0f', nextOne), 'PX', math.ceil((nextOne - now) / 1000) + 1000)
 return moment - now
 `;

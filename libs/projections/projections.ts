@@ -130,9 +130,9 @@ export class Projections {
   }
 
   /**
-   * Logs a skipped event, once per shape. Its shape is known only to a later version of this program, which has its own
-   * version of the projection (see `Projection.version`) and never reads these tables. Or the event is damaged, which must
-   * not stop the projection.
+   * Logs a skipped event, once per shape. Only a later version of this program knows its shape. That version
+   * has its own version of the projection (see `Projection.version`) and never reads these tables. Or the event
+   * is damaged, which must not stop the projection.
    */
   private logSkipped({ name, version }: Projection, { type, schema, position, data }: EventRow): void {
     const shape = `${name} ${type} ${schema} ${isObject(data)}`;

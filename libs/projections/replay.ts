@@ -9,7 +9,7 @@ export type LinkChange =
   /** The subject, to whose stream the event belongs, was erased. */
   | { kind: 'erased'; event: RecordedEvent };
 
-/** What happens to a link when its person is erased. */
+/** The effect of a person's erasure on their links. */
 export type AtErasure = 'loses its name' | 'ends';
 
 /** Links that are counted per record, event by event. */

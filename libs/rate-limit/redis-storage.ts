@@ -16,16 +16,17 @@ declare module 'ioredis' {
 }
 
 /**
- * The accepted requests of a caller are a list of microseconds, oldest first. It is a list instead of a sorted set, because
- * two requests in the same microsecond are two elements, every step is O(1), and it takes a third of the memory.
+ * The accepted requests of a caller are a list of microseconds, oldest first. A list has advantages over a
+ * sorted set: two requests in the same microsecond are two elements, every step is O(1), and it takes a third
+ * of the memory.
  */
 const ACCEPT_IN_WINDOWS = `
 local window = ARGV[1] * 1000
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 
--- Redis's clock is no monotonic one, and a replica that takes over has its own. A small step back is waited out;
--- after a big one the list says nothing any more, and keeping it would block the caller until the time is reached.
+-- Redis's clock is not monotonic, and a replica that takes over has its own. After a small step back, the newest
+-- time counts as the current one. After a large one, the list is useless and would block the caller, so it is deleted.
 for _, accepted in ipairs(KEYS) do
   local newest = tonumber(redis.call('LINDEX', accepted, -1))
   if newest and newest > now + window then
@@ -50,12 +51,12 @@ local answer = {}
 for i, accepted in ipairs(KEYS) do
   local limit, untilAccepted = tonumber(ARGV[i + 1]), 0
   if not blocked then
-    -- Lua's own conversion keeps 14 digits, the microseconds have 16.
+    -- Lua's own conversion keeps 14 digits. Microseconds have 16.
     redis.call('RPUSH', accepted, string.format('%.0f', now))
-    -- Twice the window: the key's expiry is counted in milliseconds and must not come before the last element's.
+    -- Twice the window: expiry is in milliseconds, and the key must not expire before its last element.
     redis.call('PEXPIRE', accepted, ARGV[1] * 2)
   elseif before[i] >= limit then
-    -- Counted from the end: a limit that was lowered meanwhile frees a place only when several have left.
+    -- Counted from the end: after the limit is lowered, several requests must leave before a place is free.
     local frees = tonumber(redis.call('LINDEX', accepted, before[i] - limit)) or now
     untilAccepted = frees + window - now
   end
@@ -112,9 +113,10 @@ export class RedisStorage implements WindowStorage {
   }
 
   /**
-   * Runs the script like a request of a new caller. A PING would succeed on a full or read-only Redis. So would the script with
-   * an existing key, because a script may replace what it removes from a full Redis. In a cluster, every master is probed, and
-   * so are slots without a master, so that success on one node does not hide the failure of another.
+   * Runs the script like a request of a new caller. A PING would succeed on a full or read-only Redis. So would
+   * the script with an existing key, because a script may replace what it removes from a full Redis. In a
+   * cluster, every master is probed, and so are slots without a master. So success on one node does not hide
+   * the failure of another.
    */
   async probe(): Promise<void> {
     const key = `probe:${randomUUID()}`;

@@ -52,7 +52,7 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
     void this.probe();
   }
 
-  /** Where requests are counted now: in Redis, or only in this instance. */
+  /** Whether requests are counted in Redis, or only in this instance. */
   get status(): 'shared' | 'local' {
     return this.current;
   }

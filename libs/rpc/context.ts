@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type Actor, type Guard } from '#libs/event-store';
 import { type Caller } from './request.js';
 
-/** Who runs a command or query, and how. */
+/** The caller of a command or query, and its circumstances. */
 export type RequestContext = {
   organizationId: string;
   actor: Actor;

@@ -20,7 +20,7 @@ export function listedSchema(schema: FieldSchema): FieldSchema {
 
 export const timestamp: FieldSchema = { type: 'string', format: 'date-time' };
 export const textOrNull: FieldSchema = { type: ['string', 'null'] };
-/** Who caused an event. */
+/** The actor that caused an event. */
 export const actorSchema = recordSchema({
   type: { type: 'string', enum: ['api-key', 'user', 'system', 'public'] },
   id: textOrNull,

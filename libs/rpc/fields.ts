@@ -42,7 +42,7 @@ export type Field = {
   schema: FieldSchema;
   /** Runs before validation: trims, converts '' to null if allowed, and converts query parameters. */
   normalize(value: unknown, source: Source): unknown;
-  /** What is wrong with a value, as text for an issue; undefined if nothing is. */
+  /** The problem with a value, as text for an issue; undefined if it is valid. */
   problem(value: unknown): string | undefined;
   /** Whether it must be the id of an existing record. Otherwise the response is 404. */
   namesRecord: boolean;
@@ -166,7 +166,7 @@ function documented(schema: FieldSchema, options: FieldOptions): FieldSchema {
 /** U+0000 and lone surrogates, which PostgreSQL's text and jsonb cannot store. */
 export const UNSTORABLE = /\0|\p{Surrogate}/u;
 
-/** What is wrong with a text; undefined if nothing is. `max` counts characters (code points). */
+/** The problem with a text; undefined if it is valid. `max` counts characters (code points). */
 function textProblem(value: unknown, max: number): string | undefined {
   if (value === null) return 'must not be null';
   if (typeof value !== 'string') return 'must be a string';

@@ -321,7 +321,7 @@ export class ServerLife {
     if (timedOut && (hasLongBody(socket) || this.unread.isDraining(socket as Socket))) return;
     // Already answered: these are more bytes of the same bad request.
     if (socket.writableEnded) return;
-    // Where the parser stopped is not the end of a request.
+    // The parser did not stop at the end of a request.
     if (this.full.has(socket) && !timedOut) return;
     // Without a request on this connection, a response could be taken for that of the next request.
     const isSilent = timedOut && (socket as Socket).bytesRead === 0;

@@ -34,7 +34,7 @@ export function possibleErrors(
     FORBIDDEN: true,
     INSUFFICIENT_PERMISSIONS: true,
     NOT_FOUND: namesRecords(input),
-    // That is a separate route.
+    // A separate route returns it.
     METHOD_NOT_ALLOWED: false,
     CONFLICT: reasonsOf('CONFLICT').some(mayHave),
     PAYLOAD_TOO_LARGE: changes && (!bodyTypes || largestBody !== undefined),

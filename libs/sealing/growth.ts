@@ -17,12 +17,12 @@ export const REFUSALS = {
 
 export type Refusal = (typeof REFUSALS)[keyof typeof REFUSALS];
 
-/** What the next seal builds on. Both are undefined before the first seal. */
+/** The state that the next seal builds on. Both are undefined before the first seal. */
 export type Base = { signed: SignedTree | undefined; tree: SealedTree | undefined };
 
 /**
- * Returns what the next seal builds on: the last signed note, regardless of the table of seals. If nothing was
- * signed yet, it is the last seal of an earlier version.
+ * Returns the state that the next seal builds on: the last signed note, regardless of the table of seals. If
+ * nothing was signed yet, it is the last seal of an earlier version.
  *
  * @param sealedUpTo the position that sealing has reached. No seal is beyond it: see `reachOf`.
  */

@@ -13,7 +13,7 @@ import { readStoredTrees } from './stored-trees.js';
 /** The pause between two blocks, unless a block is full. */
 const SEAL_EVERY_MS = 3_000;
 /** The maximum age of `lastSeen`. */
-const LOOK_EVERY_MS = 60_000;
+const POLL_MS = 60_000;
 
 /**
  * SQL: whether there is anything to seal, to add to the log of all organizations, or to check again. See the
@@ -76,7 +76,7 @@ export class Sealer {
         await this.worker.pause(SEAL_EVERY_MS);
         // Another instance may be sealing.
         const isBehind = this.lastSeen !== undefined && this.lastSeen.sealed < this.lastSeen.last;
-        if (!hasFailed) await poller.next(this.worker.signal, isBehind ? SEAL_EVERY_MS : LOOK_EVERY_MS);
+        if (!hasFailed) await poller.next(this.worker.signal, isBehind ? SEAL_EVERY_MS : POLL_MS);
       };
       this.worker.start(work, wait, failure);
     };

@@ -5,7 +5,7 @@ import { type Storage } from './storage.js';
 export { type BucketLocation } from './bucket.js';
 export { type ByteRange, Storage, StorageUnreachable } from './storage.js';
 
-/** Where files are stored: in a directory, or in a bucket of an S3-compatible store. */
+/** The place of the files: a directory, or a bucket of an S3-compatible store. */
 export type StorageLocation = { directory: string } | BucketLocation;
 
 export async function openStorage(location: StorageLocation): Promise<Storage> {

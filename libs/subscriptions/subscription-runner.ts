@@ -36,12 +36,12 @@ const TAKE_RETRIES = `
   ) RETURNING position, attempts`;
 
 /**
- * Advances one subscription. The cursor's row is the lease. Events that fail, and those that wait for them, are added to
- * the retry table in the transaction that moves the cursor, which fails if another instance has taken over. So each
- * event is either handled or in that table.
+ * Advances one subscription. The cursor's row is the lease. One transaction moves the cursor and adds failed
+ * events, and those that wait for them, to the retry table. It fails if another instance has taken over. So
+ * each event is either handled or in that table.
  *
- * No transaction is open while events are handled: it would keep a connection, of which there may be only one, and
- * locks that a command of the handler may wait for.
+ * No transaction is open while events are handled: it would keep a connection, of which there may be only one,
+ * and locks that a command of the handler may wait for.
  */
 export class SubscriptionRunner {
   constructor(

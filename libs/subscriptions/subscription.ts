@@ -7,7 +7,7 @@ export type Subscription = {
   readonly name: string;
   /** Event types. */
   readonly handles: readonly string[];
-  /** Where a new subscription begins: at the first event of the log, or with events from now on. */
+  /** The start of a new subscription: the first event of the log, or only events from now on. */
   readonly begins: 'at the first event' | 'now';
   /**
    * Selects the events of a page to handle; by default all. For subscriptions to which only the current result

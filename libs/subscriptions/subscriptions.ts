@@ -8,10 +8,10 @@ import { SubscriptionRunner } from './subscription-runner.js';
 import { type Timer, Timers } from './timers.js';
 
 /** The pause after a failed poll. */
-const REST_MS = 1_000;
+const PAUSE_MS = 1_000;
 /** The maximum age of `lastSeen`, and the same while a subscription is behind. */
-const LOOK_EVERY_MS = 10_000;
-const LOOK_OFTEN_MS = 500;
+const POLL_MS = 10_000;
+const POLL_WHILE_BEHIND_MS = 500;
 
 export type SubscriptionStatus = {
   name: string;
@@ -79,12 +79,12 @@ export class Subscriptions {
     const turn = async () => {
       if (!isPrepared) for (const runner of runners) await runner.prepare();
       isPrepared = true;
-      await this.look(runners, timers);
+      await this.poll(runners, timers);
     };
     const wait = async (hasFailed: boolean) => {
-      if (hasFailed) await worker.pause(REST_MS);
+      if (hasFailed) await worker.pause(PAUSE_MS);
       const isBehind = this.lastSeen?.some(({ lag }) => lag > 0) ?? false;
-      await poller.next(worker.signal, isBehind ? LOOK_OFTEN_MS : LOOK_EVERY_MS);
+      await poller.next(worker.signal, isBehind ? POLL_WHILE_BEHIND_MS : POLL_MS);
     };
     worker.start(turn, wait, 'subscriptions');
   }
@@ -145,10 +145,10 @@ export class Subscriptions {
   }
 
   /** Starts all work that is due. A waiting subscription does not delay the others. */
-  private async look(runners: readonly SubscriptionRunner[], timers: readonly Timer[]): Promise<void> {
+  private async poll(runners: readonly SubscriptionRunner[], timers: readonly Timer[]): Promise<void> {
     const rows = await this.source.query<StatusRow[]>(STATUS);
     this.lastSeen = rows.map(statusIn);
-    for (const runner of await this.thoseWithWork(runners, rows))
+    for (const runner of await this.runnersWithWork(runners, rows))
       this.begin(runner.subscription.name, () => runner.work());
     if (timers.length > 0 && (await this.timers.areDue()))
       this.begin('timers', () => this.timers.fire(timers));
@@ -159,7 +159,7 @@ export class Subscriptions {
    *
    * @returns the others.
    */
-  private async thoseWithWork(
+  private async runnersWithWork(
     runners: readonly SubscriptionRunner[],
     rows: readonly StatusRow[],
   ): Promise<SubscriptionRunner[]> {
@@ -184,12 +184,12 @@ export class Subscriptions {
     if (this.busy.has(name)) return;
     this.busy.set(
       name,
-      this.workWhileThereIs(name, work).finally(() => this.busy.delete(name)),
+      this.workUntilDone(name, work).finally(() => this.busy.delete(name)),
     );
   }
 
   /** @param work returns whether there is more to do now. */
-  private async workWhileThereIs(name: string, work: () => Promise<boolean>): Promise<void> {
+  private async workUntilDone(name: string, work: () => Promise<boolean>): Promise<void> {
     let hasMore = true;
     while (hasMore && !this.worker.signal.aborted) {
       hasMore = false;

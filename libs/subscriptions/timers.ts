@@ -10,11 +10,11 @@ export type Due = { organizationId: string; id: string; dueAt: Date };
 
 /** Work at a time that a record determines. */
 export type Timer = {
-  /** In the database: it never changes. */
+  /** Stored in the database, so it never changes. */
   readonly name: string;
   /**
    * Runs once among all instances when it is due. It runs again if it fails, and a minute later if the instance dies
-   * meanwhile. It may set its timer again.
+   * during it. It may set its timer again.
    */
   fire(due: Due, signal: AbortSignal): Promise<void>;
 };

@@ -17,7 +17,7 @@ export type RowLease<Row> = {
 };
 
 /**
- * Takes the lease on a row, works, and renews it meanwhile. The table has the columns `holder` (UUID) and `held_until`.
+ * Takes the lease on a row, works, and renews it until the work ends. The table has the columns `holder` (UUID) and `held_until`.
  * At most one instance works on a row. If it dies or hangs, another one takes over. Unlike a row's lock, the lease needs
  * no open transaction: the work may take long, and use the only connection.
  *

@@ -41,7 +41,7 @@ export const apiKeysProjection: Projection<ApiKeyEvent> = {
   handles: ['ApiKeyCreated', 'ApiKeyRotated', 'ApiKeyRevoked'],
   tables: `
     ${table.definition}
-    -- Not by organization first: which one it is, is what the lookup finds out.
+    -- Without the organization, which this lookup finds out.
     CREATE INDEX api_keys_by_public_id ON api_keys (public_id);
   `,
   async apply(events, transaction) {

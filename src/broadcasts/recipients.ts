@@ -378,7 +378,7 @@ export class Recipients {
        ), deleted AS (
          DELETE FROM broadcast_recipients r USING old
          WHERE r.sending_id = old.sending_id AND r.contact_id = old.contact_id
-           -- Somebody may have retried them since.
+           -- A user may have retried them since.
            AND r.status NOT IN ('PENDING', 'CLAIMED')
          RETURNING 1
        )

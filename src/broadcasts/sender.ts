@@ -31,7 +31,7 @@ const POLL_MS = 250;
  * Outcomes within this time are stored together. Half of all messages in flight are enough to store earlier.
  */
 const GATHER_MS = 20;
-const ALIVE_EVERY_MS = 2_000;
+const HEARTBEAT_MS = 2_000;
 /**
  * A process considers itself dead this much earlier than others do, because its clock may run slower than the
  * database's.
@@ -42,7 +42,7 @@ const SHORTEST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 15_000;
 const UNREACHABLE_SECONDS = 5;
 /** The parts shared by all messages of a broadcast are cached for this long. */
-const WRITING_MS = 10_000;
+const TEMPLATE_MS = 10_000;
 /**
  * How long to wait for messages in flight when the program stops. Closing the mailer then waits a little
  * longer.
@@ -80,9 +80,9 @@ export class BroadcastSender implements BackgroundWork {
    * stopping or counts as dead.
    */
   private readonly halting = new Map<string, AbortController>();
-  private readonly writings = new Map<
+  private readonly templates = new Map<
     string,
-    { writing: Promise<MessageTemplate | undefined>; at: number }
+    { template: Promise<MessageTemplate | undefined>; at: number }
   >();
   private sending: readonly Sending[] = [];
   /** Sendings that had no more messages to claim at the last attempt. */
@@ -91,7 +91,7 @@ export class BroadcastSender implements BackgroundWork {
   private readonly resting = new Map<string, number>();
   /** Until when other processes consider this one alive (`performance.now()`). */
   private aliveUntil = 0;
-  private saidAliveAt = 0;
+  private heartbeatAt = 0;
   private forgottenAt = 0;
   private mayHaveLostClaims = false;
   /** Used while the mail server is unavailable. */
@@ -133,8 +133,8 @@ export class BroadcastSender implements BackgroundWork {
       if (this.inFlight.size > 0) await sleep(20);
     }
     await this.deleting;
-    // With unsettled messages, this process must not leave: others then wait until it counts as dead.
-    if (this.saidAliveAt > 0 && this.inFlight.size === 0)
+    // A process with unsettled messages stays registered. Others wait until it counts as dead.
+    if (this.heartbeatAt > 0 && this.inFlight.size === 0)
       await this.recipients.leave(this.holder).catch(() => undefined);
   }
 
@@ -145,7 +145,7 @@ export class BroadcastSender implements BackgroundWork {
     this.sending = open.filter(({ status }) => status === 'SENDING');
     this.dry.clear();
     this.halt(new Set(this.sending.map(({ id }) => id)));
-    if (this.sending.length > 0 || this.inFlight.size > 0) await this.sayAlive();
+    if (this.sending.length > 0 || this.inFlight.size > 0) await this.sendHeartbeat();
     if (open.some(({ hasClaimed }) => hasClaimed)) {
       const message =
         'a process crashed while sending: its messages are marked IN_DOUBT. broadcast.retry-recipients sends them again';
@@ -198,16 +198,16 @@ export class BroadcastSender implements BackgroundWork {
       if (sending.has(id)) continue;
       controller.abort();
       this.halting.delete(id);
-      this.writings.delete(id);
+      this.templates.delete(id);
     }
     for (const id of sending) if (!this.halting.has(id)) this.halting.set(id, new AbortController());
   }
 
-  private async sayAlive(): Promise<void> {
+  private async sendHeartbeat(): Promise<void> {
     const now = performance.now();
-    if (now - this.saidAliveAt < ALIVE_EVERY_MS) return;
+    if (now - this.heartbeatAt < HEARTBEAT_MS) return;
     await this.recipients.sayAlive(this.holder);
-    this.saidAliveAt = now;
+    this.heartbeatAt = now;
     this.aliveUntil = now + ALIVE_SECONDS * 1_000 - MARGIN_MS;
   }
 
@@ -294,48 +294,48 @@ export class BroadcastSender implements BackgroundWork {
   private async deliver(sendingId: string, messages: readonly Claimed[]): Promise<void> {
     const sending = this.sending.find(({ id }) => id === sendingId);
     const signal = this.halting.get(sendingId)?.signal;
-    let writing: MessageTemplate | undefined;
+    let template: MessageTemplate | undefined;
     let recipients: (Recipient | string)[];
     try {
-      writing = sending && (await this.writingOf(sending));
+      template = sending && (await this.templateOf(sending));
       recipients = sending ? await this.recipientsOf(sending, messages) : [];
     } catch (error) {
       this.report(error);
       this.resting.set(sendingId, performance.now() + SHORTEST_PAUSE_MS);
-      writing = undefined;
+      template = undefined;
       recipients = [];
     }
-    if (!writing || !signal) {
+    if (!template || !signal) {
       for (const one of messages) this.record(settledAs(one, 'PENDING', null));
       return;
     }
     const checkedAt = performance.now();
     for (const [n, one] of messages.entries())
-      void this.deliverOne(one, recipients[n]!, writing, { sending: sending!, signal, checkedAt });
+      void this.deliverOne(one, recipients[n]!, template, { sending: sending!, signal, checkedAt });
   }
 
   /** Never rejects. */
   private async deliverOne(
     one: Claimed,
     recipient: Recipient | string,
-    writing: MessageTemplate,
+    template: MessageTemplate,
     { sending, signal: halted, checkedAt }: { sending: Sending; signal: AbortSignal; checkedAt: number },
   ): Promise<void> {
     if (typeof recipient === 'string') return this.record(settledAs(one, 'SKIPPED', recipient));
     let message;
     try {
-      const id = messageIdOf(writing.broadcastId, recipient.id);
-      const letter = await this.messageBuilder.write(writing, recipient);
+      const id = messageIdOf(template.broadcastId, recipient.id);
+      const letter = await this.messageBuilder.write(template, recipient);
       this.recordRenderTime(sending.id, letter.took);
-      message = this.messageBuilder.message(writing, letter, recipient.email!, id);
+      message = this.messageBuilder.message(template, letter, recipient.email!, id);
     } catch (error) {
       if (error instanceof TemplateError) this.recordRenderTime(sending.id, error.took);
       // Retried later: it may have taken too long only because the machine stalled.
       return this.record(later(one, describeError(error)));
     }
     if (halted.aborted || !this.isAlive) return this.record(settledAs(one, 'PENDING', null));
-    const calledBack = new AbortController();
-    const signal = AbortSignal.any([halted, calledBack.signal]);
+    const stopped = new AbortController();
+    const signal = AbortSignal.any([halted, stopped.signal]);
     let now: Recipient | string = recipient;
     /**
      * Messages wait for the mail server and MAIL_RATE. In that time, the contact may have been erased, or this
@@ -346,10 +346,10 @@ export class BroadcastSender implements BackgroundWork {
       try {
         [now = recipient] = await this.recipientsOf(sending, [one]);
         const isMeant = typeof now !== 'string' && now.email === recipient.email;
-        if (!isMeant || !this.isAlive) calledBack.abort();
+        if (!isMeant || !this.isAlive) stopped.abort();
       } catch (error) {
         this.report(error);
-        calledBack.abort();
+        stopped.abort();
       }
     };
     const sent = await this.mailer.send(message, signal, recheck).catch((error: unknown) => {
@@ -425,38 +425,42 @@ export class BroadcastSender implements BackgroundWork {
           message: 'the mail server is unavailable: broadcasts are waiting',
           reason: detail,
         });
-        this.noteWaiting(detail);
+        this.recordWaiting(detail);
       }
     } else if (this.failures > 0) {
       this.failures = 0;
       this.pausedUntil = 0;
       this.logger.log({ message: 'the mail server is available again: broadcasts continue' });
-      this.noteWaiting(null);
+      this.recordWaiting(null);
     }
   }
 
-  private noteWaiting(detail: string | null): void {
+  private recordWaiting(detail: string | null): void {
     const ids = this.sending.map(({ id }) => id);
     void this.recipients.noteWaiting(ids, detail).catch((error: unknown) => this.report(error));
   }
 
-  private writingOf(sending: Sending): Promise<MessageTemplate | undefined> {
+  private templateOf(sending: Sending): Promise<MessageTemplate | undefined> {
     const { id } = sending;
-    const known = this.writings.get(id);
-    if (known && performance.now() - known.at < WRITING_MS) return known.writing;
-    const writing = this.prepare(sending);
-    this.writings.set(id, { writing, at: performance.now() });
-    writing.catch(() => this.writings.delete(id));
-    return writing;
+    const known = this.templates.get(id);
+    if (known && performance.now() - known.at < TEMPLATE_MS) return known.template;
+    const template = this.prepare(sending);
+    this.templates.set(id, { template, at: performance.now() });
+    template.catch(() => this.templates.delete(id));
+    return template;
   }
 
   /** Undefined if it can no longer be sent, for example because its sender was removed. */
   private async prepare({ id, organizationId, broadcastId }: Sending): Promise<MessageTemplate | undefined> {
     const { state } = await this.records.load(broadcast, organizationId, broadcastId);
     if (!exists(state)) return undefined;
-    const { writing, hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
-    if (hindered.length === 0) return writing;
-    this.resting.set(id, performance.now() + WRITING_MS);
+    const { writing: template, hindered } = await this.messageBuilder.prepare(
+      organizationId,
+      broadcastId,
+      state,
+    );
+    if (hindered.length === 0) return template;
+    this.resting.set(id, performance.now() + TEMPLATE_MS);
     const reasons = hindered.map(({ hindrance }) => hindrance);
     this.logger.warn({ message: 'a broadcast cannot continue', broadcastId, reasons });
     return undefined;

@@ -58,7 +58,7 @@ function columnsOf(row: string): string {
   return [...[...columns, ...details].map((column) => `${row}.${column}`), ...moments, key].join(', ');
 }
 
-/** For `findRows`. */
+/** The table for `findRows`. */
 export const CONTACT_PAGE: ListedTable = {
   table: CONTACTS_TABLE,
   columns: columnsOf('page'),
@@ -107,7 +107,7 @@ export class ContactsTable {
     return row && this.record(row);
   }
 
-  /** Those of the ids that are not contacts of this organization. */
+  /** Returns the ids that are not contacts of this organization. */
   async findUnknown(organizationId: string, contactIds: readonly string[]): Promise<string[]> {
     const rows = await this.source.query<{ id: string }[]>(
       `SELECT id FROM ${CONTACTS_TABLE} WHERE organization_id = $1 AND id = ANY ($2::uuid[])`,
@@ -117,7 +117,7 @@ export class ContactsTable {
     return contactIds.filter((id) => !known.has(id));
   }
 
-  /** Those of the ids that were contacts and no longer exist. */
+  /** Returns the ids of former contacts. */
   async findErased(organizationId: string, contactIds: readonly string[]): Promise<Set<string>> {
     return this.store.findStreams(organizationId, contact.streamType, contactIds.filter(isId));
   }

@@ -58,12 +58,12 @@ export const contactsProjection: Projection<ContactEvent> = {
       ${SEALED_COLUMNS.map((column) => `${column} bytea`).join(',\n      ')},
       PRIMARY KEY (organization_id, id)
     );
-    -- ANALYZE keeps samples of a column's values, and would keep them after their persons were erased.
+    -- ANALYZE stores samples of a column's values, which would outlive the erasure of a person.
     ALTER TABLE contacts ${TEXT_AND_BYTES.map((column) => `ALTER COLUMN ${column} SET STATISTICS 0`).join(', ')};
     CREATE INDEX contacts_by_creation ON contacts (organization_id, created_at, id);
     CREATE INDEX contacts_by_update ON contacts (organization_id, updated_at, id);
     CREATE INDEX contacts_by_email ON contacts (organization_id, email_compared, id);
-    -- Most contacts have none of these, and pay for none.
+    -- Partial, because most contacts have none of these values.
     ${INDEXED_COLUMNS.map(
       (column) =>
         `CREATE INDEX contacts_by_${column} ON contacts (organization_id, ${column}) WHERE ${column} IS NOT NULL;`,
@@ -71,7 +71,7 @@ export const contactsProjection: Projection<ContactEvent> = {
     CREATE INDEX contacts_unsubscribed ON contacts (organization_id, id) WHERE NOT subscribed;
     ${searchIndexes('contacts', SEARCHED)}
 
-    -- Who was erased: ids and times, so that nobody need read their streams to learn it.
+    -- Ids and times of erased contacts, so that their streams need not be read to find this out.
     CREATE TABLE contacts_erased (
       organization_id uuid           NOT NULL,
       id              uuid           NOT NULL,

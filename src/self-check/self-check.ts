@@ -7,12 +7,12 @@ import { ALL_ORGANIZATIONS, logIdOf, logNameOf, type Signers } from '#libs/seali
 import { Worker } from '#libs/work';
 import { verifyAll, verifyDatabase } from '../audit/index.js';
 
-const LOOK_EVERY_MS = 60_000;
-/** The checking instance renews its lease this often. Without renewal, the lease ends after GONE_SECONDS. */
-const BEAT_MS = 30_000;
-const GONE_SECONDS = 180;
+const POLL_MS = 60_000;
+/** The checking instance renews its lease this often. Without renewal, the lease ends after LEASE_SECONDS. */
+const RENEW_MS = 30_000;
+const LEASE_SECONDS = 180;
 /** After an error, the check is retried after this time. */
-const AGAIN_SECONDS = 600;
+const RETRY_SECONDS = 600;
 /**
  * No one waits for the check. So it pauses before each query as long as the last one took, up to this limit.
  */
@@ -42,7 +42,7 @@ export type SelfChecked = {
  */
 export class SelfCheck {
   private readonly worker: Worker;
-  /** The findings of all instances, as of this instance's last look. */
+  /** The findings of all instances, as of this instance's last poll. */
   lastSeen: SelfChecked | undefined;
 
   /** @param everySeconds the time for a round of all checks; 0: only requested checks. */
@@ -66,7 +66,7 @@ export class SelfCheck {
       while (!worker.signal.aborted && (await this.turn()));
       this.lastSeen = await this.status();
     };
-    worker.start(checkAll, () => worker.pause(Math.min(LOOK_EVERY_MS, 1_000 * this.everySeconds)));
+    worker.start(checkAll, () => worker.pause(Math.min(POLL_MS, 1_000 * this.everySeconds)));
   }
 
   stop(): Promise<void> {
@@ -75,27 +75,27 @@ export class SelfCheck {
 
   /** Checks the subject that is due first. @returns false if none is due, or another instance is checking. */
   async turn(): Promise<boolean> {
-    const readModels = this.readModels();
+    const ownProjections = this.ownProjections();
     await this.source.query(REGISTER, [
-      readModels,
+      ownProjections,
       this.everySeconds,
       ALL_ORGANIZATIONS,
       logNameOf(ALL_ORGANIZATIONS),
     ]);
-    const [subject] = await this.source.query<Subject[]>(CLAIM, [readModels, GONE_SECONDS]);
+    const [subject] = await this.source.query<Subject[]>(CLAIM, [ownProjections, LEASE_SECONDS]);
     if (!subject) return false;
-    const beating = setInterval(() => {
-      this.source.query(BEAT, [subject.kind, subject.subject]).catch(() => undefined);
-    }, BEAT_MS).unref();
+    const renewing = setInterval(() => {
+      this.source.query(RENEW, [subject.kind, subject.subject]).catch(() => undefined);
+    }, RENEW_MS).unref();
     try {
-      const finding = await this.look(subject);
-      await this.note(subject, finding);
+      const finding = await this.check(subject);
+      await this.record(subject, finding);
     } catch (error) {
-      const seconds = Math.min(AGAIN_SECONDS, this.everySeconds);
-      await this.source.query(LATER, [subject.kind, subject.subject, seconds]);
+      const seconds = Math.min(RETRY_SECONDS, this.everySeconds);
+      await this.source.query(POSTPONE, [subject.kind, subject.subject, seconds]);
       if (!(error instanceof UnderWay)) throw error;
     } finally {
-      clearInterval(beating);
+      clearInterval(renewing);
     }
     return true;
   }
@@ -103,7 +103,7 @@ export class SelfCheck {
   async status(): Promise<SelfChecked> {
     const rows = await this.source.query<
       { kind: Subject['kind']; subject: string; finding: string | null; found_at: Date; current: boolean }[]
-    >(STATUS, [this.readModels(), this.everySeconds]);
+    >(STATUS, [this.ownProjections(), this.everySeconds]);
     return {
       findings: rows.flatMap(({ kind, subject, finding, found_at: since }) =>
         finding === null ? [] : [{ kind, subject, finding, since }],
@@ -113,16 +113,16 @@ export class SelfCheck {
     };
   }
 
-  private readModels(): string[] {
+  private ownProjections(): string[] {
     return this.projections.own().map(({ name, version }) => `${name} ${version}`);
   }
 
   /** @returns what is wrong, in one sentence without personal data; undefined if nothing is. */
-  private look({ kind, subject }: Subject): Promise<string | undefined> {
-    return kind === 'history' ? this.verifyHistory(subject) : this.verifyReadModel(subject.split(' ')[0]!);
+  private check({ kind, subject }: Subject): Promise<string | undefined> {
+    return kind === 'history' ? this.verifyHistory(subject) : this.verifyProjection(subject.split(' ')[0]!);
   }
 
-  private async verifyReadModel(name: string): Promise<string | undefined> {
+  private async verifyProjection(name: string): Promise<string | undefined> {
     const { signal } = this.worker;
     const [difference, ...more] = await this.projections.maintenance.verify(name, { gently: true, signal });
     if (!difference) return undefined;
@@ -141,7 +141,7 @@ export class SelfCheck {
     const signed = row?.note && this.signers.open(row.note);
     if (!signed) return undefined;
     const { signal } = this.worker;
-    const sql = gentle(this.source, signal);
+    const sql = paced(this.source, signal);
     const note = this.signers.signCheckpoint(signed);
     const { verifierKey } = this.signers;
     if (organizationId === ALL_ORGANIZATIONS) {
@@ -157,8 +157,8 @@ export class SelfCheck {
     return `The history of organization ${organizationId} is not what was sealed: ${verdict.reason}`;
   }
 
-  private async note({ kind, subject }: Subject, finding: string | undefined): Promise<void> {
-    const [before] = await this.source.query<{ finding: string | null }[]>(NOTE, [
+  private async record({ kind, subject }: Subject, finding: string | undefined): Promise<void> {
+    const [before] = await this.source.query<{ finding: string | null }[]>(RECORD, [
       kind,
       subject,
       finding ?? null,
@@ -184,7 +184,7 @@ export class SelfCheck {
 }
 
 /** Queries like the source, but pauses before each query as long as the last one took. */
-function gentle(source: DataSource, signal: AbortSignal): Sql {
+function paced(source: DataSource, signal: AbortSignal): Sql {
   let since = performance.now();
   const query = async (...question: Parameters<Sql['query']>): Promise<unknown> => {
     await sleep(Math.min(performance.now() - since, LONGEST_REST_MS), undefined, { signal });
@@ -209,7 +209,7 @@ const CLAIM = `
   WITH due AS (
     SELECT kind, subject FROM self_checks
     WHERE due_at <= clock_timestamp() AND (kind = 'history' OR subject = ANY ($1))
-      -- Of the row alone, so that it is asked again once it is locked: two who come at once would both have it.
+      -- Only about this row, so that it is evaluated again once the row is locked. Otherwise two instances could claim it.
       AND (begun_at IS NULL OR begun_at < clock_timestamp() - make_interval(secs => $2))
       AND NOT EXISTS (SELECT FROM self_checks WHERE begun_at > clock_timestamp() - make_interval(secs => $2))
     ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED
@@ -219,15 +219,15 @@ const CLAIM = `
   )
   SELECT kind, subject FROM claimed`;
 
-const BEAT = `
+const RENEW = `
   UPDATE self_checks SET begun_at = clock_timestamp()
   WHERE kind = $1 AND subject = $2 AND begun_at IS NOT NULL`;
 
-const LATER = `
+const POSTPONE = `
   UPDATE self_checks SET begun_at = NULL, due_at = clock_timestamp() + make_interval(secs => $3)
   WHERE kind = $1 AND subject = $2`;
 
-const NOTE = `
+const RECORD = `
   WITH before AS (SELECT finding FROM self_checks WHERE kind = $1 AND subject = $2 FOR UPDATE), noted AS (
     UPDATE self_checks SET begun_at = NULL, checked_at = clock_timestamp(),
       due_at = clock_timestamp() + make_interval(secs => $4), finding = $3,

@@ -35,7 +35,10 @@ export function nameOfMailHook(path: string): string | undefined {
   return PATH.test(path) ? '/hooks/mail' : undefined;
 }
 
-/** Where email providers report bounces and complaints. They only know the token in the address, so this is not an operation. */
+/**
+ * Receives reports of bounces and complaints from email providers. They only know the token in the address, so
+ * this is not an operation.
+ */
 @Controller('hooks/mail')
 @Documented(({ ApiTags }) => [ApiTags('hooks')])
 export class MailHookController {

@@ -12,7 +12,7 @@ const MAX_PASSKEYS = 20;
 /** Bytes of a challenge: its random part, its expiry time and its MAC. */
 const [NONCE, EXPIRY, MAC] = [16, 8, 16] as const;
 
-/** What a passkey is bound to: the dashboard's domain, and the origin of its pages. */
+/** A passkey is bound to these: the dashboard's domain, and the origin of its pages. */
 export type RelyingParty = { id: string; origin: string };
 
 export type ListedPasskey = { id: string; name: string; madeAt: Date; usedAt: Date | null };

@@ -9,7 +9,7 @@ const NOT_PUBLIC = [
   '127.0.0.0/8',
   // Not in the registry. Azure's machines read their configuration from this address.
   '168.63.129.16/32',
-  // Where clouds keep the credentials of their machines.
+  // Clouds provide the credentials of their machines at these addresses.
   '169.254.0.0/16',
   '172.16.0.0/12',
   '192.0.0.0/24',

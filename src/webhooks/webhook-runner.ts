@@ -8,7 +8,7 @@ import { type Attempt, type WebhookRequests } from './webhook-requests.js';
 import { type ExistingWebhook, type Webhook } from './webhook.js';
 import { webhooks } from './webhooks.js';
 
-/** Events per page, and how many of them are sent at once. */
+/** Events per page, and how many of them are sent concurrently. */
 const PAGE = 128;
 const AT_ONCE = 8;
 /**

@@ -23,7 +23,7 @@ const FAILING_AT_ONCE = 16;
 const OF_ONE_ORGANIZATION = 4;
 const FAILING_OF_ONE_ORGANIZATION = 2;
 /** How long to wait for requests in progress when the program stops. */
-const PATIENCE_MS = 4_000;
+const STOP_TIMEOUT_MS = 4_000;
 const FORGET_EVERY_MS = 3_600_000;
 const MOST_KNOWN = 10_000;
 const LIMITS = { statement: 60_000 };
@@ -138,10 +138,10 @@ export class WebhookSender implements BackgroundWork {
   }
 
   async stop(): Promise<void> {
-    const patience = setTimeout(() => this.requests.end(), PATIENCE_MS);
+    const timeout = setTimeout(() => this.requests.end(), STOP_TIMEOUT_MS);
     await this.worker.stop();
     await Promise.all([this.forgetting, ...[...this.busy.values()].map(({ done }) => done)]);
-    clearTimeout(patience);
+    clearTimeout(timeout);
     this.requests.end();
   }
 

@@ -14,7 +14,7 @@ import { isLogName, checkpointName, sizeOf } from './names.js';
 export type BucketLocation = { bucket: string; prefix: string };
 
 /** A store that does not respond is retried in the next round. */
-const PATIENCE = {
+const TIMEOUTS = {
   connectionTimeout: 5_000,
   requestTimeout: 20_000,
   socketTimeout: 20_000,
@@ -48,7 +48,7 @@ export class AnchorBucket implements AnchorStore {
     const address = endpointOfS3();
     this.store = address ?? 'Amazon S3';
     // Other stores have no host name per bucket, and all of them accept the bucket name in the path.
-    this.client = new S3Client({ requestHandler: PATIENCE, forcePathStyle: address !== undefined });
+    this.client = new S3Client({ requestHandler: TIMEOUTS, forcePathStyle: address !== undefined });
   }
 
   async organizations(): Promise<string[]> {
@@ -71,16 +71,16 @@ export class AnchorBucket implements AnchorStore {
   async largest(organizationId: string, near: number): Promise<number | undefined> {
     let [found, none] = [-1, Infinity];
     let step = this.page;
-    let behind = Math.max(near - step, -1);
+    let after = Math.max(near - step, -1);
     for (;;) {
-      const { sizes, isLast } = await this.sizesBehind(organizationId, behind);
+      const { sizes, isLast } = await this.sizesAfter(organizationId, after);
       found = sizes.at(-1) ?? found;
       if (isLast && sizes.length > 0) return found;
-      if (isLast) none = behind;
+      if (isLast) none = after;
       if (found >= none) return found < 0 ? undefined : found;
       step *= 2;
-      if (found < 0) behind = Math.max(near - step, -1);
-      else behind = none === Infinity ? found + step : found + Math.floor((none - found) / 2);
+      if (found < 0) after = Math.max(near - step, -1);
+      else after = none === Infinity ? found + step : found + Math.floor((none - found) / 2);
     }
   }
 
@@ -116,7 +116,7 @@ export class AnchorBucket implements AnchorStore {
         await this.client.send(command, { abortSignal: this.signal });
         return true;
       } catch (error) {
-        const { status, name } = saidBy(error);
+        const { status, name } = partsOf(error);
         if (status === 412) return false;
         if (status === 501 || name === 'NotImplemented') throw this.notWriteOnce();
         throw error;
@@ -124,7 +124,7 @@ export class AnchorBucket implements AnchorStore {
     });
   }
 
-  private async sizesBehind(
+  private async sizesAfter(
     organizationId: string,
     size: number,
   ): Promise<{ sizes: number[]; isLast: boolean }> {
@@ -159,10 +159,10 @@ export class AnchorBucket implements AnchorStore {
     }
   }
 
-  /** What went wrong and how to fix it, in one sentence. */
+  /** The problem and its fix, in one sentence. */
   private explained(error: unknown, permission: string): string {
     const { bucket, store } = this;
-    const { name, status, message } = saidBy(error);
+    const { name, status, message } = partsOf(error);
     if (name === 'CredentialsProviderError') {
       return `no credentials found for ${store}: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE (${message})`;
     }
@@ -191,7 +191,7 @@ export class AnchorBucket implements AnchorStore {
 }
 
 /** `status` is undefined if there was no response. */
-function saidBy(error: unknown): { name: string; status: number | undefined; message: string } {
+function partsOf(error: unknown): { name: string; status: number | undefined; message: string } {
   const { name = '', $metadata } = error as { name?: string; $metadata?: { httpStatusCode?: number } };
   const message = describeError(error).replace(/\.$/, '');
   return { name, status: $metadata?.httpStatusCode, message };

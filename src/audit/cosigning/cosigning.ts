@@ -7,14 +7,14 @@ import { Worker } from '#libs/work';
 import { CosignedNotes, isSameText, type WitnessAlarm } from './cosigned-notes.js';
 import { type Outcome, type WitnessAddress, WitnessClient } from './witness-client.js';
 
-const LOOK_EVERY_MS = 3_000;
+const POLL_MS = 3_000;
 /**
  * The search for new checkpoints reads a row per organization, so the pause is this many times its duration.
  */
 const REST = 50;
 /** The leader renews its lease this often. The lease lasts longer than asking about one checkpoint takes. */
-const BEAT_MS = 15_000;
-const GONE_SECONDS = 60;
+const RENEW_MS = 15_000;
+const LEASE_SECONDS = 60;
 /** The most organizations per round. */
 const MOST_DUE = 1_000;
 /** The pause after a witness fails. It doubles with each further failure. */
@@ -36,7 +36,7 @@ export class Cosigning {
   private readonly witnesses: readonly Asked[];
   private readonly notes: CosignedNotes;
   private readonly holder = newId();
-  private saidSo = -Infinity;
+  private renewedAt = -Infinity;
   /**
    * As last seen by this instance; undefined before that, or if no witness is configured. `contradicted` counts
    * organizations whose history a witness contradicts. `failing` counts failing witnesses, and only on the
@@ -69,11 +69,11 @@ export class Cosigning {
 
   start(): void {
     if (this.witnesses.length === 0) return;
-    const shortestMs = Math.min(LOOK_EVERY_MS, 1_000 * this.everySeconds);
+    const shortestMs = Math.min(POLL_MS, 1_000 * this.everySeconds);
     let restMs: number;
     const turn = async () => {
       restMs = shortestMs;
-      if (await this.leads()) restMs = Math.max(restMs, await this.round());
+      if (await this.holdsLease()) restMs = Math.max(restMs, await this.round());
       const { organizations } = await this.notes.alarms();
       const failing = this.witnesses.filter(({ failures }) => failures > 0).length;
       this.lastSeen = { contradicted: organizations, failing };
@@ -129,7 +129,7 @@ export class Cosigning {
     const due = await this.notes.due(answering, this.everySeconds, MOST_DUE);
     const restMs = REST * (performance.now() - begun);
     await fewAtOnce(due, async (organizationId) => {
-      if (!this.worker.signal.aborted && (await this.leads())) await this.askAbout(organizationId);
+      if (!this.worker.signal.aborted && (await this.holdsLease())) await this.askAbout(organizationId);
     });
     return restMs;
   }
@@ -268,12 +268,12 @@ export class Cosigning {
   }
 
   /** Whether this instance holds the lease for asking witnesses. */
-  private async leads(): Promise<boolean> {
+  private async holdsLease(): Promise<boolean> {
     const now = performance.now();
-    if (now - this.saidSo < BEAT_MS) return true;
-    const rows = await this.source.query<unknown[]>(LEAD, [this.holder, GONE_SECONDS]);
+    if (now - this.renewedAt < RENEW_MS) return true;
+    const rows = await this.source.query<unknown[]>(LEAD, [this.holder, LEASE_SECONDS]);
     const leads = rows.length > 0;
-    this.saidSo = leads ? now : -Infinity;
+    this.renewedAt = leads ? now : -Infinity;
     return leads;
   }
 }

@@ -27,7 +27,7 @@ export type Outcome =
   | { is: 'failed'; reason: string };
 
 /** The time limit for all requests about one checkpoint. */
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 const MOST_BYTES = 16 * 1024;
 /**
  * Someone else may submit a newer checkpoint at the same time, so the witness's size can change between two
@@ -64,7 +64,7 @@ export class WitnessClient {
   /** @param timeoutMs shorter in tests. */
   constructor(
     { url, verifierKey }: WitnessAddress,
-    private readonly timeoutMs = PATIENCE_MS,
+    private readonly timeoutMs = TIMEOUT_MS,
   ) {
     this.key = parseVerifierKey(verifierKey, ALGORITHMS.cosignature);
     this.name = keyName(this.key);
@@ -130,7 +130,7 @@ export class WitnessClient {
       const line = this.cosignatureIn(text, note);
       return line === undefined ? failed('its cosignature is none, or false') : { is: 'cosigned', line };
     }
-    const reason = `status ${status}${saidIn(text)}`;
+    const reason = `status ${status}${messageIn(text)}`;
     return [400, 403, 404].includes(status) ? { is: 'refused', reason } : failed(reason);
   }
 
@@ -156,7 +156,7 @@ function failed(reason: string): { is: 'failed'; reason: string } {
 }
 
 /** The witness's message, if it is one short line. Strangers must not fill the log. */
-function saidIn(body: string): string {
+function messageIn(body: string): string {
   const said = body.trim();
   return /^[\x20-\x7e]+$/.test(said) && said.length <= LONGEST_REASON ? `: ${said}` : '';
 }

@@ -12,7 +12,7 @@ const LEVELS_A_TILE = 8;
 const SUCCESSIONS_A_PAGE = 50;
 /** Larger than any tile, and than any note with many signatures. */
 const LARGEST_ANSWER = 64 * 1024;
-const PATIENCE_MS = 20_000;
+const TIMEOUT_MS = 20_000;
 /** The server rejects requests above the rate limit and returns when to retry. */
 const MOST_TRIES = 5;
 const LONGEST_WAIT_S = 10;
@@ -110,7 +110,7 @@ export class LogClient {
 
   private fetch(address: string): Promise<HttpAnswer> {
     const { headers, signal } = this;
-    return fetchAnswer(address, { headers }, { timeoutMs: PATIENCE_MS, mostBytes: LARGEST_ANSWER, signal });
+    return fetchAnswer(address, { headers }, { timeoutMs: TIMEOUT_MS, mostBytes: LARGEST_ANSWER, signal });
   }
 }
 

@@ -20,7 +20,7 @@ export type AllVerdict = {
   leaves: number;
   /** Organizations compared with the log. */
   organizations: number;
-  /** What is wrong with the log itself; null if nothing is. */
+  /** The problem with the log itself; null if there is none. */
   reason: string | null;
   /** Organizations that differ from the log, the first `MOST_WRONG`. */
   wrong: { organizationId: string; reason: string }[];

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { type Batch } from './batch.js';
 import { type CheckedLines } from './lines.js';
 
-/** What the threads check: lines of an export, or stored events. */
+/** The input of the threads: lines of an export, or stored events. */
 export type Work = { of: 'lines'; organizationId: string } | { of: 'stored' };
 
 /** Threads that check events one by one. */

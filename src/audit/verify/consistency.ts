@@ -16,8 +16,8 @@ export function headOf(checkpoint: string): (TreeHead & { origin: string }) | un
 }
 
 /**
- * Whether the proof shows that the newer tree is the older one with leaves appended (RFC 9162, section 2.1.4.2,
- * which is also the algorithm of RFC 6962). Supports sizes up to 2^53.
+ * Whether the proof shows that the newer tree is the older one with leaves appended (RFC 9162, section 2.1.4.2;
+ * RFC 6962 has the same algorithm). Supports sizes up to 2^53.
  */
 export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly Buffer[]): boolean {
   if (older.size > newer.size || proof.some(({ length }) => length !== HASH)) return false;

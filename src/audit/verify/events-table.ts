@@ -71,7 +71,7 @@ export class EventsTable {
     yield { ...newBatch(0), mistake: { position: Number(row.position), reason } };
   }
 
-  /** Those of the subjects whose keys an event after the horizon destroyed. */
+  /** Returns the subjects whose keys an event after the horizon destroyed. */
   async endedLater(subjectIds: readonly string[]): Promise<Set<string>> {
     const rows = await this.sql.query<{ stream_id: string }[]>(
       `SELECT stream_id FROM events

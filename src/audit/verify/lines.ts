@@ -72,7 +72,7 @@ function hasAll(line: Line): boolean {
 
 /** The checked lines of an export. */
 export type CheckedLines = Batch & {
-  /** What is wrong with the line after these events, which is the last one checked. */
+  /** The problem with the line after these events, which is the last one checked. */
   wrong: WrongLine | null;
 };
 

@@ -17,12 +17,12 @@ export type SealedLeaf = { position: number; hash: Buffer };
 /** Reads `count` leaves starting at number `from`, counted from 0. `from` ascends from call to call. */
 type ReadLeaves = (from: number, count: number) => Promise<SealedLeaf[]>;
 
-/** What the database stores about its seals. */
+/** The seals as stored in the database. */
 export type Seals = {
   /** The leaves of the checkpoint; undefined if the stored ones differ. */
   leaves?: ReadLeaves;
   rows?: SealRows;
-  /** What is wrong with the tables; null if nothing is. */
+  /** The problem with the tables; null if there is none. */
   mistake: string | null;
 };
 

@@ -12,7 +12,7 @@ export type Verdict = {
   newerEvents: number;
   /** The first position at which the history differs from the sealed one; null if no event is wrong. */
   firstWrongPosition: number | null;
-  /** What is wrong, in one or two sentences; null if nothing is. */
+  /** The problem, in one or two sentences; null if there is none. */
   reason: string | null;
   /**
    * Suspicious findings that do not prove a change, the first `MOST_WARNINGS`. The position is null if no event

@@ -9,7 +9,7 @@ import { againstOf, MOST_WARNINGS, type Verdict } from './verdict.js';
 /** For a history in the database: facts that the events do not contain. */
 export type Beside = {
   seals: Seals;
-  /** Those of these subjects whose keys were destroyed by an event after the ones read here. */
+  /** Returns the subjects whose keys an event after the ones read here destroyed. */
   endedLater: (subjectIds: readonly string[]) => Promise<ReadonlySet<string>>;
 };
 

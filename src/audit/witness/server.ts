@@ -6,7 +6,7 @@ import { type Witness } from './witness.js';
 const LARGEST_BODY = 64 * 1024;
 /** Concurrent requests. Further ones are rejected with 503. */
 const MOST_REQUESTS = 100;
-const PATIENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
 
 /** Writes a log line: which checkpoint was rejected and why, or what failed. */
 export type Tell = (line: { message: string; [field: string]: unknown }) => void;
@@ -15,7 +15,7 @@ export type Tell = (line: { message: string; [field: string]: unknown }) => void
 export function witnessServer(witness: Witness, tell: Tell): Server {
   let underWay = 0;
   const server = createServer(
-    { requestTimeout: PATIENCE_MS, headersTimeout: PATIENCE_MS },
+    { requestTimeout: TIMEOUT_MS, headersTimeout: TIMEOUT_MS },
     (request, response) => {
       const answer = (status: number, body: string, type = 'text/plain; charset=utf-8') => {
         response.writeHead(status, {

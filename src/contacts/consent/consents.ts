@@ -19,7 +19,10 @@ import { contact, type Contact, type ContactEvent } from '../contact.js';
 /** Consent or refusal in the history: its evidence, or the change without evidence. */
 export type ConsentChange = RecordedEvent<ConsentEvent> | RecordedEvent<ContactEvent>;
 
-/** Where a page begins: before this position, and with the contact's version proved there; 0 if none. */
+/**
+ * The start of a page: the position before which it begins, and the contact's version that the event there
+ * proves; 0 if none.
+ */
 type Place = { before: number | undefined; proved: number };
 
 export function isGiven(event: ConsentChange): boolean {

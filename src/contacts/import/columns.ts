@@ -165,7 +165,7 @@ export function recognise(
   });
 }
 
-/** Whether ignoring this column may lose a "no": by its name, or because a cell says "unsubscribed". */
+/** Whether ignoring this column may lose a "no": by its name, or because a cell contains "unsubscribed". */
 export function suggestsOptOut(column: string, cells: readonly string[]): boolean {
   const name = nameOf(column);
   if (OTHERWISE.test(name)) return false;

@@ -1,7 +1,7 @@
-/** Why an address must not receive email, if another system says so. */
+/** Why an address must not receive email, according to another system. */
 export type Blocked = 'BOUNCED' | 'COMPLAINED';
 
-/** What a cell says about consent. Undefined: it says nothing. */
+/** A cell's statement about consent; undefined if it states nothing. */
 export type Consent = { subscribed?: boolean; blocked?: Blocked };
 
 /** The kinds of columns that state consent. */
@@ -46,9 +46,9 @@ const COMPLAINED = words(`
   complained, complaint, complaints, spam, spam complaint, marked as spam, reported spam, junk,
   beschwerde, plainte, queja
 `);
-/** What some systems write into empty cells. */
+/** Texts that some systems write into empty cells. */
 const EMPTY = new Set(['', 'null', 'n a', 'na', 'nil', 'undefined']);
-/** "No" in a `subscribed` column. In a column that says who opted out or when, it says nothing. */
+/** "No" in a `subscribed` column. In a column that says who opted out or when, it states nothing. */
 const NEVER = new Set(['never', 'none', 'nie', 'jamais', 'nunca']);
 
 const OPT_OUT = words(`

@@ -162,7 +162,7 @@ type Known = { contactId: string; state: ExistingContact; version: number };
 /** A page, and the contacts that have its addresses. */
 type LookedUp = { page: ImportedLine[]; known: Map<string, Known> };
 
-/** What an import can write to contacts. */
+/** The contact events that an import can write. */
 const WRITTEN = ['ContactCreated', 'ContactUpdated', 'ContactSubscribed', 'ContactUnsubscribed'];
 
 @CommandHandler(ImportContacts)

@@ -95,8 +95,8 @@ const PAGE_BYTES = 1024 * 1024;
 /**
  * The lines of an import, in pages to be imported together.
  *
- * @throws RpcError BAD_REQUEST if the columns of a CSV text can't be imported, or no line states whether its person gets email
- * and nobody has decided it.
+ * @throws RpcError BAD_REQUEST if the columns of a CSV text can't be imported. Also if it is undecided whether
+ *   contacts agreed to email: neither the lines nor the user have stated it.
  */
 export async function* readImport(
   bytes: AsyncIterable<Uint8Array>,
@@ -134,7 +134,7 @@ async function* readObjects(
     }
     const { line, fields } = record;
     isDecided ||= typeof fields.subscribed === 'boolean';
-    // From the first person on: no one is imported before this is decided.
+    // Checked at the first person, so that no one is imported before this is decided.
     if (!isDecided && fields.email !== undefined)
       throw invalid([undecided('the first line does not state it')]);
     const read = toLine(line, fields, context);

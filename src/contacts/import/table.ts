@@ -123,7 +123,7 @@ export async function* piecesOf(bytes: Buffer): AsyncGenerator<Uint8Array> {
 }
 const PIECE = 64 * 1024;
 
-/** What a user sees of a table before importing it. */
+/** The preview of a table before its import. */
 export type Look = {
   format: TableFormat;
   columns: string[];

@@ -22,7 +22,9 @@ export type ImportPlan = {
 /** A table as it was uploaded. */
 export type UploadedTable = { bytes: Buffer } & Pick<ImportPlan, 'file' | 'onConflict' | 'listId'>;
 
-/** What the user decided: the meaning of each column, undefined if they left it open; and whether contacts have agreed. */
+/**
+ * The user's decisions: the meaning of each column, undefined if left open, and whether contacts have agreed.
+ */
 export type Decisions = { meaningOf: (column: number) => Meaning | null | undefined; agreed: boolean };
 
 /**
