@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import { Tally } from '#libs/measures';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { compose } from './compose.js';
+import { isSenderAddress } from './mail-address.js';
 import { MailFiles } from './mail-files.js';
 import { MailRate } from './mail-rate.js';
 import { readMailUrl } from './mail-url.js';
@@ -16,6 +17,8 @@ export type MailerOptions = {
   /** The directory for the files. */
   directory: string;
   from?: MailAddress | undefined;
+  /** The public host name of this server. */
+  host?: string | undefined;
   /** The maximum number of concurrent messages and connections. */
   concurrency: number;
   /** Messages per second. Default: unlimited. */
@@ -36,6 +39,7 @@ export class Mailer implements OnApplicationShutdown {
   readonly concurrency: number;
   /** The sender for organizations that have not set their own. */
   readonly defaultFrom: MailAddress | null;
+  private readonly fallbackAddress: string;
 
   /** Messages by outcome. `refused` counts as `rejected` if it is permanent, and as `deferred` otherwise. */
   readonly outcomes = new Tally(['sent', 'deferred', 'rejected', 'unreachable', 'in-doubt']);
@@ -56,17 +60,29 @@ export class Mailer implements OnApplicationShutdown {
     options: MailerOptions,
     private readonly logger: Pick<LoggerService, 'log' | 'warn'>,
   ) {
-    const { url, directory, from, concurrency, rate, redisUrl, timeouts } = options;
+    const { url, directory, from, host, concurrency, rate, redisUrl, timeouts } = options;
     setMaxListeners(0, this.closing.signal);
     this.concurrency = concurrency;
     this.places = concurrency;
     this.defaultFrom = from ?? null;
+    const address = `no-reply@${host}`;
+    this.fallbackAddress = isSenderAddress(address) ? address : 'no-reply@localhost.localdomain';
     this.server = url === undefined ? undefined : new SmtpPool(readMailUrl(url), timeouts);
     this.files = new MailFiles(
       directory,
       (file) => void logger.log({ message: 'mail written to a file', file }),
     );
     this.rate = rate === undefined ? undefined : new MailRate(rate, redisUrl, logger);
+  }
+
+  /**
+   * The sender of an email that must reach its recipient: the organization's own, else the operator's. Without either, an
+   * email from this host is better than none.
+   *
+   * @param name of the organization or this server.
+   */
+  senderFor(name: string, own: MailAddress | null = null): MailAddress {
+    return own ?? this.defaultFrom ?? { name, address: this.fallbackAddress };
   }
 
   /** Whether we can log in to the server. Sends no message. */

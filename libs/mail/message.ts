@@ -1,5 +1,10 @@
 export type MailAddress = { name: string | null; address: string };
 
+/** The domain of a sender, for the ids of its messages. */
+export function domainOf({ address }: MailAddress): string {
+  return address.slice(address.lastIndexOf('@') + 1);
+}
+
 export type MailMessage = {
   /**
    * The organization whose owners may read the message if mail is written to files. Null if none may, for example because it

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
-import { type MailMessage, Mailer } from '#libs/mail';
+import { domainOf, type MailMessage, Mailer } from '#libs/mail';
 import { Resources } from '#libs/resources';
 import { hasScope, RpcError } from '#libs/rpc';
 import { type ContactDetails } from '../contacts/index.js';
@@ -199,7 +199,7 @@ export class MessageBuilder {
       subject: letter.subject,
       text: letter.text,
       html: letter.html,
-      messageId: `${messageId}@${from.address.slice(from.address.lastIndexOf('@') + 1)}`,
+      messageId: `${messageId}@${domainOf(from)}`,
       headers: {
         'List-Unsubscribe': `<${letter.unsubscribeUrl}>`,
         'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',

@@ -3,9 +3,8 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
-import { isSenderAddress, Mailer, type MailOutcome } from '#libs/mail';
+import { domainOf, Mailer, type MailOutcome } from '#libs/mail';
 import { senderOf } from '../organizations/index.js';
-import { PublicAddress } from '../config/index.js';
 import { canonicalEmail } from './canonical-email.js';
 import { writeMail } from './write-confirmation-mail.js';
 
@@ -32,7 +31,6 @@ export class ConfirmationMails {
     private readonly store: EventStore,
     private readonly records: RecordReader,
     private readonly mailer: Mailer,
-    private readonly address: PublicAddress,
   ) {}
 
   /**
@@ -66,9 +64,8 @@ export class ConfirmationMails {
   async send(mail: ConfirmationMail, signal: AbortSignal): Promise<MailOutcome> {
     const { organizationId, requestId, to } = mail;
     const sender = await senderOf(this.records, organizationId);
-    const from = sender.mailFrom ?? this.mailer.defaultFrom ?? this.fallbackSender(sender.name);
+    const from = this.mailer.senderFor(sender.name, sender.mailFrom);
     const locale = localeIn(sender.language);
-    const domain = from.address.slice(from.address.lastIndexOf('@') + 1);
     const written = { ...mail, organization: from.name ?? sender.name, postalAddress: sender.postalAddress };
     return this.mailer.send(
       {
@@ -76,21 +73,11 @@ export class ConfirmationMails {
         from,
         replyTo: sender.replyTo,
         to,
-        subject:
-          mail.confirmUrl === null
-            ? locale.emails.confirmation.already.subject(mail.petition)
-            : locale.emails.confirmation.subject(mail.petition),
         ...writeMail(locale, written),
-        messageId: `signature.${requestId}@${domain}`,
+        messageId: `signature.${requestId}@${domainOf(from)}`,
         automatic: true,
       },
       signal,
     );
-  }
-
-  /** Without a configured sender, an email from this host is better than none. */
-  private fallbackSender(name: string): { name: string; address: string } {
-    const address = `no-reply@${new URL(this.address.url).hostname}`;
-    return { name, address: isSenderAddress(address) ? address : 'no-reply@localhost.localdomain' };
   }
 }

@@ -11,7 +11,7 @@ type Parts = {
   petitionUrl: string;
 };
 
-/** The text and HTML parts of the email. */
+/** The subject and the text and HTML parts of the email. */
 export function writeMail({ language, emails }: Locale, mail: Parts): ReturnType<typeof writeLetter> {
   const { url, button, ...parts } = partsOf(emails.confirmation, mail);
   return writeLetter({ ...parts, language, button: { url, text: button }, foot: footOf(mail) });
@@ -23,12 +23,13 @@ function partsOf(
 ) {
   const greeting = words.greeting(firstName);
   if (confirmUrl === null) {
-    const { text, button } = words.already;
-    return { paragraphs: [greeting, text(petition)], url: petitionUrl, button, after: [] };
+    const { subject, text, button } = words.already;
+    const paragraphs = [greeting, text(petition)];
+    return { subject: subject(petition), paragraphs, url: petitionUrl, button, after: [] };
   }
   const paragraphs = [greeting, words.ask(petition, organization)];
   const after = [words.deadline(DAYS_TO_CONFIRM), words.ignore];
-  return { paragraphs, url: confirmUrl, button: words.button, after };
+  return { subject: words.subject(petition), paragraphs, url: confirmUrl, button: words.button, after };
 }
 
 function footOf({ organization, postalAddress }: Parts): string[] {

@@ -94,6 +94,7 @@ function mailerOf(config: Config): Mailer {
       url: config.mailUrl,
       directory: join(config.dataDirectory, 'mail'),
       from: config.mailFrom,
+      host: config.publicUrl && new URL(config.publicUrl).hostname,
       concurrency: config.mailConcurrency,
       rate: config.mailRate,
       redisUrl: config.redisUrl,

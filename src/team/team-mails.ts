@@ -1,7 +1,7 @@
 import { localeIn } from '#locales';
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
-import { isSenderAddress, type MailAddress, Mailer, type MailOutcome, writeLetter } from '#libs/mail';
+import { domainOf, Mailer, type MailOutcome, writeLetter } from '#libs/mail';
 import { senderOf } from '../organizations/index.js';
 import { PublicAddress } from '../config/index.js';
 import { DAYS_TO_ACCEPT } from './member.js';
@@ -26,11 +26,12 @@ export class TeamMails {
     const sender = await senderOf(this.records, organizationId);
     // The sender is the operator's address: bounces quote the link, and inviters may be able to read bounces
     // to their own address.
-    const from = { ...this.sender(sender.name), name: sender.name };
+    const from = { ...this.mailer.senderFor(sender.name), name: sender.name };
     const { language, emails } = localeIn(sender.language);
     const { subject, text, button, deadline, ignore } = emails.invitation;
     const letter = writeLetter({
       language,
+      subject: subject(sender.name),
       paragraphs: text(sender.name).split('\n\n'),
       button: { url, text: button },
       after: [deadline(DAYS_TO_ACCEPT), ignore],
@@ -42,7 +43,6 @@ export class TeamMails {
         from,
         replyTo: sender.replyTo,
         to,
-        subject: subject(sender.name),
         ...letter,
         messageId: `invitation.${eventId}@${domainOf(from)}`,
         automatic: true,
@@ -57,11 +57,12 @@ export class TeamMails {
     signal: AbortSignal,
   ): Promise<MailOutcome> {
     const { host } = new URL(this.address.url);
-    const from = this.sender(host);
+    const from = this.mailer.senderFor(host);
     const { language, emails } = localeIn(link.language);
     const { subject, text, button, deadline, ignore } = emails.signIn;
     const letter = writeLetter({
       language,
+      subject,
       paragraphs: text(host).split('\n\n'),
       button: { url: link.url, text: button },
       after: [deadline(link.minutes), ignore],
@@ -73,7 +74,6 @@ export class TeamMails {
         from,
         replyTo: null,
         to: link.to,
-        subject,
         ...letter,
         messageId: `sign-in.${link.id}@${domainOf(from)}`,
         automatic: true,
@@ -95,15 +95,4 @@ export class TeamMails {
     const [only = null, ...others] = theirs;
     return others.length === 0 ? only : null;
   }
-
-  /** Without a configured sender, an email from this host is better than none. */
-  private sender(name: string): MailAddress {
-    const address = `no-reply@${new URL(this.address.url).hostname}`;
-    const own = { name, address: isSenderAddress(address) ? address : 'no-reply@localhost.localdomain' };
-    return this.mailer.defaultFrom ?? own;
-  }
-}
-
-function domainOf({ address }: MailAddress): string {
-  return address.slice(address.lastIndexOf('@') + 1);
 }

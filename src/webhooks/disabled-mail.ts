@@ -1,14 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
-import { Mailer } from '#libs/mail';
+import { domainOf, Mailer } from '#libs/mail';
 import { type Subscription } from '#libs/subscriptions';
 import { organization, senderOf } from '../organizations/index.js';
 import { writeDisabledMail } from './write-disabled-mail.js';
 import { webhook } from './webhook.js';
 
 /**
- * Sends the organization an email when a webhook was disabled, if a recipient and a sender are configured.
+ * Sends the organization an email when a webhook was disabled, if it has an address.
  */
 @Injectable()
 export class WebhookDisabledMail implements Subscription {
@@ -25,8 +25,8 @@ export class WebhookDisabledMail implements Subscription {
     const { organizationId, streamId: webhookId, eventId } = event;
     const { state: owner } = await this.records.look(organization, organizationId, organizationId);
     const sender = await senderOf(this.records, organizationId);
-    const from = sender.mailFrom ?? this.mailer.defaultFrom;
-    if (owner.status === 'unknown' || owner.email === null || !from) return;
+    if (owner.status === 'unknown' || owner.email === null) return;
+    const from = this.mailer.senderFor(owner.name, sender.mailFrom);
     const { state } = await this.records.look(webhook, organizationId, webhookId);
     if (state.status !== 'DISABLED') return;
     const outcome = await this.mailer.send(
@@ -41,9 +41,8 @@ export class WebhookDisabledMail implements Subscription {
           url: state.url,
           failingSince: new Date(event.data.failingSince as string),
         }),
-        html: null,
         // Derived from the event, so a retry sends the same message.
-        messageId: `webhook-disabled.${eventId}@${from.address.split('@').at(-1)}`,
+        messageId: `webhook-disabled.${eventId}@${domainOf(from)}`,
         automatic: true,
       },
       signal,

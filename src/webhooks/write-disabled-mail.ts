@@ -1,4 +1,5 @@
 import { localeIn } from '#locales';
+import { writeLetter } from '#libs/mail';
 
 /** The email about a disabled webhook. */
 export function writeDisabledMail(
@@ -9,10 +10,11 @@ export function writeDisabledMail(
     url,
     failingSince,
   }: { name: string; webhookId: string; url: string; failingSince: Date },
-): { subject: string; text: string } {
+): ReturnType<typeof writeLetter> {
   const { language, emails } = localeIn(preferred);
   const { subject, text } = emails.disabledWebhook;
   const style = { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' } as const;
   const since = `${new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, style).format(failingSince)} UTC`;
-  return { subject: subject(name), text: text({ organization: name, since, url, id: webhookId }) };
+  const paragraphs = text({ organization: name, since, url, id: webhookId }).trimEnd().split('\n\n');
+  return writeLetter({ language, subject: subject(name), paragraphs, foot: [name] });
 }
