@@ -400,14 +400,14 @@ inBrowser('in Chromium', () => {
     await client.post('broadcast.send-broadcast', { broadcastId });
     await mail.reaches('end');
     await page.goto(`${home}/broadcasts/${broadcastId}`);
-    expect(await page.locator('.deeds').innerText()).toContain(broadcasts.steps.pause);
+    expect(await page.locator('.actions').innerText()).toContain(broadcasts.steps.pause);
     await mail.behave({});
     await page
       .locator('.badge')
       .and(page.getByText(broadcasts.statuses.SENT, { exact: true }))
       .waitFor({ timeout: 30_000 });
     // Actions and activity are updated, and polling stops.
-    expect(await page.locator('.deeds').innerText()).not.toContain(broadcasts.steps.pause);
+    expect(await page.locator('.actions').innerText()).not.toContain(broadcasts.steps.pause);
     expect(await page.locator('.past:not(.consents)').innerText()).toContain(
       DASHBOARD.en.events.BroadcastSent,
     );

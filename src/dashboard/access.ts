@@ -7,7 +7,7 @@ export type PageAction = 'show' | 'act';
 /** `nothing to do`: the page has no form. */
 export type Access = 'allowed' | 'not found' | 'forbidden' | 'nothing to do';
 
-/** Whether a member may open a page or send its form. Nothing else decides this. */
+/** Whether a member may open a page or send its form. This is the only check of permissions. */
 export function accessTo(
   page: Pick<PageDefinition, 'needs' | 'changes' | 'isThere' | 'act'>,
   action: PageAction,

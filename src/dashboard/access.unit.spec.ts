@@ -16,8 +16,8 @@ function memberWith(role: Role, hasOutbox = true): Member {
   };
 }
 
-const accessOfEach = (page: (typeof PAGES)[number], deed: PageAction) =>
-  ROLES.map((role): [Role, Access] => [role, accessTo(page, deed, memberWith(role))]);
+const accessOfEach = (page: (typeof PAGES)[number], action: PageAction) =>
+  ROLES.map((role): [Role, Access] => [role, accessTo(page, action, memberWith(role))]);
 
 it('every page has a row in the table, and every row a page', () => {
   expectEntries(

@@ -10,8 +10,8 @@ import { type PageContext } from './page-context.js';
 const MOST = 100;
 
 /**
- * The activity of a record, newest first: what happened, who did it and when. It shows the names of changed fields but no values, so it
- * reveals nothing that was erased or that the role may not see.
+ * The activity of a record, newest first: each event with its actor and time. It shows the names of changed fields but no values, so it
+ * reveals no erased data, and nothing that the role may not see.
  *
  * @param others events of other records that users see as part of this one.
  */
@@ -58,7 +58,7 @@ export async function ActivityLog(
   ]);
 }
 
-/** The page shows events before this position; undefined for the newest. */
+/** The position before which the page shows events; undefined for the newest. */
 function beforeIn(context: PageContext): number | undefined {
   const before = context.query('before');
   return before !== undefined && /^\d{1,15}$/.test(before) ? Number(before) : undefined;

@@ -26,7 +26,7 @@ export class Answering {
     private readonly rateLimit: RateLimitGuard,
   ) {}
 
-  /** A public page. Rate-limited, because some of these pages sign people in. */
+  /** Responds with a public page. Rate-limited, because some of these pages sign people in. */
   async open(request: Request, response: Response, make: (asked: Asked) => Promise<Answered>): Promise<void> {
     await this.answer(request, response, async (asked) => {
       if (!isPrivate(request)) return noticePage(asked.words, asked.words.insecure, { status: 403 });
@@ -36,7 +36,7 @@ export class Answering {
   }
 
   /**
-   * A page that requires a session.
+   * Responds with a page that requires a session.
    *
    * @param options `takesFile`: the page reads the form itself. `organizationId`: the page's organization.
    */
@@ -53,7 +53,7 @@ export class Answering {
         if (!isPrivate(request)) return noticePage(asked.words, asked.words.insecure, { status: 403 });
         const person = await this.people.find(request, organizationId);
         if (!person) {
-          // Guessing cookies counts like guessing API keys.
+          // Guesses of cookies are rate-limited like guesses of API keys.
           if (readCookie(request) !== undefined) await this.rateLimit.countAddress(request, response);
           return signInFirst(asked);
         }
@@ -98,7 +98,7 @@ export class Answering {
       answered = notice;
     }
     await send(request, response, answered);
-    // Drains the rest of the file, because browsers read the response only after they have sent it.
+    // Reads the rest of the file, because browsers read the response only after they have sent the whole file.
     if (takesFile) request.unpipe().resume();
   }
 }

@@ -15,7 +15,7 @@ const SYSTEMS: [RegExp, string][] = [
   [/\bLinux\b/, 'Linux'],
 ];
 
-/** A readable name for a browser. Never the whole header, which identifies people. */
+/** A readable name for a browser. Not the whole header, which could identify people. */
 export function browserOf(userAgent = ''): string {
   const find = (table: [RegExp, string][]) => table.find(([pattern]) => pattern.test(userAgent))?.[1];
   const [browser, system] = [find(BROWSERS), find(SYSTEMS)];

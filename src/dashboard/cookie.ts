@@ -2,12 +2,12 @@ import { type Request, type Response } from 'express';
 
 /** Browsers return a `__Host-` cookie only to the host that set it, over HTTPS and for all paths (RFC 6265bis, 4.1.3.2). */
 const SECURE = '__Host-session';
-/** For plain HTTP on the machine itself, where not every browser accepts the other name. */
+/** For plain HTTP on the machine itself. Some browsers do not accept the other name there. */
 const PLAIN = 'session';
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 
-/** Whether the connection is private, so that people may sign in over it. */
+/** Whether the connection is encrypted or stays on this machine. People may sign in only over such connections. */
 export function isPrivate(request: Request): boolean {
   return request.secure || isLoopback(request);
 }
@@ -58,7 +58,7 @@ export function writeCookie(request: Request, response: Response, token: string,
 }
 
 /**
- * Whether a form was sent by a page of this server. Browsers send its origin. Requests without this information are rejected, because
+ * Whether a page of this server sent a form. Browsers send the origin with it. A form without an origin counts as foreign, because
  * forms change data.
  */
 export function isFromHere(request: Request): boolean {
@@ -93,7 +93,7 @@ const WANTED_SECONDS = 900;
 const PAGE = /^\/dashboard\/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}(\/[\w-]+)*(\?[\w=&%.+-]*)?$/;
 const LONGEST_PAGE = 1_000;
 
-/** Not a download, because it would not show that the person is signed in. */
+/** Excludes downloads, because they would not show that the person is signed in. */
 function isPage(path: string): boolean {
   return path.length <= LONGEST_PAGE && PAGE.test(path) && !/\/(export|mail)(\?|$)/.test(path);
 }

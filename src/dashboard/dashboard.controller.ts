@@ -13,8 +13,8 @@ import { isMember, People, type Person } from './people.js';
 import { type Refusal, PageContext } from './page-context.js';
 
 /**
- * The pages of an organization. For anyone but its members, they do not exist. Pages run the API's operations, so each rule exists only
- * once. Pages neither show nor perform what a role does not allow. Each action ends with a redirect to a page that confirms it and can
+ * The pages of an organization. For everyone except its members, they do not exist. Pages run the API's operations, so each rule exists
+ * only once. Pages show and do nothing that the role does not allow. Each action ends with a redirect to a page that confirms it and can
  * be reloaded.
  */
 @Controller('dashboard/:organization')
@@ -62,15 +62,15 @@ export class DashboardController {
         const { words } = asked;
         if (!isMember(person) || !found) return noticePage(words, words.notFound, { status: 404, person });
         const { page, params } = found;
-        const deed = request.method === 'POST' ? 'act' : 'show';
-        const access = accessTo(page, deed, person);
+        const action = request.method === 'POST' ? 'act' : 'show';
+        const access = accessTo(page, action, person);
         if (access === 'not found') return noticePage(words, words.notFound, { status: 404, person });
         request.caller = this.people.callerOf(person);
         if (access === 'forbidden') return noticePage(words, words.forbidden, { status: 403, person });
         if (access === 'nothing to do') return noticePage(words, words.notFound, { status: 405, person });
         const requireStill = async () => {
           const now = await this.people.find(request, person.organization.id, true);
-          if (!now || !isMember(now) || accessTo(page, deed, now) !== 'allowed') throw noSuch('member');
+          if (!now || !isMember(now) || accessTo(page, action, now) !== 'allowed') throw noSuch('member');
         };
         const answered = await this.within({ ...asked, person, params, requireStill }, (context) =>
           make(page, context),
@@ -114,7 +114,7 @@ function noticeOf(error: unknown, words: DashboardWords, person: Person): Page |
   return undefined;
 }
 
-/** Reasons that concern one field, in any form. */
+/** Error reasons that concern one field, which has the same name in every form. */
 const FIELDS: Record<string, string> = { EMAIL_TAKEN: 'email', ALREADY_MEMBER: 'email', SLUG_TAKEN: 'slug' };
 
 /** An operation's error, translated for the form. Undefined if another page shows it. */

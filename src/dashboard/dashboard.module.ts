@@ -10,7 +10,7 @@ import { ScriptsController } from './scripts.controller.js';
 import { SignInController } from './sign-in.controller.js';
 
 @ProductModule({
-  // It has pages but no operations: those belong to other modules.
+  // It has only pages. The operations belong to other modules.
   operations: {},
   imports: [OrganizationsModule, TeamModule],
   // The organization's pages come last, because their route matches any address.

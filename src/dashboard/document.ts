@@ -43,7 +43,7 @@ select{display:block;max-width:100%;min-height:2.75rem;padding:.5rem .75rem;bord
 .wrong select{border-color:var(--fault);border-width:2px}
 input[type=file]{padding:.5rem;border-style:dashed}
 .section{margin-top:var(--space-5)}
-.deeds{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-4);padding:0;list-style:none}
+.actions{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-4);padding:0;list-style:none}
 .find{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:end;margin:0 0 var(--space-4)}
 .find .field{flex:1 1 14rem;min-width:0;max-width:100%;margin:0}.find input{max-width:100%}.find select{width:100%}
 form .button,.copy .button{width:auto}
@@ -75,13 +75,13 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .table tbody th{min-width:0;font-weight:600}
 .table td{display:grid;grid-template-columns:8.5rem minmax(0,1fr);gap:0 var(--space-3);min-width:0;padding:.2rem 0;white-space:normal;overflow-wrap:anywhere}
 .table td::before{content:attr(data-label);color:var(--quiet);font-size:var(--text-1);hyphens:auto;overflow-wrap:break-word}.table td:empty{display:none}
-.bar strong{flex:1 1 100%;padding-top:var(--space-2)}form .button{margin-bottom:var(--space-2)}form .button,.deeds .button{width:100%}.deeds li{flex:1 1 100%}}
+.bar strong{flex:1 1 100%;padding-top:var(--space-2)}form .button{margin-bottom:var(--space-2)}form .button,.actions .button{width:100%}.actions li{flex:1 1 100%}}
 @media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
 @media (min-width:60rem){
 .frame{display:grid;grid-template-columns:12rem minmax(0,1fr);gap:0 var(--space-5)}
 .beside-ways{display:block;padding:var(--space-4) 0}.menu{display:none}}`;
 
-/** Turns off what the page's Content-Security-Policy would block. */
+/** Turns off features that the page's Content-Security-Policy would block. */
 const HTMX = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, historyCacheSize: 0 });
 
 const STYLE = styleOf(null) + OWN_STYLE.replaceAll('\n', '');
@@ -212,7 +212,7 @@ export function sendPage(response: Response, { status, body, language, headers }
 }
 
 /** Links to the next page: the organization, the list of organizations, or the sign-in page. */
-function WayOn(words: DashboardWords, { person }: { person?: Person | undefined }): Html {
+function NextLinks(words: DashboardWords, { person }: { person?: Person | undefined }): Html {
   const organization = person?.organization;
   if (!person) return html`<p><a href="/dashboard">${words.name}</a></p>`;
   if (!organization) return html`<p><a href="/dashboard">${words.organizations.title}</a></p>`;
@@ -225,7 +225,7 @@ export function noticePage(
   notice: { title: string; text: string },
   options: { status?: number; person?: Person | undefined; more?: Html } = {},
 ): Page {
-  const { more = WayOn(words, options), ...rest } = options;
+  const { more = NextLinks(words, options), ...rest } = options;
   return pageOf({
     words,
     title: notice.title,

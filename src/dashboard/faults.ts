@@ -1,10 +1,10 @@
 import { type DashboardWords } from '#locales';
 
-/** One text per kind of validation error, in every language. */
+/** One text per kind of validation error, in the person's language. */
 type FaultWords = DashboardWords['faults'];
 
 const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] = [
-  // Before `must be a list of`, which stands for an empty list.
+  // Precedes `must be a list of`, which also matches this message but means an empty list.
   [/^must be a list of at most (\d+) names$/, ({ tooMany }, [, most]) => tooMany(most!)],
   [/^must hold names only/, ({ names }) => names],
   [/^must be true or false$/, ({ yesOrNo }) => yesOrNo],
@@ -24,7 +24,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^is an address of this server/, ({ ownSlug }) => ownSlug],
   [/^must not look like an ID$/, ({ looksLikeId }) => looksLikeId],
   [/^must be a color/, ({ colour }) => colour],
-  // An upper limit that no one reaches is not worth showing.
+  // Leaves out an upper limit that no one reaches.
   [/^must be a whole number from (-?\d+) to \d{12,}/, ({ atLeast }, [, least]) => atLeast(least!)],
   [
     /^must be a whole number from (-?\d+) to (-?\d+)/,
@@ -43,7 +43,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
     /^UNKNOWN_MERGE_FIELD: Unknown merge field: (.*?)\. Available fields: (.*)\.$/,
     ({ mergeField }, [, fields, known]) => mergeField(fields!, known!),
   ],
-  // Messages of the template engine. For unknown ones, at least the line is shown.
+  // Messages of the template engine. For unknown ones, the page shows at least the line.
   [
     /^TEMPLATE_INVALID: [^:]*: (?:output|tag) "?(.*?)"? not closed, line:(\d+)/,
     ({ templateUnclosed }, [, what, line]) => templateUnclosed(what!, line!),

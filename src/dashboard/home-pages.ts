@@ -51,12 +51,12 @@ function FirstSteps(context: PageContext): Html | null {
   const { home } = words;
   const step = (needs: string, to: string, text: string) =>
     context.may(needs) ? ButtonLink(context, to, text, true) : null;
-  const deeds = Actions([
+  const actions = Actions([
     step('petition:write', 'petitions/new', words.petitions.add),
     step('contact:write', 'contacts/import', words.contacts.import),
     step('broadcast:write', 'broadcasts/new', words.broadcasts.add),
     step('team:write', 'team/invite', words.team.invite),
     step('history:read', 'history/verify', words.history.verify),
   ]);
-  return deeds && SectionOf(home.steps, deeds);
+  return actions && SectionOf(home.steps, actions);
 }

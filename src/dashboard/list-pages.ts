@@ -19,7 +19,7 @@ type Column<Listed> = {
   /** Whether to show the column; by default, always. */
   isShown?: (context: PageContext) => boolean;
   /** The column contains actions, so exports leave it out. */
-  isDeed?: boolean;
+  hasActions?: boolean;
 };
 
 type ListOptions<Listed> = {
@@ -49,8 +49,8 @@ type ListOptions<Listed> = {
   add?: { path: string | ((context: PageContext) => string); text: Text; needs: string };
   /** Why the search cannot match anything. The operation, which would reject it, is then not called. */
   cannotFind?: (context: PageContext) => string | undefined;
-  /** Other actions. */
-  deeds?: (context: PageContext) => readonly (Html | null)[];
+  /** Actions above the list, in addition to `add`. */
+  actions?: (context: PageContext) => readonly (Html | null)[];
   /** Content above the list. */
   before?: (context: PageContext) => Promise<Html | null>;
   back?: (context: PageContext) => Back | Promise<Back>;
@@ -84,15 +84,15 @@ export function listPages<Listed extends { id?: string }>(options: ListOptions<L
 
 async function showList<Listed>(context: PageContext, options: ListOptions<Listed>) {
   const { words } = context;
-  const { section, operation, text, empty, filters, add, deeds, before, back } = options;
+  const { section, operation, text, empty, filters, add, actions, before, back } = options;
   const columns = columnsFor(context, options);
   const search = searchOf(context, options);
   const cannotFind = options.cannotFind?.(context);
   const list = async () => {
     if (cannotFind !== undefined) return { records: [], next: null, isFirst: true };
     const asked = askedOf(context, options);
-    const listed = isLookedThrough(context, options)
-      ? { records: await lookedThrough(context, options), next: null, isFirst: true }
+    const listed = isSearchedHere(context, options)
+      ? { records: await searchRecords(context, options), next: null, isFirst: true }
       : await context.list<Listed>(operation, { ...asked, sort: sortOf(context) });
     return { ...listed, records: (await options.complete?.(context, listed.records)) ?? listed.records };
   };
@@ -111,7 +111,7 @@ async function showList<Listed>(context: PageContext, options: ListOptions<Liste
   const rows = listed.records.map((record) => columns.map(({ cell }) => cell(record, context)));
   const none = isSearched
     ? html`<p>${cannotFind ?? words.nothingFound} <a href="${context.request.path}">${words.showAll}</a></p>`
-    : Empty({ ...empty(words), deed: adding });
+    : Empty({ ...empty(words), action: adding });
   const isNothing = rows.length === 0 && listed.isFirst && !isSearched;
   return context.page({
     section,
@@ -120,7 +120,7 @@ async function showList<Listed>(context: PageContext, options: ListOptions<Liste
     ...(toBack ? { back: toBack } : {}),
     content: html`<p class="lead">${text(words)}</p>
       ${above}
-      ${isNothing ? Actions(deeds?.(context) ?? []) : Actions([adding, ...(deeds?.(context) ?? [])])}
+      ${isNothing ? Actions(actions?.(context) ?? []) : Actions([adding, ...(actions?.(context) ?? [])])}
       ${isNothing || !(search || filters) ? null : Search(context, search?.(words), fields)}
       <p class="pot" id="found" role="status">${isSearched ? foundIn(words, rows.length, listed.next !== null) : null}</p>
       <div id="list">
@@ -250,11 +250,11 @@ function askedOf<Listed>(context: PageContext, options: ListOptions<Listed>): Re
   return { q, ...options.fields?.(context) };
 }
 
-function isLookedThrough<Listed>(context: PageContext, { searchIn }: ListOptions<Listed>): boolean {
+function isSearchedHere<Listed>(context: PageContext, { searchIn }: ListOptions<Listed>): boolean {
   return searchIn !== undefined && context.query('q') !== undefined;
 }
 
-async function lookedThrough<Listed>(context: PageContext, options: ListOptions<Listed>): Promise<Listed[]> {
+async function searchRecords<Listed>(context: PageContext, options: ListOptions<Listed>): Promise<Listed[]> {
   const wanted = context.query('q')!.toLowerCase();
   const found: Listed[] = [];
   let looked = 0;
@@ -294,9 +294,9 @@ function fileOf<Listed extends { id?: string }>(
   options: ListOptions<Listed>,
 ): StreamedAnswer {
   const { path } = options;
-  const columns = columnsFor(context, options).filter(({ isDeed }) => !isDeed);
+  const columns = columnsFor(context, options).filter(({ hasActions }) => !hasActions);
   async function* pages() {
-    if (isLookedThrough(context, options)) yield await lookedThrough(context, options);
+    if (isSearchedHere(context, options)) yield await searchRecords(context, options);
     else yield* pagesOf(context, options);
   }
   async function* lines() {
@@ -323,7 +323,7 @@ function exportedOf<Listed>({ exported, cell }: Column<Listed>, record: Listed, 
   return shown;
 }
 
-/** Prevents spreadsheets from running texts as formulas. */
+/** Prevents spreadsheets from evaluating text as formulas. */
 export function harmless(value: string | number | boolean | null) {
   return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
 }

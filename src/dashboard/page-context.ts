@@ -21,7 +21,7 @@ export type Refusal = {
   status: number;
   /** Errors of fields, in the language of the page. */
   faults: { field: string; text: string }[];
-  /** An error of the whole form. */
+  /** An error that concerns the whole form. */
   text: string | undefined;
 };
 
@@ -163,7 +163,7 @@ export class PageContext {
     throw new RpcError('BAD_REQUEST', why);
   }
 
-  /** The action whose warning the form has shown. */
+  /** The action whose warning the form shows. */
   get sureOf(): string | null {
     return this.askedWhether ?? (this.isTyped ? this.form.get('sure') : null);
   }
@@ -202,7 +202,7 @@ export class PageContext {
     }
   }
 
-  /** The record that this form created if it was sent before, by the first operation that it runs. */
+  /** The record that the form created when it was sent before. @param name the first operation that the form runs */
   async madeBefore(name: string): Promise<string | undefined> {
     const mark = this.markOf(name, 1);
     return mark && (await this.find(Requests).findRecord(this.organizationId, mark));
@@ -219,12 +219,12 @@ export class PageContext {
     this.unfinished.push(work);
   };
 
-  /** Waits for work that must be done before the page is shown. @throws as that work does. */
+  /** Waits for work that must finish before the page is sent. @throws the errors of that work */
   async finished(): Promise<void> {
     await Promise.all(this.unfinished);
   }
 
-  /** The page of records that the address asks for. */
+  /** Lists the records of the page that the address names. */
   async list<Listed>(
     by: string | Lister<Listed>,
     fields: Record<string, unknown> = {},

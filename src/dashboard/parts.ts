@@ -28,11 +28,11 @@ export function ButtonLink(context: PageContext, to: string, text: string, isPla
 }
 
 /** A row of actions. */
-export function Actions(deeds: readonly (Html | null)[]): Html | null {
-  const there = deeds.filter((deed) => deed !== null);
-  return there.length === 0
+export function Actions(actions: readonly (Html | null)[]): Html | null {
+  const shown = actions.filter((action) => action !== null);
+  return shown.length === 0
     ? null
-    : html`<ul class="deeds">${there.map((deed) => html`<li>${deed}</li>`)}</ul>`;
+    : html`<ul class="actions">${shown.map((action) => html`<li>${action}</li>`)}</ul>`;
 }
 
 /** Cells up to this length, such as dates and statuses, stay on one line. */
@@ -92,8 +92,8 @@ export function Facts(facts: readonly { name: string; value: Html | string | num
 }
 
 /** Replaces an empty list with the first step. */
-export function Empty({ title, text, deed }: { title: string; text: string; deed?: Html | null }): Html {
-  return html`<div class="empty"><h2>${title}</h2><p>${text}</p>${deed ? html`<p>${deed}</p>` : null}</div>`;
+export function Empty({ title, text, action }: { title: string; text: string; action?: Html | null }): Html {
+  return html`<div class="empty"><h2>${title}</h2><p>${text}</p>${action ? html`<p>${action}</p>` : null}</div>`;
 }
 
 /** A section with a heading. */
@@ -292,7 +292,7 @@ export function ButtonOf(context: PageContext, to: string, text: string, isPlain
   </form>`;
 }
 
-/** Errors at the top of the form, where they are read first. Each links to its field. */
+/** Errors at the top of the form, where people read them first. Each links to its field. */
 export function RefusalOf({ words, refusal, labels }: PageContext): Html | null {
   if (!refusal) return null;
   const { faults, text } = refusal;
@@ -349,7 +349,7 @@ export function SecretField(
  * Polls every two seconds while something is in progress, and updates everything on the page that changed. Focus, scroll position and
  * opened details are kept. Users can pause the updates.
  *
- * @param says the status for screen readers. It is read out on each change, so it should change rarely.
+ * @param says the status for screen readers. They read out each change, so it should change rarely.
  */
 export function Live(context: PageContext, { isGoing, says }: { isGoing: boolean; says: string }): Html {
   const { live } = context.words;

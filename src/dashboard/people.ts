@@ -49,11 +49,11 @@ export class People {
   ) {}
 
   /**
-   * Undefined if the person is not signed in, or their permissions changed since. They then sign in again.
+   * Undefined if the person is not signed in, or if their permissions have changed since. They must then sign in again.
    *
-   * @param organizationId the page's organization. The person belongs to it if they are a member and their role has not changed since
-   *   they signed in.
-   * @param isFresh whether to skip the cache. Reads use it for half a second; changes never do.
+   * @param organizationId the page's organization. The result includes it if the person is a member and their role has not changed
+   *   since they signed in.
+   * @param isFresh whether to skip the cache. Reads accept sessions up to half a second old; changes do not.
    */
   async find(
     request: Request,
@@ -62,7 +62,7 @@ export class People {
   ): Promise<Person | undefined> {
     const token = readCookie(request);
     if (token === undefined) return undefined;
-    // In parallel, because each page waits for both.
+    // Loads both in parallel, because every page waits for them.
     const [session, name] = await Promise.all([
       isFresh ? this.sessions.find(token) : this.sessions.findForReading(token),
       organizationId === undefined ? undefined : this.names.find(organizationId),
@@ -94,7 +94,7 @@ export class People {
     const context = requestContext(this.callerOf(member), request);
     if (idempotencyKey !== undefined) context.idempotencyKey = idempotencyKey;
     if (beforeAnswer) context.beforeAnswer = beforeAnswer;
-    // A person who is removed while a command runs can no longer store anything.
+    // If the person is removed while a command runs, it can no longer store anything.
     const type = operationNamed(name);
     if (operationOf(type)!.method !== 'GET') context.standing = () => this.team.guardOfActor(context);
     return this.runner.run(type, fields, context, body);

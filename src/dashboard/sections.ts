@@ -41,7 +41,7 @@ export function sectionOf(kind: string): Section | undefined {
   return PLACES.find(([, { shows }]) => shows === kind)?.[0];
 }
 
-/** The section about a service of the API. */
+/** The section for a service of the API. */
 export function sectionAbout(service: string): Section | undefined {
   return PLACES.find(([, { needs }]) => needs?.startsWith(`${service}:`))?.[0];
 }

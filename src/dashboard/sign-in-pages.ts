@@ -160,7 +160,7 @@ function EmailField({
   </div>`;
 }
 
-/** Errors at the top of the form, where they are read first. Each links to its field. */
+/** Errors at the top of the form, where people read them first. Each links to its field. */
 function FaultsOf({
   words,
   faults,

@@ -6,7 +6,7 @@ import { invalid } from '#libs/rpc';
 /** An uploaded file. Its bytes can be read only once. */
 export type Upload = { name: string; mediaType: string; bytes: AsyncIterable<Uint8Array> };
 
-/** Higher than any of our forms needs. */
+/** More than any of our forms needs. */
 const LIMITS = { files: 1, fields: 50, fieldSize: 64 * 1024 };
 
 /**
@@ -32,12 +32,12 @@ export function readUpload(request: Request): Promise<{ fields: URLSearchParams;
         return;
       }
       current = bytes;
-      // The stream may fail before it is read. The reader gets the error later.
+      // Ignores an error before the file is read. The reader gets it later.
       bytes.on('error', () => undefined);
       resolve({ fields, file: { name: filename, mediaType: mimeType, bytes: wholeOf(bytes) } });
     });
     form.on('close', () => resolve({ fields, file: undefined }));
-    // The reader of the file gets the error. After the end of the file, it has no effect.
+    // The reader of the file gets the error. After the end of the file, destroying has no effect.
     const fail = () => {
       reject(broken());
       current?.destroy(broken());

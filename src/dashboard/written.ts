@@ -44,7 +44,7 @@ export function typedContent(context: PageContext): { content?: string | null } 
   return context.form.has('content') ? { content: context.typed('content') } : {};
 }
 
-/** Shows a preview of the form. Next to the save button. */
+/** Requests a preview of the form. Next to the save button. */
 export function PreviewButton({ words }: PageContext): Html {
   return html`<button class="button plain" name="${PREVIEW}" value="true">${words.posts.preview}</button>`;
 }

@@ -1,7 +1,7 @@
 import { type DashboardWords } from '#locales';
 import { type PageContext } from '../page-context.js';
 
-/** Only contains the parts that were set. */
+/** The recipients. Contains only the filters that were set. */
 export type Audience = {
   listIds?: string[];
   petitionIds?: string[];

@@ -135,10 +135,10 @@ function isGoing(broadcast: BroadcastRecord): boolean {
       return !isSettled(broadcast);
   }
 }
-/** Longer than any message is in flight. */
+/** No message is in flight for this long. */
 const ARRIVAL_MS = 60_000;
 
-/** Due within minutes. A page that waits for weeks must not poll. */
+/** Whether sending is due within minutes. Otherwise the page must not poll, possibly for weeks. */
 function isSoon({ sendAt }: BroadcastRecord): boolean {
   return sendAt !== null && Date.parse(sendAt) < Date.now() + SOON_MS;
 }

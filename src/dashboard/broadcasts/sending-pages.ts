@@ -39,7 +39,7 @@ const EXCLUDED = [
 ] as const;
 type AudiencePreview = { total: number; excluded: Record<(typeof EXCLUDED)[number], number> };
 
-/** Its id is the contact's, because each contact is a recipient only once. */
+/** Its id is the contact's, because each contact receives a broadcast only once. */
 type Recipient = RecipientRecord & { id?: string; name?: string; email?: string | null };
 
 const DETAILS = new Map(
@@ -241,7 +241,7 @@ export const sendingPages: PageDefinition[] = [
   retry('retry-in-doubt', 'IN_DOUBT'),
 ];
 
-/** The operation does not support search. Searches the contacts (at most 100) and looks them up among the recipients. */
+/** The operation does not support search. So this searches contacts (at most 100) and looks them up among the recipients. */
 async function listRecipients(
   context: PageContext,
   { q, ...asked }: Asked,
@@ -315,14 +315,14 @@ function WhenField(context: PageContext, planned?: string | null): Html {
 function momentOf(context: PageContext, { status, sendAt: planned }: BroadcastRecord): string | undefined {
   const at = context.typed('sendAt')?.slice(0, 16);
   if (at === undefined) {
-    // Sending now has its own button there.
+    // When rescheduling, a separate button sends now.
     if (status === 'SCHEDULED' && context.form.has('sendAt'))
       throw invalid([{ path: 'sendAt', message: 'is required' }]);
     return undefined;
   }
-  // Keeps the seconds, which the field does not show.
+  // Keeps the stored seconds, which the field does not show.
   const sendAt = status === 'SCHEDULED' && planned?.startsWith(at) ? planned : `${at}:00Z`;
-  // The operation would send immediately. A mistyped year must not cause that.
+  // For a past time, the operation would send immediately. A mistyped year must not cause that.
   if (Date.parse(sendAt) <= Date.now()) throw invalid([{ path: 'sendAt', message: 'must be in the future' }]);
   return sendAt;
 }
@@ -333,7 +333,7 @@ function audienceOf(context: PageContext): Promise<AudiencePreview> {
   });
 }
 
-/** Reversible, so the button acts directly. The page asks for confirmation if someone opens it by address. */
+/** Reversible, so its button acts without confirmation. The page, for people who open its address, asks for one. */
 function step(path: 'pause' | 'resume', done: string): PageDefinition {
   return {
     path: `broadcasts/:broadcast/${path}`,

@@ -27,7 +27,7 @@ import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadc
 
 type Preview = { subject: string; html: string; text: string };
 
-/** An email runs no scripts, loads nothing from other servers, and is framed only by this site. */
+/** Emails cannot run scripts or load anything from other servers, and only this site can frame them. */
 export const MAIL_HEADERS = {
   'Content-Security-Policy':
     "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox",
@@ -280,7 +280,7 @@ async function WritingOf(
   </div>`;
 }
 
-/** The newest, and all that are already chosen: saving the form would remove any that it does not show. */
+/** The newest records, and all that are already chosen. Saving the form would remove any choice that it does not show. */
 async function choicesWith(
   context: PageContext,
   object: 'list' | 'petition',
@@ -293,7 +293,7 @@ async function choicesWith(
   return [...newest, ...older.filter((choice) => choice !== undefined)];
 }
 
-/** Undefined if it was deleted. */
+/** A record as a choice; undefined if it was deleted. */
 async function choiceOf(context: PageContext, object: string, id: string): Promise<Choice | undefined> {
   try {
     const record = await context.run<{ name: string; title?: string }>(`${object}.get-${object}`, {

@@ -1,7 +1,7 @@
 /** Runs on every page of the dashboard. Focuses errors, so that screen readers announce them first. All pages work without it. */
 document.querySelector<HTMLElement>('#faults')?.focus();
 
-// Sends a form only once, because the browser would show the second response. After going back, it can be sent again.
+// Sends each form only once. Otherwise the browser would show the second response. After going back, the form can be sent again.
 document.addEventListener('submit', (event) => {
   const form = event.target as HTMLFormElement;
   if (form.method !== 'post' || event.defaultPrevented) return;
@@ -14,13 +14,13 @@ window.addEventListener('pageshow', () => {
 
 // If polling fails, warns that the page may be out of date.
 const away = document.querySelector<HTMLElement>('#away');
-const tell = (isAway: boolean) => {
+const showWarning = (isAway: boolean) => {
   if (away) away.hidden = !isAway;
 };
 for (const name of ['htmx:sendError', 'htmx:responseError', 'htmx:timeout'])
-  document.addEventListener(name, () => tell(true));
+  document.addEventListener(name, () => showWarning(true));
 document.addEventListener('htmx:afterRequest', (event) => {
-  if ((event as CustomEvent<{ successful?: boolean }>).detail.successful) tell(false);
+  if ((event as CustomEvent<{ successful?: boolean }>).detail.successful) showWarning(false);
 });
 
 for (const field of document.querySelectorAll<HTMLElement>('[data-copy]')) {

@@ -1,4 +1,4 @@
-/** Asks the device for a passkey and sends the form with its response. Browsers without passkeys never show the form. */
+/** Requests a passkey from the device and sends its response with the form. The form stays hidden in browsers without passkeys. */
 
 type Reading = {
   parseRequestOptionsFromJSON?: (

@@ -32,7 +32,7 @@ export type Verdict = {
   events: number;
   provedEvents: number;
   newerEvents: number;
-  /** Null if the history as a whole is wrong, or nothing is. */
+  /** Null if the history only as a whole is wrong, or if nothing is. */
   firstWrongPosition: number | null;
   reason: Reason | null;
   warningCount: number;
@@ -65,7 +65,7 @@ const isWhole = (from: number, to: number) => (value: unknown) =>
   Number.isInteger(value) && (value as number) >= from && (value as number) <= to;
 const orNull = (is: (value: unknown) => boolean) => (value: unknown) => value === null || is(value);
 
-/** The members of a line, in their order. */
+/** The members of a line, in canonical order. */
 const MEMBERS: [name: string, is: (value: unknown) => boolean][] = [
   ['position', isWhole(1, Number.MAX_SAFE_INTEGER)],
   ['previousPosition', isWhole(0, Number.MAX_SAFE_INTEGER)],
@@ -148,7 +148,7 @@ function bytesOfHex(hex: string): Bytes {
   return Uint8Array.from({ length: hex.length / 2 }, (_, n) => parseInt(hex.slice(2 * n, 2 * n + 2), 16));
 }
 
-/** Accepts canonical base64 only; otherwise returns no bytes. */
+/** Decodes canonical base64. Returns no bytes for anything else. */
 function fromBase64(text = ''): Bytes {
   try {
     const binary = atob(text);
@@ -163,7 +163,7 @@ function areSame(one: Uint8Array, other: Uint8Array): boolean {
   return one.length === other.length && one.every((byte, n) => byte === other[n]);
 }
 
-/** RFC 8785: ECMAScript's own numbers and texts, members sorted by their UTF-16 units. */
+/** RFC 8785: numbers and strings as ECMAScript serializes them, members sorted by UTF-16 code units. */
 function canonical(json: Json): string {
   if (json === null || typeof json !== 'object') return JSON.stringify(json);
   if (Array.isArray(json)) return `[${json.map(canonical).join()}]`;
@@ -176,13 +176,13 @@ function isDeeper(json: Json, levels: number): boolean {
   return levels === 0 || Object.values(json).some((inner) => isDeeper(inner, levels - 1));
 }
 
-/** Accepts whole numbers only as ECMAScript writes them; otherwise returns NaN. */
+/** Parses whole numbers that are written as in ECMAScript. Returns NaN for anything else. */
 function wholeNumber(text: string | undefined): number {
   const number = parseInt(text ?? '', 10);
   return String(number) === text && Number.isSafeInteger(number) && number >= 0 ? number : Number.NaN;
 }
 
-/** RFC 3339, UTC, milliseconds. */
+/** Whether a text is an RFC 3339 time in UTC with milliseconds. */
 function isMoment(text: string | undefined): text is string {
   if (text?.length !== 24) return false;
   const time = new Date(text);
@@ -335,7 +335,7 @@ async function complete(hashes: readonly Bytes[]): Promise<Bytes> {
   return level[0]!;
 }
 
-/** Each line has one canonical spelling. Versions up to 0.3.0 did not sort the members of values, which is also accepted. */
+/** Whether a line has its canonical spelling. Also accepts lines of versions up to 0.3.0, which did not sort the members of values. */
 function isSpelled(text: string, event: JsonObject): boolean {
   let rest = text;
   for (const [n, [name]] of MEMBERS.entries()) {
@@ -382,7 +382,7 @@ async function digestOf(event: JsonObject): Promise<string | undefined> {
   return hexOf(await sha256(joined(body, int64(Date.parse(recordedAt)))));
 }
 
-/** The line's leaf hash, if it has one. */
+/** The leaf hash of a line; undefined if it has none. */
 function leafOf({ event, digest }: Line): Promise<Bytes | undefined> {
   const isLeaf =
     digest !== undefined && isObject(event) && isWhole(0, Number.MAX_SAFE_INTEGER)(event.position);
@@ -439,7 +439,7 @@ export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
 }
 
 /**
- * @param download starts to read the export. It is called again if the key has successors.
+ * @param download starts reading the export. Called twice if the key did not sign the checkpoint.
  * @param onProgress called after each batch with the number of events checked.
  */
 export async function verifyHistory(
@@ -463,7 +463,7 @@ export async function verifyHistory(
   return verdict;
 }
 
-/** Opens the checkpoint with the key or, if that did not sign it, with its latest successor that did. */
+/** Opens the checkpoint with the key. If the key did not sign it, uses the latest successor that did. */
 async function follow(
   note: string,
   verifierKey: string,
@@ -487,7 +487,7 @@ async function follow(
   }
 }
 
-/** The successors of a key in the history. Each must be signed by its predecessor. */
+/** The successors of a key in the history. Each predecessor must have signed its successor. */
 async function successorsOf(
   key: Key,
   organizationId: string,
@@ -520,7 +520,7 @@ async function successorsOf(
   return keys;
 }
 
-/** @throws Difference the first one. The verdict shows the progress up to it. */
+/** Updates the verdict while it reads. @throws Difference at the first difference */
 async function compare(
   chunks: AsyncIterable<Uint8Array>,
   { organizationId, size, root, position: sealedUpTo, parts }: Checkpoint,

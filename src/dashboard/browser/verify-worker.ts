@@ -2,7 +2,7 @@ import { openCheckpoint, type Reason, Unable, type Verdict, verifyHistory } from
 
 /** Message from the page. */
 export type Task = { address: string; checkpoint: string; key: string };
-/** Messages to the page: progress, then the verdict, the reason that there is none, or the invalid field. */
+/** Messages to the page: progress, and at the end the verdict, why there is none, or which field is invalid. */
 export type Told =
   | { progress: number; of: number }
   | { verdict: Verdict }
@@ -11,21 +11,21 @@ export type Told =
 
 const scope = self as unknown as {
   onmessage: (event: MessageEvent<Task>) => void;
-  postMessage: (told: Told) => void;
+  postMessage: (message: Told) => void;
 };
 
 /** Minimum interval between progress messages. */
 const EVERY_MS = 100;
 
 scope.onmessage = ({ data }) => {
-  void work(data).then((told) => scope.postMessage(told));
+  void work(data).then((message) => scope.postMessage(message));
 };
 
 async function work({ address, checkpoint, key }: Task): Promise<Told> {
-  let toldAt = 0;
+  let reportedAt = 0;
   const onProgress = (progress: number, of: number) => {
-    if (performance.now() - toldAt < EVERY_MS) return;
-    toldAt = performance.now();
+    if (performance.now() - reportedAt < EVERY_MS) return;
+    reportedAt = performance.now();
     scope.postMessage({ progress, of });
   };
   const fault = await faultOf(checkpoint, key);
@@ -38,8 +38,8 @@ async function work({ address, checkpoint, key }: Task): Promise<Told> {
 }
 
 /**
- * Checks the typed values before the download. Later, the same reason codes would mean that the history itself contains an invalid
- * key, which is not a typing error.
+ * Checks the typed values before the download. During verification, the same reason codes mean that the history itself contains an
+ * invalid key.
  */
 async function faultOf(checkpoint: string, key: string): Promise<'key' | 'checkpoint' | undefined> {
   try {

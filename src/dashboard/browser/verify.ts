@@ -14,7 +14,7 @@ function begin(form: HTMLFormElement): void {
   const moment = new Intl.DateTimeFormat(dates, { dateStyle: 'long', timeStyle: 'medium', timeZone: 'UTC' });
   const find = <T extends HTMLElement>(selector: string) => form.querySelector<T>(selector)!;
   const [button, stop] = [find<HTMLButtonElement>('[data-start]'), find<HTMLButtonElement>('[data-stop]')];
-  const [bar, told] = [find<HTMLProgressElement>('progress'), find('[data-told]')];
+  const [bar, progress] = [find<HTMLProgressElement>('progress'), find('[data-progress]')];
   const result = find('[data-result]');
   let worker: Worker | undefined;
 
@@ -22,8 +22,8 @@ function begin(form: HTMLFormElement): void {
     button.disabled = running;
     stop.hidden = !running;
     bar.hidden = !running;
-    told.hidden = !running;
-    // The pressed button is disabled, so keyboard users continue from the stop button.
+    progress.hidden = !running;
+    // The start button is now disabled, so keyboard users continue at the stop button.
     if (running) stop.focus();
   };
   const mark = (name: string, isWrong: boolean) => {
@@ -40,7 +40,7 @@ function begin(form: HTMLFormElement): void {
     worker?.terminate();
     worker = undefined;
   };
-  const say = (isGood: boolean, ...sentences: string[]) => {
+  const showResult = (isGood: boolean, ...sentences: string[]) => {
     end();
     result.className = isGood ? 'done' : 'faults';
     result.replaceChildren(
@@ -53,15 +53,15 @@ function begin(form: HTMLFormElement): void {
     );
     result.focus();
   };
-  const hear = (message: Told) => {
+  const onMessage = (message: Told) => {
     if ('progress' in message) {
       bar.max = Math.max(1, message.of);
       bar.value = Math.min(message.progress, message.of);
       const [some, all] = [number.format(message.progress), number.format(message.of)];
-      told.textContent = `${words.working!}: ${filled(words.of!, { some, all })}`;
+      progress.textContent = `${words.working!}: ${filled(words.of!, { some, all })}`;
       return;
     }
-    if ('trouble' in message) return say(false, words[message.trouble]!);
+    if ('trouble' in message) return showResult(false, words[message.trouble]!);
     // A typing error proves nothing about the history.
     if ('fault' in message) {
       end();
@@ -77,16 +77,16 @@ function begin(form: HTMLFormElement): void {
         sealedAt: `${moment.format(new Date(sealedAt!))} UTC`,
       };
       const since = newerEvents > 0 ? [filled(words.newer!, values)] : [];
-      return say(true, words.ok!, filled(words.okDetail!, values), ...since, ...odd);
+      return showResult(true, words.ok!, filled(words.okDetail!, values), ...since, ...odd);
     }
     // A wrong key or signature proves nothing about the history.
     if (reason === 'unsigned' || reason === 'signature')
-      return say(false, words.unfitting!, words.reasons[reason]!, words.unfittingDetail!);
+      return showResult(false, words.unfitting!, words.reasons[reason]!, words.unfittingDetail!);
     const where =
       firstWrongPosition === null
         ? words.wrongWhole!
         : filled(words.wrongAt!, { position: String(firstWrongPosition) });
-    say(false, words.wrong!, words.reasons[reason!]!, where);
+    showResult(false, words.wrong!, words.reasons[reason!]!, where);
   };
 
   form.addEventListener('submit', (event) => {
@@ -96,10 +96,10 @@ function begin(form: HTMLFormElement): void {
     for (const name of ['key', 'checkpoint']) mark(name, false);
     isRunning(true);
     bar.removeAttribute('value');
-    told.textContent = words.working!;
+    progress.textContent = words.working!;
     worker = new Worker(form.dataset.worker!, { type: 'module' });
-    worker.onmessage = ({ data }: MessageEvent<Told>) => hear(data);
-    worker.onerror = () => say(false, words.broken!);
+    worker.onmessage = ({ data }: MessageEvent<Told>) => onMessage(data);
+    worker.onerror = () => showResult(false, words.broken!);
     const typed = (name: string) => find<HTMLTextAreaElement>(`[name=${name}]`);
     // An empty checkpoint field means the newest checkpoint, which the page already contains. The key has no such default.
     const { value, defaultValue } = typed('checkpoint');
@@ -108,7 +108,7 @@ function begin(form: HTMLFormElement): void {
     const address = new URL(form.dataset.export!, location.href).href;
     worker.postMessage({ address, checkpoint, key: typed('key').value.trim() } satisfies Task);
   });
-  stop.addEventListener('click', () => say(false, words.stopped!));
+  stop.addEventListener('click', () => showResult(false, words.stopped!));
   form.hidden = false;
 }
 

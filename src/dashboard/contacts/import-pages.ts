@@ -138,7 +138,7 @@ function meaningIn(chosen: string | null): Meaning | null | undefined {
   return chosen ? (MEANINGS.find((meaning) => meaning === chosen) ?? null) : undefined;
 }
 
-/** Leads back to imports whose page was left. */
+/** Links to imports that were started, for people who have left their page. */
 async function StartedImports(context: PageContext): Promise<Html | null> {
   const { words } = context;
   const { imports } = words.contacts;
@@ -191,7 +191,7 @@ function preview(context: PageContext, { about, lines }: ContactImport) {
   });
 }
 
-/** An explicit tick: a forgotten column never subscribes anyone. */
+/** Requires an explicit tick, so that a forgotten column never subscribes anyone. */
 function ConsentField(context: PageContext): Html {
   const { consent, agreed, agreedHint } = context.words.contacts.imports;
   return ChoiceField(context, {

@@ -58,7 +58,7 @@ export const contactPages: PageDefinition[] = [
     fields: filtersOf,
     filters: FiltersOf,
     add: { path: 'contacts/new', text: ({ contacts }) => contacts.add, needs: 'contact:write' },
-    deeds: (context) => [
+    actions: (context) => [
       context.may('contact:write')
         ? ButtonLink(context, 'contacts/import', context.words.contacts.import, true)
         : null,

@@ -55,7 +55,7 @@ export const checkpointPages: PageDefinition[] = [
   },
 ];
 
-/** A file that belongs to the latest checkpoint. 404 if it does not exist. */
+/** Serves a file that belongs to the latest checkpoint. 404 if it does not exist. */
 function file(name: string, textOf: (checkpoint: Checkpoint) => string | null): PageDefinition {
   return {
     path: `history/checkpoint/${name}`,

@@ -158,7 +158,7 @@ function FiltersOf(context: PageContext, people: readonly Choice[]): Html {
   </form>`;
 }
 
-/** Sorted by name, once per language: sorting eighty texts takes 0.1 ms. */
+/** Options sorted by name. Cached per language, because sorting eighty texts takes 0.1 ms. */
 const sorted = new Map<string, readonly Choice[]>();
 function sortedIn({ words }: PageContext, name: 'events' | 'kinds'): readonly Choice[] {
   const key = `${words.locale} ${name}`;

@@ -12,7 +12,7 @@ import { keysIn, namesOf } from './who.js';
 
 type Proof = { event: { position: number }; index: number; path: string[]; checkpoint: string };
 
-/** The history, and each event with its proof. Every read is itself an event, so no page reads more than it shows. */
+/** The history, and each event with its proof. The history records every read, so no page reads more than it shows. */
 export const eventPages: PageDefinition[] = [
   { path: 'history', needs: 'history:read', show: showEvents },
   { path: 'history/events/:event', needs: 'history:read', show: showEvent },
@@ -95,7 +95,7 @@ function SaidBy(context: PageContext, { data, recordType }: EventRecord) {
   const { event: words } = context.words.history;
   if (data === null) return html`<p>${words.damaged}</p>`;
   const { data: said, personal } = withoutPersonal(data);
-  // The personal data of a key is the hash of its secret, which is never shown.
+  // The personal data of an API key is the hash of its secret, which is never shown.
   const isPersonal = personal !== undefined && recordType !== 'api-key';
   const isEmpty = Object.keys(said).length === 0;
   return [

@@ -60,7 +60,7 @@ ${checkpoint}</textarea
               <button class="button" data-start>${verifying.start}</button>
               <button class="button plain" type="button" data-stop hidden>${verifying.stop}</button>
             </p>
-            <p data-told hidden></p>
+            <p data-progress hidden></p>
             <progress hidden aria-label="${verifying.working}"></progress>
             <div data-result tabindex="-1"></div>
           </form>

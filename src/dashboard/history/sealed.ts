@@ -13,7 +13,7 @@ export function fileOf(contentType: string, name: string, text: string): Streame
   return new StreamedAnswer(contentType, name, once());
 }
 
-/** Shows NOT_SEALED as what it is, not as a temporary failure. */
+/** Shows NOT_SEALED with its own page, because it is not a temporary failure. */
 export async function sealed<Answer>(
   context: PageContext,
   make: () => Promise<Answer>,

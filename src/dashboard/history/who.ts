@@ -4,7 +4,7 @@ import { type PageContext } from '../page-context.js';
 /** An option of a filter: an id or a program name, and its label. */
 export type Choice = { value: string; text: string };
 
-/** Enough for all but the largest organizations. Events still show the names of the others. */
+/** Enough for all but the largest organizations. Events also show names that the filter does not offer. */
 const MOST = 100;
 
 /** The options of the filter: team members by address, API keys by name. */

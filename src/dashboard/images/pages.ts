@@ -59,7 +59,7 @@ export const imagePages: PageDefinition[] = [
       };
       const body = { mediaType, contentType: mediaType, bytes };
       const { imageId } = await uploaded(context, fields, body);
-      const isKnown = await nameAnew(context, imageId);
+      const isKnown = await updateNames(context, imageId);
       return { to: `images/${imageId}`, done: isKnown ? 'images.known' : 'images.uploaded' };
     },
   },
@@ -149,8 +149,8 @@ async function uploaded(
   }
 }
 
-/** Uploading the same bytes returns the existing image. Updates its name and description. @returns whether they changed. */
-async function nameAnew(context: PageContext, imageId: string): Promise<boolean> {
+/** Uploading the same bytes returns the existing image. This updates its name and description. @returns whether they changed */
+async function updateNames(context: PageContext, imageId: string): Promise<boolean> {
   const known = await context.run<ImageRecord>('image.get-image', { imageId });
   const name = context.typed('name') ?? known.name;
   const alt = context.typed('alt') ?? known.alt;

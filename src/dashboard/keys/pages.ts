@@ -198,7 +198,7 @@ function toKeys(context: PageContext) {
   return { href: context.path('keys'), text: context.words.keys.title };
 }
 
-/** No operation returns a single key, so this searches all keys ever created: a few hundred per organization at most. */
+/** No operation returns a single key, so this searches all keys ever created. An organization has a few hundred at most. */
 async function keyOf(context: PageContext): Promise<ApiKeyRecord> {
   let cursor: string | undefined;
   do {

@@ -82,7 +82,7 @@ export const organizationPages: PageDefinition[] = [
         value: own.language,
         choices: LANGUAGES.map((value) => ({ value, text: languages[value] })),
       }),
-      // Only people who can read the history decide whether it is public.
+      // Only people who can read the history may decide whether it is public.
       context.may('history:read')
         ? CheckField(context, { name: 'publicLog', label: fields.publicLog, isTicked: own.publicLog })
         : null,
@@ -153,7 +153,7 @@ function ButtonOfPage(url: string, text: string): Html {
   return html`<a class="button plain" href="${new URL(url).pathname}">${text}</a>`;
 }
 
-/** The forms also change other records: language and sender, and whether anyone can verify the history. */
+/** Includes other records that the forms change: the language, the sender, and whether anyone can verify the history. */
 function settingsActivity(context: PageContext): Promise<ActivityEvent[]> {
   const { organizationId } = context;
   return context

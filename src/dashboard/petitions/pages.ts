@@ -159,7 +159,7 @@ function step(path: 'publish' | 'close', operation: string, done: string): PageD
   };
 }
 
-/** The operation is the same, but people distinguish publishing from reopening. */
+/** One operation does both, but people distinguish publishing from reopening. */
 function publishingOf({ words }: PageContext, status: PetitionRecord['status']): string {
   const { publish, reopen } = words.petitions;
   return status === 'CLOSED' ? reopen : publish;

@@ -23,7 +23,7 @@ import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
 import { petitionOf, toPetition } from './petition.js';
 
-/** With the signer, if the viewer may read contacts. */
+/** Includes the signer if the viewer may read contacts. */
 type SignatureOfPetition = SignatureRecord & { signer?: { name: string; email: string | null } };
 
 type InvalidationRecord = {
@@ -64,7 +64,7 @@ export const signaturePages: PageDefinition[] = [
       ]);
     },
     back: async (context) => toPetition(context, await petitionOf(context)),
-    deeds: (context) => [
+    actions: (context) => [
       ButtonLink(
         context,
         `petitions/${context.params.petition!}/invalidations`,
@@ -99,7 +99,7 @@ export const signaturePages: PageDefinition[] = [
       {
         name: ({ petitions }) => petitions.signers.takeOut,
         cell: TakeOut,
-        isDeed: true,
+        hasActions: true,
         // All rows have the same status.
         isShown: (context) =>
           context.may('petition:write') && (context.query('status') ?? 'CONFIRMED') === 'CONFIRMED',
@@ -258,7 +258,7 @@ function conditionOf(read: (name: string) => string | null | undefined): Record<
   );
 }
 
-/** Counts the matching signatures first. Nothing is removed before the user has seen the number. */
+/** Counts the matching signatures first. The user sees the number before anything is removed. */
 async function showChoosing(context: PageContext) {
   const { words } = context;
   const { invalidations, suspicions } = words.petitions;

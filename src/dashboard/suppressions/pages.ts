@@ -16,7 +16,7 @@ export const suppressionPages: PageDefinition[] = [
     text: ({ suppressions }) => suppressions.text,
     empty: ({ suppressions }) => suppressions.none,
     fields: (context) => ({ email: searchedIn(context) }),
-    // Addresses are found by a keyed hash of the whole address, so a part of one matches nothing.
+    // The search uses a keyed hash of the whole address, so part of an address never matches.
     cannotFind: (context) => {
       const email = searchedIn(context);
       return email === undefined || isEmailAddress(email)

@@ -29,7 +29,9 @@ export const teamPages: PageDefinition[] = [
     search: ({ email }) => email,
     searchIn: ({ email }) => email ?? '',
     add: { path: 'team/invite', text: ({ team }) => team.invite, needs: 'team:write' },
-    deeds: (context) => [ButtonLink(context, 'team/invitations', context.words.team.invitations.title, true)],
+    actions: (context) => [
+      ButtonLink(context, 'team/invitations', context.words.team.invitations.title, true),
+    ],
     columns: [
       { name: ({ email }) => email, cell: MemberName, exported: ({ email }) => email },
       {

@@ -288,7 +288,7 @@ async function showWebhook(context: PageContext) {
   ]);
   const { id, status, lastDelivery, eventTypes, lag } = webhook;
   const path = `webhooks/${id}`;
-  const deeds = context.may('webhook:write')
+  const actions = context.may('webhook:write')
     ? [
         ButtonOf(context, `${path}/test`, webhooks.test),
         status === 'ACTIVE' || status === 'FAILING'
@@ -311,7 +311,7 @@ async function showWebhook(context: PageContext) {
     back: toAll(context),
     title: webhook.description ?? webhook.url,
     content: html`<p><span class="badge">${webhooks.statuses[status]}</span></p>
-      ${Actions([ButtonLink(context, `${path}/deliveries`, webhooks.deliveries.title), ...deeds])}
+      ${Actions([ButtonLink(context, `${path}/deliveries`, webhooks.deliveries.title), ...actions])}
       ${Facts([
         { name: webhooks.url, value: webhook.url },
         { name: webhooks.events, value: heard },

@@ -19,7 +19,7 @@ type WebhookRecord = { id: string; url: string; status: string; lag: number | nu
 
 /**
  * Progress of projections and background tasks. The lag covers the whole installation and reveals how much all organizations write.
- * Only owners, administrators and auditors see it: they contact the operator and check the history. Failures are listed only for the
+ * Only owners, administrators and auditors see it, because they contact the operator and check the history. Failures are listed only for the
  * organization's own events. Other roles see progress where they work, for example on a broadcast.
  */
 export const workingsPages: PageDefinition[] = [
@@ -29,7 +29,7 @@ export const workingsPages: PageDefinition[] = [
 async function showWorkings(context: PageContext) {
   const { words } = context;
   const { workings: said } = words;
-  const { models, reactions, failures, webhooks } = await lookAt(context);
+  const { models, reactions, failures, webhooks } = await progressOf(context);
   const all = [...models, ...reactions, ...webhooks];
   const parked = failures.some((one) => one.parked.length > 0);
   const verdict =
@@ -51,8 +51,8 @@ async function showWorkings(context: PageContext) {
   });
 }
 
-/** Uses values that the server already has, so a page that is left open rarely queries PostgreSQL. */
-async function lookAt(context: PageContext) {
+/** Uses values that the server already has, so that pages left open rarely query PostgreSQL. */
+async function progressOf(context: PageContext) {
   const { words } = context;
   const { workings: said } = words;
   const subscriptions = context.find(Subscriptions);
@@ -83,7 +83,7 @@ async function lookAt(context: PageContext) {
   };
 }
 
-/** Everything is signed every few seconds, so newer events do not count as a delay. */
+/** All events are signed every few seconds, so a few unsigned ones are not a delay. */
 function sealsOf({ words }: PageContext, lag: number): Working {
   return { name: words.workings.seals, state: stateOf(lag, false), lag };
 }
