@@ -97,8 +97,8 @@ export class Timers {
   private tell(timer: string, id: string, attempts: number, reason: string): void {
     const isLast = attempts >= MOST_ATTEMPTS;
     const message = isLast
-      ? 'what was due failed for the last time, and is not tried again'
-      : 'what was due failed: it is tried again';
+      ? 'a timer failed for the last time: it will not be retried'
+      : 'a timer failed: it will be retried';
     this.logger[isLast ? 'error' : 'warn']({ message, timer, id, attempts, reason });
   }
 }

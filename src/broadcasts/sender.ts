@@ -27,9 +27,7 @@ import {
 
 /** While sending: how often to check for new work and for pauses. */
 const POLL_MS = 250;
-/**
- * Outcomes within this time are stored together. Half of all messages in flight are enough to store earlier.
- */
+/** Outcomes within this time are stored together, or earlier once half of the messages in flight have ended. */
 const GATHER_MS = 20;
 const HEARTBEAT_MS = 2_000;
 /**

@@ -226,7 +226,7 @@ export class Cosigning {
     if (!now || now.size >= size) return undefined;
     return {
       is: 'contradicted',
-      reason: `it has cosigned a checkpoint of ${size} events, and here the last one has ${now.size}: what was signed is gone`,
+      reason: `it cosigned a checkpoint of ${size} events, but the last one here has ${now.size}: signed events were lost`,
     };
   }
 
@@ -248,7 +248,7 @@ export class Cosigning {
       message: 'a witness contradicts the history: it cosigned a different one',
       ...{ organizationId: logNameOf(organizationId), witness, reason },
       advice:
-        'a backup was restored, somebody rewrote the history, or a copy of the database is written on elsewhere: change ' +
+        'a backup was restored, someone rewrote the history, or a copy of the database is in use elsewhere: change ' +
         'nothing, copy the database, and see docs/guides/runbooks/witness-contradicts.md',
     });
   }

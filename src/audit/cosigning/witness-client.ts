@@ -93,20 +93,20 @@ export class WitnessClient {
       if (answer.status === 422) {
         return {
           is: 'contradicted',
-          reason: `what it has cosigned, ${old} events, is not the beginning of the history that is here: one of them was forked`,
+          reason: `the ${old} events that it cosigned are not the beginning of this history: one of the two was forked`,
         };
       }
       if (answer.status !== 409) return this.judge(answer, note);
       const has = wholeNumber(answer.body.toString('utf8').replace(/\n$/, ''));
-      if (has === undefined) return failed('it answers 409 without the size that it has');
+      if (has === undefined) return failed('it returned 409 without the size of its checkpoint');
       if (has > size) return { is: 'ahead', size: has };
-      if (has === old && old < size) return failed('it answers 409 with the size that it was given');
+      if (has === old && old < size) return failed('it returned 409 with the size that it received');
       if (has === old) {
-        return { is: 'contradicted', reason: `it has cosigned another history of ${size} events` };
+        return { is: 'contradicted', reason: `it cosigned a different history of ${size} events` };
       }
       old = has;
     }
-    return failed('it goes on answering 409 with other sizes');
+    return failed('it kept returning 409 with different sizes');
   }
 
   private async post(
@@ -128,7 +128,7 @@ export class WitnessClient {
     const text = body.toString('utf8');
     if (status === 200) {
       const line = this.cosignatureIn(text, note);
-      return line === undefined ? failed('its cosignature is none, or false') : { is: 'cosigned', line };
+      return line === undefined ? failed('its cosignature is missing or invalid') : { is: 'cosigned', line };
     }
     const reason = `status ${status}${messageIn(text)}`;
     return [400, 403, 404].includes(status) ? { is: 'refused', reason } : failed(reason);

@@ -82,11 +82,11 @@ it('tells a longer history, another of the same size, and one that was forked be
   expect(await ask(signed(1))).toEqual({ is: 'ahead', size: 2 });
   expect(await ask(signed(2, 'fork'))).toMatchObject({
     is: 'contradicted',
-    reason: expect.stringContaining('another history of 2 events'),
+    reason: expect.stringContaining('a different history of 2 events'),
   });
   expect(await ask(signed(3, 'fork'), 0, 'fork')).toMatchObject({
     is: 'contradicted',
-    reason: expect.stringContaining('2 events, is not the beginning'),
+    reason: expect.stringContaining('2 events that it cosigned are not the beginning'),
   });
   expect(await ask(signed(3))).toMatchObject({ is: 'cosigned' });
 });
@@ -105,15 +105,15 @@ it.each<[string, RequestListener, string]>([
   [
     'signs with another key',
     (_, to) => to.end(liar.cosign(readNote(signed(1).note).text, 1)),
-    'none, or false',
+    'missing or invalid',
   ],
   [
     'signs another checkpoint',
     (_, to) => to.end(key.cosign(readNote(signed(2).note).text, 1)),
-    'none, or false',
+    'missing or invalid',
   ],
-  ['signs nothing', (_, to) => to.end('— w.example.org/1 AAAA\n'), 'none, or false'],
-  ['says nothing', (_, to) => to.end(), 'none, or false'],
+  ['signs nothing', (_, to) => to.end('— w.example.org/1 AAAA\n'), 'missing or invalid'],
+  ['says nothing', (_, to) => to.end(), 'missing or invalid'],
   ['answers 409 with rubbish', (_, to) => to.writeHead(409).end('1e9\n'), '409 without the size'],
   ['answers 409 with what it was told', (_, to) => to.writeHead(409).end('0\n'), '409 with the size'],
   [
@@ -138,7 +138,10 @@ it.each<[string, RequestListener, string]>([
 it('ends where 409 has no end', async () => {
   let size = 2;
   answer = (_, response) => void response.writeHead(409).end(`${(size = size === 2 ? 1 : 2)}\n`);
-  expect(await ask(signed(3))).toMatchObject({ is: 'failed', reason: expect.stringContaining('goes on') });
+  expect(await ask(signed(3))).toMatchObject({
+    is: 'failed',
+    reason: expect.stringContaining('kept returning 409'),
+  });
 });
 
 it('is read from its key and address', () => {

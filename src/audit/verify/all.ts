@@ -227,7 +227,7 @@ function gone(size: number): string {
   return `It is missing, but the log has a checkpoint of its ${size} events.`;
 }
 
-/** The API returns the history only as far as it is sealed. */
+/** The server publishes a history only as far as its seals reach. */
 async function compareSeals(sql: Sql, organizationId: string, size: number): Promise<string | undefined> {
   const [row] = await sql.query<{ size: string | null }[]>(
     'SELECT max(size) AS size FROM seals WHERE organization_id = $1',

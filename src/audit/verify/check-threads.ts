@@ -26,7 +26,7 @@ export class CheckThreads {
   }
 
   checkLines(lines: Uint8Array): Promise<CheckedLines> {
-    // Sending detaches the buffer, whose rest holds the beginning of the next line.
+    // Sends a copy: a transfer detaches the whole buffer, which also contains the beginning of the next line.
     const own = new Uint8Array(lines);
     return this.send(own, [own.buffer]);
   }
