@@ -315,7 +315,7 @@ inBrowser('in Chromium', () => {
           await field.getAttribute('aria-invalid'),
           await result.innerText(),
         ]).toEqual([true, 'true', '']);
-        await requireGood('a check with a fault');
+        await requireGood(isLong || text === 'rubbish' ? 'a check with a fault' : undefined);
       }
       // A well-formed checkpoint of another history.
       const [line = '', ...others] = good.checkpoint.split('\n');
@@ -428,14 +428,14 @@ inBrowser('in Chromium', () => {
         .locator('nav a')
         .evaluateAll((all) => all.map((a) => String(a.getAttribute('href'))));
       expect(links.length).toBeGreaterThan(10);
-      for (const path of new Set([...links, '/dashboard/account'])) {
+      // Lists differ only in their text, so one of them and the figures show the dark colours.
+      const isOpened = (path: string) =>
+        isLong || /contacts$/.test(path) || path === `/dashboard/${client.organizationId}`;
+      const opened = [...new Set([...links, '/dashboard/account'])].filter(isOpened);
+      expect(opened.length).toBeGreaterThan(1);
+      for (const path of opened) {
         await window.page.goto(api.origin + path);
-        // Lists differ only in their text, so axe-core examines one of them in each look.
-        const isExamined =
-          isLong ||
-          /(contacts|history|account)$/.test(path) ||
-          path === `/dashboard/${client.organizationId}`;
-        const findings = isExamined ? await window.findings() : [];
+        const findings = await window.findings();
         expect([path, findings, await window.isTooWide()]).toEqual([path, [], false]);
       }
       window.requireQuiet(api.origin);
