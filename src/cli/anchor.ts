@@ -68,8 +68,8 @@ async function anchor(session: Session, { to, every, organization }: Options): P
 /** Anchors all organizations, even if one fails. */
 class Anchoring {
   private readonly anchors: Anchors;
-  /** The last reported failure of an organization, or of all. Reported again only if it changes. */
-  private readonly told = new Map<string, string>();
+  /** The last reported failure of each organization, and of all. A failure is reported again only if its reason changes. */
+  private readonly reported = new Map<string, string>();
 
   constructor(
     private readonly session: Session,
@@ -81,7 +81,7 @@ class Anchoring {
   }
 
   get isInTrouble(): boolean {
-    return this.told.size > 0;
+    return this.reported.size > 0;
   }
 
   /** @returns the number of new anchors. Sets the exit status if a checkpoint contradicts an anchor. */
@@ -103,7 +103,7 @@ class Anchoring {
     const checkpoint = await checkpoints.last(logIdOf(organizationId));
     const proveFrom = (size: number) => checkpoints.consistency(checkpoint, size);
     const cosign = async () => {
-      // Servers report witnesses that do not cosign, and keep asking them.
+      // Ignores witnesses that do not cosign. Servers report them and retry.
       await cosigning.ask(checkpoint);
       return (await cosigning.cosigned(checkpoint)).note;
     };
@@ -114,7 +114,7 @@ class Anchoring {
     return false;
   }
 
-  /** Includes anchored organizations: nothing else would report one that was deleted from the database. */
+  /** Includes organizations that only have anchors. Nothing else would report that they were deleted from the database. */
   private async organizations(): Promise<readonly string[]> {
     if (this.given) return this.given;
     const rows = await this.session.runtime.source.query<{ organization_id: string }[]>(
@@ -127,14 +127,14 @@ class Anchoring {
   private async tolerantly<Result>(what: string, work: () => Promise<Result>): Promise<Result | undefined> {
     try {
       const result = await work();
-      this.told.delete(what);
+      this.reported.delete(what);
       return result;
     } catch (error) {
       if (error instanceof NotWriteOnce) throw error;
       if (this.signal.aborted) return undefined;
       const reason = describeError(error);
-      if (this.told.get(what) !== reason) process.stderr.write(`${what}: ${reason}\n`);
-      this.told.set(what, reason);
+      if (this.reported.get(what) !== reason) process.stderr.write(`${what}: ${reason}\n`);
+      this.reported.set(what, reason);
       return undefined;
     }
   }

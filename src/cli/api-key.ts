@@ -73,7 +73,7 @@ export function apiKeyCommands(program: Command): void {
         const command = session.input(RevokeApiKey, organizationId, { apiKeyId });
         const revoked = await session.run<object>(command);
         const ended = await session.runtime.source.query<{ id: string; name: string }[]>(
-          endedWith(API_KEYS_TABLE),
+          revokedWith(API_KEYS_TABLE),
           [organizationId, apiKeyId, command.context.requestId],
         );
         return { ...revoked, endedWithIt: ended };
@@ -81,8 +81,8 @@ export function apiKeyCommands(program: Command): void {
     );
 }
 
-/** The other keys that a command revoked. Events are found by stream, because requests have no index. */
-const endedWith = (API_KEYS_TABLE: string) => `
+/** Selects the other keys that a command revoked. Finds the events by stream, because request ids have no index. */
+const revokedWith = (API_KEYS_TABLE: string) => `
   SELECT k.id, k.name FROM ${API_KEYS_TABLE} k
   WHERE k.organization_id = $1 AND k.id <> $2 AND EXISTS (
     SELECT FROM events e
@@ -91,7 +91,7 @@ const endedWith = (API_KEYS_TABLE: string) => `
   )
   ORDER BY k.created_at, k.id`;
 
-/** Finds a key by its id, or by its text: the public part is enough. */
+/** Finds an API key by its id or by its text, of which the public part is enough. */
 async function findApiKey(
   { runtime: { source }, requireOrganization }: Session,
   { apiKey: key, organization: organizationId }: { apiKey: string; organization?: string },
@@ -117,7 +117,7 @@ function words(text: string): string[] {
   return [...new Set(text.split(',').map((word) => word.trim()))];
 }
 
-/** Only after the operations are loaded, because they define the scopes. */
+/** Call it only after the operations are loaded, because they define the scopes. @throws UsageError */
 function requireKnown(asked: readonly string[], all: readonly string[]): void {
   const unknown = asked.filter((scope) => !all.includes(scope));
   if (unknown.length === 0) return;
@@ -131,7 +131,7 @@ function rateLimit(text: string): number | 'unlimited' {
   return limit;
 }
 
-/** As `RotateApiKey` allows, which is not loaded yet. */
+/** The limit of `RotateApiKey`, which is not loaded yet. */
 const LONGEST_OVERLAP_SECONDS = 86_400;
 
 function overlap(text: string): number {

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Progress } from './progress.js';
 import { interruptible, type Session, UsageError, withSession } from './session.js';
 
-/** Time between two samples: long enough to measure a rate. */
-const LOOK_MS = 1_000;
+/** The interval between two samples, long enough to measure a rate. */
+const SAMPLE_MS = 1_000;
 
 export function broadcastCommands(program: Command): void {
   const broadcast = program.command('broadcast').description('monitor broadcasts');
@@ -25,12 +25,12 @@ moment, or null. "perSecond" and "secondsLeft" are null while the broadcast is n
     );
 }
 
-type Status = Awaited<ReturnType<typeof look>>;
+type Status = Awaited<ReturnType<typeof readStatus>>;
 
 async function status(session: Session, id: string, follow: boolean): Promise<object> {
   const interruption = interruptible();
   let before: Status;
-  let now = await look(session, id);
+  let now = await readStatus(session, id);
   const first = now;
   const isSending = () => now.status === 'SENDING' && !interruption.aborted;
   const progress =
@@ -44,17 +44,19 @@ async function status(session: Session, id: string, follow: boolean): Promise<ob
   do {
     before = now;
     if (!isSending()) break;
-    await sleep(LOOK_MS, undefined, { signal: interruption }).catch(() => undefined);
-    now = await look(session, id);
+    await sleep(SAMPLE_MS, undefined, { signal: interruption }).catch(() => undefined);
+    now = await readStatus(session, id);
   } while (follow && isSending());
   progress?.stop();
-  const perSecond = isSending() ? Math.round((settledOf(now) - settledOf(before)) / (LOOK_MS / 1_000)) : null;
+  const perSecond = isSending()
+    ? Math.round((settledOf(now) - settledOf(before)) / (SAMPLE_MS / 1_000))
+    : null;
   const left = (now.recipients?.total ?? 0) - settledOf(now);
   const { waitsFor, ...shown } = now;
   return { ...shown, perSecond, secondsLeft: perSecond ? Math.ceil(left / perSecond) : null, waitsFor };
 }
 
-async function look({ find }: Session, id: string) {
+async function readStatus({ find }: Session, id: string) {
   const { BroadcastFigures } = await import('../broadcasts/index.js');
   const found = await find(BroadcastFigures).status(id);
   if (!found) throw new UsageError('No broadcast has this id.');

@@ -117,9 +117,9 @@ async function importFile(session: Session, file: string, options: ImportOptions
   }
 }
 
-/** Replaces query parameters of the API with the options of the command line. */
+/** Replaces the API's query parameters in an error message with the command's options. */
 function inOptions(error: unknown): unknown {
-  // Checked by its code: importing the class would load modules that a usage error does not need.
+  // Checks the code and not the class, because importing the class would load modules that a usage error does not need.
   if (!(error instanceof Error && 'code' in error && error.code === 'BAD_REQUEST')) return error;
   const message = error.message
     .replace('send unknown=ignore', 'add --unknown ignore')
@@ -179,7 +179,7 @@ async function openInput(file: string): Promise<{ stream: Readable; size?: numbe
   }
 }
 
-/** Written under another name until it is complete. Readable only by its owner, because it contains personal data. */
+/** Writes to a temporary file until it is complete. Only its owner can read it, because it contains personal data. */
 async function writeWhole(
   file: string,
   chunks: AsyncIterable<string | Uint8Array>,

@@ -5,14 +5,14 @@ import { createInterface } from 'node:readline';
 import { describeError } from '#libs/database';
 import { path, type Session, UsageError, withSession } from './session.js';
 
-/** Rows read at a time; a line has about a hundred bytes. */
+/** Rows per query. A line has about a hundred bytes. */
 const PAGE = 10_000;
 
 type Erasure = { position: number; organizationId: string; contactId: string; erasedAt: string };
 
 /**
- * A backup restores the keys of people who were erased after it was made. The list of erasures contains no personal data and
- * is kept with the backups. After a restore, it is applied to erase these people again.
+ * A backup contains the keys of people who are erased later, so restoring it makes their data readable again. Operators keep the list
+ * of erasures, which contains no personal data, with the backups. Applying it after a restore erases these people again.
  */
 export function erasuresCommands(program: Command): void {
   const erasures = program
@@ -107,7 +107,7 @@ async function apply(session: Session, file: string): Promise<{ erased: number; 
   return answer;
 }
 
-/** Ids are empty if the line has none. */
+/** Parses a line. An id is empty if the line has none. */
 function read(line: string): Pick<Erasure, 'organizationId' | 'contactId'> {
   try {
     const { organizationId = '', contactId = '' } = JSON.parse(line) as Partial<Erasure>;

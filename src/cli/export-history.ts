@@ -58,7 +58,7 @@ async function continueAfter(file: string, organizationId: string): Promise<numb
     const last = buffer.subarray(0, end).toString('utf8').trimEnd().split('\n').at(-1)!;
     const event = last === '' ? undefined : parseExported(last);
     const torn = buffer.subarray(end, end + LINE_BEGINS.length).toString('utf8');
-    // Checked before anything is truncated: the file may be another one, named by mistake.
+    // Checked before truncating, because someone may have named another file by mistake.
     const isOurs = event ? event.organizationId === organizationId : last === '' && start + end === 0;
     if (!isOurs || !LINE_BEGINS.startsWith(torn)) {
       throw new UsageError(

@@ -165,7 +165,7 @@ async function writeCheckpoint(
   return write(out, await cosigned(session, checkpoint), { size, position });
 }
 
-/** The note with the cosignatures of all witnesses that cosign now. */
+/** Asks all witnesses for cosignatures. @returns the note with the cosignatures */
 async function cosigned({ runtime: { cosigning } }: Session, checkpoint: SignedTree): Promise<string> {
   for (const { witness, reason, contradicts } of await cosigning.ask(checkpoint)) {
     process.stderr.write(`Witness ${witness} did not cosign the checkpoint: ${reason}.\n`);
@@ -174,7 +174,7 @@ async function cosigned({ runtime: { cosigning } }: Session, checkpoint: SignedT
   return (await cosigning.cosigned(checkpoint)).note;
 }
 
-/** Replaces or removes the file of an earlier checkpoint. */
+/** Replaces the file of an earlier checkpoint. Removes it if there is no text. */
 async function writeNextTo(file: string, text: string): Promise<void> {
   if (text === '') await rm(file, { force: true });
   else await write(file, text, {});

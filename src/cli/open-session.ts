@@ -22,9 +22,9 @@ export type Session = {
   /** @throws UsageError unless the organization exists. */
   requireOrganization: (organizationId: string) => Promise<void>;
   /**
-   * The log of an organization, or with `all` the log of all organizations.
+   * Finds the log of an organization. `all` names the log of all organizations.
    *
-   * @returns the id under which it is stored. @throws UsageError if the organization does not exist.
+   * @returns the id under which the log is stored. @throws UsageError if the organization does not exist.
    */
   requireLog: (name: string) => Promise<string>;
 };

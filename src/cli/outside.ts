@@ -5,7 +5,7 @@ import { path } from './session.js';
 
 /** Shared by the commands that check a server from outside. */
 
-/** A key contains its name and "+"; everything else is a file. */
+/** Returns a key, or reads it from a file. A key starts with its name and "+". Any other text is a file name. */
 export async function keyOf(text: string): Promise<string> {
   return /^[^+\s]+\+[0-9a-f]{8}\+/.test(text) ? text : readFile(path(text), 'utf8');
 }
@@ -28,7 +28,7 @@ export function urlOf(text: string): string {
   return text;
 }
 
-/** Seconds between two checks. */
+/** Parses the seconds between two checks. */
 export function secondsOf(text: string): number {
   const seconds = Number(text);
   if (!/^\d+$/.test(text) || seconds < 1 || seconds > 86_400) {

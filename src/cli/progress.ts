@@ -1,8 +1,8 @@
 import { SingleBar } from 'cli-progress';
 
 const REDRAW_MS = 200;
-/** Without a terminal: rarely enough for a log. */
-const TELL_MS = 5_000;
+/** Interval without a terminal, long enough for a log. */
+const LOG_MS = 5_000;
 
 /** Progress of the work: a share of a total, such as bytes, or only a count. */
 type State = { count: number; done?: number; total?: number };
@@ -16,16 +16,16 @@ export class Progress {
   /** @param things the unit, such as `lines`. */
   constructor(
     private readonly things: string,
-    private readonly look: () => State,
+    private readonly read: () => State,
   ) {
     if (process.stderr.isTTY) {
       const counted = '{text} | {duration_formatted}';
       const format =
-        look().total === undefined ? counted : `{bar} {percentage} % | ${counted}, {eta_formatted} left`;
+        read().total === undefined ? counted : `{bar} {percentage} % | ${counted}, {eta_formatted} left`;
       this.bar = new SingleBar({ format, stream: process.stderr, clearOnComplete: true, etaBuffer: 100 });
-      this.bar.start(look().total ?? 1, 0, { text: this.text() });
+      this.bar.start(read().total ?? 1, 0, { text: this.text() });
     }
-    this.timer = setInterval(() => this.show(), this.bar ? REDRAW_MS : TELL_MS);
+    this.timer = setInterval(() => this.show(), this.bar ? REDRAW_MS : LOG_MS);
   }
 
   stop(): void {
@@ -35,7 +35,7 @@ export class Progress {
   }
 
   private show(): void {
-    const { done = 0, total } = this.look();
+    const { done = 0, total } = this.read();
     if (this.bar) this.bar.update(done, { text: this.text() });
     else {
       const share = total === undefined ? '' : ` (${Math.floor((100 * done) / Math.max(total, 1))} %)`;
@@ -44,7 +44,7 @@ export class Progress {
   }
 
   private text(): string {
-    const { count } = this.look();
+    const { count } = this.read();
     const rate = Math.round((1_000 * count) / Math.max(Date.now() - this.started, 1));
     return `${count.toLocaleString('en')} ${this.things}, ${rate.toLocaleString('en')}/s`;
   }

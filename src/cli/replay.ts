@@ -9,7 +9,7 @@ import { inNewestShape, parseExported } from '../history/index.js';
 import { programVersion } from '../environment/index.js';
 import { UsageError } from './session.js';
 
-/** Limit for untrusted text. */
+/** Maximum characters of an event type in messages, because the file is untrusted. */
 const LONGEST_TYPE = 100;
 
 /** Rebuilds the records from an export, and prints them. */
@@ -69,7 +69,7 @@ function unvouched(readable: number, unstored: number): string {
   return `Only the author of the file, and no checkpoint, confirms the readable personal data of ${events(readable)}.${worse}`;
 }
 
-/** For a time, the beginning of each stream, as in `asOf`. */
+/** The events to apply. For a time, cuts each stream at its first later event, like `asOf` in the API. */
 function limitOf(until: string | undefined): (event: RecordedEvent) => boolean {
   if (until === undefined) return () => true;
   if (/^\d+$/.test(until)) return ({ position }) => position <= Number(until);

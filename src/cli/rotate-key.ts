@@ -31,7 +31,7 @@ export async function rotateKey({ runtime }: Session): Promise<object> {
   } finally {
     progress.stop();
   }
-  // So that both keys sign it.
+  // Signs it with both keys.
   await sealer.seal();
   return { ...keys, organizations, told };
 }

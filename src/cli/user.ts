@@ -2,7 +2,7 @@ import { type Command } from 'commander';
 import { type Role } from '../team/index.js';
 import { type Session, UsageError, withSession } from './session.js';
 
-/** Most members listed. */
+/** Maximum number of members listed. */
 const MOST_LISTED = 1_000;
 
 export function userCommands(program: Command): void {

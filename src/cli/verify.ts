@@ -119,7 +119,7 @@ database and no server. It takes a few hundred megabytes of memory, plus 40 to 8
     });
 }
 
-/** Only a connection, if that is enough: the proof must not depend on what it proves. */
+/** Opens only a connection if DATABASE_URL is set, so that the verification does not run the code that it verifies. */
 async function withDatabase<Result>(work: (sql: Sql) => Promise<Result>): Promise<Result> {
   const { loadConfig } = await import('../config/index.js');
   const config = loadConfig();
@@ -148,7 +148,7 @@ function wholeNumber(text: string): number {
   return Number(text);
 }
 
-/** The file next to the checkpoint, unless another one is named. */
+/** Reads the file next to the checkpoint, or the named one. Undefined if there is no file next to it. */
 async function readBeside(checkpoint: string, ending: string, named?: string): Promise<string | undefined> {
   return readFile(named ?? checkpoint + ending, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (named === undefined && error.code === 'ENOENT') return undefined;

@@ -54,17 +54,17 @@ export type Config = {
   trustProxy: boolean | number | string;
   /** Token that shows the projections in `/health/ready`; undefined: no one sees them. */
   healthToken: string | undefined;
-  /** Seconds after SIGTERM in which requests are still served, so that load balancers can notice. */
+  /** Seconds after SIGTERM during which requests are still served, so that load balancers notice in time. */
   shutdownDelay: number;
   /** Port of the first process; the others use the ports after it. undefined: no metrics. */
   metricsPort: number | undefined;
   logLevel: LogLevel;
-  /** Webhooks may go to this machine and its networks, and over http. For development. */
+  /** Whether webhooks may use http, and reach this machine and private networks. For development. */
   webhookAllowPrivate: boolean;
   /** Whether the public site is served, and whether its forms require a proof of work. */
   site: boolean;
   captcha: boolean;
-  /** In tests and development, programming errors fail loudly instead of being tolerated. */
+  /** Whether programming errors fail loudly instead of being tolerated. True in tests and development. */
   isTried: boolean;
 };
 
@@ -200,7 +200,7 @@ function concurrency(text: string | undefined, wrong: string[]): number {
   return processes ?? 1;
 }
 
-/** Without Redis, each process counts by itself, so effective limits would silently be several times too high. */
+/** Without Redis, each process counts requests by itself, so limits would silently be several times too high. */
 function requireForMany({ processes, redisUrl, port, metricsPort }: Config, wrong: string[]): void {
   if (processes === 1) return;
   if (redisUrl === undefined) {
@@ -330,7 +330,7 @@ function healthToken(text: string | undefined, wrong: string[]): string | undefi
   return text;
 }
 
-/** Also checks that its parts can be decoded: a lone % in a password cannot. */
+/** Also checks that its parts can be decoded. A single % in a password cannot. */
 function isUrl(text: string): boolean {
   try {
     const { username, password, pathname } = new URL(text);

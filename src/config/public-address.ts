@@ -1,4 +1,4 @@
-/** The address at which the outside reaches this server. Links in emails use it. */
+/** The address at which clients reach this server. Links in emails use it. */
 export class PublicAddress {
   /**
    * @param url without a trailing slash.

@@ -56,7 +56,7 @@ the new basin has been built, but has never been switched on.
 
 We will hand over the signatures at the next public session of the council.`;
 
-/** What the first start created. */
+/** The records that the first start created. */
 type Demo = { organizationId: string; key: string; petitionId: string; path: string; invitation: string };
 
 /**
@@ -68,7 +68,7 @@ export async function createDemo(
   { source }: { source: DataSource },
 ): Promise<Demo | undefined> {
   if (await isUsed(source)) return undefined;
-  // Under the lock: if two servers start on one directory, only one creates it.
+  // The lock ensures that only one of two servers that start on the same directory creates the demo.
   return exclusively(source, async () =>
     (await isUsed(source))
       ? undefined
@@ -82,12 +82,12 @@ async function isUsed(source: DataSource): Promise<boolean> {
   return log!.used;
 }
 
-/** Logs how to create the first organization while none exists. Newcomers who run a container look at its log first. */
+/** Logs how to create the first organization if none exists. People who run a container for the first time look at its log first. */
 export async function logFirstSteps(
   { source }: { source: DataSource },
   logger: LoggerService,
 ): Promise<void> {
-  // A lost connection is logged elsewhere.
+  // Ignores a lost connection, which is logged elsewhere.
   if (await isUsed(source).catch(() => true)) return;
   const create = 'organization create --name Rivers';
   logger.log({
@@ -202,7 +202,7 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
   return { organizationId, key, petitionId, path: '/demo/petitions/save-the-river', invitation };
 }
 
-/** Printed once, by the first start. The key is not shown anywhere else. */
+/** The text that the first start prints. It is the only place that shows the key. */
 export function welcome(origin: string, { organizationId, key, petitionId, path, invitation }: Demo): string {
   const body = JSON.stringify({ petitionId, contact: { email: 'you@example.org', firstName: 'You' } });
   return `

@@ -54,7 +54,7 @@ const WAITING = `
   WHERE datname = current_database() AND wait_event_type = 'Lock'
     AND query_start < clock_timestamp() - make_interval(secs => $1)`;
 
-// Only pg_read_all_stats sees what other roles do. For all others, their xact_start is null.
+// Only members of pg_read_all_stats see the sessions of other roles. For everyone else, their xact_start is null.
 const LONG = `
   SELECT pid, usename AS role, application_name AS application, state,
     extract(epoch FROM clock_timestamp() - xact_start)::int AS seconds

@@ -1,7 +1,7 @@
 import { type Finding, ok, warning, problem } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
-/** Logs of several machines are ordered by their clocks. Expiry and limits count in seconds. */
+/** Clocks order the logs of several machines. Expiry and limits count in seconds. */
 const MAX_DIFFERENCE_MS = 1_000;
 
 /** Compares this machine's clock with the database's, and the database's with its own history. */

@@ -18,7 +18,7 @@ export const connections: DatabaseCheck = {
     const wanted = instances * each;
     const { backend } = await database.row<{ backend: number }>('SELECT pg_backend_pid() AS backend');
     const arithmetic = `${instances} × (${config.databasePoolSize} + ${CONNECTIONS_BESIDE_THE_POOL})`;
-    if (backend !== database.toldProcessId) {
+    if (backend !== database.reportedProcessId) {
       return [
         ok(
           `Instances can open ${wanted} connections to the pooler, ${arithmetic}. Keep its max_client_conn higher.`,
@@ -42,7 +42,7 @@ export const connections: DatabaseCheck = {
   },
 };
 
-// Negative: no limit.
+// Limits below zero mean that there is no limit.
 const ROOM = `
   SELECT current_setting('max_connections')::int AS most,
     current_setting('superuser_reserved_connections')::int

@@ -8,7 +8,7 @@ const MIN_VERSION = 14;
 
 /** Explains a failed connection in one sentence, without the URL. */
 export function unreachable(error: unknown, embedded: boolean): Finding {
-  // A name with several addresses.
+  // An AggregateError means that the name has several addresses.
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error;
   return problem(
     `The ${embedded ? 'embedded PostgreSQL' : 'database in DATABASE_URL'} cannot be used: ${said(first).message}. ` +
@@ -21,7 +21,7 @@ export function unreachable(error: unknown, embedded: boolean): Finding {
   );
 }
 
-/** Whether it responds, is new enough and accepts writes, and whether a pooler is in between. */
+/** Whether the database responds, is new enough and accepts writes, and whether a pooler is in between. */
 export const database: DatabaseCheck = {
   name: 'database',
   async examine({ database, config }) {
@@ -79,7 +79,7 @@ export const database: DatabaseCheck = {
  */
 async function poolerOf(database: ReadOnlyDatabase): Promise<Finding[]> {
   const { backend } = await database.row<{ backend: number }>('SELECT pg_backend_pid() AS backend');
-  if (backend === database.toldProcessId) return [];
+  if (backend === database.reportedProcessId) return [];
   return [ok('A pooler such as PgBouncer is in between, in transaction or session mode. Both work.')];
 }
 
@@ -102,7 +102,7 @@ const ABOUT = `
     coalesce((SELECT s.ssl FROM pg_stat_ssl s WHERE s.pid = pg_backend_pid()), false) AS encrypted
   FROM pg_database d WHERE d.datname = current_database()`;
 
-/** PostgreSQL records it since version 15. */
+/** Whether the system's collation has changed. PostgreSQL only records its version since release 15. */
 async function isCollationChanged(database: ReadOnlyDatabase, version: number): Promise<boolean> {
   if (version < 15) return false;
   const { changed } = await database.row<{ changed: boolean }>(

@@ -2,7 +2,7 @@ import { type Config } from '../config/index.js';
 import { type Finding } from './finding.js';
 import { type ReadOnlyDatabase } from './read-only-database.js';
 
-/** What a check can examine. */
+/** The input of a check. */
 export type Deployment = {
   config: Config;
   /** Variables that are set and that only deployments need. */

@@ -47,7 +47,7 @@ type Sizes = {
 };
 type Table = { name: string; bytes: string; dead: string; live: string };
 
-/** What PostgreSQL uses and retains. Only its own machine knows how much disk space is left. */
+/** Disk space that PostgreSQL uses and retains. Only its own machine knows how much is left. */
 export const storage: DatabaseCheck = {
   name: 'storage',
   async examine({ database }) {
@@ -98,7 +98,7 @@ export const storage: DatabaseCheck = {
   },
 };
 
-// What a slot retains is measured from the end of the log, which a replica does not know.
+// The log that a slot retains is measured from the end of the log, which a replica does not know.
 const SIZES = `
   SELECT pg_database_size(current_database()) AS database,
     (SELECT max(age(datfrozenxid)) FROM pg_database) AS age,

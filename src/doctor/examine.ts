@@ -51,7 +51,7 @@ export async function* examine({ config, wrong, ofDeployments }: Inspected): Asy
     database: undefined,
     encryptionKey: undefined,
   };
-  if (wrong.length === 0) yield* made(configuration, deployment);
+  if (wrong.length === 0) yield* run(configuration, deployment);
 
   const opened = isWrong('DATABASE_URL') ? {} : await openDatabase(config);
   if (opened.finding) yield { check: 'database', ...opened.finding };
@@ -60,15 +60,15 @@ export async function* examine({ config, wrong, ofDeployments }: Inspected): Asy
     const { database } = opened;
     if (database) {
       const open = { ...deployment, database, encryptionKey: key };
-      for (const check of DATABASE_CHECKS) yield* made(check, open);
+      for (const check of DATABASE_CHECKS) yield* run(check, open);
     }
-    for (const check of OTHER_CHECKS) yield* made(check, { ...deployment, database });
+    for (const check of OTHER_CHECKS) yield* run(check, { ...deployment, database });
   } finally {
     await opened.close?.();
   }
 }
 
-async function* made<P extends Deployment>(
+async function* run<P extends Deployment>(
   { name, examine }: { name: string; examine: (deployment: P) => Finding[] | Promise<Finding[]> },
   deployment: P,
 ): AsyncGenerator<Examined> {
@@ -95,7 +95,7 @@ async function openDatabase({ databaseUrl, dataDirectory }: Config): Promise<Ope
     await embedded?.stop();
   };
   try {
-    // The one that runs, or one started temporarily. It only writes its own files.
+    // Uses the embedded PostgreSQL that already runs, or starts it temporarily. It only writes its own files.
     if (isEmbedded)
       embedded = await startEmbeddedPostgres({ directory: dataDirectory, log: () => undefined });
     database = await ReadOnlyDatabase.connect(databaseUrl ?? embedded!.url);

@@ -7,10 +7,10 @@ export type Finding = {
 
 export const ok = (message: string): Finding => ({ level: 'ok', message });
 
-/** Works, but not forever, or not as well as it could. */
+/** It works, but will fail later, or could work better. */
 export const warning = (message: string, advice: string): Finding => ({ level: 'warning', message, advice });
 
-/** Does not work, or loses data. */
+/** It does not work, or loses data. */
 export const problem = (message: string, advice: string): Finding => ({ level: 'problem', message, advice });
 
 export function bytes(count: number): string {

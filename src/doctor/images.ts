@@ -5,7 +5,7 @@ import { unwritable } from './directory.js';
 import { ok, problem, warning } from './finding.js';
 import { type Check } from './deployment.js';
 
-/** Whether images can be stored: the directory can be written, or the bucket responds to a request for a missing file. */
+/** Whether images can be stored: the directory is writable, or the bucket responds to a request for a missing file. */
 export const images: Check = {
   name: 'images',
   async examine({ config, isWrong }) {

@@ -72,7 +72,7 @@ export async function openKeyring({
   const { there } = await database.row<{ there: boolean }>(
     `SELECT to_regclass('key_check') IS NOT NULL AS there`,
   );
-  // Before the migrations run, it only has the first column.
+  // Before the migrations run, the table only has its first column.
   const [check] = there ? await database.query<KeyCheck[]>('SELECT * FROM key_check') : [];
   const fault = keyring && check && keyring.open(check);
   return { ...(keyring && { keyring }), ...(check && { check }), ...(fault && { fault }) };

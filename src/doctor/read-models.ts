@@ -4,9 +4,9 @@ import { counted, type Finding, number, ok, problem, warning } from './finding.j
 import { type DatabaseCheck } from './deployment.js';
 import { type ReadOnlyDatabase } from './read-only-database.js';
 
-/** The same as in libs/projections/serving.ts. */
+/** An instance that has not reported for this long is not running. The same as in libs/projections/serving.ts. */
 const SILENT_SECONDS = 60;
-/** Events that a busy system writes in a few seconds. */
+/** A busy system writes this many events in a few seconds. */
 const LARGE_LAG = 10_000;
 /** Added to ERASURE_PURGE_HOURS, because a rebuild takes time. */
 const PURGE_GRACE_HOURS = 6;
@@ -19,8 +19,7 @@ type Row = {
   failed_position: string | null;
   failure: string | null;
   instances: number;
-  /** Whether its tables exist. */
-  stands: boolean;
+  has_tables: boolean;
 };
 
 /** Instances that reported within the last minute; undefined if the table does not exist. */
@@ -60,7 +59,7 @@ export const readModels: DatabaseCheck = {
         continue;
       }
       found.push(...judge(row, schemaOf(projection)));
-      if (!row.stands || !erasure?.inPlain || config.erasurePurgeHours === 0) continue;
+      if (!row.has_tables || !erasure?.inPlain || config.erasurePurgeHours === 0) continue;
       const [overdue] = await database.query<{ hours: number }[]>(
         `SELECT (extract(epoch FROM clock_timestamp() - e.recorded_at) / 3600)::int AS hours
          FROM checkpoints c JOIN events e ON e.position > c.clean_position
@@ -93,7 +92,7 @@ export const readModels: DatabaseCheck = {
 
 function judge(row: Row, schema: string): Finding[] {
   const name = `${row.name} ${row.version}`;
-  if (!row.stands) {
+  if (!row.has_tables) {
     return [
       problem(
         `The tables of ${name} do not exist (schema ${schema}).`,
@@ -129,7 +128,7 @@ function isOwn(name: string, version: number): boolean {
 
 const ROWS = `
   SELECT c.projection AS name, c.version, c.position, greatest(0, h.horizon - c.position) AS lag, c.failed_position, c.failure,
-    to_regnamespace(replace(c.projection, '-', '_') || '_v' || c.version) IS NOT NULL AS stands,
+    to_regnamespace(replace(c.projection, '-', '_') || '_v' || c.version) IS NOT NULL AS has_tables,
     (SELECT count(*)::int FROM serving s WHERE s.projection = c.projection AND s.version = c.version
        AND s.seen_at > clock_timestamp() - make_interval(secs => $1)) AS instances
   FROM checkpoints c, (SELECT event_horizon() AS horizon) h ORDER BY c.projection, c.version`;

@@ -6,7 +6,7 @@ const CONNECT_MS = 5_000;
 const STATEMENT_MS = 10_000;
 const LOCK_MS = 2_000;
 
-/** The connection was accepted, but nothing was sent. */
+/** The server accepted the connection but sent nothing. */
 export class Unanswered extends Error {
   constructor() {
     super(`it accepts connections but does not respond within ${CONNECT_MS / 1_000} s`);
@@ -19,7 +19,6 @@ export class Unanswered extends Error {
 export class ReadOnlyDatabase implements Sql {
   private constructor(
     private readonly client: Client,
-    /** Time to connect. */
     readonly connectedInMs: number,
   ) {}
 
@@ -28,26 +27,26 @@ export class ReadOnlyDatabase implements Sql {
     const client = new Client({
       connectionString: url,
       connectionTimeoutMillis: CONNECT_MS,
-      // PostgreSQL's own limit ends a statement. This one ends a server that does not respond at all.
+      // statement_timeout aborts slow statements. This limit detects a server that does not respond at all.
       query_timeout: STATEMENT_MS + LOCK_MS,
       application_name: 'advocacy doctor',
     });
-    // The statement that needs a broken connection reports it.
+    // Ignored here, because the next statement on a broken connection fails with the error.
     client.on('error', () => undefined);
     const before = performance.now();
-    let isTaken = false;
-    client.connection.once('connect', () => (isTaken = true));
+    let isConnected = false;
+    client.connection.once('connect', () => (isConnected = true));
     try {
       await client.connect();
     } catch (error) {
       await client.end().catch(() => undefined);
-      throw isTaken && said(error).message === 'timeout expired' ? new Unanswered() : error;
+      throw isConnected && said(error).message === 'timeout expired' ? new Unanswered() : error;
     }
     return new ReadOnlyDatabase(client, performance.now() - before);
   }
 
-  /** The process id that PostgreSQL, or a pooler in its place, reported for this connection. */
-  get toldProcessId(): number | null {
+  /** The process id that PostgreSQL, or a pooler in between, reported for this connection. */
+  get reportedProcessId(): number | null {
     // Missing in the types of pg.
     return (this.client as unknown as { processID: number | null }).processID;
   }
@@ -61,7 +60,7 @@ export class ReadOnlyDatabase implements Sql {
 
   async query<Rows>(text: string, values: unknown[] = []): Promise<Rows> {
     await this.client.query(
-      // Independent of the role's DateStyle, which is a finding of its own.
+      // Makes results independent of the role's DateStyle, which another check reports.
       `BEGIN READ ONLY; SET LOCAL statement_timeout = ${STATEMENT_MS}; SET LOCAL lock_timeout = ${LOCK_MS}; SET LOCAL DateStyle = ISO`,
     );
     try {

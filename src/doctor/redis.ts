@@ -30,7 +30,7 @@ export const redis: Check = {
       connection = await connectRedis(config.redisUrl);
       const info = await inTime(connection.info());
       const before = Date.now();
-      // Instances also run a script on one of their keys. This one only reads.
+      // Runs a script on one key, as instances do. It only reads.
       const time = connection.eval("return redis.call('TIME')", 1, 'rate-limit:probe');
       const [seconds] = (await inTime(time)) as [string, string];
       const difference = Number(seconds) * 1_000 + 500 - (before + Date.now()) / 2;
@@ -96,7 +96,7 @@ function judge(info: string, difference: number): Finding[] {
       ),
     );
   }
-  // TIME is read in whole seconds: it is uncertain by half a second.
+  // TIME is read in whole seconds, so it is uncertain by half a second.
   if (Math.abs(difference) > MAX_DIFFERENCE_MS + 500) {
     found.push(
       warning(

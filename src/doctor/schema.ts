@@ -3,7 +3,7 @@ import { migrations as ours, schema } from '#migrations';
 import { counted, type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
-/** Whether the schema is that of this version. */
+/** Whether the database has the schema of this version. */
 export const migrations: DatabaseCheck = {
   name: 'migrations',
   async examine({ database }) {
@@ -34,7 +34,7 @@ export const migrations: DatabaseCheck = {
         ),
       );
     }
-    // What pending migrations will create is unknown.
+    // Pending migrations may still create missing parts.
     const missing = pending.length === 0 ? await missingFromSchema(database, schema) : undefined;
     if (missing) found.push(...judge(missing));
     const broken = await database.query<{ name: string; table: string }[]>(
@@ -75,7 +75,7 @@ function judge({ parts, indexes }: Missing): Finding[] {
   return found;
 }
 
-/** Extensions for search. */
+/** Whether the extensions for search are installed, or can be. */
 export const extensions: DatabaseCheck = {
   name: 'extensions',
   async examine({ database }) {

@@ -26,7 +26,7 @@ type Head = {
 
 type Refused = { organization_id: string; refused: string };
 
-/** Whether the history is sealed as it grows, and is unchanged since. */
+/** Whether the history is sealed as it grows, and has not changed since. */
 export const seals: DatabaseCheck = {
   name: 'seals',
   async examine(deployment) {
@@ -49,7 +49,9 @@ export const seals: DatabaseCheck = {
             ),
       );
     }
-    for (const { organization_id, refused } of await database.query<Refused[]>(REFUSED, [MAX_QUARANTINED])) {
+    for (const { organization_id, refused } of await database.query<Refused[]>(QUARANTINED, [
+      MAX_QUARANTINED,
+    ])) {
       found.push(
         problem(
           `The ${organization_id === ALL_ORGANIZATIONS ? 'log of all organizations' : `history of organization ${organization_id}`} ` +
@@ -74,7 +76,7 @@ export const seals: DatabaseCheck = {
       .sort((one, other) => other.sealed_at.getTime() - one.sealed_at.getTime());
     if (head && signers) {
       const signed = signers.open(head.note!);
-      // Signed again with the current keys: the stored note may only have the signature of a previous one.
+      // Signs the checkpoint again with the current keys, because the stored note may only have a previous key's signature.
       const verdict =
         signed &&
         (await verifyDatabase(
@@ -112,7 +114,7 @@ const LAG = `
   FROM (SELECT recorded_at FROM events WHERE position > (SELECT position FROM sealing) ORDER BY position LIMIT 100000) e`;
 
 // Quarantined organizations may have no seals.
-const REFUSED = `
+const QUARANTINED = `
   SELECT organization_id, refused FROM signed_notes WHERE refused IS NOT NULL ORDER BY refused_at, organization_id LIMIT $1`;
 
 // Steps from one organization to the next by the primary key, because each has a row for every few seconds. The log of all

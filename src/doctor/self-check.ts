@@ -2,7 +2,7 @@ import { projections } from '../modules.js';
 import { type Finding, number, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
-/** Most findings reported. */
+/** Maximum number of findings reported. */
 const MAX_FINDINGS = 100;
 
 type Found = { kind: string; finding: string };

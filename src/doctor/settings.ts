@@ -11,7 +11,7 @@ type Rule = {
 };
 
 const is = (wrong: string) => (value: string) => value === wrong;
-/** An active limit, in milliseconds. */
+/** Whether a limit, in milliseconds, is active. */
 const isOn = (value: string) => Number(value) > 0;
 
 const DATA_LOSS = 'acknowledged data can be lost if the machine crashes';
@@ -136,10 +136,10 @@ export const settings: DatabaseCheck = {
   },
 };
 
-/** Resets the setting where it was set: settings of a role or a database override all others. */
+/** Resets the setting where it was set, because settings of a role or a database override all others. */
 function fixOf({ name, source, set_by }: Setting, value: string): string {
   if (set_by !== null) {
-    // Otherwise the session that runs the fix would be read-only too.
+    // Otherwise the session that runs the fix would also be read-only.
     const first = name === 'default_transaction_read_only' ? `SET ${name} = off; ` : '';
     return `As a superuser: ${first}${set_by} RESET ${name}; this applies to new connections, so restart the instances one by one, and PgBouncer.`;
   }
@@ -149,7 +149,8 @@ function fixOf({ name, source, set_by }: Setting, value: string): string {
   return `As a superuser: ALTER SYSTEM SET ${name} = ${value}; SELECT pg_reload_conf();`;
 }
 
-// Our own connection sets its own limits, so reset_val is what other connections start with. The most specific setting counts.
+// Reads reset_val, the value with which other connections start, because this connection sets its own limits. The most specific
+// setting counts.
 const SETTINGS = `
   SELECT s.name, coalesce(s.reset_val, s.setting) AS value, s.source,
     (SELECT CASE

@@ -3,7 +3,7 @@ import { WitnessClient } from '../audit/index.js';
 import { counted, type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
-/** Most alarms reported. */
+/** Maximum number of alarms reported. */
 const MAX_ALARMS = 100;
 /** A witness that has cosigned within this time is considered healthy. */
 const LATE_SECONDS = 600;
@@ -58,7 +58,7 @@ const ALARMS = `
   SELECT organization_id, key, reason FROM witness_alarms WHERE key = ANY ($1)
   ORDER BY since, organization_id, key LIMIT $2`;
 
-// Excludes witnesses that are being asked now, and those that contradict the history, which are reported separately.
+// Excludes witnesses that are being asked now. Also excludes witnesses that contradict the history, which are reported separately.
 const LACKING = `
   SELECT w.key, count(*)::int AS count
   FROM (SELECT DISTINCT ON (organization_id) * FROM cosigned_notes ORDER BY organization_id, asked_at DESC, size DESC) c

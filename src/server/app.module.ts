@@ -41,8 +41,7 @@ export class AppModule {
       broadcastRecipientDays,
     } = config;
     const { sealer, selfCheck, cosigning, checkpoints, subscriptions } = foundation;
-    // Emails written to files mean that the server is only being tried out, so the guessed address is good
-    // enough.
+    // A server that writes emails to files is only being tried out, so the guessed address is good enough.
     const isKnown = publicUrl !== undefined || mailUrl === undefined;
     const publicAddress = new PublicAddress(publicUrl ?? `http://localhost:${port}`, isKnown, site);
     const forModules = [
@@ -50,7 +49,7 @@ export class AppModule {
       { provide: Subscriptions, useValue: subscriptions },
       { provide: Checkpoints, useValue: checkpoints },
       { provide: Cosigning, useValue: cosigning },
-      // Created by a factory, so that Nest closes it with the application.
+      // Created by factories, so that Nest closes them with the application.
       { provide: Mailer, useFactory: () => mailerOf(config) },
       { provide: Storage, useFactory: () => storageOf(config) },
       { provide: ORGANIZATION_RATE_LIMIT, useValue: organizationRateLimit },

@@ -27,7 +27,7 @@ export async function createApplication(
   const app = await NestFactory.create<NestExpressApplication>(
     AppModule.of(runtime, config),
     adapter,
-    // Operations read their bodies themselves, after the authentication and the rate limit.
+    // Operations read their bodies themselves, after authentication and rate limiting.
     { logger, bodyParser: false, abortOnError: false },
   );
   app.set('trust proxy', config.trustProxy);
@@ -65,13 +65,11 @@ function serveDocumentation(app: NestExpressApplication, adapter: RpcExpressAdap
   };
   const routes = adapter.getInstance<Express>();
   for (const path of DOCUMENTATION) routes.get(path, serve);
-  // Scripts, styles and images.
-  routes.get(/^\/docs\//, serve);
+  routes.get(/^\/docs\//, serve); // scripts, styles and images
 }
 
 /**
- * Routes for the pages exist before they are loaded, because other parts of the server check which paths
- * exist.
+ * Routes for the pages exist before the pages are loaded, because other parts of the server check which paths exist.
  */
 const DOCUMENTATION = ['/openapi.json', '/docs', '/docs/', '/docs/index.html', '/docs/swagger-ui-init.js'];
 
@@ -95,9 +93,8 @@ function protectPages(request: Request, response: Response, next: NextFunction):
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
 
 /**
- * The URL that explains an error code. Without PUBLIC_URL, a Host header counts only if it is a loopback
- * address, because anyone could have forged another one. Otherwise the URL uses the address at which the
- * connection arrived.
+ * The URL of the page that explains an error code. Without PUBLIC_URL, it uses the Host header if that is a loopback name or address.
+ * Any other Host header could be forged, so it uses the address at which the connection arrived.
  */
 export function docsUrl({ publicUrl, port }: Config): (code: ErrorCode, request?: IncomingMessage) => string {
   return (code, request) => `${publicUrl ?? reachedAt(port, request)}/errors/${code}`;

@@ -71,8 +71,8 @@ export async function prepareSchema(source: DataSource, logger: LoggerService): 
 }
 
 /**
- * For commands, which run migrations as a server does at its start. Instances of an incompatible version may
- * fail on the migrated database.
+ * For commands, which run migrations like a server that starts. Rejects this while instances of an incompatible version run, because
+ * they may fail on the migrated database.
  *
  * @throws ConfigError
  */
@@ -88,8 +88,8 @@ export async function refuseToMigrateBesideIncompatible(source: DataSource): Pro
 }
 
 /**
- * An instance that started on this schema would report ready and then fail requests. All migrations have run, but they were
- * different ones, or someone changed the schema since.
+ * An instance on this schema would report that it is ready and then fail requests. Either other migrations have run, or someone
+ * changed the schema later.
  */
 function otherSchema(missing: readonly string[]): string {
   const more = missing.length > 5 ? ` and ${missing.length - 5} more` : '';
@@ -105,8 +105,7 @@ export function unusable(config: Config, error: unknown): ConfigError {
 }
 
 /**
- * Describes the error. Network errors are attributed to DATABASE_URL, because no other server is contacted
- * here.
+ * Describes the error. Attributes network errors to DATABASE_URL, because only that server is contacted here.
  */
 export function reasonIn(config: Config, error: unknown): string {
   return describeError(error, config.databaseUrl !== undefined);

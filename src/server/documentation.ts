@@ -7,7 +7,7 @@ import { ROLES, scopesOf } from '../team/index.js';
 
 /**
  * The documentation pages and the OpenAPI document. They are a separate application, because routes cannot be added to one
- * that already listens. `server.ts` loads it at the first request.
+ * that already listens. `application.ts` loads it at the first request.
  */
 export function documentationOf(app: NestExpressApplication): Express {
   const pages = new RpcExpressAdapter();
@@ -47,7 +47,7 @@ function describeApi(app: NestExpressApplication): OpenAPIObject {
       .build(),
     { autoTagControllers: false },
   );
-  // Shared by all operations, which have most errors in common.
+  // All operations refer to these, because they have most errors in common.
   Object.assign((document.components!.schemas ??= {}), errorSchemas);
   document.components!.examples = errorExamples;
   return document;

@@ -6,7 +6,7 @@ import { type Sql } from '#libs/database';
 import { type Keyring, type KeyringFault } from '#libs/event-store';
 import { type Config, ConfigError } from '../config/index.js';
 
-/** The key that encrypts personal data: the configured one, or else the embedded PostgreSQL's own. */
+/** The key that encrypts personal data: the configured one or, in embedded mode, the key in DATA_DIR. */
 export async function masterKeyOf({
   encryptionKey,
   dataDirectory,
@@ -32,11 +32,11 @@ export async function openKeyring(sql: Sql, keyring: Keyring): Promise<void> {
   if (fault !== undefined) throw new ConfigError([KEYRING_FAULTS[fault]]);
 }
 
-/** The embedded mode's own master key. It is created once, even if several processes start at the same time. */
+/** The embedded mode's own master key. Created only once, even if several processes start at the same time. */
 async function embeddedKey(directory: string): Promise<Buffer> {
   const file = join(directory, 'encryption-key');
   if (!(await exists(file))) {
-    // Linked into place when complete, so that a crash leaves no partial key.
+    // Linked into place only when complete, so that a crash leaves no partial key.
     const draft = `${file}.${process.pid}`;
     await writeFile(draft, `${randomBytes(32).toString('base64')}\n`, { mode: 0o600, flush: true });
     await link(draft, file).catch(async (error: unknown) => {

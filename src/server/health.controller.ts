@@ -90,7 +90,7 @@ function answer(fields: Record<string, FieldSchema>, toOperators: Record<string,
   });
 }
 
-/** Only the operator, who has the token, may see how much was written and how far projections are. */
+/** Only operators, who have the token, may see how much was written and the progress of projections. */
 @Injectable()
 export class HealthAccess {
   private readonly hash: Buffer | undefined;
@@ -149,9 +149,9 @@ export class HealthController {
   }
 
   /**
-   * Ready while the database reads and writes. Not ready after three seconds of failures, and ready again after three to
-   * five seconds without. If Redis is down or a projection fails, the instance reports `degraded` but keeps its traffic:
-   * every other instance would be in the same state.
+   * Ready while the database reads and writes. Not ready after three seconds of failures, and ready again after three to five seconds
+   * without failures. If Redis is down or a projection fails, the instance reports `degraded` but keeps its traffic, because every
+   * other instance is in the same state.
    */
   @Get('ready')
   @HttpCode(200)
@@ -227,7 +227,7 @@ export class HealthController {
   }
 }
 
-/** Without the reason of a failure, which may contain internal details. The log contains it. */
+/** Leaves out the reason of a failure, which may contain internal details. The log contains it. */
 function describe({ failure, ...progress }: ProjectionStatus): object {
   return { ...progress, failure: failure && { position: failure.position, at: failure.at } };
 }
@@ -236,7 +236,7 @@ function describeSealing({ sealed, last, refused }: SealingProgress): object {
   return { position: sealed, lag: Math.max(0, last - sealed), refused };
 }
 
-/** Without the dead-lettered events: the command line shows them. */
+/** Leaves out dead-lettered events, which the command line shows. */
 function describeSubscription({ parkedEvents: _, ...progress }: SubscriptionStatus): object {
   return progress;
 }

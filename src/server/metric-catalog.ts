@@ -43,8 +43,8 @@ export type Metric = {
 };
 
 /**
- * All metrics except those that prom-client reports for any process. Nothing is counted here: libraries count all the time, and a
- * scrape reads their counters.
+ * All metrics except those that prom-client reports for any process. Nothing is counted here. Libraries always count, and a scrape
+ * reads their counters.
  */
 export const METRICS: readonly Metric[] = [
   {
@@ -424,12 +424,12 @@ export const METRICS: readonly Metric[] = [
   },
 ];
 
-/** As the database last said, which says the same to every instance. */
+/** A value that was last read from the database. It is the same for every instance. */
 function backlog(name: keyof Backlog): Metric['read'] {
   return (_, { [name]: value }) => (value === undefined ? [] : [{ value }]);
 }
 
-/** As this instance last saw it. */
+/** A value per subscription, as this instance last read it. */
 function ofEach({ lastSeen = [] }: Subscriptions, value: (status: SubscriptionStatus) => number): Sample[] {
   return lastSeen.map((status) => ({ value: value(status), labels: { subscription: status.name } }));
 }

@@ -23,7 +23,7 @@ const BACKLOGS = [BROADCAST_BACKLOG, WEBHOOK_BACKLOG, IMPORT_BACKLOG, TIMER_BACK
 /**
  * Serves the metrics of an instance if METRICS_PORT is set.
  *
- * @param process its number, from 1, if there are several: their ports are consecutive. Undefined if there is one.
+ * @param process the number of the process, from 1; undefined if there is only one. The ports of processes are consecutive.
  * @throws ConfigError if the port is taken.
  */
 export async function startMetrics(
@@ -59,10 +59,10 @@ export async function startMetrics(
 }
 
 /**
- * Serves `GET /metrics` on its own port in Prometheus's text format. Requires no key: only the operator's network may reach it.
- * It responds even while the database hangs, and ends with the process.
+ * Serves `GET /metrics` on its own port in Prometheus's text format. It requires no key, so only the operator's network may reach it.
+ * It responds even while the database hangs, and stops with the process.
  *
- * @param host the API's; undefined: all addresses.
+ * @param host the API's host; undefined: all addresses.
  */
 async function serveMetrics(
   { host, port }: { host: string | undefined; port: number },
@@ -75,7 +75,7 @@ async function serveMetrics(
   collectDefaultMetrics({ register: registry });
   let facts: DatabaseFacts = { answered: false };
   for (const { name, type, help, labels = [], read } of METRICS) {
-    // prom-client reads only these fields. With its own counters, each request would pay for a lookup of labels.
+    // prom-client reads only these fields. Its own counters would cost each request a lookup of labels.
     const get = () =>
       Promise.resolve({
         name,
@@ -94,7 +94,7 @@ async function serveMetrics(
       return;
     }
     const answer = async () => {
-      facts = await watcher.look();
+      facts = await watcher.read();
       const text = await registry.metrics();
       response.writeHead(200, { 'Content-Type': registry.contentType }).end(text);
     };

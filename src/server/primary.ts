@@ -15,7 +15,7 @@ type End = { status: number | null; signal: string | null };
  * Runs this many server processes on one port, replaces those that exit, passes signals on to them, and exits after the last. Each
  * is an instance like any other. This process only hands out connections.
  *
- * The first process starts alone: it prepares the database for all, and an error at the start is logged once.
+ * The first process starts before the others. It prepares the database for all, and an error at the start is logged only once.
  *
  * @param program the file that each process runs.
  */
@@ -52,7 +52,7 @@ export function lead(processes: number, program: string): void {
     };
     worker.once('listening', begin);
     worker.once('exit', ended);
-    // Without a listener, an error would end this process. A process that could not be created has no id and emits no exit.
+    // Without a listener, an error would end this process. A process that could not be created has no id and does not emit exit.
     worker.on('error', () => worker.process.pid === undefined && ended(null, null));
   }
 
@@ -79,7 +79,7 @@ export function lead(processes: number, program: string): void {
   }
 
   function finish(end: End): void {
-    // A process that did not listen for signals yet is ended by one.
+    // A signal kills a process that does not handle signals yet.
     const isStopped = isStopping && STOPPING.includes(end.signal as NodeJS.Signals);
     if (end.status !== 0 && !isStopped) status = end.status ?? 1;
     if (running.size === 0) process.exit(status);
@@ -87,8 +87,8 @@ export function lead(processes: number, program: string): void {
 }
 
 /**
- * Returns a function that closes the connection that was handed to a process last. Node.js closes its copy when the process
- * confirms that it received the connection. If the process was killed before, its client would wait forever.
+ * Returns a function that closes the last connection that was handed to a process. Node.js closes its own copy when the process
+ * confirms that it has received the connection. If the process is killed before that, the client would wait forever.
  */
 function keepHandedOver(child: ChildProcess): () => void {
   let last: { close(): void } | undefined;
@@ -101,7 +101,7 @@ function keepHandedOver(child: ChildProcess): () => void {
   return () => last?.close();
 }
 
-/** Logs as `JsonLogger` does, which would load most of the server. */
+/** Logs in the format of `JsonLogger`, which would load most of the server. */
 function log(level: 'info' | 'warn', fields: { message: string; [field: string]: unknown }): void {
   const levels = ['debug', 'info', 'warn'];
   const { LOG_LEVEL = 'info' } = loadEnvironment();

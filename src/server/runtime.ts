@@ -89,7 +89,7 @@ export async function openRuntime(
   }
 }
 
-/** Retries while the database is unavailable, whether it has not started yet, went away, or accepts no writes yet. */
+/** Retries while the database is unavailable: it has not started yet, has stopped, or does not accept writes yet. */
 async function untilAvailable(
   config: Config,
   logger: LoggerService,
@@ -112,7 +112,7 @@ async function untilAvailable(
   }
 }
 
-/** Opens everything on a database that is available. What was opened is closed if a later step fails. */
+/** Opens everything on an available database. If a step fails, closes everything that is already open. */
 async function openOn(
   address: Address,
   master: Buffer,
@@ -150,7 +150,8 @@ async function openOn(
     });
     opens(running, (one) => one.stop());
     await running.start();
-    // Again: the database now records which keys this instance has, so no instance replaces them with keys that it does not have.
+    // Checks the keys again. From now on, the database records the keys of this instance, so no other instance replaces them with keys
+    // that this one does not have.
     await openKeyring(source, keyring);
 
     const signers = signersOf(config, keyring);

@@ -1,7 +1,7 @@
 import { type ReservedConnections } from '#libs/database';
 import { type Sealer, type SealingProgress } from '#libs/sealing';
 
-/** What waits for background work, in all modules. `…Seconds`: how long the oldest item has waited. */
+/** Items that wait for background work, in all modules. `…Seconds`: how long the oldest item has waited. */
 export type Backlog = Record<(typeof BACKLOG)[number], number>;
 const BACKLOG = [
   'recipientsWaiting',
@@ -16,26 +16,26 @@ const BACKLOG = [
   'timerSeconds',
 ] as const;
 
-/** The database's last answer. */
+/** The last values from the database. `answered`: whether the last query succeeded in time. */
 export type DatabaseFacts = { answered: boolean } & Partial<SealingProgress> & Partial<Backlog>;
 
-/** After this time, a scrape returns the database's last answer. */
-const PATIENCE_MS = 1_000;
+/** After this time, a scrape returns the last values. */
+const TIMEOUT_MS = 1_000;
 
 /** Queries the database for metrics that only it knows. Concurrent scrapes share one query. */
 export class ScrapedDatabase {
   private facts: DatabaseFacts = { answered: false };
-  private asking: Promise<void> | undefined;
+  private running: Promise<void> | undefined;
 
   constructor(
     private readonly sealer: Sealer,
     private readonly reserved: ReservedConnections,
-    /** SQL queries of one row each, bounded, which together have the columns of `Backlog`. */
+    /** SQL queries that each return one row in bounded time. Together they have the columns of `Backlog`. */
     private readonly backlogs: readonly string[],
   ) {}
 
-  async look(): Promise<DatabaseFacts> {
-    this.asking ??= this.ask()
+  async read(): Promise<DatabaseFacts> {
+    this.running ??= this.query()
       .then(
         (facts) => {
           this.facts = { answered: true, ...facts };
@@ -44,15 +44,15 @@ export class ScrapedDatabase {
           this.facts = { ...this.facts, answered: false };
         },
       )
-      .finally(() => (this.asking = undefined));
+      .finally(() => (this.running = undefined));
     let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<'late'>((resolve) => (timer = setTimeout(() => resolve('late'), PATIENCE_MS)));
-    const found = await Promise.race([this.asking, late]);
+    const late = new Promise<'late'>((resolve) => (timer = setTimeout(() => resolve('late'), TIMEOUT_MS)));
+    const found = await Promise.race([this.running, late]);
     clearTimeout(timer);
     return found === 'late' ? { ...this.facts, answered: false } : this.facts;
   }
 
-  private async ask(): Promise<SealingProgress & Backlog> {
+  private async query(): Promise<SealingProgress & Backlog> {
     const { source } = this.reserved;
     const progress = await this.sealer.progress(source);
     const from = this.backlogs.map((sql, n) => `(${sql}) AS b${n}`).join(', ');

@@ -18,7 +18,7 @@ import { openRuntime, type Runtime } from './runtime.js';
 import { createApplication, docsUrl } from './application.js';
 import { startTracing } from './tracing.js';
 
-/** Clients may retry for 24 hours. One more day covers yesterday's batch. */
+/** Clients may retry for 24 hours. The second day covers batches from the day before. */
 const IDEMPOTENCY_HOURS = 48;
 const CLEANING_MS = 3_600_000;
 
@@ -35,7 +35,7 @@ const MAX_STOP_MS = 9_500;
 const ONE_SIGNAL_MS = 1_000;
 const QUIET_MS = 1_000;
 const MAX_QUIET_WAIT_MS = 10_000;
-/** How long to wait until the last log lines are read. */
+/** How long to wait until a reader has read the last log lines. */
 const FLUSH_MS = 300;
 
 /** Runs the server until a signal stops it, and exits the process. */
@@ -78,7 +78,7 @@ async function run(
     await (config.host === undefined ? app.listen(config.port) : app.listen(config.port, config.host));
     onServing();
     startWork(runtime, workers);
-    // Also runs at the start, because an instance that never runs for an hour would otherwise delete nothing.
+    // Also runs at the start. Otherwise an instance that always stops within an hour would delete nothing.
     void clean(runtime, logger);
     const cleaning = setInterval(() => void clean(runtime, logger), CLEANING_MS);
     const { port } = app.getHttpServer().address() as AddressInfo;
@@ -120,7 +120,7 @@ async function stopWork({ cosigning, selfCheck, sealer, projections }: Runtime):
   await projections.stop();
 }
 
-/** The logger of this process. Errors that nothing caught are logged as well, and end the process. */
+/** The logger of this process. It also logs uncaught errors, which end the process. */
 function openLog({ logLevel }: Config): LoggerService {
   const number = processNumber();
   const logger = new JsonLogger(logLevel, number === undefined ? {} : { process: number });
@@ -195,7 +195,7 @@ function exitAtDeadline(logger: LoggerService): void {
   }, MAX_STOP_MS);
 }
 
-/** Shows where to begin: the first start's demo, or how to create an organization. Of several processes, only the first does. */
+/** Shows where to start: the demo at the first start, or how to create an organization. Only the first of several processes does this. */
 async function greet(
   app: INestApplicationContext,
   config: Config,

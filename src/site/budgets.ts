@@ -6,20 +6,20 @@ import { type Suspicion } from '../petitions/index.js';
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
 /**
- * Forms from one network in an hour. A school or a hall shares one address, so above the first number signatures are only
- * suspicious. Above the second number, forms are rejected.
+ * Forms from one network per hour. A school or an event venue shares one address, so above the first number signatures are only marked
+ * as suspicious. Above the second number, forms are rejected.
  */
 const MANY_FROM_NETWORK = 30;
 const MAX_FROM_NETWORK = 500;
-/** Forms for one petition in a minute. A popular petition can have more, so they are never rejected. */
+/** Forms for one petition per minute. A popular petition can have more, so they are never rejected. */
 const MANY_AT_ONCE = 3_000;
 
-/** Limits on forms, counted over all instances like rate limits. */
+/** Limits for forms, counted over all instances like rate limits. */
 @Injectable()
 export class Budgets {
   constructor(@Inject(getStorageToken()) private readonly storage: WindowStorage) {}
 
-  /** What is suspicious about one more form; undefined if it exceeds the limit. */
+  /** Counts a form. @returns what is suspicious about it; undefined if it exceeds the limit */
   async take(petitionId: string, address: string | undefined): Promise<Suspicion[] | undefined> {
     const network = networkOf(address);
     const [byNetwork] = await this.storage.accept(

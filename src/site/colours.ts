@@ -1,10 +1,10 @@
 /** Red, green and blue, each from 0 to 1. */
 type Rgb = readonly [number, number, number];
 
-/** Surfaces in the stylesheet. Text is compared with the one that has the least contrast. */
+/** Background colors in the stylesheet. Text must be readable on each. */
 export const SURFACES = { light: ['#ffffff', '#f4f5f7'], dark: ['#15171c', '#1e2128'] } as const;
 
-/** WCAG 2.2, 1.4.3, for text. Borders of controls would need less (1.4.11). */
+/** The minimum for text in WCAG 2.2, 1.4.3. Borders of controls need less (1.4.11). */
 const MIN_CONTRAST = 4.5;
 const STEPS = 100;
 const PRESET = '#0b57d0';
@@ -12,7 +12,7 @@ const PRESET = '#0b57d0';
 /** An accent for one scheme, and the color of text on it. */
 export type Accent = { accent: string; onAccent: string };
 
-/** The organization's colour, adjusted to be readable on the surfaces of each scheme. */
+/** The organization's color, adjusted to be readable on the surfaces of each scheme. */
 export function accentsOf(colour: string | null): { light: Accent; dark: Accent } {
   return { light: accentOn(colour ?? PRESET, 'light'), dark: accentOn(colour ?? PRESET, 'dark') };
 }
@@ -35,7 +35,7 @@ function isReadable(colour: Rgb, scheme: 'light' | 'dark'): boolean {
   return SURFACES[scheme].every((surface) => contrast(rounded, rgbOf(surface)) >= MIN_CONTRAST);
 }
 
-/** WCAG 2.2: from 1 to 21. */
+/** The contrast ratio as in WCAG 2.2, from 1 to 21. */
 export function contrastOf(one: string, other: string): number {
   return contrast(rgbOf(one), rgbOf(other));
 }

@@ -7,7 +7,7 @@ import { type SharedAnswer } from './quick-pages.js';
 import { type Picture, type SiteOrganization } from './site-types.js';
 import { styleOf } from './style.js';
 
-/** A page, ready to be sent. `isShared`: it is the same for everyone. */
+/** A page that is ready to be sent. `isShared`: whether it is the same for everyone. */
 export type Page = SharedAnswer & { status: number; isShared: boolean };
 
 /** Metadata for sites that link to the page. */
@@ -34,7 +34,7 @@ type PageOptions = {
 };
 
 const styles = new Map<string, { style: string; hash: string }>();
-/** Organizations choose any colour. At this number, the cache is cleared. */
+/** At this number, the cache is cleared. Organizations can choose any color. */
 const MAX_STYLES = 1_000;
 
 function styleFor(colour: string | null): { style: string; hash: string } {
@@ -49,7 +49,7 @@ function styleFor(colour: string | null): { style: string; hash: string } {
   return made;
 }
 
-/** The document and its headers. Only resources of this server are loaded, and only our own scripts run. */
+/** The document and its headers. Pages load only resources from this server, and run only our own scripts. */
 export function pageOf(options: PageOptions): Page {
   const { organization, words, status = 200, seconds, isFramed = false } = options;
   const { style, hash } = styleFor(organization?.colour ?? null);
@@ -159,7 +159,7 @@ function headOf(
 
 const OPEN_GRAPH: Record<string, string> = { en: 'en_GB', de: 'de_DE', fr: 'fr_FR', es: 'es_ES' };
 
-/** Long enough for previews, which cut even more. */
+/** Shortens a text for previews, which cut off even more. */
 function shortened(text: string): string {
   const line = text.replace(/\s+/g, ' ').trim();
   const characters = [...line];

@@ -3,11 +3,11 @@ import { type SiteOrganization, type SitePost } from './site-types.js';
 
 export type FeedPost = SitePost & { id: string };
 
-/** Limits of a feed, because readers fetch it repeatedly. */
+/** Limits of a feed, because feed readers fetch it repeatedly. */
 const MAX_POSTS = 20;
 const MAX_EXCERPT_LENGTH = 500;
 
-/** RSS 2.0, with the address of the feed itself, which readers require. */
+/** RSS 2.0, with the address of the feed itself, which feed readers require. */
 export function rssOf(organization: SiteOrganization, posts: readonly FeedPost[]): string {
   const { name, url, language } = organization;
   return withoutControls(
@@ -59,7 +59,7 @@ export function jsonFeedOf(organization: SiteOrganization, posts: readonly FeedP
   });
 }
 
-/** Addresses for search engines. */
+/** A sitemap for search engines. */
 export function sitemapOf(urls: readonly string[]): string {
   return withoutControls(
     String(

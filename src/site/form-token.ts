@@ -1,20 +1,20 @@
 import { timingSafeEqual } from 'node:crypto';
 import { type Keyring } from '#libs/event-store';
 
-/** Shortest time in seconds in which a person can fill in the form, and the longest that a page can stay open. */
+/** The shortest time in seconds in which a person can fill in the form, and the longest that a page can stay open. */
 const MIN_SECONDS = 2;
 const MAX_SECONDS = 24 * 3_600;
 const MAC = 12;
 
 export type TokenFault = 'tooFast' | 'tooLate';
 
-/** A signed record of when a form was shown, so that no table is needed. All forms of one second have the same token. */
+/** Signs the time at which a form was shown, so that no table is needed. All forms shown in one second have the same token. */
 export function formToken(keyring: Pick<Keyring, 'hash'>, petitionId: string, shownAt: Date): string {
   const seconds = Math.floor(shownAt.getTime() / 1_000).toString(36);
   return `${seconds}.${macOf(keyring, petitionId, seconds).toString('base64url')}`;
 }
 
-/** Undefined if the token is valid. Invalid tokens count as too old, because people only send them from old pages. */
+/** @returns undefined if the token is valid. Invalid tokens count as too old, because people only send them from old pages. */
 export function faultOf(
   keyring: Pick<Keyring, 'hash'>,
   petitionId: string,

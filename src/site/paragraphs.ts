@@ -1,6 +1,6 @@
 import { escapeHtml } from '#libs/pages';
 
-/** A text as typed, without interpreting markup. */
+/** Shows a text as typed, without interpreting markup. */
 export function paragraphsOf(text: string): string {
   return text
     .split(/\n{2,}/)

@@ -14,7 +14,7 @@ type Props = {
 };
 
 /** Seconds for which shared caches may keep the page. */
-const KEPT_SECONDS = 1;
+const CACHE_SECONDS = 1;
 
 function scriptsFor(proof: string | null): string[] {
   return proof === null ? [] : ['/site/proof.js'];
@@ -30,7 +30,7 @@ export function petitionPage({ organization, petition, form, words, proof }: Pro
     title: hasFaults ? `${words.faults.prefix}${title}` : title,
     shared: { url, description: description ?? petition.ask, image, type: 'website' },
     scripts: ['/site/page.js', ...scriptsFor(proof)],
-    ...(hasFaults ? { status: 422 } : { seconds: KEPT_SECONDS }),
+    ...(hasFaults ? { status: 422 } : { seconds: CACHE_SECONDS }),
     content: html`<div class="wide columns">
       <article>
         <h1>${title}</h1>
@@ -113,7 +113,7 @@ export function embedPage({ organization, petition, form, words, proof }: Props)
     title: words.embedTitle(title),
     isFramed: true,
     scripts: ['/site/frame.js', ...scriptsFor(proof)],
-    ...(hasFaults ? { status: 422 } : { seconds: KEPT_SECONDS }),
+    ...(hasFaults ? { status: 422 } : { seconds: CACHE_SECONDS }),
     content: html`<main id="content">
       <h1><a href="${path}" target="_blank" rel="noopener">${title}</a></h1>
       ${Progress({ petition, words })}

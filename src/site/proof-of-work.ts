@@ -8,14 +8,14 @@ import { type WindowStorage } from '#libs/rate-limit';
 export const CAPTCHA = Symbol('captcha');
 
 const HOUR_MS = 3_600_000;
-/** Most numbers to try: about a second on a phone. */
+/** Maximum number of attempts, about a second of work on a phone. */
 const MAX_NUMBER = 50_000;
-/** Longest proof, in characters: a number and its challenge. */
+/** Longest proof in characters. It contains a number and its challenge. */
 const MAX_LENGTH = 2_000;
 
 /**
- * Work that a browser does before it sends a form, so that sending a million forms is expensive. ALTCHA's challenges, served
- * and checked by this server.
+ * Work that a browser does before it sends a form, which makes sending a million forms expensive. This server serves and checks
+ * ALTCHA's challenges itself.
  */
 @Injectable()
 export class ProofOfWork {

@@ -3,24 +3,23 @@ import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } f
 import { DatabaseMonitor, RequestCounts } from '#libs/operations';
 import { answerHeaders } from '#libs/rpc';
 
-/** A response that is the same for everyone in this second. `madeAt`: from `performance.now()`. */
+/** A response that is the same for everyone within a second. `madeAt`: from `performance.now()`. */
 export type SharedAnswer = { headers: Readonly<Record<string, string>>; body: Buffer; madeAt: number };
 
-/** Milliseconds. */
-const KEPT_MS = 1_000;
-/** While the database is unavailable. Nothing that a page shows can change in that time. */
+const CACHE_MS = 1_000;
+/** How long pages stay cached while the database is unavailable. Their content cannot change during that time. */
 const CACHE_WHILE_DOWN_MS = 10 * 60_000;
 /** At this size, the cache is cleared. */
 const MAX_CACHED = 1_000;
-/** Readers served per turn of the event loop, which takes about a millisecond. */
+/** Readers served per turn of the event loop. They take about a millisecond. */
 const BATCH = 16;
 
 type Known = { headers: OutgoingHttpHeaders; body: Buffer; name: string; until: number };
 
 /**
- * Cached responses by address, sent before anything else runs. A petition can have a hundred thousand readers on its biggest day,
- * and people who sign wait behind each of them. Requests are counted as usual, but logged once a second: a line per reader would
- * cost more than the page.
+ * Caches responses by address and sends them before anything else runs. A petition can have a hundred thousand readers on its biggest
+ * day, and people who sign wait behind each of them. Requests are counted as usual but logged once per second, because a line per
+ * reader would cost more than the page.
  */
 @Injectable()
 export class QuickPages {
@@ -35,7 +34,7 @@ export class QuickPages {
 
   /** @param name its name in metrics. */
   keep(url: string, name: string, { headers, body, madeAt }: SharedAnswer): void {
-    const until = madeAt + KEPT_MS;
+    const until = madeAt + CACHE_MS;
     if (until <= performance.now()) return;
     if (this.known.size >= MAX_CACHED) this.known.clear();
     const all = { ...answerHeaders, ...headers, 'Content-Length': body.length };
@@ -51,7 +50,7 @@ export class QuickPages {
       now >= known.until &&
       (this.watch.trouble === undefined || now >= known.until + CACHE_WHILE_DOWN_MS)
     ) {
-      // Kept until it is replaced, in case the database becomes unavailable. Moved and deleted pages are removed.
+      // Keeps the page until it is replaced, in case the database becomes unavailable. Removes moved and deleted pages.
       response.once('close', () => {
         if (response.statusCode > 200 && response.statusCode < 500) this.known.delete(url);
       });

@@ -1,13 +1,13 @@
 import { type Request } from 'express';
 
-/** Bytes of a form: a comment of 10,000 characters, each encoded as nine bytes, and the other fields. */
+/** Maximum bytes of a form: a comment of 10,000 characters, each encoded as nine bytes, and the other fields. */
 const MAX_FORM_BYTES = 128 * 1_024;
 /** Longer bodies are not read to the end. */
 const MAX_READ_BYTES = 1_024 * 1_024;
 
 export type FormError = 'too large' | 'no form' | 'gone';
 
-/** Reads a form. The whole body is read even if it is invalid, because a response before its end could be lost. */
+/** Reads a form. Reads the whole body even if it is invalid, because a response before its end could be lost. */
 export async function readForm(request: Request): Promise<URLSearchParams | FormError> {
   const isForm = /^\s*application\/x-www-form-urlencoded\s*(;|$)/i.test(
     request.headers['content-type'] ?? '',

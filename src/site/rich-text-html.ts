@@ -10,12 +10,12 @@ const LISTS_AND_TABLES = ['ul', 'ol', 'li', 'a', 'img', 'table', 'thead', 'tbody
 
 /** Deeper levels are dropped, because the reader is recursive. */
 const MAX_DEPTH = 50;
-/** Reading a text can take time quadratic in this number. */
+/** Parsing a text can take time quadratic in the number of marks. */
 const MAX_MARKS = 20_000;
 // HTML in Markdown is shown as typed.
 const markdown = new MarkdownIt({ html: false, linkify: true });
 
-/** Content as HTML; null if it is not a text. */
+/** Renders content as HTML; null if it is not a text. */
 export function richTextHtml(content: Json): string | null {
   if (typeof content === 'string') return sanitized(fromMarkdown(content));
   if (!isObject(content)) return null;
@@ -57,7 +57,7 @@ function fromMarkdown(text: string): string {
   return marks <= MAX_MARKS ? markdown.render(text) : paragraphsOf(text);
 }
 
-/** Nodes of ProseMirror's schema and of TipTap's, which writes them in camel case. */
+/** Nodes of ProseMirror's schema, and of TipTap's, whose names are in camel case. */
 const BLOCKS: Record<string, string> = {
   paragraph: 'p',
   blockquote: 'blockquote',

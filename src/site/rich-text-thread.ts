@@ -1,5 +1,5 @@
 import { serveJobs } from '#libs/threads';
 import { richTextHtml } from './rich-text-html.js';
 
-/** Code of the thread in `rich-text.ts`. */
+/** Runs in the thread that `rich-text.ts` starts. */
 serveJobs({ html: richTextHtml });

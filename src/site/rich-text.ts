@@ -6,11 +6,11 @@ import { paragraphsOf } from './paragraphs.js';
 import { type richTextHtml } from './rich-text-html.js';
 
 /**
- * Longest text that is read without the thread, which takes time to start and about 20 MB. The worst known text of this length
- * takes 30 ms; the worst of 256 KiB takes half a second.
+ * Longest text that is rendered without the thread, which needs time to start and about 20 MB. The worst known text of this length
+ * takes 30 ms. The worst of 256 KiB takes half a second.
  */
 const SHORT = 4_096;
-/** Time limit in the thread. */
+/** Time limit for a text in the thread. */
 const LIMIT_MS = 1_000;
 /** Size of the cache in characters. Pages are rendered every second, and texts rarely change. */
 const MAX_CACHED = 4 * 1_024 * 1_024;
@@ -20,7 +20,7 @@ export type RichTextThread = BoundedThread<RichTextJobs>;
 
 /** Renders users' texts as HTML. */
 export class RichText {
-  private readonly remembered = new Map<string, Promise<string | null>>();
+  private readonly cached = new Map<string, Promise<string | null>>();
   private size = 0;
 
   constructor(
@@ -30,29 +30,29 @@ export class RichText {
     ),
   ) {}
 
-  /** Null if the content is not a text. A text that takes too long is shown as typed. */
+  /** Renders content; null if it is not a text. A text that takes too long is shown as typed. */
   async show(content: Json): Promise<Html | null> {
     const text = textOf(content);
-    const html = await (text === undefined ? this.here(content) : this.remember(text, content));
+    const html = await (text === undefined ? this.here(content) : this.fromCache(text, content));
     return html === null ? null : trusted(html);
   }
 
-  private remember(text: string, content: Json): Promise<string | null> {
+  private fromCache(text: string, content: Json): Promise<string | null> {
     const key = createHash('sha256').update(text).digest('base64');
-    const known = this.remembered.get(key);
+    const known = this.cached.get(key);
     if (known) return known;
     const html = text.length > SHORT ? this.inThread(content) : this.here(content);
     this.size += text.length;
     if (this.size > MAX_CACHED) {
-      this.remembered.clear();
+      this.cached.clear();
       this.size = text.length;
     }
-    this.remembered.set(key, html);
-    html.catch(() => this.remembered.delete(key));
+    this.cached.set(key, html);
+    html.catch(() => this.cached.delete(key));
     return html;
   }
 
-  /** Loaded on demand, because its packages take a tenth of the start-up time. */
+  /** Loads the renderer on demand, because its packages take a tenth of the start-up time. */
   private async here(content: Json): Promise<string | null> {
     const { richTextHtml } = await import('./rich-text-html.js');
     return richTextHtml(content);
@@ -69,7 +69,7 @@ export class RichText {
   }
 }
 
-/** Undefined if it is too deep to serialize. Its upper levels can still be shown. */
+/** Serializes content. Undefined if it is nested too deeply, although its upper levels can still be shown. */
 function textOf(content: Json): string | undefined {
   try {
     return JSON.stringify(content);

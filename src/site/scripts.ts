@@ -85,7 +85,7 @@ export const PROOF_SCRIPT = `'use strict';
 })();
 `;
 
-/** Reports the height of the frame to the page around it. */
+/** Reports the height of the frame to the page that embeds it. */
 export const FRAME_SCRIPT = `'use strict';
 (function () {
   function report() {

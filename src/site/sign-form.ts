@@ -2,7 +2,7 @@ import { html, type Html } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { type SignForm, type SiteOrganization, type SitePetition, type TextField } from './site-types.js';
 
-/** Autofill and keyboard of each field. */
+/** The autofill and the keyboard of each field. */
 const INPUTS: Record<
   Exclude<TextField, 'comment'>,
   { type: string; autocomplete: string; required: boolean }
@@ -19,13 +19,13 @@ type Props = {
   organization: SiteOrganization;
   form: SignForm;
   words: SiteWords;
-  /** Where to get the challenge; null if no proof of work is required. */
+  /** The path of the challenge; null if no proof of work is required. */
   proof: string | null;
   /** Whether the form is in a frame, so that the next page also opens there. */
   isFramed?: boolean;
 };
 
-/** The form on a petition page. It keeps what was typed. */
+/** The form on a petition page. After an error, it keeps the typed input. */
 export function SignFormOf({ petition, organization, form, words, proof, isFramed = false }: Props): Html {
   const hasFaults = Object.keys(form.faults).length > 0;
   const hint = petition.isConfirmed ? words.hints.email : undefined;

@@ -36,7 +36,7 @@ export class Signing {
     private readonly proof: ProofOfWork,
   ) {}
 
-  /** An empty form. @param source where the visitor came from. */
+  /** An empty form. @param source the campaign or site that the visitor came from */
   emptyForm({ id }: FoundPetition, source: string | null): SignForm {
     return { token: formToken(this.store.keyring, id, new Date()), source, values: {}, faults: {} };
   }
@@ -126,11 +126,11 @@ function faultIn(field: TextField, value: string | undefined): FormFault | undef
   }
   if (UNSTORABLE.test(value)) return 'unstorable';
   if ([...value].length > MAX_LENGTH[field]) return field === 'email' ? 'email' : 'tooLong';
-  // Quoting allows many spellings of the same mailbox, and real addresses do not use it.
+  // Quoting allows many spellings of the same mailbox. Real addresses do not use it.
   return field === 'email' && (!isSentAsCompared(value) || /["\\]/.test(value)) ? 'email' : undefined;
 }
 
-/** Where the visitor came from, from the address of the page. */
+/** The source that the address of the page names; null if it is missing or invalid. */
 export function readSource(text: unknown): string | null {
   return typeof text === 'string' && SOURCE.test(text) ? text : null;
 }

@@ -32,7 +32,7 @@ export type FoundPost = { id: string; post: SitePost };
 /** A record, and `path`, its canonical address, which can differ from the requested one. */
 export type Found<Value> = { value: Value; path: string } | undefined;
 
-/** Reads what the pages show from the projections, each record at most once a second. */
+/** Reads the records that pages show from the projections, each at most once per second. */
 @Injectable()
 export class SiteRecords {
   private readonly organizations = new TtlCache<Found<FoundOrganization>>();
@@ -64,7 +64,7 @@ export class SiteRecords {
 
   /**
    * @param name its slug, a former slug of the last year, or its id. Drafts are not found.
-   * @param skipCache reads afresh, so that people see their own change.
+   * @param skipCache reads the current record, so that people see their own change.
    */
   petition(organization: FoundOrganization, name: string, skipCache = false): Promise<Found<FoundPetition>> {
     const key = `${organization.id} ${name}`;

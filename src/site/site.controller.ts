@@ -25,7 +25,7 @@ import { type SignForm } from './site-types.js';
 
 /** Seconds for which shared caches may keep files that rarely change. */
 const KEPT_SECONDS = { feed: 60, script: 3_600 };
-/** Other sites can show the number, and shared caches can keep it. */
+/** Lets other sites show the number, and shared caches keep it. */
 const COUNT_HEADERS = {
   'Content-Type': 'application/json; charset=utf-8',
   'Cache-Control': 'public, max-age=2, stale-while-revalidate=30',
@@ -39,8 +39,8 @@ type Answered = Page | { redirect: string } | undefined;
 type About = { organization: FoundOrganization; found: FoundPetition; words: SiteWords };
 
 /**
- * The public site. Only POST changes anything, because mail scanners and link previews follow every address with GET. Unknown
- * addresses are passed on: they may be misspelled operations.
+ * The public site. Only POST changes data, because mail scanners and link previews request every address with GET. Requests for unknown
+ * addresses are passed on, because they may be misspelled operations.
  */
 @Controller()
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
@@ -65,7 +65,7 @@ export class SiteController {
     private readonly rateLimit: RateLimitGuard,
   ) {}
 
-  /** Where a form gets its challenge; null if no proof is required. */
+  /** The path from which a form gets its challenge; null if no proof is required. */
   private get proofUrl(): string | null {
     return this.proof.isRequired ? '/site/challenge' : null;
   }
@@ -194,7 +194,7 @@ export class SiteController {
       if (!about) return undefined;
       const { signatures, goal } = about.found.petition;
       const { counted, aim, percent } = progressTexts(signatures, goal, about.words);
-      // Pages ask in their language, and show the texts.
+      // Pages request the texts in their language and show them.
       const texts = { counted, aim, progress: about.words.progress(percent) };
       const body = JSON.stringify({ signatures, goal, ...(language === '' ? {} : { texts }) });
       return { headers: COUNT_HEADERS, body: Buffer.from(body), madeAt: performance.now() };
@@ -294,7 +294,7 @@ export class SiteController {
       if (!name) return this.unknownLink(request);
       const { organizationId } = name;
       const { requestId, state } = await this.requests.latest(name);
-      // Only what was shown is confirmed. If the person has signed again since, the page is shown again.
+      // Confirms only the request that the page showed. If the person has signed again since, shows the page again.
       const isShown = typeof given === 'string' || (given.get('request') ?? requestId) === requestId;
       if (state.status === 'PENDING' && isShown) {
         const outcome = await this.signing.confirm(request, organizationId, requestId);
@@ -360,7 +360,7 @@ export class SiteController {
     if (!name) return this.unknownLink(request);
     const { requestId, state } = await this.requests.latest(name);
     if (state.status === 'UNKNOWN') return this.unknownLink(request);
-    // The number includes their own signature.
+    // The number must include their own signature.
     const skipCache = state.status === 'CONFIRMED';
     const about = await this.aboutById(name.organizationId, state.petitionId, skipCache);
     if (!about) return this.unknownLink(request);
@@ -413,7 +413,7 @@ export class SiteController {
     sendText(request, response, type, text, `public, max-age=${KEPT_SECONDS.feed}`);
   }
 
-  /** Whether an address can belong to the site. Others are not looked up. */
+  /** Whether an address can belong to the site. Other addresses cause no database look-up. */
   private isOurs({ organization, petition, post }: Named): boolean {
     const names = [organization, petition, post].filter((name) => name !== undefined);
     if (!this.address.hasSite || isReserved(organization)) return false;
@@ -447,7 +447,7 @@ export class SiteController {
     return found && { organization, found: found.value, words: localeIn(organization.language).site };
   }
 
-  /** Sends the page. For browsers, errors are pages too. */
+  /** Sends the page. Browsers also get errors as pages. */
   private async answer(
     request: Request,
     response: Response,
@@ -479,7 +479,7 @@ export class SiteController {
       response.end();
       return;
     }
-    // Pages with a query string contain it.
+    // Not cached with a query string, because the page contains it.
     if (answered.isShared && request.method === 'GET' && !request.url.includes('?'))
       this.quick.keep(request.url, nameOfSitePath(request.path)!, answered);
     response.status(answered.status).set(answered.headers).end(answered.body);

@@ -98,6 +98,6 @@ export function styleOf(colour: string | null): string {
 --text-1:1rem;--text-2:1.0625rem;--text-3:1.1875rem;--text-4:1.625rem;--text-5:2.375rem;
 --ground:${SURFACES.light[0]};--sheet:${SURFACES.light[1]};--ink:#1b1f24;--quiet:#545b64;--line:#dfe2e7;--edge:#747b85;--fault:#b3261e;--accent:${light.accent};--on-accent:${light.onAccent}}
 @media (prefers-color-scheme:dark){:root{--ground:${SURFACES.dark[0]};--sheet:${SURFACES.dark[1]};--ink:#e9ebef;--quiet:#a9b0bb;--line:#343943;--edge:#878e99;--fault:#ffb4ab;--accent:${dark.accent};--on-accent:${dark.onAccent}}}`;
-  // Line breaks only serve readers of the source.
+  // Line breaks only help readers of the source.
   return (tokens + BASE).replaceAll('\n', '');
 }

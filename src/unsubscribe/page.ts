@@ -17,7 +17,7 @@ button{min-height:2.75rem;padding:.5rem 1.5rem;border:0;border-radius:.375rem;ba
 button:focus-visible{outline:3px solid var(--ink);outline-offset:3px}
 @media (max-width:38rem){main{margin:0;min-height:100vh;border-radius:0}}`;
 
-/** Loads nothing, and cannot be framed. The address contains a key, so no referrer is sent. */
+/** The page loads nothing and cannot be framed. Its address contains a key, so browsers must not send a referrer. */
 export const PAGE_HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
   'Content-Security-Policy':

@@ -10,7 +10,7 @@ import { Unsubscribing } from './unsubscribe.js';
 /** Sources of the consent in the history. */
 const [PAGE, ONE_CLICK] = ['Unsubscribe page', 'List-Unsubscribe'];
 
-/** Bytes that are read. The form has one field. */
+/** Maximum bytes that are read. The form has one field. */
 const MAX_FORM_BYTES = 4_096;
 
 /** The name of the path in logs and metrics, without the token, which is a key. */
@@ -19,8 +19,9 @@ export function nameOfUnsubscribePath(path: string): string | undefined {
 }
 
 /**
- * The links in the footer of broadcasts. Only POST unsubscribes, because mail scanners follow links with GET. Email clients post
- * by themselves when someone presses their button (RFC 8058). No token causes an error page, so pages do not reveal who is known.
+ * The links in the footer of broadcasts. Only POST unsubscribes, because mail scanners follow links with GET. Email clients send a POST
+ * themselves when someone presses their unsubscribe button (RFC 8058). Invalid tokens cause no error page, so pages do not reveal
+ * which people exist.
  */
 @Controller('u')
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])

@@ -10,7 +10,7 @@ import { Suppressions } from '../suppressions/index.js';
 /** The actor in the history. */
 const ACTOR = 'unsubscribe-link';
 
-/** What the page shows about the person behind a link. */
+/** The person behind a link, as the page shows them. */
 export type LinkedPerson = {
   organization: string;
   language: string;
@@ -31,14 +31,14 @@ export class Unsubscribing {
     private readonly recipients: Recipients,
   ) {}
 
-  /** Undefined if the token is invalid. */
+  /** Finds the person behind a link. Undefined if the token is invalid. */
   async find(token: string): Promise<LinkedPerson | undefined> {
     const person = readUnsubscribeToken(this.store.keyring, token);
     if (!person) return undefined;
     const { organizationId, contactId } = person;
     const { name, mailFrom, language } = await senderOf(this.records, organizationId);
     const whose = { organization: mailFrom?.name ?? name, language };
-    // A test or a preview: the sender sees what recipients will see.
+    // Links in tests and previews show the sender the same page that recipients will see.
     if (contactId === NOBODY) return { ...whose, isSubscribed: true, canReturn: false };
     const email = await this.emailOf(organizationId, contactId);
     if (!email) return { ...whose, isSubscribed: false, canReturn: false };
@@ -51,7 +51,7 @@ export class Unsubscribing {
   }
 
   /**
-   * Idempotent. Does nothing if the token is invalid or the person was erased.
+   * Unsubscribes. Idempotent. Does nothing if the token is invalid or the person was erased.
    *
    * @param consent what they saw, and where.
    */
@@ -61,7 +61,7 @@ export class Unsubscribing {
     const { organizationId, contactId, broadcastId } = person;
     const email = await this.emailOf(organizationId, contactId);
     if (!email) return;
-    // Before the contact, so that a later import of the same person is covered too.
+    // Suppressed before the contact changes, so that a later import of the same person is covered too.
     const context = systemContext(organizationId, ACTOR);
     await this.suppressions.suppress(organizationId, email.address, 'UNSUBSCRIBED', context);
     await this.setSubscribed(organizationId, contactId, false, consent);
