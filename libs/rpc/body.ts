@@ -71,7 +71,7 @@ export async function readJsonBody(
 /** @throws RpcError BAD_REQUEST or PAYLOAD_TOO_LARGE */
 function parse(bytes: Buffer): unknown {
   if (bytes.length === 0) return {};
-  // Decoding would replace broken bytes by U+FFFD and store text that no one sent.
+  // Decoding would replace broken bytes with U+FFFD and store text that no one sent.
   if (!isUtf8(bytes)) throw bodyError({ type: NOT_UTF8 });
   if (bytes.length > SMALL_BODY && countNames(bytes) > MOST_NAMES) {
     throw new RpcError(

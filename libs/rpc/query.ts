@@ -4,7 +4,7 @@ import { invalid } from './input.js';
 /**
  * Parses the query parameters.
  *
- * @throws RpcError BAD_REQUEST if they are not UTF-8: node:querystring would replace broken bytes by U+FFFD.
+ * @throws RpcError BAD_REQUEST if they are not UTF-8: node:querystring would replace broken bytes with U+FFFD.
  */
 export function readQuery(request: Request): unknown {
   if (!isDecodable(request.url)) {
@@ -22,7 +22,7 @@ export function refuseQuery(request: Request): void {
 }
 
 /**
- * Middleware that replaces an undecodable path by one without a route. Express would reject it before the
+ * Middleware that replaces an undecodable path with one without a route. Express would reject it before the
  * guards run, so such requests would not count against the rate limit.
  */
 export function replaceUndecodablePath(request: Request, _response: Response, next: NextFunction): void {

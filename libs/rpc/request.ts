@@ -17,7 +17,7 @@ declare module 'node:http' {
     requestId?: string;
     /** Set while an operation works on the request, even if the client has disconnected. */
     isWorkedOn?: boolean;
-    /** Replaces the JSON of an error by a page, for users in a browser. */
+    /** Replaces the JSON of an error with a page, for users in a browser. */
     errorPage?: (status: number) => { headers: Readonly<Record<string, string>>; body: Buffer };
     /** Called by the operation when it has finished with the request. */
     onWorked?: () => void;
