@@ -1,6 +1,6 @@
 /**
  * Runs command lines for `command` of `commands.ts` one after another in this process, because loading the program takes many
- * times as long as most commands.
+ * times as long as most commands. It ends when the Jest worker disconnects or ends.
  */
 import { Writable } from 'node:stream';
 import { commandLine } from '../dist/src/cli/index.js';
@@ -37,6 +37,9 @@ async function run(args, environment) {
   return { status: process.exitCode ?? 0, signal: null, stdout, stderr };
 }
 
+// Commands replace process.exit.
+const { exit } = process;
+process.once('disconnect', () => exit.call(process));
 process.on('message', async ({ args, environment }) => {
   process.send(await run(args, environment));
   process.exitCode = 0;

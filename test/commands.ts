@@ -2,30 +2,51 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { join } from 'node:path';
 import { environmentOf, type Environment, NO_ENV, type Result } from './processes.js';
 
-let host: ChildProcess | undefined;
-afterAll(() => host?.kill('SIGKILL'));
+/** One per Jest worker, because loading the program takes more than two seconds. Globals persist from file to file. */
+const worker = globalThis as { commandHost?: ChildProcess };
+let pending = 0;
+// If a failed test did not wait for its command, the next file must not get that command's result.
+afterAll(() => {
+  if (pending === 0) return;
+  worker.commandHost?.kill('SIGKILL');
+  worker.commandHost = undefined;
+});
 
 let last: Promise<unknown> = Promise.resolve();
 
 /**
- * Runs a command like `cli`, but all commands of a test file one after another in one process. For tests that are not about
+ * Runs a command like `cli`, but all commands of a Jest worker one after another in one process. For tests that are not about
  * the process. Some test runs one command of each group with `cli`, too.
  */
 export function command(args: readonly string[], environment: Environment): Promise<Result> {
-  const result = last.then(() => ask(args, environment));
+  pending += 1;
+  const result = last.then(() => ask(args, environment)).finally(() => (pending -= 1));
   last = result.catch(() => undefined);
   return result;
 }
 
 function ask(args: readonly string[], environment: Environment): Promise<Result> {
-  host ??= fork(join(__dirname, 'command-host.mjs'), { cwd: NO_ENV, env: environmentOf({}) });
+  const host = (worker.commandHost ??= start());
+  // The idle process must not keep the worker alive.
+  host.ref();
+  host.channel!.ref();
   return new Promise((resolve, reject) => {
     const onExit = () => reject(new Error(`The process of all commands ended in: ${args.join(' ')}`));
-    host!.once('exit', onExit);
-    host!.once('message', (result: Result) => {
-      host!.off('exit', onExit);
+    host.once('exit', onExit);
+    host.once('message', (result: Result) => {
+      host.off('exit', onExit);
+      host.unref();
+      host.channel?.unref();
       resolve(result);
     });
-    host!.send({ args, environment: environmentOf(environment) });
+    host.send({ args, environment: environmentOf(environment) });
   });
+}
+
+function start(): ChildProcess {
+  const host = fork(join(__dirname, 'command-host.mjs'), { cwd: NO_ENV, env: environmentOf({}) });
+  host.once('exit', () => {
+    if (worker.commandHost === host) worker.commandHost = undefined;
+  });
+  return host;
 }
