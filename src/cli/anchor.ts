@@ -59,7 +59,7 @@ async function anchor(session: Session, { to, every, organization }: Options): P
   do {
     const anchored = await anchoring.addAll();
     if (anchored > 0 || every === undefined) process.stdout.write(`${JSON.stringify({ anchored })}\n`);
-    if (every === undefined && (anchoring.isInTrouble || signal.aborted)) process.exitCode = 1;
+    if (every === undefined && (anchoring.hasFailures || signal.aborted)) process.exitCode = 1;
     if (every === undefined || process.exitCode === 1) return;
     await sleep(every * 1_000, undefined, { signal }).catch(() => undefined);
   } while (!signal.aborted);
@@ -80,7 +80,7 @@ class Anchoring {
     this.anchors = new Anchors(store);
   }
 
-  get isInTrouble(): boolean {
+  get hasFailures(): boolean {
     return this.reported.size > 0;
   }
 

@@ -84,7 +84,7 @@ async function clientOf(url: string, organizationId: string, { apiKeyFile }: Opt
 
 async function compare(older: Checkpoint, newer: Checkpoint, options: Options): Promise<Finding> {
   const found = (outcome: Outcome, what: string): Finding => {
-    const pair = `the checkpoint of ${told(newer)} and the checkpoint of ${told(older)}`;
+    const pair = `the checkpoint of ${sizeAndTimeOf(newer)} and the checkpoint of ${sizeAndTimeOf(older)}`;
     return {
       outcome,
       sentence: `${what} (${pair}; organization ${newer.organizationId}, key ${newer.key}).`,
@@ -134,7 +134,7 @@ async function prove(
   return { outcome: await compareBySubtrees(older, newer, client.subtreesOf(newer.size)) };
 }
 
-function told(checkpoint: Checkpoint): string {
+function sizeAndTimeOf(checkpoint: Checkpoint): string {
   const { size, sealedAt } = checkpoint;
   return `${size.toLocaleString('en')} ${leavesOf(checkpoint)} sealed at ${sealedAt}`;
 }

@@ -60,11 +60,11 @@ evidence. If the server does not respond, reports this once and continues. Exits
 }
 
 async function watch(monitor: Monitor, { every, once }: Options, signal: AbortSignal): Promise<void> {
-  const answering = new Answering();
+  const reachability = new Reachability();
   for (;;) {
     try {
       const look = await monitor.look();
-      answering.answered();
+      reachability.answered();
       if (look.isAlarm) {
         process.stderr.write(`${look.sentence}\n`);
         for (const note of look.notes) process.stderr.write(`\n${note}`);
@@ -72,10 +72,10 @@ async function watch(monitor: Monitor, { every, once }: Options, signal: AbortSi
         return;
       }
       const { size, position, sealedAt } = look.checkpoint;
-      if (look.isNew || once) tell(process.stdout, { size, position, sealedAt });
+      if (look.isNew || once) log(process.stdout, { size, position, sealedAt });
     } catch (error) {
       if (once || !(error instanceof NotAnswered)) throw error;
-      answering.failed(error.message);
+      reachability.failed(error.message);
     }
     if (once) return;
     await sleep(every * 1_000, undefined, { signal });
@@ -83,24 +83,24 @@ async function watch(monitor: Monitor, { every, once }: Options, signal: AbortSi
 }
 
 /** Reports once that a server does not respond, when the reason changes, and when it responds again. */
-class Answering {
+class Reachability {
   private reason: string | undefined;
   private since = new Date();
 
   failed(reason: string): void {
     if (this.reason === undefined) this.since = new Date();
     if (this.reason !== reason)
-      tell(process.stderr, { message: 'nothing could be compared; the monitor continues', reason });
+      log(process.stderr, { message: 'nothing could be compared; the monitor continues', reason });
     this.reason = reason;
   }
 
   answered(): void {
     if (this.reason === undefined) return;
-    tell(process.stderr, { message: 'the server responds again', since: this.since });
+    log(process.stderr, { message: 'the server responds again', since: this.since });
     this.reason = undefined;
   }
 }
 
-function tell(stream: NodeJS.WriteStream, fields: object): void {
+function log(stream: NodeJS.WriteStream, fields: object): void {
   stream.write(`${JSON.stringify({ time: new Date(), ...fields })}\n`);
 }

@@ -40,7 +40,7 @@ async function listOrganizations(store: EventStore): Promise<Listed[]> {
   const { fold } = await import('#libs/event-store');
   const { organization, publicLog, publicLogId, existingOrganization } =
     await import('../organizations/index.js');
-  const created = await store.readAll(0, await store.horizon(), MOST_ORGANIZATIONS, ['OrganizationCreated']);
+  const created = await store.readAll(0, await store.horizon(), MAX_ORGANIZATIONS, ['OrganizationCreated']);
   return fewAtOnce(created, async ({ organizationId }) => {
     const read = async <State, Event extends DomainEvent>(decider: Decider<State, Event>, id: string) =>
       fold(decider, await store.readStream<Event>(organizationId, id)).state;
@@ -50,4 +50,4 @@ async function listOrganizations(store: EventStore): Promise<Listed[]> {
   });
 }
 
-const MOST_ORGANIZATIONS = 10_000;
+const MAX_ORGANIZATIONS = 10_000;

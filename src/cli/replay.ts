@@ -47,7 +47,7 @@ export async function replayFile(
       const types = [...unknown].map((type) => type.slice(0, LONGEST_TYPE)).join(', ');
       process.stderr.write(`Skipped event types that only a newer release knows: ${types}.\n`);
     }
-    if (readable > 0) process.stderr.write(`${unvouched(readable, unstored)}\n`);
+    if (readable > 0) process.stderr.write(`${unverifiedNotice(readable, unstored)}\n`);
     for (const { object, records } of replayed) {
       for (const record of records) {
         const line = `${JSON.stringify({ object, data: record })}\n`;
@@ -63,7 +63,7 @@ export async function replayFile(
 }
 
 /** No digest covers the readable data, and only the server has the keys to the encrypted data. */
-function unvouched(readable: number, unstored: number): string {
+function unverifiedNotice(readable: number, unstored: number): string {
   const events = (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'event' : 'events'}`;
   const worse = unstored > 0 ? ` For ${events(unstored)}, the server never stored personal data.` : '';
   return `Only the author of the file, and no checkpoint, confirms the readable personal data of ${events(readable)}.${worse}`;

@@ -3,7 +3,7 @@ import { type Role } from '../team/index.js';
 import { type Session, UsageError, withSession } from './session.js';
 
 /** Maximum number of members listed. */
-const MOST_LISTED = 1_000;
+const MAX_LISTED = 1_000;
 
 export function userCommands(program: Command): void {
   const users = program.command('user').description('manage access to the dashboard');
@@ -95,7 +95,7 @@ async function membersOf(session: Session, organization: string): Promise<Listed
     const page = await session.run<{ records: Listed[]; pagination: { cursor: string | null } }>(query);
     found.push(...page.records);
     cursor = page.pagination.cursor ?? undefined;
-  } while (cursor !== undefined && found.length < MOST_LISTED);
+  } while (cursor !== undefined && found.length < MAX_LISTED);
   return found;
 }
 

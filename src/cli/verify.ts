@@ -86,8 +86,8 @@ database and no server. It takes a few hundred megabytes of memory, plus 40 to 8
       try {
         const checkpoint = await readCheckpoint(options.checkpoint);
         const key = await keyOf(options.key);
-        const parts = await readBeside(options.checkpoint, '.parts', options.parts);
-        const proof = await readBeside(options.checkpoint, '.tlog-proof', options.proof);
+        const parts = await readNextTo(options.checkpoint, '.parts', options.parts);
+        const proof = await readNextTo(options.checkpoint, '.tlog-proof', options.proof);
         const witnesses = await Promise.all((options.witness ?? []).map(keyOf));
         const how = { signal, onProgress, parts, proof, witnesses, quorum: options.quorum };
         const json = verify.optsWithGlobals<{ json?: true }>().json === true;
@@ -98,7 +98,7 @@ database and no server. It takes a few hundred megabytes of memory, plus 40 to 8
           process.exitCode = verdict.ok ? 0 : 1;
         };
         if (organization === ALL.name) {
-          const organizations = await readBeside(options.checkpoint, '.organizations');
+          const organizations = await readNextTo(options.checkpoint, '.organizations');
           const verdict = await withDatabase((sql) =>
             verifyAll(sql, checkpoint, key, { ...how, organizations }),
           );
@@ -149,7 +149,7 @@ function wholeNumber(text: string): number {
 }
 
 /** Reads the file next to the checkpoint, or the named one. Undefined if there is no file next to it. */
-async function readBeside(checkpoint: string, ending: string, named?: string): Promise<string | undefined> {
+async function readNextTo(checkpoint: string, ending: string, named?: string): Promise<string | undefined> {
   return readFile(named ?? checkpoint + ending, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (named === undefined && error.code === 'ENOENT') return undefined;
     throw error;

@@ -7,7 +7,7 @@ import { SectionOf, timeIn } from './parts.js';
 import { type PageContext } from './page-context.js';
 
 /** Events per page. */
-const MOST = 100;
+const LIMIT = 100;
 
 /**
  * The activity of a record, newest first: each event with its actor and time. It shows the names of changed fields but no values, so it
@@ -24,7 +24,7 @@ export async function ActivityLog(
   const before = beforeIn(context);
   const { events, hasMore } = await context
     .find(Activity)
-    .of(organizationId, recordId, { limit: MOST, before, others });
+    .of(organizationId, recordId, { limit: LIMIT, before, others });
   const [nameOf, objectOf] = await Promise.all([
     actorsOf(
       context,

@@ -7,7 +7,7 @@ import { type PageContext } from './page-context.js';
 import { SECTIONS, sectionOf } from './sections.js';
 
 /** Records of each kind shown on a contact's page. */
-const MOST = 50;
+const LIMIT = 50;
 
 /** The kinds of records that contacts belong to, as far as the viewer may see them. */
 export function kindsIn(context: PageContext): Resource[] {
@@ -31,9 +31,9 @@ export function belongingOf(
     kindsIn(context).map(async (kind) => {
       const found = await context
         .find(Resources)
-        .linkedWith(kind, context.organizationId, contactId, MOST + 1);
-      const links = found.slice(0, MOST).map((record) => linkTo(context, kind, record));
-      return { kind: kind.object, links, hasMore: found.length > MOST };
+        .linkedWith(kind, context.organizationId, contactId, LIMIT + 1);
+      const links = found.slice(0, LIMIT).map((record) => linkTo(context, kind, record));
+      return { kind: kind.object, links, hasMore: found.length > LIMIT };
     }),
   );
 }

@@ -5,7 +5,7 @@ import { type PetitionRecord } from './petitions/petition.js';
 import { type PageContext } from './page-context.js';
 
 /** Number of petitions shown. */
-const MOST = 5;
+const LIMIT = 5;
 
 /** The overview: open petitions and first steps. */
 export const homePages: PageDefinition[] = [
@@ -30,7 +30,7 @@ async function PetitionsOf(context: PageContext): Promise<Html> {
   const { words } = context;
   const { home, petitions } = words;
   const { records } = await context.run<{ records: PetitionRecord[] }>('petition.list-petitions', {
-    limit: MOST,
+    limit: LIMIT,
     status: 'PUBLISHED',
   });
   if (records.length === 0) return SectionOf(home.open, html`<p>${home.noneOpen}</p>`);

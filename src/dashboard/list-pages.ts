@@ -64,7 +64,7 @@ type ListOptions<Listed> = {
 };
 
 /** Maximum number of records searched with `searchIn`. */
-const MOST_SEARCHED = 2_000;
+const MAX_SEARCHED = 2_000;
 
 /** The pages of a list: search, paging and an export. An empty list shows the first step instead. */
 export function listPages<Listed extends { id?: string }>(options: ListOptions<Listed>): PageDefinition[] {
@@ -257,12 +257,12 @@ function isSearchedHere<Listed>(context: PageContext, { searchIn }: ListOptions<
 async function searchRecords<Listed>(context: PageContext, options: ListOptions<Listed>): Promise<Listed[]> {
   const wanted = context.query('q')!.toLowerCase();
   const found: Listed[] = [];
-  let looked = 0;
+  let searched = 0;
   for await (const records of pagesOf(context, options)) {
     found.push(
       ...records.filter((record) => options.searchIn!(record, context).toLowerCase().includes(wanted)),
     );
-    if ((looked += records.length) >= MOST_SEARCHED) break;
+    if ((searched += records.length) >= MAX_SEARCHED) break;
   }
   return found;
 }

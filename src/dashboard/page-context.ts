@@ -52,8 +52,8 @@ export class PageContext {
   refusal: Refusal | undefined;
   /** The page is shown again with the typed input, although there was no error. */
   private isShownAgain = false;
-  private hasSeenChange = false;
-  private askedWhether: string | undefined;
+  private hasConflict = false;
+  private shownWarning: string | undefined;
   /** Labels of the fields rendered so far. Errors are shown with them. */
   readonly labels = new Map<string, string>();
   /** Reload interval while something is in progress, for browsers without scripts. */
@@ -142,13 +142,13 @@ export class PageContext {
   requireSame(record: { updatedAt: string | Date }): void {
     const since = this.form.get('since');
     if (since === null || since === versionOf(record)) return;
-    this.hasSeenChange = true;
+    this.hasConflict = true;
     throw new RpcError('BAD_REQUEST', this.words.changedMeanwhile);
   }
 
   /** The version of a record that its form is based on. */
   sinceOf(record: { updatedAt: string | Date }): string {
-    return (this.hasSeenChange ? null : this.form.get('since')) ?? versionOf(record);
+    return (this.hasConflict ? null : this.form.get('since')) ?? versionOf(record);
   }
 
   /**
@@ -159,13 +159,13 @@ export class PageContext {
    */
   requireSure(what: string, why: string): void {
     if (this.form.get('sure') === what) return;
-    this.askedWhether = what;
+    this.shownWarning = what;
     throw new RpcError('BAD_REQUEST', why);
   }
 
   /** The action whose warning the form shows. */
   get sureOf(): string | null {
-    return this.askedWhether ?? (this.isTyped ? this.form.get('sure') : null);
+    return this.shownWarning ?? (this.isTyped ? this.form.get('sure') : null);
   }
 
   /** A provider of another module, for data that no operation returns. */

@@ -255,7 +255,7 @@ export function CheckField(
 /**
  * A form with its errors above and its button below.
  *
- * @param beside another button. @param of the record that it changes: see `requireSame`. @param isFinal marks the button as
+ * @param secondButton next to the main one. @param of the record that it changes: see `requireSame`. @param isFinal marks the button as
  *   irreversible.
  */
 export function FormOf(
@@ -263,14 +263,14 @@ export function FormOf(
   {
     fields,
     button,
-    beside,
+    secondButton,
     of,
     takesFile = false,
     isFinal = false,
   }: {
     fields: readonly (Html | null)[];
     button: string;
-    beside?: Html | null;
+    secondButton?: Html | null;
     of?: { updatedAt: string | Date } | undefined;
     takesFile?: boolean;
     isFinal?: boolean;
@@ -281,7 +281,7 @@ export function FormOf(
     <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null} novalidate>
       ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${context.sinceOf(of)}" />`}
       ${sure === null ? null : html`<input type="hidden" name="sure" value="${sure}" />`} ${fields}
-      <p><button class="button${isFinal ? ' final' : ''}">${button}</button> ${beside ?? null}</p>
+      <p><button class="button${isFinal ? ' final' : ''}">${button}</button> ${secondButton ?? null}</p>
     </form>`;
 }
 
@@ -349,15 +349,15 @@ export function SecretField(
  * Polls every two seconds while something is in progress, and updates everything on the page that changed. Focus, scroll position and
  * opened details are kept. Users can pause the updates.
  *
- * @param says the status for screen readers. They read out each change, so it should change rarely.
+ * @param status for screen readers. They read out each change, so it should change rarely.
  */
-export function Live(context: PageContext, { isGoing, says }: { isGoing: boolean; says: string }): Html {
+export function Live(context: PageContext, { isGoing, status }: { isGoing: boolean; status: string }): Html {
   const { live } = context.words;
   const isHeld = context.query('still') !== undefined;
   if (isGoing && !isHeld) context.refreshSeconds = 3;
   const asks = html` hx-ext="morph" hx-get="${context.withQuery({})}" hx-trigger="every 2s" hx-select="#main" hx-target="#main" hx-swap="morph:outerHTML"`;
   // Polling stops only if its element is removed, so the paused state uses a different id. The status element stays.
-  return html`<p class="pot" role="status" id="how-it-is">${says}</p>
+  return html`<p class="pot" role="status" id="how-it-is">${status}</p>
     ${
       isGoing
         ? html`<div id="${isHeld ? 'held' : 'live'}"${isHeld ? null : asks}>

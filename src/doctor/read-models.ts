@@ -82,11 +82,11 @@ export const readModels: DatabaseCheck = {
       if (row.instances > 0 && row.failure !== null) found.push(...judge(row, `${row.name}_v${row.version}`));
     }
     if (found.length > 0) return found;
-    const beside =
+    const alsoExisting =
       others.length > 0 ? `; ${counted(others.length, 'version')} of other releases also exist` : '';
     const serving =
       instances === 0 ? 'no server runs' : `${counted(instances, 'instance')} ran in the last minute`;
-    return [ok(`All ${projections.length} projections are up to date; ${serving}${beside}.`)];
+    return [ok(`All ${projections.length} projections are up to date; ${serving}${alsoExisting}.`)];
   },
 };
 

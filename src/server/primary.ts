@@ -42,7 +42,7 @@ export function lead(processes: number, program: string): void {
     const worker = cluster.fork({ [PROCESS_NUMBER]: String(number) });
     const startedAt = performance.now();
     running.set(number, worker);
-    const closeHandedOver = keepHandedOver(worker.process);
+    const closeHandedOver = trackHandovers(worker.process);
     const ended = (code: number | null, signal: string | null): void => {
       running.delete(number);
       closeHandedOver();
@@ -90,7 +90,7 @@ export function lead(processes: number, program: string): void {
  * Returns a function that closes the last connection that was handed to a process. Node.js closes its own copy when the process
  * confirms that it has received the connection. If the process is killed before that, the client would wait forever.
  */
-function keepHandedOver(child: ChildProcess): () => void {
+function trackHandovers(child: ChildProcess): () => void {
   let last: { close(): void } | undefined;
   const send = Reflect.get(child, 'send') as (...given: unknown[]) => boolean;
   child.send = (...given: unknown[]) => {

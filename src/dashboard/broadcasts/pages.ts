@@ -80,7 +80,7 @@ async function showBroadcast(context: PageContext) {
         <span class="badge">${broadcasts.statuses[status]}</span>
         ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}
       </p>
-      ${Live(context, { isGoing: isGoing(broadcast), says: howItIs(context, broadcast) })}
+      ${Live(context, { isGoing: isGoing(broadcast), status: statusText(context, broadcast) })}
       ${ResultsOf(context, broadcast)}
       ${Actions([
         maySend && status === 'SENDING'
@@ -153,11 +153,11 @@ function isSettled({ recipients }: BroadcastRecord): boolean {
   return recipients === null || doneOf(recipients) >= recipients.total;
 }
 
-function howItIs({ words: { broadcasts } }: PageContext, { status, recipients }: BroadcastRecord): string {
-  const says = broadcasts.statuses[status];
+function statusText({ words: { broadcasts } }: PageContext, { status, recipients }: BroadcastRecord): string {
+  const text = broadcasts.statuses[status];
   return status !== 'SENDING' || recipients === null
-    ? says
-    : inQuarters(says, doneOf(recipients), recipients.total);
+    ? text
+    : inQuarters(text, doneOf(recipients), recipients.total);
 }
 
 /** Progress and results. At the end, the progress bar shows how many emails were sent. */

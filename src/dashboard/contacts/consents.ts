@@ -4,7 +4,7 @@ import { SectionOf, timeIn } from '../parts.js';
 import { actorsOf } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
 
-const MOST = 10;
+const LIMIT = 10;
 
 /** The consents of a contact with their evidence, newest first. */
 export async function ConsentsOf(context: PageContext, contactId: string): Promise<Html> {
@@ -14,7 +14,7 @@ export async function ConsentsOf(context: PageContext, contactId: string): Promi
   const { records, pagination } = await context.run<{
     records: ConsentRecord[];
     pagination: { cursor: string | null };
-  }>('contact.list-consents', { contactId, limit: MOST, ...place });
+  }>('contact.list-consents', { contactId, limit: LIMIT, ...place });
   const nameOf = await actorsOf(
     context,
     records.map(({ actor }) => actor),

@@ -224,7 +224,7 @@ function progress(context: PageContext, { id, status, lines, linesDone, result, 
     content: html`<p class="lead">${about.file}</p>
       <h2>${state}</h2>
       ${isGoing ? html`<p>${imports.goingText}</p>` : null}
-      ${Live(context, { isGoing, says: isGoing ? inQuarters(state, linesDone, lines) : state })}
+      ${Live(context, { isGoing, status: isGoing ? inQuarters(state, linesDone, lines) : state })}
       ${Progress({ words, label: imports.lines, value: isGoing ? linesDone : lines, max: lines })}
       ${result ? ResultOf(context, { id, about }, result) : null}`,
   });

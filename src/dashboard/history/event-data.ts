@@ -19,7 +19,7 @@ const NAMED: Record<string, string> = {
 
 /** Limits of the characters and list items shown. The JSON below contains everything. */
 const LONGEST = 400;
-const MOST_PARTS = 20;
+const MAX_PARTS = 20;
 
 /** The page of a record, or undefined if there is none that the user may see. */
 export function pageOfRecord(context: PageContext, recordType: string, recordId: string): string | undefined {
@@ -48,8 +48,8 @@ function ValueOf(context: PageContext, name: string, value: EventData[string]): 
   if (typeof value === 'number') return numberIn(words, value);
   if (typeof value === 'string') return TextOf(context, name, value);
   if (Array.isArray(value) && value.every((part) => typeof part !== 'object')) {
-    const shown = value.slice(0, MOST_PARTS).join(', ');
-    const rest = value.length - MOST_PARTS;
+    const shown = value.slice(0, MAX_PARTS).join(', ');
+    const rest = value.length - MAX_PARTS;
     return rest > 0 ? words.history.event.andMore(shown, numberIn(words, rest)) : shortened(shown);
   }
   return html`<code>${shortened(JSON.stringify(value))}</code>`;

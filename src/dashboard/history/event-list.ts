@@ -9,7 +9,7 @@ import { pageOfRecord } from './event-data.js';
 import { type Choice, knownIn, namesOf } from './who.js';
 
 /** Events per page. */
-const MOST = 50;
+const LIMIT = 50;
 const DAY_MS = 86_400_000;
 
 export async function showEvents(context: PageContext) {
@@ -52,7 +52,7 @@ export async function showEvents(context: PageContext) {
 function pageOf(context: PageContext, filter: EventFilter) {
   const place = { after: positionIn(context, 'after'), before: positionIn(context, 'before') };
   const listEvents = (fields: object) => context.run<Page<EventRecord>>('history.list-events', { ...fields });
-  return context.find(HistoryPaging).page(context.organizationId, listEvents, place, MOST, filter);
+  return context.find(HistoryPaging).page(context.organizationId, listEvents, place, LIMIT, filter);
 }
 
 /** Rejects invalid values, because `HistoryPaging` does not check them. */

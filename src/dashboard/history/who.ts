@@ -5,7 +5,7 @@ import { type PageContext } from '../page-context.js';
 export type Choice = { value: string; text: string };
 
 /** Enough for all but the largest organizations. Events also show names that the filter does not offer. */
-const MOST = 100;
+const LIMIT = 100;
 
 /** The options of the filter: team members by address, API keys by name. */
 export async function knownIn(context: PageContext): Promise<Choice[]> {
@@ -29,7 +29,7 @@ export async function namesOf(
 async function peopleIn(context: PageContext): Promise<Choice[]> {
   const { records } = await context.run<{ records: { userId: string; email: string | null }[] }>(
     'team.list-members',
-    { limit: MOST },
+    { limit: LIMIT },
   );
   return records.flatMap(({ userId, email }) => (email === null ? [] : [{ value: userId, text: email }]));
 }
@@ -39,7 +39,7 @@ export async function keysIn(context: PageContext): Promise<Choice[]> {
   if (!context.may('api-key:read')) return [];
   const { records } = await context.run<{ records: { id: string; name: string; prefix: string }[] }>(
     'api-key.list-api-keys',
-    { limit: MOST },
+    { limit: LIMIT },
   );
   // A rotated key and its successor have the same name.
   const isOneOfSome = (name: string) => records.filter((one) => one.name === name).length > 1;

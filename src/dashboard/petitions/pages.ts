@@ -40,11 +40,11 @@ import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
 
 /** Days in the plot. With more, the bars become too thin to see. */
-const MOST_DAYS = 90;
+const MAX_DAYS = 90;
 /** Number of sources and countries shown. */
-const MOST_ROWS = 10;
+const MAX_ROWS = 10;
 /** Invalidations in a petition's activity. The list of removed signatures has all of them. */
-const MOST_TAKEN_OUT = 50;
+const MAX_INVALIDATIONS = 50;
 
 export const petitionPages: PageDefinition[] = [
   ...listPages<PetitionRecord>({
@@ -170,7 +170,7 @@ async function showPetition(context: PageContext) {
   const { petitions } = words;
   const [petition, past, stats] = await Promise.all([
     petitionOf(context),
-    ActivityLog(context, context.params.petition!, takenOutOf(context)),
+    ActivityLog(context, context.params.petition!, invalidationsOf(context)),
     StatsOf(context),
   ]);
   const { id, status, url, signatures, pendingSignatures, goal, closesAt } = petition;
@@ -208,10 +208,10 @@ async function showPetition(context: PageContext) {
 }
 
 /** One event per invalidation or restoration, however many signatures it covers. */
-async function takenOutOf(context: PageContext): Promise<ActivityEvent[]> {
+async function invalidationsOf(context: PageContext): Promise<ActivityEvent[]> {
   const { records } = await context.run<{ records: { id: string }[] }>('petition.list-invalidations', {
     petitionId: context.params.petition,
-    limit: MOST_TAKEN_OUT,
+    limit: MAX_INVALIDATIONS,
   });
   return context.find(Activity).beginningsOf(
     context.organizationId,
@@ -265,20 +265,20 @@ async function StatsOf(context: PageContext): Promise<Html | null> {
           columns: [{ name: column }, { name: stats.signatures, isNumber: true }],
           rows: rows
             .toSorted(([, one], [, other]) => other - one)
-            .slice(0, MOST_ROWS)
+            .slice(0, MAX_ROWS)
             .map(([name, n]) => [name ?? stats.unknown, numberIn(words, n)]),
         }),
       ),
     )}`;
 }
 
-/** Includes days without signatures. Returns at least 14 days and at most `MOST_DAYS`. */
+/** Includes days without signatures. Returns at least 14 days and at most `MAX_DAYS`. */
 function everyDay(days: Stats['days']): Stats['days'] {
   const known = new Map(days.map(({ date, signatures }) => [date, signatures]));
   const dates = [...known.keys()].toSorted();
   const [first, last] = [Date.parse(dates[0]!), Date.parse(dates.at(-1)!)];
   const all: Stats['days'] = [];
-  const from = Math.max(Math.min(first, last - 13 * DAY_MS), last - (MOST_DAYS - 1) * DAY_MS);
+  const from = Math.max(Math.min(first, last - 13 * DAY_MS), last - (MAX_DAYS - 1) * DAY_MS);
   for (let day = from; day <= last; day += DAY_MS) {
     const date = new Date(day).toISOString().slice(0, 10);
     all.push({ date, signatures: known.get(date) ?? 0 });
@@ -359,7 +359,7 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
   ];
   const button = petition ? petitions.save : petitions.saveDraft;
   const facts = askedOf(context, { target: context.typed('target'), ask: context.typed('ask') });
-  return html`<div class="text">${FormOf(context, { fields: written, button, beside: PreviewButton(context), of: petition })}</div>
+  return html`<div class="text">${FormOf(context, { fields: written, button, secondButton: PreviewButton(context), of: petition })}</div>
     ${await PreviewOf(context, petitions.add, { before: petition, facts })}`;
 }
 

@@ -98,7 +98,7 @@ export const signaturePages: PageDefinition[] = [
       { name: ({ state }) => state, cell: StateOf, exported: ({ status }) => status },
       {
         name: ({ petitions }) => petitions.signers.takeOut,
-        cell: TakeOut,
+        cell: RemoveLink,
         hasActions: true,
         // All rows have the same status.
         isShown: (context) =>
@@ -172,7 +172,7 @@ export const signaturePages: PageDefinition[] = [
       },
     ],
   }),
-  { path: 'petitions/:petition/invalidate', needs: 'petition:write', show: showChoosing, act: takeOutChosen },
+  { path: 'petitions/:petition/invalidate', needs: 'petition:write', show: showChoosing, act: removeChosen },
   {
     path: 'petitions/:petition/invalidations/:invalidation',
     needs: 'petition:read',
@@ -229,7 +229,7 @@ function StateOf({ status, invalidationId }: SignatureOfPetition, context: PageC
   return html`<a href="${context.path(path)}">${text}</a>`;
 }
 
-function TakeOut(signature: SignatureOfPetition, context: PageContext): Html {
+function RemoveLink(signature: SignatureOfPetition, context: PageContext): Html {
   const { id, contactId } = signature;
   const { signers } = context.words.petitions;
   const href = context.path(
@@ -328,7 +328,7 @@ function FoundOf({ words, form }: PageContext, signatures: number): Html {
   </form>`;
 }
 
-async function takeOutChosen(context: PageContext) {
+async function removeChosen(context: PageContext) {
   const condition = conditionOf((name) => context.form.get(name));
   if (Object.keys(condition).length === 0)
     throw new RpcError('BAD_REQUEST', context.words.petitions.invalidations.nothingSaid);
@@ -376,7 +376,7 @@ async function showInvalidation(context: PageContext) {
     content: html`<p><span class="badge">${invalidations.statuses[status]}</span></p>
       ${Live(context, {
         isGoing,
-        says: isGoing
+        status: isGoing
           ? inQuarters(invalidations.statuses[status], value, matched)
           : invalidations.statuses[status],
       })}

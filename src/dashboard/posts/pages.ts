@@ -211,7 +211,7 @@ async function WritingOf(context: PageContext, post?: PostRecord): Promise<Html>
     }),
   ];
   return html`<div class="text">
-      ${FormOf(context, { fields: written, button: save, beside: PreviewButton(context), of: post })}
+      ${FormOf(context, { fields: written, button: save, secondButton: PreviewButton(context), of: post })}
     </div>
     ${await PreviewOf(context, add, { before: post })}`;
 }

@@ -45,7 +45,7 @@ async function showWorkings(context: PageContext) {
     title: said.title,
     content: html`<p class="lead">${said.text}</p>
       <div class="done"><strong>${verdict.title}</strong><br />${verdict.text}</div>
-      ${Live(context, { isGoing: true, says: verdict.title })} ${FailuresOf(context, failures)}
+      ${Live(context, { isGoing: true, status: verdict.title })} ${FailuresOf(context, failures)}
       ${part(said.models, said.modelsText, models)} ${part(said.reactions, said.reactionsText, reactions)}
       ${webhooks.length === 0 ? null : part(words.sections.webhooks, said.webhooksText, webhooks)}`,
   });
