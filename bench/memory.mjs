@@ -1,6 +1,6 @@
 /**
  * Resident memory of one server process: idle, during signatures, during an import and an export of contacts, and over an hour's
- * worth of requests at a hundred per second. For a fifth of that time, the requests are signatures of new people; otherwise reads.
+ * worth of requests. The hour assumes a hundred requests per second. For a fifth of that time, the requests are signatures of new people; otherwise reads.
  */
 import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -123,7 +123,7 @@ export async function cursorsOf(port, key, path, pages) {
   return cursors;
 }
 
-/** Without encrypted details, because the baselines do not encrypt anything. */
+/** A contact without encrypted details, because the baselines do not encrypt anything. */
 function personOf(n) {
   const place = { zip: '69001', city: 'Lyon', country: 'France' };
   return { email: `person-${n}@example.org`, firstName: 'Ada', lastName: lastNameOf(n), ...place };

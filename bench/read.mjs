@@ -1,6 +1,6 @@
 /**
  * Reads of records and pages of 25 over HTTP through one instance. Consecutive requests read different records or pages. Compared with
- * a stock Nest server that does nothing, and with Nest and TypeORM, whose tables have as many rows and the indexes for these reads.
+ * a stock Nest server that does nothing, and with Nest and TypeORM. TypeORM's tables have as many rows, and indexes for these reads.
  */
 import { join } from 'node:path';
 import { byNode } from './harness.mjs';

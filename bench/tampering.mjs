@@ -87,7 +87,7 @@ async function judge(name, expected, verify) {
 /** Number of lines, from the target on, that a change of the export can affect. */
 const WINDOW = 12;
 
-/** Finds the target, which is the second event of a stream in the middle of the history, the events from it on, and other positions. */
+/** Finds the events to tamper with. `target` is the second event of a stream in the middle of the history, and `events` starts with it. */
 async function positions(source, store, count) {
   const of = async (select) => Number((await source.query(select, [organizationId]))[0].position);
   const own = 'FROM events WHERE organization_id = $1';

@@ -1,6 +1,6 @@
 /**
- * Webhooks: how many events per second one and two instances send to a webhook, compared with plain Node.js requests to the same
- * receiver, as many in parallel. Also the delay from event to request at a thousand events per second.
+ * Webhooks: how many events per second one and two instances send to a webhook. Compared with plain Node.js requests to the same
+ * receiver, with the same number in parallel. Also the delay from event to request at a thousand events per second.
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';

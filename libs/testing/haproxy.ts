@@ -22,8 +22,8 @@ export type Haproxy = {
 };
 
 /**
- * Starts a haproxy in front of instances of the product, configured like in production: round robin among the instances whose
- * `/health/ready` reports that they are ready.
+ * Starts a haproxy in front of instances of the product, configured as in production. It sends requests in turn to the instances that
+ * are ready according to `/health/ready`.
  *
  * @param program the path of haproxy: `findProgram('haproxy')`
  * @param ports of the instances on 127.0.0.1, which may start later

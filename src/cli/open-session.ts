@@ -31,7 +31,7 @@ export type Session = {
 
 export type SessionOptions = { force?: boolean; creates?: boolean };
 
-/** Without this, a command with a forgotten DATABASE_URL would answer from a new, empty database. */
+/** Without this, a command with a forgotten DATABASE_URL would return results from a new, empty database. */
 export function requireDatabase({ databaseUrl, dataDirectory }: Config): void {
   if (databaseUrl !== undefined || existsSync(join(dataDirectory, 'postgres'))) return;
   throw new UsageError(
@@ -44,7 +44,7 @@ export function requireDatabase({ databaseUrl, dataDirectory }: Config): void {
  * Opens the database and the application, and runs the work.
  *
  * @param options.force whether to migrate the database even while instances of an incompatible version run.
- * @param options.creates whether the work makes sense with a database that is created for it.
+ * @param options.creates whether the work is useful on a new, empty database.
  * @throws UsageError if there is no database yet and the work does not create one.
  */
 export async function inSession(

@@ -53,7 +53,7 @@ export async function print(chunks: AsyncIterable<string | Uint8Array>, signal: 
   }
 }
 
-/** Reads a signed checkpoint, also from a file with the whole response of history.get-checkpoint. */
+/** Reads a signed checkpoint. The file may also contain the whole response of history.get-checkpoint. */
 export async function readCheckpoint(file: string): Promise<string> {
   const text = await readFile(file, 'utf8');
   if (!text.trimStart().startsWith('{')) return text;
@@ -61,12 +61,12 @@ export async function readCheckpoint(file: string): Promise<string> {
     const { data } = JSON.parse(text) as { data?: { checkpoint?: unknown } };
     if (typeof data?.checkpoint === 'string') return data.checkpoint;
   } catch {
-    // Not a response. The verification of the text reports what is wrong with it.
+    // The file contains no response. Verification reports what is wrong with its text.
   }
   return text;
 }
 
-/** Resolves a path against the user's directory: npm runs commands in the checkout. */
+/** Resolves a path against the user's directory, because npm runs commands in the checkout. */
 export function path(name: string): string {
   return name === '-' ? name : resolve(invokedFrom(), name);
 }

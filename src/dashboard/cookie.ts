@@ -2,7 +2,7 @@ import { type Request, type Response } from 'express';
 
 /** Browsers return a `__Host-` cookie only to the host that set it, over HTTPS and for all paths (RFC 6265bis, 4.1.3.2). */
 const SECURE = '__Host-session';
-/** For plain HTTP on the machine itself. Some browsers do not accept the other name there. */
+/** The name for plain HTTP on the machine itself, where some browsers do not accept the other name. */
 const PLAIN = 'session';
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i;
@@ -89,7 +89,7 @@ export function readKnown(request: Request): string | undefined {
 /** The page to return to after signing in. Kept for as long as a sign-in link is valid. */
 const WANTED = 'wanted';
 const WANTED_SECONDS = 900;
-/** Only pages of organizations, which prevents open redirects. */
+/** Matches only pages of organizations, which prevents open redirects. */
 const PAGE = /^\/dashboard\/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}(\/[\w-]+)*(\?[\w=&%.+-]*)?$/;
 const LONGEST_PAGE = 1_000;
 

@@ -26,14 +26,14 @@ export type Person = {
 /** A person in an organization. */
 export type Member = Person & { organization: NonNullable<Person['organization']> };
 
-/** How to run an operation. */
+/** Options for running an operation. */
 type Run = {
   request: { storedRequestId?: string; isGivenUp?: boolean };
   /** A form that is sent twice is executed once. */
   idempotencyKey?: string | undefined;
   /** The streamed body of an operation. */
   body?: StreamedBody | undefined;
-  /** As in `RequestContext`. */
+  /** See `RequestContext`. */
   beforeAnswer?: ((work: Promise<unknown>) => void) | undefined;
 };
 

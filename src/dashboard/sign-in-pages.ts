@@ -90,7 +90,7 @@ export function sentPage(words: DashboardWords): Page {
 }
 
 /**
- * For servers that write emails to files. Does not reveal whether the address is known.
+ * The page after requesting a sign-in link, for servers that write emails to files. Does not reveal whether the address is known.
  *
  * @param folder the files' folder, if the request comes from the machine itself.
  */

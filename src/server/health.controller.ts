@@ -122,7 +122,7 @@ export class Readiness {
   }
 }
 
-/** For load balancers: is the process alive, and can it serve traffic? */
+/** Reports to load balancers whether the process is alive and can serve traffic. */
 @Controller('health')
 @Documented(({ ApiTags }) => [ApiTags('health')])
 export class HealthController {

@@ -24,7 +24,7 @@ const CLEANING_MS = 3_600_000;
 
 /** How long to wait for a database that starts together with this server. */
 const DATABASE_WAIT_MS = 30_000;
-/** How long running requests and work may take after SHUTDOWN_DELAY. */
+/** Running requests and work have this long to finish after SHUTDOWN_DELAY. */
 const GRACE_MS = 7_000;
 /** Orchestrators kill ten seconds after SHUTDOWN_DELAY. Work that still hangs by then, for example on a lock, is abandoned. */
 const MAX_STOP_MS = 9_500;
