@@ -185,7 +185,10 @@ describe('metrics', () => {
     const port = new URL(origin(server)).port;
     const second = new ServerProcess({ ...deployment.environment, METRICS_PORT: port });
     const { status, stderr } = await second.ended;
-    expect([status, stderr]).toEqual([1, expect.stringContaining(`Port ${port} of METRICS_PORT is taken`)]);
+    expect([status, stderr]).toEqual([
+      1,
+      expect.stringContaining(`Port ${port} in METRICS_PORT is already in use`),
+    ]);
   });
 
   it('include everything that the dashboard and the alerts use', async () => {

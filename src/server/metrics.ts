@@ -54,7 +54,7 @@ export async function startMetrics(
     return await serveMetrics({ host, port }, sources, new ScrapedDatabase(sealer, reserved, BACKLOGS));
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EADDRINUSE')) throw error;
-    throw new ConfigError([`Port ${port} of METRICS_PORT is taken: set it to a free one.`]);
+    throw new ConfigError([`Port ${port} in METRICS_PORT is already in use. Set it to a free port.`]);
   }
 }
 
