@@ -222,21 +222,21 @@ describe('import-contacts', () => {
   });
 
   it('imports more than a page, and another instance returns every contact immediately', async () => {
-    const many = Array.from({ length: 250 }, (_, n) => ({ email: `person-${n}@example.org` }));
-    expect((await send(lines(...many))).body).toEqual(done({ created: 250 }));
+    const many = Array.from({ length: 450 }, (_, n) => ({ email: `person-${n}@example.org` }));
+    expect((await send(lines(...many))).body).toEqual(done({ created: 450 }));
     const other = client.at(api.instances[1]!.origin);
-    const { status, body } = await other.get('contact.list-contacts', { email: 'person-249@example.org' });
+    const { status, body } = await other.get('contact.list-contacts', { email: 'person-449@example.org' });
     expect([status, body.data]).toEqual([200, [expect.objectContaining({ subscribed: true })]]);
   });
 
   it('creates each contact once when two instances import the same people in parallel', async () => {
-    const many = lines(...Array.from({ length: 250 }, (_, n) => ({ email: `person-${n}@example.org` })));
+    const many = lines(...Array.from({ length: 450 }, (_, n) => ({ email: `person-${n}@example.org` })));
     const answers = await Promise.all(api.instances.map(({ origin }) => importInto(client.at(origin), many)));
     const counts = answers.map(({ body }) => body.data);
-    expect(counts[0].created + counts[1].created).toBe(250);
-    expect(counts[0].unchanged + counts[1].unchanged).toBe(250);
+    expect(counts[0].created + counts[1].created).toBe(450);
+    expect(counts[0].unchanged + counts[1].unchanged).toBe(450);
     const types = await api.eventTypes(client.organizationId);
-    expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(250);
+    expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(450);
   });
 
   it('returns 400 naming an invalid CSV header, and imports nothing', async () => {
@@ -351,7 +351,7 @@ describe('import-contacts with an Idempotency-Key', () => {
 
   it('returns the same response to two identical requests in parallel', async () => {
     const headers = { 'Idempotency-Key': 'twins' };
-    const many = lines(...Array.from({ length: 250 }, (_, n) => ({ email: `person-${n}@example.org` })));
+    const many = lines(...Array.from({ length: 450 }, (_, n) => ({ email: `person-${n}@example.org` })));
     const [one, two] = await Promise.all(
       api.instances.map(({ origin }) => importInto(client.at(origin), many, { headers })),
     );
@@ -389,7 +389,7 @@ describe('import-contacts into a list', () => {
 
   it('continues when contacts of the file are erased during the import', async () => {
     const { listId } = (await client.post('list.create-list', { name: 'A' })).body.data;
-    const count = isLong ? 2_000 : 800;
+    const count = isLong ? 2_000 : 1_000;
     const many = Array.from({ length: count }, (_, n) => ({ email: `erased-${n}@example.org` }));
     let running = true;
     const importing = send(lines(...many), { query: { listId } }).finally(() => (running = false));
@@ -625,9 +625,8 @@ describe('import-contacts with a column of tags', () => {
   });
 
   it('continues when tags are deleted during the import, and creates them again for later lines', async () => {
-    const count = isLong ? 1_200 : 800;
     const body = lines(
-      ...Array.from({ length: count }, (_, n) => ({ email: `person-${n}@example.org`, tags: 'Donor' })),
+      ...Array.from({ length: 1_200 }, (_, n) => ({ email: `person-${n}@example.org`, tags: 'Donor' })),
     );
     let running = true;
     const importing = send(body).finally(() => (running = false));
@@ -638,7 +637,7 @@ describe('import-contacts with a column of tags', () => {
         deleted += 1;
       }
     }
-    expect((await importing).body).toEqual(done({ created: count }));
+    expect((await importing).body).toEqual(done({ created: 1_200 }));
     expect(deleted).toBeGreaterThan(0);
   });
 });
@@ -651,7 +650,7 @@ describe('an interrupted import', () => {
   });
 
   /** The number of people in a file, some of whom are in it twice. */
-  const PEOPLE = isLong ? 1_500 : 600;
+  const PEOPLE = isLong ? 1_500 : 750;
 
   async function count(deployment: Deployment, organizationId: string): Promise<number> {
     const [row] = await deployment.database.source.query(

@@ -149,7 +149,8 @@ describe('an invalid request', () => {
     neighbour = client;
     client = await api.organization();
   });
-  afterEach(async () => {
+  // After each test in `npm run test:long`, to find the one that stores something.
+  (isLong ? afterEach : afterAll)(async () => {
     expect(await api.eventTypes(client.organizationId)).toEqual([
       'OrganizationCreated',
       'ApiKeyCreated',

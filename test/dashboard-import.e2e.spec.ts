@@ -279,10 +279,11 @@ describe('failed lines', () => {
   });
 
   it('can all be downloaded in a file that can be imported again', async () => {
-    const rows = Array.from({ length: 1_300 }, (_, n) => (n === 7 ? '"=2+3, x",Bern' : `nobody ${n},Bern`));
+    const count = isLong ? 1_300 : 300;
+    const rows = Array.from({ length: count }, (_, n) => (n === 7 ? '"=2+3, x",Bern' : `nobody ${n},Bern`));
     const { page, path } = await imported(['email,Ort', ...rows, 'ada@example.org,Bern'].join('\n'));
-    expect(page).toContain(en.contacts.imports.more(1_200));
-    expect(page).toContain(`<a href="${path}/wrong-lines">${en.contacts.imports.download(1_300)}</a>`);
+    expect(page).toContain(en.contacts.imports.more(count - 100));
+    expect(page).toContain(`<a href="${path}/wrong-lines">${en.contacts.imports.download(count)}</a>`);
     for (const words of [en, de]) {
       const { status, text, headers } = await editor.at(api.origin, words.locale).get(`${path}/wrong-lines`);
       expect([status, headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);

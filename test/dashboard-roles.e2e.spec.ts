@@ -204,15 +204,16 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
 
   it('is shown only to permitted roles, with the activity of its record if it has one', async () => {
     const below = await withIds(path, entry);
+    let past = '';
     for (const role of triedOf(entry.see)) {
       const visitor = placed(visitors.get(role)!);
       const { status, text } = await retryAfter(() => visitor.get(at(client.organizationId, below)));
       expect([role, status]).toEqual([role, entry.see.includes(role) ? (entry.shown ?? 200) : 403]);
       // No value is missing in the text. Whole words only, because signatures contain these letters by chance.
+      if (entry.see.includes(role)) past = text;
       if (text.startsWith('<!doctype')) expect(mainOf(text)).not.toMatch(/(^|\s)(undefined|\[object |NaN)/);
     }
-    const { text } = await retryAfter(() => visitors.get('OWNER')!.get(at(client.organizationId, below)));
-    expect(/<ul class="past">\s*<li>/.test(text)).toBe(entry.hasPast === true);
+    expect(/<ul class="past">\s*<li>/.test(past)).toBe(entry.hasPast === true);
     await requireForeign('get', below);
     if (!entry.isHere) return;
     for (const role of triedOf(entry.see)) {

@@ -402,6 +402,13 @@ describe('the documented errors', () => {
       );
   }
 
+  /** One operation of each service, method and type of body, which decide about the shared checks of a request. */
+  function oneOfEachForm(): Documented[] {
+    const formOf = ({ method, path, bodyType }: Documented) =>
+      [method, path.split('.')[0], bodyType].join(' ');
+    return [...new Map(requests().map((one) => [formOf(one), one])).values()];
+  }
+
   function inputOf(fields: readonly (readonly [string, any, boolean])[], path: string): object {
     return Object.fromEntries(
       fields.flatMap(([name, schema, required]) => {
@@ -453,10 +460,11 @@ describe('the documented errors', () => {
     [415, (operation) => ask(operation, operation.bodyType ? { 'Content-Type': 'text/plain' } : {})],
     [422, (operation) => ask(operation, operation.bodyType ? { 'Idempotency-Key': 'used' } : {})],
   ])('%i is returned by exactly the operations that document it', async (status, asking) => {
+    const asked = isLong || status === 404 ? requests() : oneOfEachForm();
     await client.post('list.create-list', { name: 'x' }, { 'Idempotency-Key': 'used' });
     const answers = new Map<string, number>();
-    for (const operation of requests()) answers.set(operation.path, (await asking(operation)).status);
-    const documented = requests().filter(
+    for (const operation of asked) answers.set(operation.path, (await asking(operation)).status);
+    const documented = asked.filter(
       ({ method, path }) => documentedReasons(method, path, status) !== undefined,
     );
     expect(documented.length).toBeGreaterThan(10);

@@ -139,7 +139,7 @@ describe.each(renamed)('%s again', (_, records) => {
     expect(await records.find('a')).toEqual([]);
   });
 
-  const TWINS = isLong ? 50 : 10;
+  const TWINS = isLong ? 50 : 6;
 
   it(`${TWINS} requests on two instances after a rename create one record and return the same`, async () => {
     const first = await records.create('a');
@@ -154,7 +154,7 @@ describe.each(renamed)('%s again', (_, records) => {
   });
 
   it('returns the old or the new record during a rename, and then exactly one has the name', async () => {
-    for (let round = 0; round < (isLong ? 12 : 3); round += 1) {
+    for (let round = 0; round < (isLong ? 12 : 2); round += 1) {
       const word = `a${round}`;
       const first = await records.create(word);
       const requests = [client, elsewhere, client, elsewhere].map((caller) => records.create(word, caller));
@@ -217,7 +217,7 @@ describe('the past', () => {
     await own.ask(operation, fields);
   });
 
-  const ROUNDS = isLong ? 50 : 10;
+  const ROUNDS = isLong ? 50 : 6;
   type Question = { operation: string; fields: Fields };
 
   /** Random changes to an organization on both instances, with the resulting records. */

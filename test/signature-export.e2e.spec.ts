@@ -1,5 +1,6 @@
 import { parse } from 'csv-parse/sync';
 import { Api, Client, NOBODY } from './harness.js';
+import { isLong } from './length.js';
 import { appendSignatures } from './signers.js';
 
 let api: Api;
@@ -84,11 +85,12 @@ it('CSV: returns cells unchanged, or with `safe` without formulas', async () => 
 it('is complete and in order for any number of signatures', async () => {
   const petitionId = await petition();
   const { store } = api.instances[0]!.runtime;
-  const ids = await appendSignatures(store, client.organizationId, petitionId, 2_345);
+  const count = isLong ? 2_345 : 1_100;
+  const ids = await appendSignatures(store, client.organizationId, petitionId, count);
   await sign(petitionId, { email: 'last@example.org' });
   const all = lines((await exported(petitionId, { contacts: true })).body);
-  expect(all).toHaveLength(2_346);
-  expect(new Set(all.map(({ id }) => id)).size).toBe(2_346);
+  expect(all).toHaveLength(count + 1);
+  expect(new Set(all.map(({ id }) => id)).size).toBe(count + 1);
   expect(
     all
       .slice(0, -1)

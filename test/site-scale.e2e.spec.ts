@@ -7,7 +7,7 @@ import { ageForm, call, linkIn, Public, type PetitionPage } from './petition-pag
 import { eventually } from './processes.js';
 
 /** The number of signers. SITE_PEOPLE sets it. */
-const PEOPLE = Number(process.env.SITE_PEOPLE ?? (isLong ? 300 : 30));
+const PEOPLE = Number(process.env.SITE_PEOPLE ?? (isLong ? 300 : 20));
 const AT_ONCE = 20;
 
 let people: Public;
@@ -108,7 +108,7 @@ it('neither the response nor the statements reveal whether an address has signed
   proxies.push(proxy);
   await people.api.addInstance({ DATABASE_URL: proxy.url });
   const at = people.api.instances.length - 1;
-  const known = Array.from({ length: 10 }, (_, n) => `known-${n}@time.example`);
+  const known = Array.from({ length: isLong ? 10 : 6 }, (_, n) => `known-${n}@time.example`);
   for (const email of known) await call(client, 'petition.add-signature', { petitionId, contact: { email } });
   const answers = new Set<string>();
   /** The statements sent before the response. */

@@ -301,8 +301,8 @@ describe('the submitted form', () => {
 
 describe('against fraud', () => {
   /** The hourly limit of a network, and the number of its earlier requests. */
-  const [MOST, BEFORE] = [500, isLong ? 0 : 440];
-  const FORMS = isLong ? 2_000 : 120;
+  const [MOST, BEFORE] = [500, isLong ? 0 : 460];
+  const FORMS = isLong ? 2_000 : 80;
 
   it(`${FORMS} scripted forms: none counts or creates a contact, each mailbox gets at most three emails, and others can sign`, async () => {
     const page = await people.petition();

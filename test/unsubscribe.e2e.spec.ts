@@ -1,6 +1,7 @@
 import { newId } from '#libs/random';
 import { NOBODY as PERSON_OF_TESTS, unsubscribeToken } from '../src/broadcasts/index.js';
 import { Api, type Client, NOBODY } from './harness.js';
+import { isLong } from './length.js';
 
 let api: Api;
 let client: Client;
@@ -172,13 +173,13 @@ it('returns no error and reveals nothing for forged, changed, foreign and erased
     expect((await press(link, body)).status).toBe(303);
 });
 
-it('handles a body of megabytes, an empty one, and a hundred parallel clicks', async () => {
+it('handles a body of megabytes, an empty one, and many parallel clicks', async () => {
   const contactId = await person();
   const link = linkFor(contactId);
   expect((await press(link, 'x'.repeat(3_000_000))).status).toBe(303);
   expect((await press(link, '')).status).toBe(303);
   const clicks = await Promise.all(
-    Array.from({ length: 100 }, () => press(link, 'List-Unsubscribe=One-Click')),
+    Array.from({ length: isLong ? 100 : 20 }, () => press(link, 'List-Unsubscribe=One-Click')),
   );
   expect(new Set(clicks.map(({ status }) => status))).toEqual(new Set([200]));
   expect(await isSubscribed(contactId)).toBe(false);
