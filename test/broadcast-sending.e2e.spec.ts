@@ -257,7 +257,7 @@ it('sends no message twice if processes or the mail server crash, and reports ea
   for (const n of someOf([0, 1, 2])) {
     await until(Math.floor((RECIPIENTS * (n + 1)) / 6));
     await servers[n]!.end('SIGKILL');
-    servers[n] = await start();
+    servers[n] = isLong ? await start() : servers[n + 1]!;
   }
   await until(Math.floor((RECIPIENTS * 2) / 3));
   await mail.stop();

@@ -13,7 +13,7 @@ import {
   type Result,
   ServerProcess,
 } from './processes.js';
-import { longIt } from './length.js';
+import { isLong, longIt } from './length.js';
 
 let deployment: Deployment;
 let client: Client;
@@ -208,11 +208,10 @@ describe('api-key revoke', () => {
     const { organizationId } = client;
     const create = () => run('api-key', 'create', '--organization', organizationId);
     const [one, two] = (await Promise.all([create(), create()])).map(answerOf);
-    const other = await deployment.startServer();
-    const servers = [server, other];
+    const servers = isLong ? [server, await deployment.startServer()] : [server];
     const ask = () =>
       Promise.all(servers.flatMap((each) => [one, two].map(({ key }) => statusWith(key, each))));
-    expect(await ask()).toEqual([200, 200, 200, 200]);
+    for (const status of await ask()) expect(status).toBe(200);
 
     const revoke = ['api-key', 'revoke', '--api-key'];
     const revoked = [
@@ -285,7 +284,7 @@ describe('user', () => {
 
   it('invite prints a link that works once, without a mail server, and list shows the members', async () => {
     const invite = ['user', 'invite', ...inOrganization(), '--email', 'ada@example.org'];
-    const invited = answerOf(await runAlone(...invite));
+    const invited = answerOf(await run(...invite));
     expect(invited).toEqual({
       invitationId: expect.any(String),
       url: expect.stringMatching(/\/dashboard\/invitations\/[\w-]+$/),
@@ -355,15 +354,15 @@ describe('migrate', () => {
       SELECT gen_random_uuid(), 'contacts', 1, now(), '0.2.1', unnest(ARRAY['api-1', 'api-2'])`);
     // Other commands migrate, too.
     for (const args of [['migrate'], ['projections', 'status']]) {
-      const { status, stderr } = await cli(args, deployment.environment);
+      const { status, stderr } = await command(args, deployment.environment);
       expect([status, stderr]).toEqual([
         1,
         expect.stringMatching(/not migrated to .*2 instances of 0\.2\.1 \(api-1, api-2\).*migrate --force/),
       ]);
     }
-    const forced = await cli(['migrate', '--force'], deployment.environment);
-    expect(answerOf(forced)).toEqual({ migrated: true });
-    expect(answerOf(await cli(['migrate'], deployment.environment))).toEqual({ migrated: true });
+    for (const args of [['migrate', '--force'], ['migrate']]) {
+      expect(answerOf(await command(args, deployment.environment))).toEqual({ migrated: true });
+    }
     await deployment.stop();
   });
 });

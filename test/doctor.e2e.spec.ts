@@ -25,6 +25,7 @@ import { inspectConfig, readConfig } from '../src/config/index.js';
 import { examine, type Examined } from '../src/doctor/index.js';
 import { openRuntime } from '../src/server/index.js';
 import { programVersion } from '../src/environment/index.js';
+import { command } from './commands.js';
 import { cli, Deployment, type Environment, eventually, Program } from './processes.js';
 
 const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
@@ -606,7 +607,8 @@ it('reports a Redis of another kind than its URL says, or that is unreachable, w
 it('reports an unreachable bucket of images', async () => {
   const store = await startS3Server('images');
   const images = async (environment: Environment) => {
-    const { stdout } = await cli(['--json', 'doctor'], {
+    // The SDK reads the credentials from the process's own variables.
+    const { stdout } = await command(['--json', 'doctor'], {
       DATABASE_URL: urlOf(model),
       ENCRYPTION_KEY,
       ...environment,
@@ -784,7 +786,7 @@ it('an unreachable database: exits with 1 and prints no secret', async () => {
     HEALTH_TOKEN: 'hunter5',
     MAIL_URL: 'smtps://us:hunter6@127.0.0.1:1',
   };
-  const { status, stdout, stderr } = await cli(['doctor'], environment);
+  const { status, stdout, stderr } = await command(['doctor'], environment);
   expect([status, stderr]).toEqual([1, '']);
   const lines = stdout.trimEnd().split('\n');
   expect(lines.at(-1)).toMatch(/^\d problems, \d warnings?$/);

@@ -160,7 +160,7 @@ it('an exported history, continued where it stopped, replays to what the API ret
   expect([untilThen.petition, untilThen.list, untilThen.tag]).toEqual([then.petition, then.list, then.tag]);
   expect(untilThen.contact).toHaveLength(3);
 
-  const lines = (await cli(['history', 'replay', file], {})).stdout;
+  const lines = (await command(['history', 'replay', file], {})).stdout;
   const { stdout } = await command(['history', 'replay', file, '--sha256'], {});
   expect(stdout.trim()).toBe(createHash('sha256').update(lines).digest('hex'));
 });

@@ -3,6 +3,7 @@ import { NIL } from 'uuid';
 import { type CountingProxy, eventually, startCountingProxy } from '#libs/testing';
 import { webhooks } from '../src/webhooks/index.js';
 import { Client } from './harness.js';
+import { someOf } from './length.js';
 import { Deployment } from './processes.js';
 import { Receiver } from './receiver.js';
 
@@ -61,15 +62,15 @@ async function untilIdle({ own: { database } }: Idle): Promise<void> {
   });
 }
 
-it('an idle instance sends at most five statements per second, with one webhook as with 10,000', async () => {
-  const idle = await Promise.all([startWith(1), startWith(10_000)]);
+it('an idle instance sends at most five statements per second, even with 10,000 webhooks', async () => {
+  const idle = await Promise.all(someOf([10_000, 1]).map(startWith));
   await Promise.all(idle.map(untilIdle));
   for (const { proxy } of idle) proxy.forget();
   const begun = performance.now();
   await sleep(SECONDS * 1_000);
   const seconds = (performance.now() - begun) / 1_000;
-  const [one, many] = idle.map(({ proxy }) => proxy.turns.flatMap(({ statements }) => statements));
-  for (const statements of [one!, many!]) {
+  for (const { proxy } of idle) {
+    const statements = proxy.turns.flatMap(({ statements }) => statements);
     // It polls, even on a slow machine.
     expect(statements.filter((text) => text.includes('webhook_news')).length).toBeGreaterThan(1);
     // A statement every P seconds occurs at most once more than seconds / P times in any window.

@@ -1,5 +1,6 @@
 import { type Client } from './harness.js';
-import { cli, Deployment, eventually, inParallel, type ServerProcess } from './processes.js';
+import { command } from './commands.js';
+import { Deployment, eventually, inParallel, type ServerProcess } from './processes.js';
 import { longIt } from './length.js';
 
 let deployment: Deployment;
@@ -58,7 +59,10 @@ it('is one JSON object per line and one line per request, without keys, email ad
   });
   expect(created.headers.get('x-request-id')).toBe(id['X-Request-Id']);
   // The operator's way to find the line.
-  const found = await cli(['--json', 'history', 'request-id', id['X-Request-Id']], deployment.environment);
+  const found = await command(
+    ['--json', 'history', 'request-id', id['X-Request-Id']],
+    deployment.environment,
+  );
   expect(JSON.parse(found.stdout)).toEqual({ requestId: logged[0].requestId });
   for (const secret of ['marker', 'example.org', client.key!.slice(13), unknownKey.slice(13)]) {
     expect(stdout).not.toContain(secret);

@@ -5,6 +5,7 @@ import { parse } from 'yaml';
 import { findProgram, startSilentProxy } from '#libs/testing';
 import { type Client } from './harness.js';
 import { METRICS } from '../src/server/index.js';
+import { longIt } from './length.js';
 import { Deployment, eventually, ServerProcess } from './processes.js';
 
 const root = resolve(__dirname, '..');
@@ -175,7 +176,8 @@ describe('metrics', () => {
     });
   });
 
-  it('are disabled without METRICS_PORT', async () => {
+  // In `npm test`, `test/start` covers this.
+  longIt('are disabled without METRICS_PORT', async () => {
     const without = await deployment.startServer();
     expect(without.log.find(({ message }) => message === 'listening')).not.toHaveProperty('metricsPort');
     await without.end('SIGKILL');

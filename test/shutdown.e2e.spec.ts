@@ -92,7 +92,8 @@ describe('SIGTERM', () => {
     server = await deployment.startServer();
   });
 
-  it('exits with 0 despite idle keep-alive connections', async () => {
+  // The next test also leaves such connections open.
+  longIt('exits with 0 despite idle keep-alive connections', async () => {
     const connections = Array.from({ length: 5 }, () => Connection.open());
     for (const connection of connections) {
       connection.send(...LIVE, '', '');
@@ -101,10 +102,12 @@ describe('SIGTERM', () => {
     expect((await server.end('SIGTERM')).status).toBe(0);
   });
 
-  it('finishes the request in flight with 200, rejects new ones with 503, and exits with 0', async () => {
-    const kept = Connection.open();
-    kept.send(...LIVE, '', '');
-    await kept.receives('"ok"');
+  it('finishes the request in flight with 200 despite a second signal, rejects new ones with 503, and exits with 0', async () => {
+    const [kept, idle] = [Connection.open(), Connection.open()];
+    for (const connection of [kept, idle]) {
+      connection.send(...LIVE, '', '');
+      await connection.receives('"ok"');
+    }
     const locked = await lock();
     const running = listContacts();
     await locked.waiting();
@@ -127,9 +130,12 @@ describe('SIGTERM', () => {
     expect([refused.status, refused.body.error.code]).toEqual([503, 'SERVICE_UNAVAILABLE']);
     expect(refused.body.error.requestId).toBe(refused.headers.get('x-request-id'));
 
+    server.send('SIGINT');
+    await othersAreServed();
     await locked.release();
     expect((await running).status).toBe(200);
     expect((await server.ended).status).toBe(0);
+    expect(idle.isOver).toBe(true);
     expect(server.log.at(-1)).toMatchObject({ message: 'stopped' });
   });
 
@@ -177,7 +183,7 @@ describe('SIGTERM', () => {
   });
 });
 
-it('a second SIGINT, as sent by Ctrl-C in `npm start`, does not cut off requests', async () => {
+longIt('a second SIGINT, as sent by Ctrl-C in `npm start`, does not cut off requests', async () => {
   server = await deployment.startServer();
   const locked = await lock();
   const running = listContacts();

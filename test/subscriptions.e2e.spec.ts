@@ -123,7 +123,7 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
     );
   },
   'broadcast-schedules': async () => {
-    let servers = await startSome(isLong ? 3 : 2, DATA_DIR);
+    let servers = await startSome(3, DATA_DIR);
     const post = async (operation: string, input: object) => {
       const { status, body } = await client.at(servers[0]!.origin).post(operation, input);
       expect([operation, status]).toEqual([operation, 200]);
@@ -157,7 +157,7 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
     const second = await schedule('Second');
     await Promise.all(servers.map((server) => server.end('SIGKILL')));
     await passAnHour();
-    servers = await startSome(isLong ? 2 : 1, DATA_DIR);
+    servers = await startSome(2, DATA_DIR);
     await isSent(second);
     expect([await startsOf(first), await startsOf(second)]).toEqual([[{}], [{}]]);
   },
@@ -438,9 +438,8 @@ it('covers every subscription', () => {
   expect(Object.keys(EFFECTS)).toHaveLength(subscriptions.length);
 });
 
-/** `npm test` covers those that send mail, because duplicate emails are the worst failure. `test:long` covers all. */
-const SENDING = ['broadcast-schedules', 'signature-requests'];
-const names = Object.keys(EFFECTS).filter((name) => isLong || SENDING.includes(name));
+/** `npm test` covers one that sends mail, because duplicate emails are the worst failure. `test:long` covers all. */
+const names = Object.keys(EFFECTS).filter((name) => isLong || name === 'signature-requests');
 
 it.each(names)('%s takes effect once even if processes crash', async (name) => {
   await EFFECTS[name]!();
