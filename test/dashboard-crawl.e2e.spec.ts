@@ -4,7 +4,7 @@ import { Browser, findChromium, type Window } from './browser.js';
 import { RECORDS, TABLE } from './dashboard-pages.js';
 import { SharedApi, type Client } from './harness.js';
 import { isLong } from './length.js';
-import { invitationTo } from './people-in.js';
+import { invitationTo, retryAfter } from './people-in.js';
 
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
 if (findChromium() === undefined) console.log('Chromium is not installed: not every page is opened in it.');
@@ -79,14 +79,18 @@ inBrowser('every page of an organization with all kinds of records, on a phone, 
     title: string;
     unnamed: number;
   };
-  const isHtml = (type: string | undefined) => type?.startsWith('text/html') === true;
+  const isHtml = (headers: Headers) => headers.get('content-type')?.startsWith('text/html') === true;
+  const responseOf = (response: { status(): number; headers(): Record<string, string> }) => ({
+    status: response.status(),
+    headers: new Headers(response.headers()),
+  });
 
   async function openPage(window: Window, url: string): Promise<Seen> {
     const { page } = window;
-    const answer = await page.goto(url);
+    const { status, headers } = await retryAfter(async () => responseOf((await page.goto(url))!));
     return {
-      status: answer!.status(),
-      isPage: isHtml(answer!.headers()['content-type']),
+      status,
+      isPage: isHtml(headers),
       findings: await window.findings(),
       isTooWide: await window.isTooWide(),
       headings: await page.locator('h1').count(),
@@ -97,12 +101,14 @@ inBrowser('every page of an organization with all kinds of records, on a phone, 
 
   /** Reads a page with the window's cookies, which costs a fraction of opening it. */
   async function readPage({ page }: Window, url: string): Promise<Seen> {
-    const answer = await page.request.get(url);
-    const text = await answer.text();
+    const { status, headers, text } = await retryAfter(async () => {
+      const response = await page.request.get(url);
+      return { ...responseOf(response), text: await response.text() };
+    });
     const [, title = ''] = /<title>([^<]*)<\/title>/.exec(text) ?? [];
     return {
-      status: answer.status(),
-      isPage: isHtml(answer.headers()['content-type']),
+      status,
+      isPage: isHtml(headers),
       findings: [],
       isTooWide: false,
       headings: text.split(/<h1[ >]/).length - 1,
@@ -137,7 +143,8 @@ inBrowser('every page of an organization with all kinds of records, on a phone, 
         faults.push([path, seen]);
     }
     expect(faults).toEqual([]);
-    window.requireQuiet(api.origin, /status of 404/);
+    // Reading pages is fast enough to exceed the rate limit of people.
+    window.requireQuiet(api.origin, /status of (404|429)/);
   }, 180_000);
 
   it('is accessible if lists are empty, a page is missing, or no one is signed in', async () => {
