@@ -1,5 +1,6 @@
 export { chooseContactsBy, kindsOfContacts } from './filters/contact-filters.js';
 export { contactLink } from './contact-links.js';
+export { groupOfContacts } from './groups/group-of-contacts.js';
 export { ContactsByEmail, emailKeys } from './contact-address.js';
 export { type Evidence } from './consent/consent.js';
 export { ConsentFields, evidenceOf, requireStated } from './consent/consent-fields.js';

@@ -1,4 +1,4 @@
-import { Controller, Get, Next, Req, Res } from '@nestjs/common';
+import { All, Controller, Next, Req, Res } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
 import { Documented } from '#libs/rpc';
 
@@ -6,10 +6,11 @@ import { Documented } from '#libs/rpc';
 @Controller()
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
 export class RootController {
-  @Get()
+  // A route of GET only would make the response to other methods 405.
+  @All()
   root(@Req() request: Request, @Res() response: Response, @Next() next: NextFunction): void {
     response.vary('Accept');
-    if (request.accepts('json', 'html') !== 'html') return next();
+    if (request.method !== 'GET' || request.accepts('json', 'html') !== 'html') return next();
     response.redirect('/dashboard');
   }
 }

@@ -98,6 +98,8 @@ export async function logFirstSteps(
   });
 }
 
+type Named = Input & { name: string };
+
 async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promise<Demo> {
   const organizationId = newId();
   const run = <T extends Input, Answer>(type: InputClass<T>, fields: Partial<T>): Promise<Answer> =>
@@ -113,9 +115,9 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
     const { contactId } = await run<CreateContact, { contactId: string }>(CreateContact, fields);
     contactIds.push(contactId);
   }
-  const { listId } = await run<CreateList, { listId: string }>(CreateList, { name: 'River friends' });
+  const { listId } = await run<Named, { listId: string }>(CreateList, { name: 'River friends' });
   await run(AddContacts, { listId, contactIds: contactIds.slice(0, 2) });
-  const { tagId } = await run<CreateTag, { tagId: string }>(CreateTag, { name: 'Donor' });
+  const { tagId } = await run<Named, { tagId: string }>(CreateTag, { name: 'Donor' });
   await run(TagContacts, { tagId, contactIds: contactIds.slice(1) });
 
   const upload = async (name: string, alt: string, file: string): Promise<string> => {

@@ -1,5 +1,2 @@
 export { ListsModule } from './lists.module.js';
-export { lists } from './lists.js';
-export { AddContacts } from './add-contacts.js';
-export { CreateList } from './create-list.js';
-export { list } from './list.js';
+export { AddContacts, CreateList, list, lists } from './lists.js';

@@ -1,39 +1,40 @@
-import { Resource } from '#libs/resources';
-import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
-import { chooseContactsBy, contactLink, importContactsInto } from '../contacts/index.js';
-import { list } from './list.js';
+import { groupOfContacts, importContactsInto } from '../contacts/index.js';
 
-/** A contact's membership of a list. It ends when the contact is removed or erased. */
-const membership = contactLink({
-  record: 'list',
-  streamType: 'list-membership',
-  begins: 'ContactAddedToList',
-  ends: 'ContactRemovedFromList',
-  uniqueKey: 'list.member',
-  atErasure: 'ends',
-});
-
-export const listSchema = recordSchema({
-  id: { type: 'string' },
-  createdAt: timestamp,
-  updatedAt: timestamp,
-  name: { type: 'string' },
-  description: textOrNull,
-  organizationId: { type: 'string' },
-  contacts: { type: 'integer', description: 'Exact number of contacts on the list.' },
-});
-
-export const listIdSchema = recordSchema({ listId: { type: 'string' } });
-
-export const lists = new Resource({
-  object: 'list',
+export const {
   decider: list,
-  standing: (state) => (state.status === 'standing' ? state : undefined),
-  answers: listSchema,
+  resource: lists,
+  operations,
+  Create: CreateList,
+  Add: AddContacts,
+} = groupOfContacts({
+  kind: 'list',
   version: 3,
-  columns: { name: { type: 'text', index: true, search: true } },
-  counts: { link: membership, field: 'contacts', table: 'members' },
+  name: { max: 200, example: 'Volunteers' },
+  description: { max: 10_000 },
+  link: {
+    streamType: 'list-membership',
+    begins: 'ContactAddedToList',
+    ends: 'ContactRemovedFromList',
+    uniqueKey: 'list.member',
+    table: 'members',
+  },
+  texts: {
+    count: 'Exact number of contacts on the list.',
+    filter: 'Only contacts on this list.',
+    deletion: 'The contacts on the list are kept.',
+    add: {
+      summary: 'Add contacts to a list',
+      description:
+        'Adds all of the contacts or none: if one is unknown, the request returns 404 and names it. Contacts already ' +
+        'on the list stay on it.',
+    },
+    remove: {
+      summary: 'Remove contacts from a list',
+      description:
+        'Removes all of the contacts or none: if one never existed, the request returns 404 and names it. Contacts ' +
+        'that are not on the list are ignored. The contacts themselves are kept.',
+    },
+  },
 });
 
-chooseContactsBy(lists, 'Only contacts on this list.');
 importContactsInto(lists, 'A list to which all contacts in the file are added.');

@@ -1,5 +1,2 @@
 export { TagsModule } from './tags.module.js';
-export { TagContacts } from './add-contacts.js';
-export { CreateTag } from './create-tag.js';
-export { tag } from './tag.js';
-export { tags } from './tags.js';
+export { CreateTag, tag, TagContacts, tags } from './tags.js';

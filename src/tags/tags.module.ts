@@ -1,8 +1,6 @@
 import { ProductModule } from '#libs/modules';
 import { ContactsModule, importContactsByName } from '../contacts/index.js';
-import { CreateTag } from './create-tag.js';
-import * as operations from './operations.js';
-import { tags } from './tags.js';
+import { CreateTag, operations, tags } from './tags.js';
 
 importContactsByName('tags', { resource: tags, create: CreateTag });
 

@@ -1,38 +1,38 @@
-import { Resource } from '#libs/resources';
-import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
-import { chooseContactsBy, contactLink } from '../contacts/index.js';
-import { tag } from './tag.js';
+import { groupOfContacts } from '../contacts/index.js';
 
-/** A contact's tag. It ends when the tag is removed or the contact is erased. */
-const tagging = contactLink({
-  record: 'tag',
-  streamType: 'tagging',
-  begins: 'ContactTagged',
-  ends: 'ContactUntagged',
-  uniqueKey: 'tag.contact',
-  atErasure: 'ends',
-});
-
-export const tagSchema = recordSchema({
-  id: { type: 'string' },
-  createdAt: timestamp,
-  updatedAt: timestamp,
-  name: { type: 'string' },
-  description: textOrNull,
-  organizationId: { type: 'string' },
-  contacts: { type: 'integer', description: 'Exact number of contacts that have the tag.' },
-});
-
-export const tagIdSchema = recordSchema({ tagId: { type: 'string' } });
-
-export const tags = new Resource({
-  object: 'tag',
+export const {
   decider: tag,
-  standing: (state) => (state.status === 'standing' ? state : undefined),
-  answers: tagSchema,
+  resource: tags,
+  operations,
+  Create: CreateTag,
+  Add: TagContacts,
+} = groupOfContacts({
+  kind: 'tag',
   version: 1,
-  columns: { name: { type: 'text', index: true, search: true } },
-  counts: { link: tagging, field: 'contacts', table: 'taggings' },
+  name: { max: 100, example: 'Donor' },
+  description: { max: 500 },
+  link: {
+    streamType: 'tagging',
+    begins: 'ContactTagged',
+    ends: 'ContactUntagged',
+    uniqueKey: 'tag.contact',
+    table: 'taggings',
+  },
+  texts: {
+    count: 'Exact number of contacts that have the tag.',
+    filter: 'Only contacts that have this tag.',
+    deletion: 'The contacts that have the tag are kept.',
+    add: {
+      summary: 'Assign a tag to contacts',
+      description:
+        'Tags all of the contacts or none: if one is unknown, the request returns 404 and names it. Contacts that ' +
+        'already have the tag keep it.',
+    },
+    remove: {
+      summary: 'Remove a tag from contacts',
+      description:
+        'Untags all of the contacts or none: if one never existed, the request returns 404 and names it. Contacts ' +
+        'without the tag are ignored. The contacts themselves are kept.',
+    },
+  },
 });
-
-chooseContactsBy(tags, 'Only contacts that have this tag.');

@@ -1,0 +1,225 @@
+import { type Type } from '@nestjs/common';
+import { search, SEARCH_RULE } from '#libs/projections';
+import {
+  changeHandler,
+  createHandler,
+  deleteHandler,
+  getHandler,
+  linkHandler,
+  listHandler,
+  Resource,
+  unlinkHandler,
+} from '#libs/resources';
+import {
+  type FieldSchema,
+  Id,
+  Ids,
+  Input,
+  type InputClass,
+  Operation,
+  PageInput,
+  recordSchema,
+  Text,
+  textOrNull,
+  Timestamp,
+  timestamp,
+} from '#libs/rpc';
+import { contactLink } from '../contact-links.js';
+import { chooseContactsBy } from '../filters/contact-filters.js';
+import { capitalized, type Group, groupDecider, type GroupDecider } from './group.js';
+
+/** Sentences of the API's documentation. */
+type OperationText = { summary: string; description: string };
+
+/** A further field of a group, besides name and description. It may be left out and cleared with `null`. */
+export type GroupField = { decorator: PropertyDecorator; schema: FieldSchema };
+
+export type GroupDeclaration = {
+  /** The name of one group, such as `list`: its service, its stream type and the prefix of its events. */
+  kind: string;
+  /** The version of the projection. */
+  version: number;
+  name: { max: number; example: string };
+  description: { max: number };
+  fields?: Readonly<Record<string, GroupField>>;
+  /** How a contact belongs to a group. It ends when the contact is removed or erased. */
+  link: { streamType: string; begins: string; ends: string; uniqueKey: string; table: string };
+  texts: {
+    /** Of the field `contacts`. */
+    count: string;
+    /** Of the filter of contacts. */
+    filter: string;
+    deletion: string;
+    add: OperationText;
+    remove: OperationText;
+  };
+};
+
+type CreateGroup = Input & { name: string; description?: string | null };
+/** With the id of the group: `listId`. */
+type GroupMembers = Input & { contactIds: string[]; [idField: `${string}Id`]: string };
+
+/** A declared kind of groups, with everything that its module brings into the product. */
+export type GroupKind = {
+  decider: GroupDecider;
+  resource: Resource<Group>;
+  /** Inputs and their handlers, in the order of the documentation. */
+  operations: Readonly<Record<string, Type>>;
+  Create: InputClass<CreateGroup>;
+  Add: InputClass<GroupMembers>;
+};
+
+/**
+ * A kind of records that are named groups of contacts, such as lists and tags: seven operations, events, table, exact counts,
+ * and a filter of contacts follow from its declaration.
+ */
+export function groupOfContacts(declared: GroupDeclaration): GroupKind {
+  const { kind, version, link, texts, fields = {} } = declared;
+  const idField = `${kind}Id`;
+  const decider = groupDecider(kind);
+  const answers = recordSchema({
+    id: { type: 'string' },
+    createdAt: timestamp,
+    updatedAt: timestamp,
+    name: { type: 'string' },
+    description: textOrNull,
+    ...Object.fromEntries(Object.entries(fields).map(([name, { schema }]) => [name, schema])),
+    organizationId: { type: 'string' },
+    contacts: { type: 'integer', description: texts.count },
+  });
+  const idSchema = recordSchema({ [idField]: { type: 'string' } });
+  const { table, ...linked } = link;
+  const resource = new Resource<Group>({
+    object: kind,
+    decider,
+    standing: (state) => (state.status === 'standing' ? state : undefined),
+    answers,
+    version,
+    columns: { name: { type: 'text', index: true, search: true } },
+    counts: { link: contactLink({ record: kind, ...linked, atErasure: 'ends' }), field: 'contacts', table },
+  });
+  chooseContactsBy(resource, texts.filter);
+
+  const named = (operation: string) => `${kind}.${operation}` as const;
+  /** The fields of a command that belong to the group. */
+  const givenIn = (command: object) =>
+    Object.fromEntries(
+      ['name', 'description', ...Object.keys(fields)].flatMap((name) => {
+        const value = (command as Record<string, string | null | undefined>)[name];
+        return value === undefined ? [] : [[name, value]];
+      }),
+    );
+  const decorate = (input: InputClass) => {
+    for (const [name, { decorator }] of Object.entries(fields)) decorator(input.prototype as object, name);
+  };
+  const { max, example } = declared.name;
+  const optional = { optional: true, nullable: true } as const;
+
+  class Create extends Input {
+    @Text({ max, example })
+    name!: string;
+
+    @Text({ max: declared.description.max, ...optional })
+    description?: string | null;
+  }
+  class Existing extends Input {}
+  Id()(Existing.prototype, idField);
+
+  class Get extends Existing {
+    @Timestamp({ optional: true, description: `Returns the ${kind} as it was at this time.` })
+    asOf?: string;
+  }
+  class List extends PageInput('name') {
+    @Text({ max: 200, optional: true, description: `Part of the name. ${SEARCH_RULE}` })
+    q?: string;
+  }
+  class Update extends Existing {
+    @Text({ max, optional: true })
+    name?: string;
+
+    @Text({ max: declared.description.max, ...optional })
+    description?: string | null;
+  }
+  class Delete extends Existing {}
+  class Add extends Existing {
+    @Ids({ max: 1_000 })
+    contactIds!: string[];
+  }
+  class Remove extends Existing {
+    @Ids({ max: 1_000 })
+    contactIds!: string[];
+  }
+  for (const input of [Create, Update]) decorate(input);
+
+  const object = kind;
+  Operation({
+    method: 'POST',
+    name: named(`create-${kind}`),
+    object,
+    summary: `Create a ${kind}`,
+    description:
+      `A new ${kind} has no contacts. Sending the same body again returns the first ${kind}, as long as it exists and ` +
+      'still has that name. To create an identical one, send an `Idempotency-Key`.',
+    answers: idSchema,
+  })(Create);
+  Operation({
+    method: 'GET',
+    name: named(`get-${kind}`),
+    object,
+    summary: `Retrieve a ${kind}`,
+    description: `To list its contacts, use contact.list-contacts with \`${idField}\`.`,
+    answers,
+  })(Get);
+  Operation({
+    method: 'GET',
+    name: named(`list-${kind}s`),
+    object: `${kind}s`,
+    summary: `List ${kind}s`,
+    answers,
+    list: true,
+  })(List);
+  Operation({
+    method: 'POST',
+    name: named(`update-${kind}`),
+    object,
+    summary: `Update a ${kind}`,
+    description: 'Changes only the fields you send; `null` clears the description.',
+    answers,
+  })(Update);
+  Operation({
+    method: 'DELETE',
+    name: named(`delete-${kind}`),
+    object,
+    summary: `Delete a ${kind}`,
+    description: texts.deletion,
+    answers: idSchema,
+  })(Delete);
+  Operation({ method: 'POST', name: named('add-contacts'), object, ...texts.add, answers })(Add);
+  Operation({ method: 'DELETE', name: named('remove-contacts'), object, ...texts.remove, answers })(Remove);
+
+  const operations = {
+    Create,
+    CreateHandler: createHandler(Create, resource, (command) =>
+      decider.create({ description: null, ...emptyOf(fields), ...givenIn(command) }),
+    ),
+    Get,
+    GetHandler: getHandler(Get, resource),
+    List,
+    ListHandler: listHandler(List, resource, ({ q }) => [search(['name'], q)]),
+    Update,
+    UpdateHandler: changeHandler(Update, resource, (state, command) =>
+      decider.update(state, givenIn(command)),
+    ),
+    Delete,
+    DeleteHandler: deleteHandler(Delete, resource, decider.delete),
+    Add,
+    AddHandler: linkHandler(Add, resource, ({ contactIds }) => contactIds),
+    Remove,
+    RemoveHandler: unlinkHandler(Remove, resource, ({ contactIds }) => contactIds),
+  };
+  for (const [role, type] of Object.entries(operations))
+    Object.defineProperty(type, 'name', { value: `${capitalized(kind)}${role}` });
+  return { decider, resource, operations, Create, Add: Add as unknown as InputClass<GroupMembers> };
+}
+
+const emptyOf = (fields: object) => Object.fromEntries(Object.keys(fields).map((name) => [name, null]));
