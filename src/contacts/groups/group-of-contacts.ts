@@ -32,7 +32,7 @@ import { capitalized, type Group, groupDecider, type GroupDecider } from './grou
 type OperationText = { summary: string; description: string };
 
 /** A further field of a group, besides name and description. It may be left out and cleared with `null`. */
-export type GroupField = { decorator: PropertyDecorator; schema: FieldSchema };
+type GroupField = { decorator: PropertyDecorator; schema: FieldSchema };
 
 export type GroupDeclaration = {
   /** The name of one group, such as `list`: its service, its stream type and the prefix of its events. */

@@ -3,7 +3,7 @@ import { type Decider, type DomainEvent, type JsonObject } from '#libs/event-sto
 import { noSuch } from '#libs/rpc';
 
 /** Name, description and the fields that its kind declares. */
-export type GroupFields = JsonObject;
+type GroupFields = JsonObject;
 
 export type Group =
   | { status: 'unknown' }
