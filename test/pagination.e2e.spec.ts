@@ -5,7 +5,7 @@ import { contactsProjection } from '../src/contacts/index.js';
 import { Api, type Client } from './harness.js';
 import { isLong } from './length.js';
 
-const CONTACTS = isLong ? 10_000 : 2_000;
+const CONTACTS = isLong ? 10_000 : 3_000;
 /** The number of contacts per append. */
 const CHUNK = 1_000;
 
