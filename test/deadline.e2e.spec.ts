@@ -115,11 +115,11 @@ it('PostgreSQL stopped: logs the problem with its fix once, and its end once', a
   const [over] = logged('the database works again');
   expect(over).toMatchObject({ level: 'info', refusedRequests: refused, seconds: expect.any(Number) });
   const problems = logged('database problem');
-  expect(new Set(problems.map(({ trouble }) => trouble)).size).toBe(problems.length);
+  expect(new Set(problems.map(({ problem }) => problem)).size).toBe(problems.length);
   expect(problems).toContainEqual(
     expect.objectContaining({
       level: 'error',
-      trouble: expect.stringContaining('Start PostgreSQL'),
+      problem: expect.stringContaining('Start PostgreSQL'),
       reason: expect.stringContaining('ECONNREFUSED'),
     }),
   );
@@ -235,7 +235,7 @@ describe('writes that fail', () => {
         expect(body.error.message).toContain(message);
         await eventually(() => {
           expect(server.log).toContainEqual(
-            expect.objectContaining({ message: 'not ready', trouble: message }),
+            expect.objectContaining({ message: 'not ready', problem: message }),
           );
           const line = { message: 'database problem', level: 'error' };
           expect(server.log).toContainEqual(

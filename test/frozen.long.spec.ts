@@ -120,7 +120,7 @@ describe.each(someOf(POINTS))('an instance frozen inside its lease, $point', ({ 
     for (const server of [frozen, other]) {
       expect(server.log.filter(({ message }) => message.startsWith('projection '))).toEqual([]);
       // On a busy machine, the instance may report a database timeout when it wakes up.
-      expect(server.log.filter(({ level, trouble }) => level === 'error' && !trouble)).toEqual([]);
+      expect(server.log.filter(({ level, problem }) => level === 'error' && !problem)).toEqual([]);
       expect(server.stdout).not.toContain('already released');
     }
     await eventually(async () => {

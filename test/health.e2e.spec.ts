@@ -104,7 +104,7 @@ describe('ready', () => {
     await until(({ status }) => status === 200);
     const watch = api.instances[0]!.app.get(DatabaseMonitor);
     gate.shut();
-    await eventually(() => expect(watch.trouble).toBeDefined());
+    await eventually(() => expect(watch.problem).toBeDefined());
     const isReady = METRICS.find(({ name }) => name === 'advocacy_ready')!;
     const metric = () => isReady.read({ watch } as never, { answered: false })[0]!.value;
     expect([(await ask('ready')).status, metric()]).toEqual([200, 1]);

@@ -57,7 +57,7 @@ function reads(): { replica: number; primary: number } {
 
 async function untilServing(): Promise<void> {
   await eventually(() => {
-    for (const { runtime } of api.instances) expect(runtime.reads.trouble).toBeUndefined();
+    for (const { runtime } of api.instances) expect(runtime.reads.problem).toBeUndefined();
   });
 }
 
@@ -169,7 +169,7 @@ it('a lagging replica is not read, is reported, and is used again after it has c
   await onReplica('SELECT pg_wal_replay_pause()');
   await expectWritesRead();
   expect(reads().replica).toBe(0);
-  await eventually(() => expect(api.instances[0]!.runtime.reads.trouble).toBe('it lags behind'));
+  await eventually(() => expect(api.instances[0]!.runtime.reads.problem).toBe('it lags behind'));
   const { body } = await client.request('GET', '/health/ready');
   expect(body.data).toMatchObject({ status: 'degraded', replica: expect.stringContaining('primary') });
   await onReplica('SELECT pg_wal_replay_resume()');
@@ -211,7 +211,7 @@ it('the primary answers reads that replay cancels on the replica', async () => {
     await Promise.all([long.end(), short.end()]);
   }
   expect(reads()).toMatchObject({ primary: 1 });
-  expect(api.instances[1]!.runtime.reads.trouble).toBeUndefined();
+  expect(api.instances[1]!.runtime.reads.problem).toBeUndefined();
 });
 
 it.each([
@@ -223,7 +223,7 @@ it.each([
   try {
     await reading;
     await expectWritesRead();
-    await eventually(() => expect(api.instances[0]!.runtime.reads.trouble).toEqual(expect.any(String)));
+    await eventually(() => expect(api.instances[0]!.runtime.reads.problem).toEqual(expect.any(String)));
     const { status, body } = await client.request('GET', '/health/ready');
     expect([status, body.data.status]).toEqual([200, 'degraded']);
   } finally {
@@ -238,7 +238,7 @@ it.each([
 it('a promoted replica is no longer used', async () => {
   await onReplica('SELECT pg_promote()');
   await expectWritesRead();
-  await eventually(() => expect(api.instances[0]!.runtime.reads.trouble).toBe('it is not a standby'));
+  await eventually(() => expect(api.instances[0]!.runtime.reads.problem).toBe('it is not a standby'));
   forgetReads();
   await expectWritesRead();
   expect(reads().replica).toBe(0);

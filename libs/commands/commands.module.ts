@@ -16,7 +16,7 @@ export class CommandsModule {
     reserved: ReservedConnections,
     store: EventStore,
     projections: Projections,
-    troubles: IncidentLog,
+    incidents: IncidentLog,
   ): DynamicModule {
     return {
       module: CommandsModule,
@@ -27,7 +27,7 @@ export class CommandsModule {
         { provide: ReservedConnections, useValue: reserved },
         { provide: EventStore, useValue: store },
         { provide: Projections, useValue: projections },
-        { provide: IncidentLog, useValue: troubles },
+        { provide: IncidentLog, useValue: incidents },
         { provide: Commands, useValue: new Commands(store, projections) },
         { provide: RecordReader, useValue: new RecordReader(store, projections) },
         { provide: Requests, useValue: new Requests(store, projections) },

@@ -245,7 +245,7 @@ export class Commands {
     visible: boolean,
   ): Promise<Answered> {
     const decideOn = async (isRetry: boolean) =>
-      withGuards(await decide(isRetry), await context.standing?.());
+      withGuards(await decide(isRetry), await context.requireAccess?.());
     let decision = await decideOn(false);
     for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts += 1) {
       const outcome = { recordId: decision.recordId, version: versionAfter(decision) };
@@ -268,7 +268,9 @@ export class Commands {
           const twin = result.keys.find(({ key }) => natural?.equals(key));
           if (!twin) {
             const resolved = await this.resolveTaken(decision, result);
-            decision = resolved ? withGuards(resolved, await context.standing?.()) : await decideOn(true);
+            decision = resolved
+              ? withGuards(resolved, await context.requireAccess?.())
+              : await decideOn(true);
             break;
           }
           const { holds, version } = await decision.creates!(twin.owner);

@@ -21,25 +21,25 @@ export class IncidentLog {
    * @param otherwise the sentence to log for an unknown error that affects everyone.
    * @returns false if the error is not an incident and `otherwise` is undefined.
    */
-  tell(error: unknown, otherwise?: string): boolean {
+  report(error: unknown, otherwise?: string): boolean {
     const known = incidentOf(error);
-    const trouble = known?.sentence ?? otherwise;
-    if (trouble === undefined) return false;
+    const problem = known?.sentence ?? otherwise;
+    if (problem === undefined) return false;
     const since = performance.now();
     this.episode ??= { since, logged: new Set(), rejected: 0, wellSince: undefined };
     this.episode.wellSince = undefined;
-    if (this.episode.logged.has(trouble)) return true;
-    this.episode.logged.add(trouble);
+    if (this.episode.logged.has(problem)) return true;
+    this.episode.logged.add(problem);
     const reason = error === undefined ? undefined : reasonOf(error);
     // The pool replaces a broken connection. If it cannot, that is logged as an error.
     const level = known?.kind === 'connection lost' ? 'warn' : 'error';
-    this.logger[level]({ message: 'database problem', trouble, reason });
+    this.logger[level]({ message: 'database problem', problem, reason });
     return true;
   }
 
   /** Records that a request was rejected because of this error. @param otherwise see `tell`; used if no incident is open. */
   refuse(error: unknown, otherwise: string): void {
-    if (incidentOf(error) || !this.episode) this.tell(error, otherwise);
+    if (incidentOf(error) || !this.episode) this.report(error, otherwise);
     else this.episode.wellSince = undefined;
     if (this.episode) this.episode.rejected += 1;
   }

@@ -50,7 +50,7 @@ export type ReplicaOptions = {
   /** Connections to the primary that are free for short statements. */
   primary: DataSource;
   /** Called with the reason when the replica stops serving, and with undefined when it serves again. */
-  onChange?: (trouble: string | undefined) => void;
+  onChange?: (problem: string | undefined) => void;
 };
 
 /** The replica does not respond. */
@@ -73,7 +73,7 @@ export class ReadSource implements Sql {
   private gate: FairGate | undefined;
   private identity: string | undefined;
   private checks = 0;
-  private problem: string | undefined = NEVER_REACHED;
+  private lastProblem: string | undefined = NEVER_REACHED;
   private readonly marks: Shared<Mark>;
   private readonly stopping = new AbortController();
   private watching: Promise<void> | undefined;
@@ -89,8 +89,8 @@ export class ReadSource implements Sql {
   }
 
   /** Why the replica does not serve. Undefined while it serves, null if there is no replica. */
-  get trouble(): string | undefined | null {
-    return this.options ? this.problem : null;
+  get problem(): string | undefined | null {
+    return this.options ? this.lastProblem : null;
   }
 
   /** Checks the replica once, then keeps checking it in the background. */
@@ -212,9 +212,9 @@ export class ReadSource implements Sql {
 
   private report(problem: string | undefined): void {
     if (problem !== undefined) this.checks = 0;
-    if (problem === this.problem) return;
-    const before = this.problem;
-    this.problem = problem;
+    if (problem === this.lastProblem) return;
+    const before = this.lastProblem;
+    this.lastProblem = problem;
     // A change from one problem to another is not reported.
     if (before === undefined || problem === undefined) this.options!.onChange?.(problem);
   }

@@ -209,7 +209,7 @@ export class Mailer implements OnApplicationShutdown {
   private logChange({ outcome, detail }: MailOutcome): void {
     if (outcome === 'unreachable' && !this.isAway) {
       this.isAway = true;
-      const reason = this.server?.trouble ?? detail;
+      const reason = this.server?.problem ?? detail;
       this.logger.warn({ message: 'mail server unavailable: waiting messages will be retried', reason });
     } else if (outcome === 'sent' && this.isAway) {
       this.isAway = false;

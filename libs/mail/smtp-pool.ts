@@ -12,7 +12,7 @@ const MOST_MESSAGES = 100;
  */
 export class SmtpPool {
   /** Why the last attempt to connect failed. Only for the operator, because it may reveal details of the network. */
-  trouble: string | undefined;
+  problem: string | undefined;
   private readonly idle: SmtpSession[] = [];
 
   constructor(
@@ -44,7 +44,7 @@ export class SmtpPool {
             outcome: 'unreachable',
             detail: 'sending was stopped before the connection was established',
           };
-        this.trouble = describe(error);
+        this.problem = describe(error);
         return { outcome: 'unreachable', detail: outline(error) };
       }
       await onTurn();

@@ -74,7 +74,7 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** Why this instance cannot serve, in a sentence for API clients. Undefined if it can, as far as is known. */
-  get trouble(): string | undefined {
+  get problem(): string | undefined {
     return (
       this.readFailure ?? this.writeFailure ?? (this.hungChecks >= HUNG_CHECKS ? WRITES_HANG : undefined)
     );
@@ -87,13 +87,13 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
    */
   async ask(): Promise<ProjectionStatus[]> {
     const statuses = await this.askOnce();
-    if (this.trouble !== undefined) throw this.refusal(this.trouble);
+    if (this.problem !== undefined) throw this.refusal(this.problem);
     return statuses;
   }
 
   /** Why load balancers should send no requests to this instance; undefined if they should. The metric matches it. */
   get unreadiness(): string | undefined {
-    return this.steady.trouble;
+    return this.steady.problem;
   }
 
   /**
@@ -116,7 +116,7 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
     if (!this.isHanging() || !isOfApi(request.url)) return next();
     const reads = request.method === 'GET' || request.method === 'HEAD';
     if (reads && this.silentChecks < SILENT_CHECKS) return next();
-    if (this.tried >= MOST_TRIED) return next(this.refusal(this.trouble ?? NO_ANSWER));
+    if (this.tried >= MOST_TRIED) return next(this.refusal(this.problem ?? NO_ANSWER));
     this.tried += 1;
     response.once('close', () => {
       this.tried -= 1;
@@ -150,9 +150,9 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
     this.idleChecks = hasAnswered ? 0 : this.idleChecks + 1;
     const isInDoubt = this.writeFailure !== undefined || this.hungChecks > 0 || failed !== before.failed;
     if (!hasAnswered && (isInDoubt || this.idleChecks >= IDLE_CHECKS)) void this.probe(hungBefore);
-    if (this.hungChecks >= HUNG_CHECKS) this.incidents.tell(undefined, WRITES_BLOCKED);
-    if (this.trouble === undefined && !isInDoubt) this.incidents.works();
-    this.steady.look(this.trouble);
+    if (this.hungChecks >= HUNG_CHECKS) this.incidents.report(undefined, WRITES_BLOCKED);
+    if (this.problem === undefined && !isInDoubt) this.incidents.works();
+    this.steady.look(this.problem);
     this.logReadiness();
   }
 
@@ -199,7 +199,7 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
         // If reads fail too, it is one incident, reported as such. Reads that are known to fail are not repeated.
         if (this.readFailure === undefined) await this.readProjections().catch(() => undefined);
         this.writeFailure = incidentOf(error)?.publicly ?? this.readFailure ?? NO_WRITES;
-        this.incidents.tell(error, WRITES_FAIL);
+        this.incidents.report(error, WRITES_FAIL);
       }
     } finally {
       this.probing = false;
@@ -238,7 +238,7 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
       return await inTime(question);
     } catch (error) {
       this.readFailure = incidentOf(error)?.publicly ?? NO_ANSWER;
-      this.incidents.tell(error, READS_FAIL);
+      this.incidents.report(error, READS_FAIL);
       throw this.refusal(this.readFailure, error);
     }
   }
@@ -259,12 +259,12 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
 
   /** Logs each change of the readiness. */
   private logReadiness(): void {
-    const { unreadiness: trouble } = this;
-    if (trouble === this.logged) return;
-    if (trouble === undefined)
+    const { unreadiness: problem } = this;
+    if (problem === this.logged) return;
+    if (problem === undefined)
       this.logger.log({ message: 'ready again: the database accepts reads and writes' });
-    else this.logger.warn({ message: 'not ready', trouble });
-    this.logged = trouble;
+    else this.logger.warn({ message: 'not ready', problem });
+    this.logged = problem;
   }
 }
 

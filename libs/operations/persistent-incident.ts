@@ -14,12 +14,12 @@ export class PersistentIncident {
   constructor(private readonly random: () => number = Math.random) {}
 
   /** Why this instance is not ready, in a sentence for API clients; undefined if it is ready. */
-  get trouble(): string | undefined {
+  get problem(): string | undefined {
     return this.lasting;
   }
 
-  look(trouble: string | undefined): void {
-    if (trouble === undefined) {
+  look(problem: string | undefined): void {
+    if (problem === undefined) {
       this.bad = 0;
       this.good += 1;
       if (this.good >= this.goodUntilReady) this.lasting = undefined;
@@ -31,6 +31,6 @@ export class PersistentIncident {
       if (this.bad < CHECKS_UNTIL_INCIDENT) return;
       this.goodUntilReady = CHECKS_UNTIL_READY + Math.floor(this.random() * MAX_EXTRA_CHECKS);
     }
-    this.lasting = trouble;
+    this.lasting = problem;
   }
 }

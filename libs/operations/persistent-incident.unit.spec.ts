@@ -1,9 +1,9 @@
 import { PersistentIncident } from './persistent-incident.js';
 
-const look = (steady: PersistentIncident, ...troubles: (string | undefined)[]) =>
-  troubles.map((trouble) => {
-    steady.look(trouble);
-    return steady.trouble;
+const look = (steady: PersistentIncident, ...incidents: (string | undefined)[]) =>
+  incidents.map((problem) => {
+    steady.look(problem);
+    return steady.problem;
   });
 
 it('keeps readiness if fewer than three checks in a row fail', () => {

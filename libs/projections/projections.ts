@@ -37,7 +37,7 @@ export type ProjectionsOptions = {
   /** For checking leases while all connections of the pool wait for them. Default: the pool itself. */
   reserved?: DataSource;
   /** Logs database incidents, each once for all parts of the program. */
-  troubles?: IncidentLog;
+  incidents?: IncidentLog;
   /**
    * Files with unencrypted personal data are rewritten this many hours after an erasure. 0 (the default) means that only
    * `Maintenance.purge` does this.
@@ -96,7 +96,7 @@ export class Projections {
   ) {
     this.worker = new Worker((error, message, isRepeated) => {
       if (!isRepeated) logger.warn({ message, reason: describeError(error) });
-    }, options.troubles);
+    }, options.incidents);
     this.snapshots = new Map(
       projections.flatMap(({ snapshots }) => (snapshots ? [[snapshots.streamType, snapshots] as const] : [])),
     );
@@ -262,7 +262,7 @@ export class Projections {
           await sleep(RECONNECT_PAUSE_MS);
           continue;
         }
-        if (this.worker.signal.aborted || this.options.troubles?.tell(error)) return;
+        if (this.worker.signal.aborted || this.options.incidents?.report(error)) return;
         this.logger.error({
           message: 'projection not caught up: the response may precede the projection',
           projection: runner.projection.name,
@@ -319,7 +319,7 @@ export class Projections {
       .tidyUp(this.worker.signal)
       .catch((error: unknown) => {
         if (this.worker.signal.aborted) return;
-        if (!this.options.troubles?.tell(error))
+        if (!this.options.incidents?.report(error))
           this.logger.warn({ message: 'cleaning up projections failed', reason: describeError(error) });
         this.tidyAt = performance.now() + PAUSE_AFTER_FAILURE_MS;
       })

@@ -4,8 +4,8 @@ import { readRedisUrl, REDIS_URL_FORMS, type RedisTarget } from './redis-url.js'
 
 /** Redis is not of the kind that its URL states. Retrying does not help: the URL must change. */
 export class WrongRedis extends Error {
-  constructor(readonly trouble: RedisIncident) {
-    super(`${trouble.what}. ${trouble.advice}`);
+  constructor(readonly problem: RedisIncident) {
+    super(`${problem.what}. ${problem.advice}`);
   }
 }
 

@@ -102,7 +102,7 @@ export class Linking {
   ): Promise<Pick<Decision, 'recordId' | 'guards'> & { recordId: string }> {
     const recordId = idIn(input, resource);
     const { state, version } = await this.records.load(resource.decider, input.organizationId, recordId);
-    resource.standing(state);
+    resource.existing(state);
     return { recordId, guards: [{ streamId: recordId, version }] };
   }
 

@@ -28,7 +28,7 @@ export type ResourceDeclaration<State extends object, Event extends DomainEvent>
   object: string;
   decider: Decider<State, Event>;
   /** The record's own fields; undefined if it does not exist yet or is deleted. */
-  standing(state: State): object | undefined;
+  existing(state: State): object | undefined;
   /** Returns false for a record that the same create does not return, but creates again. Default: true. */
   isRepeated?(state: State): boolean;
   /** The schema of the record in responses. Fields missing from the state are null. */
@@ -89,7 +89,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     const counted = [counts, alsoCounts].filter((one) => one !== undefined);
     const ownColumns = counted.map(({ field }) => `${columnOf(field)} integer NOT NULL DEFAULT 0`);
     const valuesOf = (state: State) => {
-      const fields = declared.standing(state);
+      const fields = declared.existing(state);
       return fields && pick(fields, Object.keys(columns));
     };
     const rows = new RecordTable(decider, name, columns, valuesOf, {
@@ -132,7 +132,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
       object,
       decider,
       (organizationId, id, folded, counts) =>
-        declared.standing(folded.state) && this.record(organizationId, id, folded, counts),
+        declared.existing(folded.state) && this.record(organizationId, id, folded, counts),
       counted.map(({ link }) => ({ changes: (event) => link.changes(event), atErasure: link.atErasure })),
     );
   }
@@ -149,12 +149,12 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   }
 
   exists(state: State): boolean {
-    return this.declared.standing(state) !== undefined;
+    return this.declared.existing(state) !== undefined;
   }
 
   /** The record's own fields. @throws RpcError NOT_FOUND if the record does not exist. */
-  standing(state: State): object {
-    const fields = this.declared.standing(state);
+  existing(state: State): object {
+    const fields = this.declared.existing(state);
     if (!fields) throw noSuch(this.object);
     return fields;
   }
@@ -173,7 +173,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   ): ResourceRecord {
     const { apart } = this.declared;
     const values: Record<string, unknown> = {
-      ...this.standing(state),
+      ...this.existing(state),
       id,
       createdAt,
       updatedAt,

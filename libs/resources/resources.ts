@@ -102,7 +102,7 @@ export class Resources {
     past: Past,
   ): Promise<ResourceRecord> {
     const folded = await this.records.look(resource.decider, organizationId, id, past);
-    resource.standing(folded.state);
+    resource.existing(folded.state);
     return resource.record(
       organizationId,
       id,
@@ -314,7 +314,7 @@ export class Resources {
 
   private async fold(resource: Resource, organizationId: string, id: string): Promise<ResourceRecord> {
     const folded = await this.records.look(resource.decider, organizationId, id);
-    resource.standing(folded.state);
+    resource.existing(folded.state);
     return resource.record(organizationId, id, folded, await this.counts(resource, organizationId, id));
   }
 }

@@ -18,7 +18,7 @@ export type RequestContext = {
    *
    * @throws RpcError if the caller has lost access.
    */
-  standing?: () => Promise<readonly Guard[]>;
+  requireAccess?: () => Promise<readonly Guard[]>;
   /** Called if the answer is that of an earlier, identical request. */
   onReplay?: () => void;
   /** Accepts work that must be done before the response is sent. Without this function, the operation waits for such work itself. */

@@ -23,7 +23,7 @@ import { type Page } from './paging.js';
 import { PastRecord } from './past.js';
 import { possibleErrors } from './possible-errors.js';
 import { readQuery, refuseQuery } from './query.js';
-import { nowAndThen, whileAllowed } from './standing.js';
+import { nowAndThen, whileAllowed } from './access-checks.js';
 import { sendStream, type StreamedAnswer } from './streamed-answer.js';
 import { countAnswer, requireReading } from './unread-answers.js';
 import { allowLongBody } from './pacing.js';
@@ -152,7 +152,7 @@ async function readRequest(
       (input as StreamedInput).bytes = whileAllowed(body.bytes, requireCaller);
       const check = nowAndThen(requireCaller);
       // Bytes read before the key was revoked are not stored after it.
-      context.standing = () => check().then(() => []);
+      context.requireAccess = () => check().then(() => []);
     }
   }
   return input;

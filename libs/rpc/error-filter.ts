@@ -168,9 +168,9 @@ function toRpcError(error: unknown): RpcError {
       { reason: 'TIMED_OUT', headers: { 'Retry-After': '1' } },
     );
   }
-  const trouble = incidentOf(error);
-  if (trouble) {
-    const { publicly = 'The database cannot be reached.', kind } = trouble;
+  const problem = incidentOf(error);
+  if (problem) {
+    const { publicly = 'The database cannot be reached.', kind } = problem;
     return new RpcError('SERVICE_UNAVAILABLE', `${publicly} Try again in a moment.`, {
       reason: kind === 'takes no writes' ? 'DATABASE_TAKES_NO_WRITES' : 'DATABASE_UNREACHABLE',
       headers: { 'Retry-After': '1' },

@@ -1,6 +1,6 @@
 import { type Request, type Response } from 'express';
 import { pipeline } from 'node:stream/promises';
-import { whileAllowed } from './standing.js';
+import { whileAllowed } from './access-checks.js';
 
 /** A response of any length, sent as it is produced and only as fast as the client reads. */
 export class StreamedAnswer {

@@ -52,7 +52,7 @@ export class Worker {
       this.failing.delete(work);
       return true;
     } catch (error) {
-      const isReported = this.signal.aborted || this.incidents?.tell(error) === true;
+      const isReported = this.signal.aborted || this.incidents?.report(error) === true;
       if (!isReported) this.report(error, work, this.failing.has(work));
       this.failing.add(work);
       return false;

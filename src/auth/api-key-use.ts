@@ -62,7 +62,7 @@ export class ApiKeyUse implements OnApplicationShutdown {
       this.isFailing = false;
     } catch (error) {
       this.uses = new Map([...uses, ...this.uses]);
-      const isReported = this.incidents.tell(error);
+      const isReported = this.incidents.report(error);
       if (!this.isFailing && !isReported) {
         this.logger.warn({
           message: 'recording the last use of API keys failed',

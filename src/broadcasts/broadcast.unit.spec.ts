@@ -75,8 +75,8 @@ it('can be scheduled and rescheduled, and is sent only once', () => {
       })
       .thenThrows('CONFLICT');
   }
-  const hindered: BroadcastEvent = { type: 'BroadcastHindered', data: { hindrances: ['NO_SENDER'] } };
-  expect(stateAfter(created, scheduled, hindered)).toMatchObject({ status: 'DRAFT', sendAt: null });
+  const blockers: BroadcastEvent = { type: 'BroadcastHindered', data: { hindrances: ['NO_SENDER'] } };
+  expect(stateAfter(created, scheduled, blockers)).toMatchObject({ status: 'DRAFT', sendAt: null });
 });
 
 it('can be paused and resumed during sending', () => {

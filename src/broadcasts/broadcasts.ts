@@ -61,7 +61,7 @@ export const broadcastIdSchema = recordSchema({ broadcastId: { type: 'string' } 
 export const broadcasts = new Resource({
   object: 'broadcast',
   decider: broadcast,
-  standing(state) {
+  existing(state) {
     if (!exists(state)) return undefined;
     const { recipients } = state;
     return { ...state, recipients: recipients && { ...UNKNOWN, ...recipients } };

@@ -37,7 +37,7 @@ export type Rendered = { subject: string; preheader: string; html: string; text:
 /** An error in a template, described for its author. */
 export class TemplateError extends Error {
   constructor(
-    readonly hindrance: Extract<Blocker, 'UNKNOWN_MERGE_FIELD' | 'TEMPLATE_INVALID'>,
+    readonly blocker: Extract<Blocker, 'UNKNOWN_MERGE_FIELD' | 'TEMPLATE_INVALID'>,
     message: string,
     /** The part of the broadcast that contains the error. */
     readonly part: 'subject' | 'preheader' | 'content' = 'content',

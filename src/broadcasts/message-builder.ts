@@ -24,7 +24,7 @@ export type MessageTemplate = {
   petition: MergeFields['petition'];
 };
 
-export type Blocked = { hindrance: Blocker; path: string; message: string };
+export type Blocked = { blocker: Blocker; path: string; message: string };
 
 /** The recipient of a message. */
 export type Recipient = { id: string } & ContactDetails;
@@ -59,31 +59,31 @@ export class MessageBuilder {
     organizationId: string,
     broadcastId: string,
     fields: BroadcastFields,
-  ): Promise<{ writing?: MessageTemplate; hindered: Blocked[] }> {
-    const hindered: Blocked[] = [];
-    const hinder = (hindrance: Blocker, path: string, message: string) => {
-      hindered.push({ hindrance, path, message });
+  ): Promise<{ writing?: MessageTemplate; blockers: Blocked[] }> {
+    const blockers: Blocked[] = [];
+    const block = (blocker: Blocker, path: string, message: string) => {
+      blockers.push({ blocker, path, message });
     };
     const folded = await this.records.look(organization, organizationId, organizationId);
     const { name, website, email, country } = existingOrganization(folded.state);
     const sender = await senderOf(this.records, organizationId);
     const from = sender.mailFrom ?? this.mailer.defaultFrom;
-    if (fields.subject === '') hinder('NO_SUBJECT', 'subject', 'The broadcast has no subject.');
-    if (fields.content === '') hinder('NO_CONTENT', 'content', 'The broadcast has no content.');
+    if (fields.subject === '') block('NO_SUBJECT', 'subject', 'The broadcast has no subject.');
+    if (fields.content === '') block('NO_CONTENT', 'content', 'The broadcast has no content.');
     if (!from) {
       const message = 'The organization has no sender. Set mailFrom with organization.update-organization.';
-      hinder('NO_SENDER', 'organization.mailFrom', message);
+      block('NO_SENDER', 'organization.mailFrom', message);
     }
     if (sender.postalAddress === null) {
       const message =
         'The organization has no postal address, which bulk email must contain. Set postalAddress with ' +
         'organization.update-organization.';
-      hinder('NO_POSTAL_ADDRESS', 'organization.postalAddress', message);
+      block('NO_POSTAL_ADDRESS', 'organization.postalAddress', message);
     }
     if (!this.address.isKnown) {
       const message =
         'Recipients could not unsubscribe: the operator has not set PUBLIC_URL, the public address of this server.';
-      hinder('NO_PUBLIC_URL', '', message);
+      block('NO_PUBLIC_URL', '', message);
     }
     const petitionId = onlyPetition(fields.audience);
     const { subject, preheader, content, format } = fields;
@@ -93,9 +93,9 @@ export class MessageBuilder {
       template = await templates.compile({ subject, preheader, content, format, hasPetition });
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
-      hinder(error.hindrance, error.part, error.message);
+      block(error.blocker, error.part, error.message);
     }
-    if (!template) return { hindered };
+    if (!template) return { blockers };
     const writing: MessageTemplate = {
       organizationId,
       broadcastId,
@@ -112,8 +112,8 @@ export class MessageBuilder {
       petition: petitionId === undefined ? undefined : await this.petition(organizationId, petitionId),
     };
     const failure = await this.trial(writing);
-    if (failure) return { hindered: [...hindered, failure] };
-    return { writing, hindered };
+    if (failure) return { blockers: [...blockers, failure] };
+    return { writing, blockers };
   }
 
   /**
@@ -132,7 +132,7 @@ export class MessageBuilder {
       return await this.write(writing, contact, hasScope(scopes, 'contact:write') ? contact?.id : NOBODY);
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
-      throw notReady([{ hindrance: error.hindrance, path: 'content', message: error.message }]);
+      throw notReady([{ blocker: error.blocker, path: 'content', message: error.message }]);
     }
   }
 
@@ -146,7 +146,7 @@ export class MessageBuilder {
         if (!(error instanceof TemplateError)) throw error;
         // A short stall of the machine is not the template's fault.
         if (attempt === MAX_TRIALS)
-          return { hindrance: error.hindrance, path: 'content', message: error.message };
+          return { blocker: error.blocker, path: 'content', message: error.message };
       }
     }
   }
@@ -225,11 +225,11 @@ export class MessageBuilder {
 }
 
 /** Reports all blockers together. */
-export function notReady(hindered: readonly Blocked[]): RpcError {
-  const sentences = hindered.map(({ hindrance, message }) => `${hindrance}: ${message}`);
+export function notReady(blockers: readonly Blocked[]): RpcError {
+  const sentences = blockers.map(({ blocker, message }) => `${blocker}: ${message}`);
   return new RpcError('CONFLICT', `This broadcast cannot be sent. ${sentences.join(' ')}`, {
     reason: 'BROADCAST_NOT_READY',
-    issues: hindered.map(({ path, hindrance, message }) => ({ path, message: `${hindrance}: ${message}` })),
+    issues: blockers.map(({ path, blocker, message }) => ({ path, message: `${blocker}: ${message}` })),
   });
 }
 

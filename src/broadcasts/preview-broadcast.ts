@@ -56,9 +56,9 @@ export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> 
       if (folded.state.status !== 'standing') throw noSuch('contact');
       recipient = { id: contactId, ...folded.state.details };
     }
-    const { writing, hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
+    const { writing, blockers } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
     // Blockers to sending, such as a missing sender, do not prevent a preview.
-    if (!writing) throw notReady(hindered.filter(({ hindrance }) => OF_TEMPLATES.includes(hindrance)));
+    if (!writing) throw notReady(blockers.filter(({ blocker }) => OF_TEMPLATES.includes(blocker)));
     const { subject, html, text } = await this.messageBuilder.show(writing, recipient, context.scopes);
     return { broadcastId, subject, html, text };
   }

@@ -52,10 +52,10 @@ export class StartScheduledHandler implements ICommandHandler<StartScheduled> {
       if (!isMeant) return { recordId: broadcastId, writes: [] };
       const decided = await this.starts.decide(organizationId, broadcastId, { state, version });
       if (!Array.isArray(decided)) return decided;
-      const hindrances = decided.map(({ hindrance }) => hindrance);
-      this.logger.warn({ message: 'a scheduled broadcast was not sent', broadcastId, reasons: hindrances });
-      const hindered = { type: 'BroadcastHindered', data: { hindrances } } as const;
-      return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, [hindered])] };
+      const blockers = decided.map(({ blocker }) => blocker);
+      this.logger.warn({ message: 'a scheduled broadcast was not sent', broadcastId, reasons: blockers });
+      const event = { type: 'BroadcastHindered', data: { hindrances: blockers } } as const;
+      return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, [event])] };
     });
   }
 }

@@ -58,8 +58,8 @@ export class SendBroadcastHandler implements ICommandHandler<SendBroadcast> {
       if (Array.isArray(decided)) throw notReady(decided);
       return decided;
     }
-    const hindered = await this.starts.hindrances(organizationId, broadcastId, existing);
-    if (hindered.length > 0) throw notReady(hindered);
+    const blockers = await this.starts.blockers(organizationId, broadcastId, existing);
+    if (blockers.length > 0) throw notReady(blockers);
     const events = scheduleBroadcast(state, at.toISOString());
     return { recordId: broadcastId, writes: [writeTo(broadcast, broadcastId, version, events)] };
   }

@@ -62,8 +62,8 @@ export class SendTestHandler implements ICommandHandler<SendTest> {
   private async send({ organizationId, broadcastId, to }: SendTest): Promise<TestAnswer> {
     const { state } = await this.records.look(broadcast, organizationId, broadcastId);
     const fields = existingBroadcast(state);
-    const { writing, hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
-    if (!writing || hindered.some(({ hindrance }) => hindrance === 'NO_SENDER')) throw notReady(hindered);
+    const { writing, blockers } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
+    if (!writing || blockers.some(({ blocker }) => blocker === 'NO_SENDER')) throw notReady(blockers);
     const letter = await this.messageBuilder.show(writing, null, []);
     const test = { ...letter, subject: `[Test] ${letter.subject}` };
     const outcomes = await Promise.all(

@@ -452,20 +452,20 @@ export class BroadcastSender implements BackgroundWork {
   private async prepare({ id, organizationId, broadcastId }: Sending): Promise<MessageTemplate | undefined> {
     const { state } = await this.records.load(broadcast, organizationId, broadcastId);
     if (!exists(state)) return undefined;
-    const { writing: template, hindered } = await this.messageBuilder.prepare(
+    const { writing: template, blockers } = await this.messageBuilder.prepare(
       organizationId,
       broadcastId,
       state,
     );
-    if (hindered.length === 0) return template;
+    if (blockers.length === 0) return template;
     this.resting.set(id, performance.now() + TEMPLATE_MS);
-    const reasons = hindered.map(({ hindrance }) => hindrance);
+    const reasons = blockers.map(({ blocker }) => blocker);
     this.logger.warn({ message: 'a broadcast cannot continue', broadcastId, reasons });
     return undefined;
   }
 
   private report(error: unknown): void {
-    if (this.incidents.tell(error)) return;
+    if (this.incidents.report(error)) return;
     this.logger.warn({
       message: 'processing broadcasts failed: it will be retried',
       reason: describeError(error),

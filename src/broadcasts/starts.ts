@@ -32,7 +32,7 @@ export class Starts {
     broadcastId: string,
     { state, version }: { state: ExistingBroadcast; version: number },
   ): Promise<Decision | Blocked[]> {
-    const { hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
+    const { blockers } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
     const sendingId = newId();
     const reach = await reachOf(
       this.source,
@@ -41,15 +41,15 @@ export class Starts {
       organizationId,
       state.audience,
       async (contactIds, transaction) => {
-        if (hindered.length > 0) return;
+        if (blockers.length > 0) return;
         await this.recipients.fix(transaction, sendingId, organizationId, broadcastId, contactIds);
       },
     );
     if (reach.total === 0) {
       const message = 'No one would receive this broadcast. Use broadcast.preview-audience to see why.';
-      hindered.push({ hindrance: 'NO_RECIPIENTS', path: 'audience', message });
+      blockers.push({ blocker: 'NO_RECIPIENTS', path: 'audience', message });
     }
-    if (hindered.length > 0) return hindered;
+    if (blockers.length > 0) return blockers;
     const { position, total: recipients, digest } = reach;
     const started = { type: 'BroadcastStarted', data: { sendingId, position, recipients, digest } } as const;
     return {
@@ -59,12 +59,8 @@ export class Starts {
   }
 
   /** The blockers to sending it now. Stores nothing. */
-  async hindrances(
-    organizationId: string,
-    broadcastId: string,
-    state: ExistingBroadcast,
-  ): Promise<Blocked[]> {
-    const { hindered } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
-    return hindered;
+  async blockers(organizationId: string, broadcastId: string, state: ExistingBroadcast): Promise<Blocked[]> {
+    const { blockers } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
+    return blockers;
   }
 }

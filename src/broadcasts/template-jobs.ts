@@ -6,7 +6,7 @@ export type TemplateSource = Pick<BroadcastFields, 'subject' | 'preheader' | 'co
   hasPetition: boolean;
 };
 /** Only the message of an error survives the transfer between threads. */
-export type Rejection = Pick<TemplateError, 'hindrance' | 'message' | 'part'>;
+export type Rejection = Pick<TemplateError, 'blocker' | 'message' | 'part'>;
 export type Compiled = { rejection?: Rejection };
 export type Written = { took: number } & (
   | { rendered: Rendered }
@@ -50,7 +50,7 @@ function rejecting<Result>(run: () => Result): Result | { rejection: Rejection }
     return run();
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
-    const { hindrance, message, part } = error;
-    return { rejection: { hindrance, message, part } };
+    const { blocker, message, part } = error;
+    return { rejection: { blocker, message, part } };
   }
 }

@@ -40,7 +40,7 @@ const reasonOf = (words: Words) => {
     written(words);
     return undefined;
   } catch (error) {
-    return error instanceof TemplateError ? error.hindrance : error;
+    return error instanceof TemplateError ? error.blocker : error;
   }
 };
 

@@ -72,8 +72,8 @@ export class Templates {
   }
 }
 
-function errorOf({ hindrance, message, part }: Rejection, took = 0): TemplateError {
-  return new TemplateError(hindrance, message, part, took);
+function errorOf({ blocker, message, part }: Rejection, took = 0): TemplateError {
+  return new TemplateError(blocker, message, part, took);
 }
 
 /** One thread per process. */

@@ -46,11 +46,11 @@ it('renders the message of each recipient with their details', async () => {
 
 it('rejects an invalid template with the error and its place', async () => {
   await expect(usual.compile(written('x', '{{ contact.nickname }}'))).rejects.toMatchObject({
-    hindrance: 'UNKNOWN_MERGE_FIELD',
+    blocker: 'UNKNOWN_MERGE_FIELD',
     part: 'subject',
   });
   const template = await usual.compile(written(ENDLESS));
-  await expect(template.render(values('Ada'))).rejects.toMatchObject({ hindrance: 'TEMPLATE_INVALID' });
+  await expect(template.render(values('Ada'))).rejects.toMatchObject({ blocker: 'TEMPLATE_INVALID' });
 });
 
 it('stops and reports a template that takes too long, and renders all others', async () => {
@@ -62,7 +62,7 @@ it('stops and reports a template that takes too long, and renders all others', a
     {
       status: 'rejected',
       reason: expect.objectContaining({
-        hindrance: 'TEMPLATE_INVALID',
+        blocker: 'TEMPLATE_INVALID',
         message: 'The template takes too long to render. Simplify it.',
       }),
     },

@@ -14,7 +14,7 @@ import { postPages } from './posts/pages.js';
 import { suppressionPages } from './suppressions/pages.js';
 import { teamPages } from './team/pages.js';
 import { webhookPages } from './webhooks/pages.js';
-import { workingsPages } from './workings/pages.js';
+import { systemStatusPages } from './status/pages.js';
 
 /** All pages of an organization. Add new pages here, and their permissions to the table in `test/dashboard-pages.ts`. */
 export const PAGES: readonly PageDefinition[] = [
@@ -33,7 +33,7 @@ export const PAGES: readonly PageDefinition[] = [
   ...webhookPages,
   ...outboxPages,
   ...historyPages,
-  ...workingsPages,
+  ...systemStatusPages,
 ];
 
 const ID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';

@@ -96,7 +96,7 @@ export class People {
     if (beforeAnswer) context.beforeAnswer = beforeAnswer;
     // If the person is removed while a command runs, it can no longer store anything.
     const type = operationNamed(name);
-    if (operationOf(type)!.method !== 'GET') context.standing = () => this.team.guardOfActor(context);
+    if (operationOf(type)!.method !== 'GET') context.requireAccess = () => this.team.guardOfActor(context);
     return this.runner.run(type, fields, context, body);
   }
 }

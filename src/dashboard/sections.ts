@@ -21,7 +21,7 @@ export const SECTIONS = {
   // Emails contain sign-in links for others, so reading them requires an owner's permissions.
   outbox: { path: 'outbox', needs: '*', isThere: ({ hasOutbox }) => hasOutbox },
   history: { path: 'history', needs: 'history:read' },
-  workings: { path: 'workings', needs: 'history:read' },
+  systemStatus: { path: 'workings', needs: 'history:read' },
 } as const satisfies Record<string, Place>;
 
 export type Section = keyof typeof SECTIONS;

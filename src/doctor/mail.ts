@@ -31,11 +31,11 @@ export const mail: Check = {
       ];
     }
     const found: Finding[] = [];
-    const trouble = await probeMailServer(mailUrl, AbortSignal.timeout(TIMEOUT_MS));
-    if (trouble !== undefined) {
+    const reason = await probeMailServer(mailUrl, AbortSignal.timeout(TIMEOUT_MS));
+    if (reason !== undefined) {
       found.push(
         problem(
-          `Emails cannot be sent: ${trouble}. They are queued.`,
+          `Emails cannot be sent: ${reason}. They are queued.`,
           'Check the name, port, user and password in MAIL_URL, the certificate, the server and the network.',
         ),
       );

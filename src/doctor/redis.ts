@@ -37,7 +37,7 @@ export const redis: Check = {
       return judge(info, difference);
     } catch (error) {
       if (error instanceof WrongRedis) {
-        const { what, advice } = error.trouble;
+        const { what, advice } = error.problem;
         return [problem(`${what}.`, `${advice} Until then, no server starts.`)];
       }
       if (!connection) throw error;

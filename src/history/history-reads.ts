@@ -124,7 +124,7 @@ export class HistoryReads implements OnModuleInit, OnApplicationShutdown {
     try {
       while (await this.recordHour());
     } catch (error) {
-      if (this.incidents.tell(error)) return;
+      if (this.incidents.report(error)) return;
       const message = 'recording which API keys read the history failed: it will be retried in a minute';
       this.logger.warn({ message, reason: describeError(error) });
     }

@@ -43,7 +43,7 @@ function pathOfFile(hash: string, name: string): string {
 export const images = new Resource({
   object: 'image',
   decider: image,
-  standing: (state) => (state.status === 'standing' ? shown(state) : undefined),
+  existing: (state) => (state.status === 'standing' ? shown(state) : undefined),
   answers: imageRecordSchema,
   version: 1,
   columns: { name: { type: 'text', index: true, search: true }, alt: { type: 'text', search: true } },

@@ -30,7 +30,7 @@ export const invalidationSchema = recordSchema({
 export const invalidations = new Resource({
   object: 'invalidation',
   decider: invalidation,
-  standing: (state) => (state.status === 'UNKNOWN' ? undefined : { ...state, petition: state.petitionId }),
+  existing: (state) => (state.status === 'UNKNOWN' ? undefined : { ...state, petition: state.petitionId }),
   answers: invalidationSchema,
   version: 1,
   columns: { petition: { type: 'uuid', index: true } },

@@ -129,7 +129,7 @@ const FORGET_COMMENTS = `
 export const petitions = new Resource({
   object: 'petition',
   decider: petition,
-  standing: (state) => (exists(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
+  existing: (state) => (exists(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
   answers: petitionSchema,
   version: 6,
   columns: {

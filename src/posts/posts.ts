@@ -31,7 +31,7 @@ export const postIdSchema = recordSchema({ postId: { type: 'string' } });
 export const posts = new Resource({
   object: 'post',
   decider: post,
-  standing: (state) => (exists(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
+  existing: (state) => (exists(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
   answers: postSchema,
   version: 5,
   columns: {

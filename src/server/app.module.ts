@@ -25,7 +25,7 @@ import { type Runtime } from './runtime.js';
 @Module({ controllers: [HealthController] })
 export class AppModule {
   static of(
-    { source, reads, reserved, store, projections, troubles, ...foundation }: Runtime,
+    { source, reads, reserved, store, projections, incidents, ...foundation }: Runtime,
     config: Config,
   ): DynamicModule {
     const {
@@ -72,7 +72,7 @@ export class AppModule {
       exports: [...forModules.map(({ provide }) => provide), RequestCounts, DatabaseMonitor],
       imports: [
         CqrsModule.forRoot(),
-        CommandsModule.of(source, reads, reserved, store, projections, troubles),
+        CommandsModule.of(source, reads, reserved, store, projections, incidents),
         ResourcesModule,
         RateLimitModule.forRoot(redisUrl === undefined ? {} : { redisUrl }),
         ...MODULES,

@@ -48,7 +48,7 @@ export async function createApplication(
     app.get(Concurrency).admit,
     replaceUndecodablePath,
   );
-  app.useGlobalFilters(new ErrorFilter(docsUrl(config), runtime.troubles, config.isTried));
+  app.useGlobalFilters(new ErrorFilter(docsUrl(config), runtime.incidents, config.isTried));
   serveDocumentation(app, adapter);
   adapter.quick = app.get(QuickPages, { strict: false }).answer;
   return app;

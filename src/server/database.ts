@@ -16,11 +16,11 @@ import { type Config, ConfigError } from '../config/index.js';
 import { programVersion } from '../environment/index.js';
 
 /** The database to connect to, and where to report errors. */
-export type Address = { url: string; config: Config; logger: LoggerService; troubles: IncidentLog };
+export type Address = { url: string; config: Config; logger: LoggerService; incidents: IncidentLog };
 
 /** @throws ConfigError if the database is available but cannot be used. */
 export async function connect(
-  { url, config, logger, troubles }: Address,
+  { url, config, logger, incidents }: Address,
   poolSize: number,
 ): Promise<DataSource> {
   try {
@@ -29,7 +29,7 @@ export async function connect(
       poolSize,
       migrations,
       onConnectionError: (error) => {
-        if (!troubles.tell(error))
+        if (!incidents.report(error))
           logger.warn({ message: 'database connection lost', reason: describeError(error) });
       },
     });
@@ -48,10 +48,10 @@ export function replicaOf(
   return {
     primary,
     open: () => openDatabase({ url, poolSize, migrations: [] }),
-    onChange: (trouble) => {
-      if (trouble === undefined) logger.log({ message: 'the replica serves reads' });
+    onChange: (problem) => {
+      if (problem === undefined) logger.log({ message: 'the replica serves reads' });
       else
-        logger.warn({ message: 'the replica cannot serve reads: the primary serves them', reason: trouble });
+        logger.warn({ message: 'the replica cannot serve reads: the primary serves them', reason: problem });
     },
   };
 }

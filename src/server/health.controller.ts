@@ -186,9 +186,9 @@ export class HealthController {
       });
     }
     const projections = await this.database.askSteadily();
-    const isTroubled = this.database.trouble !== undefined;
+    const hasProblem = this.database.problem !== undefined;
     const rateLimit = this.rateLimit.describe();
-    const replica = this.reads.trouble;
+    const replica = this.reads.problem;
     const failing = projections.some(({ failure }) => failure !== null);
     const { lastSeen } = this.sealer;
     const checked = this.selfCheck.lastSeen;
@@ -200,11 +200,11 @@ export class HealthController {
     const reactions = this.subscriptions.lastSeen;
     const isParked = reactions?.some(({ parked }) => parked > 0) ?? false;
     const degraded =
-      isTroubled || rateLimit === 'local' || typeof replica === 'string' || failing || isChanged || isParked;
+      hasProblem || rateLimit === 'local' || typeof replica === 'string' || failing || isChanged || isParked;
     return {
       data: {
         status: degraded ? 'degraded' : 'ok',
-        database: isTroubled ? 'does not respond at the moment' : 'ok',
+        database: hasProblem ? 'does not respond at the moment' : 'ok',
         redis: { memory: 'not configured', shared: 'ok', local: 'not used: limits count per instance' }[
           rateLimit
         ],

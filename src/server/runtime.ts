@@ -45,7 +45,7 @@ export type Runtime = {
   selfCheck: SelfCheck;
   cosigning: Cosigning;
   subscriptions: Subscriptions;
-  troubles: IncidentLog;
+  incidents: IncidentLog;
   embedded: boolean;
   close(): Promise<void>;
 };
@@ -81,7 +81,7 @@ export async function openRuntime(
   try {
     const master = await masterKeyOf(config);
     const url = config.databaseUrl ?? embedded!.url;
-    const address = { url, config, logger, troubles: new IncidentLog(logger) };
+    const address = { url, config, logger, incidents: new IncidentLog(logger) };
     return await untilAvailable(config, logger, options, () => openOn(address, master, embedded, options));
   } catch (error) {
     await embedded?.stop();
@@ -119,7 +119,7 @@ async function openOn(
   embedded: { stop(): Promise<void> } | undefined,
   { migratesBesideIncompatible }: OpenOptions,
 ): Promise<Runtime> {
-  const { config, logger, troubles } = address;
+  const { config, logger, incidents } = address;
   const opened: (() => Promise<void>)[] = [];
   const closeAll = async () => {
     for (const close of opened.toReversed()) await close();
@@ -146,7 +146,7 @@ async function openOn(
       purgeAfterHours: config.erasurePurgeHours,
       release: programVersion(),
       reserved,
-      troubles,
+      incidents,
     });
     opens(running, (one) => one.stop());
     await running.start();
@@ -155,7 +155,7 @@ async function openOn(
     await openKeyring(source, keyring);
 
     const signers = signersOf(config, keyring);
-    const sealer = await openSealer(source, signers, logger, troubles);
+    const sealer = await openSealer(source, signers, logger, incidents);
     const checkpoints = new Checkpoints(source, sealer);
     const { verifyEvery, witnesses, witnessEvery } = config;
     return {
@@ -167,10 +167,10 @@ async function openOn(
       sealer,
       checkpoints,
       signers,
-      selfCheck: new SelfCheck(source, running, signers, verifyEvery, logger, troubles),
-      subscriptions: new Subscriptions(source, store, logger, troubles),
-      cosigning: new Cosigning(source, checkpoints, signers, witnesses, witnessEvery, logger, troubles),
-      troubles,
+      selfCheck: new SelfCheck(source, running, signers, verifyEvery, logger, incidents),
+      subscriptions: new Subscriptions(source, store, logger, incidents),
+      cosigning: new Cosigning(source, checkpoints, signers, witnesses, witnessEvery, logger, incidents),
+      incidents,
       embedded: embedded !== undefined,
       close: async () => {
         await closeAll();
@@ -188,9 +188,9 @@ async function openSealer(
   source: DataSource,
   signers: Signers,
   logger: LoggerService,
-  troubles: IncidentLog,
+  incidents: IncidentLog,
 ): Promise<Sealer> {
-  const sealer = new Sealer(source, signers, logger, troubles);
+  const sealer = new Sealer(source, signers, logger, incidents);
   if (await sealer.isSignerOfDatabase()) return sealer;
   throw new ConfigError([
     'SIGNING_KEY is not the key that signed the checkpoints of this database, so no new ones can be signed. Set it to ' +

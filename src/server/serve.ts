@@ -222,12 +222,12 @@ async function exit(status: number): Promise<never> {
   process.exit(status);
 }
 
-async function clean({ store, troubles }: Runtime, logger: LoggerService): Promise<void> {
+async function clean({ store, incidents }: Runtime, logger: LoggerService): Promise<void> {
   try {
     const forgotten = await store.forgetIdempotencyKeys(IDEMPOTENCY_HOURS);
     if (forgotten > 0) logger.log({ message: 'expired idempotency keys deleted', forgotten });
   } catch (error) {
-    if (troubles.tell(error)) return;
+    if (incidents.report(error)) return;
     logger.warn({ message: 'deleting expired idempotency keys failed', reason: describeError(error) });
   }
 }

@@ -48,7 +48,7 @@ export class QuickPages {
     const now = performance.now();
     if (
       now >= known.until &&
-      (this.watch.trouble === undefined || now >= known.until + CACHE_WHILE_DOWN_MS)
+      (this.watch.problem === undefined || now >= known.until + CACHE_WHILE_DOWN_MS)
     ) {
       // Keeps the page until it is replaced, in case the database becomes unavailable. Removes moved and deleted pages.
       response.once('close', () => {

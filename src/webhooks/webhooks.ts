@@ -66,7 +66,7 @@ export const newSecretSchema = recordSchema({
 export const webhooks = new Resource({
   object: 'webhook',
   decider: webhook,
-  standing: (state) => (exists(state) ? state : undefined),
+  existing: (state) => (exists(state) ? state : undefined),
   answers: webhookSchema,
   version: 2,
   columns: { url: { type: 'text', search: true }, status: { type: 'text', index: true } },

@@ -29,7 +29,7 @@ export const common: typeof en = {
     webhooks: 'Webhooks',
     outbox: 'Postausgang',
     history: 'Verlauf',
-    workings: 'Systemstatus',
+    systemStatus: 'Systemstatus',
   },
   email: 'E-Mail-Adresse',
   role: 'Rolle',

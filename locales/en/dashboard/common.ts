@@ -29,7 +29,7 @@ export const common = {
     webhooks: 'Webhooks',
     outbox: 'Outbox',
     history: 'History',
-    workings: 'System status',
+    systemStatus: 'System status',
   },
   email: 'Email address',
   role: 'Role',

@@ -16,4 +16,4 @@ export { suppressions } from './suppressions.js';
 export { tags } from './tags.js';
 export { team } from './team.js';
 export { webhooks } from './webhooks.js';
-export { workings } from './workings.js';
+export { systemStatus } from './system-status.js';

@@ -92,7 +92,7 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
   const resource = new Resource<Group>({
     object: kind,
     decider,
-    standing: (state) => (state.status === 'standing' ? state : undefined),
+    existing: (state) => (state.status === 'standing' ? state : undefined),
     answers,
     version,
     columns: { name: { type: 'text', index: true, search: true } },

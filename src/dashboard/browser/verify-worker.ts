@@ -6,7 +6,7 @@ export type Task = { address: string; checkpoint: string; key: string };
 export type Told =
   | { progress: number; of: number }
   | { verdict: Verdict }
-  | { trouble: 'broken' | 'unable' }
+  | { problem: 'broken' | 'unable' }
   | { fault: 'key' | 'checkpoint' };
 
 const scope = self as unknown as {
@@ -33,7 +33,7 @@ async function work({ address, checkpoint, key }: Task): Promise<Told> {
   try {
     return { verdict: await verifyHistory(() => download(address), checkpoint, key, onProgress) };
   } catch (error) {
-    return { trouble: error instanceof Unable ? 'unable' : 'broken' };
+    return { problem: error instanceof Unable ? 'unable' : 'broken' };
   }
 }
 

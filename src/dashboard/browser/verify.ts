@@ -61,7 +61,7 @@ function begin(form: HTMLFormElement): void {
       progress.textContent = `${words.working!}: ${filled(words.of!, { some, all })}`;
       return;
     }
-    if ('trouble' in message) return showResult(false, words[message.trouble]!);
+    if ('problem' in message) return showResult(false, words[message.problem]!);
     // A typing error proves nothing about the history.
     if ('fault' in message) {
       end();

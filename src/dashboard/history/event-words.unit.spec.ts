@@ -49,8 +49,8 @@ describe.each(LANGUAGES)('in %s', (language) => {
 
   it('every read model has words, and nothing else has', () => {
     expectEntries(
-      `\`namesOfModels\` in locales/${language}/dashboard/workings.ts`,
-      Object.keys(DASHBOARD[language].workings.namesOfModels),
+      `\`namesOfModels\` in locales/${language}/dashboard/system-status.ts`,
+      Object.keys(DASHBOARD[language].systemStatus.namesOfModels),
       projections.map(({ name }) => name),
     );
   });
@@ -59,8 +59,8 @@ describe.each(LANGUAGES)('in %s', (language) => {
     // The names are fields that do not depend on constructor arguments.
     const names = subscriptions.map((Reaction) => (Reflect.construct(Reaction, []) as { name: string }).name);
     expectEntries(
-      `\`namesOfReactions\` in locales/${language}/dashboard/workings.ts`,
-      Object.keys(DASHBOARD[language].workings.namesOfReactions),
+      `\`namesOfReactions\` in locales/${language}/dashboard/system-status.ts`,
+      Object.keys(DASHBOARD[language].systemStatus.namesOfReactions),
       names,
     );
   });

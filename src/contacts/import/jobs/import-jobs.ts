@@ -346,7 +346,7 @@ export class ImportJobs implements BackgroundWork {
       requestId: id,
       isGivenUp,
       // A user who is removed while the import runs can no longer store anything.
-      standing: () => this.team.guardOfActor(context),
+      requireAccess: () => this.team.guardOfActor(context),
     };
     const fields = {
       onConflict,

@@ -9,11 +9,11 @@ import { type PageContext } from '../page-context.js';
 /** A lag of at most this many events is normal and clears within moments. */
 const MOMENTARY = 100;
 
-/** `behind` clears by itself; `standing` and `paused` need someone to act. */
-type State = 'upToDate' | 'behind' | 'standing' | 'paused';
+/** `behind` clears by itself; `stalled` and `paused` need someone to act. */
+type State = 'upToDate' | 'behind' | 'stalled' | 'paused';
 
 /** A row of the page: its name, state and how many events it is behind. */
-type Working = { name: Html | string; state: State; lag: number };
+type Part = { name: Html | string; state: State; lag: number };
 
 type WebhookRecord = { id: string; url: string; status: string; lag: number | null };
 
@@ -22,26 +22,26 @@ type WebhookRecord = { id: string; url: string; status: string; lag: number | nu
  * Only owners, administrators and auditors see it, because they contact the operator and check the history. Failures are listed only for the
  * organization's own events. Other roles see progress where they work, for example on a broadcast.
  */
-export const workingsPages: PageDefinition[] = [
-  { path: 'workings', needs: 'history:read', show: showWorkings },
+export const systemStatusPages: PageDefinition[] = [
+  { path: 'workings', needs: 'history:read', show: showSystemStatus },
 ];
 
-async function showWorkings(context: PageContext) {
+async function showSystemStatus(context: PageContext) {
   const { words } = context;
-  const { workings: said } = words;
+  const { systemStatus: said } = words;
   const { models, reactions, failures, webhooks } = await progressOf(context);
   const all = [...models, ...reactions, ...webhooks];
   const parked = failures.some((one) => one.parked.length > 0);
   const verdict =
-    parked || all.some(({ state }) => state === 'standing')
-      ? said.verdicts.standing
+    parked || all.some(({ state }) => state === 'stalled')
+      ? said.verdicts.stalled
       : all.some(({ state }) => state === 'behind')
         ? said.verdicts.behind
         : said.verdicts.fine;
-  const part = (title: string, text: string, workings: readonly Working[]) =>
-    SectionOf(title, [html`<p>${text}</p>`, WorkingsOf(context, title, workings)]);
+  const part = (title: string, text: string, parts: readonly Part[]) =>
+    SectionOf(title, [html`<p>${text}</p>`, PartsOf(context, title, parts)]);
   return context.page({
-    section: 'workings',
+    section: 'systemStatus',
     title: said.title,
     content: html`<p class="lead">${said.text}</p>
       <div class="done"><strong>${verdict.title}</strong><br />${verdict.text}</div>
@@ -54,7 +54,7 @@ async function showWorkings(context: PageContext) {
 /** Uses values that the server already has, so that pages left open rarely query PostgreSQL. */
 async function progressOf(context: PageContext) {
   const { words } = context;
-  const { workings: said } = words;
+  const { systemStatus: said } = words;
   const subscriptions = context.find(Subscriptions);
   const [models, reactions] = await Promise.all([
     context.find(DatabaseMonitor).ask(),
@@ -84,11 +84,11 @@ async function progressOf(context: PageContext) {
 }
 
 /** All events are signed every few seconds, so a few unsigned ones are not a delay. */
-function sealsOf({ words }: PageContext, lag: number): Working {
-  return { name: words.workings.seals, state: stateOf(lag, false), lag };
+function sealsOf({ words }: PageContext, lag: number): Part {
+  return { name: words.systemStatus.seals, state: stateOf(lag, false), lag };
 }
 
-async function webhooksOf(context: PageContext): Promise<Working[]> {
+async function webhooksOf(context: PageContext): Promise<Part[]> {
   const { records } = await context.run<{ records: WebhookRecord[] }>('webhook.list-webhooks', {
     limit: 100,
   });
@@ -101,7 +101,7 @@ async function webhooksOf(context: PageContext): Promise<Working[]> {
 }
 
 function stateOf(lag: number, isStopped: boolean): State {
-  if (isStopped) return 'standing';
+  if (isStopped) return 'stalled';
   return lag > MOMENTARY ? 'behind' : 'upToDate';
 }
 
@@ -110,14 +110,14 @@ function namedIn(names: Readonly<Record<string, string>>, name: string): string 
   return Object.hasOwn(names, name) ? names[name]! : name;
 }
 
-function WorkingsOf({ words }: PageContext, caption: string, workings: readonly Working[]): Html {
-  const { workings: said } = words;
+function PartsOf({ words }: PageContext, caption: string, parts: readonly Part[]): Html {
+  const { systemStatus: said } = words;
   return Table({
     caption,
     columns: [{ name: said.name }, { name: said.state }, { name: said.lag, isNumber: true }],
-    rows: workings.map(({ name, state, lag }) => [
+    rows: parts.map(({ name, state, lag }) => [
       name,
-      state === 'standing' ? html`<strong class="badge">${said.states[state]}</strong>` : said.states[state],
+      state === 'stalled' ? html`<strong class="badge">${said.states[state]}</strong>` : said.states[state],
       numberIn(words, lag),
     ]),
   });
@@ -126,7 +126,7 @@ function WorkingsOf({ words }: PageContext, caption: string, workings: readonly 
 function FailuresOf(context: PageContext, failures: readonly Failures[]): Html | null {
   if (failures.length === 0) return null;
   const { words } = context;
-  const { workings: said } = words;
+  const { systemStatus: said } = words;
   const eventAt = (position: number) =>
     html`<a href="${context.path(`history?before=${position + 1}`)}">${numberIn(words, position)}</a> `;
   return SectionOf(said.failures, [

@@ -1,6 +1,6 @@
-import { type workings as en } from '../../en/dashboard/workings.js';
+import { type systemStatus as en } from '../../en/dashboard/system-status.js';
 
-export const workings: typeof en = {
+export const systemStatus: typeof en = {
   title: 'Systemstatus',
   text: 'Zeigt, ob die Seiten auf dem neuesten Stand sind und ob alle Aufgaben im Hintergrund erledigt sind.',
   verdicts: {
@@ -9,7 +9,7 @@ export const workings: typeof en = {
       title: 'Einige Teile holen gerade auf.',
       text: 'Das geschieht automatisch. Sind sie in zehn Minuten noch im Rückstand, wenden Sie sich an den Betreiber dieses Dienstes.',
     },
-    standing: {
+    stalled: {
       title: 'Einige Teile brauchen einen Eingriff.',
       text: 'Sie sind unten markiert. Webhooks können Sie selbst in Ordnung bringen. Wenden Sie sich bei allem anderen an den Betreiber dieses Dienstes.',
     },
@@ -31,7 +31,7 @@ export const workings: typeof en = {
   states: {
     upToDate: 'Aktuell',
     behind: 'Holt auf',
-    standing: 'Eingriff nötig',
+    stalled: 'Eingriff nötig',
     paused: 'Angehalten',
   },
   namesOfModels: {

@@ -1,6 +1,6 @@
 type Names = Record<string, string>;
 
-export const workings = {
+export const systemStatus = {
   title: 'System status',
   text: 'Shows whether the pages you see are up to date and whether background tasks are finished.',
   verdicts: {
@@ -9,7 +9,7 @@ export const workings = {
       title: 'Some parts are catching up.',
       text: 'This happens automatically. If they are still behind in ten minutes, contact the people who operate this service.',
     },
-    standing: {
+    stalled: {
       title: 'Some parts need attention.',
       text: 'They are marked below. You can fix webhooks yourself. For everything else, contact the people who operate this service.',
     },
@@ -31,7 +31,7 @@ export const workings = {
   states: {
     upToDate: 'Up to date',
     behind: 'Catching up',
-    standing: 'Needs attention',
+    stalled: 'Needs attention',
     paused: 'Paused',
   },
   /** Keyed by the names in the code. The unit test of the texts reports missing ones. */
