@@ -16,7 +16,7 @@ let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Runs a command like `cli`, but all commands of a Jest worker one after another in one process. For tests that are not about
- * the process. Some test runs one command of each group with `cli`, too.
+ * the process: `cli` runs a command in its own.
  */
 export function command(args: readonly string[], environment: Environment): Promise<Result> {
   pending += 1;

@@ -158,7 +158,10 @@ describe('SIGTERM', () => {
     // The exit code 1 shows that not everything could be closed.
     expect(status).toBe(1);
     expect(server.log).toContainEqual(
-      expect.objectContaining({ message: 'request cut off', reason: expect.stringContaining('stops') }),
+      expect.objectContaining({
+        message: 'request cut off',
+        reason: expect.stringContaining('shutting down'),
+      }),
     );
     expect(server.log.filter(({ message }) => message === 'request failed')).toEqual([]);
   });
@@ -348,7 +351,7 @@ describe('WEB_CONCURRENCY=2', () => {
     const { status, stderr } = await refused.ended;
     expect([status, stderr]).toEqual([
       1,
-      expect.stringMatching(/^The server could not start: port \d+ is taken.*\n$/),
+      expect.stringMatching(/^The server could not start: port \d+ is already in use.*\n$/),
     ]);
   });
 

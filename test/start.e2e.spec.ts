@@ -462,10 +462,10 @@ describe('embedded', () => {
     async () => {
       const checkout = join(directory.path, 'checkout');
       await mkdir(checkout);
-      const parts = ['src', 'libs', 'migrations', 'scripts', 'package.json', 'package-lock.json'];
+      const parts = ['src', 'libs', 'locales', 'migrations', 'scripts', 'package.json', 'package-lock.json'];
       for (const part of parts) await cp(join(root, part), join(checkout, part), { recursive: true });
       await symlink(join(root, 'node_modules'), join(checkout, 'node_modules'));
-      const source = join(checkout, 'src/serve.ts');
+      const source = join(checkout, 'src/server/serve.ts');
       const before = await readFile(source, 'utf8');
       const wrong = join(checkout, 'src/wrong.ts');
       await writeFile(wrong, 'export const number: number = 1;');
