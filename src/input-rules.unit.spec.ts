@@ -55,20 +55,23 @@ it('each rule of an input says the same by itself as through class-validator', (
   let compared = 0;
   for (const type of inputs()) {
     expect(hasOnlyFields(type)).toBe(true);
-    for (const [name, field] of fieldsOf(type)) {
-      for (const value of values) {
-        const input = Object.assign(new type(), { [name]: value });
-        const errors = validateSync(input, { stopAtFirstError: true });
-        const error = errors.find(({ property }) => property === name);
-        const [problem] = Object.values(error?.constraints ?? {});
-        expect({ type: type.name, name, value, problem: field.problem(value) }).toEqual({
-          type: type.name,
-          name,
-          value,
-          problem,
-        });
-        compared += 1;
-      }
+    const fields = [...fieldsOf(type)];
+    for (const value of values) {
+      // One run of class-validator for all fields, because it validates all of them anyway.
+      const input = Object.assign(new type(), Object.fromEntries(fields.map(([name]) => [name, value])));
+      const errors = new Map(
+        validateSync(input, { stopAtFirstError: true }).map(({ property, constraints }) => [
+          property,
+          Object.values(constraints ?? {})[0],
+        ]),
+      );
+      const problems = fields.map(([name, field]) => [name, field.problem(value)]);
+      expect({ type: type.name, value, problems }).toEqual({
+        type: type.name,
+        value,
+        problems: fields.map(([name]) => [name, errors.get(name)]),
+      });
+      compared += fields.length;
     }
   }
   expect(compared).toBeGreaterThan(5_000);

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { isLong } from '../../test/length.js';
 import { type AppendCommand, type EventStore, type StreamWrite } from './index.js';
 
 let database: TestDatabase;
@@ -10,6 +11,8 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
+/** Rounds of concurrent commands. */
+const ROUNDS = isLong ? 20 : 6;
 const organizationId = uuidv7();
 const metadata = { actor: { type: 'system', id: null }, requestId: 'test' } as const;
 const happened = { type: 'Happened', data: {} };
@@ -59,7 +62,7 @@ describe('a guard', () => {
   });
 
   it('admits no dependent command after a concurrent write to its stream', async () => {
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < ROUNDS; round += 1) {
       const guarded = await begin();
       const guards = [{ streamId: guarded, version: 1 }];
       const resting = Array.from({ length: 60 }, () => uuidv7());
@@ -107,7 +110,7 @@ describe('a subject', () => {
   });
 
   it('gets no more events after its end, in either order of concurrent commands', async () => {
-    for (let round = 0; round < 20; round += 1) {
+    for (let round = 0; round < ROUNDS; round += 1) {
       const subject = await begin(true);
       const links = Array.from({ length: 40 }, () => uuidv7());
       await Promise.all(

@@ -2,11 +2,12 @@ import { Client } from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { isLong } from '../../test/length.js';
 import { appendBatch } from './append.js';
 
 /** Concurrent writers, each on its own connection, and the total number of their appends. */
 const WRITERS = 16;
-const COMMANDS = 2_400;
+const COMMANDS = isLong ? 2_400 : 800;
 
 let database: TestDatabase;
 beforeAll(async () => {

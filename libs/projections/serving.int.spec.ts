@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
+import { isLong } from '../../test/length.js';
 import { type Projection, Projections, type ProjectionsOptions } from './index.js';
 import { Rebuild } from './rebuild.js';
 
@@ -137,7 +138,7 @@ it('immediately shows writes of an instance of another version, only while that 
     const rows = await database.source.query(`SELECT FROM people_v${version}.people WHERE id = $1`, [id]);
     return rows.length;
   };
-  for (let n = 0; n < 20; n += 1) {
+  for (let n = 0; n < (isLong ? 20 : 6); n += 1) {
     const [writer, reader, version] = n % 2 ? [older, newer, 2] : [newer, older, 1];
     const id = uuidv7();
     const position = await append(id, 0, { type: 'Named', data: {}, personal: { name: 'Ada' } });
@@ -200,7 +201,7 @@ it('erases people from an earlier version that no instance serves any more, wher
 it('erases people from an earlier version that is still served before the erasure is acknowledged', async () => {
   const [earlier, later] = [await instance(1), await instance(2)];
   earlier.poll();
-  for (let round = 0; round < 40; round += 1) {
+  for (let round = 0; round < (isLong ? 40 : 10); round += 1) {
     const person = await named('Ada');
     const reading = Promise.all([
       earlier.catchUp(await database.store.lastPosition()),

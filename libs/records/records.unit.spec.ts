@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isLong } from '../../test/length.js';
+import { isLong, someOf } from '../../test/length.js';
 import { Lines } from './lines.js';
 import { type CsvOptions, readCsv, readNdjson, type ReadRecord, writeCsv } from './index.js';
 
@@ -75,15 +75,17 @@ describe('readNdjson', () => {
 
   it('reads a line of 1 MiB, and rejects longer ones', async () => {
     const line = (length: number) => JSON.stringify({ a: 'x'.repeat(length - 8) });
-    const text = [line(MIB), line(MIB + 1), '{"a":1}', line(5 * MIB), '{"a":2}', line(2 * MIB)].join('\n');
-    expect(await ndjson(text, [64 * 1024, MIB - 1, MIB, MIB + 2, 3 * MIB, Infinity])).toEqual([
-      [1, { a: 'x'.repeat(MIB - 8) }],
-      [2, 'is longer than 1 MiB'],
-      [3, { a: 1 }],
-      [4, 'is longer than 1 MiB'],
-      [5, { a: 2 }],
-      [6, 'is longer than 1 MiB'],
-    ]);
+    const text = [line(MIB), line(MIB + 1), '{"a":1}', line(3 * MIB), '{"a":2}', line(2 * MIB)].join('\n');
+    expect(await ndjson(text, [...someOf([MIB, 64 * 1024, MIB - 1, MIB + 2, 3 * MIB], 2), Infinity])).toEqual(
+      [
+        [1, { a: 'x'.repeat(MIB - 8) }],
+        [2, 'is longer than 1 MiB'],
+        [3, { a: 1 }],
+        [4, 'is longer than 1 MiB'],
+        [5, { a: 2 }],
+        [6, 'is longer than 1 MiB'],
+      ],
+    );
   });
 });
 
@@ -205,7 +207,7 @@ describe('for any text', () => {
   }
 
   it.each(TEXTS)('copies and searches each byte only a few times: %s', async (_, text) => {
-    const few = text.length > MIB ? [64 * 1024] : [1_000, Infinity];
+    const few = text.length > MIB ? [64 * 1024] : [1_000];
     for (const size of isLong || text === TEXTS[0]![1] ? [1, 1_000, 64 * 1024, Infinity] : few) {
       // Enough to show the difference: a quadratic algorithm would copy two gigabytes.
       const bytes = size === 1 ? text.slice(0, ALL_BUT_FULL + 15_000) : text;
@@ -218,7 +220,7 @@ describe('for any text', () => {
     }
   });
 
-  it.each(TEXTS)('gives others their turns while reading: %s', async (_, text) => {
+  it.each(someOf(TEXTS.toReversed(), 3))('gives others their turns while reading: %s', async (_, text) => {
     let turns = 0;
     let isRead = false;
     const count = async () => {
@@ -270,7 +272,7 @@ describe('a cell that a spreadsheet would run as a formula', () => {
     // A fixed sequence (Numerical Recipes), so that failures are reproducible.
     let seed = 1;
     const random = (below: number) => (seed = (seed * 1_664_525 + 1_013_904_223) % 2 ** 32) % below;
-    const made = Array.from({ length: 5_000 }, () =>
+    const made = Array.from({ length: isLong ? 5_000 : 1_500 }, () =>
       Array.from(
         { length: 1 + (random(1_024) % 6) },
         () => alphabet[(random(4_096) >> 4) % alphabet.length],
@@ -279,7 +281,7 @@ describe('a cell that a spreadsheet would run as a formula', () => {
     const values = [...HOSTILE, ...HARMLESS, ...made];
     const read = await csv(writeCsv([['a', 'b'], ...values.map((value) => [value, 'x'])]), [64 * 1024]);
     expect(read.map(([, fields]) => (fields as { a: string }).a)).toEqual(values);
-    expect(values.filter((value) => FORMULA.test(value)).length).toBeGreaterThan(1_000);
+    expect(values.filter((value) => FORMULA.test(value)).length).toBeGreaterThan(values.length / 5);
     expect(seen(values).filter((cell) => FORMULA.test(cell))).toEqual([]);
   });
 });

@@ -36,8 +36,15 @@ export async function createTestDatabase(
   template = dump === undefined ? templateOn(server) : undefined,
 ): Promise<TestDatabase> {
   const name = `test_${randomBytes(6).toString('hex')}`;
-  const source = template === undefined ? '' : `TEMPLATE ${template}`;
-  await asAdministrator(server, (client) => client.query(`CREATE DATABASE ${name} ${source}`));
+  await asAdministrator(server, async (client) => {
+    if (template === undefined) return client.query(`CREATE DATABASE ${name}`);
+    const { rows } = await client.query<{ hasStrategies: boolean }>(
+      `SELECT current_setting('server_version_num')::int >= 150000 AS "hasStrategies"`,
+    );
+    // Copying files takes PostgreSQL a third of the time of writing them to its log, the default since version 15.
+    const strategy = rows[0]!.hasStrategies ? 'STRATEGY file_copy' : '';
+    return client.query(`CREATE DATABASE ${name} TEMPLATE ${template} ${strategy}`);
+  });
   const url = new URL(server);
   url.pathname = `/${name}`;
   const master = randomBytes(32);

@@ -1,4 +1,5 @@
 import { eventually } from '#libs/testing';
+import { someOf } from '../../test/length.js';
 import { htmlOf, textOf } from './layout.js';
 import { type MergeFields, TemplateError } from './merge-fields.js';
 import { compile, render } from './template.js';
@@ -184,12 +185,13 @@ it('rejects unknown merge fields and invalid templates', () => {
 });
 
 it('stops templates that take too much time or memory', () => {
-  for (const content of [
-    '{% for a in (1..1000000000) %}x{% endfor %}',
-    '{{ (1..4000000) | sort | reverse | uniq | size }}',
+  const hostile = [
     '{% for a in (1..3000) %}{% for b in (1..3000) %}{% for c in (1..3000) %}{{ c }}{% endfor %}{% endfor %}{% endfor %}',
     '{% assign x = "0123456789" %}{% for a in (1..60) %}{% assign x = x | append: x %}{% endfor %}{{ x }}',
-  ]) {
+    '{% for a in (1..1000000000) %}x{% endfor %}',
+    '{{ (1..4000000) | sort | reverse | uniq | size }}',
+  ];
+  for (const content of someOf(hostile, 2)) {
     expect([content, reasonOf({ content })]).toEqual([content, 'TEMPLATE_INVALID']);
   }
 });
@@ -260,10 +262,11 @@ it('never runs text: entities, and braces that Markdown escapes', () => {
 
 it('rejects content that would block the server, and accepts typical newsletters', async () => {
   const [size, many] = [250_000, (text: string, times = size / text.length) => text.repeat(times)];
-  for (const content of [many('{{ contact.firstName }} '), many('!['), many('*a_ '), many('a.b@c.de ')]) {
+  const slow = [many('*a_ '), many('{{ contact.firstName }} '), many('!['), many('a.b@c.de ')];
+  for (const content of someOf(slow, 2)) {
     expect([content.slice(0, 9), reasonOf({ content })]).toEqual([content.slice(0, 9), 'TEMPLATE_INVALID']);
   }
-  for (const content of [many('<div>'), many('<b>'), many('<ul><li>')]) {
+  for (const content of someOf([many('<ul><li>'), many('<div>'), many('<b>')])) {
     expect(reasonOf({ content, format: 'HTML' })).toBe('TEMPLATE_INVALID');
   }
   const nested = `${many('<div>', 15_000)}deep`;

@@ -14,8 +14,12 @@ const values = (firstName: string) =>
 const written = (content: string, subject = 'News') =>
   ({ subject, preheader: null, content, format: 'MARKDOWN', hasPetition: false }) as const;
 
-/** A thread like the product's, except that one contact and one text make it run forever. */
-function strange(): TemplateThread {
+/**
+ * A thread like the product's, except that one contact and one text make it run forever.
+ *
+ * @param limits by default, those of the product. A new thread loads its packages before it compiles.
+ */
+function strange(limits = { compile: 1_000, render: 250 }): TemplateThread {
   const dist = pathToFileURL(`${process.cwd()}/dist/`).href;
   const source = `
     import { serveJobs } from '${dist}libs/threads/index.js';
@@ -27,8 +31,7 @@ function strange(): TemplateThread {
     });`;
   return new BoundedThread<ReturnType<typeof templateJobs>>(
     new URL(`data:text/javascript,${encodeURIComponent(source)}`),
-    // Long enough to compile: as in production, a new thread loads its packages first.
-    { compile: 1_000, render: 250 },
+    limits,
   );
 }
 
@@ -71,7 +74,8 @@ it('stops and reports a template that takes too long, and renders all others', a
       value: expect.objectContaining({ rendered: expect.objectContaining({ text: 'Dear Bob' }) }),
     },
   ]);
-  await expect(templates.compile(written('Spin'))).rejects.toThrow(
+  const impatient = new Templates(strange({ compile: 100, render: 100 }));
+  await expect(impatient.compile(written('Spin'))).rejects.toThrow(
     'The template takes too long to render. Simplify it.',
   );
 });

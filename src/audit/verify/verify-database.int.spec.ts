@@ -8,6 +8,7 @@ import { Projections } from '#libs/projections';
 import { systemInput } from '#libs/rpc';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { Positions1764000000012, PositionsValid1764000000012 } from '../../../migrations/0012-positions.js';
+import { isLong, someOf } from '../../../test/length.js';
 import { verifyTwice } from '../../../test/verifiers.js';
 import { ExportEvents, ExportEventsHandler, HistoryReads } from '../../history/index.js';
 import { type AllVerdict } from './all.js';
@@ -274,11 +275,17 @@ describe('a stored history', () => {
     ['metadata', `metadata = jsonb_set(metadata, '{actor,id}', '"somebody else"')`],
     ['recorded_at', `recorded_at = recorded_at + interval '1 millisecond'`],
     ['digest', `digest = sha256('')`],
-  ])('names the event of which %s was changed', async (_, assignment) => {
+  ])('names the event of which %s was changed', async (column, assignment) => {
     // Its data are personal: one of every fifty.
     const position = at(301);
-    const { live, exported } = await tampered(history, set(assignment, position));
     const wrong = { ok: false, events: 302, firstWrongPosition: position };
+    // The tests of verifyFile change each field of an export.
+    if (!isLong && column !== 'personal') {
+      const live = await tamperedLive(history, set(assignment, position));
+      expect(live).toMatchObject({ ...wrong, provedEvents: 301 });
+      return;
+    }
+    const { live, exported } = await tampered(history, set(assignment, position));
     expect(live).toMatchObject({ ...wrong, provedEvents: 301 });
     expect(exported).toMatchObject({ ...wrong, provedEvents: 256 });
   });
@@ -313,12 +320,15 @@ describe('a stored history', () => {
   }
 
   it('names an event that was changed together with its digest', async () => {
-    for (const [index, part] of [
-      [0, 0],
-      [255, 0],
-      [300, 256],
-      [343, 336],
-    ] as const) {
+    for (const [index, part] of someOf(
+      [
+        [300, 256],
+        [255, 0],
+        [0, 0],
+        [343, 336],
+      ] as const,
+      2,
+    )) {
       await expectPlaced(
         async (sql) => {
           await set(`data = '{}', type = 'Other'`, at(index))(sql);
@@ -341,9 +351,11 @@ describe('a stored history', () => {
   });
 
   it('names an event that was deleted', async () => {
-    await expectPlaced(remove(at(0)), { live: at(0), exported: at(0) });
     await expectPlaced(remove(at(300), at(301)), { live: at(300), exported: at(256) });
-    await expectPlaced(remove(at(294)), { live: at(294), exported: at(256) });
+    if (isLong) {
+      await expectPlaced(remove(at(0)), { live: at(0), exported: at(0) });
+      await expectPlaced(remove(at(294)), { live: at(294), exported: at(256) });
+    }
     // In the last part the export has too few; its newest stands below the checkpoint's position.
     await expectPlaced(remove(at(339)), { live: at(339), exported: at(343) + 1 });
   });
@@ -640,7 +652,7 @@ it('proves exports of before, while and after somebody was erased', async () => 
   expect(during.trimEnd().split('\n').at(-1)).toContain('"type":"ContactErased"');
   const after = await exportWhile(() => Promise.resolve());
   expect(after).not.toContain('"Ada"');
-  for (const exported of [before, during, after]) {
+  for (const exported of someOf([during, before, after])) {
     expect(await verifyTwice(exported, checkpoint, key)).toMatchObject({ ok: true, provedEvents: 5 });
   }
 });

@@ -159,6 +159,9 @@ const rest = { ok: false, reason: expect.any(String) };
 /** 344 events: a part of 256, and 88 that no part holds. */
 const history = fabricate(344);
 const checkpoint = checkpointOf(history);
+/** 40 events, parts of 32 and 8, for tests that need no part of 256. */
+const few = fabricate(40);
+const checkpointOfFew = checkpointOf(few);
 const changedAt = (index: number, change: (line: Line) => object, lines = history) =>
   lines.map((line, n) => (n === index ? { ...line, ...change(line) } : line));
 
@@ -238,7 +241,7 @@ describe('a key that others have taken the place of', () => {
 });
 
 describe('a history that is what was sealed', () => {
-  it.each([1, 2, 3, 255, 256, 257, 600])('is proved, %i events', async (size) => {
+  it.each(someOf([1, 2, 3, 256, 257, 255, 600], 5))('is proved, %i events', async (size) => {
     const lines = fabricate(size);
     expect(await verifyTwice(ndjson(lines), checkpointOf(lines), key)).toMatchObject({
       ok: true,
@@ -314,19 +317,19 @@ describe('a line that is wrong by itself', () => {
     ],
     ['the organization', () => ({ organizationId: uuidv7() })],
   ] as [string, (line: Line) => object][])('is named where %s was changed', async (_, change) => {
-    expect(await verifyTwice(ndjson(changedAt(301, change)), checkpoint, key)).toMatchObject({
+    expect(await verifyTwice(ndjson(changedAt(37, change, few)), checkpointOfFew, key)).toMatchObject({
       ...rest,
-      events: 302,
-      provedEvents: 256,
-      firstWrongPosition: positionOf(301),
+      events: 38,
+      provedEvents: 0,
+      firstWrongPosition: positionOf(37),
     });
   });
 
   it('is named where personal data stand that were never stored', async () => {
-    const forged = changedAt(300, () => ({ personal: { email: 'eve@example.org' } }));
-    expect(await verifyTwice(ndjson(forged), checkpoint, key)).toMatchObject({
+    const forged = changedAt(36, () => ({ personal: { email: 'eve@example.org' } }), few);
+    expect(await verifyTwice(ndjson(forged), checkpointOfFew, key)).toMatchObject({
       ok: false,
-      firstWrongPosition: positionOf(300),
+      firstWrongPosition: positionOf(36),
     });
   });
 
@@ -368,10 +371,10 @@ describe('a line that is wrong by itself', () => {
   ] as [string, (line: string) => string][])(
     'is named after the line before where it %s',
     async (_, change) => {
-      const lines = ndjson(history).trimEnd().split('\n');
+      const lines = ndjson(few).trimEnd().split('\n');
       lines[5] = change(lines[5]!);
       expect(
-        await verifyTwice(Buffer.from(`${lines.join('\n')}\n`, 'latin1'), checkpoint, key),
+        await verifyTwice(Buffer.from(`${lines.join('\n')}\n`, 'latin1'), checkpointOfFew, key),
       ).toMatchObject({
         ...rest,
         events: 6,
@@ -397,9 +400,10 @@ describe('a line that is wrong by itself', () => {
 describe('events of one stream, or about one person', () => {
   const [streamId, personId] = [uuidv7(), uuidv7()];
   type Versions = { [index: number]: number };
-  /** Of 300 events those at these indexes say something else. */
-  const withEvents = (changes: { [index: number]: Partial<Line> }) =>
-    linked(fabricate(300).map((line, index) => ({ ...line, ...changes[index] })));
+  const COUNT = 60;
+  /** Of these events, those at these indexes say something else. */
+  const withEvents = (changes: { [index: number]: Partial<Line> }, count = COUNT) =>
+    linked(fabricate(count).map((line, index) => ({ ...line, ...changes[index] })));
   const verified = (lines: Line[]) => verifyTwice(ndjson(lines), checkpointOf(lines), key);
 
   it.each([
@@ -407,15 +411,15 @@ describe('events of one stream, or about one person', () => {
     ['the first is missing', 10, { 10: 2 }],
     ['one is there twice', 30, { 10: 1, 30: 1 }],
     ['they go back', 40, { 10: 1, 30: 2, 40: 1 }],
-    ['a newer event has none', 280, { 10: 1, 280: 7 }],
+    ['a newer event has none', 55, { 10: 1, 55: 7 }],
   ] as [string, number, Versions][])('are named where %s', async (_, wrong, versions) => {
     const lines = withEvents(
       Object.fromEntries(Object.entries(versions).map(([index, version]) => [index, { streamId, version }])),
     );
-    const note = checkpointOf(lines.slice(0, 270));
+    const note = checkpointOf(lines.slice(0, 50));
     expect(await verifyTwice(ndjson(lines), note, key)).toMatchObject({
       ...{ ok: false, firstWrongPosition: positionOf(wrong), events: wrong + 1 },
-      provedEvents: wrong > 270 ? 270 : 0,
+      provedEvents: wrong > 50 ? 50 : 0,
       reason: expect.stringContaining(`The event at position ${positionOf(wrong)} has version`),
     });
   });
@@ -429,9 +433,10 @@ describe('events of one stream, or about one person', () => {
           { streamId, version: n + 1, ...(n % 2 ? { recordedAt } : {}) },
         ]),
       ),
+      2 * 60,
     );
     const verdict = await verified(lines);
-    expect(verdict).toMatchObject({ ok: true, provedEvents: 300, warningCount: 30 });
+    expect(verdict).toMatchObject({ ok: true, provedEvents: 120, warningCount: 30 });
     expect(verdict.warnings).toHaveLength(20);
     expect(verdict.warnings.slice(0, 2)).toEqual([
       {
@@ -453,10 +458,10 @@ describe('events of one stream, or about one person', () => {
   const person = { ...unread, streamId: personId };
 
   it('are proved where data cannot be read because their person was erased, whenever', async () => {
-    const lines = withEvents({ 10: person, 20: unread, 290: erased });
+    const lines = withEvents({ 10: person, 20: unread, 50: erased });
     expect(await verified(lines)).toMatchObject({ ok: true, warningCount: 0 });
-    const older = checkpointOf(lines.slice(0, 100));
-    expect(await verifyTwice(ndjson(lines), older, key)).toMatchObject({ ok: true, newerEvents: 200 });
+    const older = checkpointOf(lines.slice(0, 30));
+    expect(await verifyTwice(ndjson(lines), older, key)).toMatchObject({ ok: true, newerEvents: 30 });
   });
 
   it.each(['ApiKeyRotated', 'ApiKeyRevoked'])('are proved where an API key ended: %s', async (type) => {
@@ -478,7 +483,7 @@ describe('events of one stream, or about one person', () => {
     async (_, changes, wrong) => {
       const lines = withEvents(changes);
       expect(await verified(lines)).toMatchObject({
-        ...{ ok: false, events: 300, provedEvents: 300, firstWrongPosition: positionOf(wrong) },
+        ...{ ok: false, events: COUNT, provedEvents: COUNT, firstWrongPosition: positionOf(wrong) },
         reason: expect.stringContaining('cannot be read, although no event erased it'),
       });
     },
@@ -486,30 +491,30 @@ describe('events of one stream, or about one person', () => {
 });
 
 describe('lines that do not follow each other', () => {
-  const without = (first: number, count = 1) => history.filter((_, n) => n < first || n >= first + count);
+  const without = (first: number, count = 1) => few.filter((_, n) => n < first || n >= first + count);
   it.each([
     ['a line is missing', without(20), positionOf(20)],
     ['lines are missing: the last of them', without(20, 5), positionOf(24)],
     ['the first line is missing', without(0), positionOf(0)],
-    ['a line is there twice', [...history.slice(0, 21), ...history.slice(20)], positionOf(20)],
-    [
-      'two lines are swapped',
-      history.map((_, n) => history[n === 20 ? 21 : n === 21 ? 20 : n]!),
-      positionOf(20),
-    ],
+    ['a line is there twice', [...few.slice(0, 21), ...few.slice(20)], positionOf(20)],
+    ['two lines are swapped', few.map((_, n) => few[n === 20 ? 21 : n === 21 ? 20 : n]!), positionOf(20)],
     [
       'a line was put in',
       [
-        ...history.slice(0, 21),
-        { ...history[20]!, previousPosition: positionOf(20), position: positionOf(20) + 1 },
-        ...history.slice(21),
+        ...few.slice(0, 21),
+        { ...few[20]!, previousPosition: positionOf(20), position: positionOf(20) + 1 },
+        ...few.slice(21),
       ],
       positionOf(20) + 1,
     ],
-    ['a position was changed', changedAt(20, ({ position }) => ({ position: position + 1 })), positionOf(20)],
-    ['positions go back', changedAt(20, () => ({ position: 1 })), positionOf(19) + 1],
+    [
+      'a position was changed',
+      changedAt(20, ({ position }) => ({ position: position + 1 }), few),
+      positionOf(20),
+    ],
+    ['positions go back', changedAt(20, () => ({ position: 1 }), few), positionOf(19) + 1],
   ] as [string, Line[], number][])('are named where %s', async (_, lines, firstWrongPosition) => {
-    expect(await verifyTwice(ndjson(lines), checkpoint, key)).toMatchObject({
+    expect(await verifyTwice(ndjson(lines), checkpointOfFew, key)).toMatchObject({
       ok: false,
       firstWrongPosition,
     });
@@ -523,12 +528,15 @@ describe('a history rewritten with right digests', () => {
   const rewritten = (index: number) => linked(changedAt(index, () => ({ type: 'Other' }), history));
 
   it('is placed by the part that differs', async () => {
-    for (const [index, part] of [
-      [0, 0],
-      [255, 0],
-      [256, 256],
-      [511, 256],
-    ] as const) {
+    for (const [index, part] of someOf(
+      [
+        [255, 0],
+        [256, 256],
+        [0, 0],
+        [511, 256],
+      ] as const,
+      2,
+    )) {
       expect(await verifyTwice(ndjson(rewritten(index)), checkpoint, key)).toMatchObject({
         ok: false,
         events: part + 256,
@@ -556,7 +564,7 @@ describe('a history rewritten with right digests', () => {
     const [before, after] = [history.slice(0, 301), history.slice(301)];
     const more = { ...history[300]!, position: positionOf(300) + 1, streamId: uuidv7() };
     const given = linked([...before, more, ...after]);
-    for (const lines of [taken, given]) {
+    for (const lines of someOf([given, taken])) {
       const verdict = await verifyTwice(ndjson(lines), checkpoint, key);
       expect(verdict).toMatchObject({ ok: false, provedEvents: 256, firstWrongPosition: positionOf(256) });
     }
@@ -574,7 +582,7 @@ describe('a history rewritten with right digests', () => {
     const missing = { ok: false, provedEvents: 512, firstWrongPosition: positionOf(596) + 1 };
     const kept = history.slice(0, 597);
     const newer = { ...history[599]!, position: positionOf(700) };
-    for (const lines of [kept, linked([...kept, newer])]) {
+    for (const lines of someOf([linked([...kept, newer]), kept])) {
       expect(await verifyTwice(ndjson(lines), checkpoint, key)).toMatchObject({
         ...missing,
         reason: expect.stringMatching(/^3 of the 600 events .* are missing/),
@@ -649,8 +657,8 @@ describe('a checkpoint or a key that proves nothing', () => {
   });
 
   it('is accepted beside the signatures of others', async () => {
-    const witnessed = `${checkpoint}— witness.example/w ${Buffer.alloc(68, 1).toString('base64')}\n`;
-    expect(await verifyTwice(ndjson(history), witnessed, key)).toMatchObject({ ok: true });
+    const witnessed = `${checkpointOfFew}— witness.example/w ${Buffer.alloc(68, 1).toString('base64')}\n`;
+    expect(await verifyTwice(ndjson(few), witnessed, key)).toMatchObject({ ok: true });
   });
 });
 
@@ -703,15 +711,15 @@ describe('a checkpoint that witnesses have cosigned', () => {
 });
 
 describe('a checkpoint of five lines', () => {
-  const text = textOf(history);
-  const parts = allPartsOf(history);
+  const text = textOf(few);
+  const parts = allPartsOf(few);
   const note = signed(text, ownSigner, signer);
 
   it('is verified by the key of either name, with the parts beside it and without', async () => {
     for (const verifierKey of [key, ownSigner.verifierKey]) {
       for (const given of [undefined, parts]) {
-        expect(await verifyTwice(ndjson(history), note, verifierKey, given)).toMatchObject({
-          ...{ ok: true, provedEvents: 344, warningCount: 0 },
+        expect(await verifyTwice(ndjson(few), note, verifierKey, given)).toMatchObject({
+          ...{ ok: true, provedEvents: 40, warningCount: 0 },
         });
       }
     }
@@ -721,16 +729,22 @@ describe('a checkpoint of five lines', () => {
   });
 
   it('places a rewritten history where its parts say, to the end; without them between the ends', async () => {
-    for (const [index, part] of [
-      [255, 0],
-      [314, 256],
-      [320, 320],
-      [343, 336],
-    ] as const) {
+    const note = signed(textOf(history), ownSigner, signer);
+    const parts = allPartsOf(history);
+    for (const [index, part] of someOf(
+      [
+        [255, 0],
+        [343, 336],
+        [314, 256],
+        [320, 320],
+      ] as const,
+      2,
+    )) {
       const rewritten = ndjson(linked(changedAt(index, () => ({ type: 'Other' }))));
       expect(await verifyTwice(rewritten, note, key, parts)).toMatchObject({
         ...{ ok: false, provedEvents: part, firstWrongPosition: positionOf(part) },
       });
+      if (!isLong && part > 0) continue;
       expect(await verifyTwice(rewritten, note, key)).toMatchObject({
         ...{ ok: false, provedEvents: 0, firstWrongPosition: FIRST },
       });
@@ -742,7 +756,7 @@ describe('a checkpoint of five lines', () => {
   });
 
   const IGNORED: [string, string][] = [
-    ['of another history', allPartsOf(linked(changedAt(3, () => ({ type: 'Other' }))))],
+    ['of another history', allPartsOf(linked(changedAt(3, () => ({ type: 'Other' }), few)))],
     ['that end before it does', parts.replace(/.*\n$/, '')],
     ['that go on after its end', `${parts}9999 9999 1 ${rootOf([]).toString('base64')}\n`],
     ['in another order', parts.replace(/^(.*\n)(.*\n)/, '$2$1')],
@@ -758,13 +772,13 @@ describe('a checkpoint of five lines', () => {
   ];
   it.each(IGNORED)('is told, and goes without, parts %s', async (_, given) => {
     const warnings = [{ position: null, reason: expect.stringContaining('were ignored') }];
-    expect(await verifyTwice(ndjson(history), note, key, given)).toMatchObject({
-      ...{ ok: true, provedEvents: 344, warningCount: 1, warnings },
+    expect(await verifyTwice(ndjson(few), note, key, given)).toMatchObject({
+      ...{ ok: true, provedEvents: 40, warningCount: 1, warnings },
     });
   });
 
   it.each(someOf(IGNORED, 2))('places no difference by parts %s', async (_, given) => {
-    const rewritten = ndjson(linked(changedAt(300, () => ({ type: 'Other' }))));
+    const rewritten = ndjson(linked(changedAt(36, () => ({ type: 'Other' }), few)));
     expect(await verifyTwice(rewritten, note, key, given)).toMatchObject({
       ...{ ok: false, firstWrongPosition: FIRST, warningCount: 1 },
     });
@@ -772,9 +786,10 @@ describe('a checkpoint of five lines', () => {
 
   it('keeps its own parts where those beside it are others', async () => {
     const rewritten = ndjson(linked(changedAt(300, () => ({ type: 'Other' }))));
+    const others = allPartsOf(history);
     for (const [given, warningCount] of [
-      [parts, 0],
-      [parts.replace(/^10 /, '9999 '), 1],
+      [others, 0],
+      [others.replace(/^10 /, '9999 '), 1],
     ] as const) {
       expect(await verifyTwice(rewritten, checkpoint, key, given)).toMatchObject({
         ...{ ok: false, provedEvents: 256, firstWrongPosition: positionOf(256), warningCount },
@@ -792,7 +807,7 @@ describe('a checkpoint of five lines', () => {
     ['the same signature twice', note + signer.line(text), key],
     ['a line of another kind of signature', `${note}— witness.example/w ${'A'.repeat(104)}\n`, key],
   ])('is verified with %s', async (_, given, verifierKey) => {
-    expect(await verifyTwice(ndjson(history), given, verifierKey)).toMatchObject({ ok: true });
+    expect(await verifyTwice(ndjson(few), given, verifierKey)).toMatchObject({ ok: true });
   });
 
   it.each([
@@ -807,37 +822,38 @@ describe('a checkpoint of five lines', () => {
     ['a sixth line', signed(`${text}paid\n`, signer), key],
     ['no time', signed(text.replace(/sealed .*\n/, ''), signer), key],
     ['a moment of another zone', signed(text.replace('000Z', '000+00:00'), signer), key],
-    ['a size written otherwise', signed(text.replace('\n344\n', '\n0344\n'), signer), key],
+    ['a size written otherwise', signed(text.replace('\n40\n', '\n040\n'), signer), key],
     ['a root that is too short', signed(text.replace(/\n\S{44}\n/, '\nAAAA\n'), signer), key],
     ['no position', signed(text.replace(/position .*/, 'position'), signer), key],
     ['another origin', signed(text.replace('advocacy-api/', 'example.org/'), signer), key],
   ])('is refused with %s', async (_, given, verifierKey) => {
-    expect(await verifyTwice(ndjson(history), given, verifierKey)).toMatchObject({
+    expect(await verifyTwice(ndjson(few), given, verifierKey)).toMatchObject({
       ...{ ok: false, events: 0, firstWrongPosition: null },
     });
   });
 });
 
 it('reads lines wherever the pieces of the file end', async () => {
-  const text = ndjson(history.slice(0, 300));
-  const note = checkpointOf(history.slice(0, 300));
+  const text = ndjson(few);
   for (const size of [1, 7, 1000]) {
-    expect(await verifyExport(chunksOf(text, size), note, key)).toMatchObject({ ok: true, events: 300 });
+    expect(await verifyExport(chunksOf(text, size), checkpointOfFew, key)).toMatchObject({
+      ok: true,
+      events: 40,
+    });
   }
 });
 
 it('names a last line that does not end', async () => {
-  const text = ndjson(history.slice(0, 300));
-  const note = checkpointOf(history.slice(0, 300));
+  const text = ndjson(few);
   for (const [cut, events, last] of [
-    [text.trimEnd(), 300, 298],
-    [`${text}{`, 301, 299],
-    [`${text}\r`, 301, 299],
+    [text.trimEnd(), 40, 38],
+    [`${text}{`, 41, 39],
+    [`${text}\r`, 41, 39],
   ] as const) {
     // The checkpoint lacks the event that is cut off; what comes after all of its own is not one of it.
-    const missing = events === 300;
-    expect(await verifyTwice(cut, note, key)).toMatchObject({
-      ...{ ok: false, events, provedEvents: missing ? 256 : 300, firstWrongPosition: positionOf(last) + 1 },
+    const missing = events === 40;
+    expect(await verifyTwice(cut, checkpointOfFew, key)).toMatchObject({
+      ...{ ok: false, events, provedEvents: missing ? 0 : 40, firstWrongPosition: positionOf(last) + 1 },
       reason: expect.stringContaining('does not end with a line feed'),
     });
   }
