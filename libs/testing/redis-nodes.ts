@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { killAtExit } from './kill-at-exit.js';
+import { findFreePort } from './ports.js';
 
 const SLOTS = 16_384;
 /** Milliseconds after which the other nodes consider a node failed. */
@@ -34,8 +34,8 @@ export class RedisNode {
     configuration = '',
     given?: number,
   ): Promise<RedisNode> {
-    const [free, busPort] = await findFreePorts(2);
-    const port = given ?? free!;
+    const [free, busPort] = [await findFreePort(), await findFreePort()];
+    const port = given ?? free;
     const directory = await mkdtemp(join(tmpdir(), 'redis-'));
     // A sentinel stores its state in its configuration file.
     const file = join(directory, 'redis.conf');
@@ -52,8 +52,8 @@ export class RedisNode {
       '--appendonly',
       'no',
     ];
-    const bus = options.includes('--cluster-enabled') ? ['--cluster-port', busPort!] : [];
-    return new RedisNode(port, busPort!, directory, [
+    const bus = options.includes('--cluster-enabled') ? ['--cluster-port', busPort] : [];
+    return new RedisNode(port, busPort, directory, [
       file,
       ...own.map(String),
       ...bus.map(String),
@@ -247,13 +247,4 @@ export class RedisSentinel {
   async stop(): Promise<void> {
     for (const node of [this.sentinel, ...this.nodes]) await node.remove();
   }
-}
-
-/** Keeps all ports open until each is chosen, so that no two are the same. */
-async function findFreePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'));
-  await Promise.all(servers.map((server) => once(server, 'listening')));
-  const ports = servers.map((server) => (server.address() as AddressInfo).port);
-  await Promise.all(servers.map((server) => once(server.close(), 'close')));
-  return ports;
 }
