@@ -8,17 +8,17 @@ const declared = readdirSync(__dirname, { recursive: true, encoding: 'utf8' })
   .filter((path) => path.endsWith('.module.ts') && path !== 'server/app.module.ts')
   .flatMap((path) => Object.values(jest.requireActual<object>(join(__dirname, path))));
 
-it('each module that was written is in the list, once', () => {
+it('each existing module is in the list, once', () => {
   expect(declared.length).toBeGreaterThan(6);
   expect(new Set(MODULES)).toEqual(new Set(declared));
   expect(MODULES).toHaveLength(declared.length);
 });
 
-it('what is no module of the product is refused', () => {
+it('an object that is not a module of the product is rejected', () => {
   expect(() => partsOf([class Stranger {}])).toThrow('Stranger is no module of the product');
 });
 
-it('no two modules have the same operation, stream, event or read model', () => {
+it('no two modules have the same operation, stream, event or projection', () => {
   const { operations, streams, projections } = partsOf(MODULES);
   const names = [
     ...operations.map(({ name }) => `class ${name}`),

@@ -5,18 +5,18 @@ import { replay } from '#libs/projections';
 import { replayables, streams, upcasters } from './modules.js';
 import { readExported } from './history/index.js';
 
-/** All that a later version of this program may have put between the events of today, on a history that has all of them. */
+/** A history of all current event types, with events between them that a later version may have added. */
 const lines = readFileSync(join(__dirname, '..', 'test', 'golden', 'history.ndjson'), 'utf8').trimEnd();
 const history = lines.split('\n').map((line) => readExported(line, upcasters)!);
 const deciders = streams.filter((one): one is Decider<object, any> => 'evolve' in one);
 
-/** After each event one of a type that nobody knows. */
+/** Adds an event of an unknown type after each event. */
 function withUnknown(events: readonly RecordedEvent[]): RecordedEvent[] {
   return events.flatMap((event) => [event, { ...event, type: 'WrittenTomorrow', data: { name: 'guessed' } }]);
 }
 
 it.each(deciders.map((decider) => [decider.streamType, decider] as const))(
-  'a %s is the same with events of unknown types among its own',
+  'a %s is the same if its history contains events of unknown types',
   (streamType, decider) => {
     const events = history.filter((event) => event.streamType === streamType);
     expect(new Set(events.map(({ type }) => type))).toEqual(new Set(Object.keys(decider.events)));
@@ -30,7 +30,7 @@ it.each(deciders.map((decider) => [decider.streamType, decider] as const))(
   },
 );
 
-it('a replay leaves them out, and tells of them', async () => {
+it('a replay skips them, and reports them', async () => {
   const records = async (events: RecordedEvent[], told?: (event: RecordedEvent) => void) => {
     async function* all() {
       await Promise.resolve();
@@ -46,7 +46,7 @@ it('a replay leaves them out, and tells of them', async () => {
 });
 
 it.each(streams.flatMap(({ events }) => Object.keys(events)))(
-  'a line with %s in a shape of the future is refused, not taken for no event',
+  'a line with %s in a future shape is rejected, not ignored',
   (type) => {
     const line = JSON.stringify({
       ...(JSON.parse(lines.split('\n')[0]!) as object),

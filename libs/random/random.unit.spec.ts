@@ -1,7 +1,7 @@
 import { version } from 'uuid';
 import { newId, randomBytes } from './random.js';
 
-it('ids are UUIDv7 of now, and each is above the one before', () => {
+it('ids are UUIDv7 with the current time, and each is greater than the previous one', () => {
   const before = Date.now();
   const ids = Array.from({ length: 20_000 }, newId);
   expect(ids.every((id) => version(id) === 7)).toBe(true);
@@ -11,7 +11,7 @@ it('ids are UUIDv7 of now, and each is above the one before', () => {
   expect(madeAt).toBeLessThanOrEqual(Date.now());
 });
 
-it('bytes are not those of before, also beyond what is drawn at once, and stay what they are', () => {
+it('returns new bytes each time, even for more than one batch, and never changes returned ones', () => {
   const drawn = Array.from({ length: 2_000 }, () => randomBytes(12));
   const copies = drawn.map((bytes) => bytes.toString('hex'));
   expect(new Set(copies).size).toBe(2_000);

@@ -11,7 +11,7 @@ function send(text: string | Buffer, ip = '192.0.2.1'): Promise<unknown> {
   return readJsonBody(request as unknown as Request, {} as Response);
 }
 
-it('of the large bodies of one sender 16 wait, more are refused, and others have their turn in between', async () => {
+it('queues 16 large bodies per sender, rejects more, and serves other senders in between', async () => {
   const parsed: string[] = [];
   const from = (ip: string) => send(LARGE, ip).then(() => parsed.push(ip));
   const results = await Promise.allSettled([

@@ -1,16 +1,16 @@
 import { ERROR_REASONS, ERROR_STATUS, reasonsOf, RpcError } from './errors.js';
 
-it('an error whose code stands for several causes is not made without its reason, or with another code’s', () => {
+it('an error whose code has several causes cannot be created without its reason, or with a reason of another code', () => {
   const described = [
     // @ts-expect-error: a CONFLICT has a reason.
     new RpcError('CONFLICT', 'Taken.'),
     // @ts-expect-error: headers alone are not enough.
     new RpcError('SERVICE_UNAVAILABLE', 'Later.', { headers: {} }),
-    // @ts-expect-error: that is a reason of another code.
+    // @ts-expect-error: the reason belongs to another code.
     new RpcError('CONFLICT', 'Taken.', { reason: 'KEY_MISSING' }),
-    // @ts-expect-error: there is no such reason.
+    // @ts-expect-error: this reason does not exist.
     new RpcError('CONFLICT', 'Taken.', { reason: 'TAKEN' }),
-    // @ts-expect-error: NOT_FOUND says it all.
+    // @ts-expect-error: NOT_FOUND has no reasons.
     new RpcError('NOT_FOUND', 'Gone.', { reason: 'EMAIL_TAKEN' }),
     new RpcError('CONFLICT', 'Taken.', { reason: 'EMAIL_TAKEN' }),
   ];

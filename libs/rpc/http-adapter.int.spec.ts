@@ -142,7 +142,7 @@ async function start(adapter: ExpressAdapter): Promise<INestApplication> {
     response.locals.order = ['first'];
     next();
   });
-  // Registers routes before the middleware that follows: each keeps its place.
+  // Registers routes before later middleware, which keeps the order.
   SwaggerModule.setup('docs', app, SwaggerModule.createDocument(app, new DocumentBuilder().build()));
   app.use('/things', (request: Request, response: Response, next: NextFunction) => {
     (response.locals.order as string[]).push(`mounted at ${request.baseUrl}`);
@@ -192,7 +192,7 @@ const ADAPTERS: [string, () => ExpressAdapter][] = [
   ['ours', () => new RpcExpressAdapter()],
 ];
 
-describe.each(ADAPTERS)('what an application sees of the %s adapter', (_name, makeAdapter) => {
+describe.each(ADAPTERS)('an application on the %s adapter', (_name, makeAdapter) => {
   let app: INestApplication;
   let origin: string;
 
@@ -207,7 +207,7 @@ describe.each(ADAPTERS)('what an application sees of the %s adapter', (_name, ma
   const getRaw = (target: string, method = 'GET') =>
     exchange(portOf(app), `${method} ${target} HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n`);
 
-  it('gives a handler the request that Express describes', async () => {
+  it('passes a handler the request as Express describes it', async () => {
     const response = await get('/things/get-thing?a=1&b=2&b=3', {
       headers: { 'X-Forwarded-For': '203.0.113.9', 'X-Forwarded-Proto': 'https' },
     });
@@ -226,7 +226,7 @@ describe.each(ADAPTERS)('what an application sees of the %s adapter', (_name, ma
     });
   });
 
-  it('runs middleware that answers instead of the handler', async () => {
+  it('runs middleware that responds instead of the handler', async () => {
     const response = await get('/things/get-thing', { headers: { 'X-Stop': '1' } });
     expect([response.status, await response.text()]).toEqual([202, 'stopped']);
   });
@@ -251,7 +251,7 @@ describe.each(ADAPTERS)('what an application sees of the %s adapter', (_name, ma
     expect([response.status, await response.json()]).toEqual([status, body]);
   });
 
-  it('answers HEAD by the route for GET, without a body', async () => {
+  it('responds to HEAD like to GET, without a body', async () => {
     const full = await get('/things/query?a=1');
     const head = await get('/things/query?a=1', { method: 'HEAD' });
     expect(head.status).toBe(200);
@@ -259,25 +259,25 @@ describe.each(ADAPTERS)('what an application sees of the %s adapter', (_name, ma
     expect(await head.text()).toBe('');
   });
 
-  it('answers OPTIONS where a route takes it', async () => {
+  it('responds to OPTIONS if a route accepts it', async () => {
     expect((await get('/things/get-thing', { method: 'OPTIONS' })).status).toBe(404);
     expect((await get('/twice', { method: 'OPTIONS' })).status).toBe(204);
   });
 
-  it('answers 404 to another method', async () => {
+  it('returns 404 for another method', async () => {
     expect((await get('/things/query', { method: 'DELETE' })).status).toBe(404);
   });
 
-  it('goes on to the next route of the same path, once', async () => {
+  it('continues with the next route of the same path, once', async () => {
     expect(await (await get('/twice')).json()).toEqual({ order: ['first', 'last'], passed: true });
   });
 
-  it('serves parameters, and applications mounted under a path', async () => {
+  it('supports parameters, and applications mounted under a path', async () => {
     expect(await (await get('/things/named/a%20b')).json()).toEqual({ name: 'a b' });
     expect(await (await get('/mounted/hello?x')).json()).toEqual({ baseUrl: '/mounted', url: '/hello?x' });
   });
 
-  it('hands streamed bodies over as they come', async () => {
+  it('passes streamed bodies on as they arrive', async () => {
     const chunk = new Uint8Array(64 * 1024);
     const body = Readable.toWeb(Readable.from(Array.from({ length: 48 }, () => chunk)));
     const response = await get('/things/count-bytes', {
@@ -320,7 +320,7 @@ describe.each(ADAPTERS)('what an application sees of the %s adapter', (_name, ma
     expect(await getRaw(target)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   });
 
-  it('serves requests sent ahead on one connection in their order', async () => {
+  it('serves pipelined requests in order', async () => {
     const head = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: a\r\n${more}\r\n`;
     const answer = await exchange(
       portOf(app),
@@ -343,7 +343,7 @@ describe('RpcExpressAdapter', () => {
   });
   afterAll(() => app.close());
 
-  it('knows the methods of exact paths', () => {
+  it('reports the methods of exact paths', () => {
     expect(adapter.allowedMethods('/things/get-thing')).toEqual(['GET', 'HEAD', 'POST']);
     expect(adapter.allowedMethods('/things/count-bytes')).toEqual(['POST']);
     expect(adapter.allowedMethods('/things/named/:name')).toEqual([]);
@@ -358,12 +358,12 @@ describe('RpcExpressAdapter', () => {
     },
   );
 
-  it('says neither what it runs on nor an ETag', async () => {
+  it('sends neither X-Powered-By nor an ETag', async () => {
     const { headers } = await fetch(`${origin}/things/query`);
     expect([headers.get('x-powered-by'), headers.get('etag')]).toEqual([null, null]);
   });
 
-  it('leaves the prototypes of requests and responses as they were born', async () => {
+  it('does not change the prototypes of requests and responses', async () => {
     const setPrototypeOf = jest.spyOn(Object, 'setPrototypeOf');
     const before: unknown[] = [];
     (app.getHttpServer() as Server).prependOnceListener('request', (request, response) => {
@@ -377,7 +377,7 @@ describe('RpcExpressAdapter', () => {
     expect(set.map(([, prototype]) => prototype)).toEqual(before);
   });
 
-  it('compares exact paths before their regular expressions', async () => {
+  it('compares exact paths before regular expressions', async () => {
     const { stack } = adapter.getInstance<express.Express>().router as any;
     const asked: string[] = [];
     for (const layer of stack.filter(({ route }: any) => route)) {
@@ -392,7 +392,7 @@ describe('RpcExpressAdapter', () => {
     expect(asked).not.toContain('/things/query');
   });
 
-  it('hands its server over to ServerLife', async () => {
+  it('passes its server to ServerLife', async () => {
     const other = await NestFactory.create(ThingsModule, new RpcExpressAdapter(), {
       bodyParser: false,
       logger: false,

@@ -13,7 +13,7 @@ import { allowLongBody } from './pacing.js';
 
 const docsUrl: DocsUrl = (code, request) => `http://${request?.headers.host ?? 'localhost'}/errors/${code}`;
 
-/** The bytes of one connection, as they come. */
+/** The bytes of one connection, as they arrive. */
 class Client {
   received = '';
   readonly closed: Promise<void>;
@@ -57,7 +57,7 @@ function parse(answer: string) {
   return { status: Number(status.split(' ')[1]), headers, body: body === '' ? undefined : JSON.parse(body) };
 }
 
-/** A test that waits for it to pass does not end in its own time. */
+/** A test that waits for this long times out. */
 const A_LONG_GRACE_MS = 600_000;
 
 describe('ServerLife', () => {
@@ -67,12 +67,12 @@ describe('ServerLife', () => {
   /** The server's ends of the connections, by the ports of the clients. */
   let accepted: Map<number, Socket>;
   let port: number;
-  /** Answers the requests to `/wait`. */
+  /** Responds to the requests for `/wait`. */
   let release: (() => void) | undefined;
-  /** The last request that nothing answers. */
+  /** The last request that gets no response. */
   let hung: IncomingMessage | undefined;
   let started: string[];
-  /** Responses that were told of their end. */
+  /** Responses that were notified of their end. */
   let closed: string[];
 
   const serve: RequestListener = (request, response) => {
@@ -142,7 +142,7 @@ describe('ServerLife', () => {
       () => ownEnd(client)?.bytesRead === client.socket.bytesWritten,
       () => `${client.socket.bytesWritten} bytes of ${ownEnd(client)?.bytesRead}`,
     );
-  /** Waits until the server has served another connection. By then it has sent everything it was going to send before. */
+  /** Waits until the server has served another connection. By then it has sent everything that was due before. */
   const othersAreServed = async () => {
     for (let n = 0; n < 2; n += 1) await (await open()).send(request('/other')).receives('ok');
   };
@@ -163,7 +163,7 @@ describe('ServerLife', () => {
   });
 
   describe('drain', () => {
-    it('ends at once when nothing runs, and closes idle connections', async () => {
+    it('ends immediately if no request is running, and closes idle connections', async () => {
       const idle = (await open()).send(request('/'));
       await idle.receives('ok');
       await life.drain(A_LONG_GRACE_MS);
@@ -171,7 +171,7 @@ describe('ServerLife', () => {
       await expect(open()).rejects.toThrow('ECONNREFUSED');
     });
 
-    it('lets running requests finish and closes their connections, idle ones before', async () => {
+    it('closes idle connections, waits for running requests and then closes theirs', async () => {
       const idle = (await open()).send(request('/'));
       await idle.receives('ok');
       const running = await begin('/wait');
@@ -182,7 +182,7 @@ describe('ServerLife', () => {
       await drained;
     });
 
-    it('closes a connection whose answer had begun before, once the answer is out', async () => {
+    it('closes a connection whose response had already begun, once the response is sent', async () => {
       const running = await begin('/begin');
       await running.receives('begun');
       const drained = life.drain(A_LONG_GRACE_MS);
@@ -191,7 +191,7 @@ describe('ServerLife', () => {
       expect(await running.whole()).toMatch(/ ended\r\n0\r\n\r\n$/);
     });
 
-    it('answers new requests 503, on new connections and behind a running one', async () => {
+    it('returns 503 for new requests, on new connections and after a running one', async () => {
       const early = await open();
       const running = await begin('/begin');
       const drained = life.drain(A_LONG_GRACE_MS);
@@ -217,7 +217,7 @@ describe('ServerLife', () => {
       expect(started).toEqual(['/begin']);
     });
 
-    it('answers 503 to a request whose body is still being sent, to a client that reads late', async () => {
+    it('returns 503 for a request whose body is still being sent, even if the client reads late', async () => {
       const running = await begin('/wait');
       const drained = life.drain(A_LONG_GRACE_MS);
       const upload = await open();
@@ -232,7 +232,7 @@ describe('ServerLife', () => {
       await Promise.all([drained, running.closed]);
     });
 
-    it('sends an answer in full to a client that reads slowly', async () => {
+    it('sends the complete response to a client that reads slowly', async () => {
       const slow = await begin('/large');
       slow.socket.pause();
       const idle = (await open()).send(request('/'));
@@ -244,7 +244,7 @@ describe('ServerLife', () => {
       await drained;
     });
 
-    it('cuts what is not done within the grace', async () => {
+    it('cuts requests that do not finish within the grace period', async () => {
       const waiting = await begin('/wait');
       const unread = await begin('/endless');
       unread.socket.pause();
@@ -261,7 +261,7 @@ describe('ServerLife', () => {
       await Promise.all([waiting, unread, half, halfBody, silent, pipelined].map(({ closed }) => closed));
     });
 
-    it('ends whatever clients do', async () => {
+    it('ends regardless of what clients do', async () => {
       await begin('/wait');
       (await begin('/endless')).socket.pause();
       (await open()).send('GET / HTTP/1.1\r\nHost: a');
@@ -277,7 +277,7 @@ describe('ServerLife', () => {
       );
     });
 
-    it('does not wait for requests whose client went away, also behind another on its connection', async () => {
+    it('does not wait for requests whose client disconnected, even if they are queued on the connection', async () => {
       const gone = (await open()).send(request('/wait') + request('/wait'));
       await until(
         () => started.length === 1,
@@ -291,7 +291,7 @@ describe('ServerLife', () => {
       await life.drain(A_LONG_GRACE_MS);
     });
 
-    it('ends once when asked twice', async () => {
+    it('ends once if called twice', async () => {
       const running = await begin('/wait');
       const ends = [life.drain(A_LONG_GRACE_MS), life.drain(A_LONG_GRACE_MS)];
       release!();
@@ -299,7 +299,7 @@ describe('ServerLife', () => {
     });
   });
 
-  describe('requests that reach no application', () => {
+  describe('requests that do not reach the application', () => {
     const chunked = 'POST /body HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
 
     it.each([
@@ -326,7 +326,7 @@ describe('ServerLife', () => {
       expect(headers['x-request-id']).toBe(body.error.requestId);
     });
 
-    it('a client that sends on and reads late still gets its answer', async () => {
+    it('a client that keeps sending and reads late still gets its response', async () => {
       await life.drain(0);
       await start({ lingerMs: A_LONG_GRACE_MS });
       const client = await open();
@@ -339,37 +339,37 @@ describe('ServerLife', () => {
       expect(parse(await client.whole()).status).toBe(400);
     });
 
-    it('CONNECT answers 405 with Allow', async () => {
+    it('CONNECT returns 405 with Allow', async () => {
       const client = (await open()).send('CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\n\r\n');
       const { status, headers, body } = parse(await client.whole());
       expect([status, body.error.code]).toEqual([405, 'METHOD_NOT_ALLOWED']);
       expect(headers.allow).toBe('get, post, delete');
     });
 
-    it('an Upgrade is served as the request that it also is', async () => {
+    it('an Upgrade request is served as an ordinary request', async () => {
       const upgrade = request('/', 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n');
       await (await open()).send(upgrade).receives('ok');
     });
 
-    it('answers HTTP/1.0 without Host', async () => {
+    it('accepts HTTP/1.0 without Host', async () => {
       expect(await (await open()).send('GET / HTTP/1.0\r\n\r\n').whole()).toMatch(/^HTTP\/1.1 200/);
     });
 
-    it('answers Expect: 100-continue', async () => {
+    it('supports Expect: 100-continue', async () => {
       const head = 'POST /body HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n';
       const client = (await open()).send(head);
       await client.receives('100 Continue');
       await client.send('x').receives('read');
     });
 
-    it('nothing is written into a response that has begun', async () => {
+    it('writes nothing into a response that has begun', async () => {
       const running = (await open()).send(chunked.replace('/body', '/begin'));
       await running.receives('begun');
       running.send('nonsense\r\n');
       expect((await running.whole()).match(/HTTP\/1.1/g)).toHaveLength(1);
     });
 
-    it('nothing is written before the responses to earlier requests', async () => {
+    it('writes nothing before the responses to earlier requests', async () => {
       let isRefused = false;
       server.once('clientError', () => (isRefused = true));
       const client = (await open()).send(`${request('/wait')}nonsense\r\n\r\n`);
@@ -389,7 +389,7 @@ describe('ServerLife', () => {
 
     const connectTo = 'CONNECT example.org:443 HTTP/1.1\r\nHost: a\r\n\r\n';
 
-    /** A reset that nobody listens for is an uncaught exception, which ends the process: here the test. */
+    /** A reset without a listener is an uncaught exception, which would end the test's process. */
     it.each([
       ['before it asks', ''],
       ['in its headers', 'GET / HTTP/1.1\r\nHost'],
@@ -407,7 +407,7 @@ describe('ServerLife', () => {
       ['after a request that is none', 'nonsense\r\n\r\n'],
       ['after a request that is none, behind another', `${request('/wait')}nonsense\r\n\r\n`],
     ])('survives a client that resets its connection %s', async (_when, text) => {
-      // At once, in the same turn as the answer, and after it; reading and not.
+      // Immediately, in the same tick as the response, and after it; with and without reading.
       for (const wait of [undefined, 0, 1, 5, 30]) {
         for (const reads of [true, false]) {
           const client = await open();
@@ -418,10 +418,10 @@ describe('ServerLife', () => {
           await client.closed;
         }
       }
-      // What waits for its answer gets it now, on a connection that is gone.
+      // The waiting request gets its response now, on a closed connection.
       release?.();
       await (await open()).send(request('/')).receives('ok');
-      // Whoever counts requests under way goes by their end.
+      // Counters of running requests rely on their end.
       await until(
         () => [...closed].sort().join() === [...started].sort().join(),
         () => `the end of ${started.length} responses, of which ${closed.length} were told`,
@@ -440,7 +440,7 @@ describe('ServerLife', () => {
       expect((await client.whole()).slice(0, status.length)).toBe(status);
     });
 
-    it('takes no more memory for each byte behind a request that is none', async () => {
+    it('uses no additional memory for bytes after an invalid request', async () => {
       const client = (await open()).send(`${request('/wait')}nonsense\r\n\r\n`);
       let response: ServerResponse | undefined;
       server.prependOnceListener('request', (_request, its) => (response = its));
@@ -457,14 +457,14 @@ describe('ServerLife', () => {
       expect((await client.whole()).match(/HTTP\/1.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
     });
 
-    it('survives that a connection cannot be accepted', async () => {
+    it('keeps running if a connection cannot be accepted', async () => {
       server.emit('error', Object.assign(new Error('accept EMFILE'), { code: 'EMFILE' }));
       await (await open()).send(request('/')).receives('ok');
     });
   });
 
   describe('timeouts', () => {
-    it('half a request answers 400', async () => {
+    it('half a request returns 400', async () => {
       const client = (await open()).send('GET / HTTP/1.1\r\nHost: a');
       await arrived(client);
       server.headersTimeout = 100;
@@ -475,30 +475,30 @@ describe('ServerLife', () => {
       ]);
     });
 
-    it('a connection on which nothing was asked is closed without a word', async () => {
+    it('a connection without a request is closed without a response', async () => {
       server.headersTimeout = 100;
       expect(await (await open()).whole()).toBe('');
     });
 
-    it('a body that takes too long answers 400; one that may take long is read', async () => {
+    it('a body that takes too long returns 400, but one with a longer limit is read', async () => {
       const post = (path: string) => `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx`;
       const long = (await open()).send(post('/long-body'));
       const late = (await open()).send(post('/body'));
       await Promise.all([arrived(long), arrived(late)]);
       server.headersTimeout = server.requestTimeout = 100;
       expect(parse(await late.whole()).status).toBe(400);
-      // It began before this one, whose time is over too.
+      // It began before this one, which has also timed out.
       const later = (await open()).send(post('/body'));
       await later.closed;
       await long.send('x').receives('read');
-      // The next request of the connection has its limit again.
+      // The limit starts again for the connection's next request.
       expect((await long.send(post('/body')).whole()).match(/HTTP\/1.1 \d+/g)).toEqual([
         'HTTP/1.1 200',
         'HTTP/1.1 400',
       ]);
     });
 
-    it('a long body ends when no byte comes any more', async () => {
+    it('a long body is aborted if no more bytes arrive', async () => {
       server.timeout = 200;
       const stalled = (await open()).send(
         'POST /long-body HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx',
@@ -507,7 +507,7 @@ describe('ServerLife', () => {
     });
   });
 
-  it('works on one request of a connection at a time, and answers all in their order', async () => {
+  it('processes one request per connection at a time, and responds in order', async () => {
     const client = (await open()).send(
       request('/wait').repeat(3) + request('/last', 'Connection: close\r\n'),
     );
@@ -524,7 +524,7 @@ describe('ServerLife', () => {
     expect(answer.match(/waited|ok$/g)).toEqual(['waited', 'waited', 'waited', 'ok']);
   });
 
-  it('what waits behind another request is not begun when its connection has gone', async () => {
+  it('does not start a queued request whose connection is closed', async () => {
     const client = (await open()).send(request('/wait').repeat(3));
     await until(
       () => started.length === 1,
@@ -539,8 +539,8 @@ describe('ServerLife', () => {
     expect([startedHere(), closed.filter((path) => path !== '/other')]).toEqual([['/wait'], ['/wait']]);
   });
 
-  it('answers 64 of the requests that a connection sends without awaiting answers, and closes it', async () => {
-    // In one go, and in several: the rest is read and dropped.
+  it('responds to 64 pipelined requests, then closes the connection', async () => {
+    // In one write, and in several. The rest is read and dropped.
     for (const parts of [1, 30]) {
       started = [];
       const flood = await open();
@@ -554,12 +554,12 @@ describe('ServerLife', () => {
     expect((await patient.whole()).match(/HTTP\/1.1 200 OK/g)).toHaveLength(61);
   });
 
-  /** Each look counts as a second: here they are taken by hand. */
+  /** Each check counts as one second. The test triggers them itself. */
   const BY_HAND = { lookMs: 86_400_000 };
   const look = (times: number) => {
     for (let n = 0; n < times; n += 1) life.look();
   };
-  /** Looks until the server has ended the connection. */
+  /** Checks until the server has closed the connection. */
   async function lookUntilClosed(client: Client): Promise<void> {
     let isOver = false;
     void client.closed.then(() => (isOver = true));
@@ -581,7 +581,7 @@ describe('ServerLife', () => {
       await start(BY_HAND);
     });
 
-    it('400 for a long body of single bytes, while one that comes faster is read', async () => {
+    it('get 400 for a long body of single bytes, while a faster one is read', async () => {
       const slow = (await open()).send(post('/long-body'));
       const fast = (await open()).send(post('/long-body'));
       await Promise.all([arrived(slow), arrived(fast)]);
@@ -598,13 +598,13 @@ describe('ServerLife', () => {
       await fast.send('0\r\n\r\n').receives('read');
     });
 
-    it('400 for a long body that stops', async () => {
+    it('get 400 for a long body that stops', async () => {
       const client = (await open()).send(post('/long-body') + chunk(5));
       await lookUntilClosed(client);
       expect(parse(client.received).status).toBe(400);
     });
 
-    it('counts no time against a client that waits for us', async () => {
+    it('are not charged for the time they wait for the server', async () => {
       const client = (await open()).send(post('/busy-body') + chunk(5));
       await arrived(client);
       look(45);
@@ -614,7 +614,7 @@ describe('ServerLife', () => {
       await client.send('0\r\n\r\n').receives('read');
     });
 
-    it('cuts a client that reads no answer, although it goes on to send', async () => {
+    it('are cut if they do not read the response, even if they keep sending', async () => {
       const unread = (await open()).send(request('/endless'));
       unread.socket.pause();
       await until(
@@ -628,14 +628,14 @@ describe('ServerLife', () => {
       expect(closed).toEqual(['/endless']);
     });
 
-    it('cuts none that reads slowly, however long the answer takes', async () => {
+    it('are not cut if they read slowly, however long the response takes', async () => {
       const slow = (await open()).send(request('/large'));
       let read = 0;
       let looks = 0;
       slow.socket.on('data', (text: string) => {
         read += text.length;
         slow.socket.pause();
-        // What it reads makes room for more, which the server has written by then.
+        // Reading makes room for more, which the server has written by then.
         setTimeout(() => slow.socket.resume(), 1);
         if (read < (looks + 1) * 256 * 1024) return;
         looks += 1;
@@ -645,12 +645,12 @@ describe('ServerLife', () => {
         () => read > 32 * 1024 * 1024,
         () => `32 MiB in ${read}`,
       );
-      // More than a client may stand still.
+      // Longer than a client may pause.
       expect(looks).toBeGreaterThan(60);
     });
   });
 
-  describe('a request that is not answered', () => {
+  describe('a request without a response', () => {
     beforeEach(async () => {
       await life.drain(0);
       await start(BY_HAND);
@@ -677,7 +677,7 @@ describe('ServerLife', () => {
       expect(hung!.isGivenUp).toBe(true);
     });
 
-    it('cuts the connection of an answer that had begun', async () => {
+    it('cuts the connection if a response had begun', async () => {
       const client = await open();
       await client.send(request('/hung-export')).receives('begun');
       await lookUntilClosed(client);
@@ -686,7 +686,7 @@ describe('ServerLife', () => {
       expect(answer).not.toContain('\r\n0\r\n');
     });
 
-    it('counts no time in which the client sends its body', async () => {
+    it('does not count the time in which the client sends its body', async () => {
       const client = (await open()).send(post('/body', 2_000));
       for (let sent = 0; sent < 2_000; sent += 20) {
         await arrived(client.send('x'.repeat(20)));
@@ -695,7 +695,7 @@ describe('ServerLife', () => {
       await client.receives('read');
     });
 
-    it('counts it for each request of a connection on its own', async () => {
+    it('counts the time of each request on a connection separately', async () => {
       const client = await open();
       for (let n = 0; n < 8; n += 1) {
         const before = client.received.length;
@@ -714,7 +714,7 @@ describe('ServerLife', () => {
     });
   });
 
-  it('before its end closes connections with their next answer, and serves everything', async () => {
+  it('closes connections with their next response before the drain, and serves all requests', async () => {
     const idle = (await open()).send(request('/'));
     await idle.receives('ok');
     const running = await begin('/wait');
@@ -726,7 +726,7 @@ describe('ServerLife', () => {
     expect(await (await open()).send(request('/')).whole()).toMatch(closing);
   });
 
-  it('answers one path until the very end', async () => {
+  it('serves one path until the very end', async () => {
     await life.drain(0);
     server = createServer({ requireHostHeader: false }, serve);
     life = new ServerLife(server, docsUrl, { servedToTheEnd: '/alive' });
@@ -740,7 +740,7 @@ describe('ServerLife', () => {
     await drained;
   });
 
-  describe('more connections than the server has', () => {
+  describe('more connections than the server allows', () => {
     beforeEach(async () => {
       await life.drain(0);
       await start({ mostConnections: 4 });
@@ -748,7 +748,7 @@ describe('ServerLife', () => {
 
     const isOpen = (client: Client) => client.socket.readyState === 'open';
 
-    it('those on which nothing was asked go first, then those idle for longest, none on which something runs', async () => {
+    it('closes connections without a request first, then the longest idle ones, and none with a running request', async () => {
       const waiting = await begin('/wait');
       const [first, second] = [await open(), await open()];
       await first.send(request('/')).receives('ok');
@@ -770,7 +770,7 @@ describe('ServerLife', () => {
       await (await open()).send(request('/')).receives('ok');
     });
 
-    it('serves everybody who asks at once, beside a flood of those who never do', async () => {
+    it('serves clients that send a request immediately, during a flood of those that never do', async () => {
       await life.drain(0);
       await start({ mostConnections: 100 });
       let isOver = false;

@@ -196,7 +196,7 @@ describe('an error that the operation', () => {
     }),
   ];
 
-  it('declares is answered', async () => {
+  it('declares is returned', async () => {
     expect(await refuse('KEY_ENDED')).toEqual([409, 'CONFLICT', 'KEY_ENDED']);
     expect([errors, [...undeclaredErrors]]).toEqual([[], []]);
   });
@@ -211,7 +211,7 @@ describe('an error that the operation', () => {
   });
 
   it.each(UNDECLARED)(
-    'does not declare, %s, is answered in production, and told once',
+    'does not declare, %s, is returned in production, and logged once',
     async (what, ...answer) => {
       await stop();
       await start({ failsUndeclared: false });
@@ -233,7 +233,7 @@ describe('a streamed body', () => {
     });
   });
 
-  it('is answered before its end when the handler has read enough, and the connection serves on', async () => {
+  it('gets its response before its end if the handler has read enough, and the connection stays usable', async () => {
     const socket = connect(Number(new URL(origin).port), '127.0.0.1');
     let received = '';
     socket.setEncoding('utf8').on('data', (text: string) => (received += text));
@@ -248,7 +248,7 @@ describe('a streamed body', () => {
     socket.destroy();
   });
 
-  it('that breaks off is no error of ours', async () => {
+  it('that breaks off is not logged as an error', async () => {
     const begun = once(app.getHttpServer(), 'request') as Promise<[unknown, ServerResponse]>;
     const sent = post('');
     sent.write('x');
@@ -256,7 +256,7 @@ describe('a streamed body', () => {
     const ended = once(response, 'close');
     sent.destroy();
     await ended;
-    // Another request is answered meanwhile.
+    // Another request is served in the meantime.
     await (await fetch(`${origin}/v1/byte.list-bytes`)).text();
     expect(errors).toEqual([]);
   });
@@ -296,12 +296,12 @@ describe('a streamed answer', () => {
     expect([response.status, await response.text()]).toEqual([200, '']);
   });
 
-  it('is not made for HEAD', async () => {
+  it('is not created for HEAD', async () => {
     const response = await fetch(`${origin}/v1/byte.list-bytes?count=1000000000`, { method: 'HEAD' });
     expect([response.status, chunks, isEnded]).toEqual([200, 0, true]);
   });
 
-  it('is made only as fast as it is read', async () => {
+  it('is created only as fast as it is read', async () => {
     const response = await open('count=1000000000');
     let before = -1;
     while (chunks !== before) {
@@ -311,14 +311,14 @@ describe('a streamed answer', () => {
     response.destroy();
   });
 
-  it('ends, and is no error, when the client goes away', async () => {
+  it('ends without an error when the client disconnects', async () => {
     const response = await open('count=1000000000');
     response.destroy();
     await until(() => isEnded);
     expect(errors).toEqual([]);
   });
 
-  it('is an ordinary error when it fails before its first chunk', async () => {
+  it('returns an ordinary error if it fails before its first chunk', async () => {
     const response = await fetch(`${origin}/v1/byte.list-bytes?fails=before`);
     const body: any = await response.json();
     expect([response.status, body.error.code]).toEqual([500, 'INTERNAL_SERVER_ERROR']);
@@ -326,7 +326,7 @@ describe('a streamed answer', () => {
     expect(errors).toEqual([expect.objectContaining({ message: 'request failed', reason: 'secret' })]);
   });
 
-  it('is cut off, and logged, when it fails later', async () => {
+  it('is cut off and logged if it fails later', async () => {
     const response = await open('fails=after');
     const read = async () => {
       for await (const chunk of response) expect(chunk.length).toBeGreaterThan(0);
@@ -335,7 +335,7 @@ describe('a streamed answer', () => {
     expect(errors).toEqual([expect.objectContaining({ message: 'request failed', reason: 'secret' })]);
   });
 
-  it('is cut off by a drain that does not wait', async () => {
+  it('is cut off by a drain without a grace period', async () => {
     const response = await open('count=1000000000');
     response.on('error', () => undefined).resume();
     const closed = new Promise((resolve) => response.once('close', resolve));
@@ -347,13 +347,13 @@ describe('a streamed answer', () => {
   });
 });
 
-describe('streams at once', () => {
+describe('simultaneous streams', () => {
   const held: { destroy(): unknown }[] = [];
   afterEach(() => {
     for (const stream of held.splice(0)) stream.destroy();
   });
 
-  /** Opens a body that goes on, or an answer that nobody reads; tells the answer's status once it is refused. */
+  /** Opens an endless body, or a response that is not read. @returns the status if it is rejected */
   async function hold(organization: string, key: string, isAnswer = false): Promise<number | 'open'> {
     const before = [...started].length;
     const sent = isAnswer
@@ -370,7 +370,7 @@ describe('streams at once', () => {
     ]);
   }
 
-  it('4 of a key, 8 of an organization, bodies and answers alike, and again when they end', async () => {
+  it('allows 4 per key and 8 per organization, for bodies and responses alike, and more when they end', async () => {
     const results = [];
     for (const [n, key] of ['a', 'a', 'a', 'a', 'a', 'b', 'b', 'b', 'b', 'c'].entries()) {
       results.push(await hold('o', key, n % 2 === 1));
@@ -392,7 +392,7 @@ describe('streams at once', () => {
     await untilFree();
   });
 
-  it('32 of a process, of which few organizations leave something to the others', async () => {
+  it('allows 32 per process, of which a few organizations cannot take all', async () => {
     const counts = [];
     for (const organization of 'ABCDEFGH') {
       let open = 0;
@@ -402,7 +402,7 @@ describe('streams at once', () => {
     expect(counts).toEqual([8, 8, 8, 4, 2, 1, 1, 0]);
   });
 
-  it('a connection that goes gives all its streams back, also those that never had their turn', async () => {
+  it('releases all streams of a closed connection, including those that never started', async () => {
     const { port } = new URL(origin);
     const head = 'Host: a\r\norganization: o\r\nkey: a\r\n\r\n';
     const ask = `GET /v1/byte.list-bytes?count=1000000000 HTTP/1.1\r\n${head}`;

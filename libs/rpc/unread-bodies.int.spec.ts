@@ -11,7 +11,7 @@ let stop: (() => Promise<void>) | undefined;
 let served: Socket;
 afterEach(() => stop?.());
 
-/** @param announced bytes of the body, of which none are sent. */
+/** @param announced the declared size of the body, which is never sent. */
 async function connectTo(
   unreadLimits: { bytes: number; seconds: number },
   announced = 1e12,
@@ -32,7 +32,7 @@ async function readAll(socket: Socket): Promise<string> {
   return answer;
 }
 
-it('an unread body closes its connection after the answer when it exceeds the bytes', async () => {
+it('an unread body closes its connection after the response if it exceeds the size limit', async () => {
   const socket = await connectTo({ ...NEVER, bytes: MIB });
   const chunk = Buffer.alloc(64 * 1024);
   const write = () => void (socket.writable && socket.write(chunk, () => setImmediate(write)));
@@ -40,7 +40,7 @@ it('an unread body closes its connection after the answer when it exceeds the by
   expect(await readAll(socket)).toMatch(/^HTTP\/1.1 413 [^]*too large/);
 });
 
-it('an unread body closes its connection after the answer when it exceeds the time', async () => {
+it('an unread body closes its connection after the response if it exceeds the time limit', async () => {
   const socket = await connectTo({ ...NEVER, seconds: 0.2 });
   expect(await readAll(socket)).toMatch(/^HTTP\/1.1 413 [^]*too large/);
 });

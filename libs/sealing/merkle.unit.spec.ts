@@ -13,7 +13,7 @@ import {
 import { edgeOf, GrowingTree, readFromTiles, type Tile, tileKey } from './tiles.js';
 import { longIt } from '../../test/length.js';
 
-/** The definition of RFC 6962, literally: slow, and right by reading. */
+/** The definition of RFC 6962, literally: slow, but easy to verify. */
 function definition(leaves: readonly Buffer[]): Buffer {
   if (leaves.length === 0) return createHash('sha256').digest();
   if (leaves.length === 1) return leafHash(leaves[0]!);
@@ -24,7 +24,7 @@ function definition(leaves: readonly Buffer[]): Buffer {
 
 const leaves = (count: number) => Array.from({ length: count }, (_, n) => Buffer.from(`leaf ${n}`));
 
-/** A tree grown over several seals, each from what the one before stored. */
+/** A tree grown over several seals, each from what the previous one stored. */
 function grow(sizes: readonly number[]): { read: ReadSubtree; roots: Promise<Buffer>[] } {
   const stored = new Map<string, Tile>();
   const copy = (tile: Tile) => ({ ...tile, hashes: [...tile.hashes], positions: [...tile.positions] });
@@ -59,7 +59,7 @@ it('hashes as the published test tree of Certificate Transparency does', async (
   );
 });
 
-it('answers the defined root at every size, however the tree was grown', async () => {
+it('returns the defined root at every size, however the tree was grown', async () => {
   const sizes = [0, 1, 2, 3, 7, 8, 255, 256, 257, 300, 511, 512, 513, 700];
   const { roots } = grow(sizes);
   for (const [n, size] of sizes.entries()) {
@@ -67,7 +67,7 @@ it('answers the defined root at every size, however the tree was grown', async (
   }
 });
 
-longIt('answers the defined root beyond 65,536 leaves, where tiles have a third level', async () => {
+longIt('returns the defined root beyond 65,536 leaves, where tiles have a third level', async () => {
   const sizes = [65_535, 65_536, 65_537, 66_000];
   const { roots } = grow(sizes);
   for (const [n, size] of sizes.entries()) {
@@ -106,7 +106,7 @@ it('proves every leaf of every size, and no other leaf', async () => {
 const isSame = (one: readonly Buffer[], other: readonly Buffer[]) =>
   one.length === other.length && one.every((hash, n) => hash.equals(other[n]!));
 
-it('proves that an older tree is the beginning of a newer one, and that another is not', async () => {
+it('proves that an older tree is the beginning of a newer one, and fails for another tree', async () => {
   const { read } = grow([600]);
   const treeOf = (size: number) => ({ size, root: definition(leaves(size)) });
   for (const [oldSize, size] of [
@@ -138,7 +138,7 @@ it('proves that an older tree is the beginning of a newer one, and that another 
   expect(isConsistent(treeOf(4), treeOf(8), [])).toBe(false);
 });
 
-it('puts a root together from complete subtrees', () => {
+it('computes a root from complete subtrees', () => {
   for (const widths of [[], [1], [2, 1], [256, 256, 64, 1], [4, 2, 2, 8]]) {
     let start = 0;
     const size = widths.reduce((sum, width) => sum + width, 0);
@@ -151,7 +151,7 @@ it('puts a root together from complete subtrees', () => {
   }
 });
 
-it('leaves out what stands in a tile behind the leaves of a tree, and misses what is not there', async () => {
+it('ignores hashes in a tile after the leaves of the tree, and reports missing ones', async () => {
   const tree = new GrowingTree(0, []);
   for (const [n, leaf] of leaves(300).entries()) tree.append(leafHash(leaf), n);
   const stored = [...tree.changed.values()];

@@ -69,7 +69,7 @@ async function expectSealed(organizationId: string): Promise<void> {
 const refusedAmong = async (organizationId: string) =>
   (await sealer.refused()).find((one) => one.organizationId === organizationId);
 
-it('keeps a tree per organization, grown block by block, whoever seals', async () => {
+it('keeps a tree per organization that grows block by block, whichever instance seals', async () => {
   const [one, two] = [uuidv7(), uuidv7()];
   for (const [n, events] of [1, 2, 255, 1, 300, 40].entries()) {
     await append(one, events);
@@ -83,7 +83,7 @@ it('keeps a tree per organization, grown block by block, whoever seals', async (
   expect(log).not.toHaveBeenCalled();
 });
 
-it('proves an event by its position, and seals what is not sealed yet', async () => {
+it('proves an event by its position, and seals unsealed events first', async () => {
   const organizationId = uuidv7();
   await append(organizationId, 600);
   await append(uuidv7(), 2);
@@ -101,7 +101,7 @@ it('proves an event by its position, and seals what is not sealed yet', async ()
   expect((await checkpoints.prove(organizationId, { position, digest })).checkpoint.size).toBe(606);
 });
 
-it('tells the parts that a tree is made of, so that a difference can be placed', async () => {
+it('returns the parts of a tree, so that a difference can be located', async () => {
   const organizationId = uuidv7();
   for (const events of [70, 500, 30]) await append(organizationId, events);
   await sealer.seal();
@@ -116,7 +116,7 @@ it('tells the parts that a tree is made of, so that a difference can be placed',
   expect(parts).toBe(expected.join(''));
 });
 
-it('misses nothing and doubles nothing while writers go on, sealed by two at once', async () => {
+it('seals each event exactly once while two instances seal and writers continue', async () => {
   const organizationIds = Array.from({ length: 5 }, () => uuidv7());
   let writing = true;
   const seal = async (own: Sealer) => {
@@ -135,7 +135,7 @@ it('misses nothing and doubles nothing while writers go on, sealed by two at onc
   for (const organizationId of organizationIds) await expectSealed(organizationId);
 });
 
-it('goes on block by block with an organization that has more events than one', async () => {
+it('continues block by block if an organization has more events than one block', async () => {
   const organizationId = await sealed(3);
   await sql(
     `INSERT INTO events (position, organization_id, stream_type, stream_id, version, event_id, type, schema, data,
@@ -144,19 +144,19 @@ it('goes on block by block with an organization that has more events than one', 
             clock_timestamp(), sha256(int4send(n)) FROM generate_series(1, 6000) n`,
     [organizationId],
   );
-  // Sealing has passed them over, as it does while an organization is refused.
+  // Sealing has skipped them, as for a quarantined organization.
   await sql('UPDATE sealing SET position = last_position()');
   await sealer.sign(organizationId);
   await expectSealed(organizationId);
 });
 
-describe('of the seals of a day', () => {
+describe('the seals of a day', () => {
   const sizes = async (organizationId: string) =>
     (await sql('SELECT size::int FROM seals WHERE organization_id = $1 ORDER BY size', [organizationId])).map(
       ({ size }) => size,
     );
 
-  it('the last one stays, and those that were handed out; of other days and versions the last ones', async () => {
+  it('keeps the last one and those handed out, and for other days and versions only the last', async () => {
     const organizationId = uuidv7();
     const grow = async () => {
       await append(organizationId, 1);
@@ -181,7 +181,7 @@ describe('of the seals of a day', () => {
     expect(await sizes(organizationId)).toEqual([2, 4, 6, 7]);
   });
 
-  it('one that made room while it was handed out comes back', async () => {
+  it('restores a seal that was deleted while it was being handed out', async () => {
     const organizationId = await sealed(2);
     const [before] = await sql('SELECT note FROM signed_notes WHERE organization_id = $1', [organizationId]);
     await append(organizationId, 1);
@@ -196,8 +196,8 @@ describe('of the seals of a day', () => {
   });
 });
 
-describe('whoever can write to every table', () => {
-  /** With a right digest the event would be right; here only the tree is looked at. */
+describe('an attacker who can write to every table', () => {
+  /** The digest need not be correct, because only the tree is checked here. */
   const rewriteEvents = async (organizationId: string, index: number) => {
     const { position } = (await leavesOf(organizationId))[index]!;
     await sql('GRANT UPDATE ON events TO CURRENT_USER');
@@ -205,7 +205,7 @@ describe('whoever can write to every table', () => {
     await sql('UPDATE events SET digest = sha256(digest) WHERE position = $1', [position]);
     await sql('ALTER TABLE events ENABLE ALWAYS TRIGGER events_are_append_only');
   };
-  /** Seals and tiles as they would be if the events had always been what they are now. */
+  /** Seals and tiles as if the events had always been as they are now. */
   const resealFromScratch = async (organizationId: string) => {
     const [{ note }] = await sql('SELECT note FROM signed_notes WHERE organization_id = $1', [
       organizationId,
@@ -231,7 +231,7 @@ describe('whoever can write to every table', () => {
   const foreign = new Signers([Buffer.alloc(32, 66)]);
 
   const tables = ['seals', 'seal_tiles', 'signed_notes', 'events'];
-  /** What a table has of an organization, to be put back. */
+  /** An organization's rows in a table, to restore them later. */
   const copyOf = (organizationId: string) =>
     Promise.all(
       tables.map((table) => sql(`SELECT * FROM ${table} WHERE organization_id = $1`, [organizationId])),
@@ -268,7 +268,7 @@ describe('whoever can write to every table', () => {
     ['another root in the last seal', changeSeal('root = sha256(root)')],
     ['another size of the last seal', changeSeal('size = size - 1')],
     [
-      'a later position of the last seal, so that events would be left out',
+      'a later position of the last seal, which would leave out events',
       changeSeal('position = position + 100'),
     ],
     ['another time of the last seal', changeSeal(`sealed_at = sealed_at - interval '1 hour'`)],
@@ -282,7 +282,7 @@ describe('whoever can write to every table', () => {
     ],
     ['no seals', (organizationId) => sql('DELETE FROM seals WHERE organization_id = $1', [organizationId])],
     [
-      'a history that was rewritten, with all its seals and tiles',
+      'a rewritten history, with all its seals and tiles',
       async (organizationId) => {
         await rewriteEvents(organizationId, 7);
         await resealFromScratch(organizationId);
@@ -310,7 +310,7 @@ describe('whoever can write to every table', () => {
       changeNote((note) => signers.signCheckpoint({ ...signers.open(note)!, organizationId: uuidv7() })),
     ],
   ])(
-    'gets nothing signed on top of %s; others go on, and it goes on when that is mended',
+    'gets nothing signed after %s; other organizations continue, and this one does after the repair',
     async (_, forge) => {
       const [wrong, sound] = [await sealed(30), await sealed(30)];
       const { note } = await checkpoints.last(wrong);
@@ -340,7 +340,7 @@ describe('whoever can write to every table', () => {
     },
   );
 
-  it('gets no leaf into the tree that stands in a tile behind the others', async () => {
+  it('cannot add a leaf to the tree by appending it to a tile', async () => {
     const organizationId = await sealed(256);
     await sql(
       `INSERT INTO seal_tiles SELECT organization_id, 0, 1, sha256('a leaf'), '{1}' FROM seal_tiles
@@ -357,7 +357,7 @@ describe('whoever can write to every table', () => {
     expect(log).not.toHaveBeenCalled();
   });
 
-  it('gets nothing signed on top of an older note of ours, where what was sealed since is another history', async () => {
+  it('gets nothing signed after an older note if the history sealed since then differs', async () => {
     const organizationId = await sealed(30);
     const [old] = await sql('SELECT note FROM signed_notes WHERE organization_id = $1', [organizationId]);
     await append(organizationId, 10);
@@ -372,10 +372,10 @@ describe('whoever can write to every table', () => {
   });
 });
 
-describe('what an earlier version has sealed', () => {
+describe('a seal of an earlier version', () => {
   const setNote = (organizationId: string, note: string | null) =>
     sql('UPDATE signed_notes SET note = $2 WHERE organization_id = $1', [organizationId, note]);
-  /** As version 0.3.0 seals: it knows nothing of notes. */
+  /** Seals like version 0.3.0, which has no notes. */
   async function sealAsBefore(organizationId: string): Promise<string | null> {
     const [before] = await sql('SELECT note FROM signed_notes WHERE organization_id = $1', [organizationId]);
     await sealer.seal();
@@ -386,7 +386,7 @@ describe('what an earlier version has sealed', () => {
     return after.note;
   }
 
-  it('is signed when it is asked for, as it was sealed', async () => {
+  it('is signed unchanged when it is requested', async () => {
     const organizationId = uuidv7();
     for (const events of [30, 300]) {
       await append(organizationId, events);
@@ -396,7 +396,7 @@ describe('what an earlier version has sealed', () => {
     }
   });
 
-  it('is signed with what follows it, also when nobody asks', async () => {
+  it('is signed with the next seal, even if no one requests it', async () => {
     const organizationId = await sealed(30);
     await append(organizationId, 300);
     await sealAsBefore(organizationId);
@@ -406,7 +406,7 @@ describe('what an earlier version has sealed', () => {
     expect(log).not.toHaveBeenCalled();
   });
 
-  it('is not signed where it does not follow from the last note and the events', async () => {
+  it('is not signed if it does not follow from the last note and the events', async () => {
     const organizationId = await sealed(30);
     const { note } = await checkpoints.last(organizationId);
     await append(organizationId, 10);
@@ -419,7 +419,7 @@ describe('what an earlier version has sealed', () => {
     await sql('DELETE FROM signed_notes WHERE organization_id = $1', [organizationId]);
   });
 
-  it('is not signed where its tiles do not lead to it', async () => {
+  it('is not signed if its tiles have a different root', async () => {
     const organizationId = await sealed(30);
     await sql('UPDATE signed_notes SET note = NULL WHERE organization_id = $1', [organizationId]);
     await sql('UPDATE seals SET root = sha256(root) WHERE organization_id = $1', [organizationId]);
@@ -428,7 +428,7 @@ describe('what an earlier version has sealed', () => {
     await sql('DELETE FROM signed_notes WHERE organization_id = $1', [organizationId]);
   });
 
-  it('is signed at the start, and so is what a key of today has not signed', async () => {
+  it('is signed at the start, like a note that a current key has not signed', async () => {
     const [unsigned, unknown, rotated] = [await sealed(3), await sealed(3), await sealed(3)];
     await setNote(unsigned, null);
     await sql('DELETE FROM signed_notes WHERE organization_id = $1', [unknown]);
@@ -445,7 +445,7 @@ describe('what an earlier version has sealed', () => {
     } finally {
       await starting.stop();
     }
-    // Only the signatures are others.
+    // Only the signatures differ.
     for (const organizationId of [unsigned, unknown, rotated]) await expectSealed(organizationId);
     expect(
       await new Sealer(database.source, new Signers([Buffer.alloc(32, 8)]), logger).isSignerOfDatabase(),
@@ -457,7 +457,7 @@ describe('what an earlier version has sealed', () => {
 describe('the log of all organizations', () => {
   type Entry = { organization_id: string; size: string; root: Buffer };
   const entries = (): Promise<Entry[]> => sql('SELECT * FROM checkpoint_leaves ORDER BY position');
-  /** By hand, as docs/spec/audit-log.md has it. */
+  /** Computed as described in docs/spec/audit-log.md. */
   const hashOf = ({ organization_id, size, root }: Entry) =>
     leafHash(
       Buffer.concat([
@@ -479,7 +479,7 @@ describe('the log of all organizations', () => {
     expect(signers.open(log.note)).toEqual(log);
   }
 
-  it('has a leaf for each checkpoint that was signed, in a tree that only grows, whoever adds them', async () => {
+  it('has a leaf for each signed checkpoint, in a tree that only grows, whichever instance adds them', async () => {
     await sealer.logAll();
     const organizationIds = Array.from({ length: 7 }, () => uuidv7());
     const random = (below: number) => Math.floor(Math.random() * below);
@@ -513,7 +513,7 @@ describe('the log of all organizations', () => {
     expect(log).not.toHaveBeenCalled();
   });
 
-  it('takes what is asked for first, and the rest a block at a time', async () => {
+  it('adds requested checkpoints first, and the others a block at a time', async () => {
     await sql(
       `INSERT INTO events (position, organization_id, stream_type, stream_id, version, event_id, type, schema, data,
                            metadata, recorded_at, digest)
@@ -535,7 +535,7 @@ describe('the log of all organizations', () => {
       `DELETE FROM checkpoint_leaves WHERE size = 9 AND root = sha256('9')`,
     ],
     [
-      'its newest leaf taken away',
+      'the removal of its newest leaf',
       `CREATE TABLE gone AS SELECT * FROM checkpoint_leaves ORDER BY position DESC LIMIT 1;
        DELETE FROM checkpoint_leaves WHERE position = (SELECT position FROM gone)`,
       `INSERT INTO checkpoint_leaves SELECT * FROM gone; DROP TABLE gone`,
@@ -546,7 +546,7 @@ describe('the log of all organizations', () => {
       `UPDATE seals SET root = (SELECT root FROM kept) WHERE organization_id = '${ALL_ORGANIZATIONS}' AND size = (SELECT size FROM kept)`,
     ],
     [
-      'an older note of ours, with the tables of then',
+      'an older note, with the tables of that time',
       `UPDATE signed_notes SET note = (SELECT note FROM older) WHERE organization_id = '${ALL_ORGANIZATIONS}';
        DELETE FROM seals WHERE organization_id = '${ALL_ORGANIZATIONS}';
        INSERT INTO seals SELECT * FROM older_seal`,
@@ -560,7 +560,7 @@ describe('the log of all organizations', () => {
       `UPDATE signed_notes SET note = (SELECT note FROM newer) WHERE organization_id = '${ALL_ORGANIZATIONS}'`,
     ],
   ])(
-    'gets nothing signed on top of %s; organizations go on, and it when that is mended',
+    'signs nothing after %s; organizations continue, and it does after the repair',
     async (_, forge, mend) => {
       const ofAll = `WHERE organization_id = '${ALL_ORGANIZATIONS}'`;
       const keep = async (note: string, seal: string) => {
@@ -598,7 +598,7 @@ describe('the log of all organizations', () => {
     },
   );
 
-  it('has its damaged tiles made anew from its leaves', async () => {
+  it('rebuilds its damaged tiles from its leaves', async () => {
     await sql(`UPDATE seal_tiles SET hashes = sha256(hashes) WHERE organization_id = $1 AND level = 0`, [
       ALL_ORGANIZATIONS,
     ]);
@@ -608,7 +608,7 @@ describe('the log of all organizations', () => {
     await expectInAll(organizationId);
   });
 
-  it('of an organization no older note than what the log has of it is handed out, nor gone on from, nor from none at all', async () => {
+  it('neither hands out nor continues from a note older than its leaf, or from a missing note', async () => {
     const organizationId = await sealed(30);
     const older = await checkpoints.last(organizationId);
     await append(organizationId, 10);
@@ -624,14 +624,14 @@ describe('the log of all organizations', () => {
     await sql('DELETE FROM signed_notes WHERE organization_id = $1', [organizationId]);
   });
 
-  it('signs no event that somebody puts there', async () => {
+  it('does not sign an event inserted under its id', async () => {
     const before = await all();
     await append(ALL_ORGANIZATIONS, 1);
     await sealer.sign(ALL_ORGANIZATIONS);
     expect(await all()).toEqual(before);
   });
 
-  it('is signed again by a key that has not signed it', async () => {
+  it('is signed again by a key that has not signed it yet', async () => {
     const both = new Signers([Buffer.alloc(32, 4), Buffer.alloc(32, 3)]);
     const rotated = new Checkpoints(database.source, new Sealer(database.source, both, logger));
     const before = await all();
@@ -640,7 +640,7 @@ describe('the log of all organizations', () => {
   });
 });
 
-it('is signed by another key after the key was lost, by the statements of the guide', async () => {
+it('is signed by another key after the key was lost, with the statements of the guide', async () => {
   const guide = await readFile(join(__dirname, '../../docs/guides/keys.md'), 'utf8');
   const [, statements] = /^```sql\n(UPDATE signed_notes .*?)^```/ms.exec(guide)!;
   const own = await createTestDatabase();
@@ -673,7 +673,7 @@ it('is signed by another key after the key was lost, by the statements of the gu
   }
 });
 
-describe('tiles that somebody damaged', () => {
+describe('damaged tiles', () => {
   it.each([
     ['lost', 'DELETE FROM seal_tiles WHERE organization_id = $1 AND level = 0 AND index = 2'],
     [
@@ -682,7 +682,7 @@ describe('tiles that somebody damaged', () => {
        WHERE organization_id = $1 AND level = 1`,
     ],
     ['without positions', `UPDATE seal_tiles SET positions = '{}' WHERE organization_id = $1 AND index = 2`],
-  ])('are made anew from the events where one was %s; others go on meanwhile', async (_, damage) => {
+  ])('are rebuilt from the events if one was %s, while other organizations continue', async (_, damage) => {
     const [damaged, sound] = [await sealed(600), await sealed(30)];
     log.mockClear();
     await sql(damage, [damaged]);
@@ -710,7 +710,7 @@ describe('tiles that somebody damaged', () => {
       'UPDATE seal_tiles SET positions[3] = positions[4] WHERE organization_id = $1 AND level = 0 AND index = 1',
     ],
   ])(
-    'are noticed by a proof where a full one was %s: it is not given, and they are made anew',
+    'are noticed by a proof if a full one was %s: it is not returned, and the tiles are rebuilt',
     async (_, damage) => {
       const organizationId = await sealed(600);
       const { position, digest } = (await leavesOf(organizationId))[258]!;
@@ -719,7 +719,7 @@ describe('tiles that somebody damaged', () => {
       const parts = await checkpoints.parts(proof.checkpoint);
       await sql(damage, [organizationId]);
       await expect(checkpoints.prove(organizationId, event)).rejects.toThrow(NotSealed);
-      // In the background, as soon as somebody can.
+      // In the background, as soon as possible.
       const [{ due }] = await sql(
         'SELECT look_at <= clock_timestamp() AS due FROM signed_notes WHERE organization_id = $1',
         [organizationId],
@@ -733,7 +733,7 @@ describe('tiles that somebody damaged', () => {
   );
   afterAll(() => other.stop());
 
-  it('are noticed by the path from an older checkpoint and by the parts', async () => {
+  it('are noticed by a proof from an older checkpoint, and by the parts', async () => {
     const organizationId = await sealed(700);
     const checkpoint = await checkpoints.last(organizationId);
     expect(await checkpoints.consistency(checkpoint, 300)).not.toEqual([]);
@@ -756,7 +756,7 @@ describe('tiles that somebody damaged', () => {
   });
 });
 
-describe('however long a history is', () => {
+describe('a very long history', () => {
   const organizationId = uuidv7();
   beforeAll(async () => {
     await sql(
@@ -770,7 +770,7 @@ describe('however long a history is', () => {
     await sql('ANALYZE seals, seal_tiles');
   });
 
-  /** How many of its rows PostgreSQL looked at. */
+  /** The number of its rows that PostgreSQL read. */
   async function looked(table: string, text: string, values: unknown[]): Promise<number> {
     type Plan = { [name: string]: number | string } & { Plans?: Plan[] };
     const rowsOf = (plan: Plan): number => {
@@ -782,11 +782,11 @@ describe('however long a history is', () => {
     return rowsOf(row['QUERY PLAN'][0].Plan as Plan);
   }
 
-  it('its last seal is found by a look', async () => {
+  it('its last seal is found by a single lookup', async () => {
     expect(await looked('seals', STORED_TREES, [[organizationId]])).toBe(1);
   });
 
-  it('and so is the tile of an event', async () => {
+  it('the tile of an event is found by a single lookup', async () => {
     for (const position of [1, 300, 5_000_000]) {
       expect(await looked('seal_tiles', LEAF_AT, [organizationId, position])).toBe(1);
     }

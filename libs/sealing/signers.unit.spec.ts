@@ -15,7 +15,7 @@ const [now, before] = [Buffer.alloc(32, 3), Buffer.alloc(32, 4)];
 const signers = new Signers([now]);
 const note = signers.signCheckpoint(tree);
 
-/** What C2SP's signed-note says of a verifier key and a note, literally. */
+/** Verifier keys and notes, literally as C2SP signed-note specifies them. */
 function isSignedWith(verifierKey: string, signed: string): boolean {
   const [, name = '', id, encoded = ''] = /^([^+]+)\+([0-9a-f]{8})\+(.+)$/.exec(verifierKey) ?? [];
   const key = Buffer.from(encoded, 'base64');
@@ -35,7 +35,7 @@ function isSignedWith(verifierKey: string, signed: string): boolean {
   });
 }
 
-it('signs five lines, by the name of the origin and by the general one', () => {
+it('signs five lines, with the name of the origin and with the general one', () => {
   const lines = note.split('\n');
   expect(lines.slice(0, 6)).toEqual([
     origin,
@@ -58,7 +58,7 @@ it('signs five lines, by the name of the origin and by the general one', () => {
   expect(signers.verifierKeyOf(organizationId).startsWith(`${origin}+`)).toBe(true);
 });
 
-it('signs with all keys; the first one is given to auditors', () => {
+it('signs with all keys, and gives auditors the first one', () => {
   const both = new Signers([now, before, now]);
   const signed = both.signCheckpoint(tree);
   expect(both.verifierKey).toBe(signers.verifierKey);
@@ -67,7 +67,7 @@ it('signs with all keys; the first one is given to auditors', () => {
     expect(isSignedWith(one.verifierKey, signed)).toBe(true);
 });
 
-it('the key before signs that the first one has taken its place', () => {
+it('the previous key signs that the first one has replaced it', () => {
   const { from, to, signature } = new Signers([now, before]).succession(organizationId)!;
   expect([from, to]).toEqual([new Signers([before]).verifierKey, signers.verifierKey]);
   const statement = `advocacy-api signing key\n${organizationId}\n${from}\n${to}\n`;
@@ -79,7 +79,7 @@ it('the key before signs that the first one has taken its place', () => {
   expect(new Signers([now]).succession(organizationId)).toBeUndefined();
 });
 
-it('knows its own notes, and whether each of today’s keys has signed them', () => {
+it('recognizes its own notes, and whether each current key has signed them', () => {
   const both = new Signers([before, now]);
   const other = new Signers([Buffer.alloc(32, 5)]);
   expect(signers.open(note)).toEqual({ ...tree, note, isSignedByAll: true });
@@ -105,7 +105,7 @@ it.each([
   expect(signers.open(change(note))).toBeUndefined();
 });
 
-it('tells the notes of others from those that somebody spoiled', () => {
+it('distinguishes the notes of others from tampered ones', () => {
   const others = new Signers([before]).signCheckpoint(tree);
   expect(signers.isOfOthers(others)).toBe(true);
   for (const spoiled of [note, note.replace('\n2\n', '\n3\n'), others.slice(1), others.toUpperCase(), '']) {
@@ -113,7 +113,7 @@ it('tells the notes of others from those that somebody spoiled', () => {
   }
 });
 
-it('does not mind the signatures of others', () => {
+it('ignores the signatures of others', () => {
   const others = new Signers([before]).signCheckpoint(tree).split('\n\n')[1]!;
   expect(signers.open(note + others)).toMatchObject({ size: 2, isSignedByAll: true });
 });

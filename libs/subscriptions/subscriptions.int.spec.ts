@@ -30,7 +30,7 @@ async function append(store: EventStore, streamId: string, version: number, n: n
   expect(await store.append({ organizationId, metadata, writes })).toMatchObject({ status: 'appended' });
 }
 
-/** A subscription that notes the numbers of the events that it was given, also of those that it fails at. */
+/** A subscription that records the numbers of the events it receives, including those it fails to handle. */
 function noting(fail: (n: number) => boolean = () => false, pauseMs = 0) {
   const seen: number[] = [];
   const subscription: Subscription = {
@@ -59,7 +59,7 @@ const hurry = (table = 'subscription_retries', column = 'due_at') =>
   database.source.query(`UPDATE ${table} SET ${column} = clock_timestamp() WHERE ${column} IS NOT NULL`);
 const statusOf = async (one: Subscriptions) => (await one.status())[0]!;
 
-it('gives each event once to one of several instances, those of one stream in their order', async () => {
+it('delivers each event once to one of several instances, and events of one stream in order', async () => {
   const { seen, subscription } = noting();
   const streams = Array.from({ length: 20 }, () => uuidv7());
   const instances = await Promise.all([start(subscription), start(subscription), start(subscription)]);
@@ -77,7 +77,7 @@ it('gives each event once to one of several instances, those of one stream in th
   );
 });
 
-it('begins with the first event or with what comes from now on, as it says, and only once', async () => {
+it('begins with the first event or with new ones, as declared, and only once', async () => {
   await append(database.store, uuidv7(), 0, 1);
   const { seen, subscription } = noting();
   const late: Subscription = { ...subscription, name: 'late', begins: 'now' };
@@ -91,7 +91,7 @@ it('begins with the first event or with what comes from now on, as it says, and 
   await eventually(() => expect(seen).toEqual([2, 3]));
 });
 
-it('reads no page for a subscription that handles none of the new events, and moves its cursor all the same', async () => {
+it('reads no page for a subscription that handles none of the new events, but advances its cursor', async () => {
   const proxy = await startCountingProxy(database.url);
   const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });
   const { seen, subscription } = noting();
@@ -117,7 +117,7 @@ it('reads no page for a subscription that handles none of the new events, and mo
   }
 });
 
-it('puts off what fails and what comes after it in its stream, and lets all others go on', async () => {
+it('postpones a failing event and later ones of its stream, and continues with all others', async () => {
   let isBroken = true;
   const { seen, subscription } = noting((n) => isBroken && n === 1);
   const [own, other] = [uuidv7(), uuidv7()];
@@ -136,7 +136,7 @@ it('puts off what fails and what comes after it in its stream, and lets all othe
   expect(seen.filter((n) => n < 10)).toEqual([1, 1, 2, 3, 4]);
 });
 
-it('parks what has failed eight times, lets what waited go on, and tries it again when an operator says so', async () => {
+it('dead-letters an event after eight failures, continues its stream, and retries it for an operator', async () => {
   let isBroken = true;
   const { seen, subscription } = noting((n) => isBroken && n === 1);
   const stream = uuidv7();
@@ -164,7 +164,7 @@ it('parks what has failed eight times, lets what waited go on, and tries it agai
   expect(await one.skip('noting', own[0]!.position!)).toBe(false);
 });
 
-it('gives up an event that an operator skips', async () => {
+it('drops an event that an operator skips', async () => {
   const { subscription } = noting(() => true);
   await append(database.store, uuidv7(), 0, 1);
   const one = await start(subscription);
@@ -174,7 +174,7 @@ it('gives up an event that an operator skips', async () => {
   expect(await statusOf(one)).toMatchObject({ retrying: 0, parked: 0 });
 });
 
-it('goes on where whoever was at it has stopped in the middle of a page', async () => {
+it('continues in the middle of a page if the previous instance stopped there', async () => {
   for (let n = 0; n < 60; n += 1) await append(database.store, uuidv7(), 0, n);
   const { seen, subscription } = noting();
   let isStuck = false;
@@ -185,7 +185,7 @@ it('goes on where whoever was at it has stopped in the middle of a page', async 
     async handle() {
       const isFirst = !isStuck;
       isStuck = true;
-      // As for a frozen process: the lease expires, and is not renewed.
+      // Like a frozen process: the lease expires without being renewed.
       if (isFirst)
         await database.source.query(
           'UPDATE subscriptions SET held_until = clock_timestamp(), holder = gen_random_uuid()',
@@ -198,7 +198,7 @@ it('goes on where whoever was at it has stopped in the middle of a page', async 
   await eventually(() => expect(new Set(seen).size).toBe(60));
   thaw();
   await frozen.stop();
-  // What came late has not moved the cursor back, nor kept anything.
+  // The late process has neither moved the cursor back nor stored anything.
   expect(await statusOf(other)).toMatchObject({ lag: 0, retrying: 0, parked: 0 });
 });
 
@@ -227,7 +227,7 @@ it('needs no more than one connection', async () => {
   }
 });
 
-it('holds nothing while an event is handled that a command may wait for, nor whoever locks the log', async () => {
+it('holds no lock during handling that would block commands or a lock on the log', async () => {
   const { source } = await database.another();
   let isLocked = false;
   const subscription: Subscription = {
@@ -242,7 +242,7 @@ it('holds nothing while an event is handled that a command may wait for, nor who
   await eventually(() => expect(isLocked).toBe(true));
 });
 
-it('a timer that is set anew while it fires is due anew', async () => {
+it('a timer that is set again while it fires is due again', async () => {
   const fired: number[] = [];
   const id = uuidv7();
   const { source } = await database.another();
@@ -262,7 +262,7 @@ it('a timer that is set anew while it fires is due anew', async () => {
   await eventually(async () => expect(await database.source.query('SELECT FROM timers')).toEqual([]));
 });
 
-it('fires what is due once among all instances, also what was due while none ran, and again where it fails', async () => {
+it('fires a due timer once across all instances, even after downtime, and again if it fails', async () => {
   const fired: string[] = [];
   let failures = 1;
   const timer: Timer = {

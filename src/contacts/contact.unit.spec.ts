@@ -17,7 +17,7 @@ const unsubscribed: ContactEvent = { type: 'ContactUnsubscribed', data: {} };
 const erased: ContactEvent = { type: 'ContactErased', data: {} };
 
 describe('createContact', () => {
-  it('keeps the details given and subscribes by default', () => {
+  it('stores the given details and subscribes by default', () => {
     expect(createContact({ email: 'ada@example.org', firstName: 'Ada', bio: null })).toEqual([created]);
     expect(createContact({ email: 'a@b.org', subscribed: false })[0]!.data).toEqual({ subscribed: false });
   });
@@ -45,7 +45,7 @@ describe('updateContact', () => {
       .then([{ type: 'ContactUpdated', data: {}, personal: { firstName: null } }]);
   });
 
-  it('tells consent given and withdrawn as events of their own', () => {
+  it('records giving and withdrawing consent as separate events', () => {
     given(contact, [created])
       .when(update({ subscribed: false }))
       .then([unsubscribed]);
@@ -54,7 +54,7 @@ describe('updateContact', () => {
       .then([{ type: 'ContactSubscribed', data: {} }]);
   });
 
-  it('refuses the erased and the unknown', () => {
+  it('rejects erased and unknown contacts', () => {
     given(contact, [created, erased])
       .when(update({ city: 'London' }))
       .thenThrows('NOT_FOUND');
@@ -70,12 +70,12 @@ describe('eraseContact', () => {
     given(contact, [created, erased]).when(eraseContact).then([]);
   });
 
-  it('refuses what never was', () => {
+  it('rejects a contact that never existed', () => {
     given(contact, []).when(eraseContact).thenThrows('NOT_FOUND');
   });
 });
 
-it('replays a history whose personal data are gone', () => {
+it('replays a history whose personal data is deleted', () => {
   const state = [
     { ...created, personal: null },
     { type: 'ContactUpdated', data: {}, personal: null },

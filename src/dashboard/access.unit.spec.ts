@@ -32,14 +32,14 @@ describe.each(PAGES.map((page) => [page.path === '' ? '(home)' : page.path, page
   (_, page) => {
     const { see = [], act, isHere = false } = TABLE[page.path] ?? {};
 
-    it('is shown to the roles of the table, and forbidden to all others', () => {
+    it('is shown to the roles in the table, and forbidden to all others', () => {
       expect(TABLE).toHaveProperty([page.path]);
       expect(accessOfEach(page, 'show')).toEqual(
         ROLES.map((role) => [role, see.includes(role) ? 'allowed' : 'forbidden']),
       );
     });
 
-    it(page.act ? 'acts for the roles of the table alone' : 'has no form, for any role', () => {
+    it(page.act ? 'acts only for the roles in the table' : 'has no form, for any role', () => {
       expect(page.act === undefined).toBe(act === undefined);
       const may = act ?? see;
       expect(accessOfEach(page, 'act')).toEqual(
@@ -47,7 +47,7 @@ describe.each(PAGES.map((page) => [page.path === '' ? '(home)' : page.path, page
       );
     });
 
-    it(isHere ? 'is not found from another machine' : 'is there, wherever the member is', () => {
+    it(isHere ? 'is not found from another machine' : 'is found from any machine', () => {
       const found = ROLES.map((role) => accessTo(page, 'show', memberWith(role, false)) !== 'not found');
       expect(new Set(found)).toEqual(new Set([!isHere]));
     });

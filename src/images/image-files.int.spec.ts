@@ -30,7 +30,7 @@ const put = (one: ReturnType<typeof use>) => files.put(one, directory, VARIANTS)
 const isRemoving = async () =>
   (await database.source.query('SELECT FROM image_files')).length > 0 &&
   (await database.source.query('SELECT FROM image_uses')).length === 0;
-/** As after so long. */
+/** As if that much time had passed. */
 const later = () =>
   database.source
     .query(`UPDATE image_uses SET until = until - interval '1 day'`)
@@ -38,7 +38,7 @@ const later = () =>
       database.source.query(`UPDATE image_files SET removing_since = removing_since - interval '1 day'`),
     );
 
-it('keeps files until the last image that uses them is gone', async () => {
+it('keeps files until the last image that uses them is deleted', async () => {
   const [one, two] = [use('a'), use('a')];
   for (const each of [one, two]) {
     (await put(each))();
@@ -48,11 +48,11 @@ it('keeps files until the last image that uses them is gone', async () => {
   expect(await isThere('a')).toBe(true);
   await files.release(two);
   expect([await isThere('a'), await readdir(join(directory, 'store'))]).toEqual([false, []]);
-  // Again, as a reaction may.
+  // Again, because events may be handled twice.
   await files.release(two);
 });
 
-it('tells of uploads that nobody has heard of any more, and of those alone', async () => {
+it('reports only uploads that were abandoned', async () => {
   const [died, stands, fresh] = [use('a'), use('b'), use('c')];
   for (const one of [died, stands]) await put(one);
   await files.keep(stands);
@@ -62,21 +62,21 @@ it('tells of uploads that nobody has heard of any more, and of those alone', asy
   expect(await files.unsettled()).toEqual([died]);
 });
 
-/** The same files, in a store that does something else when it is to remove. */
+/** The same files, in a store with a different way of removing. */
 const removing = (removeFolder: () => Promise<void>) =>
   new ImageFiles(
     database.source,
     Object.create(storage, { removeFolder: { value: removeFolder } }) as Storage,
   );
 
-it('goes on with a removal in which somebody died; meanwhile the files have no new user', async () => {
+it('resumes a removal after a crash, and meanwhile no image can use the files', async () => {
   const one = use('a');
   await put(one);
   void removing(() => new Promise(() => undefined)).release(one);
   await eventually(async () => expect(await isRemoving()).toBe(true));
   const next = use('a');
   await expect(put(next)).rejects.toMatchObject({ code: 'SERVICE_UNAVAILABLE' });
-  // Nor does anybody else remove them, a repeated reaction say.
+  // A repeated removal does not delete them either.
   await files.release(one);
   await files.goOnRemoving();
   expect(await isThere('a')).toBe(true);
@@ -87,7 +87,7 @@ it('goes on with a removal in which somebody died; meanwhile the files have no n
   expect(await isThere('a')).toBe(true);
 });
 
-it('tries again at once what failed', async () => {
+it('retries a failed removal immediately', async () => {
   const one = use('a');
   await put(one);
   const away = removing(() => Promise.reject(new StorageUnreachable('away')));
@@ -97,7 +97,7 @@ it('tries again at once what failed', async () => {
   expect([await isThere('a'), await isRemoving()]).toEqual([false, false]);
 });
 
-it('never removes what somebody begins to use at that moment', async () => {
+it('never removes files that an image begins to use at that moment', async () => {
   for (let round = 0; round < 30; round += 1) {
     const before = use('a');
     await put(before);

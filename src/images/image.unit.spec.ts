@@ -18,7 +18,7 @@ const uploaded: ImageEvent = { type: 'ImageUploaded', data };
 const described: ImageEvent = { type: 'ImageUpdated', data: { alt: 'A bridge at night' } };
 const deleted: ImageEvent = { type: 'ImageDeleted', data: { hash: data.hash } };
 
-it('changes the texts that are given and differ', () => {
+it('changes only the given texts that differ', () => {
   given(image, [uploaded])
     .when((state) => updateImage(state, { alt: 'A bridge at night' }))
     .then([described]);
@@ -36,7 +36,7 @@ it('deletes an image, once', () => {
   given(image, []).when(deleteImage).thenThrows('NOT_FOUND');
 });
 
-it('keeps what an update does not name', () => {
+it('keeps fields that an update does not contain', () => {
   const state = [uploaded, described].reduce(
     (s, event) => image.evolve(s, event, new Date(0)),
     image.initial,

@@ -24,7 +24,7 @@ async function variantsOf(bytes: Uint8Array): Promise<Variant[]> {
 }
 const read = ({ name }: Variant) => readFile(join(directory, 'files', name));
 
-it('an image that is transparent remains so, as PNG; one that is wide becomes narrower', async () => {
+it('a transparent image stays transparent, as PNG, and a wide one becomes narrower', async () => {
   const background = { r: 9, g: 9, b: 9, alpha: 0.5 };
   const half = sharp({ create: { width: 2_500, height: 100, channels: 4, background } });
   const variants = await variantsOf(await half.webp().toBuffer());
@@ -66,11 +66,11 @@ it.each<[name: string, make: () => Promise<Buffer>, rgb: number[]]>([
 ])('keeps the colours of an image %s', async (_, make, rgb) => {
   const made = sharp(await read((await variantsOf(await make())).at(-1)!));
   const pixel = [...(await made.removeAlpha().toColourspace('srgb').raw().toBuffer()).subarray(0, 3)];
-  // What is for print has fewer colours.
+  // CMYK has fewer colours.
   pixel.forEach((value, n) => expect(Math.abs(value - rgb[n]!)).toBeLessThan(40));
 });
 
-it('an animation remains one, in each width, with a still beside it', async () => {
+it('an animation stays animated in each width, with a still image next to it', async () => {
   const variants = await variantsOf(await frames(3, { width: 400, height: 30 }));
   expect(variants.map(({ type, width }) => [type, width])).toEqual([
     ['image/jpeg', 320],
@@ -89,7 +89,7 @@ it('an animation remains one, in each width, with a still beside it', async () =
   }
 });
 
-it('what stands behind the end of an image does not remain', async () => {
+it('data after the end of an image is removed', async () => {
   const script = Buffer.from('<script>alert(1)</script>');
   for (const variant of await variantsOf(Buffer.concat([await picture(), script])))
     expect((await read(variant)).includes('script')).toBe(false);

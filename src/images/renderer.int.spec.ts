@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { picture } from '../../test/pictures.js';
 import { Renderer } from './renderer.js';
 
-it('an image that takes too long is not called damaged: 503 says to send it again', async () => {
+it('an image that takes too long is not reported as damaged: 503 asks to send it again', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'renderer-'));
   try {
     const file = join(directory, 'original');

@@ -37,7 +37,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true });
 });
 
-/** Trees of one leaf and of two; `fork` makes others. */
+/** Trees of one and two leaves; `fork` gives them different leaves. */
 const leaf = (n: number, fork: string) => sha256(Buffer.of(0), Buffer.from(`${fork}${n}`));
 function checkpoint(size: 1 | 2, fork = ''): Checkpoint {
   const root = size === 1 ? leaf(1, fork) : sha256(Buffer.of(1), leaf(1, fork), leaf(2, fork));
@@ -49,12 +49,12 @@ function checkpoint(size: 1 | 2, fork = ''): Checkpoint {
 type Place = {
   store(): Promise<AnchorStore>;
   names(): Promise<string[]>;
-  /** By somebody else's hand. */
+  /** As another program would write it. */
   put(name: string, text: string): Promise<unknown>;
 };
 
-/** Said in each test's name: only the condition is not the server's own. */
-const BUCKET = 'bucket of s3rver, which a proxy has write conditionally';
+/** Part of each test's name. */
+const BUCKET = 'bucket of s3rver, with conditional writes added by a proxy';
 
 const places: { [kind: string]: (own: string) => Place } = {
   directory: (own) => {
@@ -87,14 +87,14 @@ describe.each(Object.entries(places))('in a %s', (_, placeOf) => {
     place = placeOf(randomUUID());
   });
 
-  it('keeps each checkpoint that goes on from the last one, once', async () => {
+  it('stores each checkpoint that continues the last one, once', async () => {
     const first = await anchors();
     expect(await first.add(checkpoint(1))).toEqual({ isNew: true });
     expect(await first.add(checkpoint(1))).toEqual({ isNew: false });
     const later = await anchors();
     expect(await later.add(checkpoint(1))).toEqual({ isNew: false });
     expect(await later.add(checkpoint(2))).toEqual({ isNew: true });
-    // Whoever was slower finds it there.
+    // The slower writer finds it.
     expect(await first.add(checkpoint(2))).toEqual({ isNew: false });
     expect(await place.names()).toEqual(['000000000000001.checkpoint', '000000000000002.checkpoint']);
     const store = await place.store();
@@ -126,7 +126,7 @@ describe.each(Object.entries(places))('in a %s', (_, placeOf) => {
     expect(await (await place.store()).read(organizationId, last.size)).toBe(last.note);
   });
 
-  it('never puts one over another, whoever comes first, and tells who comes second', async () => {
+  it('never overwrites an anchor, whichever writer is first, and reports the conflict to the second', async () => {
     const forks = Array.from({ length: 10 }, (_, n) => checkpoint(1, `fork ${n}`));
     const added = await Promise.all(forks.map(async (fork) => (await anchors()).add(fork)));
     expect(added.filter((one) => 'isNew' in one && one.isNew)).toHaveLength(1);
@@ -136,7 +136,7 @@ describe.each(Object.entries(places))('in a %s', (_, placeOf) => {
     expect(await (await place.store()).read(organizationId, 1)).toBe(winner.note);
   });
 
-  it('takes no damaged anchor for none', async () => {
+  it('does not treat a damaged anchor as missing', async () => {
     await (await anchors()).add(checkpoint(1));
     await place.put('000000000000001.checkpoint', 'nonsense');
     await expect((await anchors()).add(checkpoint(2))).rejects.toThrow(/is damaged\. Restore it/);
@@ -147,7 +147,7 @@ describe('a bucket', () => {
   const bucket = (prefix: string, page?: number) =>
     new AnchorBucket({ bucket: server.bucket, prefix }, undefined, page);
 
-  longIt('of many anchors is asked for a few, wherever the last one is', async () => {
+  longIt('finds the last of many anchors with a few requests, wherever it is', async () => {
     const prefix = randomUUID();
     const place = places[BUCKET]!(prefix);
     const sizes = Array.from({ length: 120 }, (_, n) => 7 * (n + 1));
@@ -158,12 +158,12 @@ describe('a bucket', () => {
       expect(await store.largest(organizationId, near)).toBe(840);
       return server.asked.length - before;
     };
-    // All of them are 30 pages.
+    // The whole list has 30 pages.
     for (const near of [840, 841, 843]) expect(await asked(near)).toBe(1);
     for (const near of [0, 400, 839, 1_000, 10_000]) expect(await asked(near)).toBeLessThan(25);
     // Each step doubles.
     expect(await asked(1_000_000_000)).toBeLessThan(60);
-    // What somebody else put between, and behind, hides nothing.
+    // Other files between and after the anchors hide nothing.
     await Promise.all(['000000000000050.txt', ...'abcdefgh'].map((name) => place.put(name, 'x')));
     for (const near of [0, 839, 841, 1_000]) await asked(near);
     expect(await store.largest('01990a6e-1111-7000-8000-000000000002', 7)).toBeUndefined();
@@ -199,7 +199,7 @@ describe('a bucket', () => {
     await expect(store.largest(organizationId, 1)).rejects.toThrow(sentence);
   });
 
-  it('that would overwrite is refused with the first anchor; one that would not is asked once', async () => {
+  it('that would overwrite is rejected at the first anchor; one that would not is tested once', async () => {
     const puts = () => server.asked.filter((one) => one.startsWith('PUT')).length;
     const add = (prefix: string) => new Anchors(bucket(prefix)).add(checkpoint(1));
     const prefix = randomUUID();
@@ -216,7 +216,7 @@ describe('a bucket', () => {
   });
 });
 
-it('a place is a bucket with names that are the same everywhere, or none', () => {
+it('a place is accepted only if it is a bucket with portable names', () => {
   expect(bucketLocationOf('s3://a-bucket')).toEqual({ bucket: 'a-bucket', prefix: '' });
   expect(bucketLocationOf('s3://a.bucket/x/y_z/')).toEqual({ bucket: 'a.bucket', prefix: 'x/y_z' });
   const wrong = [

@@ -19,7 +19,7 @@ const organizationId = uuidv7();
 const { signal } = new AbortController();
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
 
-/** Trees of one, two and three leaves, the same in their first ones; `fork` makes other ones. */
+/** Trees of one, two and three leaves with the same beginning; `fork` gives them different leaves. */
 const leaf = (n: number, fork = '') => sha256(Buffer.of(0), Buffer.from(`${fork}${n}`));
 const two = (fork?: string) => sha256(Buffer.of(1), leaf(1, fork), leaf(2, fork));
 const three = (fork?: string) => sha256(Buffer.of(1), two(fork), leaf(3, fork));
@@ -62,7 +62,7 @@ const clientOf = (url: string) => new WitnessClient({ url, verifierKey: key.veri
 const ask = (tree: SignedTree, known = 0, fork?: string) =>
   client.ask(tree, known, (size) => prove(size, fork), signal);
 
-it('gets a cosignature of the checkpoint, whatever it knows of the witness', async () => {
+it('gets a cosignature of the checkpoint, whatever size it expects the witness to know', async () => {
   for (const [tree, known] of [
     [signed(1), 0],
     [signed(3), 1],
@@ -77,7 +77,7 @@ it('gets a cosignature of the checkpoint, whatever it knows of the witness', asy
   expect(asked).toEqual(['old 0', 'old 1', 'old 0', 'old 3', 'old 2', 'old 3']);
 });
 
-it('tells a longer history, another of the same size, and one that was forked before', async () => {
+it('distinguishes a longer history, a different one of the same size, and an earlier fork', async () => {
   await ask(signed(2));
   expect(await ask(signed(1))).toEqual({ is: 'ahead', size: 2 });
   expect(await ask(signed(2, 'fork'))).toMatchObject({
@@ -91,7 +91,7 @@ it('tells a longer history, another of the same size, and one that was forked be
   expect(await ask(signed(3))).toMatchObject({ is: 'cosigned' });
 });
 
-it('tells what a witness refuses, in its words', async () => {
+it('reports a witness’s rejection in its own words', async () => {
   const others = new Signers([Buffer.alloc(32, 2)]);
   const strange = { ...signed(1), note: others.signCheckpoint(signed(1)) };
   expect(await ask(strange)).toEqual({
@@ -135,7 +135,7 @@ it.each<[string, RequestListener, string]>([
   expect(JSON.stringify(outcome)).not.toContain('<<');
 });
 
-it('ends where 409 has no end', async () => {
+it('stops if 409 is returned endlessly', async () => {
   let size = 2;
   answer = (_, response) => void response.writeHead(409).end(`${(size = size === 2 ? 1 : 2)}\n`);
   expect(await ask(signed(3))).toMatchObject({

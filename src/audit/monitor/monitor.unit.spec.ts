@@ -14,7 +14,7 @@ const signers = new Signers([Buffer.alloc(32, 1)]);
 const organizationId = '01990a6e-1111-7000-8000-000000000001';
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
 
-/** Leaves of a history, of which those from `fork` on are others. */
+/** Leaves of a history, which differ from `fork` on. */
 const leavesOf = (size: number, fork = Infinity) =>
   Array.from({ length: size }, (_, n) => sha256(Buffer.from(n < fork ? `${n}` : `fork ${n}`)));
 function rootOf(all: readonly Buffer[]): Buffer {
@@ -23,7 +23,7 @@ function rootOf(all: readonly Buffer[]): Buffer {
   return sha256(Buffer.of(1), rootOf(all.slice(0, middle)), rootOf(all.slice(middle)));
 }
 
-/** What the server shows: a checkpoint, and tiles by C2SP tlog-tiles; or something else at a path that ends so. */
+/** The server's content: a checkpoint and C2SP tlog-tiles, or something else for paths with this ending. */
 let shown: { size: number; fork?: number; position?: number; tilesFork?: number };
 let instead: { [end: string]: (asked: number) => [status: number, body: Buffer | string, headers?: object] };
 let asked: string[];
@@ -61,7 +61,7 @@ function answer(path: string): Buffer | string {
     const root = rootOf(leavesOf(size, fork));
     return signers.signCheckpoint({ organizationId, size, root, position, sealedAt: new Date(0) });
   }
-  // No key has taken the place of another.
+  // No key was replaced.
   if (path.startsWith('/base/v1/')) return JSON.stringify({ data: [], pagination: { hasMore: false } });
   const [, level, index, width = '256'] = /^tile\/(\d)\/(\d{3})(?:\.p\/(\d+))?$/.exec(path)!;
   const wide = 256 ** Number(level);
@@ -80,7 +80,7 @@ const look = async (now: typeof shown) => {
 };
 const remembered = async () => Number((await readFile(join(directory, 'seen'), 'utf8')).split('\n')[1]);
 
-it('remembers what goes on from what it saw, by few tiles', async () => {
+it('remembers a checkpoint that continues the last one, and reads few tiles', async () => {
   for (const size of [1, 2, 255, 256, 257, 600, 1_000]) {
     expect([size, await look({ size })]).toEqual([size, true]);
     expect([size, await look({ size, position: size + 5 })]).toEqual([size, false]);
@@ -106,7 +106,7 @@ it.each<[string, typeof shown, RegExp]>([
   expect(await remembered()).toBe(600);
 });
 
-it('takes nothing that is no answer for a history', async () => {
+it('does not treat an invalid response as a history', async () => {
   await look({ size: 600 });
   shown = { size: 700 };
   const foreign = new Signers([Buffer.alloc(32, 2)]);
@@ -138,7 +138,7 @@ it('takes nothing that is no answer for a history', async () => {
   await expect(monitor.look()).rejects.toThrow(NotAnswered);
 });
 
-describe('after another key has taken the place of its own', () => {
+describe('after its key was replaced', () => {
   const seeds = [1, 3, 9].map((byte) => Buffer.alloc(32, byte)) as [Buffer, Buffer, Buffer];
   const [own, following, strange] = seeds;
   const next = new Signers([following]);
@@ -160,7 +160,7 @@ describe('after another key has taken the place of its own', () => {
     return { checkpoint: () => [200, next.signCheckpoint(tree)] as [number, string] };
   };
 
-  it('follows the history to the key that signs, each time anew', async () => {
+  it('follows the history to the current key, each time from the beginning', async () => {
     await look({ size: 600 });
     for (const size of [700, 800]) {
       instead = {
@@ -173,7 +173,7 @@ describe('after another key has taken the place of its own', () => {
     }
   });
 
-  it('takes nothing for evidence that its key has not signed', async () => {
+  it('accepts only evidence that its key has signed', async () => {
     await look({ size: 600 });
     const forged = { ...succession(strange, following), from: signers.verifierKey };
     for (const [answer, reason] of [
@@ -190,14 +190,14 @@ describe('after another key has taken the place of its own', () => {
   });
 });
 
-it('comes again when it is told that it asks too often', async () => {
+it('retries later when it is rate limited', async () => {
   instead = {
     checkpoint: (times) => (times < 2 ? [429, '', { 'Retry-After': '1' }] : [200, answer('checkpoint')]),
   };
   expect(await look({ size: 3 })).toBe(true);
 });
 
-it('names tiles as tlog-tiles does', () => {
+it('names tiles like tlog-tiles', () => {
   expect(tilePath(0, 1_234_067, 2 ** 40)).toBe('tile/0/x001/x234/067');
   expect(tilePath(1, 1_000, 256 ** 2 * 1_000 + 256 * 7 + 3)).toBe('tile/1/x001/000.p/7');
   expect(tilePath(0, 0, 256)).toBe('tile/0/000');

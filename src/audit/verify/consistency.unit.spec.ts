@@ -5,7 +5,7 @@ import { addEvent, newBatch } from './batch.js';
 import { compareByEvents, compareBySubtrees, type ReadSubtree } from './compare.js';
 import { isConsistent } from './consistency.js';
 
-/** The definitions of RFC 6962, section 2.1, as they stand there. */
+/** The definitions of RFC 6962, section 2.1, literally. */
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
 const leaves = Array.from({ length: isLong ? 70 : 35 }, (_, n) =>
   sha256(Buffer.of(0), Buffer.from(`leaf ${n}`)),
@@ -32,11 +32,11 @@ const pairs = heads.flatMap((newer) => heads.slice(0, newer.size + 1).map((older
 const proof = ({ older, newer }: (typeof pairs)[number]) =>
   older.size === 0 ? [] : proofOf(older.size, leaves.slice(0, newer.size));
 
-it('every tree follows from every smaller one, by the proof of RFC 6962', () => {
+it('every tree is proved consistent with every smaller one, as in RFC 6962', () => {
   expect(pairs.filter((pair) => !isConsistent(pair.older, pair.newer, proof(pair)))).toEqual([]);
 });
 
-it('no other root, size or proof is taken', () => {
+it('no other root, size or proof is accepted', () => {
   const other = sha256(Buffer.from('other'));
   const taken = pairs.filter((pair) => {
     const { older, newer } = pair;
@@ -55,7 +55,7 @@ it('no other root, size or proof is taken', () => {
     return forged.some(([one, two, hashes]) => {
       const isSame = one.size === older.size && two.size === newer.size && hashes.length === right.length;
       const isRight = isSame && hashes.every((hash, n) => hash.equals(right[n]!));
-      // Of no events at all everything follows.
+      // Every tree follows from an empty one.
       const saysNothing = one.size === 0 && hashes.length === 0;
       const isTheSame = isRight && one.root.equals(older.root) && two.root.equals(newer.root);
       return !isTheSame && !saysNothing && isConsistent(one, two, hashes);
@@ -64,14 +64,14 @@ it('no other root, size or proof is taken', () => {
   expect(taken).toEqual([]);
 });
 
-describe('two trees by what they are made of', () => {
+describe('comparison of two trees', () => {
   const other = sha256(Buffer.from('other'));
   const subtreesOf =
     (all: readonly Buffer[]): ReadSubtree =>
     (level, index) =>
       Promise.resolve(rootOf(all.slice(index * 2 ** level, (index + 1) * 2 ** level)));
 
-  it('by subtrees: one grew, forked, or nothing is proved', async () => {
+  it('by subtrees: one grew, one forked, or nothing is proved', async () => {
     for (const { older, newer } of pairs.filter(({ newer }) => newer.size < (isLong ? 36 : 19))) {
       const compare = (one: typeof older, two: typeof newer, all = leaves) =>
         compareBySubtrees(one, two, subtreesOf(all));
@@ -83,7 +83,7 @@ describe('two trees by what they are made of', () => {
     }
   });
 
-  it('by events: the same, and what is wrong with these', async () => {
+  it('by events: the same results, and problems with the events themselves', async () => {
     const events = (count: number, mistake: string | null = null, fork?: number) => {
       const batch = newBatch(count);
       const digestOf = (n: number) => sha256(Buffer.from(n === fork ? 'fork' : String(n))).toString('hex');

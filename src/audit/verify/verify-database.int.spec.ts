@@ -19,7 +19,7 @@ const signers = new Signers([Buffer.alloc(32, 5)]);
 const key = signers.verifierKey;
 const metadata = { actor: { type: 'api-key', id: 'someone' }, requestId: 'test' } as const;
 const NEWER = 3;
-/** Events of an append. */
+/** The events of one append. */
 const AT_ONCE = 43;
 
 let database: TestDatabase;
@@ -32,7 +32,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.drop());
 
-/** An organization's history, and the checkpoint made of it. */
+/** An organization's history and its checkpoint. */
 type History = {
   organizationId: string;
   positions: number[];
@@ -42,8 +42,8 @@ type History = {
 };
 
 /**
- * 344 events among those of another organization: parts of 256, 64, 16 and 8; between them
- * positions that nobody has, and after the checkpoint a few newer events.
+ * 344 events among those of another organization, in parts of 256, 64, 16 and 8. Some positions
+ * between them are unused, and a few newer events follow the checkpoint.
  */
 async function write(): Promise<History> {
   const [organizationId, personId] = [uuidv7(), uuidv7()];
@@ -66,7 +66,7 @@ async function write(): Promise<History> {
     await append(store, organizationId, versions.slice(first, first + AT_ONCE).map(happened));
     if (first + AT_ONCE !== 301) continue;
     await sealer.seal();
-    // What was handed out stays in the table of seals.
+    // Checkpoints that were handed out stay in the table of seals.
     await checkpointOf(organizationId);
   }
   await append(store, uuidv7(), [thing()]);
@@ -105,14 +105,14 @@ function rowsOf(sql: Sql, organizationId: string): Promise<EventRow[]> {
   );
 }
 
-/** The lines of an export, written from the rows after docs/spec/audit-log.md, "Export". */
+/** The lines of an export, built from the rows as described in docs/spec/audit-log.md, "Export". */
 async function exportOf(sql: Sql, organizationId: string): Promise<string> {
   const rows = await rowsOf(sql, organizationId);
   const readable = rows.map((row) => {
     try {
       return database.store.rows.read([row])[0]!.personal ?? null;
     } catch {
-      // Bound to the event's id, and authenticated: what was changed cannot be read.
+      // Bound to the event's id and authenticated, so changed data cannot be read.
       return null;
     }
   });
@@ -153,16 +153,16 @@ async function verdictsOn(sql: Sql, history: History): Promise<Verdicts> {
   };
 }
 
-/** As whoever owns the database can: without the trigger. */
+/** Without the trigger, as the database's owner can. */
 async function tamper(sql: Sql, work: () => Promise<unknown>): Promise<void> {
-  // The table's lock first: autovacuum, which has it, waits for who has granted a right, and would be waited for.
+  // Locks the table first. Otherwise this and autovacuum, which holds that lock, could wait for each other.
   await sql.query('ALTER TABLE events DISABLE TRIGGER events_are_append_only');
   await sql.query('GRANT UPDATE, DELETE ON events TO CURRENT_USER');
   await work();
   await sql.query('ALTER TABLE events ENABLE ALWAYS TRIGGER events_are_append_only');
 }
 
-/** What is found while somebody has tampered with the history; afterwards nobody has. */
+/** The findings in a tampered history. The tampering is rolled back afterwards. */
 async function whileTampered<Found>(
   work: (sql: Sql) => Promise<unknown>,
   find: (sql: Sql) => Promise<Found>,
@@ -191,7 +191,7 @@ const remove =
   (sql: Sql) =>
     sql.query('DELETE FROM events WHERE position = ANY ($1)', [positions]);
 
-/** Gives a row the digest of what it says now: a forger who knows the format. */
+/** Recomputes the digest of a changed row, as a forger who knows the format would. */
 async function redigest(sql: Sql, position: number | string): Promise<void> {
   const [row] = await sql.query<EventRow[]>('SELECT * FROM events WHERE position = $1', [position]);
   const { organization_id, stream_type, stream_id, event_id, subject_id, recorded_at, ...same } = row!;
@@ -216,7 +216,7 @@ async function redigest(sql: Sql, position: number | string): Promise<void> {
   await sql.query('UPDATE events SET digest = $2 WHERE position = $1', [position, digest]);
 }
 
-/** A copy of an event at a position that nobody has, with a digest of its own. */
+/** A copy of an event at an unused position, with its own digest. */
 async function putIn(sql: Sql, original: number, position: number | string): Promise<void> {
   await sql.query(
     `INSERT INTO events SELECT $2, organization_id, stream_type, $3, 1, $3, type, schema, data, NULL, NULL, metadata,
@@ -242,11 +242,11 @@ describe('a stored history', () => {
     at = (index) => history.positions[index]!;
   });
 
-  it('is proved as it was appended, newer events beside', async () => {
+  it('is proved as it was appended, with newer events after it', async () => {
     expect(await verdictsOn(database.source, history)).toMatchObject({ live: right, exported: right });
   });
 
-  it('is proved by the checkpoint of its own organization alone', async () => {
+  it('is proved only by the checkpoint of its own organization', async () => {
     const other = uuidv7();
     expect(await verifyDatabase(database.source, other, history.checkpoint, key)).toMatchObject({
       ok: false,
@@ -276,7 +276,7 @@ describe('a stored history', () => {
     ['recorded_at', `recorded_at = recorded_at + interval '1 millisecond'`],
     ['digest', `digest = sha256('')`],
   ])('names the event of which %s was changed', async (column, assignment) => {
-    // Its data are personal: one of every fifty.
+    // Every fiftieth event contains personal data.
     const position = at(301);
     const wrong = { ok: false, events: 302, firstWrongPosition: position };
     // The tests of verifyFile change each field of an export.
@@ -305,7 +305,7 @@ describe('a stored history', () => {
     await runner.release();
   });
 
-  /** Where the leaves are: exactly in the database, by parts in the export. */
+  /** The location of the leaves: exact in the database, by parts in the export. */
   async function expectPlaced(
     work: (sql: Sql) => Promise<unknown>,
     expected: { live: number; exported: number; proved?: number },
@@ -356,7 +356,7 @@ describe('a stored history', () => {
       await expectPlaced(remove(at(0)), { live: at(0), exported: at(0) });
       await expectPlaced(remove(at(294)), { live: at(294), exported: at(256) });
     }
-    // In the last part the export has too few; its newest stands below the checkpoint's position.
+    // The export's last part has too few events, and its newest one is below the checkpoint's position.
     await expectPlaced(remove(at(339)), { live: at(339), exported: at(343) + 1 });
   });
 
@@ -367,11 +367,11 @@ describe('a stored history', () => {
       exported: at(340) + 1,
     });
     for (const { reason } of [live, exported]) expect(reason).toMatch(/^3 of the 344 events/);
-    // Also when newer ones stand.
+    // Also if newer events exist.
     await expectPlaced(remove(...newest.slice(0, 3)), { live: at(341), exported: at(340) + 1 });
   });
 
-  it('names an event that was given to another organization', async () => {
+  it('names an event that was moved to another organization', async () => {
     await expectPlaced(set('organization_id = gen_random_uuid()', at(300)), {
       live: at(300),
       exported: at(256),
@@ -396,7 +396,7 @@ describe('a stored history', () => {
     );
   });
 
-  it('names an event that was put in', async () => {
+  it('names an inserted event', async () => {
     const taken: { position: string }[] = await database.source.query('SELECT position FROM events');
     const isTaken = new Set(taken.map(({ position }) => Number(position)));
     const free = (from: number) => {
@@ -408,7 +408,7 @@ describe('a stored history', () => {
     await expectPlaced((sql) => putIn(sql, at(20), between), { live: between, exported: at(256) });
   });
 
-  it('names an event at a position that was never given', async () => {
+  it('names an event at a position that was never allocated', async () => {
     await expect(putIn(database.source, at(20), -5)).rejects.toThrow('events_from_1');
     for (const [position, reason] of [
       ['-9223372036854775808', 'positions start at 1'],
@@ -427,7 +427,7 @@ describe('a stored history', () => {
     }
   });
 
-  it('is upgraded with an event at such a position, and told', async () => {
+  it('is upgraded despite an event at such a position, which verification names', async () => {
     const live = await tamperedLive(history, async (sql) => {
       await sql.query('ALTER TABLE events DROP CONSTRAINT events_from_1');
       await putIn(sql, at(20), -1);
@@ -441,7 +441,7 @@ describe('a stored history', () => {
     expect(live).toMatchObject({ ok: false, firstWrongPosition: -1 });
   });
 
-  it('names an event that was put in between the last one and the checkpoint’s position', async () => {
+  it('names an event inserted between the last one and the checkpoint’s position', async () => {
     const position = at(343) + 1;
     const { live, exported } = await expectPlaced(
       async (sql) => {
@@ -453,7 +453,7 @@ describe('a stored history', () => {
     expect([live.provedEvents, exported.provedEvents]).toEqual([344, 344]);
   });
 
-  it('says what is wrong with the seals where every event is right', async () => {
+  it('reports problems of the seals if every event is intact', async () => {
     const { organizationId } = history;
     const flip = (column: string, byte: number) =>
       `${column} = set_byte(${column}, ${byte}, 255 - get_byte(${column}, ${byte}))`;
@@ -492,14 +492,14 @@ describe('a stored history', () => {
       expect(live).toMatchObject({ ok: false, events: 347, provedEvents: 344, firstWrongPosition: null });
       expect(live.reason).toContain(reason);
     }
-    // They are thinned, and exports are written without them.
+    // They are thinned out, and exports do not contain them.
     const thinned = await tampered(history, (sql) =>
       sql.query('DELETE FROM seals WHERE organization_id = $1 AND size < 344', [organizationId]),
     );
     expect(thinned).toMatchObject({ live: right, exported: right });
   });
 
-  it('names the first event whose data cannot be read although nobody was erased', async () => {
+  it('names the first event whose data cannot be read although no one was erased', async () => {
     const { organizationId } = history;
     const destroyed = await tampered(history, (sql) =>
       sql.query('DELETE FROM subject_keys WHERE organization_id = $1', [organizationId]),
@@ -510,7 +510,7 @@ describe('a stored history', () => {
         reason: expect.stringContaining('cannot be read, although no event erased it'),
       });
     }
-    // Whether a key opens anything only the server knows: its export does.
+    // Only the server can check that a key decrypts its data, which it does when it exports.
     const changed = await tampered(history, (sql) =>
       sql.query(`UPDATE subject_keys SET wrapped_key = sha256('') WHERE organization_id = $1`, [
         organizationId,
@@ -519,7 +519,7 @@ describe('a stored history', () => {
     expect(changed).toMatchObject({ live: right, exported: { ok: false, firstWrongPosition: at(0) } });
   });
 
-  it('names an event without the one before it in its stream, and tells where times go back', async () => {
+  it('names an event without its predecessor in the stream, and reports where times go back', async () => {
     const newest = at(346);
     const gap = await tampered(history, async (sql) => {
       await set('version = 2', newest)(sql);
@@ -541,7 +541,7 @@ describe('a stored history', () => {
     expect(back).toMatchObject({ live: told, exported: told });
   });
 
-  it('is placed by the checkpoint’s parts where seal_tiles was changed too', async () => {
+  it('has its difference located by the checkpoint’s parts if seal_tiles was also changed', async () => {
     const { live } = await expectPlaced(
       async (sql) => {
         await set('schema = 2', at(300))(sql);
@@ -555,7 +555,7 @@ describe('a stored history', () => {
   });
 });
 
-it('proves what was appended before a person was erased, and names their events when they are changed', async () => {
+it('is proved for a person erased since, whose events are named if they are changed', async () => {
   const history = await write();
   const { organizationId, personId } = history;
   const erased = { streamType: 'person', streamId: personId, subjectId: personId, expectedVersion: 1 };
@@ -583,7 +583,7 @@ it('proves what was appended before a person was erased, and names their events 
   expect(ahead.live.reason).toContain('the last position ever allocated is');
 });
 
-it('is not convinced by seals made anew over a rewritten history', async () => {
+it('is rejected if it was rewritten and sealed again', async () => {
   const history = await write();
   const { organizationId, positions } = history;
   const { source } = database;
@@ -601,7 +601,7 @@ it('is not convinced by seals made anew over a rewritten history', async () => {
   expect(live).toMatchObject({ ok: false, provedEvents: 256, firstWrongPosition: positions[256] });
   expect(live.reason).toContain('seal_tiles has a different root');
   expect(exported).toMatchObject({ ok: false, provedEvents: 256, firstWrongPosition: positions[256] });
-  // To itself the new history agrees: only the checkpoint that was kept tells.
+  // The new history is consistent in itself: only an earlier checkpoint reveals the change.
   const renewed = await checkpointOf(organizationId);
   expect(await verdictsOn(source, { ...history, ...renewed })).toMatchObject({
     live: { ok: true, provedEvents: 347 },
@@ -609,7 +609,7 @@ it('is not convinced by seals made anew over a rewritten history', async () => {
   });
 });
 
-it('proves exports of before, while and after somebody was erased', async () => {
+it('is proved by exports from before, during and after an erasure', async () => {
   const { source, store } = database;
   const logger = { log: () => undefined, warn: () => undefined, error: () => undefined };
   const commands = new Commands(store, new Projections(source, store, [], logger));
@@ -619,7 +619,7 @@ it('proves exports of before, while and after somebody was erased', async () => 
   const person = { streamType: 'person', streamId: personId, subjectId: personId };
   const named = { type: 'Named', data: { 10: 1, 9: 2, name: 3 }, personal: { name: 'Ada', 10: 1, 9: 2 } };
   await append(store, organizationId, [{ ...person, expectedVersion: 0, events: [named] }]);
-  // Wider than a page, so that what follows is read after the erasure.
+  // Larger than a page, so that the rest is read after the erasure.
   const wide = { type: 'Happened', data: { text: 'x'.repeat(600_000) } };
   for (let n = 0; n < 3; n += 1) await append(store, organizationId, [{ ...thing(), events: [wide] }]);
   await append(store, organizationId, [{ ...thing(), events: [named], subjectId: personId }]);
@@ -644,7 +644,7 @@ it('proves exports of before, while and after somebody was erased', async () => 
       .then(() => append(store, organizationId, [thing()]));
   };
   const before = await exportWhile(() => Promise.resolve());
-  // In canonical form, names that are numbers too.
+  // In canonical form, including names that are numbers.
   expect(before).toContain('"data":{"10":1,"9":2,"name":3},"personal":{"10":1,"9":2,"name":"Ada"}');
   expect(before).toContain('"metadata":{"actor":{"id":"someone","type":"api-key"},"requestId":"test"}');
   const during = await exportWhile(erase);
@@ -663,7 +663,7 @@ describe('the log of all organizations', () => {
   let ownCheckpoints: Checkpoints;
   const organizationIds = Array.from({ length: 6 }, () => uuidv7()).sort();
   const victim = organizationIds[2]!;
-  /** What an auditor has kept: the checkpoint of the log, and what stands beside it. */
+  /** An auditor's files: the checkpoint of the log, and the organizations file next to it. */
   let kept: { checkpoint: string; organizations: string };
   beforeAll(async () => {
     own = await createTestDatabase();
@@ -679,7 +679,7 @@ describe('the log of all organizations', () => {
     for (let round = 0; round < 3; round += 1) await grow();
     const last = await ownCheckpoints.last(ALL_ORGANIZATIONS);
     kept = { checkpoint: last.note, organizations: await ownCheckpoints.organizations(last) };
-    // What is newer says nothing against it.
+    // Newer events do not contradict it.
     await grow();
   });
   afterAll(() => own.drop());
@@ -687,7 +687,7 @@ describe('the log of all organizations', () => {
   const verdictOn = (sql: Sql, organizations?: string): Promise<AllVerdict> =>
     verifyAll(sql, kept.checkpoint, key, { organizations, threads: 0 });
 
-  /** What is found by the leaves that are there, and by what was kept beside the checkpoint; afterwards nobody did it. */
+  /** The findings with only the log's leaves, and with the organizations file. The change is rolled back afterwards. */
   async function found(
     work: (sql: Sql) => Promise<unknown>,
   ): Promise<{ alone: AllVerdict; beside: AllVerdict }> {
@@ -717,7 +717,7 @@ describe('the log of all organizations', () => {
     return Number(row!.size);
   };
 
-  it('has each of them, with its history, newer ones beside', async () => {
+  it('is verified with the history of each organization, and with newer events after it', async () => {
     expect(await verdictOn(own.source, kept.organizations)).toMatchObject({
       ...{ ok: true, leaves: 18, organizations: 6, reason: null, wrong: [], wrongCount: 0 },
       checkpoint: { organizationId: 'all', size: 18, position: 18 },
@@ -731,7 +731,7 @@ describe('the log of all organizations', () => {
     expect(await verifyAll(own.source, forged, key)).toMatchObject({ ok: false, checkpoint: null });
   });
 
-  it('tells which organization was deleted', async () => {
+  it('reveals which organization was deleted', async () => {
     const { alone, beside } = await found(deleted(TABLES));
     const wrong = [
       { organizationId: victim, reason: 'It is missing, but the log has a checkpoint of its 9 events.' },
@@ -742,7 +742,7 @@ describe('the log of all organizations', () => {
     expect(sealsAlone.alone.wrong).toEqual(wrong);
   });
 
-  it('tells which one was deleted also where nothing of it is left in the log, by what was kept beside', async () => {
+  it('reveals a deleted organization without leaves in the log, by the organizations file', async () => {
     const { alone, beside } = await found(async (sql) => {
       await deleted([...TABLES, 'checkpoint_leaves'])(sql);
       await sql.query('UPDATE checkpoint_leaves SET position = -position');
@@ -751,7 +751,7 @@ describe('the log of all organizations', () => {
            SELECT organization_id, size, row_number() OVER (ORDER BY position DESC) AS position FROM checkpoint_leaves
          ) n WHERE (l.organization_id, l.size) = (n.organization_id, n.size)`,
       );
-      // The log as it would be if there had never been another.
+      // The log as if the deleted organization had never existed.
       for (const table of ['seals', 'seal_tiles', 'signed_notes']) {
         await sql.query(`DELETE FROM ${table} WHERE organization_id = $1`, [ALL_ORGANIZATIONS]);
       }
@@ -769,7 +769,7 @@ describe('the log of all organizations', () => {
     });
   });
 
-  it('tells which one was rolled back to what it was before', async () => {
+  it('reveals which organization was rolled back to an earlier state', async () => {
     const rollBack = async (sql: Sql) => {
       const before = (await sizeOf(sql)) - 6;
       await sql.query(
@@ -789,7 +789,7 @@ describe('the log of all organizations', () => {
     expect(seals.alone.wrong[0]!.reason).toMatch(/^Its seals end at .* It was rolled back/);
   });
 
-  it('tells which one has another history, whoever wrote it anew', async () => {
+  it('reveals which organization has a rewritten history, whoever rewrote it', async () => {
     const { alone } = await found(async (sql) => {
       const [row] = await sql.query<{ position: string }[]>(
         'SELECT min(position) AS position FROM events WHERE organization_id = $1',
@@ -831,7 +831,7 @@ describe('the log of all organizations', () => {
     expect(alone).toMatchObject({ ok: false, reason: expect.stringMatching(reason) });
   });
 
-  it('an export is proved to be in it, by its checkpoint alone', async () => {
+  it('proves that it contains an export, with only the export’s checkpoint', async () => {
     const { checkpoint, inAll } = await ownCheckpoints.lastInAll(victim);
     const exported = await exportOf(own.source, victim);
     const proof = writeProof(inAll!);
@@ -841,7 +841,7 @@ describe('the log of all organizations', () => {
       ok: true,
       checkpoint: { inAll: { index: inAll!.index, size, sealedAt: sealedAt.toISOString() } },
     });
-    // By the key of this organization too: it is the same one.
+    // Also with the key of this organization, which is the same.
     const ownKey = signers.verifierKeyOf(victim);
     expect(await verifyTwice(exported, checkpoint.note, ownKey, undefined, proof)).toMatchObject({
       ok: true,

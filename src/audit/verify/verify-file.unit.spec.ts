@@ -12,7 +12,7 @@ const organizationId = uuidv7();
 const origin = `advocacy-api/${organizationId}`;
 const sha256 = (...parts: Buffer[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
 
-/** Signs as C2SP signed-note says. */
+/** Signs as specified by C2SP signed-note. */
 class Signer {
   private readonly privateKey;
   readonly verifierKey: string;
@@ -33,7 +33,7 @@ class Signer {
     this.verifierKey = `${name}+${this.id.toString('hex')}+${bytes.toString('base64')}`;
   }
 
-  /** A signature line of the text; with `others`, of another. */
+  /** A signature line for the text, or for the text `others`. */
   line(text: string): string {
     return `— ${this.name} ${Buffer.concat([this.id, this.sign(text)]).toString('base64')}\n`;
   }
@@ -64,7 +64,7 @@ const FIRST = 10;
 const STEP = 3;
 const positionOf = (index: number) => FIRST + STEP * index;
 
-/** Events whose positions leave room between them, as those of other organizations do. */
+/** Events with gaps between their positions, which other organizations' events would fill. */
 function fabricate(count: number, data: JsonObject = { comment: 'The river' }): Line[] {
   return linked(
     Array.from({ length: count }, (_, index) => {
@@ -90,7 +90,7 @@ function fabricate(count: number, data: JsonObject = { comment: 'The river' }): 
   );
 }
 
-/** As a careful forger leaves them: each digest that of its content, each line after the one before. */
+/** As a careful forger would leave them: correct digests, and each line follows the previous one. */
 function linked(lines: Line[]): Line[] {
   return lines.map((line, index) => ({
     ...line,
@@ -118,13 +118,13 @@ function rootOf(lines: readonly Line[]): Buffer {
   return sha256(Buffer.of(0), position, Buffer.from(lines[0]!.digest, 'hex'));
 }
 
-/** The first line of a checkpoint and those after it that every form of it has. */
+/** The first line of a checkpoint, and the next ones that all its forms share. */
 function textOf(lines: readonly Line[], position = lines.at(-1)?.position ?? 0): string {
   const root = rootOf(lines).toString('base64');
   return `${origin}\n${lines.length}\n${root}\nposition ${position}\nsealed 2026-11-20T09:30:00.000Z\n`;
 }
 
-/** Complete subtrees of 65,536 leaves, then of 256, then of these. */
+/** Complete subtrees of 65,536 leaves, then of 256, then smaller ones. */
 function partsOf(lines: readonly Line[], ...smaller: number[]): string {
   const parts = [];
   let start = 0;
@@ -142,7 +142,7 @@ function partsOf(lines: readonly Line[], ...smaller: number[]): string {
 const POWERS = [128, 64, 32, 16, 8, 4, 2, 1];
 const allPartsOf = (lines: readonly Line[]) => partsOf(lines, ...POWERS);
 
-/** As versions up to 0.3.0 made it. */
+/** As versions up to 0.3.0 created it. */
 function checkpointOf(lines: readonly Line[], position?: number): string {
   return signed(
     textOf(lines, position) +
@@ -156,16 +156,16 @@ function checkpointOf(lines: readonly Line[], position?: number): string {
 const ndjson = (lines: readonly object[]) => lines.map((line) => `${JSON.stringify(line)}\n`).join('');
 const rest = { ok: false, reason: expect.any(String) };
 
-/** 344 events: a part of 256, and 88 that no part holds. */
+/** 344 events: a part of 256, and 88 outside any part. */
 const history = fabricate(344);
 const checkpoint = checkpointOf(history);
-/** 40 events, parts of 32 and 8, for tests that need no part of 256. */
+/** 40 events in parts of 32 and 8, for tests that need no part of 256. */
 const few = fabricate(40);
 const checkpointOfFew = checkpointOf(few);
 const changedAt = (index: number, change: (line: Line) => object, lines = history) =>
   lines.map((line, n) => (n === index ? { ...line, ...change(line) } : line));
 
-describe('a key that others have taken the place of', () => {
+describe('a replaced key', () => {
   const [second, third] = [6, 7].map((seed) => new Signer(seed, 'advocacy-api')) as [Signer, Signer];
   const nameOf = ({ verifierKey }: Signer) => verifierKey.split('+', 2).join('+');
 
@@ -174,7 +174,7 @@ describe('a key that others have taken the place of', () => {
     return { from: from.verifierKey, to: to.verifierKey, signature: by.sign(statement).toString('base64') };
   }
 
-  /** A history that tells it, and a checkpoint that only the third key has signed, by its own name as well. */
+  /** A history with the key changes, and a checkpoint signed only by the third key, also with its own name. */
   function telling(...successions: JsonObject[]): [history: string, checkpoint: string] {
     const lines = fabricate(successions.length + 2).map((line, n) => {
       const data = successions[n - 1];
@@ -184,7 +184,7 @@ describe('a key that others have taken the place of', () => {
     return [ndjson(linked(lines)), signed(textOf(linked(lines)), third, new Signer(7, origin))];
   }
 
-  it('leads to the one that has signed the checkpoint, whichever of them it is', async () => {
+  it('leads to the key that has signed the checkpoint, whichever it is', async () => {
     const told = telling(succession(signer, second), succession(second, third));
     for (const [given, signedWith, name] of [
       [signer, third, nameOf(signer)],
@@ -200,7 +200,7 @@ describe('a key that others have taken the place of', () => {
         name,
       ]);
     }
-    // And back to one that was there before.
+    // And back to an earlier one.
     const back = telling(succession(third, second), succession(second, third));
     expect(await verifyTwice(...back, second.verifierKey)).toMatchObject({ ok: true });
   });
@@ -208,7 +208,7 @@ describe('a key that others have taken the place of', () => {
   it.each([
     ['one that it has not signed', [succession(signer, third, third)], /position 13 .* has not signed this/],
     [
-      'one that the key between has not signed',
+      'one that the key in between has not signed',
       [succession(signer, second), succession(second, third, signer)],
       /position 16 .* has not signed this/,
     ],
@@ -235,12 +235,12 @@ describe('a key that others have taken the place of', () => {
       checkpoint: null,
       reason: expect.stringMatching(reason),
     });
-    // Whoever has the key itself needs none of it.
+    // If you have the key itself, none of this is needed.
     expect(await verifyTwice(...telling(...successions), third.verifierKey)).toMatchObject({ ok: true });
   });
 });
 
-describe('a history that is what was sealed', () => {
+describe('a history that matches its seal', () => {
   it.each(someOf([1, 2, 3, 256, 257, 255, 600], 5))('is proved, %i events', async (size) => {
     const lines = fabricate(size);
     expect(await verifyTwice(ndjson(lines), checkpointOf(lines), key)).toMatchObject({
@@ -253,11 +253,11 @@ describe('a history that is what was sealed', () => {
     });
   });
 
-  // Half a minute of computing; parts of 256 are tried below.
+  // This takes half a minute. Parts of 256 are tested below.
   if (isLong)
-    it('is proved in parts of 65,536 events, and a difference is placed behind them', async () => {
+    it('is proved in parts of 65,536 events, and a difference after them is located', async () => {
       const lines = fabricate(65_536 + 256 + 3);
-      // Streams are remembered in a table that has grown before this one goes on.
+      // The table of streams has grown before this stream continues.
       lines[65_700] = { ...lines[65_700]!, streamId: lines[3]!.streamId, version: 2 };
       const large = checkpointOf(linked(lines));
       lines[65_540] = { ...lines[65_540]!, type: 'Other' };
@@ -269,7 +269,7 @@ describe('a history that is what was sealed', () => {
       });
     });
 
-  it('is proved whatever numbers, names and texts its data have', async () => {
+  it('is proved whatever numbers, names and texts its data contain', async () => {
     const data = JSON.parse(
       '{"n":[1e21,1e-7,0.1,5e-324,9007199254740993,1.50,1E2,1.7976931348623157e308],"10":1,"9":2,' +
         '"\\ufb33":1,"\\ud83d\\ude00":2,"__proto__":{"z":1,"a":2},"":null,"text":"\\u2028 \\" \\\\ : \\u0007 €"}',
@@ -279,7 +279,7 @@ describe('a history that is what was sealed', () => {
     lines[3]!.personal = data;
     const note = checkpointOf(linked(lines));
     const before = ndjson(linked(lines));
-    // As it is written now, and as versions up to 0.3.0 wrote it: ECMAScript has names that are numbers first.
+    // As written now, and as versions up to 0.3.0 wrote it: ECMAScript puts numeric names first.
     const now = before.replaceAll(JSON.stringify(data), canonical(data));
     expect(now).not.toBe(before);
     for (const text of [now, before, now.replace(canonical(data), JSON.stringify(data))]) {
@@ -287,7 +287,7 @@ describe('a history that is what was sealed', () => {
     }
   });
 
-  it('goes on after the checkpoint: what is newer is checked but not proved', async () => {
+  it('may continue after the checkpoint: newer events are checked but not proved', async () => {
     const older = checkpointOf(history.slice(0, 300));
     expect(await verifyTwice(ndjson(history), older, key)).toMatchObject({
       ok: true,
@@ -303,7 +303,7 @@ describe('a history that is what was sealed', () => {
   });
 });
 
-describe('a line that is wrong by itself', () => {
+describe('a line that is invalid in itself', () => {
   it.each([
     ['data', () => ({ data: { comment: 'The rivers' } })],
     ['the ciphertext', () => ({ encryptedPersonal: 'Y2lwaGVyIDMwMA==' })],
@@ -325,7 +325,7 @@ describe('a line that is wrong by itself', () => {
     });
   });
 
-  it('is named where personal data stand that were never stored', async () => {
+  it('is named if it contains personal data that was never stored', async () => {
     const forged = changedAt(36, () => ({ personal: { email: 'eve@example.org' } }), few);
     expect(await verifyTwice(ndjson(forged), checkpointOfFew, key)).toMatchObject({
       ok: false,
@@ -345,7 +345,7 @@ describe('a line that is wrong by itself', () => {
     ['has a member twice', (line: string) => line.replace('"data":{', '"data":{"comment":"Another",')],
     ['has a position that is a text', (line: string) => line.replace(/"position":(\d+)/, '"position":"$1"')],
     [
-      'has no position before',
+      'has no previous position',
       (line: string) => line.replace(/"previousPosition":\d+/, '"previousPosition":1.5'),
     ],
     ['is nested without end', (line: string) => line.replace(/"data":/, `"data":${'['.repeat(100_000)}`)],
@@ -365,11 +365,11 @@ describe('a line that is wrong by itself', () => {
     ['escapes what needs no escape', (line: string) => line.replace('"thing"', '"\\u0074hing"')],
     ['has its members in another order', (line: string) => line.replace(/("version":1),(.*?),/, '$2,$1,')],
     [
-      'names the organization otherwise',
+      'names a different organization',
       (line: string) => line.replace('"organizationId"', '"organization\\u0049d"'),
     ],
   ] as [string, (line: string) => string][])(
-    'is named after the line before where it %s',
+    'is named together with the previous line if it %s',
     async (_, change) => {
       const lines = ndjson(few).trimEnd().split('\n');
       lines[5] = change(lines[5]!);
@@ -384,7 +384,7 @@ describe('a line that is wrong by itself', () => {
     },
   );
 
-  it('fills no memory where it never ends', async () => {
+  it('does not fill the memory if it never ends', async () => {
     let pieces = 0;
     async function* endless() {
       while ((pieces += 1)) yield await Promise.resolve(Buffer.alloc(1024 * 1024, 'x'));
@@ -401,7 +401,7 @@ describe('events of one stream, or about one person', () => {
   const [streamId, personId] = [uuidv7(), uuidv7()];
   type Versions = { [index: number]: number };
   const COUNT = 60;
-  /** Of these events, those at these indexes say something else. */
+  /** These events, with different content at these indexes. */
   const withEvents = (changes: { [index: number]: Partial<Line> }, count = COUNT) =>
     linked(fabricate(count).map((line, index) => ({ ...line, ...changes[index] })));
   const verified = (lines: Line[]) => verifyTwice(ndjson(lines), checkpointOf(lines), key);
@@ -424,7 +424,7 @@ describe('events of one stream, or about one person', () => {
     });
   });
 
-  it('are told where times go back, which versions before 0.3.0 let them, and are proved all the same', async () => {
+  it('are proved with a warning where times go back, which versions before 0.3.0 allowed', async () => {
     const recordedAt = '2023-11-14T22:13:19.000Z';
     const lines = withEvents(
       Object.fromEntries(
@@ -457,14 +457,14 @@ describe('events of one stream, or about one person', () => {
   };
   const person = { ...unread, streamId: personId };
 
-  it('are proved where data cannot be read because their person was erased, whenever', async () => {
+  it('are proved if data cannot be read because its person was erased at any time', async () => {
     const lines = withEvents({ 10: person, 20: unread, 50: erased });
     expect(await verified(lines)).toMatchObject({ ok: true, warningCount: 0 });
     const older = checkpointOf(lines.slice(0, 30));
     expect(await verifyTwice(ndjson(lines), older, key)).toMatchObject({ ok: true, newerEvents: 30 });
   });
 
-  it.each(['ApiKeyRotated', 'ApiKeyRevoked'])('are proved where an API key ended: %s', async (type) => {
+  it.each(['ApiKeyRotated', 'ApiKeyRevoked'])('are proved if an API key ended: %s', async (type) => {
     const lines = withEvents({ 10: person, 20: { ...erased, type } });
     expect(await verified(lines)).toMatchObject({ ok: true });
   });
@@ -479,7 +479,7 @@ describe('events of one stream, or about one person', () => {
     ['it is about nobody', { 30: { ...unread, subjectId: null } }, 30],
     ['it is the later one of two', { 10: person, 15: { ...unread, subjectId: uuidv7() }, 20: erased }, 15],
   ] as [string, { [index: number]: Partial<Line> }, number][])(
-    'are named where data cannot be read although %s',
+    'are named if data cannot be read although %s',
     async (_, changes, wrong) => {
       const lines = withEvents(changes);
       expect(await verified(lines)).toMatchObject({
@@ -499,7 +499,7 @@ describe('lines that do not follow each other', () => {
     ['a line is there twice', [...few.slice(0, 21), ...few.slice(20)], positionOf(20)],
     ['two lines are swapped', few.map((_, n) => few[n === 20 ? 21 : n === 21 ? 20 : n]!), positionOf(20)],
     [
-      'a line was put in',
+      'a line was inserted',
       [
         ...few.slice(0, 21),
         { ...few[20]!, previousPosition: positionOf(20), position: positionOf(20) + 1 },
@@ -521,13 +521,13 @@ describe('lines that do not follow each other', () => {
   });
 });
 
-describe('a history rewritten with right digests', () => {
-  /** Two parts of 256, and 88 that no part holds. */
+describe('a history rewritten with correct digests', () => {
+  /** Two parts of 256, and 88 events outside any part. */
   const history = fabricate(600);
   const checkpoint = checkpointOf(history);
   const rewritten = (index: number) => linked(changedAt(index, () => ({ type: 'Other' }), history));
 
-  it('is placed by the part that differs', async () => {
+  it('is located by the part that differs', async () => {
     for (const [index, part] of someOf(
       [
         [255, 0],
@@ -549,7 +549,7 @@ describe('a history rewritten with right digests', () => {
     }
   });
 
-  it('is placed behind the last part', async () => {
+  it('is located after the last part', async () => {
     expect(await verifyTwice(ndjson(rewritten(599)), checkpoint, key)).toMatchObject({
       ok: false,
       events: 600,
@@ -559,7 +559,7 @@ describe('a history rewritten with right digests', () => {
     });
   });
 
-  it('is placed where an event was taken out of it, or put into it', async () => {
+  it('is located if an event was removed or inserted', async () => {
     const taken = linked(history.filter((_, n) => n !== 300));
     const [before, after] = [history.slice(0, 301), history.slice(301)];
     const more = { ...history[300]!, position: positionOf(300) + 1, streamId: uuidv7() };
@@ -568,7 +568,7 @@ describe('a history rewritten with right digests', () => {
       const verdict = await verifyTwice(ndjson(lines), checkpoint, key);
       expect(verdict).toMatchObject({ ok: false, provedEvents: 256, firstWrongPosition: positionOf(256) });
     }
-    // Behind the parts only the number tells; the newest event stands, so it is not that one.
+    // After the parts, only the number of events reveals it. The newest event exists, so another one is missing.
     const short = linked(history.filter((_, n) => n !== 550));
     expect(await verifyTwice(ndjson(short), checkpoint, key)).toMatchObject({
       ok: false,
@@ -578,7 +578,7 @@ describe('a history rewritten with right digests', () => {
     });
   });
 
-  it('is named where its newest events are missing, also when newer ones were added', async () => {
+  it('is reported if its newest events are missing, even if newer ones were added', async () => {
     const missing = { ok: false, provedEvents: 512, firstWrongPosition: positionOf(596) + 1 };
     const kept = history.slice(0, 597);
     const newer = { ...history[599]!, position: positionOf(700) };
@@ -595,7 +595,7 @@ describe('a history rewritten with right digests', () => {
     });
   });
 
-  it('is named where an event lies before the checkpoint that was put in behind its last one', async () => {
+  it('is reported if an event was inserted after the last one, but before the checkpoint', async () => {
     const late = checkpointOf(history.slice(0, 300), positionOf(300) - 1);
     expect(await verifyTwice(ndjson(history), late, key)).toMatchObject({ ok: true, provedEvents: 300 });
     const given = linked([
@@ -613,7 +613,7 @@ describe('a history rewritten with right digests', () => {
 
 describe('a checkpoint or a key that proves nothing', () => {
   const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
-  /** The last character before one "=" has two bits to spare: the next one stands for the same bytes. */
+  /** The last character before one "=" has two unused bits, so the next character encodes the same bytes. */
   const nextCharacter = (character: string) => BASE64[BASE64.indexOf(character) + 1]!;
   const [name, id, encoded] = key.split('+') as [string, string, string];
   const other = new Signer(6, 'advocacy-api').verifierKey;
@@ -656,7 +656,7 @@ describe('a checkpoint or a key that proves nothing', () => {
     });
   });
 
-  it('is accepted beside the signatures of others', async () => {
+  it('is accepted next to the signatures of others', async () => {
     const witnessed = `${checkpointOfFew}— witness.example/w ${Buffer.alloc(68, 1).toString('base64')}\n`;
     expect(await verifyTwice(ndjson(few), witnessed, key)).toMatchObject({ ok: true });
   });
@@ -671,7 +671,7 @@ describe('a checkpoint that witnesses have cosigned', () => {
   const verdictOn = (checkpoint: string, witnesses: string[], quorum?: number) =>
     verifyExport(chunksOf(ndjson(history)), checkpoint, key, undefined, { witnesses, quorum });
 
-  it('is accepted with as many as are demanded, and the verdict names them', async () => {
+  it('is accepted with the required number of cosignatures, and the verdict names them', async () => {
     for (const quorum of [1, 2]) {
       const { ok, checkpoint } = await verdictOn(note, keys, quorum);
       expect({ ok, witnesses: checkpoint!.witnesses }).toEqual({
@@ -691,7 +691,7 @@ describe('a checkpoint that witnesses have cosigned', () => {
     ['is counted twice', () => verdictOn(note, [keys[0]!, `${keys[0]}\n`], 2)],
     ['is of another checkpoint', () => verdictOn(note + three!.cosign(other, 1), keys, 2)],
     [
-      'is no cosignature',
+      'is not a cosignature',
       () =>
         verdictOn(
           note.replace(/(— \S+two .{20})(.)/, (_, kept, changed) => kept + (changed === 'A' ? 'B' : 'A')),
@@ -715,7 +715,7 @@ describe('a checkpoint of five lines', () => {
   const parts = allPartsOf(few);
   const note = signed(text, ownSigner, signer);
 
-  it('is verified by the key of either name, with the parts beside it and without', async () => {
+  it('is verified by the key of either name, with and without the parts next to it', async () => {
     for (const verifierKey of [key, ownSigner.verifierKey]) {
       for (const given of [undefined, parts]) {
         expect(await verifyTwice(ndjson(few), note, verifierKey, given)).toMatchObject({
@@ -728,7 +728,7 @@ describe('a checkpoint of five lines', () => {
     });
   });
 
-  it('places a rewritten history where its parts say, to the end; without them between the ends', async () => {
+  it('locates a rewritten history by its parts, or without them between its first and last event', async () => {
     const note = signed(textOf(history), ownSigner, signer);
     const parts = allPartsOf(history);
     for (const [index, part] of someOf(
@@ -770,21 +770,21 @@ describe('a checkpoint of five lines', () => {
     ['with a number written otherwise', parts.replace(/^10 /, '010 ')],
     ['that are none', ''],
   ];
-  it.each(IGNORED)('is told, and goes without, parts %s', async (_, given) => {
+  it.each(IGNORED)('is verified without parts %s, with a warning', async (_, given) => {
     const warnings = [{ position: null, reason: expect.stringContaining('were ignored') }];
     expect(await verifyTwice(ndjson(few), note, key, given)).toMatchObject({
       ...{ ok: true, provedEvents: 40, warningCount: 1, warnings },
     });
   });
 
-  it.each(someOf(IGNORED, 2))('places no difference by parts %s', async (_, given) => {
+  it.each(someOf(IGNORED, 2))('locates no difference by parts %s', async (_, given) => {
     const rewritten = ndjson(linked(changedAt(36, () => ({ type: 'Other' }), few)));
     expect(await verifyTwice(rewritten, note, key, given)).toMatchObject({
       ...{ ok: false, firstWrongPosition: FIRST, warningCount: 1 },
     });
   });
 
-  it('keeps its own parts where those beside it are others', async () => {
+  it('uses its own parts if those next to it differ', async () => {
     const rewritten = ndjson(linked(changedAt(300, () => ({ type: 'Other' }))));
     const others = allPartsOf(history);
     for (const [given, warningCount] of [
@@ -833,7 +833,7 @@ describe('a checkpoint of five lines', () => {
   });
 });
 
-it('reads lines wherever the pieces of the file end', async () => {
+it('reads lines wherever the chunks of the file end', async () => {
   const text = ndjson(few);
   for (const size of [1, 7, 1000]) {
     expect(await verifyExport(chunksOf(text, size), checkpointOfFew, key)).toMatchObject({
@@ -843,14 +843,14 @@ it('reads lines wherever the pieces of the file end', async () => {
   }
 });
 
-it('names a last line that does not end', async () => {
+it('reports a last line without an end', async () => {
   const text = ndjson(few);
   for (const [cut, events, last] of [
     [text.trimEnd(), 40, 38],
     [`${text}{`, 41, 39],
     [`${text}\r`, 41, 39],
   ] as const) {
-    // The checkpoint lacks the event that is cut off; what comes after all of its own is not one of it.
+    // The checkpoint is missing the event that is cut off. Events after its own do not belong to it.
     const missing = events === 40;
     expect(await verifyTwice(cut, checkpointOfFew, key)).toMatchObject({
       ...{ ok: false, events, provedEvents: missing ? 0 : 40, firstWrongPosition: positionOf(last) + 1 },
@@ -859,7 +859,7 @@ it('names a last line that does not end', async () => {
   }
 });
 
-longIt('takes lines of 16 MiB, and none that are longer', async () => {
+longIt('accepts lines of 16 MiB, and rejects longer ones', async () => {
   const ofLength = (length: number) => {
     const short = ndjson(fabricate(1)).length - 1;
     return fabricate(1, { comment: 'x'.repeat(length - short + 'The river'.length) });
@@ -873,7 +873,7 @@ longIt('takes lines of 16 MiB, and none that are longer', async () => {
   });
 });
 
-it('tells of its progress and can be interrupted', async () => {
+it('reports its progress and can be interrupted', async () => {
   const stopped = new AbortController();
   const progress: { events: number; share: number }[] = [];
   const lines = fabricate(2_000);
@@ -890,7 +890,7 @@ it('tells of its progress and can be interrupted', async () => {
   expect(progress.at(-1)!.events).toBeLessThan(1_200);
 });
 
-it('writes JSON as RFC 8785 does, in the example of its section 3.2.2', () => {
+it('writes JSON like the example in RFC 8785, section 3.2.2', () => {
   const json =
     '{"numbers":[333333333.33333329,1E30,4.50,2e-3,0.000000000000000000000000001],' +
     '"string":"\\u20ac$\\u000F\\u000aA\'\\u0042\\u0022\\u005c\\\\\\"\\/","literals":[null,true,false]}';

@@ -28,7 +28,7 @@ async function start(keys: readonly string[] = [signers.verifierKey]): Promise<W
   return new Witness(key, await WitnessState.open(directory), keys, () => NOW);
 }
 
-/** Trees of one and of two leaves; `fork` makes other ones. */
+/** Trees of one and two leaves; `fork` gives them different leaves. */
 const leaf = (n: number, fork = '') => sha256(Buffer.of(0), Buffer.from(`${fork}${n}`));
 const one = (fork?: string) => leaf(1, fork);
 const two = (fork?: string) => sha256(Buffer.of(1), one(fork), leaf(2, fork));
@@ -43,7 +43,7 @@ const request = (old: number, proof: readonly Buffer[], checkpoint: string) =>
 const add = (old: number, proof: readonly Buffer[], checkpoint: string) =>
   witness.add(request(old, proof, checkpoint));
 
-it('cosigns what follows from what it has seen, with the time, and what it has seen already', async () => {
+it('cosigns a checkpoint that extends the last one or equals it, with the time', async () => {
   const first = note(1, one());
   const { status, body } = await add(0, [], first);
   expect(status).toBe(200);
@@ -55,17 +55,17 @@ it('cosigns what follows from what it has seen, with the time, and what it has s
   const second = note(2, two());
   const answer = await add(1, [leaf(2)], second);
   expect(answer.status).toBe(200);
-  // It is of this checkpoint and of no other.
+  // It belongs to this checkpoint and no other.
   expect(() => cosignedBy(readNote(first + answer.body), verifier)).toThrow(NotAuthentic);
 });
 
-it('tells the size that it has to who proves from another one', async () => {
+it('returns its own size if a proof starts from another one', async () => {
   await add(0, [], note(2, two()));
   expect(await add(0, [], note(2, two()))).toEqual({ status: 409, type: 'text/x.tlog.size', body: '2\n' });
   expect(await add(1, [leaf(2)], note(2, two()))).toMatchObject({ status: 409, body: '2\n' });
 });
 
-it('cosigns no second history, of the same size or longer, and no shorter one', async () => {
+it('cosigns no different history of the same size or longer, and no shorter one', async () => {
   await add(0, [], note(1, one()));
   expect(await add(1, [], note(1, one('fork')))).toMatchObject({ status: 409, body: '1\n' });
   expect(await add(1, [leaf(2, 'fork')], note(2, two('fork')))).toMatchObject({ status: 422 });
@@ -75,13 +75,13 @@ it('cosigns no second history, of the same size or longer, and no shorter one', 
   expect(await add(2, [leaf(2)], note(2, two()))).toMatchObject({ status: 422 });
 });
 
-it('of many at once that contradict each other it cosigns one', async () => {
+it('cosigns one of many concurrent checkpoints that contradict each other', async () => {
   const forks = Array.from({ length: 20 }, (_, n) => note(1, one(`fork ${n} `)));
   const answers = await Promise.all(forks.map((fork) => add(0, [], fork)));
   expect(answers.map(({ status }) => status).sort()).toEqual([200, ...Array<number>(19).fill(409)]);
 });
 
-it('remembers, whatever a crash has left beside it; what is damaged it does not take for nothing', async () => {
+it('remembers despite files left by a crash, and does not treat damaged files as missing', async () => {
   await add(0, [], note(1, one()));
   const [file] = await readdir(directory);
   await writeFile(join(directory, `${file}.draft`), 'half of');
@@ -92,7 +92,7 @@ it('remembers, whatever a crash has left beside it; what is damaged it does not 
   await expect(add(0, [], note(1, one('fork')))).rejects.toThrow(/damaged/);
 });
 
-it('cosigns for logs that it knows alone, whose key has signed', async () => {
+it('cosigns only for known logs, and only if their key has signed', async () => {
   const stranger = new Signers([Buffer.alloc(32, 2)]);
   expect(await add(0, [], note(1, one(), stranger))).toMatchObject({ status: 403 });
   expect(await add(0, [], note(1, one()).replace('position 1', 'position 2'))).toMatchObject({ status: 403 });
@@ -119,7 +119,7 @@ it.each([
   expect(await readdir(directory)).toEqual([]);
 });
 
-it('its key is read as it was written, and no other', () => {
+it('reads its key as it was written, and no other', () => {
   expect(WitnessKey.read(key.text).verifierKey).toBe(key.verifierKey);
   expect(() => WitnessKey.read(key.text.replace('witness', 'another'))).toThrow(NotAuthentic);
   expect(() => WitnessKey.read(key.verifierKey)).toThrow(NotAuthentic);

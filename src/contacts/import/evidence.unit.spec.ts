@@ -20,7 +20,7 @@ describe('momentIn', () => {
   ])('%s is %s', (cell, moment) => expect(momentIn(cell)).toBe(moment));
 
   it.each(['', 'yes', 'May 2024', '03/04/2024', '2024-02-30', '2024-13-01', '31.05.24', '2024-05-31 25:00'])(
-    '%s is no time, or may be two',
+    '%s is not a time, or is ambiguous',
     (cell) => expect(momentIn(cell)).toBeUndefined(),
   );
 });

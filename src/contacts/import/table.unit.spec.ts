@@ -45,7 +45,7 @@ describe('files of other systems', () => {
   });
 
   const files = Object.keys(expected).filter((name) => name !== 'about');
-  it.each(files)('%s: nobody who said no is subscribed, and no one is lost', async (file) => {
+  it.each(files)('%s: no one who declined is subscribed, and no one is lost', async (file) => {
     const people = await peopleIn(readFileSync(join(CASES, file)));
     expect(people.map(({ email }) => email)).toEqual(expected[file]!.map(({ email }) => email));
     people.forEach((person, n) => {
@@ -56,7 +56,7 @@ describe('files of other systems', () => {
     });
   });
 
-  it.each(files)('%s: no column is suspected without a reason', async (file) => {
+  it.each(files)('%s: no column is flagged without a reason', async (file) => {
     const { columns, values } = await lookAt(readFileSync(join(CASES, file)));
     const meanings = recognise(columns, values);
     const suspects = columns.filter(
@@ -151,7 +151,7 @@ describe('a column', () => {
   });
 });
 
-it('is read line by line whatever ends its lines, and without a line that names the delimiter', async () => {
+it('is read line by line with any line ending, and without a line that names the delimiter', async () => {
   for (const end of ['\n', '\r\n', '\r'])
     expect(
       await lookAt(Buffer.from(['sep=;', 'E-Mail;Ort', 'a@example.org;Bern', ''].join(end))),
@@ -162,7 +162,7 @@ it('is read line by line whatever ends its lines, and without a line that names 
     });
 });
 
-it('is recognised wherever its bytes are cut, by whole lines only', async () => {
+it('is recognized wherever its bytes are split, by whole lines only', async () => {
   const text = 'email,status\r\na@example.org,unsubscribed\r\n';
   for (let cut = 1; cut < text.length; cut += 1) {
     const pieces = [text.slice(0, cut), text.slice(cut)].map((piece) => Buffer.from(piece));
@@ -180,7 +180,7 @@ it('counts delimiters outside quotation marks', () => {
   expect(formatOf(Buffer.from('"a,b,c,d";e\n')).delimiter).toBe(';');
 });
 
-/** How often others had a turn meanwhile. */
+/** How often other work ran in the meantime. */
 async function turnsDuring(work: Promise<unknown>): Promise<number> {
   let turns = 0;
   let isGoing = true;
@@ -193,7 +193,7 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
   return turns;
 }
 
-it('a long table leaves turns to everyone else', async () => {
+it('a long table leaves time for other work', async () => {
   const rows = Array.from({ length: 20_000 }, (_, n) => `p${n}@example.org,Bern`);
   expect(await turnsDuring(lookAt(Buffer.from(['email,Ort', ...rows].join('\r\n'))))).toBeGreaterThan(30);
 });

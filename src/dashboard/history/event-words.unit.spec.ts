@@ -14,7 +14,7 @@ const golden = readFileSync(join(__dirname, '../../../test/golden/history.ndjson
   .map((line) => JSON.parse(line) as Stored);
 
 describe.each(LANGUAGES)('in %s', (language) => {
-  it('every event type has a text, and nothing else has', () => {
+  it('every event type has a text, and there are no others', () => {
     expectEntries(
       `locales/${language}/dashboard/events.ts`,
       Object.keys(DASHBOARD[language].events),
@@ -27,7 +27,7 @@ describe.each(LANGUAGES)('in %s', (language) => {
     expect(texts.filter((text, n) => texts.indexOf(text) !== n)).toEqual([]);
   });
 
-  it('every kind of record has a text, and nothing else has', () => {
+  it('every kind of record has a text, and there are no others', () => {
     expectEntries(`locales/${language}/dashboard/kinds.ts`, Object.keys(DASHBOARD[language].kinds), [
       ...new Set(streams.map(({ streamType }) => streamType)),
     ]);
@@ -47,7 +47,7 @@ describe.each(LANGUAGES)('in %s', (language) => {
     );
   });
 
-  it('every read model has words, and nothing else has', () => {
+  it('every projection has a text, and there are no others', () => {
     expectEntries(
       `\`namesOfModels\` in locales/${language}/dashboard/system-status.ts`,
       Object.keys(DASHBOARD[language].systemStatus.namesOfModels),
@@ -55,7 +55,7 @@ describe.each(LANGUAGES)('in %s', (language) => {
     );
   });
 
-  it('every reaction has words, and nothing else has', () => {
+  it('every background task has a text, and there are no others', () => {
     // The names are fields that do not depend on constructor arguments.
     const names = subscriptions.map((Reaction) => (Reflect.construct(Reaction, []) as { name: string }).name);
     expectEntries(
