@@ -253,7 +253,7 @@ describe('scopes', () => {
     [['petition:read'], { ...mayNot, ...mayNotWrite }],
     [['petition:read', 'list:write', 'history:read'], { ...mayNot, ...mayNotWrite }],
     [[], { ...mayNot, ...mayNotWrite }],
-  ])('permit with %j only what they grant', async (scopes, expected) => {
+  ])('permit with %j only what these scopes grant', async (scopes, expected) => {
     expect(await operations(await clientWith({ scopes }))).toEqual(expected);
   });
 

@@ -86,7 +86,7 @@ describe(`kill -9 in the middle of ${MANY} creates`, () => {
     let throughKilled = 0;
     let lost = 0;
     await inParallel(MANY, AT_A_TIME, async (n) => {
-      // Like a load balancer: if the killed instance does not answer, the other one gets the request.
+      // Like a load balancer: if the killed instance does not respond, the other one gets the request.
       let answer = n % 4 < 2 ? await create(killed, n).catch(() => undefined) : await create(other, n);
       if (!answer) {
         lost += 1;

@@ -100,7 +100,7 @@ describe.each(Object.entries(ROUTES))('%s', (route, entry) => {
       [userId],
     );
 
-  it('answers strangers, members and users who name another person’s records as the table says', async () => {
+  it('responds as the table states to strangers, members, and users who request other people’s records', async () => {
     const inPlace = (answered: string) => answered.replace(':own', client.organizationId);
     const other = await (bystander ??= newPerson());
     // A link with a token works for anyone who has it.
@@ -228,7 +228,7 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     await requireForeign('post', await withIds(path, entry));
   });
 
-  it.each(triedOf(entry.act))('performs its form for %s as the table says', async (role) => {
+  it.each(triedOf(entry.act))('performs its form for %s as the table states', async (role) => {
     const below = await withIds(path, entry, entry.act!.includes(role));
     const before = await api.lastPosition();
     const visitor = visitors.get(role)!;

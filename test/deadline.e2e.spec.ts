@@ -59,7 +59,7 @@ async function expectDoneOnce(keys: readonly string[]): Promise<void> {
   expect(rows).toHaveLength(keys.length);
 }
 
-it('PostgreSQL frozen: every request gets 503, most of them immediately, and everything recovers afterwards', async () => {
+it('while PostgreSQL is frozen, every request gets 503, most of them immediately, and everything recovers afterwards', async () => {
   const keys = Array.from({ length: isLong ? 300 : 60 }, (_, n) => `frozen-${n}`);
   await postgres.freeze();
   const answers = keys.map((key) => create(key));

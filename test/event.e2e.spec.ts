@@ -271,7 +271,7 @@ describe('list-events', () => {
     // Another instance is recording the hour, or has just crashed.
     await reads.recordHours();
     expect(await recorded()).toEqual([]);
-    // This instance has recorded it, and a read happened meanwhile.
+    // This instance has recorded it, and a read happened in between.
     await change(`taken_at = taken_at - interval '2 minutes'`);
     await source.query(`CREATE FUNCTION read_meanwhile() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       UPDATE history_reads SET times = times + 1 WHERE organization_id = NEW.organization_id AND taken_at IS NOT NULL;

@@ -148,7 +148,7 @@ it('creates one invalidation for a repeated Idempotency-Key and for parallel req
   expect(await count(petitionId)).toBe(40);
 });
 
-it('restores no signature that was withdrawn meanwhile, and restores erased signers without their name', async () => {
+it('does not restore signatures withdrawn since, and restores those of erased signers without their name', async () => {
   const petitionId = await petition();
   const [ada, bob] = await signAll(petitionId, 'ada@example.org', 'bob@example.org', 'eve@example.org');
   const { invalidationId } = (await invalidate(petitionId, { emailDomain: 'example.org' })).body.data;

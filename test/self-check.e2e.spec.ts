@@ -52,7 +52,7 @@ async function untilFound(findings: number): Promise<void> {
   }
 }
 
-it('reports no finding for intact data, whatever happens meanwhile', async () => {
+it('reports no finding for intact data, whatever happens during the check', async () => {
   const { organizationId } = client;
   const { petitionId } = (await client.post('petition.create-petition', { name: 'River' })).body.data;
   await client.post('petition.publish-petition', { petitionId });

@@ -571,7 +571,7 @@ describe('pages', () => {
     expect((await people.get(`/${slug}`)).text).toContain('Mine');
   });
 
-  it('redirect with the full query, can return to a former slug, and keep twenty of them', async () => {
+  it('redirect with the full query, allow returning to a former slug, and cover the last twenty slugs', async () => {
     const client = await people.api.organization();
     const slugOf = (n: number) => `moves-${n}-${client.organizationId.slice(-12)}`;
     const move = (n: number) => call(client, 'organization.update-organization', { slug: slugOf(n) });

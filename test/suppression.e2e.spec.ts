@@ -38,7 +38,7 @@ const context = (): RequestContext => ({
   requestId: 'test',
 });
 
-it('create-suppression returns 200 with the id, the same for any form of the address, and list-suppressions every field', async () => {
+it('create-suppression returns 200 and the same id for any form of the address, and list-suppressions returns every field', async () => {
   const { status, body } = await suppress('Ada@Example.org');
   expect([status, body]).toEqual([
     200,

@@ -201,7 +201,7 @@ it('an orderly stop records what was sent, and no other instance sends it again'
   await receiver.stop();
 });
 
-it('in-flight events no longer contain the data of a contact erased meanwhile', async () => {
+it('in-flight events no longer contain the data of a contact that has been erased', async () => {
   const held: (() => void)[] = [];
   let isErased = false;
   const receiver = await Receiver.start((_, response) => {
@@ -298,7 +298,7 @@ longIt('hanging receivers leave slots for others of their organization, too', as
   const dead = await Promise.all(
     Array.from({ length: 6 }, (_, n) => create(server, receiver.at(`dead-${n}`))),
   );
-  // More events than a dead receiver is tried with during this test.
+  // More events than are tried with a dead receiver during this test.
   await makeEvents(server, 100);
   await atLast(async () =>
     expect(

@@ -69,7 +69,7 @@ describe('a Redis Cluster', () => {
 
   itIsASlidingWindow(() => new RedisStorage(connection));
 
-  it('is rejected if its URL does not state that it is a cluster, like a single server whose URL does', async () => {
+  it('is rejected if its URL is that of a single server, and vice versa', async () => {
     await expect(connectRedis(`redis://${first().address}`)).rejects.toThrow(/Add \?cluster=true/);
     const single = await startRedis();
     await expect(connectRedis(`${single.url}?cluster=true`)).rejects.toThrow(/without \?cluster=true/);

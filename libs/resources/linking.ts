@@ -5,9 +5,9 @@ import { idIn } from './resources.js';
 
 /** Looks up the persons to whom records are linked. */
 export interface Subjects {
-  /** Which of these are not persons of this organization. */
+  /** Returns the ids that do not belong to persons of this organization. */
   findUnknown(organizationId: string, ids: readonly string[]): Promise<string[]>;
-  /** Which of these unknown ids belong to erased persons. */
+  /** Returns the unknown ids that belong to erased persons. */
   findErased(organizationId: string, ids: readonly string[]): Promise<Set<string>>;
 }
 

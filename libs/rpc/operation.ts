@@ -7,7 +7,7 @@ export type OperationDefinition = {
   method: 'GET' | 'POST' | 'DELETE';
   /** `<service>.<method>`, the last segment of the address: `contact.create-contact`. */
   name: `${string}.${string}`;
-  /** The `object` of the answer. */
+  /** The `object` of the response. */
   object: string;
   summary: string;
   /** May be a getter, because other modules may declare fields of the operation. */
@@ -25,7 +25,7 @@ export type OperationDefinition = {
   bodyTypes?: readonly string[];
   /** The largest streamed body in bytes. Default: any size. */
   largestBody?: number;
-  /** The media types of a streamed answer, which has no envelope. `answers` is then the schema of a record. */
+  /** The media types of a streamed response, which has no envelope. `answers` is then the schema of a record. */
   answerTypes?: readonly string[];
 };
 

@@ -6,7 +6,7 @@ import { isSameHash, readKey, type ShownKey } from './secret.js';
 
 /** Revoked keys are rejected within a second on every instance. Half of that is left for everything else. */
 const CACHE_MS = 500;
-/** The most keys in each cache, so that random keys cannot fill the cache. */
+/** Maximum keys in each cache, so that random keys cannot fill it. */
 const MAX_CACHED = 20_000;
 /** The interval between queries for all live keys. 100,000 public ids take a few megabytes. */
 const LIVE_MS = 60_000;

@@ -11,10 +11,10 @@ import { HAS_ENDED } from './api-keys-table.js';
 import { API_KEYS_TABLE } from './api-keys.projection.js';
 import { type KeyOrigin, mayMakeKeys } from './lines.js';
 
-/** The most live keys of an organization; the operator can create more. */
+/** Maximum live keys of an organization. The operator can create more. */
 export const MAX_LIVE_KEYS = 100;
 
-/** The most requests per second for a person's key, as documented in create-api-key. */
+/** Maximum requests per second for a person's key, as documented in create-api-key. */
 const MAX_RATE = 1_000;
 
 /** An organization's keys at one moment of the database's clock. */

@@ -17,7 +17,7 @@ export const images: Check = {
         return [
           warning(
             `This user cannot write to DATA_DIR/images (${code}), so uploads are rejected.`,
-            'Set STORAGE_URL to a bucket, or make DATA_DIR writable for the user of the instances.',
+            'Set STORAGE_URL to a bucket, or make DATA_DIR writable by the user that runs the instances.',
           ),
         ];
       }

@@ -5,7 +5,7 @@ import { Input, Integer, Operation, StreamedAnswer } from '#libs/rpc';
 import { HistoryReads } from './history-reads.js';
 import { exportedEventSchema, exportedLine } from './exported-event.js';
 
-/** The most events per query, and per chunk of the response. */
+/** Maximum events per query and per chunk of the response. */
 const PAGE = 1_000;
 /** The delay between checks of a horizon that an append in progress holds back. */
 const HORIZON_PAUSE_MS = 5;

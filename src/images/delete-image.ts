@@ -8,9 +8,9 @@ import { deleteImage, image } from './image.js';
 import { imageIdSchema } from './images.js';
 import { thoseThatShowImages } from './shown-images.js';
 
-/** The most records from which one command removes an image. */
+/** Maximum records from which one command removes an image. */
 const MOST_DETACHED = 1_000;
-/** The most records that a response names. */
+/** Maximum records that a response names. */
 const MOST_NAMED = 20;
 
 @Operation({
