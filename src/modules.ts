@@ -39,7 +39,7 @@ export const MODULES = [
   TeamModule,
   ImportJobsModule,
   DashboardModule,
-  // Its addresses begin with anything: it comes after all others.
+  // Its routes match any path, so it must come last.
   SiteModule,
 ];
 

@@ -59,7 +59,7 @@ async function statusWith(key: string, { origin } = server): Promise<number> {
 it('loads no database code for help or for usage errors', async () => {
   const tell = 'process.on("exit", () => console.log("LOADED " + Object.keys(require.cache).join("\\n")))';
   const hook = `data:text/javascript,import{createRequire}from"node:module";const require=createRequire("/");${encodeURIComponent(tell)}`;
-  // The bundle has everything in one file, so this runs the single modules. They load the same code.
+  // The bundle has everything in one file, so this runs the individual modules. They load the same code.
   const sources = join(__dirname, '../dist/src/cli.js');
   for (const args of [['--help'], ['history', 'verify', '--help'], ['api-key', 'rotate', '--bogus']]) {
     const { stdout } = await new Program(process.execPath, ['--import', hook, sources, ...args], {}).ended;

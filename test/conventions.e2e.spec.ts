@@ -477,7 +477,7 @@ describe('an invalid request', () => {
   });
 });
 
-it('returns 429 and 503 in the envelope above the limits of concurrent requests, but still answers health checks', async () => {
+it('returns 429 and 503 in the envelope above the limits of concurrent requests, but still responds to health checks', async () => {
   const { origin, app } = await api.addInstance();
   const full = async (caller: number, instance: number, path = '/v1/nothing') => {
     const concurrency = app.get(Concurrency);

@@ -235,7 +235,7 @@ describe('the page of a contact', () => {
     expect(factIn(await shown(`contacts/${contactId}`), en.sections.lists)).toBe('–');
   });
 
-  it('lists the newest of very many groups, and says that more exist', async () => {
+  it('lists the newest of very many groups, and states that more exist', async () => {
     const contactId = await person('ada@example.org');
     for (let n = 0; n < 51; n += 1) {
       const tagId = await group('tag', `Tag ${n}`);

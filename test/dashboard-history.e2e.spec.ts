@@ -123,7 +123,7 @@ describe('history', () => {
     );
   });
 
-  it('says that readers are recorded, and records them', async () => {
+  it('states that readers are recorded, and records them', async () => {
     const html = await read('history');
     expect(textOf(html)).toContain('Viewing this page is also recorded.');
     const [reading] = (await events({ type: 'HistoryRead' })).slice(-1) as unknown as {
@@ -445,7 +445,7 @@ describe('system status', () => {
     ),
   );
 
-  it('says that everything is up to date', async () => {
+  it('shows that everything is up to date', async () => {
     await api.database.source.query('UPDATE subscriptions SET position = event_horizon()');
     const text = textOf(await read('workings'));
     expect(text).toContain('Everything is up to date. You don’t need to do anything.');

@@ -236,7 +236,7 @@ describe('uploading an image again', () => {
     return { id: body.data.id, name: body.data.name, alt: body.data.alt, done };
   };
 
-  it('updates its name and description, and says so', async () => {
+  it('updates its name and description, and confirms it', async () => {
     const content = await picture();
     const first = await upload(content, { name: 'River', alt: 'A river' });
     expect(first).toMatchObject({ name: 'River', alt: 'A river', done: 'images.uploaded' });

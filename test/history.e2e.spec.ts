@@ -187,7 +187,7 @@ it('rejects a file with other content', async () => {
   expect([replay.status, replay.stderr]).toEqual([1, expect.stringMatching(/^Line 1 is not an event/)]);
 });
 
-it('replay reports what it cannot read, and data that nothing vouches for', async () => {
+it('replay reports unreadable events, and personal data that the server never stored', async () => {
   const golden = await readFile(join(__dirname, 'golden/history.ndjson'), 'utf8');
   const file = join(directory, 'replayed.ndjson');
   const replay = async (text: string, ...options: string[]) => {
@@ -655,7 +655,7 @@ it('verify: the file and the database match the checkpoint until a byte is chang
   expect([neither.status, neither.stderr]).toEqual([1, expect.stringMatching(/use either the file/)]);
 });
 
-/** Verifies with two threads each, which are files of the build: files in small chunks, and the database. */
+/** Verifies files in small chunks, and the database, with two threads each. Threads are files of the build. */
 async function verifiedByThreads(
   whats: readonly string[],
   checkpoint: string,

@@ -172,7 +172,7 @@ longIt(
 );
 
 longIt(
-  'keeps anchors in a bucket: for two at a time, for one that is killed, and none of a fork',
+  'keeps anchors in a bucket with two parallel writers and after a kill, and none of a fork',
   async () => {
     const s3 = await startS3Server();
     const arguments_ = (prefix: string) => [

@@ -247,7 +247,7 @@ describe('requesting a sign-in link without a mail server', () => {
   });
 });
 
-it('after an invitation, the page says where the email is', async () => {
+it('after an invitation, the page shows where the email is', async () => {
   const home = `/dashboard/${client.organizationId}`;
   const invite = (visitor: Visitor) =>
     visitor.post(`${home}/team/invite`, { email: newAddress(), role: 'EDITOR' });

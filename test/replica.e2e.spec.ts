@@ -138,7 +138,7 @@ describe('every read operation', () => {
     own = new Fixture(api, client);
   });
 
-  it.each(queries)('$operation is answered by the $expected, and its past by the replica', async (query) => {
+  it.each(queries)('$operation is served by the $expected, and with asOf by the replica', async (query) => {
     const { operation, ask, expected } = query;
     const { asOf: _, ...fields } = await ask(own);
     const answeredBy = async (more: Fields) => {
@@ -178,7 +178,7 @@ it('a lagging replica is not read, is reported, and is used again after it has c
   expect(reads().replica).toBeGreaterThan(0);
 });
 
-it('the primary answers reads that replay cancels on the replica', async () => {
+it('the primary serves reads that replay cancels on the replica', async () => {
   const { organizationId } = client;
   const { contactId } = await createContact();
   const { body } = await client.post('petition.create-petition', { organizationId, name: 'Signed' });

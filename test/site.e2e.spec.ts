@@ -553,7 +553,7 @@ describe('abuse by someone who knows an address', () => {
 });
 
 describe('pages', () => {
-  it('belong to the organization with the id, which no one can use as a slug', async () => {
+  it('are found by the organization’s id, which no one else can use as a slug', async () => {
     const mine = await people.api.organization();
     const others = await people.api.organization();
     await call(mine, 'organization.update-organization', { name: 'Mine' });

@@ -27,7 +27,7 @@ async function count(tagId: string): Promise<number> {
   return (await get(tagId)).body.data.contacts;
 }
 
-it('create-tag returns 200 with the id, the same for the same body, and get-tag every field', async () => {
+it('create-tag returns 200 with the id, the same for the same body, and get-tag returns every field', async () => {
   const { status, body } = await client.post('tag.create-tag', { name: ' Donor ' });
   expect([status, body]).toEqual([200, { data: { tagId: expect.any(String) }, object: 'tag' }]);
   const { tagId } = body.data;

@@ -99,7 +99,7 @@ async function othersAreSent(witness: { path: string }): Promise<void> {
   }
 }
 
-it('create-webhook returns 200 with the secret once, and get-webhook every field', async () => {
+it('create-webhook returns 200 with the secret once, and get-webhook returns every field', async () => {
   const fields = { description: ' For the archive ', eventTypes: ['ListUpdated', 'ListCreated'] };
   const { webhookId, secret, path } = await create(fields);
   expect(secret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/);

@@ -56,7 +56,7 @@ describe('embedded PostgreSQL', () => {
     for (const path of temporary) await rm(path, { recursive: true, force: true });
   });
 
-  it('keeps its data over a restart, and grants the role nothing but its database', async () => {
+  it('keeps its data across a restart, and grants the role nothing but its database', async () => {
     const first = await start();
     await query(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
     await first.stop();

@@ -195,7 +195,7 @@ longDescribe('Redis with sentinels', () => {
     expect(one.logged).toHaveLength(2);
   });
 
-  it('follows the master when it is moved while it is running', async () => {
+  it('follows the master when an operator moves it', async () => {
     const [one, other] = [await open(redis.url), await open(redis.url)];
     const old = await redis.master();
     const replica = redis.nodes.find((node) => node !== old)!;

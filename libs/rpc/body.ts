@@ -11,7 +11,7 @@ const LARGEST_BODY = 1024 * 1024;
 /** Up to this size, bodies are parsed immediately. */
 const SMALL_BODY = 64 * 1024;
 /**
- * The most member names in a larger body. Parsing 1 MiB takes 150 ms with 100,000 different names, and 18 ms
+ * Maximum member names in a larger body. Parsing 1 MiB takes 150 ms with 100,000 different names, and 18 ms
  * with numbers. A valid `content` has fewer names, and so has the largest report of a mail provider (768 KiB, 8
  * names in 300 bytes).
  */

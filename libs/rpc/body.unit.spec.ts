@@ -41,7 +41,7 @@ it.each([
   ['half an object', '{"a":', /not valid JSON/],
   ['a large half of an object', LARGE.slice(0, -1), /not valid JSON/],
   ['a broken character', Buffer.from('{"a":"\xff"}', 'latin1'), /not valid UTF-8/],
-])('%s is refused', async (_, text, message) => {
+])('%s is rejected', async (_, text, message) => {
   await expect(send(text)).rejects.toMatchObject({
     code: 'BAD_REQUEST',
     message: expect.stringMatching(message),
@@ -50,8 +50,8 @@ it.each([
 
 it.each([
   ['names', '{"a:\\":":1},'.repeat(30_001)],
-  ['texts with colons', '"{a:\\":b:",'.repeat(60_000)],
-])('413 for a large body with too many %s, where a name is one', async (what, text) => {
+  ['texts that look like names', '"{a:\\":b:",'.repeat(60_000)],
+])('counts only names as names: a large body with many %s', async (what, text) => {
   const sent = send(`[${text}0]`);
   if (what === 'names') await expect(sent).rejects.toMatchObject({ code: 'PAYLOAD_TOO_LARGE' });
   else expect(await sent).toHaveLength(60_001);

@@ -21,7 +21,7 @@ it.each([
   ['ada@strasse.example', 'ada@straße.example'],
   // Look alike, are not: Cyrillic.
   ['ada@example.org', 'аda@example.org'],
-])('%s is another address than %s', (one, other) => {
+])('%s is a different address from %s', (one, other) => {
   expect(comparableEmail(one)).not.toBe(comparableEmail(other));
 });
 

@@ -195,7 +195,7 @@ export function Text(options: FieldOptions & { max: number }): PropertyDecorator
   );
 }
 
-/** The most characters of a slug. People read it aloud, and mail programs must not break it. */
+/** Maximum characters of a slug. People read it aloud, and mail programs must not break it. */
 export const LONGEST_SLUG = 80;
 export const SLUG = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 

@@ -246,7 +246,7 @@ describe.each(ADAPTERS)('an application on the %s adapter', (_name, makeAdapter)
       { message: 'Cannot GET /things/no-such', error: 'Not Found', statusCode: 404 },
     ],
     ['/things/named/%ff', {}, 400, expect.objectContaining({ statusCode: 400 })],
-  ])('%s with %j answers %i', async (path, headers, status, body) => {
+  ])('%s with %j returns %i', async (path, headers, status, body) => {
     const response = await get(path, { headers });
     expect([response.status, await response.json()]).toEqual([status, body]);
   });
@@ -316,7 +316,7 @@ describe.each(ADAPTERS)('an application on the %s adapter', (_name, makeAdapter)
     ['http://example.org/things/query?a=1', 200],
     ['http://example.org', 404],
     ['*', 404],
-  ])('target %s answers %i', async (target, status) => {
+  ])('target %s returns %i', async (target, status) => {
     expect(await getRaw(target)).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   });
 

@@ -310,7 +310,7 @@ describe('ServerLife', () => {
       ['body not as announced', `${chunked}nonsense\r\n`, 'This is not a valid HTTP request.'],
       ['no Host', 'GET / HTTP/1.1\r\n\r\n', 'The request has no Host header.'],
       ['unknown Expect', request('/', 'Expect: miracles\r\n'), 'only supported Expect header'],
-    ])('%s answers 400 in the envelope', async (_name, text, message) => {
+    ])('%s returns 400 in the envelope', async (_name, text, message) => {
       const { status, headers, body } = parse(await (await open()).send(text).whole());
       expect(status).toBe(400);
       expect(headers).toMatchObject({
@@ -391,21 +391,21 @@ describe('ServerLife', () => {
 
     /** A reset without a listener is an uncaught exception, which would end the test's process. */
     it.each([
-      ['before it asks', ''],
+      ['before its request', ''],
       ['in its headers', 'GET / HTTP/1.1\r\nHost'],
       ['in its body', 'POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx'],
       ['in a long body', 'POST /long-body HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx'],
-      ['before its answer', request('/wait')],
-      ['in its answer', request('/endless')],
-      ['before one of many answers', request('/wait').repeat(300)],
+      ['before its response', request('/wait')],
+      ['during its response', request('/endless')],
+      ['before one of many responses', request('/wait').repeat(300)],
       ['after CONNECT', connectTo],
       ['after CONNECT and more', connectTo + 'x'.repeat(100_000)],
       ['after CONNECT behind another request', request('/wait') + connectTo],
-      ['after CONNECT behind an answer that has begun', request('/begin') + connectTo],
+      ['after CONNECT behind a response that has begun', request('/begin') + connectTo],
       ['after an Upgrade', request('/wait', 'Connection: Upgrade\r\nUpgrade: websocket\r\n')],
-      ['after an Expect that is not known', request('/', 'Expect: miracles\r\n')],
-      ['after a request that is none', 'nonsense\r\n\r\n'],
-      ['after a request that is none, behind another', `${request('/wait')}nonsense\r\n\r\n`],
+      ['after an unknown Expect', request('/', 'Expect: miracles\r\n')],
+      ['after an invalid request', 'nonsense\r\n\r\n'],
+      ['after an invalid request behind another', `${request('/wait')}nonsense\r\n\r\n`],
     ])('survives a client that resets its connection %s', async (_when, text) => {
       // Immediately, in the same tick as the response, and after it; with and without reading.
       for (const wait of [undefined, 0, 1, 5, 30]) {
@@ -429,12 +429,12 @@ describe('ServerLife', () => {
     });
 
     it.each([
-      ['before it asks', '', ''],
+      ['before its request', '', ''],
       ['in its headers', 'GET / HTTP/1.1\r\nHost', 'HTTP/1.1 400'],
       ['in its body', 'POST /body HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nx', 'HTTP/1.1 400'],
       ['after CONNECT', connectTo, 'HTTP/1.1 405'],
       ['after its request', request('/'), 'HTTP/1.1 200'],
-    ])('answers a client that has closed its half %s', async (_when, text, status) => {
+    ])('responds to a client that has closed its half %s', async (_when, text, status) => {
       const client = await open();
       client.socket.end(text);
       expect((await client.whole()).slice(0, status.length)).toBe(status);

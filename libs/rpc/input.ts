@@ -56,7 +56,7 @@ export function systemInput<T extends Input>(
   return Object.assign(new type(), fields, { organizationId, context });
 }
 
-/** The most unknown and invalid fields listed, so that the response does not grow with the request. */
+/** Maximum unknown and invalid fields listed, so that the response does not grow with the request. */
 const MOST_ISSUES = 50;
 const LONGEST_PATH = 100;
 

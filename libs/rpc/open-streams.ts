@@ -2,7 +2,7 @@ import { type Request, type Response } from 'express';
 import { RpcError } from './errors.js';
 
 /**
- * The most streams (bodies and responses of any length) at the same time. Each can hold a record of 1 MiB and a
+ * Maximum streams (bodies and responses of any length) at the same time. Each can hold a record of 1 MiB and a
  * page of 400. At the limit, a process needs some 64 MiB.
  */
 const MOST_STREAMS = { key: 4, organization: 8, process: 32 };

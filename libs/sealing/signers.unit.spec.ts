@@ -93,14 +93,14 @@ it('recognizes its own notes, and whether each current key has signed them', () 
 it.each([
   ['without its empty line', (text: string) => text.replace('\n\n', '\n')],
   ['with another size', (text: string) => text.replace('\n2\n', '\n3\n')],
-  ['with a line more', (text: string) => text.replace('\n\n', '\npart 1 2 3 x\n\n')],
+  ['with an additional line', (text: string) => text.replace('\n\n', '\npart 1 2 3 x\n\n')],
   [
     'with a false signature by one of the names',
     (text: string) => text.replace(/.(?=.{9}=\n$)/, (c) => (c === 'A' ? 'B' : 'A')),
   ],
   ['without signatures', (text: string) => text.slice(0, text.indexOf('—'))],
-  ['that does not end', (text: string) => text.slice(0, -1)],
-])('takes no note %s for its own', (_, change) => {
+  ['that is truncated', (text: string) => text.slice(0, -1)],
+])('does not recognize a note %s as its own', (_, change) => {
   expect(change(note)).not.toBe(note);
   expect(signers.open(change(note))).toBeUndefined();
 });

@@ -222,7 +222,7 @@ describe('withRowLease', () => {
     expect(await isFree(other)).toBe(true);
   });
 
-  it('a lease that is released with a rest is not free before its end', async () => {
+  it('a lease that is released with a pause stays taken until the pause ends', async () => {
     await take(database.source, (lease) => lease.release(3_600));
     expect(await isFree()).toBe(false);
     await expire();

@@ -14,9 +14,9 @@ export type KeyOrigin = {
  * successor. Otherwise, anyone with a leaked key could rotate it and survive its revocation. A successor that
  * another key created was given to someone else and stays active.
  *
- * Unless a successor stays active, the keys created by the line also end, directly or indirectly: a replaced
- * key has handed them over to its successor. A line has several creators if another key rotated it, because
- * that key received the new secret.
+ * If no successor stays active, the keys that the line created, directly or indirectly, also end: a key
+ * passes them to its successor when it is rotated. A line has several creators if another key rotated it,
+ * because that key received the new secret.
  *
  * @param callerId the revoking key. If it is a successor of the revoked key, its owner ends the old key
  * early, and it stays active.

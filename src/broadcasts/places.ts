@@ -4,7 +4,7 @@ import { schemaOf } from '#libs/projections';
 import { contactsProjection } from '../contacts/index.js';
 
 const CONTACTS = `${schemaOf(contactsProjection)}.contacts`;
-/** The most places listed. Others can be entered by hand. */
+/** Maximum places listed. Others can be entered by hand. */
 const MAX_PLACES = 300;
 
 /** Countries and cities of an organization's contacts, as entered. Audiences compare them exactly. */

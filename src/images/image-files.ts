@@ -84,7 +84,7 @@ export class ImageFiles {
     );
   }
 
-  /** The image does not exist, or no longer. Removes files that are no longer used. @throws StorageUnreachable */
+  /** The image does not exist or was deleted. Removes files that are no longer used. @throws StorageUnreachable */
   async release({ organizationId, imageId, hash }: Use): Promise<void> {
     const isUnused = await inTransaction(this.source, {}, async (transaction) => {
       // A new user of the files waits here, or is detected below.

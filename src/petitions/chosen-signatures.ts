@@ -12,7 +12,7 @@ import { petitions } from './petitions.js';
  * of a second.
  */
 export const PAGE = 200;
-/** The most signatures a request can name individually. They fit into one event. */
+/** Maximum signatures a request can name individually. They fit into one event. */
 export const MAX_NAMED = 1_000;
 
 /** Selects signatures of a petition: only valid ones, at or below a position in the log. */

@@ -7,7 +7,7 @@ import { type Keyring } from '#libs/event-store';
  */
 const LEVELS = { 4: [8, 16, 24, 32], 6: [32, 40, 48, 56, 64, 128] } as const;
 const BITS = { 4: 32, 6: 128 } as const;
-/** The most networks searched for one range: adjacent levels differ by at most 8 bits, except 64 and 128. */
+/** Maximum networks searched for one range: adjacent levels differ by at most 8 bits, except 64 and 128. */
 const MAX_NETWORKS = 256;
 /** Characters of a keyed hash: 72 bits, to tell the networks of one petition apart. */
 const LENGTH = 12;

@@ -8,7 +8,7 @@ import { Id, Input, noSuch, Operation, PastRecord, recordSchema, textOrNull, Tim
 import { contact, joinCountry } from '../contacts/index.js';
 import { petitions } from './petitions.js';
 
-/** The most countries and sources returned: both are free text. */
+/** Maximum countries and sources returned: both are free text. */
 const MAX_VALUES = 250;
 /** Contacts per query when reading their past state. */
 const PAGE = 50;

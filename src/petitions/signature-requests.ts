@@ -8,7 +8,7 @@ import { confirmRequest, expireRequest, type ExpiryReason, signatureRequest } fr
 export type RequestName = { organizationId: string; requestId: string };
 
 const PURPOSE = 'confirm signature';
-/** The most replacements followed from an outdated link to the newest request. */
+/** Maximum replacements followed from an outdated link to the newest request. */
 const MAX_STEPS = 100;
 
 type Loaded = Awaited<ReturnType<SignatureRequests['load']>>;

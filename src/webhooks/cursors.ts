@@ -3,7 +3,7 @@ import { DataSource } from 'typeorm';
 import { type ResourceRecord } from '#libs/resources';
 import { type DeliveryOutcome } from './deliveries.js';
 
-/** The most events counted to show how far a webhook lags. */
+/** Maximum events counted to show how far a webhook lags. */
 const MAX_COUNTED = 10_000;
 
 type NowRow = {

@@ -20,7 +20,7 @@ const TIMEOUTS = {
   socketTimeout: 20_000,
   throwOnRequestTimeout: true,
 };
-/** The most names that S3 lists per request. */
+/** Maximum names that S3 lists per request. */
 const PAGE = 1_000;
 /** Larger than any note with many signatures. */
 const LARGEST_NOTE = 64 * 1024;

@@ -7,7 +7,7 @@ export type CosignedNote = {
   note: string;
   /** Signature lines. */
   cosignatures: string;
-  /** Names and ids of the keys that made the cosignatures. */
+  /** Names and ids of the keys that created the cosignatures. */
   keys: readonly string[];
 };
 

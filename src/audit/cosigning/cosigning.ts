@@ -15,7 +15,7 @@ const REST = 50;
 /** The leader renews its lease this often. The lease lasts longer than asking about one checkpoint takes. */
 const RENEW_MS = 15_000;
 const LEASE_SECONDS = 60;
-/** The most organizations per round. */
+/** Maximum organizations per round. */
 const MOST_DUE = 1_000;
 /** The pause after a witness fails. It doubles with each further failure. */
 const SHORTEST_PAUSE_MS = 10_000;
@@ -27,7 +27,7 @@ type Asked = { client: WitnessClient; failures: number; pausedUntil: number; ref
 type Verdict = Exclude<Outcome, { is: 'ahead' }>;
 
 /**
- * Asks witnesses to cosign checkpoints, so that no one can be shown a different history than they were. One
+ * Asks witnesses to cosign checkpoints, so that no one can be shown a different history than the witnesses. One
  * instance at a time does this in the background, and no request waits for it. The cosignatures are stored next
  * to the notes.
  */

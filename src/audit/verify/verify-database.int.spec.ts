@@ -275,7 +275,7 @@ describe('a stored history', () => {
     ['metadata', `metadata = jsonb_set(metadata, '{actor,id}', '"somebody else"')`],
     ['recorded_at', `recorded_at = recorded_at + interval '1 millisecond'`],
     ['digest', `digest = sha256('')`],
-  ])('names the event of which %s was changed', async (column, assignment) => {
+  ])('names the event whose %s was changed', async (column, assignment) => {
     // Every fiftieth event contains personal data.
     const position = at(301);
     const wrong = { ok: false, events: 302, firstWrongPosition: position };

@@ -206,30 +206,34 @@ describe('a replaced key', () => {
   });
 
   it.each([
-    ['one that it has not signed', [succession(signer, third, third)], /position 13 .* has not signed this/],
     [
-      'one that the key in between has not signed',
+      'a rotation that it has not signed',
+      [succession(signer, third, third)],
+      /position 13 .* has not signed this/,
+    ],
+    [
+      'a rotation that the key in between has not signed',
       [succession(signer, second), succession(second, third, signer)],
       /position 16 .* has not signed this/,
     ],
     [
-      'one that it has signed for another organization',
+      'a rotation that it has signed for another organization',
       [succession(signer, third, signer, uuidv7())],
       /position 13 .* has not signed this/,
     ],
-    ['a signature that is none', [{ ...succession(signer, third), signature: '?' }], /has not signed this/],
+    ['an invalid signature', [{ ...succession(signer, third), signature: '?' }], /has not signed this/],
     [
-      'one that is missing between',
+      'a missing rotation in between',
       [succession(second, third)],
       /not signed with the key advocacy-api\+\w+\./,
     ],
     [
-      'others than that which has signed',
+      'rotations to another key than the signer',
       [succession(signer, second)],
       /not signed with the key \S+ or its successor \S+\. Use/,
     ],
     ['what is none', [{ from: 7, to: null }, { from: 'rubbish' }], /not signed with the key/],
-  ])('leads nowhere by %s', async (_, successions, reason) => {
+  ])('proves nothing with %s', async (_, successions, reason) => {
     expect(await verifyTwice(...telling(...successions), key)).toMatchObject({
       ok: false,
       checkpoint: null,
@@ -306,17 +310,17 @@ describe('a history that matches its seal', () => {
 describe('a line that is invalid in itself', () => {
   it.each([
     ['data', () => ({ data: { comment: 'The rivers' } })],
-    ['the ciphertext', () => ({ encryptedPersonal: 'Y2lwaGVyIDMwMA==' })],
-    ['the time', () => ({ recordedAt: '2023-11-14T22:13:20.302Z' })],
-    ['the spelling of the time', (line: Line) => ({ recordedAt: line.recordedAt.replace('Z', '+00:00') })],
-    ['the actor', () => ({ metadata: { actor: { type: 'api-key', id: 'b' }, requestId: 'r' } })],
-    ['the subject', () => ({ subjectId: null })],
+    ['ciphertext', () => ({ encryptedPersonal: 'Y2lwaGVyIDMwMA==' })],
+    ['time', () => ({ recordedAt: '2023-11-14T22:13:20.302Z' })],
+    ['spelling of the time', (line: Line) => ({ recordedAt: line.recordedAt.replace('Z', '+00:00') })],
+    ['actor', () => ({ metadata: { actor: { type: 'api-key', id: 'b' }, requestId: 'r' } })],
+    ['subject', () => ({ subjectId: null })],
     [
       'the digest',
       (line: Line) => ({ digest: line.digest.replace(/^./, (c: string) => (c === '0' ? '1' : '0')) }),
     ],
-    ['the organization', () => ({ organizationId: uuidv7() })],
-  ] as [string, (line: Line) => object][])('is named where %s was changed', async (_, change) => {
+    ['organization', () => ({ organizationId: uuidv7() })],
+  ] as [string, (line: Line) => object][])('is reported if its %s was changed', async (_, change) => {
     expect(await verifyTwice(ndjson(changedAt(37, change, few)), checkpointOfFew, key)).toMatchObject({
       ...rest,
       events: 38,
@@ -646,7 +650,7 @@ describe('a checkpoint or a key that proves nothing', () => {
     ['1 2 1024', 'more leaves than there are'],
     ['1 2 100', 'leaves that make no subtree'],
     ['1 2 1', 'a subtree that begins in the middle of another', '3 300 256'],
-  ])('is refused where it contradicts itself, although it is signed: %s, %s', async (...[part, , other]) => {
+  ])('is rejected if it contradicts itself, although it is signed: %s, %s', async (...[part, , other]) => {
     const hash = rootOf([]).toString('base64');
     const parts = [part, other].map((one) => (one ? `part ${one} ${hash}\n` : '')).join('');
     const note = signed(textOf(history) + parts, signer);
@@ -826,7 +830,7 @@ describe('a checkpoint of five lines', () => {
     ['a root that is too short', signed(text.replace(/\n\S{44}\n/, '\nAAAA\n'), signer), key],
     ['no position', signed(text.replace(/position .*/, 'position'), signer), key],
     ['another origin', signed(text.replace('advocacy-api/', 'example.org/'), signer), key],
-  ])('is refused with %s', async (_, given, verifierKey) => {
+  ])('is rejected with %s', async (_, given, verifierKey) => {
     expect(await verifyTwice(ndjson(few), given, verifierKey)).toMatchObject({
       ...{ ok: false, events: 0, firstWrongPosition: null },
     });

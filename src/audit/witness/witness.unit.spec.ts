@@ -114,7 +114,7 @@ it.each([
   ['too long a proof', () => request(0, Array<Buffer>(64).fill(one()), note(1, one()))],
   ['a checkpoint without a root', () => request(0, [], note(1, one())).replace(/\n.{43}=\n/, '\nroot\n')],
   ['a checkpoint without its end', () => request(0, [], note(1, one())).trimEnd()],
-])('refuses %s with 400', async (_, body) => {
+])('rejects %s with 400', async (_, body) => {
   expect(await witness.add(body())).toMatchObject({ status: 400, body: expect.stringMatching(/\.\n$/) });
   expect(await readdir(directory)).toEqual([]);
 });

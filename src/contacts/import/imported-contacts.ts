@@ -58,7 +58,7 @@ const COLUMNS: string[] = [
 /** The columns in which a line names records of other modules. */
 const namingColumns = new Map<string, NamedKind>();
 
-/** The most records of a kind that a line can name. */
+/** Maximum records of a kind that a line can name. */
 const MOST_NAMES = 100;
 
 /**
