@@ -19,7 +19,7 @@ import { WebhooksModule } from './webhooks/index.js';
 import { UnsubscribeModule } from './unsubscribe/index.js';
 
 /**
- * What the monolith is made of: whatever a module brings comes with it. A new one comes last, because the order of the scopes
+ * The modules of the monolith, with everything that they provide. Add a new one at the end, because the order of the scopes
  * is part of what makes a repeated request the same.
  */
 export const MODULES = [

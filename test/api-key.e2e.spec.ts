@@ -266,7 +266,7 @@ describe('a key can only grant scopes that it has itself', () => {
 describe('a key can only grant limits that it has itself', () => {
   const inYears = (years: number) => new Date(Date.now() + years * YEAR_MS).toISOString();
 
-  it('limits the rate limit to its own, and uses the default if that is lower', async () => {
+  it('caps the rate limit at its own, and uses the default if that is lower', async () => {
     for (const [own, preset, tooMuch] of [
       [5, 5, 6],
       [10, 10, 11],
@@ -284,7 +284,7 @@ describe('a key can only grant limits that it has itself', () => {
     }
   });
 
-  it('limits the expiry to its own, which is also the default', async () => {
+  it('caps the expiry at its own, which is also the default', async () => {
     const expiresAt = inYears(1);
     const lesser = await clientWith({ expiresAt });
     const same = await dataOf(post('create', { name: 'Same' }, lesser));

@@ -470,7 +470,7 @@ describe('the documented errors', () => {
     expect(documented.length).toBeGreaterThan(10);
     const answering = [...answers].filter(([, answered]) => answered === status).map(([path]) => path);
     const paths = documented.map(({ path }) => path);
-    // Missing answers are usually requests that `valueOf` fills in wrongly, so they return 400.
+    // Missing responses usually mean that `valueOf` fills in a request wrongly, so that it returns 400.
     const wrong = paths.flatMap((path) =>
       answering.includes(path) ? [] : [`${path} returns ${answers.get(path)}`],
     );

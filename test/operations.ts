@@ -26,7 +26,7 @@ export type OperationRow = {
   asks?: { [condition: string]: Ask };
   /** Input that causes different statements. */
   otherAsks?: Ask[];
-  /** The server that answers a GET. With `asOf` it is always the replica. */
+  /** The server that serves a GET. With `asOf` it is always the replica. */
   answeredBy?: 'replica' | { primary: string };
   /** For operations that create a record: how to create the same record again. */
   create?: CreateColumn;

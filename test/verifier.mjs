@@ -382,7 +382,7 @@ async function* linesOf(file) {
   if (rest.length > 0) yield Buffer.from('no line');
 }
 
-/** @throws Difference the first one. The verdict has the progress until then. */
+/** @throws Difference the first one. The verdict reports the progress up to that point. */
 async function compare(file, { organizationId, size, root, position: sealedUpTo, parts }, verdict) {
   if (size === 0) demand(root.equals(sha256()), null, 'no events have another root');
   const leaves = [];

@@ -366,7 +366,7 @@ describe('readStreamsNow', () => {
 describe('readStreamPages', () => {
   it('reads long streams and large events completely, in order, a few MiB at a time', async () => {
     const streamId = uuidv7();
-    // Compresses to a ninetieth, so the stored size shows little about the size sent.
+    // This data compresses to a ninetieth, so its stored size says little about the size that is sent.
     const wide = (n: number): DomainEvent => ({
       type: 'Happened',
       data: { n, text: n % 3 === 0 ? 'x'.repeat(900_000) : 'x' },

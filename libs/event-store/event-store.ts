@@ -186,8 +186,7 @@ export class EventStore {
   }
 
   /**
-   * Keeps the rows at positions that the sequence has allocated. Readers of the log in order never reach other positions,
-   * whoever inserted them. So all reads return what is sealed, exported and verified. Queries the sequence only if a row
+   * Keeps the rows at positions that the sequence has allocated. Events inserted at other positions are never reached by readers of the log in order. So all reads return what is sealed, exported and verified. Queries the sequence only if a row
    * is above all known positions: doing so in each statement made reads a tenth slower.
    */
   private async committed<Row extends { position: string }>(rows: Row[]): Promise<Row[]> {

@@ -42,7 +42,7 @@ export class Lines {
   /** Bytes copied and searched so far. */
   work = 0;
   private spent = 0;
-  /** Has spare room after `held`, so that bytes arriving one by one do not each move all others. */
+  /** Has spare room after `held`, so that a byte that arrives on its own does not move all others. */
   private storage = Buffer.alloc(0);
   private held = this.storage;
   /** Offsets in `held`: the current record, its second line, and how far it has been read. */

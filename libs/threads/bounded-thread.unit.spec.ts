@@ -30,7 +30,7 @@ it('runs jobs and returns their results in any order of calls', async () => {
   expect(all).toEqual(Array.from({ length: 1_000 }, (_, n) => n * 2));
 });
 
-it('rejects with what a job throws', async () => {
+it('rejects with the error that a job throws', async () => {
   await expect(start().run('fail')).rejects.toThrow('no such thing');
 });
 

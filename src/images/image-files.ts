@@ -23,7 +23,7 @@ export type Use = { organizationId: string; imageId: string; hash: string };
 
 /**
  * The files of images, stored once for all images with the same content. A row records each use: it is added
- * before the files are stored, and deleted with the image. Whoever deletes the last row removes the files.
+ * before the files are stored, and deleted with the image. The process that deletes the last row removes the files.
  * Until that is done, no new use can begin, so no existing image loses its files.
  */
 @Injectable()

@@ -116,7 +116,7 @@ describe.each(Object.entries(places))('in a %s', (_, placeOf) => {
       checkpoint(1),
       /of 1 events, but one of 2 events is anchored\. It was rolled back/,
     ],
-  ])('tells %s, and changes nothing', async (_, before, now, sentence) => {
+  ])('reports %s, and changes nothing', async (_, before, now, sentence) => {
     for (const size of before) await (await anchors()).add(checkpoint(size));
     const names = await place.names();
     const added = await (await anchors()).add(now);
@@ -190,7 +190,7 @@ describe('a bucket', () => {
       '',
       /^http:\/\/127\.0\.0\.1:1 cannot be reached: .*ECONNREFUSED/,
     ],
-  ])('says what to do: %s', async (_, changed, name, sentence) => {
+  ])('reports what to do: %s', async (_, changed, name, sentence) => {
     for (const [variable, value] of Object.entries(changed)) {
       if (value === '') delete process.env[variable];
       else process.env[variable] = value;
@@ -199,7 +199,7 @@ describe('a bucket', () => {
     await expect(store.largest(organizationId, 1)).rejects.toThrow(sentence);
   });
 
-  it('that would overwrite is rejected at the first anchor; one that would not is tested once', async () => {
+  it('is rejected at the first anchor if it overwrites objects, and otherwise tested only once', async () => {
     const puts = () => server.asked.filter((one) => one.startsWith('PUT')).length;
     const add = (prefix: string) => new Anchors(bucket(prefix)).add(checkpoint(1));
     const prefix = randomUUID();

@@ -27,7 +27,7 @@ type Asked = { client: WitnessClient; failures: number; pausedUntil: number; ref
 type Verdict = Exclude<Outcome, { is: 'ahead' }>;
 
 /**
- * Asks witnesses to cosign checkpoints, so that no one can be shown a different history than the witnesses. One
+ * Asks witnesses to cosign checkpoints, so that no one can be shown a different history than the witnesses saw. One
  * instance at a time does this in the background, and no request waits for it. The cosignatures are stored next
  * to the notes.
  */

@@ -125,7 +125,7 @@ it.each<[string, RequestListener, string]>([
   ['leads elsewhere', (_, to) => to.writeHead(307, { Location: '/' }).end(), 'cannot be reached'],
   ['is broken', (_, to) => to.writeHead(500).end(`${'<'.repeat(201)}\n`), 'status 500'],
   ['hangs up', (_, to) => to.destroy(), 'cannot be reached'],
-])('keeps nothing of one that %s', async (_, lie, reason) => {
+])('stores nothing from a witness that %s', async (_, lie, reason) => {
   answer = (request, response) => {
     request.resume();
     lie(request, response);

@@ -826,7 +826,7 @@ describe('the log of all organizations', () => {
       `UPDATE seal_tiles SET hashes = sha256(hashes) WHERE organization_id = '${ALL_ORGANIZATIONS}'`,
       /own tables are wrong: the table seal_tiles contains/,
     ],
-  ])('is told as wrong itself with %s', async (_, change, reason) => {
+  ])('is reported as wrong itself with %s', async (_, change, reason) => {
     const { alone } = await found((sql) => sql.query(change));
     expect(alone).toMatchObject({ ok: false, reason: expect.stringMatching(reason) });
   });

@@ -637,7 +637,7 @@ describe('a checkpoint or a key that proves nothing', () => {
       key,
     ],
     ['no text', '', key],
-  ])('is refused: %s', async (_, note, verifierKey) => {
+  ])('is rejected: %s', async (_, note, verifierKey) => {
     expect(await verifyTwice(ndjson(history), note, verifierKey)).toMatchObject({
       ...rest,
       events: 0,
@@ -705,7 +705,7 @@ describe('a checkpoint that witnesses have cosigned', () => {
     ],
     ['has another key of the same name', () => verdictOn(note, [WitnessKey.make(one!.name).verifierKey])],
     ['is the key of a server', () => verdictOn(note, [key])],
-  ])('is refused where one %s', async (_, verdict) => {
+  ])('is rejected if one %s', async (_, verdict) => {
     expect(await verdict()).toMatchObject({
       ok: false,
       checkpoint: null,

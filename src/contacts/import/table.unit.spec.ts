@@ -16,7 +16,7 @@ type Person = {
 };
 const expected = JSON.parse(readFileSync(join(CASES, 'expected.json'), 'utf8')) as Record<string, Person[]>;
 
-/** As an import whose other people have agreed. */
+/** Like an import for which the user stated that everyone else has agreed. */
 async function peopleIn(bytes: Buffer): Promise<Person[]> {
   const { columns, values, format } = await lookAt(bytes);
   const meanings = recognise(columns, values);

@@ -333,7 +333,7 @@ function audienceOf(context: PageContext): Promise<AudiencePreview> {
   });
 }
 
-/** Reversible, so its button acts without confirmation. The page, for people who open its address, asks for one. */
+/** Reversible, so its button acts without confirmation. Opening the page's address directly asks for one. */
 function step(path: 'pause' | 'resume', done: string): PageDefinition {
   return {
     path: `broadcasts/:broadcast/${path}`,
