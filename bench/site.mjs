@@ -1,6 +1,7 @@
 /**
- * The public site: how many petition pages and counts per second 256 readers get, compared with a node:http server that sends the same
- * bytes. Also how many forms per second 64 people submit during that, compared with the same number of people without readers.
+ * The public site: how many petition pages and counts per second 256 readers get, compared with a node:http
+ * server that sends the same bytes. Also how many forms per second 64 people submit during that, compared with
+ * the same number of people without readers.
  */
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';

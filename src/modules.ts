@@ -19,8 +19,8 @@ import { WebhooksModule } from './webhooks/index.js';
 import { UnsubscribeModule } from './unsubscribe/index.js';
 
 /**
- * The modules of the monolith, with everything that they provide. Add a new one at the end, because the order of the scopes
- * is part of what makes a repeated request the same.
+ * The modules of the monolith, with everything that they provide. Add a new one at the end, because the order
+ * of the scopes is part of what makes a repeated request the same.
  */
 export const MODULES = [
   ContactsModule,

@@ -891,7 +891,8 @@ it('returns 404 for keys of another organization, which stay active', async () =
 });
 
 describe('scopes', () => {
-  // `documentation.e2e.spec.ts` checks that servers serve this document. operations.ts has the expected scope of each operation.
+  // `documentation.e2e.spec.ts` checks that servers serve this document. operations.ts has the expected scope
+  // of each operation.
   const { paths } = JSON.parse(readFileSync(join(__dirname, 'openapi.json'), 'utf8'));
   const operations = Object.entries<Record<string, any>>(paths)
     .filter(([path]) => path.startsWith('/v1/'))

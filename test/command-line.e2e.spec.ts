@@ -218,7 +218,8 @@ describe('api-key revoke', () => {
       answerOf(await run(...revoke, one.apiKeyId)),
       answerOf(await run(...revoke, two.key.slice(0, 12))),
     ];
-    // The keys are in constant use, so the servers cache them. One request at a time: rejected ones use up the address's rate limit.
+    // The keys are in constant use, so the servers cache them. One request at a time: rejected ones use up the
+    // address's rate limit.
     for (const each of servers)
       for (const { key } of [one, two])
         await eventually(async () => expect(await statusWith(key, each)).toBe(401));

@@ -154,8 +154,8 @@ longIt(
     try {
       const answers = keys.map((key) => create(key));
       await becomesUnready('The database has completed no writes for ten seconds: something blocks them.');
-      // Reporting earlier would take all instances out of service during migrations that block writers for seconds. Ten checks
-      // have nine pauses, each of which may be a millisecond short.
+      // Reporting earlier would take all instances out of service during migrations that block writers for
+      // seconds. Ten checks have nine pauses, each of which may be a millisecond short.
       expect(performance.now() - since).toBeGreaterThan(8_900);
       expect((await client.get('contact.list-contacts')).status).toBe(200);
       expect((await health('live')).status).toBe(200);

@@ -570,7 +570,7 @@ it('reports a Redis that evicts, is nearly full, is a replica, or hangs', async 
   await one.stop();
 });
 
-it('reports a Redis of another kind than its URL says, or that is unreachable, without internal terms', async () => {
+it('reports a Redis that is unreachable or not of the kind that its URL states, without internal terms', async () => {
   const node = await (await RedisNode.create(['--cluster-enabled', 'yes'])).start();
   const sentinel = await (await RedisNode.create(['--sentinel'])).start();
   const nowhere = `127.0.0.1:${await findFreePort()}`;

@@ -537,7 +537,8 @@ it('key rotate: the old key leads to the new one, in the file and in the databas
     expect([stdout && JSON.parse(stdout).outcome, stderr]).toEqual(['grew', '']);
   }
 
-  // An attacker with write access to the database inserts their own key. No verifier follows it, and all report its position.
+  // An attacker with write access to the database inserts their own key. No verifier follows it, and all report
+  // its position.
   const { verifierKey } = new Signers([Buffer.alloc(32, 4)]);
   const data = { from: to.verifierKey, to: verifierKey, signature: Buffer.alloc(64).toString('base64') };
   const forged = { streamType: 'signing-key', streamId: uuidv7(), expectedVersion: 0 };

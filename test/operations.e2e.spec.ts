@@ -47,7 +47,10 @@ afterAll(async () => {
   await api.stop();
   gate?.stop();
 });
-/** @param hook `beforeEach` if tests depend on more than their own records. Tests of the tables need no organization. */
+/**
+ * @param hook `beforeEach` if tests depend on more than their own records. Tests of the tables need no
+ * organization.
+ */
 const hasOrganization = (hook: typeof beforeAll) =>
   hook(async () => {
     client = await api.organization();
@@ -499,8 +502,8 @@ describe('the organization id', () => {
   };
 
   /**
-   * Calls every operation like clients do: plain, filtered, searched, in the past, and repeated. All repeated commands send the
-   * same statements, so `npm test` repeats one per service.
+   * Calls every operation like clients do: plain, filtered, searched, in the past, and repeated. All repeated
+   * commands send the same statements, so `npm test` repeats one per service.
    */
   async function askEverything(): Promise<void> {
     // Reads come last, so that they find records.

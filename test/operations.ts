@@ -9,15 +9,15 @@ type Ask = (own: Fixture) => Fields | Promise<Fields>;
 type Provoke = (own: Fixture) => Promise<Answer>;
 
 /**
- * The tests' knowledge of an operation. `operations.e2e.spec.ts` fails if an operation has no row, a row has no operation, or a
- * required column is missing.
+ * The tests' knowledge of an operation. `operations.e2e.spec.ts` fails if an operation has no row, a row has no
+ * operation, or a required column is missing.
  */
 export type OperationRow = {
   /** The required scope. */
   scope: string;
   /**
-   * Fields that refer to records of another service, with the additional scope that each requires. Null if the operation's own
-   * scope is enough: ids cannot be guessed, so an id on its own reveals nothing.
+   * Fields that refer to records of another service, with the additional scope that each requires. Null if the
+   * operation's own scope is enough: ids cannot be guessed, so an id on its own reveals nothing.
    */
   fields?: { [field: string]: string | null };
   /** Valid input from a new fixture. */

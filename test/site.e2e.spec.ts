@@ -208,7 +208,7 @@ describe('signing', () => {
   });
 
   it.each(['signer', 'no one'])(
-    'a pending signature ends with its deleted petition, erased by: %s',
+    'a pending signature ends when its petition is deleted, and is erased by: %s',
     async (by) => {
       const page = await people.petition();
       const { client, petitionId } = page;

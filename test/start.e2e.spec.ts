@@ -209,7 +209,7 @@ describe('with DATABASE_URL', () => {
     );
   });
 
-  it('reports once that Redis is of another kind than REDIS_URL says', async () => {
+  it('reports once that Redis is not of the kind that REDIS_URL states', async () => {
     const [line, ...more] = await refused({ REDIS_URL: `${process.env.TEST_REDIS_URL!}?cluster=true` });
     expect(line).toMatch(
       /^The server could not start: REDIS_URL asks for a Redis Cluster, .* Set a single server/,

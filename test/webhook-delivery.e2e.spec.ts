@@ -129,8 +129,8 @@ longIt(
     const ids = await eventIds();
     expect(ids).toHaveLength(EVENTS);
     await atLast(async () => {
-      // Skips pauses of minutes, but not leases, which last at most half a minute. In the long form, only the pauses of half an
-      // hour, which follow an event's own failures and the downtime.
+      // Skips pauses of minutes, but not leases, which last at most half a minute. In the long form, only the
+      // pauses of half an hour, which follow an event's own failures and the downtime.
       await sql(
         `UPDATE webhook_retries SET due_at = clock_timestamp()
        WHERE due_at > clock_timestamp() + interval '35 seconds' AND attempts >= $1`,
@@ -281,7 +281,8 @@ it('hanging receivers do not delay other organizations', async () => {
   const givenUp = async () =>
     (await sql('SELECT FROM webhook_deliveries WHERE organization_id = $1', [client.organizationId])).length;
   let made = 0;
-  // A delivery that waited for a dead receiver would see an attempt given up after ten seconds. Five deliveries must see none.
+  // A delivery that waited for a dead receiver would see an attempt given up after ten seconds. Five deliveries
+  // must see none.
   for (let undelayed = 0; undelayed < 5;) {
     const before = await givenUp();
     await other.at(server.origin).post('list.create-list', { name: `${++made}` });

@@ -31,7 +31,10 @@ import { restoreLinks } from './embedded-postgres-programs.js';
 import { longIt } from '../../test/length.js';
 
 describe('embedded PostgreSQL', () => {
-  /** One cluster, in a directory that it created, for all tests that do not need a new one. Each test leaves it stopped. */
+  /**
+   * One cluster, in a directory that it created, for all tests that do not need a new one. Each test leaves
+   * it stopped.
+   */
   let shared: string;
   let directory: string;
   let started: EmbeddedPostgres[];

@@ -238,7 +238,7 @@ function isNewSubject(write: StreamWrite): boolean {
   return write.subjectId === write.streamId && write.expectedVersion === 0;
 }
 
-/** Subjects of events in other streams than their own, without those that the command creates. */
+/** Subjects of events in streams other than their own, without those that the command creates. */
 export function otherSubjects({ writes }: AppendCommand): Set<string> {
   const others = new Set<string>();
   for (const { subjectId, streamId } of writes) {

@@ -40,7 +40,10 @@ export type StreamNow<Event extends DomainEvent> = {
 
 /** Idempotency keys deleted per statement. */
 const DELETE_BATCH = 1_000;
-/** A reader with a smaller lag may skip events. Checking this many positions is far cheaper than a page of each projection. */
+/**
+ * A reader with a smaller lag may skip events. Checking this many positions is far cheaper than a page of
+ * each projection.
+ */
 const LONGEST_SKIP = 5_000;
 
 /** The log: append-only, in a fixed global order, and the only source of truth. */
@@ -149,8 +152,8 @@ export class EventStore {
   }
 
   /**
-   * The position up to which the log is complete: no new event will ever appear at or below it. This holds only for events
-   * read in a *later* statement.
+   * The position up to which the log is complete: no new event will ever appear at or below it. This holds only
+   * for events read in a *later* statement.
    */
   async horizon(sql: Sql = this.source): Promise<number> {
     const [row] = await sql.query<{ horizon: string }[]>('SELECT event_horizon() AS horizon');
@@ -186,8 +189,10 @@ export class EventStore {
   }
 
   /**
-   * Keeps the rows at positions that the sequence has allocated. Events inserted at other positions are never reached by readers of the log in order. So all reads return what is sealed, exported and verified. Queries the sequence only if a row
-   * is above all known positions: doing so in each statement made reads a tenth slower.
+   * Keeps the rows at positions that the sequence has allocated. Events inserted at other positions are never
+   * reached by readers of the log in order. So all reads return what is sealed, exported and verified. Queries
+   * the sequence only if a row is above all known positions: doing so in each statement made reads a tenth
+   * slower.
    */
   private async committed<Row extends { position: string }>(rows: Row[]): Promise<Row[]> {
     if (rows.some(({ position }) => Number(position) > this.highest)) await this.lastPosition();
@@ -247,7 +252,8 @@ export class EventStore {
   }
 
   /**
-   * An organization's history as it is stored, oldest first, with personal data decrypted unless its subject was erased.
+   * An organization's history as it is stored, oldest first, with personal data decrypted unless its subject
+   * was erased.
    *
    * @param range positions above `after`, up to `upTo`, which must not exceed a horizon read before.
    * @returns at most `limit` events, fewer if they exceed `PAGE_BYTES`, but at least one; and whether more follow.

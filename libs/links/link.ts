@@ -54,7 +54,7 @@ export type Facts = {
 export type Counted = {
   /** The types of the events that change them. */
   readonly handles: readonly string[];
-  /** The effects of an event on them; none for other types than `handles`. */
+  /** The effects of an event on them; none for types not in `handles`. */
   changes(event: RecordedEvent): LinkChange[];
   readonly atErasure: AtErasure;
   readonly isSuspendable: boolean;
@@ -121,7 +121,7 @@ export class Link implements Counted {
     return [begins, ends, ...(suspended ? [suspended.begins, suspended.ends] : []), this.subject.erased];
   }
 
-  /** The effects of an event on links; none for other types than `handles`. */
+  /** The effects of an event on links; none for types not in `handles`. */
   changes(event: RecordedEvent): LinkChange[] {
     const { begins, ends, detail, suspended } = this.declared;
     switch (event.type) {

@@ -43,7 +43,7 @@ type Declaration = ModuleMetadata & {
   timers?: readonly Type<Timer>[];
   background?: readonly Type<BackgroundWork>[];
   /**
-   * For events that have or will have another shape than at first: see docs/internals/extending.md, "Add an
+   * For events whose shape has changed or will change: see docs/internals/extending.md, "Add an
    * event".
    */
   upcasters?: Upcasters;

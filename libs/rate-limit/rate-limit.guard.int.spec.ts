@@ -128,7 +128,8 @@ describe('RateLimitGuard', () => {
   });
 
   it('delays only callers that ignore rejections', async () => {
-    // The well-behaved caller sends two requests within a second. On a busy machine, the run is repeated with other callers.
+    // The well-behaved caller sends two requests within a second. On a busy machine, the run is repeated with
+    // other callers.
     for (;;) {
       const [flooding, patient] = [randomUUID(), randomUUID()];
       let refused = 0;

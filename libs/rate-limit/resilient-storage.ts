@@ -35,7 +35,7 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
   private readonly timer: NodeJS.Timeout;
   private closed = false;
   private lost = 0;
-  /** Whether Redis is of another kind than its URL states. */
+  /** Whether Redis is not of the kind that its URL states. */
   private isWrong = false;
   private current: 'shared' | 'local' = 'shared';
   private backAt = -Infinity;

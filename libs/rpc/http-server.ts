@@ -27,8 +27,9 @@ export const timeouts = {
 const RETRY_AFTER_DEADLINE = '5';
 
 /**
- * Requests that a connection may send before it has their responses. After these, it is closed. Clients rarely do this, but Node.js delivers 1,900 requests of 64 KiB at once: a connection without a key could monopolize the
- * processor.
+ * Requests that a connection may send before it has their responses. After these, it is closed. Clients rarely
+ * do this, but Node.js delivers 1,900 requests of 64 KiB at once: a connection without a key could monopolize
+ * the processor.
  */
 const MOST_WAITING_ON_CONNECTION = 64;
 

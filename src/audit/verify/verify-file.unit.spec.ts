@@ -228,7 +228,7 @@ describe('a replaced key', () => {
       /not signed with the key advocacy-api\+\w+\./,
     ],
     [
-      'rotations to another key than the signer',
+      'rotations to a key other than the signer',
       [succession(signer, second)],
       /not signed with the key \S+ or its successor \S+\. Use/,
     ],

@@ -241,7 +241,10 @@ export const sendingPages: PageDefinition[] = [
   retry('retry-in-doubt', 'IN_DOUBT'),
 ];
 
-/** The operation does not support search. So this searches contacts (at most 100) and looks them up among the recipients. */
+/**
+ * The operation does not support search. So this searches contacts (at most 100) and looks them up among the
+ * recipients.
+ */
 async function listRecipients(
   context: PageContext,
   { q, ...asked }: Asked,

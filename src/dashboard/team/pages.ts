@@ -181,7 +181,10 @@ function toTeam(context: PageContext) {
   return { href: context.path('team'), text: context.words.team.title };
 }
 
-/** Checks only teams of fewer than 100 members. In larger ones, the operation itself rejects removing the last owner. */
+/**
+ * Checks only teams of fewer than 100 members. In larger ones, the operation itself rejects removing the last
+ * owner.
+ */
 async function isLastOwner(context: PageContext): Promise<boolean> {
   const { records } = await context.run<{ records: MemberRecord[] }>('team.list-members', { limit: 100 });
   const owners = records.filter(({ role }) => role === 'OWNER');
