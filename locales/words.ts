@@ -91,7 +91,7 @@ export type UnsubscribeWords = {
   unknown: { title: string; text: string };
 };
 
-/** Texts of emails. The footer of broadcasts is the only part of theirs that the organization does not write. */
+/** Texts of emails. For broadcasts, it contains only the footer, because the organization writes the rest. */
 export type EmailWords = {
   invitation: {
     subject: (organization: string) => string;

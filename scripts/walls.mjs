@@ -1,6 +1,6 @@
 /**
- * npm run walls: checks which folders import which (.dependency-cruiser.cjs), and that docs/internals/house.svg shows it.
- * With --graph, draws the floors of the house into docs/internals/house.svg.
+ * npm run walls: checks which folders import which (.dependency-cruiser.cjs), and that docs/internals/house.svg
+ * shows it. With --graph, draws the floors of the house into docs/internals/house.svg.
  *
  * One run of dependency-cruiser serves both, because it takes several seconds.
  */
@@ -138,7 +138,7 @@ ${shapes.join('\n')}
 `;
 }
 
-/** Of what lies in techniques, only the techniques themselves list their imports: every other folder imports some. */
+/** Imports of techniques are listed only for other techniques, because every other folder imports some. */
 function listOf(imported, floor, floorOf) {
   const shown = [...imported].filter((one) => floor === 0 || floorOf(one) > 0).toSorted();
   return shown.length === 0 ? '' : `→ ${shown.map((one) => one.replace(/^(src|libs)\//, '')).join(', ')}`;

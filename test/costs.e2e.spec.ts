@@ -15,8 +15,8 @@ import { isLong } from './length.js';
 import { type OperationRow, OPERATIONS } from './operations.js';
 
 /**
- * The cost of each operation in PostgreSQL, counted from outside, so that no change increases it unnoticed. To record an
- * intended change:
+ * The cost of each operation in PostgreSQL, counted from outside, so that no change increases it unnoticed. To
+ * record an intended change:
  *
  *     UPDATE_COSTS=1 npm test -- costs
  */
@@ -38,12 +38,12 @@ const noted = JSON.parse(readFileSync(FILE, 'utf8')) as { [name: string]: Cost }
 
 /** Parallel callers. */
 const CALLERS = isLong ? 64 : 16;
-/** The maximum of parallel streams per key, and fewer than the maximum of webhooks per organization. */
+/** The maximum number of parallel streams per key, which is below the maximum number of webhooks per organization. */
 const FEW_CALLERS = 4;
 
 /**
- * Index pages occasionally split, and any statement may prune dead row versions. A cost recorded at such a moment is higher
- * than usual.
+ * Index pages occasionally split, and any statement may prune dead row versions. A cost recorded at such a
+ * moment is higher than usual.
  */
 const WAL_TOLERANCE = { above: 0.15, below: 0.4, bytes: 100 };
 /** Many parallel callers may split one more page: 8 KiB. */
@@ -61,7 +61,10 @@ const BACKGROUND = [
   // Health, if that poll was not answered.
   /FROM checkpoints c ORDER BY c\.projection, c\.version$/,
 ];
-/** Occasional writes: the last use of keys, and the check that writing works. A count that includes one is discarded. */
+/**
+ * Occasional writes: the last use of keys, and the check that writing works. A count that includes one is
+ * discarded.
+ */
 const DISTURBANCES = [/^INSERT INTO api_key_use/, /SET LOCAL statement_timeout = 2000$/];
 
 let postgres: PostgresServer;
@@ -242,8 +245,8 @@ function isSame({ wal, ...found }: Cost, expected: Cost): boolean {
 }
 
 /**
- * Before a command retries, it may wait for every projection: each reads its next events with one message of four statements,
- * and commits.
+ * Before a command retries, it may wait for every projection: each reads its next events with one message of
+ * four statements, and commits.
  */
 const CATCHING_UP = {
   statements: 1 + 5 * projections.length,
@@ -252,8 +255,8 @@ const CATCHING_UP = {
 };
 
 /**
- * The maximum cost of this many parallel callers: each has the cost of a single one. On one record, each retries at most once
- * for every other caller that commits first.
+ * The maximum cost of this many parallel callers: each has the cost of a single one. On one record, each
+ * retries at most once for every other caller that commits first.
  */
 function boundOf(alone: Cost, callers: number, bottleneck: OperationRow['bottleneck']): Cost {
   const again = bottleneck === 'one record' ? (callers * (callers - 1)) / 2 : 0;

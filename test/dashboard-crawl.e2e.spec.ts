@@ -143,7 +143,7 @@ inBrowser('every page of an organization with all kinds of records, on a phone, 
         faults.push([path, seen]);
     }
     expect(faults).toEqual([]);
-    // Reading pages is fast enough to exceed the rate limit of people.
+    // Reading pages is fast enough to exceed the rate limit per person.
     window.requireQuiet(api.origin, /status of (404|429)/);
   }, 180_000);
 

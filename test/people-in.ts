@@ -95,7 +95,7 @@ export class Visitor {
   }
 }
 
-/** Retries after Retry-After, because tests exceed the rate limit of people. */
+/** Retries after Retry-After, because tests exceed the rate limit per person. */
 export async function retryAfter<Answer extends { status: number; headers: Headers }>(
   ask: () => Promise<Answer>,
 ) {

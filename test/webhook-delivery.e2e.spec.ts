@@ -9,7 +9,7 @@ import { longIt } from './length.js';
 const IS_LONG = process.env.FAULT_SECONDS !== undefined;
 const EVENTS = IS_LONG ? 10_000 : 500;
 const AWAY_MS = IS_LONG ? 60_000 : 2_000;
-/** The maximum of consecutive failures per event, apart from the downtime. */
+/** The maximum number of consecutive failures per event, apart from the downtime. */
 const MOST_FAILURES = IS_LONG ? 3 : 2;
 const LONGEST_MS = IS_LONG ? 900_000 : 180_000;
 jest.setTimeout(LONGEST_MS);

@@ -95,8 +95,8 @@ async function closeToOthers(directory: string, account: Account | undefined): P
 
 /**
  * Creates the cluster under a temporary name and renames it when it is complete. So a creation that is killed leaves
- * nothing that looks like a cluster. If two run concurrently, the first to finish wins without a lock, because rename(2)
- * does not replace a non-empty directory.
+ * nothing that looks like a cluster. If two run concurrently, the first to finish wins without a lock, because
+ * rename(2) does not replace a non-empty directory.
  */
 async function createCluster(home: string, programs: Programs, account: Account | undefined): Promise<void> {
   const draft = await mkdtemp(`${home}.draft-${process.pid}-`);
@@ -144,7 +144,7 @@ async function removeAbandonedDrafts(home: string): Promise<void> {
     if (!name.startsWith(prefix)) continue;
     const maker = Number(name.slice(prefix.length).split('-')[0]);
     if (isAlive(maker)) continue;
-    // The maker's initdb may outlive it briefly and keep writing. The next start removes the rest.
+    // The initdb of an ended process may keep writing for a moment. The next start removes the rest.
     await rm(join(dirname(home), name), { recursive: true, force: true }).catch(() => undefined);
   }
 }

@@ -14,8 +14,8 @@ export type StreamWrite = {
   expectedVersion: number;
   events: readonly DomainEvent[];
   /**
-   * The person the events are about, whose key encrypts their personal data. If a new stream is its own subject, the key
-   * is created. Otherwise the subject must exist until the events are stored.
+   * The person the events are about, whose key encrypts their personal data. If a new stream is its own
+   * subject, the key is created. Otherwise the subject must exist until the events are stored.
    */
   subjectId?: string;
 };

@@ -40,7 +40,10 @@ export type LinkDeclaration = {
   indexes?: (table: string) => string;
 };
 
-/** Further data of a link's first event that the projection stores, each in its own column. Must not identify the person. */
+/**
+ * Further data of a link's first event that the projection stores, each in its own column. Must not identify
+ * the person.
+ */
 export type Facts = {
   readonly [column: string]: {
     type: 'text' | 'boolean';
@@ -64,8 +67,8 @@ export type Counted = {
 };
 
 /**
- * Events of another kind of stream that exclude some links of a record from the count. The event `begins` lists the links in
- * `field`, and `ends` in the same stream lists those to include again.
+ * Events of another kind of stream that exclude some links of a record from the count. The event `begins` lists
+ * the links in `field`, and `ends` in the same stream lists those to include again.
  */
 type Suspension = { begins: string; ends: string; field: string };
 

@@ -35,8 +35,8 @@ export type Condition = {
   /** An index finds its rows and they are few, for example one. Then the rows are always found by the condition. */
   selective?: boolean;
   /**
-   * Set by `search`: the columns and the text. `elsewhere` is set if the columns belong to another table; `idColumn` refers
-   * to its rows.
+   * Set by `search`: the columns and the text. `elsewhere` is set if the columns belong to another table;
+   * `idColumn` refers to its rows.
    */
   search?: { columns: readonly string[]; q: string; elsewhere?: { table: string; idColumn: string } };
 };
@@ -45,8 +45,8 @@ export type Condition = {
 export type ListedTable = {
   table: string;
   /**
-   * SQL for the size of a row's result in bytes. It is also evaluated for rows beyond the page, so it must not read large
-   * values: octet_length of text and bytea does not; for other types, store the size in a column.
+   * SQL for the size of a row's result in bytes. It is also evaluated for rows beyond the page, so it must not
+   * read large values: octet_length of text and bytea does not; for other types, store the size in a column.
    */
   bytes: string;
   /** The maximum size of a row in bytes, if known. */
@@ -65,23 +65,24 @@ const TIMES = ['createdAfter', 'createdBefore', 'updatedAfter', 'updatedBefore']
 const WALKED_PER_RECORD = 100;
 
 /**
- * The maximum size of a page, in bytes of PostgreSQL's result. A page ends early if the next record would exceed it. Records
- * have 10 KB of text and more, content up to 256 KiB, so that 100 of them would be 25 MB.
+ * The maximum size of a page, in bytes of PostgreSQL's result. A page ends early if the next record would
+ * exceed it. Records have 10 KB of text and more, content up to 256 KiB, so that 100 of them would be 25 MB.
  */
 export const LARGEST_PAGE_BYTES = 1024 * 1024;
 
 /**
- * Returns a keyset page. It starts after the last row of the previous page, by the sort column and the id. So page 10,000
- * costs as much as page 1, and no row is skipped or repeated while records are added. A page has at least one record if
- * any is left, and not more than fit into `LARGEST_PAGE_BYTES`.
+ * Returns a keyset page. It starts after the last row of the previous page, by the sort column and the id. So
+ * page 10,000 costs as much as page 1, and no row is skipped or repeated while records are added. A page has at
+ * least one record if any is left, and not more than fit into `LARGEST_PAGE_BYTES`.
  *
  * Conditions that most rows meet are best checked in the order of the page, and those that few rows meet by their own
- * index. PostgreSQL guesses which, and a wrong guess reads every row of the organization. So the statement does both. It
- * examines the next rows in order, `WALKED_PER_RECORD` for each record of the page. Only if these do not fill the page, it
- * finds and sorts all rows that meet the conditions.
+ * index. PostgreSQL guesses which, and a wrong guess reads every row of the organization. So the statement does
+ * both. It examines the next rows in order, `WALKED_PER_RECORD` for each record of the page. Only if these do
+ * not fill the page, it finds and sorts all rows that meet the conditions.
  *
  * @param list declare it once as a constant, because concurrent requests for the same object share a statement.
- * @param choice `conditions` filter the rows. `kind`: pages of an export are longer and visit most rows anyway, so they are
+ * @param choice `conditions` filter the rows. `kind`: pages of an export are longer and visit most rows anyway,
+ * so they are
  *   read in order.
  */
 export async function findRows<Row extends { id: string }>(
@@ -219,8 +220,8 @@ async function findAlone<Row>(
          FROM (${text}) page WINDOW so_far AS (${order} ROWS UNBOUNDED PRECEDING)
        ) page
        WHERE place = 1 OR (place <= ${bind(listing.limit)} AND bytes_so_far <= ${LARGEST_PAGE_BYTES}) ORDER BY place`;
-  // A statement that reads only its own rows is as cheap as one for a single record, and needs no transaction. It still has
-  // to wait its turn: 380 concurrent pages of 1 MiB occupied every connection for more than 5 s.
+  // A statement that reads only its own rows is as cheap as one for a single record, and needs no transaction.
+  // It still has to wait its turn: 380 concurrent pages of 1 MiB occupied every connection for more than 5 s.
   const isShort = kind === 'page' && !list.within && (filters.length === 0 || selective);
   return isShort
     ? queryInTurn<Found<Row>>(sql, listing.organizationId, page, values)
@@ -276,7 +277,7 @@ export function searchElsewhere(
   return condition && { ...condition, search: { ...condition.search!, elsewhere: { table, idColumn } } };
 }
 
-/** For the descriptions of fields that `search` uses. */
+/** Part of the description of every field that `search` uses. */
 export const SEARCH_RULE =
   'Three letters or digits in a row match anywhere; anything shorter matches only the beginning.';
 

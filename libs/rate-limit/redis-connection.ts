@@ -45,7 +45,8 @@ const CONNECTION = {
  * Opens the rate limiter's connection, and keeps reconnecting about once a second. Resolves when the first attempt has
  * ended, whether it succeeded or not.
  *
- * @throws if the URL is invalid, or Redis is not of the kind that the URL states. The message never repeats the URL, which
+ * @throws if the URL is invalid, or Redis is not of the kind that the URL states. The message never repeats the
+ * URL, which
  *   may contain a password.
  */
 export async function connectRedis(url: string): Promise<RedisConnection> {

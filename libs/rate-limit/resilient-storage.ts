@@ -24,10 +24,11 @@ class RedisTooSlow extends Error {
 }
 
 /**
- * Counts in Redis, or in this process while Redis is unavailable, slow or rejects commands. After a failure, all requests are
- * counted locally without waiting, until a probe succeeds. The probe runs once a second in any state, so that `status` is
- * correct on an idle instance too. Each change is logged once. If Redis rejects commands again within a minute, like one that
- * is nearly full, twice as many probes must succeed the next time.
+ * Counts in Redis, or in this process while Redis is unavailable, slow or rejects commands. After a failure,
+ * all requests are counted locally without waiting, until a probe succeeds. The probe runs once a second in any
+ * state, so that `status` is correct on an idle instance too. Each change is logged once. If Redis rejects
+ * commands again within a minute, like one that is nearly full, twice as many probes must succeed the next
+ * time.
  */
 export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
   private readonly shared: RedisStorage;
@@ -133,8 +134,8 @@ export class ResilientStorage implements WindowStorage, OnApplicationShutdown {
 }
 
 /**
- * The grace allows for pauses of this process. After a long one, timer and reply are both due, and Node.js runs timers first.
- * The reply must still win.
+ * The grace allows for pauses of this process. After a long one, timer and reply are both due, and Node.js runs
+ * timers first. The reply must still win.
  */
 function inTime<T>(answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {

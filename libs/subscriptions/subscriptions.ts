@@ -9,7 +9,7 @@ import { type Timer, Timers } from './timers.js';
 
 /** The pause after a failed poll. */
 const PAUSE_MS = 1_000;
-/** The maximum age of `lastSeen`, and the same while a subscription is behind. */
+/** The maximum age of `lastSeen`: normally, and while a subscription is behind. */
 const POLL_MS = 10_000;
 const POLL_WHILE_BEHIND_MS = 500;
 

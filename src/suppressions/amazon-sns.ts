@@ -45,7 +45,7 @@ export class AmazonSns {
    */
   async open(envelope: SnsEnvelope): Promise<{ id: string; message: unknown } | undefined> {
     const { Type } = envelope;
-    // Someone ended the subscription. Confirming it again is their decision.
+    // Someone ended the subscription, so we do not confirm it again.
     if (!isSigned(Type)) return undefined;
     await this.requireSignature(envelope, Type);
     if (Type === 'SubscriptionConfirmation') {

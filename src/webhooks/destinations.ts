@@ -95,7 +95,7 @@ export class Destinations {
     const isAll = options.all === true;
     this.resolver(hostname, { ...options, all: true }, (error, addresses: LookupAddress[]) => {
       if (error) return callback(error, '');
-      // One private address rejects all: we do not control which one is connected to.
+      // A name with one private address is rejected, because we do not control which address is used.
       const isAllowed = this.allowsPrivate || addresses.every(({ address }) => isPublic(address));
       if (addresses.length === 0 || !isAllowed) return callback(new DestinationNotAllowed(), '');
       if (isAll) callback(null, addresses);

@@ -11,7 +11,10 @@ import { type Fault } from './faults.js';
 import { type Installation } from './installation.js';
 import { type Caller, Load } from './load.js';
 
-/** `npm run test:faults` sets how long faults last that do not end by themselves. Recovery must then also keep its bounds. */
+/**
+ * `npm run test:faults` sets the duration of faults that do not end by themselves. Recovery must stay within
+ * its bounds for any duration.
+ */
 const SECONDS = process.env.FAULT_SECONDS;
 const FAULT_MS = 1_000 * Number(SECONDS ?? 1.5);
 const REST_MS = 500;
@@ -41,7 +44,8 @@ export class Endurance {
   /**
    * Causes the fault under load, and compares the result.
    *
-   * @param stored the database of an earlier version from which instances are upgraded. Its own organization is compared, too.
+   * @param stored the database of an earlier version from which instances are upgraded. Its own organization is
+   * compared, too.
    */
   async endure(fault: Fault, caller: Caller, stored?: StoredDatabase): Promise<void> {
     const { installation } = this;
@@ -106,7 +110,8 @@ export class Endurance {
           ({ checkpoint, size: events } = body.data);
           expect(events).toBeGreaterThanOrEqual(atLeast);
         });
-        // The history may have grown since: reading it is recorded, too. The checkpoint proves the beginning of a newer export.
+        // The history may have grown since: reading it is recorded, too. The checkpoint proves the beginning of
+        // a newer export.
         const { body: whole } = await client.get('event.export-events');
         expect([after, whole.startsWith(exported)]).toEqual([after, true]);
         const verdict = await verifyTwice(whole, checkpoint, runtime.signers.verifierKey);

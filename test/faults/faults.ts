@@ -9,7 +9,7 @@ import { type Installation, type Instance, type Route } from './installation.js'
 export type Fault = {
   name: string;
   breaks: 'instances' | 'PostgreSQL' | 'Redis' | 'PgBouncer';
-  /** The maximum of seconds until every instance acknowledges all writes again. */
+  /** The maximum number of seconds until every instance acknowledges all writes again. */
   bound: number;
   route?: Route;
   /** The fault never ends by itself, so recovery counts from its beginning. */
@@ -301,8 +301,9 @@ async function beside(installation: Installation, ms: number, statements: string
 }
 
 /**
- * Causes a deadlock with another client. It locks the first table, waits until an instance holds the second and waits for the
- * first, and then locks the second. PostgreSQL aborts the instance's transaction. Readers are not blocked.
+ * Causes a deadlock with another client. It locks the first table, waits until an instance holds the second and
+ * waits for the first, and then locks the second. PostgreSQL aborts the instance's transaction. Readers are not
+ * blocked.
  */
 async function deadlock(installation: Installation, first: string, second: string): Promise<void> {
   const undone = async () => (await installation.postgres.readLog()).split('deadlock detected').length;

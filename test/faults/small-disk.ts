@@ -27,7 +27,7 @@ export class SmallDisk {
     return new SmallDisk(directory, undefined);
   }
 
-  /** Writes until the disk is full. Concurrent writers get no room. */
+  /** Writes until the disk is full. Concurrent writers have no space left. */
   async fill(): Promise<void> {
     await run('dd', ['if=/dev/zero', `of=${this.ballast}`, 'bs=1M']).catch((error: Error) => {
       if (!error.message.includes('No space left')) throw error;

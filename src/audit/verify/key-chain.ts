@@ -13,7 +13,7 @@ const STREAM_TYPE = 'signing-key';
 export const SUCCESSION = 'SigningKeyRotated';
 /** Every line with a rotation contains this, because member names have only one spelling. */
 const MARK = Buffer.from(`"type":"${SUCCESSION}"`);
-/** More than any organization rotates keys. */
+/** More key rotations than any organization has. */
 export const MOST_SUCCESSIONS = 1_000;
 
 /**
