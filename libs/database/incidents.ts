@@ -129,7 +129,7 @@ const INCIDENTS: readonly Incident[] = [
     code: '',
     words: /timeout exceeded when trying to connect/,
     sentence:
-      'No connection to PostgreSQL was available in time: it accepts none, or all of DATABASE_POOL_SIZE are busy. `doctor` shows what they do, in its line "activity".',
+      'No connection to PostgreSQL was available in time: it accepts none, or all of DATABASE_POOL_SIZE are busy. `doctor` shows what they are doing, in its line "activity".',
   },
   { code: /^ETIMEDOUT$/, sentence: NO_ANSWER },
   { code: '', words: /connection timeout|timeout expired|query read timeout/i, sentence: NO_ANSWER },

@@ -14,7 +14,7 @@ const ANSWER_MS = 2_000;
 const GRACE_MS = 20;
 /** Writing is probed after this many checks without a completed append. */
 const IDLE_CHECKS = 15;
-/** Appends may wait for seconds while a migration indexes the history or a lease moves. After this many checks, they hang. */
+/** Appends may wait for seconds while a migration indexes the history or a lease moves. After this many checks, they are considered hung. */
 const HUNG_CHECKS = 10;
 /** By then, PostgreSQL has ended the open transactions of a suspended process. */
 const SUSPENDED_MS = 5_000;
@@ -137,7 +137,7 @@ export class DatabaseMonitor implements OnModuleInit, OnApplicationShutdown {
     this.checks += 1;
     if (this.readFailure === undefined) this.silentChecks = 0;
     else this.silentChecks += 1;
-    // The background work reads more than that, four times a second.
+    // A recent poll of the background work proves more than this check would.
     if (performance.now() - this.store.pulse.answeredAt < CHECK_MS) this.readsWork();
     else this.askOnce().catch(() => undefined);
 

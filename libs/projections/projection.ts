@@ -24,7 +24,7 @@ export type Projection<Event extends DomainEvent = DomainEvent> = {
   readonly handles: readonly Event['type'][];
   /**
    * Applies one page of events, in order, in the transaction that also moves the checkpoint. Must be set-based: a few
-   * statements for thousands of events. Unqualified table names. Seal what is not searched by.
+   * statements for thousands of events. Use unqualified table names. Seal fields that no one searches by.
    */
   apply(events: readonly RecordedEvent<Event>[], transaction: Transaction, seal: Seal): Promise<void>;
   /** For projections that contain whole records. */
