@@ -3,8 +3,7 @@ import { type Socket } from 'node:net';
 import { hasBody } from './body.js';
 
 /**
- * The largest import that a client may send in vain, and a minute, which is Node's time limit for a whole
- * request.
+ * Limits: the size of the largest import, and a minute, like Node's time limit for a whole request.
  */
 const LIMITS = { bytes: 256 * 1024 * 1024, seconds: 60 };
 const LOOKS_PER_SECOND = 10;

@@ -13,7 +13,7 @@ export type Timer = {
   /** Stored in the database, so it never changes. */
   readonly name: string;
   /**
-   * Runs once among all instances when it is due. It runs again if it fails, and a minute later if the instance dies
+   * Runs once across all instances when it is due. It runs again if it fails, and a minute later if the instance dies
    * during it. It may set its timer again.
    */
   fire(due: Due, signal: AbortSignal): Promise<void>;

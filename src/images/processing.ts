@@ -69,7 +69,7 @@ export async function render(path: string, directory: string): Promise<Rendered>
  */
 async function renderAll(original: Sharp, directory: string, animation?: () => Sharp): Promise<Variant[]> {
   const { data, info } = await original
-    // Rotated as the camera was held.
+    // Rotated according to the camera's orientation.
     .autoOrient()
     .resize({ width: WIDTHS.at(-1)!, height: HIGHEST, fit: 'inside', withoutEnlargement: true })
     .toColourspace('srgb')
