@@ -15,7 +15,7 @@ import {
 } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 
-/** Entry points by the names that dist/ uses to find them, next to the file that loads them. The bundle is one flat folder. */
+/** Entry points. dist/ finds them by these names, next to the file that loads them. The bundle is one flat folder. */
 const ENTRIES = {
   main: 'src/main.js',
   cli: 'src/cli.js',

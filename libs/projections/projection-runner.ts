@@ -57,7 +57,7 @@ export class ProjectionRunner {
     },
   ) {}
 
-  /** Creates the tables and the checkpoint of this version, once among all instances. */
+  /** Creates the tables and the checkpoint of this version, once across all instances. */
   async prepare(): Promise<void> {
     const schema = schemaOf(this.projection);
     // The lock waits for an instance that is dropping the version.

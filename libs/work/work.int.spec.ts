@@ -110,7 +110,7 @@ describe('Worker', () => {
     expect(reports).toEqual([]);
   });
 
-  it('while the database is away, the incident log reports it once, and work continues when it is back', async () => {
+  it('while the database is unavailable, the incident log reports it once, and work continues when it is back', async () => {
     const proxy = await startSilentProxy(database.url);
     const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });
     const lines: object[] = [];
@@ -238,7 +238,7 @@ describe('withRowLease', () => {
     }
   });
 
-  it('while the database is away, the work fails, and another instance takes over when the lease has expired', async () => {
+  it('while the database is unavailable, the work fails, and another instance takes over when the lease has expired', async () => {
     const proxy = await startSilentProxy(database.url);
     const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });
     try {
@@ -309,7 +309,7 @@ describe('attempt', () => {
     expect(numbers).toEqual(numbers.toSorted((one, next) => one - next));
   });
 
-  it('throws if the database is away, and the claimed work is due again when the claim expires', async () => {
+  it('throws if the database is unavailable, and the claimed work is due again when the claim expires', async () => {
     const proxy = await startSilentProxy(database.url);
     const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });
     try {

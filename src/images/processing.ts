@@ -15,7 +15,7 @@ const MOST_PIXELS = MOST_MEGAPIXELS * 1_000_000;
 const MOST_AVIF_PIXELS = MOST_AVIF_MEGAPIXELS * 1_000_000;
 /** In pixels: what pages show on a phone, on a rotated phone, on a desktop, and on a large screen. */
 const WIDTHS = [320, 640, 1_280, 1_920];
-/** The limit of WebP. Higher images are scaled down. */
+/** The limit of WebP. Taller images are scaled down. */
 const HIGHEST = 16_383;
 /** The time limit for libvips, per file. */
 const LONGEST_SECONDS = 20;
