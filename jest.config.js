@@ -28,5 +28,5 @@ export default {
   testTimeout: 180_000,
   testSequencer: '<rootDir>/scripts/jest/sequencer.mjs',
   // Jest would use one worker on two cores, but tests wait for their servers as much as they compute.
-  maxWorkers: Math.max(5, availableParallelism() - 1),
+  maxWorkers: Math.max(4, availableParallelism() - 1),
 };

@@ -212,7 +212,7 @@ function summary(results) {
 
 async function startPostgres(directory, stops) {
   const { startEmbeddedPostgres } = await import('../dist/libs/database/embedded-postgres.js');
-  const options = { directory, log: () => {}, createDatabases: true, isDurable: false };
+  const options = { directory, log: () => {}, createDatabases: true, isForTests: true };
   const postgres = await startEmbeddedPostgres(options);
   stops.push(postgres.stop);
   return postgres.url;

@@ -1,14 +1,15 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '#libs/testing';
-import { SharedApi, type Client } from './harness.js';
+import { Api, type Client } from './harness.js';
 
-let api: SharedApi;
+let api: Api;
 let hostile: Client;
 let innocent: Client;
 const sockets: Socket[] = [];
 beforeAll(async () => {
-  api = await SharedApi.open();
+  // In this process, whose memory is measured.
+  api = await Api.start();
   [hostile, innocent] = [(await api.organization()).withoutRetries(), await api.organization()];
   for (const client of [hostile, innocent]) {
     for (let n = 0; n < 4; n += 1) {

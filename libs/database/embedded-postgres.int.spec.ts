@@ -134,7 +134,7 @@ describe('embedded PostgreSQL', () => {
       });
 
       it('allows the role to create databases, and skips fsync, if the options say so', async () => {
-        const { url } = await start({ createDatabases: true, isDurable: false });
+        const { url } = await start({ createDatabases: true, isForTests: true });
         await expect(query(url, 'CREATE DATABASE another')).resolves.toEqual([]);
         await eventually(async () => {
           expect(await query(url, `SELECT current_setting('fsync') AS value`)).toEqual([{ value: 'off' }]);

@@ -27,10 +27,13 @@ export interface EmbeddedPostgresOptions {
    */
   directory: string;
   log: (message: string) => void;
-  /** Allows the application's role to create databases. For tests. */
+  /** Allows the application's role to create databases. For tests and benchmarks. */
   createDatabases?: boolean;
-  /** If false, does not wait for the disk and may lose everything if the machine crashes. For tests. */
-  isDurable?: boolean;
+  /**
+   * The server does not wait for the disk, and may lose everything if the machine
+   * crashes. It never vacuums, which would change plans at times that no test controls, and visit hundreds of databases.
+   */
+  isForTests?: boolean;
 }
 
 interface Lease {
@@ -64,7 +67,7 @@ const leaseName = 'embedded-postgres lease';
  *   is killed, its connection and lock end immediately.
  */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
-  const { directory, log, createDatabases = false, isDurable = true } = options;
+  const { directory, log, createDatabases = false, isForTests = false } = options;
   // The parents keep their default mode, because PostgreSQL's own user must be able to pass through them.
   await mkdir(dirname(directory), { recursive: true });
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -108,9 +111,10 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   watch();
   await letEndLog(cluster, port);
   if (createDatabases) await lease.client.query(`ALTER ROLE ${applicationRole} CREATEDB`);
-  if (!isDurable) {
+  if (isForTests) {
     await lease.client.query('ALTER SYSTEM SET fsync = off');
     await lease.client.query('ALTER SYSTEM SET full_page_writes = off');
+    await lease.client.query('ALTER SYSTEM SET autovacuum = off');
     await lease.client.query('SELECT pg_reload_conf()');
   }
   return {
