@@ -48,7 +48,7 @@ function forgetReads(): void {
   for (const { runtime } of api.instances) Object.assign(runtime.reads.answered, { replica: 0, primary: 0 });
 }
 
-/** The numbers of replica-eligible reads that the replica and the primary answered. */
+/** The numbers of replica-eligible reads that the replica and the primary served. */
 function reads(): { replica: number; primary: number } {
   const all = api.instances.map(({ runtime }) => runtime.reads.answered);
   const sum = (by: 'replica' | 'primary') => all.reduce((total, one) => total + one[by], 0);

@@ -70,6 +70,6 @@ it('sends a statement as text if the server has deallocated it', async () => {
   expect(await source.query(text, [1])).toEqual([{ n: 1, four: 4 }]);
 });
 
-it.each([undefined, null, 'text', new Error('other')])('does not take %p for a collision', (thrown) => {
+it.each([undefined, null, 'text', new Error('other')])('does not treat %p as a collision', (thrown) => {
   expect(isCollision(thrown)).toBe(false);
 });

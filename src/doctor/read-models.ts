@@ -112,7 +112,7 @@ function judge(row: Row, schema: string): Finding[] {
     const lag = `${name} is ${number(Number(row.lag))} events behind`;
     return [
       row.instances === 0
-        ? warning(`${lag}, and no server uses it.`, 'A server that starts processes them first.')
+        ? warning(`${lag}, and no server uses it.`, 'A starting server processes them first.')
         : warning(
             `${lag}.`,
             'Run doctor again. If the number does not fall, check for long transactions and the load of the database.',

@@ -34,7 +34,7 @@ const REPEATED_WITHIN_MS = 10 * 60_000;
 
 type Pending = Requested & { signer: SignerDetails };
 
-/** The signer's input, without what depends on when and from where it was sent. */
+/** The signer's input, without the parts that depend on when and from where it was sent. */
 function signerInputOf({ petitionId, source, isCommentPublic, subscribe, signer }: Pending): object {
   const { clientAddress: _, ...written } = signer;
   return { petitionId, source, isCommentPublic, subscribe, ...written };

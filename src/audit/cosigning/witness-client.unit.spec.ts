@@ -115,7 +115,7 @@ it.each<[string, RequestListener, string]>([
   ['signs nothing', (_, to) => to.end('— w.example.org/1 AAAA\n'), 'missing or invalid'],
   ['says nothing', (_, to) => to.end(), 'missing or invalid'],
   ['answers 409 with rubbish', (_, to) => to.writeHead(409).end('1e9\n'), '409 without the size'],
-  ['answers 409 with what it was told', (_, to) => to.writeHead(409).end('0\n'), '409 with the size'],
+  ['returns 409 with the size it was sent', (_, to) => to.writeHead(409).end('0\n'), '409 with the size'],
   [
     'sends without end',
     (_, to) => void setInterval(() => to.write('x'.repeat(9_999)), 1).unref(),
