@@ -115,8 +115,7 @@ export class BoundedThread<J extends Jobs> {
   }
 
   /**
-   * Counts the processor time that the process used while a job ran, which is at least what the job used. By the clock, any job
-   * would take too long on a busy machine or in a process that was frozen.
+   * Counts the processor time that the process used while a job ran, which is at least what the job used. Measured in wall time, any job could take too long on a busy machine or in a process that was frozen.
    */
   private check(): void {
     clearTimeout(this.idle);

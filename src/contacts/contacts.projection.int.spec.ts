@@ -43,7 +43,7 @@ it.each<Partial<ContactFilters>>([
   { subscribed: false },
   { q: 'zz' },
   { country: 'GB', city: 'Nowhere' },
-])('a list by %j, which nobody meets, reads a page’s part of the contacts', async (filters) => {
+])('a list by %j, which matches no one, reads a page’s part of the contacts', async (filters) => {
   let looked = 0;
   const watching: Sql = {
     async query(text: string, values?: unknown[]) {

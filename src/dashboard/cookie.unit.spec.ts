@@ -19,6 +19,9 @@ it.each<[boolean, string | undefined, Record<string, string>]>([
   [false, '127.0.0.1', { host: 'localhost', 'x-forwarded-for': '127.0.0.1' }],
   [false, '127.0.0.1', { host: 'localhost', 'x-forwarded-host': 'localhost' }],
   [false, '127.0.0.1', { host: 'localhost', forwarded: '' }],
-])('says %s of who asks from %j with %j whether they sit at the machine', (isHere, address, headers) => {
-  expect(isFromThisMachine(request(address, headers))).toBe(isHere);
-});
+])(
+  'returns %s for a request from %j with %j: whether it comes from the machine itself',
+  (isHere, address, headers) => {
+    expect(isFromThisMachine(request(address, headers))).toBe(isHere);
+  },
+);

@@ -113,8 +113,8 @@ it.each<[string, RequestListener, string]>([
     'missing or invalid',
   ],
   ['signs nothing', (_, to) => to.end('— w.example.org/1 AAAA\n'), 'missing or invalid'],
-  ['says nothing', (_, to) => to.end(), 'missing or invalid'],
-  ['answers 409 with rubbish', (_, to) => to.writeHead(409).end('1e9\n'), '409 without the size'],
+  ['returns nothing', (_, to) => to.end(), 'missing or invalid'],
+  ['returns 409 with an invalid size', (_, to) => to.writeHead(409).end('1e9\n'), '409 without the size'],
   ['returns 409 with the size it was sent', (_, to) => to.writeHead(409).end('0\n'), '409 with the size'],
   [
     'sends without end',

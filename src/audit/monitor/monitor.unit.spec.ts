@@ -97,7 +97,7 @@ it.each<[string, typeof shown, RegExp]>([
   ['another history of as many events', { size: 600, fork: 599 }, /two different histories of 600/],
   ['fewer events', { size: 599 }, /599 events, but showed one of 600/],
   ['tiles of another history', { size: 700, tilesFork: 3 }, /do not match its checkpoint/],
-])('tells %s, with both notes, and does not forget', async (_, now, sentence) => {
+])('reports %s with both notes, and remembers it', async (_, now, sentence) => {
   await look({ size: 600 });
   expect(await look(now)).toMatch(sentence);
   const again = await monitor.look();
