@@ -7,7 +7,7 @@ import { someOf } from './length.js';
 import { Deployment } from './processes.js';
 import { Receiver } from './receiver.js';
 
-/** Every kind of background work runs in this time, except those of an hour or a minute. */
+/** Every kind of background work runs in this time, except work that is due every minute or every hour. */
 const SECONDS = 20;
 const MOST_A_SECOND = 5;
 

@@ -93,7 +93,7 @@ it.each([
     'multipart/form-data; boundary=x',
     '--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--x--\r\n',
   ],
-])('unsubscribes with one click of a mail program: %s', async (type, body) => {
+])('unsubscribes with one click in a mail program: %s', async (type, body) => {
   const contactId = await person();
   const response = await press(linkFor(contactId), body, { headers: { 'Content-Type': type } });
   expect([response.status, await isSubscribed(contactId)]).toEqual([200, false]);

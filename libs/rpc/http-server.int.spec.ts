@@ -421,7 +421,7 @@ describe('ServerLife', () => {
       // The waiting request gets its response now, on a closed connection.
       release?.();
       await (await open()).send(request('/')).receives('ok');
-      // Counters of running requests rely on their end.
+      // Running requests are counted until this event.
       await until(
         () => [...closed].sort().join() === [...started].sort().join(),
         () => `the end of ${started.length} responses, of which ${closed.length} were told`,
