@@ -5,7 +5,7 @@ import { EventStore, type RecordedEvent, sealValue } from '#libs/event-store';
 import { newId } from '#libs/random';
 import { type Attempt } from './webhook-requests.js';
 
-/** PARKED: dead-lettered after the last retry. Only a request sends it again. */
+/** PARKED: dead-lettered after the last retry. It is sent again only on request. */
 export type DeliveryOutcome = 'DELIVERED' | 'FAILED' | 'PARKED';
 
 /** An attempt to deliver an event. `number`: 1 for the first. */
