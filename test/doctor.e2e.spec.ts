@@ -270,7 +270,10 @@ const PATIENTS: Patient[] = [
   patient(
     'a key that has been replaced',
     replaceKey,
-    problem('encryption key', /^ENCRYPTION_KEY is not the key of this database, which was replaced/),
+    problem(
+      'encryption key',
+      /^ENCRYPTION_KEY is not the key that this database uses now: the key was replaced/,
+    ),
   ),
   patient(
     'a missing DATABASE_URL',

@@ -51,7 +51,7 @@ const FAULTS: { [fault in KeyringFault]: Finding } = {
     'Set it to that key. Without it, no one can read personal data.',
   ),
   replaced: problem(
-    'ENCRYPTION_KEY is not the key of this database, which was replaced. No server will start.',
+    'ENCRYPTION_KEY is not the key that this database uses now: the key was replaced. No server will start.',
     'Set it to the new key. Without it, no one can read personal data.',
   ),
   unfinished: problem(

@@ -20,7 +20,7 @@ const KEYRING_FAULTS: { [fault in KeyringFault]: string } = {
     'Set it to that key. An embedded database has its own key in DATA_DIR and needs none. To replace the key, also set ' +
     'ENCRYPTION_KEY_PREVIOUS to the old one.',
   replaced:
-    'ENCRYPTION_KEY is not the key of this database, which was replaced (keys rewrap). Set it to the new key.',
+    'ENCRYPTION_KEY is not the key that this database uses now: the key was replaced (keys rewrap). Set it to the new key.',
   unfinished:
     'ENCRYPTION_KEY_PREVIOUS is not the previous key, but the keys of some people are still wrapped with that one. ' +
     'Set ENCRYPTION_KEY_PREVIOUS to it, and run keys rewrap to the end.',
