@@ -130,7 +130,7 @@ export class Maintenance {
         throw new Error(`Instances that use it: ${found.instances}. Stop them, or use --force.`);
       if (found.lag === 0) {
         throw new Error(
-          'It is up to date, so an instance of version 0.1.0 may use it, which does not report this. ' +
+          'An instance of version 0.1.0 may use it without reporting this, because its tables are up to date. ' +
             'Wait for the next event, or use --force if no instance of that version runs.',
         );
       }
