@@ -94,7 +94,7 @@ const isOfOrganization = (kind: string) => CHANGED[kind]!.path('').startsWith('o
 
 describe('a record that someone else changed while its form was open', () => {
   it.each(Object.entries(CHANGED))(
-    '%s is not overwritten unseen',
+    '%s is not silently overwritten',
     async (kind, { path, operation, idField, change }) => {
       const id = isOfOrganization(kind) ? client.organizationId : await newId(kind);
       const form = {
