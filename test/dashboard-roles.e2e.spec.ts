@@ -252,7 +252,7 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     const whole = at(client.organizationId, below);
     const owner = visitors.get('OWNER')!;
     const typed = wronglyFilled(fieldsIn((await retryAfter(() => owner.get(whole))).text));
-    // A form with choices only cannot be filled in wrongly.
+    // A form that contains only choices cannot be filled in wrongly.
     if (!entry.file && typed.every(({ type }) => /^(select|radio|checkbox)$/.test(type))) return;
     const fields = typed.map(({ name, value }): [string, string] => [name, value]);
     const file = entry.file && { ...entry.file, content: '\0' };

@@ -6,7 +6,7 @@ import { Documented } from '#libs/rpc';
 @Controller()
 @Documented(({ ApiExcludeController }) => [ApiExcludeController()])
 export class RootController {
-  // A route of GET only would make the response to other methods 405.
+  // A GET-only route would return 405 for other methods.
   @All()
   root(@Req() request: Request, @Res() response: Response, @Next() next: NextFunction): void {
     response.vary('Accept');

@@ -71,7 +71,7 @@ export type GroupKind = {
 
 /**
  * A kind of records that are named groups of contacts, such as lists and tags: seven operations, events, table, exact counts,
- * and a filter of contacts follow from its declaration.
+ * and a filter of contacts are derived from its declaration.
  */
 export function groupOfContacts(declared: GroupDeclaration): GroupKind {
   const { kind, version, link, texts, fields = {} } = declared;
