@@ -167,7 +167,9 @@ it('the master key is replaced under load as docs/guides/keys.md describes, and 
   expect([rewrapped > 0, unreadable]).toEqual([true, 0]);
   const e = await load.replace(c, { ENCRYPTION_KEY: NEW });
   await load.without(d);
-  expect(await refusal({ ENCRYPTION_KEY: OLD })).toMatch(/ENCRYPTION_KEY is not the key that this database uses now/);
+  expect(await refusal({ ENCRYPTION_KEY: OLD })).toMatch(
+    /ENCRYPTION_KEY is not the key that this database uses now/,
+  );
   await load.stop();
 
   expect(load.made.size).toBeGreaterThan(0);

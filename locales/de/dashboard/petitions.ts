@@ -16,6 +16,10 @@ export const petitions: typeof en = {
   goal: 'Ziel',
   open: 'Seite ansehen',
   address: 'Link zum Teilen',
+  embed: {
+    title: 'In Ihre Website einbinden',
+    text: 'Kopieren Sie diesen Code in die Seite, auf der das Formular erscheinen soll.',
+  },
   lastDay: 'Endet am',
   publish: 'Veröffentlichen',
   publishing: 'Danach kann die Petition auf ihrer Seite unterschrieben werden.',

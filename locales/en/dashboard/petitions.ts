@@ -12,6 +12,10 @@ export const petitions = {
   goal: 'Goal',
   open: 'View page',
   address: 'Link to share',
+  embed: {
+    title: 'Embed on your website',
+    text: 'Copy this code into the page where the form should appear.',
+  },
   lastDay: 'Closes',
   publish: 'Publish',
   publishing: 'People will be able to sign it on its page.',

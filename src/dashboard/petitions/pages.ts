@@ -1,4 +1,5 @@
 import { html, type Html, trusted } from '#libs/pages';
+import { type DashboardWords } from '#locales';
 import { invalid, type Issue, operationNamed, parseInput, RpcError } from '#libs/rpc';
 import { Activity, type ActivityEvent } from '../../history/index.js';
 import { DEFAULT_GOAL, STATUSES } from '../../petitions/index.js';
@@ -175,8 +176,9 @@ async function showPetition(context: PageContext) {
   ]);
   const { id, status, url, signatures, pendingSignatures, goal, closesAt } = petition;
   const mayWrite = context.may('petition:write');
+  const isPublic = url !== null && status !== 'DRAFT';
   const facts = [
-    ...(url !== null && status !== 'DRAFT' ? [{ name: petitions.address, value: url }] : []),
+    ...(isPublic ? [{ name: petitions.address, value: url }] : []),
     ...(closesAt === null ? [] : [{ name: petitions.lastDay, value: timeIn(words, closesAt) }]),
   ];
   return context.page({
@@ -190,9 +192,7 @@ async function showPetition(context: PageContext) {
         mayWrite && status !== 'PUBLISHED'
           ? ButtonLink(context, `petitions/${id}/publish`, publishingOf(context, status))
           : null,
-        url !== null && status !== 'DRAFT'
-          ? html`<a class="button plain" href="${new URL(url).pathname}">${petitions.open}</a>`
-          : null,
+        isPublic ? html`<a class="button plain" href="${new URL(url).pathname}">${petitions.open}</a>` : null,
         mayWrite ? ButtonLink(context, `petitions/${id}/edit`, petitions.edit, true) : null,
         ButtonLink(context, `petitions/${id}/signatures`, petitions.signers.title, true),
         mayWrite && status === 'PUBLISHED'
@@ -202,9 +202,21 @@ async function showPetition(context: PageContext) {
           ? ButtonLink(context, `petitions/${id}/delete`, petitions.delete, true)
           : null,
       ])}
-      ${facts.length === 0 ? null : Facts(facts)} ${stats}
+      ${facts.length === 0 ? null : Facts(facts)} ${isPublic ? EmbedOf(petitions, url) : null} ${stats}
       ${SectionOf(words.posts.preview, await WrittenOf({ ...petition, facts: askedOf(context, petition) }))} ${past}`,
   });
+}
+
+/** The code with which another website shows the form: docs/guides/public-site.md, "Embed a petition". */
+function EmbedOf({ embed }: DashboardWords['petitions'], url: string): Html {
+  const code =
+    `<script src="${new URL('/embed.js', url).href}" async></script>\n` +
+    `<advocacy-petition src="${url}"></advocacy-petition>`;
+  return html`<details>
+    <summary>${embed.title}</summary>
+    <p>${embed.text}</p>
+    <pre class="code" tabindex="0">${code}</pre>
+  </details>`;
 }
 
 /** One event per invalidation or restoration, however many signatures it covers. */
