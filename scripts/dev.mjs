@@ -46,10 +46,18 @@ while (!stopping) {
     if (!stopping) server = start();
   }
 }
-checker.kill();
+stopChecker();
 await end(server);
 await postgres?.stop();
 process.exit();
+
+function stopChecker() {
+  try {
+    process.kill(-checker.pid);
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}
 
 function save() {
   saved = true;
@@ -93,7 +101,8 @@ async function end(child) {
 function checkTypes() {
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   const args = [tsc, '--watch', '--preserveWatchOutput', '--pretty'];
-  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 2, 2] });
+  // In a group of its own: the compiler starts a program that would outlive it.
+  const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 2, 2], detached: true });
   // The server has priority.
   setPriority(child.pid, constants.priority.PRIORITY_BELOW_NORMAL);
   return child;
