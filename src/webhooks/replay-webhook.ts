@@ -11,7 +11,7 @@ import { webhooks, webhookSchema } from './webhooks.js';
   object: 'webhook',
   summary: 'Replay the history to a webhook',
   description:
-    'Sends all selected events after a position, or since a time, again. They are sent in order and with their ' +
+    'Resends all selected events after a position or since a time. They are sent in order and with their ' +
     'original `webhook-id`. Events that were not delivered yet are included. Without an `Idempotency-Key`, ' +
     'repeating the request starts the replay again.',
   answers: webhookSchema,
