@@ -14,7 +14,7 @@ type Waiting = {
 };
 
 /**
- * Runs short statements, even hundreds at once. The waiting statements of an organization share a connection
+ * Runs short statements, up to hundreds in parallel. The waiting statements of an organization share a connection
  * and are sent in one write. So PostgreSQL does not wake up for each of them. They are not in a transaction:
  * one that fails does not affect the others.
  */

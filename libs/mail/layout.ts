@@ -1,6 +1,6 @@
 import { html, type Html, trusted } from '#libs/pages';
 
-/** What differs between emails. `content` and `foot` are shown one above the other. */
+/** The parts in which emails differ. The content is shown above the foot. */
 export type MailParts = {
   /** As in HTML's `lang`. */
   language: string;

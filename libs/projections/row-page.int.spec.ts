@@ -115,7 +115,7 @@ describe('search with trigrams', () => {
   );
 
   it.each(['number', 'th', 'number 5'])(
-    'examines few rows for a text that most of them contain: %s',
+    'examines few rows for a text that most rows contain: %s',
     async (q) => {
       const { rows, next, looked } = await find(database, [search(NAMES, q)]);
       expect(rows).toHaveLength(25);

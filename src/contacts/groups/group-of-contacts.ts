@@ -109,9 +109,6 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
         return value === undefined ? [] : [[name, value]];
       }),
     );
-  const decorate = (input: InputClass) => {
-    for (const [name, { decorator }] of Object.entries(fields)) decorator(input.prototype as object, name);
-  };
   const { max, example } = declared.name;
   const optional = { optional: true, nullable: true } as const;
 
@@ -141,21 +138,19 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
     description?: string | null;
   }
   class Delete extends Existing {}
-  class Add extends Existing {
+  class Members extends Existing {
     @Ids({ max: 1_000 })
     contactIds!: string[];
   }
-  class Remove extends Existing {
-    @Ids({ max: 1_000 })
-    contactIds!: string[];
-  }
-  for (const input of [Create, Update]) decorate(input);
+  class Add extends Members {}
+  class Remove extends Members {}
+  for (const [name, { decorator }] of Object.entries(fields))
+    for (const input of [Create, Update]) decorator(input.prototype, name);
 
-  const object = kind;
   Operation({
     method: 'POST',
     name: named(`create-${kind}`),
-    object,
+    object: kind,
     summary: `Create a ${kind}`,
     description:
       `A new ${kind} has no contacts. Sending the same body again returns the first ${kind}, as long as it exists and ` +
@@ -165,7 +160,7 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
   Operation({
     method: 'GET',
     name: named(`get-${kind}`),
-    object,
+    object: kind,
     summary: `Retrieve a ${kind}`,
     description: `To list its contacts, use contact.list-contacts with \`${idField}\`.`,
     answers,
@@ -181,7 +176,7 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
   Operation({
     method: 'POST',
     name: named(`update-${kind}`),
-    object,
+    object: kind,
     summary: `Update a ${kind}`,
     description: 'Changes only the fields you send; `null` clears the description.',
     answers,
@@ -189,13 +184,15 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
   Operation({
     method: 'DELETE',
     name: named(`delete-${kind}`),
-    object,
+    object: kind,
     summary: `Delete a ${kind}`,
     description: texts.deletion,
     answers: idSchema,
   })(Delete);
-  Operation({ method: 'POST', name: named('add-contacts'), object, ...texts.add, answers })(Add);
-  Operation({ method: 'DELETE', name: named('remove-contacts'), object, ...texts.remove, answers })(Remove);
+  Operation({ method: 'POST', name: named('add-contacts'), object: kind, ...texts.add, answers })(Add);
+  Operation({ method: 'DELETE', name: named('remove-contacts'), object: kind, ...texts.remove, answers })(
+    Remove,
+  );
 
   const operations = {
     Create,

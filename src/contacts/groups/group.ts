@@ -5,10 +5,7 @@ import { noSuch } from '#libs/rpc';
 /** Name, description and the fields that its kind declares. */
 type GroupFields = JsonObject;
 
-export type Group =
-  | { status: 'unknown' }
-  | { status: 'standing'; fields: GroupFields }
-  | { status: 'deleted' };
+export type Group = { status: 'unknown' } | ({ status: 'standing' } & GroupFields) | { status: 'deleted' };
 
 /** The decider of a kind of groups and its decisions. They use no clock, ids or framework. */
 export type GroupDecider = Decider<Group, DomainEvent> & {
@@ -36,7 +33,7 @@ export function groupDecider(kind: string): GroupDecider {
       if (type === created) return { ...data, status: 'standing' } as Group;
       if (state.status !== 'standing') return state;
       if (type === updated) return { ...state, ...data };
-      return { status: 'deleted' };
+      return type === deleted ? { status: 'deleted' } : state;
     },
     create: (fields) => ({ type: created, data: fields }),
     update(state, given) {
