@@ -7,7 +7,7 @@ import { answerOf, type Outcome, outcomeOf, run } from './statements.js';
 export type Transaction = Sql & {
   /**
    * Sends a statement without waiting for it. Statements sent together, with the COMMIT after them, take one round trip.
-   * If any of them fails, the transaction is rolled back.
+   * If one fails, the transaction is rolled back.
    *
    * @returns the result of `query`. It may be ignored.
    */

@@ -91,7 +91,7 @@ export function ProductModule({
   };
 }
 
-/** Combines the parts of these modules. @throws Error if one of them is not a `ProductModule`. */
+/** Combines the parts of these modules. @throws Error if a module is not a `ProductModule`. */
 export function partsOf(modules: readonly Type[]): Parts {
   const all = modules.map((module) => {
     const parts = (module as { [PARTS]?: Parts })[PARTS];

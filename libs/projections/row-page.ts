@@ -66,7 +66,7 @@ const WALKED_PER_RECORD = 100;
 
 /**
  * The maximum size of a page, in bytes of PostgreSQL's result. A page ends early if the next record would
- * exceed it. Records have 10 KB of text and more, content up to 256 KiB, so that 100 of them would be 25 MB.
+ * exceed it. A record can have 256 KiB of content, so 100 records would take 25 MB.
  */
 export const LARGEST_PAGE_BYTES = 1024 * 1024;
 

@@ -28,8 +28,8 @@ const RETRY_AFTER_DEADLINE = '5';
 
 /**
  * Requests that a connection may send before it has their responses. After these, it is closed. Clients rarely
- * do this, but Node.js delivers 1,900 requests of 64 KiB at once: a connection without a key could monopolize
- * the processor.
+ * send more. Without a limit, a connection without a key could monopolize the processor: Node.js passes on 1,900
+ * requests from 64 KiB of input in one turn.
  */
 const MOST_WAITING_ON_CONNECTION = 64;
 
