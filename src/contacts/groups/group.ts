@@ -30,7 +30,7 @@ export function groupDecider(kind: string): GroupDecider {
     initial: { status: 'unknown' },
     events: { [created]: true, [updated]: true, [deleted]: true },
     evolve(state, { type, data }) {
-      if (type === created) return { ...data, status: 'standing' } as Group;
+      if (type === created) return { ...data, status: 'standing' };
       if (state.status !== 'standing') return state;
       if (type === updated) return { ...state, ...data };
       return type === deleted ? { status: 'deleted' } : state;
