@@ -4,11 +4,15 @@ import { type DataSource } from 'typeorm';
 import { inTransaction, type Transaction } from '#libs/database';
 import { type Projection, type Projections } from '#libs/projections';
 import { isEmailAddress, isId } from '#libs/rpc';
-import { type ChosenBy, type ChosenContact, chosenContacts, contactsProjection } from '../contacts/index.js';
-import { lists } from '../lists/index.js';
-import { petitions } from '../petitions/index.js';
+import {
+  type ChosenBy,
+  type ChosenContact,
+  chosenContacts,
+  contactsProjection,
+  kindsOfContacts,
+} from '../contacts/index.js';
 import { type Suppressions, suppressionsProjection } from '../suppressions/index.js';
-import { type Audience } from './broadcast.js';
+import { type Audience, audienceFields } from './broadcast.js';
 
 /** Why selected contacts receive nothing. Each is counted once, by the first reason that applies. */
 export const EXCLUSIONS = [
@@ -31,10 +35,9 @@ export type Reach = {
 };
 
 /** The projections that select an audience. */
-const PROJECTIONS: readonly Projection[] = [
+const selectingProjections = (): readonly Projection[] => [
   contactsProjection,
-  lists.projection,
-  petitions.projection,
+  ...kindsOfContacts().map(({ projection }) => projection),
   suppressionsProjection,
 ];
 const LIMITS = { statement: 60_000, isSnapshot: true };
@@ -100,17 +103,18 @@ function exclusionOf(contact: ChosenContact, suppressed: ReadonlySet<string>): E
 }
 
 /** Invalid ids are ignored. */
-function choiceOf({ filter = {}, ...audience }: Audience): Parameters<typeof chosenContacts>[2] {
-  const linked = (listIds: string[] = [], petitionIds: string[] = []): ChosenBy[] =>
-    [
-      { linkTable: lists.linkTable!, recordIds: listIds.filter(isId) },
-      { linkTable: petitions.linkTable!, recordIds: petitionIds.filter(isId) },
-    ].filter(({ recordIds }) => recordIds.length > 0);
+function choiceOf(audience: Audience): Parameters<typeof chosenContacts>[2] {
+  const linked = (which: 'chosen' | 'excluded'): ChosenBy[] =>
+    kindsOfContacts().flatMap(({ object, linkTable }) => {
+      const recordIds = (audience[audienceFields(object)[which]] ?? []).filter(isId);
+      return recordIds.length > 0 ? [{ linkTable: linkTable!, recordIds }] : [];
+    });
   return {
-    links: linked(audience.listIds, audience.petitionIds),
+    all: audience.all === true,
+    links: linked('chosen'),
     contactIds: (audience.contactIds ?? []).filter(isId),
-    without: linked(audience.excludeListIds, audience.excludePetitionIds),
-    filter,
+    without: linked('excluded'),
+    filter: audience.filter ?? {},
   };
 }
 
@@ -120,15 +124,16 @@ function choiceOf({ filter = {}, ...audience }: Audience): Parameters<typeof cho
  * @throws PositionsDiffer if the projections differ.
  */
 async function positionOf(transaction: Transaction, organizationId: string): Promise<number> {
+  const projections = selectingProjections();
   const rows = await transaction.query<{ projection: string; position: string }[]>(
     `SELECT projection, position FROM checkpoints
      WHERE (projection, version) IN (SELECT * FROM unnest($1::text[], $2::int[]))`,
-    [PROJECTIONS.map(({ name }) => name), PROJECTIONS.map(({ version }) => version)],
+    [projections.map(({ name }) => name), projections.map(({ version }) => version)],
   );
   const position = Math.max(...rows.map((row) => Number(row.position)));
   for (const row of rows) {
     if (Number(row.position) === position) continue;
-    const { handles } = PROJECTIONS.find(({ name }) => name === row.projection)!;
+    const { handles } = projections.find(({ name }) => name === row.projection)!;
     const lacking = await transaction.query<unknown[]>(
       `SELECT FROM events WHERE organization_id = $1 AND position > $2 AND position <= $3 AND type = ANY ($4::text[]) LIMIT 1`,
       [organizationId, row.position, position, handles],

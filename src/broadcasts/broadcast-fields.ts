@@ -18,7 +18,7 @@ class AudienceFilter {
   zip?: string;
 }
 
-class AudienceInput implements Audience {
+class AudienceInput {
   @Ids({ max: MAX_IDS, optional: true, description: 'Contacts on any of these lists.' })
   listIds?: string[];
 

@@ -1,15 +1,27 @@
 import { changedFields } from '#libs/commands';
-import { type Decider } from '#libs/event-store';
+import { type Decider, type Upcasters } from '#libs/event-store';
 import { noSuch, RpcError } from '#libs/rpc';
 
-/** The audience: contacts selected by one of the first three fields, minus the exclusions. */
+/**
+ * The audience: contacts selected by `all`, by their ids or by the records that they belong to (`listIds`), minus the exclusions
+ * (`excludeListIds`). The kinds of records are those of `chooseContactsBy`.
+ */
 export type Audience = {
-  listIds?: string[];
-  petitionIds?: string[];
-  contactIds?: string[];
-  excludeListIds?: string[];
-  excludePetitionIds?: string[];
+  /** Everyone who is subscribed. */
+  all?: boolean;
   filter?: { country?: string; city?: string; zip?: string };
+  [recordIds: `${string}Ids`]: string[];
+};
+
+/** The fields of an audience for a kind of records. @param kind the name of one record: `list`. */
+export function audienceFields(kind: string): { chosen: `${string}Ids`; excluded: `${string}Ids` } {
+  return { chosen: `${kind}Ids`, excluded: `exclude${kind.charAt(0).toUpperCase()}${kind.slice(1)}Ids` };
+}
+
+/** Earlier releases know audiences of lists, petitions and contacts only. Their audiences mean the same as before. */
+export const broadcastShapes: Upcasters = {
+  BroadcastCreated: { reads: [(body) => body], writes: { asBefore: (body) => body } },
+  BroadcastUpdated: { reads: [(body) => body], writes: { asBefore: (body) => body } },
 };
 
 export type Format = 'MARKDOWN' | 'HTML';

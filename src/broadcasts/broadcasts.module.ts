@@ -3,6 +3,7 @@ import { ContactsModule } from '../contacts/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
 import { SuppressionsModule } from '../suppressions/index.js';
 import { BroadcastFigures } from './broadcast-figures.js';
+import { broadcastShapes } from './broadcast.js';
 import { broadcasts } from './broadcasts.js';
 import { FinishBroadcastHandler } from './finish-broadcast.js';
 import { MessageBuilder } from './message-builder.js';
@@ -18,6 +19,7 @@ import { Starts } from './starts.js';
 @ProductModule({
   operations,
   resources: [broadcasts],
+  upcasters: broadcastShapes,
   subscriptions: [BroadcastSchedules, BroadcastReports],
   timers: [BroadcastStart],
   background: [BroadcastSender],

@@ -1,10 +1,25 @@
 import { Resource } from '#libs/resources';
 import { type FieldSchema, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
-import { broadcast, exists, STATUSES } from './broadcast.js';
+import { forEachKindOfContacts } from '../contacts/index.js';
+import { audienceFields, broadcast, exists, STATUSES } from './broadcast.js';
 
 const count: FieldSchema = { type: ['integer', 'null'] };
 const moment: FieldSchema = { type: ['string', 'null'], format: 'date-time' };
 const ids: FieldSchema = { type: 'array', items: { type: 'string' } };
+
+/** Properties for the kinds of records that contacts belong to are added below. */
+const audience: Record<string, FieldSchema> = {
+  all: { type: 'boolean' },
+  contactIds: ids,
+  filter: {
+    type: 'object',
+    properties: { country: { type: 'string' }, city: { type: 'string' }, zip: { type: 'string' } },
+  },
+};
+forEachKindOfContacts(({ resource }) => {
+  const { chosen, excluded } = audienceFields(resource.object);
+  Object.assign(audience, { [chosen]: ids, [excluded]: ids });
+});
 
 export const broadcastSchema = recordSchema({
   id: { type: 'string' },
@@ -18,17 +33,7 @@ export const broadcastSchema = recordSchema({
   audience: {
     type: 'object',
     description: 'Contains only the parts that were set.',
-    properties: {
-      listIds: ids,
-      petitionIds: ids,
-      contactIds: ids,
-      excludeListIds: ids,
-      excludePetitionIds: ids,
-      filter: {
-        type: 'object',
-        properties: { country: { type: 'string' }, city: { type: 'string' }, zip: { type: 'string' } },
-      },
-    },
+    properties: audience,
   },
   status: { type: 'string', enum: [...STATUSES] },
   sendAt: moment,
@@ -70,7 +75,7 @@ export const broadcasts = new Resource({
   // newsletter.
   isRepeated: (state) => exists(state) && state.status === 'DRAFT',
   answers: broadcastSchema,
-  version: 2,
+  version: 3,
   columns: {
     name: { type: 'text', index: true, search: true },
     subject: { type: 'text', search: true },

@@ -240,9 +240,10 @@ function pick(values: Partial<NonNullable<MergeFields['petition']>>): NonNullabl
 }
 
 /** The petition whose signers are the audience, if it is exactly one. */
-function onlyPetition({ petitionIds = [], listIds = [], contactIds = [] }: Audience): string | undefined {
-  const [only, ...others] = petitionIds;
-  return others.length + listIds.length + contactIds.length === 0 ? only : undefined;
+function onlyPetition({ filter: _, all = false, petitionIds = [], ...others }: Audience): string | undefined {
+  const isOfPetitions =
+    !all && Object.entries(others).every(([field, ids]) => field.startsWith('exclude') || ids.length === 0);
+  return isOfPetitions && petitionIds.length === 1 ? petitionIds[0] : undefined;
 }
 
 /**

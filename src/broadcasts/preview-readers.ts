@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { isId, type Page, RpcError } from '#libs/rpc';
-import { type ContactRecord, ContactsByIds } from '../contacts/index.js';
-import { type Audience } from './broadcast.js';
+import { type ContactRecord, ContactsByIds, kindsOfContacts } from '../contacts/index.js';
+import { type Audience, audienceFields } from './broadcast.js';
 
 /** The user who previews a broadcast. `listContacts` runs `contact.list-contacts` for them. */
 type Viewer = {
@@ -12,7 +12,7 @@ type Viewer = {
 
 /** Contacts offered for the preview. */
 const MOST_READERS = 25;
-/** Limits of the search for these contacts: lists and petitions, and contacts chosen individually. */
+/** Limits of the search for these contacts: records that they belong to, and contacts chosen individually. */
 const MOST_SOURCES = 10;
 const MOST_NAMED = 100;
 
@@ -28,11 +28,13 @@ export class PreviewReaders {
    * @param q part of a name or an email address.
    */
   async find(viewer: Viewer, audience: Audience, q: string | undefined): Promise<ContactRecord[]> {
-    const { listIds = [], petitionIds = [], contactIds = [], filter = {} } = audience;
-    const lists = viewer.may('list:read') ? listIds.map((listId) => ({ listId })) : [];
-    const petitions = viewer.may('petition:read') ? petitionIds.map((petitionId) => ({ petitionId })) : [];
-    const isOfAll = listIds.length + petitionIds.length + contactIds.length === 0;
-    const sources = isOfAll ? [{}] : [...lists, ...petitions].slice(0, MOST_SOURCES);
+    const { all = false, contactIds = [], filter = {} } = audience;
+    const records = kindsOfContacts().flatMap(({ object, idField }) =>
+      (audience[audienceFields(object).chosen] ?? []).map((id) => ({ object, chosenBy: { [idField]: id } })),
+    );
+    const visible = records.filter(({ object }) => viewer.may(`${object}:read`));
+    const isOfAll = all || records.length + contactIds.length === 0;
+    const sources = isOfAll ? [{}] : visible.map(({ chosenBy }) => chosenBy).slice(0, MOST_SOURCES);
     const listed = await Promise.all(
       sources.map((source) => listReaders(viewer, { q, ...filter, ...source })),
     );
@@ -56,7 +58,7 @@ async function listReaders(
     const { records } = await listContacts({ limit: MOST_READERS, subscribed: 'true', ...chosenBy });
     return records;
   } catch (error) {
-    // A deleted list or petition has no contacts.
+    // A deleted record has no contacts.
     if (error instanceof RpcError && error.code === 'NOT_FOUND') return [];
     throw error;
   }

@@ -1,4 +1,4 @@
-export { chooseContactsBy, kindsOfContacts } from './filters/contact-filters.js';
+export { chooseContactsBy, forEachKindOfContacts, kindsOfContacts } from './filters/contact-filters.js';
 export { contactLink } from './contact-links.js';
 export { groupOfContacts } from './groups/group-of-contacts.js';
 export { ContactsByEmail, emailKeys } from './contact-address.js';

@@ -21,6 +21,7 @@ export const {
   texts: {
     count: 'Exact number of contacts on the list.',
     filter: 'Only contacts on this list.',
+    members: 'on any of these lists',
     deletion: 'The contacts on the list are kept.',
     add: {
       summary: 'Add contacts to a list',

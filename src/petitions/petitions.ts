@@ -159,4 +159,7 @@ export const petitions = new Resource({
 
 showImages(petitions, (state) => updatePetition(state, { imageId: null }));
 
-chooseContactsBy(petitions, 'Only contacts who signed this petition.');
+chooseContactsBy(petitions, {
+  filter: 'Only contacts who signed this petition.',
+  members: 'who signed any of these petitions',
+});

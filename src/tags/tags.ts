@@ -21,6 +21,7 @@ export const {
   texts: {
     count: 'Exact number of contacts that have the tag.',
     filter: 'Only contacts that have this tag.',
+    members: 'with any of these tags',
     deletion: 'The contacts that have the tag are kept.',
     add: {
       summary: 'Assign a tag to contacts',

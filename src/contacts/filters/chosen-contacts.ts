@@ -5,6 +5,8 @@ import { CONTACTS_TABLE } from '../contacts.projection.js';
 export type ChosenBy = { linkTable: string; recordIds: readonly string[] };
 
 export type Choice = {
+  /** Everyone who is subscribed. */
+  all: boolean;
   links: readonly ChosenBy[];
   contactIds: readonly string[];
   /** Contacts linked to one of these are excluded. */
@@ -49,16 +51,18 @@ export async function* chosenContacts(
   organizationId: string,
   choice: Choice,
 ): AsyncGenerator<ChosenContact[]> {
-  const { links, contactIds, without, filter } = choice;
+  const { all, links, contactIds, without, filter } = choice;
   const values: unknown[] = [organizationId];
   const parameter = (value: unknown) => `$${values.push(value)}`;
   const linkedTo = ({ linkTable, recordIds }: ChosenBy) => `
     SELECT subject_id AS id FROM ${linkTable}
     WHERE organization_id = $1 AND record_id = ANY (${parameter(recordIds)}::uuid[])
       AND ended_at IS NULL AND subject_id IS NOT NULL`;
-  const named = [...links.map(linkedTo), `SELECT unnest(${parameter(contactIds)}::uuid[]) AS id`].join(
-    ' UNION ALL ',
-  );
+  const named = [
+    ...(all ? [`SELECT id FROM ${CONTACTS_TABLE} WHERE organization_id = $1 AND subscribed`] : []),
+    ...links.map(linkedTo),
+    `SELECT unnest(${parameter(contactIds)}::uuid[]) AS id`,
+  ].join(' UNION ALL ');
   const excluded = without.length > 0 ? `c.id IN (${without.map(linkedTo).join(' UNION ALL ')})` : 'false';
   const conditions = Object.entries(filter).map(([column, value]) => `k.${column} = ${parameter(value)}`);
   // With a cursor, the choice is evaluated once, not once per page.

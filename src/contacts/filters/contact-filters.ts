@@ -24,27 +24,40 @@ export abstract class ContactFilters extends TimeFilters {
   q?: string;
 }
 
-/** The kinds of records by which contacts can be filtered, by the field that names them. */
-const choices = new Map<string, Resource>();
+/** A kind of records that contacts belong to. `members` says which contacts belong to several of them. */
+export type KindOfContacts = { resource: Resource; members: string };
+
+/** These kinds, by the field that names one record. */
+const choices = new Map<string, KindOfContacts>();
+const listeners: ((kind: KindOfContacts) => void)[] = [];
 
 /** Filtering contacts by a list or a petition reveals who is on it. */
 export const FILTER_SCOPES: Record<string, string> = {};
 
 /**
- * Lets contacts be listed and exported by the records of another module that they are linked to. Call it where the kind is
- * declared, before the first request.
+ * Lets contacts be listed, exported and chosen as recipients by the records of another module that they are linked to. Call it
+ * where the kind is declared, before the first request.
  *
- * @param description of the field, which is named like the record's id: `listId`.
+ * @param texts `filter` describes the field that is named like the record's id (`listId`). `members` continues "contacts …" for
+ *   several records: "on any of these lists".
  */
-export function chooseContactsBy(resource: Resource, description: string): void {
-  Id({ optional: true, description })(ContactFilters.prototype, resource.idField);
+export function chooseContactsBy(resource: Resource, texts: { filter: string; members: string }): void {
+  Id({ optional: true, description: texts.filter })(ContactFilters.prototype, resource.idField);
   FILTER_SCOPES[resource.idField] = `${resource.object}:read`;
-  choices.set(resource.idField, resource);
+  const kind = { resource, members: texts.members };
+  choices.set(resource.idField, kind);
+  for (const listener of listeners) listener(kind);
 }
 
 /** The kinds of records that contacts are linked to and can be filtered by. */
 export function kindsOfContacts(): readonly Resource[] {
-  return [...choices.values()];
+  return [...choices.values()].map(({ resource }) => resource);
+}
+
+/** Calls the listener for each of these kinds, also for those that are declared later. */
+export function forEachKindOfContacts(listener: (kind: KindOfContacts) => void): void {
+  listeners.push(listener);
+  for (const kind of choices.values()) listener(kind);
 }
 
 /** The conditions for `findRows`. @throws RpcError NOT_FOUND if a named record does not exist. */
@@ -54,7 +67,7 @@ export async function contactConditions(
 ): Promise<(Condition | undefined)[]> {
   const { email, organizationId } = filters;
   const linked: Condition[] = [];
-  for (const [field, resource] of choices) {
+  for (const [field, { resource }] of choices) {
     const id = (filters as unknown as { [field: string]: string | undefined })[field];
     if (id !== undefined) linked.push(await resources.linked(resource, organizationId, id));
   }

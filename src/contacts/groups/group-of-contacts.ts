@@ -49,6 +49,8 @@ export type GroupDeclaration = {
     count: string;
     /** Of the filter of contacts. */
     filter: string;
+    /** See `chooseContactsBy`. */
+    members: string;
     deletion: string;
     add: OperationText;
     remove: OperationText;
@@ -98,7 +100,7 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
     columns: { name: { type: 'text', index: true, search: true } },
     counts: { link: contactLink({ record: kind, ...linked, atErasure: 'ends' }), field: 'contacts', table },
   });
-  chooseContactsBy(resource, texts.filter);
+  chooseContactsBy(resource, texts);
 
   const named = (operation: string) => `${kind}.${operation}` as const;
   /** The fields of a command that belong to the group. */
