@@ -376,6 +376,16 @@ describe('the audience of a broadcast', () => {
     expect(hasDeed(sending, `broadcasts/${broadcastId}/audience`)).toBe(true);
   });
 
+  it('shows at once what must be corrected, without a button to send', async () => {
+    const broadcastId = await draft();
+    await call(client, 'broadcast.update-broadcast', { broadcastId, content: 'Hi {{ contact.frstName }}' });
+    const text = await get(`broadcasts/${broadcastId}/send`);
+    expect(wordsOf(text)).toContain('Not ready to send');
+    expect(wordsOf(text)).toContain('contact.frstName');
+    expect(wordsOf(text)).not.toMatch(/Send (now )?to \d/);
+    expect(hasDeed(text, `broadcasts/${broadcastId}/edit`)).toBe(true);
+  });
+
   it('distinguishes empty lists from no choice', async () => {
     const empty = await to({ listIds: [await listOf()] });
     expect(wordsOf(await get(`broadcasts/${empty}/audience`))).toContain('The lists you chose are empty');

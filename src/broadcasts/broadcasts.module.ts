@@ -34,6 +34,6 @@ import { Starts } from './starts.js';
     StartScheduledHandler,
     Starts,
   ],
-  exports: [Recipients, BroadcastFigures],
+  exports: [Recipients, BroadcastFigures, Starts],
 })
 export class BroadcastsModule {}

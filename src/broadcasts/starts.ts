@@ -5,7 +5,7 @@ import { Projections } from '#libs/projections';
 import { newId } from '#libs/random';
 import { Suppressions } from '../suppressions/index.js';
 import { reachOf } from './audience.js';
-import { broadcast, type ExistingBroadcast } from './broadcast.js';
+import { broadcast, type BroadcastFields, type ExistingBroadcast } from './broadcast.js';
 import { type Blocked, MessageBuilder } from './message-builder.js';
 import { Recipients } from './recipients.js';
 
@@ -59,8 +59,8 @@ export class Starts {
   }
 
   /** The blockers to sending it now. Stores nothing. */
-  async blockers(organizationId: string, broadcastId: string, state: ExistingBroadcast): Promise<Blocked[]> {
-    const { blockers } = await this.messageBuilder.prepare(organizationId, broadcastId, state);
+  async blockers(organizationId: string, broadcastId: string, fields: BroadcastFields): Promise<Blocked[]> {
+    const { blockers } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
     return blockers;
   }
 }

@@ -94,6 +94,7 @@ export const broadcasts: typeof en = {
     changeLink: 'Zeitpunkt ändern oder jetzt senden …',
     now: (n) => `Jetzt an ${counted('de-DE', n, 'Person', 'Personen')} senden`,
     button: (n) => `An ${counted('de-DE', n, 'Person', 'Personen')} senden`,
+    blocked: 'Noch nicht versandbereit',
     organization: 'Absender und Postanschrift angeben',
   },
   steps: {

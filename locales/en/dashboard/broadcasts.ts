@@ -92,6 +92,7 @@ export const broadcasts = {
     changeLink: 'Change time or send now …',
     now: (n: number) => `Send now to ${counted('en-GB', n, 'person', 'people')}`,
     button: (n: number) => `Send to ${counted('en-GB', n, 'person', 'people')}`,
+    blocked: 'Not ready to send',
     organization: 'Set your sender and postal address',
   },
   steps: {

@@ -3,11 +3,13 @@ import { invalid, type Page as PageOfRecords, RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { faultIn } from '../faults.js';
 import {
+  type Blocked,
   RECIPIENT_DETAILS,
   RECIPIENT_STATUSES,
   type RecipientDetail,
   type RecipientRecord,
   Recipients,
+  Starts,
 } from '../../broadcasts/index.js';
 import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
@@ -26,7 +28,7 @@ import {
   timeIn,
 } from '../parts.js';
 import { type Asked, type PageContext } from '../page-context.js';
-import { type BroadcastRecord, broadcastOf, nameFaults, toBroadcast } from './broadcast.js';
+import { type BroadcastRecord, broadcastOf, faultWithin, nameFaults, toBroadcast } from './broadcast.js';
 
 const EXCLUDED = [
   'unsubscribed',
@@ -117,10 +119,12 @@ export const sendingPages: PageDefinition[] = [
       const { send, audience } = words.broadcasts;
       nameFaults(context, ['sendAt']);
       const broadcast = await broadcastOf(context);
-      const [preview, { mailFrom, postalAddress }] = await Promise.all([
+      const [preview, { mailFrom, postalAddress }, blockers] = await Promise.all([
         audienceOf(context),
         senderOf(context),
+        context.find(Starts).blockers(context.organizationId, broadcast.id, broadcast),
       ]);
+      const isBlocked = blockers.length > 0 && !context.refusal;
       const { total } = preview;
       const isNamed = mailFrom !== null && postalAddress !== null;
       return context.page({
@@ -130,7 +134,14 @@ export const sendingPages: PageDefinition[] = [
         content: html`<div class="text">
           <p class="lead">${total === 0 ? whyNobody(context, broadcast, preview) : send.text(total)}</p>
           ${total === 0 ? html`<p><a href="${context.path(`broadcasts/${broadcast.id}/audience`)}">${audience.title}</a></p>` : null}
-          ${broadcast.status === 'SCHEDULED' ? Rescheduling(context, broadcast, total) : Sending(context, total)}
+          ${isBlocked ? BlockersOf(context, broadcast, blockers) : null}
+          ${
+            broadcast.status === 'SCHEDULED'
+              ? Rescheduling(context, broadcast, isBlocked ? 0 : total)
+              : isBlocked
+                ? null
+                : Sending(context, total)
+          }
           ${isNamed ? null : html`<p><a href="${context.path('organization/mails')}">${send.organization}</a></p>`}
           <p><a href="${context.path(`broadcasts/${broadcast.id}`)}">${words.cancel}</a></p>
         </div>`,
@@ -280,6 +291,20 @@ function detailIn({ broadcasts, faults }: DashboardWords, detail: string): strin
   if (detail.startsWith('The template is invalid')) return faultIn(faults, `TEMPLATE_INVALID: ${detail}`);
   const own = DETAILS.get(detail);
   return own === undefined ? detail : broadcasts.recipients.details[own];
+}
+
+/** What must be corrected before it can be sent. Shown at once, so that nobody learns it from a rejected form. */
+function BlockersOf(context: PageContext, { id }: BroadcastRecord, blockers: readonly Blocked[]): Html {
+  const { words } = context;
+  const { send, edit } = words.broadcasts;
+  return html`<h2>${send.blocked}</h2>
+    <ul>
+      ${blockers.map(
+        ({ blocker, path, message }) =>
+          html`<li>${faultWithin(words, path, faultIn(words.faults, `${blocker}: ${message}`))}</li>`,
+      )}
+    </ul>
+    ${context.may('broadcast:write') ? Actions([ButtonLink(context, `broadcasts/${id}/edit`, edit)]) : null}`;
 }
 
 function Sending(context: PageContext, total: number): Html | null {
