@@ -4,7 +4,7 @@ import { type Sql } from '#libs/database';
 export const SILENT_SECONDS = 60;
 
 /** The newest release whose instances do not announce their version. */
-const LAST_UNANNOUNCED = '0.5.0';
+const LAST_UNANNOUNCED = '0.4.0';
 
 /** A release with instances on a database. `hosts` contains the names that are known. */
 export type LiveRelease = { release: string; instances: number; hosts: string[] };

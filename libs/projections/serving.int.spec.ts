@@ -165,23 +165,23 @@ it('counts an instance that does not announce itself as another version while it
 it('warns once of live instances that are more than one minor version away', async () => {
   const warnings = (release: string) =>
     silent.warn.mock.calls.flatMap(([line]) => (line.release === release ? line.incompatible : []));
-  const previous = await instance(1, { release: '0.5.3', heartbeatMs: 20 });
+  const previous = await instance(1, { release: '0.4.3', heartbeatMs: 20 });
   previous.poll();
-  await instance(1, { release: '0.6.0' });
-  expect([warnings('0.5.3'), warnings('0.6.0')]).toEqual([[], []]);
-  const next = await instance(1, { release: '0.7.0' });
-  const expected = [`1 instance of 0.5.3 (${hostname()})`];
-  expect(warnings('0.7.0')).toEqual(expected);
+  await instance(1, { release: '0.5.0' });
+  expect([warnings('0.4.3'), warnings('0.5.0')]).toEqual([[], []]);
+  const next = await instance(1, { release: '0.6.0' });
+  const expected = [`1 instance of 0.4.3 (${hostname()})`];
+  expect(warnings('0.6.0')).toEqual(expected);
   // The first instance warns too.
-  await eventually(() => expect(warnings('0.5.3')).toEqual([`1 instance of 0.7.0 (${hostname()})`]));
+  await eventually(() => expect(warnings('0.4.3')).toEqual([`1 instance of 0.6.0 (${hostname()})`]));
   await next.stop();
-  // Instances of releases before 0.6.0 do not announce their version.
+  // Instances of releases before 0.5.0 do not announce their version.
   await instance(1);
-  await instance(1, { release: '0.6.1' });
-  expect(warnings('0.6.1')).toEqual([]);
-  await instance(1, { release: '0.8.0' });
-  const all = ['0.5.0', '0.5.3', '0.6.0', '0.6.1'];
-  expect(warnings('0.8.0')).toEqual(all.map((release) => `1 instance of ${release} (${hostname()})`));
+  await instance(1, { release: '0.5.1' });
+  expect(warnings('0.5.1')).toEqual([]);
+  await instance(1, { release: '0.7.0' });
+  const all = ['0.4.0', '0.4.3', '0.5.0', '0.5.1'];
+  expect(warnings('0.7.0')).toEqual(all.map((release) => `1 instance of ${release} (${hostname()})`));
 });
 
 it('erases people from an earlier version that no instance serves any more, wherever its checkpoint is', async () => {
