@@ -29,6 +29,7 @@ import { PasskeyChallenges1764000000033 } from './0033-passkey-challenges.js';
 import { DoubtsReturned1764000000034 } from './0034-doubts-returned.js';
 import { WebhookNews1764000000035 } from './0035-webhook-news.js';
 import { Releases1764000000036 } from './0036-releases.js';
+import { MovedLinks1764000000037 } from './0037-moved-links.js';
 
 export { schema } from './schema.js';
 
@@ -66,4 +67,5 @@ export const migrations = [
   DoubtsReturned1764000000034,
   WebhookNews1764000000035,
   Releases1764000000036,
+  MovedLinks1764000000037,
 ];

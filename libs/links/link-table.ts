@@ -178,6 +178,7 @@ export class LinkTable {
   ): Promise<void> {
     const begun = new Map<string, LinkRow & Record<string, unknown>>();
     const ended: { organization_id: string; id: string; ended_at: Date; position: number }[] = [];
+    const moved = new Map<string, Record<string, unknown>>();
     const erased: { organization_id: string; subject_id: string; erased_at: Date; position: number }[] = [];
     const counts = new Map<string, { organization_id: string; record_id: string; difference: number }>();
     const count = (organization_id: string, record_id: string, difference: number) => {
@@ -204,6 +205,17 @@ export class LinkTable {
           else ended.push({ organization_id, id, ended_at: recordedAt, position });
           // A suspended link is already excluded from the count. `endAll` finds out from the rows.
           if (row || !this.isSuspendable) count(organization_id, change.recordId, -1);
+          break;
+        }
+        case 'moved': {
+          const { event, subjectId: subject_id } = change;
+          const detail = change.detail == null ? null : seal(event, LINK_DETAIL, change.detail);
+          const facts = Object.fromEntries(
+            this.personalFacts.map(([column, fact]) => [column, fact.of(event)]),
+          );
+          const row = begun.get(id);
+          if (row) Object.assign(row, { subject_id, detail, ...facts });
+          else moved.set(id, { organization_id, id, subject_id, detail, ...facts });
           break;
         }
         case 'suspended':
@@ -234,6 +246,21 @@ export class LinkTable {
         }),
       );
     }
+    if (moved.size > 0) {
+      const types = this.movedTypes;
+      const columns = Object.keys(types);
+      void transaction.send(
+        `UPDATE ${this.table} l
+         SET ${columns
+           .slice(2)
+           .map((column) => `${column} = m.${column}`)
+           .join(', ')}
+         FROM unnest(${columns.map((column, n) => `$${n + 1}::${types[column]}[]`).join(', ')})
+           AS m(${columns.join(', ')})
+         WHERE l.organization_id = m.organization_id AND l.id = m.id`,
+        columnsOf(moved.values(), types),
+      );
+    }
     // After all other changes, because the log has no events about a person after their erasure.
     if (erased.length > 0) {
       for (const link of await this.erase(erased, transaction))
@@ -248,6 +275,17 @@ export class LinkTable {
         void counted.then(([rows]) => rows.forEach(({ id, count }) => this.remember(id, count, position)));
       });
     }
+  }
+
+  private get personalFacts(): [column: string, fact: Facts[string]][] {
+    return this.facts.filter(([, { isPersonal }]) => isPersonal);
+  }
+
+  /** The columns that a move sets, after the key. */
+  private get movedTypes(): Record<string, ElementType> {
+    const { organization_id, id, subject_id, detail } = ROW_TYPES;
+    const facts = Object.fromEntries(this.personalFacts.map(([column, { type }]) => [column, type]));
+    return { organization_id, id, subject_id, detail, ...facts };
   }
 
   private get factTypes(): Record<string, ElementType> {
@@ -320,9 +358,7 @@ export class LinkTable {
     transaction: Sql,
   ): Promise<Pick<LinkRow, 'organization_id' | 'record_id'>[]> {
     const ends = this.link.atErasure === 'ends';
-    const personal = this.facts
-      .filter(([, { isPersonal }]) => isPersonal)
-      .map(([column]) => `, ${column} = NULL`);
+    const personal = this.personalFacts.map(([column]) => `, ${column} = NULL`);
     const links = await transaction.query<(LinkRow & { stood: boolean })[]>(
       `WITH gone AS (
          SELECT l.organization_id, l.id, l.record_id, l.ended_at IS NULL AS stood, e.erased_at, e.position

@@ -30,6 +30,11 @@ export type LinkDeclaration = {
   /** The types of the events that begin and end a link. */
   begins: string;
   ends: string;
+  /**
+   * The type of the event that moves a link to another record of the same person. It has the personal data of the first
+   * event, encrypted for that record. Its `from` is the record before.
+   */
+  moves?: string;
   /** The first part of the unique key, which ensures one active link for each record and person. */
   uniqueKey: string;
   atErasure: AtErasure;
@@ -88,15 +93,15 @@ export class Link implements Counted {
     readonly subject: Subject,
     private readonly declared: LinkDeclaration,
   ) {
-    const { record, streamType, begins, ends } = declared;
+    const { record, streamType, begins, ends, moves } = declared;
     this.recordField = `${record}Id`;
     this.subjectField = `${subject.object}Id`;
     this.decider = {
       streamType,
       initial: { status: 'unknown' },
-      events: { [begins]: true, [ends]: true },
+      events: { [begins]: true, [ends]: true, ...(moves ? { [moves]: true } : {}) },
       evolve: (_state, { type, data }) => ({
-        status: type === begins ? 'standing' : 'ended',
+        status: type === ends ? 'ended' : 'standing',
         ...this.endsOf(data),
       }),
     };
@@ -120,17 +125,26 @@ export class Link implements Counted {
 
   /** The types of the events that change links. */
   get handles(): string[] {
-    const { begins, ends, suspended } = this.declared;
-    return [begins, ends, ...(suspended ? [suspended.begins, suspended.ends] : []), this.subject.erased];
+    const { begins, ends, moves, suspended } = this.declared;
+    return [
+      begins,
+      ends,
+      ...(moves ? [moves] : []),
+      ...(suspended ? [suspended.begins, suspended.ends] : []),
+      this.subject.erased,
+    ];
   }
 
   /** The effects of an event on links; none for types not in `handles`. */
   changes(event: RecordedEvent): LinkChange[] {
-    const { begins, ends, detail, suspended } = this.declared;
+    const { begins, ends, moves, detail: field, suspended } = this.declared;
+    const detail = field === undefined ? null : ((event.personal?.[field] as string | undefined) ?? null);
     switch (event.type) {
-      case begins: {
-        const text = detail === undefined ? undefined : (event.personal?.[detail] as string | undefined);
-        return [{ kind: 'begins', event, ...this.endsOf(event.data), detail: text ?? null }];
+      case begins:
+        return [{ kind: 'begins', event, ...this.endsOf(event.data), detail }];
+      case moves: {
+        const { subjectId } = this.endsOf(event.data);
+        return [{ kind: 'moved', event, from: event.data.from as string, subjectId, detail }];
       }
       case ends:
         return [{ kind: 'ends', event, ...this.endsOf(event.data) }];
@@ -177,15 +191,20 @@ export class Link implements Counted {
     };
   }
 
-  /** The write that ends an active link, and the key that it releases. An active link has only its first event. */
+  /**
+   * The write that ends an active link, and the key that it releases.
+   *
+   * @param version of the link's stream: an active link that was not moved has only its first event.
+   */
   end(
     linkId: string,
     recordId: string,
     subjectId: string,
+    version = 1,
   ): { write: StreamWrite; release: Pick<Claim, 'value' | 'streamId'> } {
     const event = { type: this.declared.ends, data: this.dataOf(recordId, subjectId) };
     return {
-      write: this.write(linkId, 1, event, subjectId),
+      write: this.write(linkId, version, event, subjectId),
       release: { value: this.keyOf(recordId, subjectId), streamId: linkId },
     };
   }

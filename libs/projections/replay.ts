@@ -4,6 +4,8 @@ import { type Decider, type DomainEvent, type Folded, isKnown, type RecordedEven
 export type LinkChange =
   | { kind: 'begins'; event: RecordedEvent; recordId: string; subjectId: string; detail?: string | null }
   | { kind: 'ends'; event: RecordedEvent; recordId: string; subjectId: string }
+  /** The link belongs to another record of the same person. */
+  | { kind: 'moved'; event: RecordedEvent; from: string; subjectId: string; detail?: string | null }
   /** Suspended links do not count until the same stream resumes them. */
   | { kind: 'suspended' | 'resumed'; event: RecordedEvent; recordId: string; linkIds: readonly string[] }
   /** The subject, to whose stream the event belongs, was erased. */
@@ -140,6 +142,11 @@ class LinkCounter {
         case 'ends':
           this.end(streamId);
           this.bySubject.get(change.subjectId)?.delete(streamId);
+          break;
+        case 'moved':
+          this.bySubject.get(change.from)?.delete(streamId);
+          if (!this.bySubject.has(change.subjectId)) this.bySubject.set(change.subjectId, new Set());
+          this.bySubject.get(change.subjectId)!.add(streamId);
           break;
         case 'suspended':
           for (const id of change.linkIds) {

@@ -8,6 +8,30 @@ import { path, type Session, UsageError, withSession } from './session.js';
 /** Rows per query. A line has about a hundred bytes. */
 const PAGE = 10_000;
 
+/**
+ * A page of erasures: the person, and the contacts that were merged into that person before. A restored backup may be older
+ * than the merge. The erasure that is a part of a merge has no ids: that person still exists.
+ */
+const ERASED = `
+  SELECT erased.position, erased.organization_id, erased.recorded_at, CASE WHEN merged.type IS NULL THEN ARRAY(
+    WITH RECURSIVE same(id) AS (
+      SELECT erased.stream_id
+      UNION
+      SELECT duplicate::uuid FROM same
+      JOIN events m ON m.organization_id = erased.organization_id AND m.stream_id = same.id
+        AND m.type = 'DuplicatesMerged'
+      CROSS JOIN jsonb_array_elements_text(m.data->'contactIds') AS duplicate
+    )
+    SELECT id FROM same
+  ) END AS ids
+  FROM (
+    SELECT position, organization_id, stream_id, version, recorded_at FROM events
+    WHERE type = 'ContactErased' AND position > $1 ORDER BY position LIMIT ${PAGE}
+  ) AS erased
+  LEFT JOIN events merged ON merged.organization_id = erased.organization_id
+    AND merged.stream_id = erased.stream_id AND merged.version = erased.version - 1 AND merged.type = 'ContactMerged'
+  ORDER BY erased.position`;
+
 type Erasure = { position: number; organizationId: string; contactId: string; erasedAt: string };
 
 /**
@@ -50,21 +74,15 @@ async function list(
   const lines: string[] = [];
   for (let after = 0; ;) {
     const rows = await source.query<
-      { position: string; organization_id: string; stream_id: string; recorded_at: Date }[]
-    >(
-      `SELECT position, organization_id, stream_id, recorded_at FROM events
-       WHERE type = 'ContactErased' AND position > $1 ORDER BY position LIMIT ${PAGE}`,
-      [after],
-    );
-    for (const { position, organization_id, stream_id, recorded_at } of rows) {
-      const erasure: Erasure = {
-        position: Number(position),
-        organizationId: organization_id,
-        contactId: stream_id,
-        erasedAt: recorded_at.toISOString(),
-      };
-      lines.push(`${JSON.stringify(erasure)}\n`);
-      after = erasure.position;
+      { position: string; organization_id: string; ids: string[] | null; recorded_at: Date }[]
+    >(ERASED, [after]);
+    for (const { position, organization_id, ids, recorded_at } of rows) {
+      after = Number(position);
+      for (const contactId of ids ?? []) {
+        const erasedAt = recorded_at.toISOString();
+        const erasure: Erasure = { position: after, organizationId: organization_id, contactId, erasedAt };
+        lines.push(`${JSON.stringify(erasure)}\n`);
+      }
     }
     if (rows.length < PAGE) break;
   }

@@ -1,5 +1,5 @@
-import { type Decider } from '#libs/event-store';
-import { comparableEmail, noSuch } from '#libs/rpc';
+import { type Decider, type JsonObject, type Upcasters } from '#libs/event-store';
+import { comparableEmail, noSuch, RpcError } from '#libs/rpc';
 
 /** All details that identify the person. They are erased with the contact. */
 export const CONTACT_DETAILS = [
@@ -27,10 +27,29 @@ export type ContactEvent =
   | { type: 'ContactUpdated'; data: Record<string, never>; personal: Partial<ContactDetails> | null }
   | { type: 'ContactSubscribed'; data: Record<string, never> }
   | { type: 'ContactUnsubscribed'; data: Record<string, never> }
+  /** Another contact of the same person replaces this one. `ContactErased` follows in the same command. */
+  | { type: 'ContactMerged'; data: { into: string } }
+  /** These contacts were merged into this one, whose key encrypts what they contained at that time. */
+  | {
+      type: 'DuplicatesMerged';
+      data: { contactIds: string[] };
+      personal: { duplicates: Duplicate[] } | null;
+    }
   | { type: 'ContactErased'; data: Record<string, never> };
 
+/** A contact that was merged into another one: every address that it ever had, and its record at that time. */
+export type Duplicate = { contactId: string; emails: string[]; record: JsonObject };
+
 export type ExistingContact = { status: 'standing'; subscribed: boolean; details: ContactDetails };
-export type Contact = { status: 'unknown' } | ExistingContact | { status: 'erased' };
+/** `mergedInto`: the contact that replaces this one. */
+export type ErasedContact = { status: 'erased'; mergedInto?: string };
+export type Contact = { status: 'unknown' } | ExistingContact | ErasedContact;
+
+/** The release before reads these types and does not write them. */
+export const contactShapes: Upcasters = {
+  ContactMerged: { reads: [], writes: 'not yet' },
+  DuplicatesMerged: { reads: [], writes: 'not yet' },
+};
 
 export const NO_DETAILS = Object.fromEntries(
   CONTACT_DETAILS.map((detail) => [detail, null]),
@@ -44,6 +63,8 @@ export const contact: Decider<Contact, ContactEvent> = {
     ContactUpdated: true,
     ContactSubscribed: true,
     ContactUnsubscribed: true,
+    ContactMerged: true,
+    DuplicatesMerged: true,
     ContactErased: true,
   },
   evolve(state, event) {
@@ -59,6 +80,10 @@ export const contact: Decider<Contact, ContactEvent> = {
         return { ...state, subscribed: true };
       case 'ContactUnsubscribed':
         return { ...state, subscribed: false };
+      case 'ContactMerged':
+        return { status: 'erased', mergedInto: event.data.into };
+      case 'DuplicatesMerged':
+        return state;
       case 'ContactErased':
         return { status: 'erased' };
     }
@@ -86,7 +111,7 @@ export function updateContact(state: ExistingContact, changes: ContactChanges): 
   return events;
 }
 
-/** Erasing an erased contact changes nothing. */
+/** Erasing an erased contact changes nothing. @throws RpcError NOT_FOUND if it never existed or was merged. */
 export function eraseContact(state: Contact): ContactEvent[] {
   switch (state.status) {
     case 'unknown':
@@ -94,14 +119,22 @@ export function eraseContact(state: Contact): ContactEvent[] {
     case 'standing':
       return [{ type: 'ContactErased', data: {} }];
     case 'erased':
+      // The person exists under the other id.
+      if (state.mergedInto !== undefined) throw wasMerged(state.mergedInto);
       return [];
   }
 }
 
 /** @throws RpcError NOT_FOUND if the contact does not exist. */
 export function existingContact(state: Contact): ExistingContact {
-  if (state.status !== 'standing') throw noSuch('contact');
-  return state;
+  if (state.status === 'standing') return state;
+  throw state.status === 'erased' && state.mergedInto !== undefined
+    ? wasMerged(state.mergedInto)
+    : noSuch('contact');
+}
+
+function wasMerged(into: string): RpcError {
+  return new RpcError('NOT_FOUND', `This contact was merged into the contact ${into}. Use that contactId.`);
 }
 
 /** Also false if the contact has another address by now, or was deleted. */

@@ -70,6 +70,13 @@ describe('eraseContact', () => {
     given(contact, [created, erased]).when(eraseContact).then([]);
   });
 
+  it('rejects a contact that was merged into another one', () => {
+    const merged: ContactEvent[] = [created, { type: 'ContactMerged', data: { into: 'other' } }, erased];
+    given(contact, merged).when(eraseContact).thenThrows('NOT_FOUND');
+    const state = merged.reduce((s, event) => contact.evolve(s, event, new Date(0)), contact.initial);
+    expect(state).toEqual({ status: 'erased', mergedInto: 'other' });
+  });
+
   it('rejects a contact that never existed', () => {
     given(contact, []).when(eraseContact).thenThrows('NOT_FOUND');
   });

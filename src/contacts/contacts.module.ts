@@ -5,7 +5,7 @@ import { ContactsByEmail } from './contact-address.js';
 import { replayableContacts } from './contact-record.js';
 import { consent } from './consent/consent.js';
 import { Consents } from './consent/consents.js';
-import { contact } from './contact.js';
+import { contact, contactShapes } from './contact.js';
 import { ContactsByIds } from './contacts-by-ids.js';
 import { ContactsTable } from './contacts-table.js';
 import { contactsProjection } from './contacts.projection.js';
@@ -24,6 +24,7 @@ const forOthers = [Consents, ContactsByEmail, ContactsByIds, ContactsTable, link
 @ProductModule({
   operations,
   streams: [contact, consent],
+  upcasters: contactShapes,
   projections: [contactsProjection],
   replayables: [replayableContacts],
   providers: [...forOthers, ImportedLinks],

@@ -31,21 +31,38 @@ type Change = {
   set: { [column: string]: string | boolean | Buffer | null };
 };
 
-type Erased = { id: string; organization_id: string; version: number; created_at?: Date; erased_at: Date };
+type Erased = {
+  id: string;
+  organization_id: string;
+  version: number;
+  created_at?: Date;
+  erased_at: Date;
+  merged_into?: string;
+};
+
+/** Erasure in tables of earlier projection versions. */
+const DELETE_ERASED = `
+  DELETE FROM contacts c USING unnest($1::uuid[], $2::uuid[]) AS e(organization_id, id)
+  WHERE c.organization_id = e.organization_id AND c.id = e.id`;
 
 export const contactsProjection: Projection<ContactEvent> = {
   name: 'contacts',
-  version: 2,
+  version: 3,
   erasure: {
     event: 'ContactErased',
     inPlain: true,
-    earlier: {
-      1: `DELETE FROM contacts c USING unnest($1::uuid[], $2::uuid[]) AS e(organization_id, id)
-          WHERE c.organization_id = e.organization_id AND c.id = e.id`,
-    },
+    earlier: { 1: DELETE_ERASED, 2: DELETE_ERASED },
   },
   appliesBy: [],
-  handles: ['ContactCreated', 'ContactUpdated', 'ContactSubscribed', 'ContactUnsubscribed', 'ContactErased'],
+  handles: [
+    'ContactCreated',
+    'ContactUpdated',
+    'ContactSubscribed',
+    'ContactUnsubscribed',
+    'ContactMerged',
+    'DuplicatesMerged',
+    'ContactErased',
+  ],
   tables: `
     CREATE TABLE contacts (
       organization_id uuid           NOT NULL,
@@ -72,12 +89,14 @@ export const contactsProjection: Projection<ContactEvent> = {
     ${searchIndexes('contacts', SEARCHED)}
 
     -- Ids and times of erased contacts, so that their streams need not be read to find this out.
+    -- merged_into: the contact that replaces it.
     CREATE TABLE contacts_erased (
       organization_id uuid           NOT NULL,
       id              uuid           NOT NULL,
       version         integer        NOT NULL,
       created_at      timestamptz(3) NOT NULL,
       updated_at      timestamptz(3) NOT NULL,
+      merged_into     uuid,
       PRIMARY KEY (organization_id, id)
     );
   `,
@@ -85,7 +104,7 @@ export const contactsProjection: Projection<ContactEvent> = {
   apply(events, transaction, seal) {
     const created = new Map<string, Change>();
     const changed = new Map<string, Change>();
-    const erased: Erased[] = [];
+    const erased = new Map<string, Erased>();
     for (const event of events) {
       const { streamId: id, organizationId: organization_id, version, recordedAt: updated_at } = event;
       const key = { id, organization_id, version };
@@ -99,16 +118,22 @@ export const contactsProjection: Projection<ContactEvent> = {
             set: columnsOf(event, seal),
           });
           break;
+        case 'ContactMerged':
         case 'ContactErased': {
           const created_at = created.get(id)?.created_at;
-          erased.push({ ...key, ...(created_at ? { created_at } : {}), erased_at: updated_at });
+          const before = erased.get(id) ?? {
+            ...(created_at ? { created_at } : {}),
+            ...(event.type === 'ContactMerged' ? { merged_into: event.data.into } : {}),
+          };
+          erased.set(id, { ...before, ...key, erased_at: updated_at });
           created.delete(id);
           changed.delete(id);
           break;
         }
         case 'ContactUpdated':
         case 'ContactSubscribed':
-        case 'ContactUnsubscribed': {
+        case 'ContactUnsubscribed':
+        case 'DuplicatesMerged': {
           const before = created.get(id) ?? changed.get(id);
           if (before) {
             Object.assign(before, { version: wholeVersion(before.version, event), updated_at });
@@ -121,7 +146,7 @@ export const contactsProjection: Projection<ContactEvent> = {
     }
     if (created.size > 0) void transaction.send(INSERT, arraysOf([...created.values()]));
     if (changed.size > 0) void transaction.send(UPDATE, [jsonOf([...changed.values()])]);
-    if (erased.length > 0) void transaction.send(ERASE, [JSON.stringify(erased)]);
+    if (erased.size > 0) void transaction.send(ERASE, [JSON.stringify([...erased.values()])]);
     return Promise.resolve();
   },
 
@@ -131,9 +156,12 @@ export const contactsProjection: Projection<ContactEvent> = {
 };
 
 /**
- * A contact in the projection, with the wrapped key of its encrypted columns; null once the contact is erased.
+ * A contact in the projection, with the wrapped key of its encrypted columns, which is null if it was erased since. Erased
+ * contacts only have what replaces them.
  */
-type Snapshot = { id: string; key: string | null; subscribed: boolean; columns: Row } | null;
+type Snapshot =
+  | { id: string; key: string | null; subscribed: boolean; columns: Row }
+  | { mergedInto: string | null };
 
 function snapshotsIn(schema: string): Snapshots<Contact> {
   const where = 'WHERE organization_id = $1 AND id = ANY ($2::uuid[])';
@@ -149,10 +177,12 @@ function snapshotsIn(schema: string): Snapshots<Contact> {
                 WHERE k.organization_id = c.organization_id AND k.subject_id = c.id)
       )::text AS state FROM ${schema}.contacts c ${where}
       UNION ALL
-      SELECT id, version, created_at, updated_at, 'null' FROM ${schema}.contacts_erased ${where}`,
+      SELECT id, version, created_at, updated_at, json_build_object('mergedInto', merged_into)::text
+      FROM ${schema}.contacts_erased ${where}`,
     read(state, keyring) {
       const row = state as Snapshot;
-      if (!row) return { status: 'erased' };
+      if ('mergedInto' in row)
+        return { status: 'erased', ...(row.mergedInto === null ? {} : { mergedInto: row.mergedInto }) };
       // Erased since, so the history no longer has its details.
       if (!row.key) return { status: 'standing', subscribed: row.subscribed, details: NO_DETAILS };
       const key = keyring.unwrap(Buffer.from(row.key, 'base64'), row.id);
@@ -173,6 +203,8 @@ function columnsOf(event: RecordedEvent<ContactEvent>, seal: Seal): Change['set'
       return { subscribed: true };
     case 'ContactUnsubscribed':
       return { subscribed: false };
+    case 'ContactMerged':
+    case 'DuplicatesMerged':
     case 'ContactErased':
       return {};
   }
@@ -253,13 +285,17 @@ const UPDATE = `
 const ERASE = `
   WITH gone AS (
     SELECT * FROM jsonb_to_recordset($1::jsonb)
-      AS gone(organization_id uuid, id uuid, version integer, created_at timestamptz, erased_at timestamptz)
+      AS gone(organization_id uuid, id uuid, version integer, created_at timestamptz, erased_at timestamptz,
+        merged_into uuid)
   ), deleted AS (
     DELETE FROM contacts c USING gone WHERE c.organization_id = gone.organization_id AND c.id = gone.id
     RETURNING c.organization_id, c.id, c.created_at
   )
-  INSERT INTO contacts_erased (organization_id, id, version, created_at, updated_at)
-  SELECT gone.organization_id, gone.id, gone.version, coalesce(gone.created_at, deleted.created_at), gone.erased_at
-  FROM gone LEFT JOIN deleted ON deleted.organization_id = gone.organization_id AND deleted.id = gone.id`;
+  INSERT INTO contacts_erased (organization_id, id, version, created_at, updated_at, merged_into)
+  SELECT gone.organization_id, gone.id, gone.version, coalesce(gone.created_at, deleted.created_at, gone.erased_at),
+    gone.erased_at, gone.merged_into
+  FROM gone LEFT JOIN deleted ON deleted.organization_id = gone.organization_id AND deleted.id = gone.id
+  -- The erasure that follows a merge may be on the next page of events.
+  ON CONFLICT (organization_id, id) DO UPDATE SET version = excluded.version, updated_at = excluded.updated_at`;
 
 export const CONTACTS_TABLE = `${schemaOf(contactsProjection)}.contacts`;

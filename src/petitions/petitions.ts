@@ -22,6 +22,7 @@ export const signature = contactLink({
   streamType: 'signature',
   begins: 'PetitionSigned',
   ends: 'SignatureWithdrawn',
+  moves: 'SignatureMoved',
   uniqueKey: 'petition.signature',
   atErasure: 'loses its name',
   detail: 'comment',
@@ -81,6 +82,8 @@ export const signatureShapes: Upcasters = {
     ],
     writes: 'newest',
   },
+  // The release before reads this type and does not write it.
+  SignatureMoved: { reads: [], writes: 'not yet' },
 };
 
 export const petitionSchema = recordSchema({
@@ -131,7 +134,7 @@ export const petitions = new Resource({
   decider: petition,
   existing: (state) => (exists(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
   answers: petitionSchema,
-  version: 6,
+  version: 7,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },
@@ -153,6 +156,7 @@ export const petitions = new Resource({
       3: FORGET_COMMENTS,
       4: FORGET_COMMENTS,
       5: FORGET_COMMENTS,
+      6: FORGET_COMMENTS,
     },
   },
 });

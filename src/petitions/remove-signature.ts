@@ -66,9 +66,11 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
       const withdrawn = await this.resources.findEndedLink(petitions, organizationId, petitionId, contactId);
       return { recordId: withdrawn ?? petitionId, writes: [] };
     }
-    // Only an event unknown to this version can have changed a valid signature.
-    if (skipCache) await this.records.load(signature.decider, organizationId, signatureId);
-    const { write } = signature.end(signatureId, petitionId, contactId);
+    // A valid signature has more than its first event only if it was moved to this contact.
+    const { version } = skipCache
+      ? await this.records.load(signature.decider, organizationId, signatureId)
+      : { version: 1 };
+    const { write } = signature.end(signatureId, petitionId, contactId, version);
     // This also releases the mailbox's key, if the petition was signed on the public site.
     return { recordId: signatureId, writes: [write], releasesAll: [signatureId] };
   }

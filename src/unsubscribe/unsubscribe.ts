@@ -64,7 +64,7 @@ export class Unsubscribing {
     // Suppressed before the contact changes, so that a later import of the same person is covered too.
     const context = systemContext(organizationId, ACTOR);
     await this.suppressions.suppress(organizationId, email.address, 'UNSUBSCRIBED', context);
-    await this.setSubscribed(organizationId, contactId, false, consent);
+    await this.setSubscribed(organizationId, email.contactId, false, consent);
     await this.recipients.recordLateReport(organizationId, broadcastId, contactId, 'unsubscribed');
   }
 
@@ -77,16 +77,19 @@ export class Unsubscribing {
     if (!email) return;
     const context = systemContext(organizationId, ACTOR);
     await this.suppressions.unsuppress(organizationId, email.address, context, 'UNSUBSCRIBED');
-    await this.setSubscribed(organizationId, contactId, true, consent);
+    await this.setSubscribed(organizationId, email.contactId, true, consent);
   }
 
+  /** Of the contact that the link was sent to, or of the one it was merged into. */
   private async emailOf(
     organizationId: string,
     contactId: string,
-  ): Promise<{ address: string; isSubscribed: boolean } | undefined> {
+  ): Promise<{ contactId: string; address: string; isSubscribed: boolean } | undefined> {
     const { state } = await this.records.look(contact, organizationId, contactId);
+    if (state.status === 'erased' && state.mergedInto !== undefined)
+      return this.emailOf(organizationId, state.mergedInto);
     if (state.status !== 'standing' || state.details.email === null) return undefined;
-    return { address: state.details.email, isSubscribed: state.subscribed };
+    return { contactId, address: state.details.email, isSubscribed: state.subscribed };
   }
 
   private async setSubscribed(

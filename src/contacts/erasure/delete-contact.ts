@@ -52,7 +52,7 @@ export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
     return { contactId: recordId };
   }
 
-  /** The current address and all previous ones, from the contact's history. */
+  /** The current address, all previous ones, and those of contacts merged into this one, from the contact's history. */
   private async emailsOf(
     organizationId: string,
     contactId: string,
@@ -62,10 +62,16 @@ export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
     const emails = new Set<string>();
     for await (const events of this.store.readStreamPages<ContactEvent>(organizationId, contactId, {})) {
       for (const event of events) {
-        const email = 'personal' in event ? event.personal?.email : undefined;
-        if (email != null) emails.add(email);
+        for (const email of emailsIn(event)) emails.add(email);
       }
     }
     return [...emails];
   }
+}
+
+function emailsIn(event: ContactEvent): string[] {
+  if (!('personal' in event) || !event.personal) return [];
+  if (event.type === 'DuplicatesMerged') return event.personal.duplicates.flatMap(({ emails }) => emails);
+  const { email } = event.personal;
+  return email == null ? [] : [email];
 }
