@@ -3,6 +3,7 @@ import { upcasters } from '../src/modules.js';
 import { Fixture } from './fixture.js';
 import { command } from './commands.js';
 import { Api, differencesIn } from './harness.js';
+import { ENCRYPTION_KEY } from './processes.js';
 
 /**
  * Contacts that were merged into another one, written by an event store as the next release does. This release must read them.
@@ -113,7 +114,10 @@ it('a signature that was moved belongs to the survivor, keeps its comment, and i
 it('the list of erasures contains a merged contact only once its survivor is erased', async () => {
   const [erased, kept] = [await merge(), await merge()];
   await own.ask('contact.delete-contact', { contactId: erased.survivor });
-  const { stdout } = await command(['--json', 'erasures', 'list'], { DATABASE_URL: api.database.url });
+  const { stdout } = await command(['--json', 'erasures', 'list'], {
+    DATABASE_URL: api.database.url,
+    ENCRYPTION_KEY: ENCRYPTION_KEY.toString('base64'),
+  });
   const listed = stdout
     .trimEnd()
     .split('\n')

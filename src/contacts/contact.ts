@@ -38,11 +38,11 @@ export type ContactEvent =
   | { type: 'ContactErased'; data: Record<string, never> };
 
 /** A contact that was merged into another one: every address that it ever had, and its record at that time. */
-export type Duplicate = { contactId: string; emails: string[]; record: JsonObject };
+type Duplicate = { contactId: string; emails: string[]; record: JsonObject };
 
 export type ExistingContact = { status: 'standing'; subscribed: boolean; details: ContactDetails };
 /** `mergedInto`: the contact that replaces this one. */
-export type ErasedContact = { status: 'erased'; mergedInto?: string };
+type ErasedContact = { status: 'erased'; mergedInto?: string };
 export type Contact = { status: 'unknown' } | ExistingContact | ErasedContact;
 
 /** The release before reads these types and does not write them. */
