@@ -411,28 +411,8 @@ describe('import-contacts into a list', () => {
 
 describe('the subscriptions after import-contacts', () => {
   const CASES = join(import.meta.dirname, 'imported-files');
-  type Person = { email: string; subscribed?: boolean; suppressed?: string };
-  const expected = JSON.parse(readFileSync(join(CASES, 'expected.json'), 'utf8')) as Record<string, Person[]>;
-  const files = Object.keys(expected).filter((name) => name !== 'about');
-  const suppressions = async () =>
-    (await client.get('suppression.list-suppressions', { limit: '100' })).body.data.map(
-      ({ email, reason }: { email: string; reason: string }) => [email, reason],
-    );
   const states = async () => (await contacts()).map(({ email, subscribed }) => [email, subscribed]);
   const text = (...rows: string[]) => `${rows.join('\n')}\n`;
-
-  it.each(files)('%s: everyone is imported, and no one who said no is subscribed', async (file) => {
-    const bytes = new Uint8Array(readFileSync(join(CASES, file)));
-    const query = { unknown: 'ignore', subscribed: 'true' };
-    const people = expected[file]!;
-    expect((await send(bytes, { type: CSV, query })).body).toEqual(done({ created: people.length }));
-    expect(await states()).toEqual(people.map(({ email, subscribed = true }) => [email, subscribed]));
-    const blocked = people.filter(({ suppressed }) => suppressed);
-    expect(await suppressions()).toEqual(blocked.map(({ email, suppressed }) => [email, suppressed]));
-    // Importing the same file again changes nothing.
-    const again = { ...query, onConflict: 'update' };
-    expect((await send(bytes, { type: CSV, query: again })).body).toEqual(done({ unchanged: people.length }));
-  });
 
   it.each([
     [CSV, text('email', 'a@example.org')],

@@ -1,6 +1,4 @@
 import { parse } from 'csv-parse/sync';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { DASHBOARD } from '#locales';
 import { faultIn } from '../src/dashboard/index.js';
 import { Api, type Client } from './harness.js';
@@ -150,28 +148,7 @@ describe('the subscriptions of imported contacts', () => {
   });
 });
 
-describe('exports of other systems', () => {
-  const CASES = join(import.meta.dirname, 'imported-files');
-  type Person = { email: string; subscribed?: boolean; suppressed?: string };
-  const expected = JSON.parse(readFileSync(join(CASES, 'expected.json'), 'utf8')) as Record<string, Person[]>;
-
-  it.each(Object.keys(expected).filter((name) => name !== 'about'))(
-    '%s is imported with only the consent question, and subscribes no one who said no',
-    async (name) => {
-      const content = new Uint8Array(readFileSync(join(CASES, name)));
-      const people = expected[name]!;
-      const { facts } = await imported(content, { agreed: 'true' });
-      expect(facts).toEqual([String(people.length), '0', '0', '0']);
-      const entries = people.map(({ email, subscribed = true }) => [email, subscribed]);
-      expect(await subscribed()).toEqual(Object.fromEntries(entries));
-      const { data } = (await client.get('suppression.list-suppressions')).body;
-      const blocked = people.filter(({ suppressed }) => suppressed);
-      expect(data.map(({ email, reason }: any) => [email, reason])).toEqual(
-        blocked.map(({ email, suppressed }) => [email, suppressed]),
-      );
-    },
-  );
-
+describe('consent', () => {
   it('a column that may contain opt-outs cannot be skipped without an answer', async () => {
     const { location } = await bring(
       'email,Keine Werbung (Widerspruch)\nada@example.org,ja\nalan@example.org,\n',

@@ -53,7 +53,11 @@ export async function* readCsv(
   let columns: string[] | undefined;
   for await (const record of lines.of(chunks)) {
     const { line, bytes } = record;
-    if (line <= skip) continue;
+    if (line <= skip) {
+      // A quotation mark in a title must not join it with the header.
+      if ('text' in record) lines.rereadFromSecondLine();
+      continue;
+    }
     const parsed = parseRow(record, delimiter, columns?.length);
     if (parsed.endsEarly) lines.rereadFromSecondLine();
     if (!columns) {

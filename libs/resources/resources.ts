@@ -190,18 +190,34 @@ export class Resources {
     if (!isId(id) || !(await loader.load({ organizationId, id }))) throw noSuch(resource.object);
   }
 
-  /** The ids of existing records by name. If several share a name, the oldest. */
+  /**
+   * The ids of existing records, by the given names. Names that differ only in case or in the composition of
+   * their letters are the same. If several records share a name, the one spelled like it, then the oldest.
+   */
   async findByName(
     { table }: Resource,
     organizationId: string,
     names: readonly string[],
   ): Promise<ReadonlyMap<string, string>> {
+    const asked = names.flatMap((name) => [name, name.normalize('NFC'), name.normalize('NFD')]);
+    // The oldest last, so that it replaces the others.
     const rows = await this.source.query<{ name: string; id: string }[]>(
-      `SELECT DISTINCT ON (name) name, id FROM ${table} WHERE organization_id = $1 AND name = ANY ($2::text[])
-       ORDER BY name, created_at, id`,
-      [organizationId, names],
+      `SELECT name, id FROM (
+         SELECT DISTINCT ON (name) name, id, created_at FROM ${table}
+         WHERE organization_id = $1
+           AND lower(name) = ANY (ARRAY(SELECT DISTINCT lower(asked) FROM unnest($2::text[]) AS asked))
+         ORDER BY name, created_at, id) AS found
+       ORDER BY created_at DESC, id DESC`,
+      [organizationId, asked],
     );
-    return new Map(rows.map(({ name, id }) => [name, id]));
+    const byName = new Map(rows.map(({ name, id }) => [name, id]));
+    const alike = new Map(rows.map(({ name, id }) => [comparableName(name), id]));
+    return new Map(
+      names.flatMap((name) => {
+        const id = byName.get(name) ?? alike.get(comparableName(name));
+        return id === undefined ? [] : [[name, id] as const];
+      }),
+    );
   }
 
   /**
@@ -320,6 +336,11 @@ export class Resources {
 }
 
 /** The id that an input gives for a record of the kind. */
+/** Names are the same if this is the same: `Volunteers` and `volunteers`, é as one character or as two. */
+export function comparableName(name: string): string {
+  return name.normalize('NFC').toLowerCase();
+}
+
 export function idIn(input: object, { idField }: Resource): string {
   return (input as Record<string, string>)[idField]!;
 }

@@ -1,4 +1,4 @@
-import { groupOfContacts, importContactsInto } from '../contacts/index.js';
+import { groupOfContacts, importContactsByName, importContactsInto } from '../contacts/index.js';
 
 export const {
   decider: list,
@@ -39,3 +39,4 @@ export const {
 });
 
 importContactsInto(lists, 'A list to which all contacts in the file are added.');
+importContactsByName('lists', { resource: lists, create: CreateList });

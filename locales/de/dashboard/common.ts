@@ -108,7 +108,8 @@ export const common: typeof en = {
     yesOrNo: 'Geben Sie ja oder nein ein',
     tooMany: (most: string) => `Höchstens ${most} Namen`,
     names: 'Geben Sie kurze Namen mit jeweils höchstens 200 Zeichen ein',
-    excelFile: 'Das ist eine Excel-Datei. Speichern Sie sie als CSV',
+    excelFile:
+      'Das ist eine Excel-Datei. Öffnen Sie sie, wählen Sie „Speichern unter“ und „CSV UTF-8“ und laden Sie diese Datei hoch',
     noHeader: 'Die erste Zeile muss die Spaltennamen enthalten, enthält aber eine E-Mail-Adresse',
     noFirstRow: 'Die erste Zeile ist nicht lesbar. Sie muss die Spaltennamen enthalten',
     noStatus: 'Geben Sie ja, nein oder einen Status wie abonniert, abgemeldet oder unzustellbar ein',

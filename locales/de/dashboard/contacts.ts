@@ -79,6 +79,8 @@ export const contacts: typeof en = {
     undecided: 'Wählen Sie aus, was diese Spalte bedeutet',
     unrelated: 'Nicht importieren (betrifft nicht die Einwilligung)',
     tags: 'Tags, durch Kommas getrennt',
+    lists: 'Listen, durch Kommas getrennt',
+    name: 'Ganzer Name, wird in Vor- und Nachname getrennt',
     consents: {
       subscribed: 'Abonniert: ja, nein oder ein Status',
       optOut: 'Abgemeldet: „ja“ heißt keine E-Mails',
@@ -121,7 +123,13 @@ export const contacts: typeof en = {
     begun: 'Letzte Importe',
     table: 'Datei',
     when: 'Gestartet',
-    states: { RUNNING: 'Läuft', DONE: 'Abgeschlossen', FAILED: 'Vorzeitig beendet' },
+    states: {
+      QUEUED: 'Wartet',
+      RUNNING: 'Läuft',
+      DONE: 'Abgeschlossen',
+      FAILED: 'Vorzeitig beendet',
+      CANCELLED: 'Abgebrochen',
+    },
     more: (n) => `und ${counted('de-DE', n, 'weitere Zeile', 'weitere Zeilen')}`,
     download: (n) =>
       `${counted('de-DE', n, 'nicht importierte Zeile', 'nicht importierte Zeilen')} herunterladen (CSV)`,

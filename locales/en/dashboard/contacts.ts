@@ -70,6 +70,8 @@ export const contacts = {
     undecided: 'Choose what this column means',
     unrelated: 'Don’t import (not about consent to email)',
     tags: 'Tags, separated by commas',
+    lists: 'Lists, separated by commas',
+    name: 'Whole name, is split into first and last name',
     consents: {
       subscribed: 'Subscribed: yes, no or a status',
       optOut: 'Unsubscribed: yes means no email',
@@ -110,7 +112,13 @@ export const contacts = {
     begun: 'Recent imports',
     table: 'File',
     when: 'Started',
-    states: { RUNNING: 'In progress', DONE: 'Finished', FAILED: 'Stopped early' },
+    states: {
+      QUEUED: 'Waiting',
+      RUNNING: 'In progress',
+      DONE: 'Finished',
+      FAILED: 'Stopped early',
+      CANCELLED: 'Cancelled',
+    },
     more: (n: number) => `and ${counted('en-GB', n, 'more row', 'more rows')}`,
     download: (n: number) => `Download ${counted('en-GB', n, 'row', 'rows')} not imported (CSV)`,
     toContacts: 'View contacts',

@@ -9,10 +9,19 @@ import {
 } from './consent.js';
 import { EVIDENCE_COLUMNS, type EvidenceColumn } from './evidence.js';
 
-export const MEANINGS = [...CONTACT_DETAILS, ...CONSENT_COLUMNS, ...EVIDENCE_COLUMNS, 'tags'] as const;
+/** The columns that name records of other modules. */
+export const NAMING_COLUMNS = ['tags', 'lists'] as const;
+
+export const MEANINGS = [
+  ...CONTACT_DETAILS,
+  'name',
+  ...CONSENT_COLUMNS,
+  ...EVIDENCE_COLUMNS,
+  ...NAMING_COLUMNS,
+] as const;
 /**
  * What a column can mean. Several columns can state or prove consent. Every other meaning belongs to one
- * column.
+ * column. `name` contains the first and the last name.
  */
 export type Meaning = (typeof MEANINGS)[number];
 
@@ -34,38 +43,50 @@ const words = (text: string) => text.trim().split(/\s+/);
 /** The names that people and systems give their columns: lower case, letters and digits only, without accents. */
 const NAMES: Record<Meaning, readonly string[]> = {
   email: words(`
-    email mail emailaddress mailaddress email1 email1value primaryemail emailprimary emailadresse
-    mailadresse adresseemail adressemail adresseelectronique courriel correo correoelectronico
-    direcciondecorreo
+    email mail emailaddress mailaddress email1 email1value primaryemail emailprimary preferredemail
+    emailadresse mailadresse adresseemail adressemail adressedemessagerie adressecourriel
+    adresseelectronique courriel correo correoelectronico direcciondecorreo
+    direcciondecorreoelectronico
   `),
   firstName: words(`
-    firstname givenname forename vorname prenom nombre imie
+    firstname givenname forename first vorname prenom nombre nombredepila imie
   `),
   lastName: words(`
-    lastname surname familyname nachname familienname name nom apellido apellidos nazwisko
+    lastname surname familyname last nachname familienname nomdefamille apellido apellidos nazwisko
   `),
   phone: words(`
-    phone phonenumber telephone tel telefon festnetz telefono can2phone
+    phone phonenumber telephone tel homephone preferredphone primaryphone phone1value telefon
+    telefonnummer telefonprivat festnetz telefono can2phone
   `),
   mobile: words(`
-    mobile mobilephone mobilenumber cell cellphone mobil handy mobiltelefon movil portable
+    mobile mobilephone mobilenumber cell cellphone sms mobil handy mobiltelefon mobilnummer handynummer
+    movil portable telephoneportable telephonemobile telefonomovil
   `),
   address: words(`
-    address street streetaddress adresse strasse anschrift rue direccion can2useraddress primaryaddress1
-    address1street strasseprivat
+    address street streetaddress addressline1 address1 mailingaddress homestreet adresse strasse
+    strasseundhausnummer anschrift rue direccion can2useraddress primaryaddress1 address1street
+    strasseprivat
   `),
   zip: words(`
-    zip zipcode postcode postalcode plz postleitzahl codepostal codigopostal primaryzip
-    address1postalcode postleitzahlprivat
+    zip zipcode postcode postalcode zippostal zippostalcode mailingzip homepostalcode plz postleitzahl
+    codepostal codigopostal primaryzip address1postalcode postleitzahlprivat
   `),
   city: words(`
-    city town ort stadt wohnort ville ciudad can2usercity primarycity address1city ortprivat
+    city town mailingcity homecity ort stadt wohnort ville ciudad can2usercity primarycity address1city
+    ortprivat
   `),
   country: words(`
-    country land pays pais primarycountrycode address1country landregionprivat
+    country countrycode cc homecountryregion land pays pais primarycountrycode address1country
+    landregionprivat
   `),
   bio: words(`
     bio notes note notizen notiz bemerkung bemerkungen remarques notas
+  `),
+  name: words(`
+    name fullname displayname contactname subscribername lastnamefirstname fileas namevorname
+    nachnamevorname vornamename vornamenachname vollername vollstandigername nom nomcomplet nometprenom
+    nomprenom prenomnom prenometnom nombrecompleto nombreyapellido nombreyapellidos apellidosnombre
+    apellidosynombre
   `),
   subscribed: words(`
     subscribed newsletter emailoptin optin optedin subscriptionstatus emailstatus can2subscriptionstatus
@@ -116,11 +137,15 @@ const NAMES: Record<Meaning, readonly string[]> = {
     sourcedinscription fuente origen fuentedeconsentimiento origendelconsentimiento origendelalta
   `),
   tags: words(`
-    tags tag schlagworte schlagworter etiquettes etiquetas
+    tags tag taglist tagnames can2usertags labels label groupmembership activistcodes categories
+    schlagworte schlagworter stichworte kategorien etiquettes categories etiquetas categorias
   `),
+  lists: words('lists'),
 };
 /** Names that state consent in some systems and something else in others. */
-const AMBIGUOUS = ['status', 'statut', 'estado', 'etat', 'optoutstatus'];
+const AMBIGUOUS = ['status', 'state', 'statut', 'estado', 'etat', 'optoutstatus'];
+/** Last names next to a column of first names, otherwise whole names. */
+const LAST_NAMES = ['name', 'nom'];
 
 /** Parts of names that suggest consent… */
 const SUGGESTS = new RegExp(
@@ -148,10 +173,17 @@ export function recognise(
   values: readonly (readonly string[] | undefined)[],
 ): (Meaning | null)[] {
   const taken = new Set<Meaning>();
+  const meant = columns.map((column) => meaningOf(nameOf(column)));
   return columns.map((column, n) => {
     const name = nameOf(column);
-    const meaning = MEANINGS.find((one) => NAMES[one].includes(name));
+    let meaning = meant[n];
+    if (meaning === 'name' && (meant.includes('firstName') || meant.includes('lastName'))) {
+      if (!LAST_NAMES.includes(name) || meant.includes('lastName')) return null;
+      meaning = 'lastName';
+    }
     const cells = (values[n] ?? []).filter((cell) => cell.trim() !== '');
+    // A further number, such as that of a mobile phone.
+    if (meaning === undefined && values[phoneKindOf(columns, n) ?? -1]?.some(isMobile)) meaning = 'mobile';
     if (meaning === undefined) {
       const isStatus = AMBIGUOUS.includes(name) && cells.length > 0 && cells.every(isConsentWord);
       return isStatus ? 'subscribed' : null;
@@ -165,9 +197,50 @@ export function recognise(
   });
 }
 
-/** Whether ignoring this column may lose a "no": by its name, or because a cell contains "unsubscribed". */
-export function suggestsOptOut(column: string, cells: readonly string[]): boolean {
+function meaningOf(name: string): Meaning | undefined {
+  return MEANINGS.find((one) => NAMES[one].includes(name));
+}
+
+/** Whether this is a usual name of the column of email addresses, which every header has. */
+export function isEmailName(column: string): boolean {
+  return NAMES.email.includes(nameOf(column));
+}
+
+/**
+ * The column that states the kind of phone number in this one, as in exports of Google Contacts; undefined if
+ * there is none.
+ */
+export function phoneKindOf(columns: readonly string[], at: number): number | undefined {
+  const [, number] = /^phone(\d+)value$/.exec(nameOf(columns[at]!)) ?? [];
+  if (number === undefined) return undefined;
+  const kinds = [`phone${number}label`, `phone${number}type`];
+  const found = columns.findIndex((column) => kinds.includes(nameOf(column)));
+  return found === -1 ? undefined : found;
+}
+
+/** Whether a kind of phone number means a mobile phone. */
+export function isMobile(kind: string): boolean {
+  return NAMES.mobile.includes(nameOf(kind));
+}
+
+/**
+ * Whether ignoring this column may lose a "no": by its name, or because a cell contains "unsubscribed".
+ *
+ * @param columns all columns of the table.
+ */
+export function suggestsOptOut(
+  column: string,
+  cells: readonly string[],
+  columns: readonly string[] = [],
+): boolean {
   const name = nameOf(column);
   if (OTHERWISE.test(name)) return false;
-  return SUGGESTS.test(name) || cells.some(isOptOutWord);
+  if (SUGGESTS.test(name) && !isAboutPayment(name, columns)) return true;
+  return cells.some(isOptOutWord);
+}
+
+/** In exports of Substack, a subscription is paid. Who gets no email is in `email_disabled`. */
+function isAboutPayment(name: string, columns: readonly string[]): boolean {
+  if (/^subscription(type|plan|interval)$/.test(name)) return true;
+  return name === 'activesubscription' && columns.some((other) => nameOf(other) === 'emaildisabled');
 }

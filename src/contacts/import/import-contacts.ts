@@ -343,7 +343,12 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
         isProved && !found.state.subscribed
           ? await this.saidYesSince(organizationId, contactId, details.email, consent.at)
           : undefined;
-      let said: GivenContact = stated === false ? details : others;
+      let said: GivenContact = others;
+      if (stated === false) {
+        // Another proof of a known refusal is no difference that the line may fail for.
+        const isKnown = onConflict === 'fail' && !found.state.subscribed;
+        said = isKnown ? { ...others, subscribed: false } : details;
+      }
       if (again) said = { ...others, consent, subscribed: true };
       else if (isProved && found.state.subscribed) said = { ...others, consent };
       const merged = {

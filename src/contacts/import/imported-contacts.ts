@@ -15,7 +15,17 @@ import {
 import { type ConsentFields, MUST_BE_STATED } from '../consent/consent-fields.js';
 import { ContactFields } from '../contact-fields.js';
 import { CONTACT_DETAILS } from '../contact.js';
-import { isConsent, isEvidence, isOfOneColumn, type Meaning, recognise, suggestsOptOut } from './columns.js';
+import {
+  isConsent,
+  isEvidence,
+  isMobile,
+  isOfOneColumn,
+  type Meaning,
+  phoneKindOf,
+  recognise,
+  suggestsOptOut,
+} from './columns.js';
+import { splitName, withoutFormatCharacters } from './names.js';
 import { type Blocked, consentIn, isOptOutWord, together } from './consent.js';
 import { EVIDENCE_COLUMNS, EVIDENCE_FIELDS, momentIn } from './evidence.js';
 import { formatOf, headOf, rowsOf, type TableFormat } from './table.js';
@@ -54,6 +64,11 @@ const COLUMNS: string[] = [
   'organizationId',
   ...IGNORED,
 ];
+
+/** Fields of addresses and names, in which people compare what they see. */
+const VISIBLE = ['email', 'firstName', 'lastName', 'name'];
+/** Between several values in a cell of Google Contacts. */
+const GOOGLE_SEPARATOR = ' ::: ';
 
 /** The columns in which a line names records of other modules. */
 const namingColumns = new Map<string, NamedKind>();
@@ -153,12 +168,16 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
   let columns: readonly string[] = [];
   let meanings: readonly (string | null)[] = [];
   let suspicious: ReadonlySet<number> = new Set();
+  let phoneKinds: readonly (number | undefined)[] = [];
   const rows = rowsOf(all, format, (names) => {
     columns = names;
     meanings = reading.meanings ?? meaningsOf(names, values, reading);
+    phoneKinds = names.map((_, n) => phoneKindOf(names, n));
     // Later rows may still contain "unsubscribed" in these columns.
     suspicious = new Set(
-      reading.meanings ? [] : names.flatMap((name, n) => (suggestsOptOut(name, ['unsubscribed']) ? [n] : [])),
+      reading.meanings
+        ? []
+        : names.flatMap((name, n) => (suggestsOptOut(name, ['unsubscribed'], names) ? [n] : [])),
     );
   });
   for await (const row of rows) {
@@ -173,21 +192,29 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
     const fields: Record<string, unknown> = {};
     const consents = [];
     const evidence: ConsentFields = {};
+    let refusedAt: string | undefined;
     let problem: string | undefined;
     for (const [n, meaning] of meanings.entries()) {
       const cell = cells[n];
       if (isConsent(meaning)) {
         const consent = cell === undefined ? undefined : consentIn(meaning, cell);
-        if (consent) consents.push(consent);
-        else if (cell === undefined)
+        if (consent) {
+          consents.push(consent);
+          if (consent.subscribed === false && meaning !== 'subscribed') refusedAt ??= pastMomentIn(cell!);
+        } else if (cell === undefined)
           problem ??= `has ${cells.length} cells, but the header has ${columns.length}`;
         else problem ??= NO_CONSENT;
       } else if (isEvidence(meaning)) {
         const said = cell?.trim();
-        if (said) evidence[EVIDENCE_FIELDS[meaning]] ??= said;
-      } else if (meaning !== null && cell !== undefined && cell.trim() !== '')
-        fields[meaning] = namingColumns.has(meaning) ? namesIn(cell) : cell;
-      else if (meaning === null && cell && suspicious.has(n) && isOptOutWord(cell))
+        // Of two times, such as those of a double opt-in, the later one counts.
+        if (said && meaning === 'consentTime') evidence.at = laterOf(evidence.at, said);
+        else if (said) evidence[EVIDENCE_FIELDS[meaning]] ??= said;
+      } else if (meaning !== null && cell !== undefined && cell.trim() !== '') {
+        const kind = cells[phoneKinds[n] ?? -1]?.trim();
+        const field = kind ? (isMobile(kind) ? 'mobile' : 'phone') : meaning;
+        if (namingColumns.has(meaning)) fields[meaning] = namesIn(cell);
+        else fields[field] ??= cell.split(GOOGLE_SEPARATOR, 1)[0];
+      } else if (meaning === null && cell && suspicious.has(n) && isOptOutWord(cell))
         problem ??= `has "${cell.trim().slice(0, 30)}" in a column that is not imported: rename that column to subscribed`;
     }
     const consent = together(consents);
@@ -200,7 +227,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
         evidence.at = moment;
       }
       fields.consent = evidence;
-    }
+    } else if (consent.subscribed === false && refusedAt !== undefined) fields.consent = { at: refusedAt };
     const read = inColumns(toLine(line, fields, context));
     if (problem !== undefined) {
       yield { ...sized, problem: 'problem' in read ? `${problem}; ${read.problem}` : problem };
@@ -231,10 +258,26 @@ function inColumns(read: ImportedLine): ImportedLine {
 
 /** Separated by commas, semicolons or pipes; a name within quotation marks can contain these. */
 function namesIn(cell: string): string[] {
-  const names = cell.matchAll(/\s*(?:"((?:[^"]|"")*)"\s*(?=[,;|]|$)|([^,;|]+))/g);
+  const names = cell
+    .replaceAll(GOOGLE_SEPARATOR, ',')
+    .matchAll(/\s*(?:"((?:[^"]|"")*)"\s*(?=[,;|]|$)|([^,;|]+))/g);
   return [...names]
     .map(([, quoted, plain]) => (quoted?.replaceAll('""', '"') ?? plain!).trim())
-    .filter((name) => name !== '');
+    .filter((name) => name !== '' && !name.startsWith(GOOGLE_GROUP));
+}
+/** Google's own groups, such as `* myContacts`. */
+const GOOGLE_GROUP = '* ';
+
+/** The time of a refusal is optional evidence, so an unclear or wrong one is ignored. */
+function pastMomentIn(cell: string): string | undefined {
+  const moment = momentIn(cell);
+  return moment !== undefined && Date.parse(moment) <= Date.now() ? moment : undefined;
+}
+
+function laterOf(one: string | undefined, other: string): string {
+  if (one === undefined) return other;
+  const [before, after] = [momentIn(one), momentIn(other)];
+  return before !== undefined && after !== undefined && after > before ? other : one;
 }
 
 const NO_TIME = 'consentTime must be an unambiguous date, such as 2024-05-31 or 2024-05-31 14:30';
@@ -275,9 +318,11 @@ function meaningsOf(
   const isKnown = (column: string) => COLUMNS.includes(column);
   const meanings = columns.map((column, n) => {
     if (IGNORED.includes(column)) return null;
-    if (isKnown(column)) return column;
+    const isRepeated = isOfOneColumn(column) && columns.indexOf(column) < n;
+    if (isKnown(column)) return isRepeated && unknown === 'ignore' ? null : column;
     const meaning = recognised[n] ?? null;
-    return meaning !== null && isOfOneColumn(meaning) && columns.includes(meaning) ? null : meaning;
+    const isTaken = isOfOneColumn(meaning) && meaning !== column && columns.includes(meaning!);
+    return isTaken ? null : meaning;
   });
   checkColumns(columns, meanings, values, { unknown, isDecided: subscribed !== undefined });
   for (const meaning of meanings) {
@@ -292,6 +337,14 @@ function toLine(line: number, fields: Record<string, unknown>, context: RequestC
   for (const column of COLUMNS) {
     const saysNothing = fields[column] === null || fields[column] === '';
     if (saysNothing && column !== 'email') delete fields[column];
+  }
+  for (const field of VISIBLE) {
+    const text = fields[field];
+    if (typeof text === 'string') fields[field] = withoutFormatCharacters(text);
+  }
+  if (typeof fields.name === 'string') {
+    const { name, ...others } = fields;
+    fields = { ...splitName(fields.name), ...others };
   }
   try {
     const contact = parseInput(ImportedContact, fields, 'body');
@@ -347,7 +400,7 @@ function checkColumns(
     if (isOfOneColumn(meaning) && meanings.indexOf(meaning) < at)
       return [{ path, message: 'is used for two columns: keep one of them' }];
     if (meaning !== null || IGNORED.includes(column)) return [];
-    if (suggestsOptOut(column, values[at] ?? []))
+    if (suggestsOptOut(column, values[at] ?? [], columns))
       return [
         {
           path,

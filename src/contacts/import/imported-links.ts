@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Linking, type Resource, Resources } from '#libs/resources';
+import { comparableName, Linking, type Resource, Resources } from '#libs/resources';
 import { Input, type InputClass, inputOf, OperationRunner, type RequestContext, RpcError } from '#libs/rpc';
 import { settleAll } from './settle-all.js';
 import { ContactsTable } from '../contacts-table.js';
@@ -18,6 +18,9 @@ export type NamedKind = {
 
 /** A contact that exists after the import of its line, and the records that the line names. */
 type Imported = { contactId: string; names: NamedRecords };
+
+/** A record that lines name, and their contacts. */
+type Named = { name: string; contactIds: string[] };
 
 /** Links imported contacts to the records of the import and of their lines. */
 @Injectable()
@@ -43,26 +46,33 @@ export class ImportedLinks {
     const all = imported.map(({ contactId }) => contactId);
     if (all.length > 0) for (const target of targets) await this.add(context, target, all);
 
-    const named = new Map<NamedKind, Map<string, string[]>>();
+    const named = new Map<NamedKind, Map<string, Named>>();
     for (const { contactId, names } of imported) {
       for (const [kind, given] of names) {
-        const members = named.get(kind) ?? new Map<string, string[]>();
+        const members = named.get(kind) ?? new Map<string, Named>();
         for (const name of given) {
-          if (!members.has(name)) members.set(name, []);
-          members.get(name)!.push(contactId);
+          const key = comparableName(name);
+          // A new record is named as in the first line that names it.
+          if (!members.has(key)) members.set(key, { name, contactIds: [] });
+          members.get(key)!.contactIds.push(contactId);
         }
         named.set(kind, members);
       }
     }
     for (const [kind, members] of named) {
-      const ids = await this.resources.findByName(kind.resource, context.organizationId, [...members.keys()]);
-      const addNamed = async ([name, contactIds]: [string, string[]]) => {
+      const all = [...members.values()];
+      const ids = await this.resources.findByName(
+        kind.resource,
+        context.organizationId,
+        all.map(({ name }) => name),
+      );
+      const addNamed = async ({ name, contactIds }: Named) => {
         const id = ids.get(name) ?? (await this.create(context, kind, name));
         await this.add(context, { resource: kind.resource, id }, contactIds).catch(unlessDeleted);
       };
       // Concurrently, they share calls of the event store: two thousand new names took more than a minute one
       // by one, and 15 s so.
-      await settleAll([...members].map(addNamed));
+      await settleAll(all.map(addNamed));
     }
   }
 

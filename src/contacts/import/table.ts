@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { TextDecoder } from 'node:util';
 import { delimitersIn, readCsv, type ReadRow } from '#libs/records';
 import { invalid, RpcError } from '#libs/rpc';
+import { decoderOf } from './encodings.js';
+import { isEmailName } from './columns.js';
 import { isOptOutWord } from './consent.js';
 
 /** How to decode the bytes of a table. */
@@ -15,8 +16,28 @@ const DELIMITERS = [',', ';', '\t', '|'];
 const WORKBOOKS = ['504b0304', 'd0cf11e0'];
 /** Excel's line before the header that names the delimiter. */
 const DELIMITER_LINE = /^"?sep=([^\w\s"]|\t)"?(?=[\r\n]|$)/i;
-/** Letters of Windows-1250 that Windows-1252 decodes as symbols, which no word contains. */
-const CENTRAL_EUROPEAN = /\p{L}[£³¿¯¹¥¼¾]|[£³¿¯¹¥¼¾]\p{Ll}/u;
+/** What Windows-1252 makes of Polish, Czech, Slovak and Hungarian words in Windows-1250, and no Western language has. */
+const CENTRAL_EUROPEAN = new RegExp(
+  [
+    // Symbols within words.
+    String.raw`\p{L}[£³¿¯¹¥¼¾\x8d\x8f\x9d]|[£³¿¯¹¥¼¾\x8d\x8f\x9d]\p{Ll}`,
+    // ź, ś and Ś: a capital after a small letter, œ at the end of a word, Œ before a consonant.
+    String.raw`\p{Ll}Ÿ|\p{L}œ(?!\p{L})|Œ[bcdfghjklmnpqrstvwxz]`,
+    // ř and č next to long vowels; ě and ů, which Italian and French have at the end of words only.
+    String.raw`[øè][íáéý]|[íáéýú]ø|[ìù]\p{Ll}`,
+  ].join('|'),
+  'v',
+);
+/** ő: also a letter of Portuguese, before e, and of Estonian. */
+const HUNGARIAN = /õ(?!e)/;
+const HUNGARIAN_DIGRAPHS = /sz|gy|cs|zs|ny/i;
+
+const ADDRESS = /[^\s@]@[^\s@]+\.[^\s@]/;
+/** Characters of a line in which its columns are recognized. */
+const LONGEST_HEADER = 64 * 1024;
+
+/** Lines above the header, such as the title of a report. */
+const MOST_TITLES = 20;
 
 /**
  * Detects the format of a table from its first bytes, which must include the header.
@@ -25,19 +46,66 @@ const CENTRAL_EUROPEAN = /\p{L}[£³¿¯¹¥¼¾]|[£³¿¯¹¥¼¾]\p{Ll}/u;
  */
 export function formatOf(bytes: Buffer): TableFormat {
   if (WORKBOOKS.includes(bytes.subarray(0, 4).toString('hex')))
-    throw refused('is an Excel file: save it as CSV');
+    throw refused(
+      'is an Excel file: open it, choose "Save as" and the format "CSV UTF-8", and send that file',
+    );
   const head = bytes.subarray(0, HEAD);
   const encoding = encodingOf(head);
-  const text = new TextDecoder(encoding).decode(head, { stream: true });
+  const text = decoderOf(encoding).decode(head, { stream: true });
   if (text.includes('\0')) throw refused('is not a readable table');
-  const named = DELIMITER_LINE.exec(text);
-  const endsInReturns = !text.includes('\n') && text.includes('\r');
-  return {
-    encoding,
-    delimiter: named?.[1] ?? delimiterOf(text),
-    skip: named ? 1 : 0,
-    endsInReturns,
-  };
+  const named = DELIMITER_LINE.exec(text)?.[1];
+  const endsInReturns = hasReturnsOnly(text);
+  const lines = text.replace(/^\uFEFF/, '').split(endsInReturns ? '\r' : /\r?\n/, MOST_TITLES + 2);
+  return { encoding, endsInReturns, ...headerIn(lines, named) };
+}
+
+/** Excel for Mac ends rows with CR, and writes line breaks inside cells as LF. */
+function hasReturnsOnly(text: string): boolean {
+  if (!text.includes('\r')) return false;
+  if (!text.includes('\n')) return true;
+  const returns = delimitersIn(text, '\r');
+  return returns > 0 && delimitersIn(text, '\n') === 0;
+}
+
+/**
+ * The header is the first line that names a column of addresses, below the title of a report if there is one.
+ * If no line does, it is the first line.
+ *
+ * @returns also the lines above it.
+ */
+function headerIn(
+  lines: readonly string[],
+  named: string | undefined,
+): Pick<TableFormat, 'delimiter' | 'skip'> {
+  const first = named === undefined ? 0 : 1;
+  const delimiters = named === undefined ? DELIMITERS : [named];
+  for (const [skip, line] of lines.entries()) {
+    if (skip < first) continue;
+    const namesAddresses = (delimiter: string) => cellsOf(line, delimiter).some(isEmailName);
+    const fitting = delimiters.filter(namesAddresses);
+    if (fitting.length > 0) return { skip, delimiter: mostFrequent(line, fitting) };
+    // A person: the header is above, and has other names.
+    if (ADDRESS.test(line)) break;
+  }
+  const header = lines.slice(first).find((line) => line !== '') ?? '';
+  return { skip: first, delimiter: named ?? mostFrequent(header, DELIMITERS) };
+}
+
+function cellsOf(line: string, delimiter: string): string[] {
+  const cells = [''];
+  let isQuoted = false;
+  for (const character of line.slice(0, LONGEST_HEADER)) {
+    if (character === '"') isQuoted = !isQuoted;
+    else if (character === delimiter && !isQuoted) cells.push('');
+    else cells[cells.length - 1] += character;
+  }
+  return cells;
+}
+
+/** The delimiter that occurs most often outside quotation marks. */
+function mostFrequent(line: string, delimiters: readonly string[]): string {
+  const counts = delimiters.map((delimiter) => delimitersIn(line, delimiter));
+  return delimiters[counts.indexOf(Math.max(...counts))]!;
 }
 
 function encodingOf(head: Buffer): string {
@@ -45,34 +113,28 @@ function encodingOf(head: Buffer): string {
   if (head[0] === 0xfe && head[1] === 0xff) return 'utf-16be';
   // The last character may be incomplete.
   if ([0, 1, 2, 3].some((cut) => isUtf8(head.subarray(0, head.length - cut)))) return 'utf-8';
-  return CENTRAL_EUROPEAN.test(new TextDecoder('windows-1252').decode(head))
-    ? 'windows-1250'
-    : 'windows-1252';
+  const western = decoderOf('windows-1252').decode(head);
+  const isHungarian = HUNGARIAN.test(western) && HUNGARIAN_DIGRAPHS.test(western);
+  return CENTRAL_EUROPEAN.test(western) || isHungarian ? 'windows-1250' : 'windows-1252';
 }
 
-/** The delimiter that occurs most often in the header outside quotation marks. */
-function delimiterOf(text: string): string {
-  const [header = ''] = text.replace(/^[\uFEFF\r\n]+/, '').split(/[\r\n]/, 1);
-  const counts = DELIMITERS.map((delimiter) => delimitersIn(header, delimiter));
-  return DELIMITERS[counts.indexOf(Math.max(...counts))]!;
-}
-
-/** The first chunks of a table until its header is whole, the whole lines among them, and all chunks. */
+/** The first chunks of a table, which include its header, the whole lines among them, and all chunks. */
 export async function headOf(
   chunks: AsyncIterable<Uint8Array>,
 ): Promise<{ head: Buffer; lines: Buffer; all: AsyncIterable<Uint8Array> }> {
   const source = chunks[Symbol.asyncIterator]();
   const first: Uint8Array[] = [];
   let size = 0;
+  let ends = 0;
   let isWhole = false;
-  // A return at the end of a chunk may be half of a line end.
-  const endsALine = (chunk: Uint8Array) => chunk.includes(0x0a) || chunk.subarray(0, -1).includes(0x0d);
-  while (!isWhole && size < HEAD && !first.some(endsALine)) {
+  // A line end can have two characters, and can be cut by the end of a chunk.
+  while (!isWhole && size < HEAD && ends <= 2 * (MOST_TITLES + 2)) {
     const next = await source.next();
     if (next.done) isWhole = true;
     else {
       first.push(next.value);
       size += next.value.length;
+      ends += Buffer.from(next.value).filter((byte) => byte === 0x0a || byte === 0x0d).length;
     }
   }
   async function* all() {
@@ -108,7 +170,7 @@ async function* asUtf8(
   encoding: string,
   endsInReturns: boolean,
 ): AsyncGenerator<Uint8Array> {
-  const decoder = new TextDecoder(encoding);
+  const decoder = decoderOf(encoding);
   const encoded = (text: string) => Buffer.from(endsInReturns ? text.replaceAll('\r', '\n') : text);
   for await (const chunk of chunks) yield encoded(decoder.decode(chunk, { stream: true }));
   yield encoded(decoder.decode());
@@ -142,8 +204,6 @@ const MOST_VALUES = 200;
 const LONGEST_WORD = 30;
 /** More than a user would review. */
 const MOST_COLUMNS = 200;
-const ADDRESS = /[^\s@]@[^\s@]+\.[^\s@]/;
-
 /** @throws RpcError BAD_REQUEST unless it is a table with a row below its header. */
 export async function lookAt(bytes: Buffer): Promise<Look> {
   const format = formatOf(bytes);

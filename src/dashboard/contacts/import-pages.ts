@@ -157,12 +157,19 @@ function nameOfField({ words }: PageContext, field: Meaning): string {
   const { contacts } = words;
   if (isConsent(field)) return contacts.imports.consents[field];
   if (isEvidence(field)) return contacts.imports.evidence[field];
-  return field === 'tags' ? contacts.imports.tags : contacts.fields[field];
+  const { name, tags, lists } = contacts.imports;
+  const ofImports = { name, tags, lists };
+  return field in ofImports
+    ? ofImports[field as keyof typeof ofImports]
+    : contacts.fields[field as keyof typeof contacts.fields];
 }
 
 function preview(context: PageContext, { about, lines }: ContactImport) {
   const { imports } = context.words.contacts;
-  const fields = MEANINGS.filter((field) => field !== 'tags' || context.may('tag:write'));
+  const fields = MEANINGS.filter(
+    (field) =>
+      (field !== 'tags' || context.may('tag:write')) && (field !== 'lists' || context.may('list:write')),
+  );
   const chosen = fields.map((field) => ({ value: field, text: nameOfField(context, field) }));
   const choices = [{ value: '', text: imports.ignored }, ...chosen];
   const choicesOfSuspect = [
@@ -319,7 +326,8 @@ function issueIn(context: PageContext, issue: string): string {
   const field = MEANINGS.find((name) => issue.startsWith(`${name} `));
   if (field === undefined) return issue;
   const { subscribed } = words.contacts;
-  const short = { tags: words.sections.tags, subscribed };
+  const { tags, lists } = words.sections;
+  const short = { tags, lists, subscribed };
   const name = field in short ? short[field as keyof typeof short] : nameOfField(context, field);
   return `${name}: ${faultIn(words.faults, issue.slice(field.length + 1))}`;
 }

@@ -36,7 +36,7 @@ export async function planFor({ bytes, file, ...chosen }: UploadedTable): Promis
   const { columns, examples, lines, format, values } = await lookAt(bytes);
   const meanings = recognise(columns, values);
   const suspects = columns.flatMap((column, n) =>
-    isConsent(meanings[n]!) || suggestsOptOut(column, values[n] ?? []) ? [n] : [],
+    isConsent(meanings[n]!) || suggestsOptOut(column, values[n] ?? [], columns) ? [n] : [],
   );
   return [{ file: file.slice(-200), columns, examples, format, meanings, suspects, ...chosen }, lines];
 }
