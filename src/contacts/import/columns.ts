@@ -10,7 +10,7 @@ import {
 import { EVIDENCE_COLUMNS, type EvidenceColumn } from './evidence.js';
 
 /** The columns that name records of other modules. */
-export const NAMING_COLUMNS = ['tags', 'lists'] as const;
+const NAMING_COLUMNS = ['tags', 'lists'] as const;
 
 export const MEANINGS = [
   ...CONTACT_DETAILS,
