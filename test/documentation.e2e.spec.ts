@@ -168,7 +168,12 @@ describe('the contact operations', () => {
       consent: { type: 'object', required: false },
       ...details,
     },
-    'GET contact.get-contact': { contactId: id, organizationId: id, asOf: moment },
+    'GET contact.get-contact': {
+      contactId: id,
+      organizationId: id,
+      asOf: moment,
+      include: { type: 'array', required: false },
+    },
     'GET contact.list-contacts': {
       organizationId: ownOrganization,
       email: { type: 'string', format: 'email', required: false },

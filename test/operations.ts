@@ -17,7 +17,8 @@ export type OperationRow = {
   scope: string;
   /**
    * Fields that refer to records of another service, with the additional scope that each requires. Null if the
-   * operation's own scope is enough: ids cannot be guessed, so an id on its own reveals nothing.
+   * operation's own scope is enough: ids cannot be guessed, so an id on its own reveals nothing. `include=tags` is a word of a
+   * field.
    */
   fields?: { [field: string]: string | null };
   /** Valid input from a new fixture. */
@@ -85,8 +86,12 @@ function broadcastWith(content: string) {
 }
 
 /** Adds a new contact to a list or tag. */
-async function linked(own: Fixture, kind: 'list' | 'tag', to = own.the(kind)): Promise<Fields> {
-  const fields = { ...(await to), contactIds: [(await own.a('contact')).contactId] };
+async function linked(
+  own: Fixture,
+  kind: 'list' | 'tag',
+  to = own.the(kind),
+): Promise<Fields & { contactIds: string[] }> {
+  const fields = { ...(await to), contactIds: [(await own.a('contact')).contactId!] };
   await own.ask(`${kind}.add-contacts`, fields);
   return fields;
 }
@@ -143,8 +148,17 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     scope: 'contact:read',
     answeredBy: BY_KEY,
     ask: (own) => own.a('contact'),
+    fields: {
+      'include=tags': 'tag:read',
+      'include=lists': 'list:read',
+      'include=signatures': 'petition:read',
+    },
     asks: {
       'as it was': async (own) => ({ ...(await own.a('contact')), asOf: new Date().toISOString() }),
+      'with all that belongs to it': async (own) => ({
+        contactId: (await linked(own, 'tag')).contactIds[0],
+        include: 'tags,lists,signatures,consents',
+      }),
     },
   },
   'contact.list-contacts': {
@@ -328,10 +342,13 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'petition.list-signatures': {
     scope: 'petition:read',
-    fields: { q: 'contact:read' },
+    fields: { contactId: null, q: 'contact:read' },
     answeredBy: 'replica',
     ask: (own) => own.the('petition'),
-    otherAsks: [async (own) => ({ ...(await own.the('petition')), status: 'INVALIDATED' })],
+    otherAsks: [
+      async (own) => ({ ...(await own.the('petition')), status: 'INVALIDATED' }),
+      async (own) => ({ contactId: (await signed(own)).contactId }),
+    ],
   },
   'petition.export-signatures': {
     scope: 'petition:read',
@@ -425,7 +442,13 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     },
   },
   'list.get-list': { scope: 'list:read', answeredBy: BY_KEY, ask: (own) => own.the('list') },
-  'list.list-lists': { scope: 'list:read', answeredBy: 'replica', ask: () => ({}) },
+  'list.list-lists': {
+    scope: 'list:read',
+    fields: { contactId: 'contact:read' },
+    answeredBy: 'replica',
+    ask: () => ({}),
+    otherAsks: [async (own) => ({ contactId: (await linked(own, 'list')).contactIds[0] })],
+  },
   'list.update-list': {
     scope: 'list:write',
     ask: async (own) => ({ ...(await own.a('list')), description: own.unique() }),
@@ -585,7 +608,13 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     },
   },
   'tag.get-tag': { scope: 'tag:read', answeredBy: BY_KEY, ask: (own) => own.the('tag') },
-  'tag.list-tags': { scope: 'tag:read', answeredBy: 'replica', ask: () => ({}) },
+  'tag.list-tags': {
+    scope: 'tag:read',
+    fields: { contactId: 'contact:read' },
+    answeredBy: 'replica',
+    ask: () => ({}),
+    otherAsks: [async (own) => ({ contactId: (await linked(own, 'tag')).contactIds[0] })],
+  },
   'tag.update-tag': {
     scope: 'tag:write',
     ask: async (own) => ({ ...(await own.a('tag')), description: own.unique() }),

@@ -5,6 +5,7 @@ export {
   LINK_DETAIL,
   stoodAt,
   WIDEST_LINK,
+  linkedFrom,
   linkedTo,
   type LinkRow,
   LinkTable,

@@ -439,6 +439,13 @@ function suspensionsOf(table: string): string {
   return `${table}_suspensions`;
 }
 
+/** SQL condition: the person in place of `?` has an active link to a record (`organization_id`, `id`) of organization $1. */
+export function linkedFrom(table: string): string {
+  return `(organization_id, id) IN (
+    SELECT l.organization_id, l.record_id FROM ${table} l
+    WHERE l.organization_id = $1 AND l.subject_id = ? AND l.ended_at IS NULL)`;
+}
+
 /** SQL condition: a contact (`organization_id`, `id`) of organization $1 has an active link to the record in place of `?`. */
 export function linkedTo(table: string): string {
   return `(organization_id, id) IN (

@@ -10,6 +10,6 @@ export {
 export { Linking } from './linking.js';
 export { Resource, type ResourceRecord } from './resource.js';
 export { ResourceCommands } from './resource-commands.js';
-export { comparableName, Resources } from './resources.js';
+export { comparableName, type ListQuery, Resources } from './resources.js';
 export { ResourcesModule } from './resources.module.js';
 export { type Slugged, slugOf, withSlug } from './slugs.js';

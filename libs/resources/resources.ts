@@ -4,7 +4,7 @@ import { DataSource } from 'typeorm';
 import { Commands, RecordReader } from '#libs/commands';
 import { BatchLoader, queryWide, ReadSource } from '#libs/database';
 import { type Past } from '#libs/event-store';
-import { countAt, linkedTo } from '#libs/links';
+import { countAt, linkedFrom, linkedTo } from '#libs/links';
 import { type Condition, findRows, hasGoneOn, type RecordRow } from '#libs/projections';
 import { type Input, isId, listingOf, noSuch, type Page, pageOf, PastRecord, RpcError } from '#libs/rpc';
 import { type Resource, type ResourceRecord } from './resource.js';
@@ -230,6 +230,11 @@ export class Resources {
     return { sql: linkedTo(resource.linkTable!), value: id };
   }
 
+  /** A condition for lists of records: only those to which this person has an active link. An index finds them. */
+  linkedFrom({ linkTable }: Resource, subjectId: string): Condition {
+    return { sql: linkedFrom(linkTable!), value: subjectId, selective: true };
+  }
+
   /**
    * The numbers of active links, in the order of their declaration; 0 if the record does not exist. Callers share one query
    * if they call before it starts, for example signers whose commands were projected together.
@@ -335,12 +340,12 @@ export class Resources {
   }
 }
 
-/** The id that an input gives for a record of the kind. */
 /** Names are the same if this is the same: `Volunteers` and `volunteers`, é as one character or as two. */
 export function comparableName(name: string): string {
   return name.normalize('NFC').toLowerCase();
 }
 
+/** The id that an input gives for a record of the kind. */
 export function idIn(input: object, { idField }: Resource): string {
   return (input as Record<string, string>)[idField]!;
 }

@@ -401,7 +401,7 @@ export function Emails(options: FieldOptions & { max: number }): PropertyDecorat
   );
 }
 
-/** A list of distinct words from a fixed set, which is read when it is needed. */
+/** A list of distinct words from a fixed set, which is read when it is needed. In a query, one text with commas. */
 export function WordsOf(
   words: () => readonly string[],
   options: FieldOptions = {},
@@ -423,14 +423,16 @@ export function WordsOf(
       Array.isArray(value) && value.length > 0 && value.every((word) => words().includes(word as string))
         ? undefined
         : `must be a list of one or more of: ${words().join(', ')}`,
-    (value) =>
-      Array.isArray(value)
-        ? [
-            ...new Set<unknown>(
-              value.map((word: unknown) => (typeof word === 'string' ? currentName(word) : word)),
-            ),
-          ]
-        : value,
+    (value, source) => {
+      const list: unknown =
+        source === 'query' && typeof value === 'string' ? value.split(',').map(trim(false)) : value;
+      if (!Array.isArray(list)) return list;
+      return [
+        ...new Set<unknown>(
+          list.map((word: unknown) => (typeof word === 'string' ? currentName(word) : word)),
+        ),
+      ];
+    },
   );
 }
 

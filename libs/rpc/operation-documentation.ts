@@ -54,6 +54,8 @@ function inputDocumentation(
       name,
       required,
       schema: rest as object,
+      // One text with commas.
+      ...(rest.type === 'array' ? { style: 'form', explode: false } : {}),
       ...(description === undefined ? {} : { description }),
     });
   });

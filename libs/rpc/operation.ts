@@ -19,7 +19,10 @@ export type OperationDefinition = {
   reasons?: readonly OwnReason[];
   /** The scope that it needs, if it differs from the one that follows from its name and method. */
   scope?: `${string}:${string}`;
-  /** Fields that reach into another service, each with the additional scope that it needs. */
+  /**
+   * Fields that reach into another service, each with the additional scope that it needs. `include=tags` stands for one word
+   * of a field.
+   */
   fieldScopes?: Readonly<Record<string, string>>;
   /** The media types of a streamed body. The fields are then in the query. */
   bodyTypes?: readonly string[];

@@ -103,6 +103,10 @@ export function requireFieldScopes(
   input: object,
 ): void {
   for (const [field, scope] of Object.entries(fieldScopes)) {
-    if ((input as Record<string, unknown>)[field] !== undefined) requireScope(scopes, scope, field);
+    const [name, word] = field.split('=') as [string, string?];
+    const given = (input as Record<string, unknown>)[name];
+    const isGiven =
+      word === undefined ? given !== undefined : (given as string[] | undefined)?.includes(word);
+    if (isGiven) requireScope(scopes, scope, field);
   }
 }

@@ -11,6 +11,7 @@ import { ContactsTable } from './contacts-table.js';
 import { contactsProjection } from './contacts.projection.js';
 import { ImportedLinks } from './import/imported-links.js';
 import * as operations from './operations.js';
+import { PartReads } from './parts/contact-parts.js';
 
 /** Links records of other modules to contacts. */
 const linking = {
@@ -27,7 +28,7 @@ const forOthers = [Consents, ContactsByEmail, ContactsByIds, ContactsTable, link
   upcasters: contactShapes,
   projections: [contactsProjection],
   replayables: [replayableContacts],
-  providers: [...forOthers, ImportedLinks],
+  providers: [...forOthers, ImportedLinks, PartReads],
   exports: forOthers,
 })
 export class ContactsModule {}

@@ -1,16 +1,26 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
-import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
+import { Id, Input, invalid, Operation, PastRecord, Timestamp, WordsOf } from '#libs/rpc';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
 import { contact } from './contact.js';
 import { ContactsTable } from './contacts-table.js';
+import { contactParts, MOST_INCLUDED, PART_SCOPES, PartReads, partSchemas } from './parts/contact-parts.js';
 
 @Operation({
   method: 'GET',
   name: 'contact.get-contact',
   object: 'contact',
   summary: 'Retrieve a contact',
-  answers: contactSchema,
+  description:
+    'With `include`, the response also contains what belongs to the contact. To list the rest, use tag.list-tags, ' +
+    'list.list-lists, petition.list-signatures or contact.list-consents with `contactId`.',
+  answers: {
+    ...contactSchema,
+    get properties() {
+      return { ...contactSchema.properties, ...partSchemas() };
+    },
+  },
+  fieldScopes: PART_SCOPES,
 })
 export class GetContact extends Input {
   @Id()
@@ -21,16 +31,44 @@ export class GetContact extends Input {
 
   @Timestamp({ optional: true, description: 'Returns the contact as it was at this time.' })
   asOf?: string;
+
+  @WordsOf(() => [...contactParts().keys()], {
+    optional: true,
+    description: `Adds the newest ${MOST_INCLUDED} of each. Not with \`asOf\`.`,
+  })
+  include?: string[];
 }
+
+type FoundContact = ContactRecord & { [part: string]: unknown };
 
 @QueryHandler(GetContact)
 export class GetContactHandler implements IQueryHandler<GetContact> {
   constructor(
     private readonly records: RecordReader,
     private readonly contacts: ContactsTable,
+    private readonly from: PartReads,
   ) {}
 
-  async execute({
+  async execute(query: GetContact): Promise<FoundContact | PastRecord<ContactRecord>> {
+    const { asOf, include = [] } = query;
+    if (asOf !== undefined && include.length > 0)
+      throw invalid([{ path: 'include', message: 'must be omitted with asOf, which returns the past' }]);
+    const record = await this.find(query);
+    return record instanceof PastRecord ? record : { ...record, ...(await this.partsOf(query)) };
+  }
+
+  private async partsOf({ organizationId, contactId, include = [] }: GetContact): Promise<object> {
+    const query = { organizationId, contactId, limit: MOST_INCLUDED };
+    // One after another, so that a request occupies one connection.
+    const found: [string, object][] = [];
+    for (const name of include) {
+      const { records, pagination } = await contactParts().get(name)!.page(this.from, query);
+      found.push([name, { data: records, hasMore: pagination.hasMore }]);
+    }
+    return Object.fromEntries(found);
+  }
+
+  private async find({
     organizationId,
     contactId,
     asOf,

@@ -6,7 +6,7 @@ export { type Evidence } from './consent/consent.js';
 export { ConsentFields, evidenceOf, requireStated } from './consent/consent-fields.js';
 export { Consents } from './consent/consents.js';
 export { type ConsentRecord } from './consent/list-consents.js';
-export { contact, type ContactDetails } from './contact.js';
+export { contact, type ContactDetails, existingContact } from './contact.js';
 export { contactsProjection } from './contacts.projection.js';
 export { ContactsTable, hasEmailDomain, joinCountry, searchContacts } from './contacts-table.js';
 export { ContactsModule } from './contacts.module.js';
@@ -16,6 +16,7 @@ export { CreateContact } from './create-contact.js';
 export { DeleteContact } from './erasure/delete-contact.js';
 export { UpdateContact } from './update-contact.js';
 export { type ContactRecord } from './contact-record.js';
+export { includeInContacts } from './parts/contact-parts.js';
 export { ContactsByIds } from './contacts-by-ids.js';
 export { ExportContacts } from './export-contacts.js';
 export {

@@ -97,7 +97,7 @@ export class ExportSignaturesHandler implements IQueryHandler<ExportSignatures> 
       const { rows, next } = await findRows<SignatureRow>(this.reads, listing, SIGNATURES[status], {
         kind: 'export',
       });
-      const records = rows.map((row) => signatureRecord(row, petitionId, status, this.store));
+      const records = rows.map((row) => signatureRecord(row, status, this.store));
       // Written with the first page, so that an unreachable database is still reported as an error.
       const header = after === undefined && format === 'csv' ? writeCsv([columns]) : '';
       const text = header + write(contacts ? await this.withSigners(query.organizationId, records) : records);

@@ -1,29 +1,43 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { RecordReader } from '#libs/commands';
 import { ReadSource } from '#libs/database';
 import { EventStore } from '#libs/event-store';
-import { findRows, SEARCH_RULE } from '#libs/projections';
+import { compare, type Condition, findRows, SEARCH_RULE } from '#libs/projections';
 import { Resources } from '#libs/resources';
-import { CreatedPageInput, Id, listingOf, OneOf, Operation, type Page, pageOf, Text } from '#libs/rpc';
-import { searchContacts } from '../contacts/index.js';
+import {
+  CreatedPageInput,
+  Id,
+  invalid,
+  listingOf,
+  OneOf,
+  Operation,
+  type Page,
+  pageOf,
+  Text,
+} from '#libs/rpc';
+import { contact, existingContact, includeInContacts, searchContacts } from '../contacts/index.js';
 import { petitions } from './petitions.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
-import { signatureRecord, type SignatureRow, SIGNATURES } from './signature-rows.js';
+import { signatureRecord, type SignatureRow, SIGNATURES, SIGNATURES_OF_CONTACT } from './signature-rows.js';
 
 @Operation({
   method: 'GET',
   name: 'petition.list-signatures',
   object: 'signatures',
-  summary: 'List the signatures of a petition',
+  summary: 'List the signatures of a petition or a contact',
   description:
-    'Returns valid signatures by default. With `status`, returns signatures awaiting confirmation, or those ' +
+    'Send `petitionId`, `contactId` or both. Returns valid signatures by default. With `status`, returns signatures awaiting confirmation, or those ' +
     'invalidated by `petition.invalidate-signatures`. Withdrawn and expired signatures are not included.',
   answers: signatureSchema,
   list: true,
   fieldScopes: { q: 'contact:read' },
 })
 export class ListSignatures extends CreatedPageInput() {
-  @Id()
-  petitionId!: string;
+  @Id({ optional: true, description: 'Required without `contactId`.' })
+  petitionId?: string;
+
+  @Id({ optional: true, description: 'Only the signatures of this contact.' })
+  contactId?: string;
 
   @OneOf(Object.keys(SIGNATURES), { optional: true, documentedDefault: 'CONFIRMED' })
   status?: SignatureRecord['status'];
@@ -39,22 +53,45 @@ export class ListSignatures extends CreatedPageInput() {
 @QueryHandler(ListSignatures)
 export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   constructor(
-    private readonly reads: ReadSource,
+    readonly reads: ReadSource,
     private readonly resources: Resources,
-    private readonly store: EventStore,
+    readonly store: EventStore,
+    private readonly records: RecordReader,
   ) {}
 
   async execute(query: ListSignatures): Promise<Page<SignatureRecord>> {
-    const { organizationId, petitionId, status = 'CONFIRMED', q } = query;
-    await this.resources.require(petitions, organizationId, petitionId);
-    const listing = { ...listingOf(query), within: petitionId };
-    const { rows, next } = await findRows<SignatureRow>(this.reads, listing, SIGNATURES[status], {
-      conditions: [searchContacts('subject_id', q)],
-    });
-    return pageOf(
-      query,
-      rows.map((row) => signatureRecord(row, petitionId, status, this.store)),
-      next,
-    );
+    const { organizationId, petitionId, contactId, q } = query;
+    if (petitionId !== undefined) await this.resources.require(petitions, organizationId, petitionId);
+    if (contactId !== undefined)
+      existingContact((await this.records.look(contact, organizationId, contactId)).state);
+    return signaturePage(this, query, [searchContacts('subject_id', q)]);
   }
 }
+
+/** A page of the signatures of a petition, a contact, or both. */
+async function signaturePage(
+  { reads, store }: { reads: ReadSource; store: EventStore },
+  query: Omit<ListSignatures, 'context'>,
+  conditions: readonly (Condition | undefined)[] = [],
+): Promise<Page<SignatureRecord>> {
+  const { petitionId, contactId, status = 'CONFIRMED' } = query;
+  const within = contactId ?? petitionId;
+  if (within === undefined)
+    throw invalid([{ path: 'petitionId', message: 'or contactId is required: send one of them, or both' }]);
+  const table = contactId === undefined ? SIGNATURES : SIGNATURES_OF_CONTACT;
+  const ofPetition = contactId === undefined ? undefined : compare('record_id = ?', petitionId);
+  const { rows, next } = await findRows<SignatureRow>(reads, { ...listingOf(query), within }, table[status], {
+    conditions: [ofPetition && { ...ofPetition, selective: true }, ...conditions],
+  });
+  return pageOf(
+    query,
+    rows.map((row) => signatureRecord(row, status, store)),
+    next,
+  );
+}
+
+includeInContacts('signatures', {
+  scope: 'petition:read',
+  schema: signatureSchema,
+  page: (from, query) => signaturePage(from, { ...query, sort: '-createdAt' }),
+});

@@ -7,7 +7,7 @@ import { type SignatureRecord } from './signature-record.js';
 import { type Suspicion } from './signature-request.js';
 
 /** `wrapped_key`: encrypts the detail. */
-export type SignatureRow = Pick<LinkRow, 'id' | 'subject_id' | 'detail'> & {
+export type SignatureRow = Pick<LinkRow, 'id' | 'record_id' | 'subject_id' | 'detail'> & {
   suspended_by: string | null;
   source: string | null;
   suspicion: string | null;
@@ -17,15 +17,17 @@ export type SignatureRow = Pick<LinkRow, 'id' | 'subject_id' | 'detail'> & {
 
 const CONFIRMED: ListedTable = {
   table: petitions.linkTable!,
-  columns: `id, ${momentAsText('page.created_at')} AS created_at, subject_id, detail, suspended_by, source, suspicion,
+  columns: `id, ${momentAsText('page.created_at')} AS created_at, record_id, subject_id, detail, suspended_by, source, suspicion,
     CASE WHEN detail IS NOT NULL THEN ${wrappedKeyOf('page', 'subject_id')} END AS wrapped_key`,
   bytes: LINK_BYTES,
   widest: WIDEST_LINK,
   within: { sql: 'record_id = ? AND ended_at IS NULL', type: 'uuid' },
 };
 
+type ByStatus = { readonly [status in SignatureRecord['status']]: ListedTable };
+
 /** Tables for `findRows`: the signatures of one petition. */
-export const SIGNATURES: { readonly [status in SignatureRecord['status']]: ListedTable } = {
+export const SIGNATURES: ByStatus = {
   CONFIRMED,
   PENDING: {
     ...CONFIRMED,
@@ -35,10 +37,26 @@ export const SIGNATURES: { readonly [status in SignatureRecord['status']]: Liste
   INVALIDATED: { ...CONFIRMED, within: { sql: 'record_id = ? AND suspended_by IS NOT NULL', type: 'uuid' } },
 };
 
+/** The signatures of one contact, which are few. */
+export const SIGNATURES_OF_CONTACT: ByStatus = {
+  CONFIRMED: { ...CONFIRMED, within: { sql: 'subject_id = ? AND ended_at IS NULL', type: 'uuid' } },
+  PENDING: { ...SIGNATURES.PENDING, within: { sql: 'subject_id = ? AND ended_at IS NULL', type: 'uuid' } },
+  INVALIDATED: { ...CONFIRMED, within: { sql: 'subject_id = ? AND suspended_by IS NOT NULL', type: 'uuid' } },
+};
+
 /** Converts a row to the API's format. */
 export function signatureRecord(
-  { id, created_at, subject_id, detail, suspended_by, source, suspicion, wrapped_key }: SignatureRow,
-  petitionId: string,
+  {
+    id,
+    created_at,
+    record_id,
+    subject_id,
+    detail,
+    suspended_by,
+    source,
+    suspicion,
+    wrapped_key,
+  }: SignatureRow,
   status: SignatureRecord['status'],
   store: EventStore,
 ): SignatureRecord {
@@ -47,7 +65,7 @@ export function signatureRecord(
   return {
     id,
     createdAt: created_at,
-    petitionId,
+    petitionId: record_id,
     contactId: status === 'PENDING' ? null : subject_id,
     comment,
     status,

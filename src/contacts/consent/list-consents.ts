@@ -17,6 +17,7 @@ import {
 import { type Evidence } from './consent.js';
 import { type ConsentChange, Consents, isGiven } from './consents.js';
 import { contact, existingContact } from '../contact.js';
+import { includeInContacts } from '../parts/contact-parts.js';
 
 /** A consent or refusal as the API returns it. */
 export type ConsentRecord = {
@@ -80,16 +81,29 @@ export class ListConsentsHandler implements IQueryHandler<ListConsents> {
     private readonly consents: Consents,
   ) {}
 
-  async execute({ organizationId, contactId, limit, cursor }: ListConsents): Promise<Page<ConsentRecord>> {
-    const place = cursor === undefined ? undefined : readCursor(cursor);
+  async execute(query: ListConsents): Promise<Page<ConsentRecord>> {
+    const { organizationId, contactId } = query;
     existingContact((await this.records.look(contact, organizationId, contactId)).state);
-    const { said, next } = await this.consents.list(organizationId, contactId, limit, place);
-    return {
-      records: said.map(consentRecord),
-      pagination: { cursor: next ? `${next.before}.${next.proved}` : null, hasMore: next !== undefined },
-    };
+    return consentPage(this.consents, query);
   }
 }
+
+async function consentPage(
+  consents: Consents,
+  { organizationId, contactId, limit, cursor }: Omit<ListConsents, 'context'>,
+): Promise<Page<ConsentRecord>> {
+  const place = cursor === undefined ? undefined : readCursor(cursor);
+  const { said, next } = await consents.list(organizationId, contactId, limit, place);
+  return {
+    records: said.map(consentRecord),
+    pagination: { cursor: next ? `${next.before}.${next.proved}` : null, hasMore: next !== undefined },
+  };
+}
+
+includeInContacts('consents', {
+  schema: consentSchema,
+  page: ({ consents }, query) => consentPage(consents, query),
+});
 
 function readCursor(cursor: string): { before: number; proved: number } {
   if (!/^\d{1,15}\.\d{1,9}$/.test(cursor)) throw malformedCursor();

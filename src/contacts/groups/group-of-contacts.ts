@@ -1,4 +1,6 @@
 import { type Type } from '@nestjs/common';
+import { QueryHandler } from '@nestjs/cqrs';
+import { RecordReader } from '#libs/commands';
 import { search, SEARCH_RULE } from '#libs/projections';
 import {
   changeHandler,
@@ -6,8 +8,9 @@ import {
   deleteHandler,
   getHandler,
   linkHandler,
-  listHandler,
+  type ListQuery,
   Resource,
+  Resources,
   unlinkHandler,
 } from '#libs/resources';
 import {
@@ -25,7 +28,9 @@ import {
   timestamp,
 } from '#libs/rpc';
 import { contactLink } from '../contact-links.js';
+import { contact, existingContact } from '../contact.js';
 import { chooseContactsBy } from '../filters/contact-filters.js';
+import { includeInContacts } from '../parts/contact-parts.js';
 import { capitalized, type Group, groupDecider, type GroupDecider } from './group.js';
 
 /** Sentences of the API's documentation. */
@@ -101,6 +106,12 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
     counts: { link: contactLink({ record: kind, ...linked, atErasure: 'ends' }), field: 'contacts', table },
   });
   chooseContactsBy(resource, texts);
+  includeInContacts(`${kind}s`, {
+    scope: `${kind}:read`,
+    schema: answers,
+    page: ({ resources }, { contactId, ...query }) =>
+      resources.list(resource, { ...query, sort: '-createdAt' }, [resources.linkedFrom(resource, contactId)]),
+  });
 
   const named = (operation: string) => `${kind}.${operation}` as const;
   /** The fields of a command that belong to the group. */
@@ -131,6 +142,9 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
   class List extends PageInput('name') {
     @Text({ max: 200, optional: true, description: `Part of the name. ${SEARCH_RULE}` })
     q?: string;
+
+    @Id({ optional: true, description: `Only the ${kind}s of this contact.` })
+    contactId?: string;
   }
   class Update extends Existing {
     @Text({ max, optional: true })
@@ -174,6 +188,7 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
     summary: `List ${kind}s`,
     answers,
     list: true,
+    fieldScopes: { contactId: 'contact:read' },
   })(List);
   Operation({
     method: 'POST',
@@ -204,7 +219,7 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
     Get,
     GetHandler: getHandler(Get, resource),
     List,
-    ListHandler: listHandler(List, resource, ({ q }) => [search(['name'], q)]),
+    ListHandler: listOfContactHandler(List, resource),
     Update,
     UpdateHandler: changeHandler(Update, resource, (state, command) =>
       decider.update(state, givenIn(command)),
@@ -219,6 +234,31 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
   for (const [role, type] of Object.entries(operations))
     Object.defineProperty(type, 'name', { value: `${capitalized(kind)}${role}` });
   return { decider, resource, operations, Create, Add: Add as unknown as InputClass<GroupMembers> };
+}
+
+/** The handler of an operation that lists groups, or only those of a contact. */
+function listOfContactHandler(
+  input: InputClass<Input & ListQuery & { q?: string; contactId?: string }>,
+  resource: Resource,
+): Type {
+  @QueryHandler(input)
+  class Handler {
+    constructor(
+      readonly resources: Resources,
+      readonly records: RecordReader,
+    ) {}
+
+    async execute(query: Input & ListQuery & { q?: string; contactId?: string }): Promise<object> {
+      const { organizationId, q, contactId } = query;
+      const conditions = [search(['name'], q)];
+      if (contactId !== undefined) {
+        existingContact((await this.records.look(contact, organizationId, contactId)).state);
+        conditions.push(this.resources.linkedFrom(resource, contactId));
+      }
+      return this.resources.list(resource, query, conditions);
+    }
+  }
+  return Handler;
 }
 
 const emptyOf = (fields: object) => Object.fromEntries(Object.keys(fields).map((name) => [name, null]));

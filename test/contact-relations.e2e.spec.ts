@@ -1,0 +1,146 @@
+import { v7 as uuidv7 } from 'uuid';
+import { type Sql } from '#libs/database';
+import { type Condition, findRows, type ListedTable } from '#libs/projections';
+import { Resources } from '#libs/resources';
+import { lists } from '../src/lists/index.js';
+import { petitions, SIGNATURES_OF_CONTACT } from '../src/petitions/index.js';
+import { tags } from '../src/tags/index.js';
+import { Fixture } from './fixture.js';
+import { Api, NOBODY } from './harness.js';
+
+/** What belongs to one contact: tags, lists, signatures, consents. */
+let api: Api;
+let own: Fixture;
+beforeAll(async () => {
+  api = await Api.start();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  own = new Fixture(api, await api.organization());
+});
+
+const contact = async () => (await own.a('contact')).contactId!;
+const ids = (records: { id: string }[]) => records.map(({ id }) => id);
+
+/** A contact with two tags, a list and two signatures, one of them invalidated. Another contact has others. */
+async function related() {
+  const [contactId, other] = [await contact(), await contact()];
+  const [donor, patron, foreign] = await Promise.all([own.a('tag'), own.a('tag'), own.a('tag')]);
+  const { listId } = await own.a('list');
+  for (const { tagId } of [donor, patron])
+    await own.ask('tag.add-contacts', { tagId, contactIds: [contactId] });
+  await own.ask('tag.add-contacts', { tagId: foreign.tagId, contactIds: [other] });
+  await own.ask('list.add-contacts', { listId, contactIds: [contactId, other] });
+  const [one, two] = [await own.a('petition'), await own.a('petition')];
+  const sign = (petition: object, more: object) =>
+    own.ask('petition.add-signature', { ...petition, ...more });
+  await sign(one, { contactId: other });
+  const { signatureId } = await sign(one, { contactId, comment: 'Save the river' });
+  const second = await sign(two, { contactId });
+  await own.ask('petition.invalidate-signatures', { ...two, signatureIds: [second.signatureId] });
+  return {
+    contactId,
+    tagIds: [donor.tagId!, patron.tagId!].sort(),
+    listId: listId!,
+    petitionId: one.petitionId!,
+    signatureId: signatureId as string,
+    invalidated: second.signatureId as string,
+  };
+}
+
+it('get-contact includes tags, lists, signatures and consents on request, and nothing else', async () => {
+  const { contactId, tagIds, listId, petitionId, signatureId } = await related();
+  const plain = await own.ask('contact.get-contact', { contactId });
+  const whole = await own.ask('contact.get-contact', {
+    contactId,
+    include: 'tags,lists,signatures,consents',
+  });
+  const { tags: hasTags, lists: isOn, signatures, consents, ...rest } = whole;
+  expect(rest).toEqual(plain);
+  expect([ids(hasTags.data).sort(), hasTags.hasMore]).toEqual([tagIds, false]);
+  expect(isOn).toMatchObject({ data: [{ id: listId, contacts: 2 }], hasMore: false });
+  expect(signatures).toMatchObject({ data: [{ id: signatureId, petitionId, contactId }], hasMore: false });
+  expect(signatures.data[0].comment).toBe('Save the river');
+  expect(consents).toMatchObject({ data: [{ given: true }], hasMore: false });
+
+  const asOf = { contactId, asOf: new Date().toISOString(), include: 'tags' };
+  for (const fields of [{ contactId, include: 'friends' }, { contactId, include: '' }, asOf])
+    expect(await own.send('contact.get-contact', fields)).toMatchObject({
+      status: 400,
+      body: { error: { issues: [{ path: 'include' }] } },
+    });
+});
+
+it('get-contact includes at most 100 records of a kind, and says that there are more', async () => {
+  const contactId = await contact();
+  const tagIds: string[] = [];
+  for (let n = 0; n < 101; n += 1) tagIds.push((await own.ask('tag.create-tag', { name: `Tag ${n}` })).tagId);
+  await Promise.all(tagIds.map((tagId) => own.ask('tag.add-contacts', { tagId, contactIds: [contactId] })));
+  const { tags: included } = await own.ask('contact.get-contact', { contactId, include: 'tags' });
+  expect([included.data.length, included.hasMore]).toEqual([100, true]);
+  expect(included.data[0].id).toBe(tagIds.at(-1));
+});
+
+it('list-tags, list-lists and list-signatures with contactId return only what belongs to the contact', async () => {
+  const { contactId, tagIds, listId, petitionId, signatureId, invalidated } = await related();
+  const list = async (operation: string, more: object = {}) =>
+    ids(await own.ask(operation, { contactId, ...more })).sort();
+  expect(await list('tag.list-tags')).toEqual(tagIds);
+  expect(await list('list.list-lists')).toEqual([listId]);
+  expect(await list('petition.list-signatures')).toEqual([signatureId]);
+  expect(await list('petition.list-signatures', { status: 'INVALIDATED' })).toEqual([invalidated]);
+  expect(await list('petition.list-signatures', { status: 'PENDING' })).toEqual([]);
+  expect(await list('petition.list-signatures', { petitionId })).toEqual([signatureId]);
+  const first = await own.send('tag.list-tags', { contactId, limit: '1' });
+  expect(first.body.pagination.hasMore).toBe(true);
+  const rest = await own.send('tag.list-tags', { contactId, cursor: first.body.pagination.cursor });
+  expect(ids([...first.body.data, ...rest.body.data]).sort()).toEqual(tagIds);
+
+  await own.ask('tag.remove-contacts', { tagId: tagIds[0], contactIds: [contactId] });
+  expect(await list('tag.list-tags')).toEqual([tagIds[1]]);
+  for (const operation of ['tag.list-tags', 'list.list-lists', 'petition.list-signatures'])
+    expect((await own.send(operation, { contactId: NOBODY })).status).toBe(404);
+  expect(await own.send('petition.list-signatures')).toMatchObject({
+    status: 400,
+    body: { error: { issues: [{ path: 'petitionId' }] } },
+  });
+});
+
+type Plan = { 'Index Name'?: string; 'Actual Rows': number; 'Actual Loops': number; Plans?: Plan[] };
+const steps = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(steps)];
+
+it('lists of what belongs to a contact use the index by contact, beside 20,000 links of others', async () => {
+  const { source } = api.instances[0]!.runtime;
+  const { contactId } = await related();
+  const { organizationId } = own;
+  const resources = api.instances[0]!.app.get(Resources);
+  for (const { linkTable } of [tags, lists, petitions]) {
+    await source.query(
+      `INSERT INTO ${linkTable} (organization_id, id, record_id, subject_id, created_at, created_position)
+       SELECT $1, gen_random_uuid(), $2, gen_random_uuid(), now(), n FROM generate_series(1, 20000) n`,
+      [organizationId, uuidv7()],
+    );
+    await source.query(`ANALYZE ${linkTable}`);
+  }
+  const plans: Plan[] = [];
+  const watching: Sql = {
+    async query(text: string, values?: unknown[]) {
+      const [row] = await source.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+      plans.push(row['QUERY PLAN'][0].Plan as Plan);
+      return source.query(text, values);
+    },
+  };
+  const pages: [index: string, table: ListedTable, condition?: Condition][] = [
+    ['taggings_by_subject', tags.page(), resources.linkedFrom(tags, contactId)],
+    ['members_by_subject', lists.page(), resources.linkedFrom(lists, contactId)],
+    ['signatures_by_subject', SIGNATURES_OF_CONTACT.CONFIRMED],
+    ['signatures_by_subject', SIGNATURES_OF_CONTACT.INVALIDATED],
+  ];
+  for (const [index, table, condition] of pages) {
+    const listing = { organizationId, limit: 100, sort: '-createdAt', within: contactId };
+    await findRows(watching, listing, table, { conditions: [condition] });
+    const used = steps(plans.at(-1)!);
+    expect(used.map((step) => step['Index Name'])).toContain(index);
+    expect(Math.max(...used.map((step) => step['Actual Rows'] * step['Actual Loops']))).toBeLessThan(20);
+  }
+});
