@@ -299,7 +299,7 @@ longIt('projections: status, rebuild and verify while the server runs', async ()
   expect(await answered()).toEqual(before);
 
   const { source } = deployment.database;
-  await source.query('UPDATE petitions_v6.petitions SET signatures = signatures + 1');
+  await source.query('UPDATE petitions_v7.petitions SET signatures = signatures + 1');
   const found = await command(['--json', 'projections', 'verify', 'petitions'], deployment.environment);
   expect(found.status).toBe(1);
   expect(JSON.parse(found.stdout).differences).toEqual([
