@@ -14,6 +14,7 @@ import { SuppressionsModule } from './suppressions/index.js';
 import { TagsModule } from './tags/index.js';
 import { SiteModule } from './site/index.js';
 import { TeamModule } from './team/index.js';
+import { FieldsModule } from './fields/index.js';
 import { DashboardModule } from './dashboard/index.js';
 import { WebhooksModule } from './webhooks/index.js';
 import { UnsubscribeModule } from './unsubscribe/index.js';
@@ -38,6 +39,7 @@ export const MODULES = [
   ImagesModule,
   TeamModule,
   ImportJobsModule,
+  FieldsModule,
   DashboardModule,
   // Its routes match any path, so it must come last.
   SiteModule,

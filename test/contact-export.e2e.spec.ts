@@ -15,7 +15,7 @@ beforeEach(async () => {
 
 const TYPES = { ndjson: 'application/x-ndjson', csv: 'text/csv' };
 const HEADER =
-  'id,createdAt,updatedAt,email,firstName,lastName,bio,phone,mobile,address,zip,city,country,organizationId,subscribed';
+  'id,createdAt,updatedAt,email,firstName,lastName,bio,phone,mobile,address,zip,city,region,country,externalIds,organizationId,subscribed';
 
 const exportFrom = (caller: Client, query: Record<string, string> = {}) =>
   caller.get('contact.export-contacts', query);
@@ -69,7 +69,7 @@ describe('export-contacts', () => {
     const [{ id, createdAt, updatedAt, organizationId }] = parse(ndjson);
     const { status, body, headers } = await exportFrom(client, { format: 'csv' });
     expect([status, headers.get('content-type')]).toEqual([200, 'text/csv; charset=utf-8']);
-    const row = `${id},${createdAt},${updatedAt},ada@example.org,,,"a,""b""\nc",,,,,,,${organizationId},false`;
+    const row = `${id},${createdAt},${updatedAt},ada@example.org,,,"a,""b""\nc",,,,,,,,,${organizationId},false`;
     expect(body).toBe(`${HEADER}\r\n${row}\r\n`);
   });
 

@@ -138,6 +138,7 @@ function expectValid(given: Schema): void {
   for (const name of schema.required ?? []) expect(Object.keys(schema.properties)).toContain(name);
   if ([schema.type].flat().includes('array')) expect(schema.items).toBeDefined();
   Object.values(schema.properties ?? {}).forEach(expectValid);
+  if (typeof schema.additionalProperties === 'object') expectValid(schema.additionalProperties);
   if (schema.items) expectValid(schema.items);
 }
 
@@ -304,6 +305,11 @@ function expectToFit(value: any, given: Schema, where: string): void {
   if (schema.format === 'date-time') expect(new Date(value).toISOString()).toBe(value);
   if (type === 'array') value.forEach((element: any) => expectToFit(element, schema.items, `${where}[]`));
   if (type !== 'object') return;
+  if (typeof schema.additionalProperties === 'object') {
+    for (const [key, inner] of Object.entries(value))
+      expectToFit(inner, schema.additionalProperties, `${where}.${key}`);
+    return;
+  }
   expect({ where, keys: Object.keys(schema.properties) }).toEqual({
     where,
     keys: expect.arrayContaining(Object.keys(value)),

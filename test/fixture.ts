@@ -18,6 +18,7 @@ export type RecordName =
   | 'publishedPost'
   | 'list'
   | 'tag'
+  | 'field'
   | 'broadcast'
   | 'sending'
   | 'image'
@@ -145,6 +146,7 @@ const RECORDS: { [name in RecordName]: Make } = {
   },
   list: makes('list.create-list', 'listId', named),
   tag: makes('tag.create-tag', 'tagId', named),
+  field: makes('field.create-field', 'fieldId', named),
   broadcast: makes('broadcast.create-broadcast', 'broadcastId', async (own) => ({
     ...named(own),
     content: 'Hello',

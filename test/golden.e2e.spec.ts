@@ -274,6 +274,12 @@ async function makeHistory(): Promise<string> {
   await post('tag.update-tag', { tagId, description: 'Who gives' });
   await post('tag.add-contacts', { tagId, contactIds: [ada, chico, rachel] });
   await erase('tag.remove-contacts', { tagId, contactIds: [ada] });
+  const { fieldId } = await post('field.create-field', {
+    name: 'Shoe size',
+    type: 'CHOICE',
+    options: ['S', 'M'],
+  });
+  await post('field.update-field', { fieldId, options: ['S', 'M', 'Ω "L"'] });
   const { webhookId } = await post('webhook.create-webhook', { url: 'https://webhooks.invalid/' });
   await post('webhook.update-webhook', { webhookId, eventTypes: ['ContactErased'] });
   await post('webhook.pause-webhook', { webhookId });
@@ -349,6 +355,7 @@ async function makeHistory(): Promise<string> {
   await erase('post.delete-post', await post('post.create-post', { name: 'Old news' }));
   await erase('list.delete-list', await post('list.create-list', { name: 'Gone' }));
   await erase('tag.delete-tag', await post('tag.create-tag', { name: 'Gone' }));
+  await erase('field.delete-field', await post('field.create-field', { name: 'Gone' }));
   const png = { 'Content-Type': 'image/png' };
   for (const name of ['Bridge', 'Gone']) {
     const path = `/v1/image.upload-image?name=${name}`;

@@ -1,6 +1,8 @@
 import { CommandBus } from '@nestjs/cqrs';
 import { newId } from '#libs/random';
 import { type OwnReason, systemInput } from '#libs/rpc';
+import { schemaOf } from '#libs/projections';
+import { contactsProjection } from '../src/contacts/index.js';
 import { FinishBroadcast } from '../src/broadcasts/index.js';
 import { aSignature, csv, type Fields, type Fixture, png } from './fixture.js';
 import { type Answer } from './harness.js';
@@ -64,6 +66,8 @@ async function takenSlug(own: Fixture, kind: 'petition' | 'post'): Promise<Answe
   await own.ask(create, { name: 'First', slug: 'taken' });
   return own.send(create, { name: 'Second', slug: 'taken' });
 }
+
+const CONTACTS = `${schemaOf(contactsProjection)}.contacts`;
 
 /** Changes a table directly, like an administrator with write access. */
 function changeTable(own: Fixture, statement: string): Promise<unknown> {
@@ -634,6 +638,47 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     fields: { contactIds: null },
     ask: (own) => linked(own, 'tag'),
   },
+  'field.create-field': {
+    scope: 'field:write',
+    ask: (own) => ({ name: own.unique() }),
+    otherAsks: [(own) => ({ name: own.unique(), type: 'CHOICES', options: ['S', 'M'] })],
+    create: {
+      ...named,
+      update: 'field.update-field',
+      // Nothing else about a text field can change.
+      otherChange: {},
+      list: 'field.list-fields',
+      end: 'field.delete-field',
+    },
+    reasons: {
+      FIELD_LIMIT_REACHED: async (own) => {
+        for (let n = 0; n < 100; n += 1) await own.send('field.create-field', { name: own.unique() });
+        return own.send('field.create-field', { name: own.unique() });
+      },
+    },
+  },
+  'field.get-field': { scope: 'field:read', answeredBy: BY_KEY, ask: (own) => own.the('field') },
+  'field.list-fields': { scope: 'field:read', answeredBy: 'replica', ask: () => ({}) },
+  'field.update-field': {
+    scope: 'field:write',
+    ask: async (own) => ({ ...(await own.a('field')), name: own.unique() }),
+    otherAsks: [
+      async (own) => {
+        const field = { name: own.unique(), type: 'CHOICE', options: ['S', 'M'] };
+        return { ...(await own.ask('field.create-field', field)), options: ['M', 'L'] };
+      },
+    ],
+    reasons: {
+      OPTION_IN_USE: async (own) => {
+        const field = { name: own.unique(), type: 'CHOICE', options: ['S', 'M'] };
+        const { fieldId } = await own.ask('field.create-field', field);
+        await own.a('contact');
+        await changeTable(own, `UPDATE ${CONTACTS} SET custom_fields = '{"${fieldId}": "S"}'`);
+        return own.send('field.update-field', { fieldId, options: ['M'] });
+      },
+    },
+  },
+  'field.delete-field': { scope: 'field:write', ask: (own) => own.a('field') },
   'team.invite-member': {
     scope: 'team:write',
     ask: (own) => ({ email: own.person().email, role: 'EDITOR' }),

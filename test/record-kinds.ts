@@ -4,6 +4,7 @@ import {
   DamagedEvent,
   type Decider,
   type DomainEvent,
+  type Json,
   NewerEvent,
   type RecordedEvent,
 } from '#libs/event-store';
@@ -12,6 +13,7 @@ import { apiKey } from '../src/auth/index.js';
 import { broadcast } from '../src/broadcasts/index.js';
 import { contact } from '../src/contacts/index.js';
 import { recordSuccession } from '../src/history/index.js';
+import { field } from '../src/fields/index.js';
 import { image } from '../src/images/index.js';
 import { list } from '../src/lists/index.js';
 import { subscriptions } from '../src/modules.js';
@@ -173,6 +175,14 @@ const invalidated = (any: Values) => ({
   isLast: any.pick([true, false]),
 });
 
+const FIELD_IDS = [uuidv7(), uuidv7()];
+const extras = (any: Values) => ({
+  externalIds: any.pick([[], ['a:1'], ['b:2', 'a:1']]),
+  customFields: {
+    [any.pick(FIELD_IDS)]: any.pick<Json>([null, 'Ω "\\', 0, -1.5, 1e300, true, ['S', 'M'], '2024-05-31']),
+  },
+});
+
 const AGREED = { subscribed: true, consent: { text: 'Keep me informed' } };
 
 export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
@@ -216,11 +226,12 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
       first: (any) => ({
         type: 'ContactCreated',
         data: { subscribed: true },
-        personal: { email: 'a', city: any.word() },
+        personal: { email: 'a', city: any.word(), ...extras(any) },
       }),
       next: (any) =>
         any.pick<() => DomainEvent>([
           () => ({ type: 'ContactUpdated', data: {}, personal: { email: any.word(), bio: any.word() } }),
+          () => ({ type: 'ContactUpdated', data: {}, personal: { region: any.word(), ...extras(any) } }),
           () => any.event(['ContactSubscribed'], ['ContactUnsubscribed']),
           () => ({ type: any.random(5) === 0 ? 'ContactErased' : 'ContactSubscribed', data: {} }),
         ])(),
@@ -400,6 +411,32 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
             tagId: history.any('tag'),
             contactIds: [history.any('contact')],
           }),
+      ],
+    },
+  },
+  field: {
+    make: makes('field'),
+    show: (own, { id: fieldId }) => own.send('field.get-field', { fieldId }),
+    showsItself: true,
+    decide: (own, { id: fieldId }) => own.send('field.update-field', { fieldId, name: 'Friends' }),
+    next: { type: 'FieldUpdated', data: { name: 'Later' } },
+    loading: {
+      decider: field,
+      first: (any) => ({
+        type: 'FieldCreated',
+        data: { key: 'a', name: 'A', type: 'CHOICE', options: any.pick([null, ['S'], ['S', 'Ω "']]) },
+      }),
+      next: (any) => ({
+        type: any.pick(['FieldUpdated', 'FieldUpdated', 'FieldDeleted']),
+        data: { name: any.word() },
+      }),
+    },
+    past: {
+      idField: 'fieldId',
+      shownBy: ['field.get-field'],
+      steps: (history) => [
+        () => history.create('field', 'field.create-field', { name: history.name() }),
+        () => history.send('field.update-field', { fieldId: history.any('field'), name: history.name() }),
       ],
     },
   },

@@ -22,6 +22,7 @@ export { Rewrapping } from './rewrapping.js';
 export {
   type Cast,
   DamagedEvent,
+  type EventBody,
   NewerEvent,
   readSchema,
   upcast,

@@ -65,6 +65,10 @@ export const ERROR_REASONS = {
     LAST_OWNER: 'The person is the last owner of your organization. Make someone else an owner first.',
     WEBHOOK_LIMIT_REACHED:
       'Your organization has reached its limit of webhooks. Delete one that you no longer need.',
+    FIELD_LIMIT_REACHED:
+      'Your organization has reached its limit of custom fields. Delete one that you no longer need.',
+    OPTION_IN_USE:
+      'Contacts have the option that you remove as their value. error.message states how many. Give them another value first.',
     NOT_SEALED:
       'The stored history of your organization does not match what was signed before. Nothing is signed or proved until the operator has examined it.',
   },

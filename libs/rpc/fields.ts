@@ -31,7 +31,8 @@ export type FieldSchema = {
   maxItems?: number;
   properties?: Record<string, FieldSchema>;
   required?: string[];
-  additionalProperties?: boolean;
+  /** For objects whose keys are data: the schema of each value. */
+  additionalProperties?: boolean | FieldSchema;
   example?: unknown;
 };
 

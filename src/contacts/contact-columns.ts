@@ -1,4 +1,4 @@
-import { CONTACT_DETAILS, type ContactDetails } from './contact.js';
+import { CONTACT_DETAILS, type ContactDetails, type CustomValues } from './contact.js';
 
 /**
  * How the projection stores a detail. Details that are not searched, sorted or filtered are encrypted with the
@@ -17,6 +17,7 @@ const DETAILS: { readonly [detail in keyof ContactDetails]: DetailColumn } = {
   // The order in which the indexes are created. Without statistics, PostgreSQL considers the indexes of country
   // and city equal and uses the later one.
   country: { index: true },
+  region: { index: true },
   city: { index: true },
   zip: { index: true },
 };
@@ -45,15 +46,26 @@ const NAME = `(coalesce(first_name || ' ', '') || coalesce(last_name, ''))`;
 export const SEARCHED = ['email', NAME, 'last_name'];
 
 /** SQL: bytes of a row, for `findRows`. */
-export const CONTACT_BYTES = DETAIL_COLUMNS.map(({ column }) => `coalesce(octet_length(${column}), 0)`).join(
-  ' + ',
-);
+export const CONTACT_BYTES = [
+  ...DETAIL_COLUMNS.map(({ column }) => `octet_length(${column})`),
+  // As stored, because their size as text would require reading them.
+  'pg_column_size(external_ids)',
+  'pg_column_size(custom_fields)',
+]
+  .map((size) => `coalesce(${size}, 0)`)
+  .join(' + ');
+
+/** Bytes of a contact's custom values as JSON, by the ids of their fields. */
+const MOST_CUSTOM_BYTES = 16 * 1024;
+const MOST_EXTERNAL_IDS = 10;
+const LONGEST_EXTERNAL_ID = 200;
 
 /**
- * The largest row, in bytes: a biography of 10,000 characters, nine other texts of up to 500, and the overhead
- * of encryption.
+ * The largest row, in bytes: a biography of 10,000 characters, ten other texts of up to 500, the external ids
+ * (ASCII), the custom values, and the overhead of encryption.
  */
-export const WIDEST_CONTACT = 4 * (10_000 + 9 * 500) + 1_000;
+export const WIDEST_CONTACT =
+  4 * (10_000 + 10 * 500) + MOST_EXTERNAL_IDS * LONGEST_EXTERNAL_ID + MOST_CUSTOM_BYTES + 1_000;
 
 /** The context under which a detail is encrypted. */
 export const sealedAs = (detail: keyof ContactDetails) => `contact.${detail}`;
@@ -61,6 +73,14 @@ export const sealedAs = (detail: keyof ContactDetails) => `contact.${detail}`;
 /** A row of the projection, or its copy in a snapshot. */
 export type Row = { [column: string]: unknown };
 export type Open = (name: string, sealed: unknown) => string;
+
+/** External ids and custom values are null in a row without any. */
+export function extrasOf(row: Row): { externalIds: string[]; customFields: CustomValues } {
+  return {
+    externalIds: (row.external_ids as string[] | null) ?? [],
+    customFields: (row.custom_fields as CustomValues | null) ?? {},
+  };
+}
 
 /** @param open undefined if nothing is encrypted, or if the contact was erased since the row was read. */
 export function detailsOf(row: Row, open?: Open): ContactDetails {
@@ -78,6 +98,7 @@ export function detailsOf(row: Row, open?: Open): ContactDetails {
     address: opened('address', row.sealed_address),
     zip: plain(row.zip),
     city: plain(row.city),
+    region: plain(row.region),
     country: plain(row.country),
   };
 }

@@ -1,6 +1,7 @@
 import { type Folded } from '#libs/event-store';
-import { replayable } from '#libs/projections';
+import { folding, type Replayable } from '#libs/projections';
 import { type FieldSchema, recordSchema } from '#libs/rpc';
+import { type CustomValue, field, namedValues } from '../fields/index.js';
 import { contact, type Contact, type ContactDetails, existingContact } from './contact.js';
 
 /** A contact as the API returns it. */
@@ -11,6 +12,9 @@ export type ContactRecord = {
   updatedAt: Date | string;
   organizationId: string;
   subscribed: boolean;
+  externalIds: string[];
+  /** By the key of the field. */
+  customFields: { [key: string]: CustomValue };
 } & ContactDetails;
 
 const time: FieldSchema = { type: 'string', format: 'date-time' };
@@ -33,7 +37,18 @@ const fields = {
   address: detail,
   zip: detail,
   city: detail,
+  region: detail,
   country: detail,
+  externalIds: {
+    type: 'array',
+    items: { type: 'string' },
+    description: 'The ids of the person in other systems, like `civicrm:123`.',
+  },
+  customFields: {
+    type: 'object',
+    additionalProperties: { type: ['string', 'number', 'boolean', 'array'], items: { type: 'string' } },
+    description: 'The values of custom fields by their keys. Contains only fields that have a value.',
+  },
   organizationId: { type: 'string' },
   subscribed: { type: 'boolean' },
 } satisfies { [field in keyof ContactRecord]: FieldSchema };
@@ -45,23 +60,43 @@ export const CONTACT_COLUMNS = Object.keys(fields) as (keyof ContactRecord)[];
 
 export const contactIdSchema = recordSchema({ contactId: { type: 'string' } });
 
-/** Contacts from an exported history. */
-export const replayableContacts = replayable('contact', contact, (organizationId, id, folded) =>
-  folded.state.status === 'standing' ? recordFromHistory(organizationId, id, folded) : undefined,
-);
+/** Contacts from an exported history. Their values are named by the custom fields in the same history. */
+export const replayableContacts: Replayable = {
+  object: 'contact',
+  streamTypes: [contact.streamType, field.streamType],
+  start() {
+    const contacts = folding(contact);
+    const fields = folding(field);
+    return {
+      apply: (event) => (event.streamType === field.streamType ? fields : contacts).apply(event),
+      *records() {
+        const keys = new Map(
+          [...fields.all].flatMap(([id, { state }]) => (state.status === 'active' ? [[id, state.key]] : [])),
+        );
+        for (const [id, folded] of contacts.all) {
+          if (folded.state.status !== 'standing') continue;
+          const record = recordFromHistory(folded.organizationId, id, folded);
+          yield { ...record, customFields: namedValues(record.customFields, keys) };
+        }
+      },
+    };
+  },
+};
 
-/** The record from its history. @throws RpcError NOT_FOUND if the contact did not exist then. */
+/** The record from its history, with its values by the ids of their fields: see `CustomFields.name`. @throws RpcError NOT_FOUND if the contact did not exist then. */
 export function recordFromHistory(
   organizationId: string,
   contactId: string,
   { state, createdAt, updatedAt }: Folded<Contact>,
 ): ContactRecord {
-  const { details, subscribed } = existingContact(state);
+  const { details, subscribed, externalIds, customFields } = existingContact(state);
   return {
     id: contactId,
     createdAt: createdAt!,
     updatedAt: updatedAt!,
     ...details,
+    externalIds,
+    customFields,
     organizationId,
     subscribed,
   };

@@ -1,5 +1,6 @@
-import { type Decider, type JsonObject, type Upcasters } from '#libs/event-store';
+import { canonical, type Decider, type EventBody, type JsonObject, type Upcasters } from '#libs/event-store';
 import { comparableEmail, noSuch, RpcError } from '#libs/rpc';
+import { type CustomValue } from '../fields/index.js';
 
 /** All details that identify the person. They are erased with the contact. */
 export const CONTACT_DETAILS = [
@@ -12,19 +13,30 @@ export const CONTACT_DETAILS = [
   'address',
   'zip',
   'city',
+  'region',
   'country',
 ] as const;
 
 export type ContactDetails = { [detail in (typeof CONTACT_DETAILS)[number]]: string | null };
-export type ContactChanges = Partial<ContactDetails> & { subscribed?: boolean };
+
+/** Values by the id of their field. A key can be used again after its field was deleted. */
+export type CustomValues = { [fieldId: string]: CustomValue };
+/** Everything else about the person that events contain. `customFields`: values to set; null clears one. */
+type ContactExtras = {
+  /** The person's ids in other systems: `system:id`. */
+  externalIds?: string[];
+  customFields?: { [fieldId: string]: CustomValue | null };
+};
+export type ContactPersonal = Partial<ContactDetails> & ContactExtras;
+export type ContactChanges = ContactPersonal & { subscribed?: boolean };
 
 export type ContactEvent =
   | {
       type: 'ContactCreated';
       data: { subscribed: boolean };
-      personal: Partial<ContactDetails> | null;
+      personal: ContactPersonal | null;
     }
-  | { type: 'ContactUpdated'; data: Record<string, never>; personal: Partial<ContactDetails> | null }
+  | { type: 'ContactUpdated'; data: Record<string, never>; personal: ContactPersonal | null }
   | { type: 'ContactSubscribed'; data: Record<string, never> }
   | { type: 'ContactUnsubscribed'; data: Record<string, never> }
   /** Another contact of the same person replaces this one. `ContactErased` follows in the same command. */
@@ -40,16 +52,31 @@ export type ContactEvent =
 /** A contact that was merged into another one: every address that it ever had, and its record at that time. */
 type Duplicate = { contactId: string; emails: string[]; record: JsonObject };
 
-export type ExistingContact = { status: 'standing'; subscribed: boolean; details: ContactDetails };
+export type ExistingContact = {
+  status: 'standing';
+  subscribed: boolean;
+  details: ContactDetails;
+  externalIds: string[];
+  customFields: CustomValues;
+};
 /** `mergedInto`: the contact that replaces this one. */
 type ErasedContact = { status: 'erased'; mergedInto?: string };
 export type Contact = { status: 'unknown' } | ExistingContact | ErasedContact;
 
-/** The release before reads these types and does not write them. */
+/** This release reads these types and shapes, and the next one writes them. */
 export const contactShapes: Upcasters = {
+  // Contacts had no region, external ids or custom values before.
+  ContactCreated: { reads: [(body) => body], writes: { asBefore: withoutExtras } },
+  ContactUpdated: { reads: [(body) => body], writes: { asBefore: withoutExtras } },
   ContactMerged: { reads: [], writes: 'not yet' },
   DuplicatesMerged: { reads: [], writes: 'not yet' },
 };
+
+function withoutExtras({ data, personal }: EventBody): EventBody {
+  if (!personal) return { data, personal };
+  const { region: _region, externalIds: _externalIds, customFields: _customFields, ...rest } = personal;
+  return { data, personal: rest };
+}
 
 export const NO_DETAILS = Object.fromEntries(
   CONTACT_DETAILS.map((detail) => [detail, null]),
@@ -69,13 +96,19 @@ export const contact: Decider<Contact, ContactEvent> = {
   },
   evolve(state, event) {
     if (event.type === 'ContactCreated') {
-      const details = { ...NO_DETAILS, ...event.personal };
-      return { status: 'standing', subscribed: event.data.subscribed, details };
+      const { externalIds = [], customFields = {}, ...details } = event.personal ?? {};
+      return {
+        status: 'standing',
+        subscribed: event.data.subscribed,
+        details: { ...NO_DETAILS, ...details },
+        externalIds,
+        customFields: withValues({}, customFields),
+      };
     }
     if (state.status !== 'standing') return state;
     switch (event.type) {
       case 'ContactUpdated':
-        return { ...state, details: { ...state.details, ...event.personal } };
+        return updated(state, event.personal ?? {});
       case 'ContactSubscribed':
         return { ...state, subscribed: true };
       case 'ContactUnsubscribed':
@@ -90,8 +123,29 @@ export const contact: Decider<Contact, ContactEvent> = {
   },
 };
 
+function updated(
+  state: ExistingContact,
+  { externalIds = state.externalIds, customFields, ...details }: ContactPersonal,
+): ExistingContact {
+  return {
+    ...state,
+    details: { ...state.details, ...details },
+    externalIds,
+    customFields: customFields ? withValues(state.customFields, customFields) : state.customFields,
+  };
+}
+
+/** The values after these changes. */
+function withValues(before: CustomValues, changes: NonNullable<ContactExtras['customFields']>): CustomValues {
+  const after = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== null);
+  return Object.fromEntries(after) as CustomValues;
+}
+
 export function createContact({ subscribed = true, ...details }: ContactChanges): ContactEvent[] {
-  const given = Object.entries(details).filter(([, value]) => value !== null && value !== undefined);
+  const customFields = withValues({}, details.customFields ?? {});
+  const isGiven = (value: unknown) =>
+    value !== null && value !== undefined && !(typeof value === 'object' && Object.keys(value).length === 0);
+  const given = Object.entries({ ...details, customFields }).filter(([, value]) => isGiven(value));
   return [{ type: 'ContactCreated', data: { subscribed }, personal: Object.fromEntries(given) }];
 }
 
@@ -101,14 +155,28 @@ export function updateContact(state: ExistingContact, changes: ContactChanges): 
   const changed = CONTACT_DETAILS.filter(
     (detail) => changes[detail] !== undefined && changes[detail] !== state.details[detail],
   );
-  if (changed.length > 0) {
-    const personal = Object.fromEntries(changed.map((detail) => [detail, changes[detail]!]));
+  const personal: ContactPersonal = {
+    ...Object.fromEntries(changed.map((detail) => [detail, changes[detail]!])),
+    ...changedExtras(state, changes),
+  };
+  if (Object.keys(personal).length > 0) {
     events.push({ type: 'ContactUpdated', data: {}, personal });
   }
   if (changes.subscribed !== undefined && changes.subscribed !== state.subscribed) {
     events.push({ type: changes.subscribed ? 'ContactSubscribed' : 'ContactUnsubscribed', data: {} });
   }
   return events;
+}
+
+function changedExtras(state: ExistingContact, { externalIds, customFields }: ContactExtras): ContactExtras {
+  const isSame = (one: unknown, other: unknown) => canonical(one) === canonical(other);
+  const values = Object.entries(customFields ?? {}).filter(
+    ([fieldId, value]) => !isSame(value, state.customFields[fieldId] ?? null),
+  );
+  return {
+    ...(externalIds && !isSame(externalIds, state.externalIds) ? { externalIds } : {}),
+    ...(values.length > 0 ? { customFields: Object.fromEntries(values) } : {}),
+  };
 }
 
 /** Erasing an erased contact changes nothing. @throws RpcError NOT_FOUND if it never existed or was merged. */

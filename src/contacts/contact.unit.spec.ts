@@ -1,7 +1,10 @@
+import { type Cast, type JsonObject } from '#libs/event-store';
 import { given } from '#libs/testing';
 import {
   contact,
   type ContactEvent,
+  type ContactPersonal,
+  contactShapes,
   createContact,
   eraseContact,
   existingContact,
@@ -61,6 +64,61 @@ describe('updateContact', () => {
     given(contact, [])
       .when(update({ city: 'London' }))
       .thenThrows('NOT_FOUND');
+  });
+});
+
+describe('external ids and values of custom fields', () => {
+  const [size, sizes] = ['f1', 'f2'];
+  const extras = { externalIds: ['a:1'], customFields: { [size]: 'S', [sizes]: ['S', 'M'] } };
+  const full: ContactEvent = { ...created, personal: { email: 'ada@example.org', ...extras } };
+  const update = (changes: Parameters<typeof updateContact>[1]) => (state: typeof contact.initial) =>
+    updateContact(existingContact(state), changes);
+
+  it('are stored with a new contact, without empty ones', () => {
+    const given = { ...extras, customFields: { ...extras.customFields, f3: null } };
+    expect(createContact({ email: 'ada@example.org', ...given })).toEqual([full]);
+    expect(createContact({ email: 'a@b.org', externalIds: [], customFields: { f3: null } })).toEqual([
+      { ...created, personal: { email: 'a@b.org' } },
+    ]);
+  });
+
+  it('are recorded if they change: ids as a whole, values one by one', () => {
+    given(contact, [full])
+      .when(update({ externalIds: ['a:1'], customFields: { [size]: 'S', [sizes]: ['S', 'M'], f3: null } }))
+      .then([]);
+    given(contact, [full])
+      .when(update({ externalIds: ['a:1', 'b:2'], customFields: { [size]: null, [sizes]: ['S', 'M'] } }))
+      .then([
+        {
+          type: 'ContactUpdated',
+          data: {},
+          personal: { externalIds: ['a:1', 'b:2'], customFields: { [size]: null } },
+        },
+      ]);
+  });
+
+  it('are merged into the state', () => {
+    const changed: ContactEvent[] = [
+      full,
+      { type: 'ContactUpdated', data: {}, personal: { customFields: { [size]: null, f3: false } } },
+      { type: 'ContactUpdated', data: {}, personal: { externalIds: [] } },
+    ];
+    const state = changed.reduce((s, event) => contact.evolve(s, event, new Date(0)), contact.initial);
+    expect(existingContact(state)).toMatchObject({ externalIds: [] });
+    expect(existingContact(state).customFields).toEqual({ [sizes]: ['S', 'M'], f3: false });
+  });
+
+  it('are not written in this release', () => {
+    const { personal } = full as { personal: NonNullable<ContactPersonal> };
+    for (const type of ['ContactCreated', 'ContactUpdated']) {
+      const { writes } = contactShapes[type]!;
+      const body = { data: {}, personal: { ...personal, region: 'Essex' } as JsonObject };
+      expect((writes as { asBefore: Cast }).asBefore(body)).toEqual({
+        data: {},
+        personal: { email: 'ada@example.org' },
+      });
+      expect((writes as { asBefore: Cast }).asBefore({ data: {}, personal: null }).personal).toBe(null);
+    }
   });
 });
 

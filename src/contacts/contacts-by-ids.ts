@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
+import { CustomFields } from '../fields/index.js';
 import { type ContactRecord, recordFromHistory } from './contact-record.js';
 import { contact } from './contact.js';
 import { ContactsTable } from './contacts-table.js';
@@ -10,12 +11,15 @@ export class ContactsByIds {
   constructor(
     private readonly records: RecordReader,
     private readonly contacts: ContactsTable,
+    private readonly fields: CustomFields,
   ) {}
 
   /** By id, without unknown and erased contacts. */
   async find(organizationId: string, contactIds: readonly string[]): Promise<Map<string, ContactRecord>> {
     const found = await Promise.all(contactIds.map((id) => this.findOne(organizationId, id)));
-    return new Map(found.flatMap((record) => (record ? [[record.id, record]] : [])));
+    const records = found.filter((record) => record !== undefined);
+    await this.fields.name(organizationId, records);
+    return new Map(records.map((record) => [record.id, record]));
   }
 
   private async findOne(organizationId: string, contactId: string): Promise<ContactRecord | undefined> {

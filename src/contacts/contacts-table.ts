@@ -8,6 +8,7 @@ import {
   CONTACT_BYTES,
   DETAIL_COLUMNS,
   detailsOf,
+  extrasOf,
   type Open,
   SEALED_COLUMNS,
   SEARCHED,
@@ -51,7 +52,7 @@ const IS_SEALED = SEALED_COLUMNS.map((column) => `${column} IS NOT NULL`).join('
 
 /** SQL: the columns that `record` needs. @param row the table's alias. */
 function columnsOf(row: string): string {
-  const columns = ['id', 'organization_id', 'subscribed', 'email_compared'];
+  const columns = ['id', 'organization_id', 'subscribed', 'email_compared', 'external_ids', 'custom_fields'];
   const details = DETAIL_COLUMNS.map(({ column }) => column);
   const moments = ['created_at', 'updated_at'].map((name) => `${momentAsText(`${row}.${name}`)} AS ${name}`);
   const key = `CASE WHEN ${IS_SEALED} THEN ${wrappedKeyOf(row, 'id')} END AS wrapped_key`;
@@ -130,6 +131,7 @@ export class ContactsTable {
       createdAt: row.created_at,
       updatedAt: row.updated_at,
       ...detailsOf(row, open as Open | undefined),
+      ...extrasOf(row),
       organizationId: row.organization_id,
       subscribed: row.subscribed,
     };

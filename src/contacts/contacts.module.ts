@@ -10,6 +10,8 @@ import { ContactsByIds } from './contacts-by-ids.js';
 import { ContactsTable } from './contacts-table.js';
 import { contactsProjection } from './contacts.projection.js';
 import { ImportedLinks } from './import/imported-links.js';
+import { FieldsModule } from '../fields/index.js';
+import { OptionCounts } from './option-counts.js';
 import * as operations from './operations.js';
 import { PartReads } from './parts/contact-parts.js';
 
@@ -25,10 +27,11 @@ const forOthers = [Consents, ContactsByEmail, ContactsByIds, ContactsTable, link
 @ProductModule({
   operations,
   streams: [contact, consent],
-  upcasters: contactShapes,
   projections: [contactsProjection],
   replayables: [replayableContacts],
-  providers: [...forOthers, ImportedLinks, PartReads],
+  upcasters: contactShapes,
+  imports: [FieldsModule],
+  providers: [...forOthers, ImportedLinks, OptionCounts, PartReads],
   exports: forOthers,
 })
 export class ContactsModule {}

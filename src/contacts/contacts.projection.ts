@@ -5,6 +5,7 @@ import { comparableEmail } from '#libs/rpc';
 import {
   DETAIL_COLUMNS,
   detailsOf,
+  extrasOf,
   INDEXED_COLUMNS,
   type Open,
   PLAIN_COLUMNS,
@@ -13,9 +14,17 @@ import {
   sealedAs,
   SEARCHED,
 } from './contact-columns.js';
-import { contact, type Contact, type ContactDetails, type ContactEvent, NO_DETAILS } from './contact.js';
+import {
+  contact,
+  type Contact,
+  type ContactDetails,
+  type ContactEvent,
+  type ContactPersonal,
+  NO_DETAILS,
+} from './contact.js';
 
 const TEXT_AND_BYTES = [...PLAIN_COLUMNS, ...SEALED_COLUMNS];
+const PERSONAL_COLUMNS = [...TEXT_AND_BYTES, 'external_ids', 'custom_fields'];
 const COLUMN_OF = new Map(DETAIL_COLUMNS.map((one) => [one.detail, one]));
 
 /** The combined effect of a page of events on one contact. */
@@ -28,7 +37,12 @@ type Change = {
   created_at?: Date;
   updated_at: Date;
   /** Columns to set; an absent one keeps its value. */
-  set: { [column: string]: string | boolean | Buffer | null };
+  set: {
+    [column: string]: string | boolean | Buffer | null | readonly string[] | ContactPersonal['customFields'];
+    external_ids?: readonly string[];
+    /** Values to set; null clears one. */
+    custom_fields?: ContactPersonal['customFields'];
+  };
 };
 
 type Erased = {
@@ -73,10 +87,12 @@ export const contactsProjection: Projection<ContactEvent> = {
       subscribed      boolean        NOT NULL,
       ${PLAIN_COLUMNS.map((column) => `${column} text`).join(',\n      ')},
       ${SEALED_COLUMNS.map((column) => `${column} bytea`).join(',\n      ')},
+      external_ids    text[],
+      custom_fields   jsonb,
       PRIMARY KEY (organization_id, id)
     );
     -- ANALYZE stores samples of a column's values, which would outlive the erasure of a person.
-    ALTER TABLE contacts ${TEXT_AND_BYTES.map((column) => `ALTER COLUMN ${column} SET STATISTICS 0`).join(', ')};
+    ALTER TABLE contacts ${PERSONAL_COLUMNS.map((column) => `ALTER COLUMN ${column} SET STATISTICS 0`).join(', ')};
     CREATE INDEX contacts_by_creation ON contacts (organization_id, created_at, id);
     CREATE INDEX contacts_by_update ON contacts (organization_id, updated_at, id);
     CREATE INDEX contacts_by_email ON contacts (organization_id, email_compared, id);
@@ -85,6 +101,10 @@ export const contactsProjection: Projection<ContactEvent> = {
       (column) =>
         `CREATE INDEX contacts_by_${column} ON contacts (organization_id, ${column}) WHERE ${column} IS NOT NULL;`,
     ).join('\n    ')}
+    CREATE INDEX contacts_by_external_id ON contacts USING gin (external_ids) WHERE external_ids IS NOT NULL;
+    -- Finds values by @>. The ids of fields in the keys keep organizations apart.
+    CREATE INDEX contacts_by_custom_field ON contacts USING gin (custom_fields jsonb_path_ops)
+      WHERE custom_fields IS NOT NULL;
     CREATE INDEX contacts_unsubscribed ON contacts (organization_id, id) WHERE NOT subscribed;
     ${searchIndexes('contacts', SEARCHED)}
 
@@ -137,7 +157,7 @@ export const contactsProjection: Projection<ContactEvent> = {
           const before = created.get(id) ?? changed.get(id);
           if (before) {
             Object.assign(before, { version: wholeVersion(before.version, event), updated_at });
-            Object.assign(before.set, columnsOf(event, seal));
+            setColumns(before.set, columnsOf(event, seal));
           } else {
             changed.set(id, { ...key, after: version - 1, updated_at, set: columnsOf(event, seal) });
           }
@@ -165,9 +185,13 @@ type Snapshot =
 
 function snapshotsIn(schema: string): Snapshots<Contact> {
   const where = 'WHERE organization_id = $1 AND id = ANY ($2::uuid[])';
-  const columns = DETAIL_COLUMNS.map(
-    ({ column, sealed }) => `'${column}', ${sealed ? `encode(${column}, 'base64')` : column}`,
-  );
+  const columns = [
+    ...DETAIL_COLUMNS.map(
+      ({ column, sealed }) => `'${column}', ${sealed ? `encode(${column}, 'base64')` : column}`,
+    ),
+    `'external_ids', external_ids`,
+    `'custom_fields', custom_fields`,
+  ];
   return {
     streamType: contact.streamType,
     sql: `
@@ -184,10 +208,23 @@ function snapshotsIn(schema: string): Snapshots<Contact> {
       if ('mergedInto' in row)
         return { status: 'erased', ...(row.mergedInto === null ? {} : { mergedInto: row.mergedInto }) };
       // Erased since, so the history no longer has its details.
-      if (!row.key) return { status: 'standing', subscribed: row.subscribed, details: NO_DETAILS };
+      if (!row.key) {
+        return {
+          status: 'standing',
+          subscribed: row.subscribed,
+          details: NO_DETAILS,
+          externalIds: [],
+          customFields: {},
+        };
+      }
       const key = keyring.unwrap(Buffer.from(row.key, 'base64'), row.id);
       const open: Open = (name, sealed) => openValue(key, name, Buffer.from(sealed as string, 'base64'));
-      return { status: 'standing', subscribed: row.subscribed, details: detailsOf(row.columns, open) };
+      return {
+        status: 'standing',
+        subscribed: row.subscribed,
+        details: detailsOf(row.columns, open),
+        ...extrasOf(row.columns),
+      };
     },
   };
 }
@@ -196,9 +233,9 @@ function snapshotsIn(schema: string): Snapshots<Contact> {
 function columnsOf(event: RecordedEvent<ContactEvent>, seal: Seal): Change['set'] {
   switch (event.type) {
     case 'ContactCreated':
-      return { subscribed: event.data.subscribed, ...detailColumns(event, event.personal, seal) };
+      return { subscribed: event.data.subscribed, ...personalColumns(event, event.personal, seal) };
     case 'ContactUpdated':
-      return detailColumns(event, event.personal, seal);
+      return personalColumns(event, event.personal, seal);
     case 'ContactSubscribed':
       return { subscribed: true };
     case 'ContactUnsubscribed':
@@ -210,13 +247,13 @@ function columnsOf(event: RecordedEvent<ContactEvent>, seal: Seal): Change['set'
   }
 }
 
-function detailColumns(
-  event: RecordedEvent,
-  details: Partial<ContactDetails> | null,
-  seal: Seal,
-): Change['set'] {
-  const columns: Change['set'] = {};
-  for (const [name, value] of Object.entries(details ?? {})) {
+function personalColumns(event: RecordedEvent, personal: ContactPersonal | null, seal: Seal): Change['set'] {
+  const { externalIds, customFields, ...details } = personal ?? {};
+  const columns: Change['set'] = {
+    ...(externalIds ? { external_ids: externalIds } : {}),
+    ...(customFields ? { custom_fields: customFields } : {}),
+  };
+  for (const [name, value] of Object.entries(details)) {
     const { detail, column, sealed } = COLUMN_OF.get(name as keyof ContactDetails)!;
     columns[column] = sealed && value !== null ? seal(event, sealedAs(detail), value) : value;
     if (detail === 'email' && value !== null) columns.email_compared = comparableEmail(value);
@@ -224,15 +261,34 @@ function detailColumns(
   return columns;
 }
 
-const SET_COLUMNS = ['subscribed', ...TEXT_AND_BYTES];
+/** Later columns win, except that custom values are merged. */
+function setColumns(set: Change['set'], next: Change['set']): void {
+  const merged = { ...set.custom_fields, ...next.custom_fields };
+  Object.assign(set, next, Object.keys(merged).length > 0 ? { custom_fields: merged } : {});
+}
+
+const SET_COLUMNS = ['subscribed', ...PERSONAL_COLUMNS];
 const CHANGES = `jsonb_to_recordset($1::jsonb) AS change(id uuid, organization_id uuid, version integer, after integer,
   created_at timestamptz, updated_at timestamptz, set jsonb)`;
 const fromSet = (column: string) => {
   if (column === 'subscribed') return `(change.set->>'subscribed')::boolean`;
+  if (column === 'external_ids') return textsIn(`change.set->'external_ids'`);
+  if (column === 'custom_fields')
+    return withoutNulls(`coalesce(contacts.custom_fields, '{}') || (change.set->'custom_fields')`);
   return column.startsWith('sealed_')
     ? `decode(change.set->>'${column}', 'hex')`
     : `change.set->>'${column}'`;
 };
+
+/** SQL: the texts of a JSON array, in its order; null if it is empty or null. */
+function textsIn(json: string): string {
+  return `(SELECT array_agg(text ORDER BY n) FROM jsonb_array_elements_text(${json}) WITH ORDINALITY AS e(text, n))`;
+}
+
+/** SQL: a JSON object without its null values; null if nothing is left. */
+function withoutNulls(json: string): string {
+  return `nullif(jsonb_strip_nulls(${json}), '{}')`;
+}
 
 /** Encodes bytes as hexadecimal digits. */
 function jsonOf(changes: readonly Change[]): string {
@@ -245,6 +301,9 @@ function jsonOf(changes: readonly Change[]): string {
   );
 }
 
+/** Encoded as JSON. */
+const JSON_COLUMNS = ['external_ids', 'custom_fields'];
+
 /** The columns of a new contact's row. */
 const COLUMNS: [string, ElementType][] = [
   ['organization_id', 'uuid'],
@@ -255,19 +314,26 @@ const COLUMNS: [string, ElementType][] = [
   ['subscribed', 'boolean'],
   ...PLAIN_COLUMNS.map((column): [string, ElementType] => [column, 'text']),
   ...SEALED_COLUMNS.map((column): [string, ElementType] => [column, 'bytea']),
+  ...JSON_COLUMNS.map((column): [string, ElementType] => [column, 'jsonb']),
 ];
+const NAMES = COLUMNS.map(([column]) => column);
 
 const INSERT = `
-  INSERT INTO contacts (${COLUMNS.map(([column]) => column).join(', ')})
-  SELECT * FROM unnest(${COLUMNS.map(([, type], n) => `$${n + 1}::${type}[]`).join(', ')})`;
+  INSERT INTO contacts (${NAMES.join(', ')})
+  SELECT ${NAMES.map((column) => {
+    if (column === 'external_ids') return textsIn(column);
+    return column === 'custom_fields' ? withoutNulls(column) : column;
+  }).join(', ')}
+  FROM unnest(${COLUMNS.map(([, type], n) => `$${n + 1}::${type}[]`).join(', ')}) AS new(${NAMES.join(', ')})`;
 
 function arraysOf(created: readonly Change[]): Buffer[] {
   return COLUMNS.map(([column, type]) =>
     binaryArray(
       type,
-      created.map(({ set, ...key }) =>
-        column in key ? key[column as keyof typeof key] : (set[column] ?? null),
-      ),
+      created.map(({ set, ...key }) => {
+        const value = column in key ? key[column as keyof typeof key] : (set[column] ?? null);
+        return type === 'jsonb' && value !== null ? JSON.stringify(value) : value;
+      }),
     ),
   );
 }

@@ -4,6 +4,8 @@ import { type Condition, findRows, type RowPage } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import { writeCsv, writeNdjson } from '#libs/records';
 import { OneOf, Operation, StreamedAnswer } from '#libs/rpc';
+import { CustomFields, type CustomValue } from '../fields/index.js';
+import { writeNames } from './import/name-cells.js';
 import { contactConditions, ContactFilters, FILTER_SCOPES } from './filters/contact-filters.js';
 import { CONTACT_COLUMNS, type ContactRecord, contactSchema } from './contact-record.js';
 import { CONTACT_PAGE, type ContactRow, ContactsTable } from './contacts-table.js';
@@ -11,14 +13,8 @@ import { CONTACT_PAGE, type ContactRow, ContactsTable } from './contacts-table.j
 /** Contacts per query, and per chunk of the response. */
 const PAGE = 1_000;
 
-const FORMATS = {
-  ndjson: { type: 'application/x-ndjson', header: '', write: writeNdjson },
-  csv: {
-    type: 'text/csv; charset=utf-8',
-    header: writeCsv([CONTACT_COLUMNS]),
-    write: (records: readonly ContactRecord[]) => writeCsv(records.map(cellsOf)),
-  },
-};
+const FORMATS = { ndjson: 'application/x-ndjson', csv: 'text/csv; charset=utf-8' };
+const CSV_COLUMNS = CONTACT_COLUMNS.filter((column) => column !== 'customFields');
 
 @Operation({
   method: 'GET',
@@ -28,7 +24,7 @@ const FORMATS = {
   description:
     'Streams all contacts that match the filters, oldest first. NDJSON contains one record per line, in the ' +
     'format of get-contact. CSV contains the same fields as columns, with names in the first line and empty ' +
-    'cells for unset fields. In CSV, values that a spreadsheet would run as a formula (starting with `=`, `+`, ' +
+    'cells for unset fields. Each custom field has a column named by its key. In CSV, values that a spreadsheet would run as a formula (starting with `=`, `+`, ' +
     '`-`, `@`, a tab or a carriage return) are prefixed with an apostrophe. import-contacts accepts both formats ' +
     'unchanged and removes that apostrophe. A response without its last chunk (RFC 9112, section 8) is ' +
     'incomplete: request it again.',
@@ -50,12 +46,13 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
     private readonly reads: ReadSource,
     private readonly resources: Resources,
     private readonly contacts: ContactsTable,
+    private readonly fields: CustomFields,
   ) {}
 
   async execute(query: ExportContacts): Promise<StreamedAnswer> {
     const conditions = await contactConditions(query, this.resources);
     return new StreamedAnswer(
-      FORMATS[query.format].type,
+      FORMATS[query.format],
       `contacts.${query.format}`,
       this.write(query, conditions),
     );
@@ -65,7 +62,11 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
     query: ExportContacts,
     conditions: readonly (Condition | undefined)[],
   ): AsyncGenerator<string> {
-    const { header, write } = FORMATS[query.format];
+    const { organizationId, format } = query;
+    const keys = format === 'csv' ? await this.fields.keysOf(organizationId) : [];
+    const header = format === 'csv' ? writeCsv([[...CSV_COLUMNS, ...keys]]) : '';
+    const write = (records: readonly ContactRecord[]) =>
+      format === 'csv' ? writeCsv(records.map((record) => cellsOf(record, keys))) : writeNdjson(records);
     let contacts = 0;
     let after: RowPage<ContactRow>['next'];
     do {
@@ -75,7 +76,9 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
         kind: 'export',
       });
       // With the first page, so that an unreachable database is reported as such.
-      const text = (after === undefined ? header : '') + write(rows.map((row) => this.contacts.record(row)));
+      const records = rows.map((row) => this.contacts.record(row));
+      const text =
+        (after === undefined ? header : '') + write(await this.fields.name(organizationId, records));
       if (text !== '') yield text;
       contacts += rows.length;
       query.onProgress?.(contacts);
@@ -84,9 +87,16 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
   }
 }
 
-function cellsOf(record: ContactRecord): (string | null)[] {
-  return CONTACT_COLUMNS.map((column) => {
-    const value = record[column];
-    return value instanceof Date ? value.toISOString() : typeof value === 'boolean' ? String(value) : value;
-  });
+/** @param keys of the custom fields, which follow the other columns. */
+function cellsOf(record: ContactRecord, keys: readonly string[]): (string | null)[] {
+  return [
+    ...CSV_COLUMNS.map((column) => cellOf(record[column])),
+    ...keys.map((key) => cellOf(record.customFields[key])),
+  ];
+}
+
+function cellOf(value: ContactRecord[(typeof CSV_COLUMNS)[number]] | CustomValue | undefined): string | null {
+  if (value === undefined || value === null) return null;
+  if (value instanceof Date) return value.toISOString();
+  return Array.isArray(value) ? writeNames(value) : String(value);
 }

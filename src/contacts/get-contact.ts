@@ -1,8 +1,10 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { Id, Input, invalid, Operation, PastRecord, Timestamp, WordsOf } from '#libs/rpc';
+import { type Past } from '#libs/event-store';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
 import { contact } from './contact.js';
+import { CustomFields } from '../fields/index.js';
 import { ContactsTable } from './contacts-table.js';
 import { contactParts, MOST_INCLUDED, PART_SCOPES, PartReads, partSchemas } from './parts/contact-parts.js';
 
@@ -47,6 +49,7 @@ export class GetContactHandler implements IQueryHandler<GetContact> {
     private readonly records: RecordReader,
     private readonly contacts: ContactsTable,
     private readonly from: PartReads,
+    private readonly fields: CustomFields,
   ) {}
 
   async execute(query: GetContact): Promise<FoundContact | PastRecord<ContactRecord>> {
@@ -74,10 +77,15 @@ export class GetContactHandler implements IQueryHandler<GetContact> {
     asOf,
   }: GetContact): Promise<ContactRecord | PastRecord<ContactRecord>> {
     const record = asOf === undefined ? await this.contacts.find(organizationId, contactId) : undefined;
-    if (record) return record;
+    if (record) return this.named(record);
     const past = await this.records.past(asOf);
     const folded = await this.records.look(contact, organizationId, contactId, past);
-    const found = recordFromHistory(organizationId, contactId, folded);
+    const found = await this.named(recordFromHistory(organizationId, contactId, folded), past);
     return past ? new PastRecord(found, past) : found;
+  }
+
+  private async named(record: ContactRecord, past?: Past): Promise<ContactRecord> {
+    await this.fields.name(record.organizationId, [record], past);
+    return record;
   }
 }

@@ -1,6 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
 import { Id, Operation } from '#libs/rpc';
+import { CustomFields } from '../fields/index.js';
 import { ContactFields } from './contact-fields.js';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
 import { evidenceOf, requireStated } from './consent/consent-fields.js';
@@ -29,6 +30,7 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
   constructor(
     private readonly commands: Commands,
     private readonly consents: Consents,
+    private readonly fields: CustomFields,
   ) {}
 
   async execute(command: UpdateContact): Promise<ContactRecord> {
@@ -55,6 +57,8 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
         };
       },
     );
-    return recordFromHistory(organizationId, contactId, answered);
+    const record = recordFromHistory(organizationId, contactId, answered);
+    await this.fields.name(organizationId, [record]);
+    return record;
   }
 }

@@ -4,7 +4,17 @@ export const ROLES = ['OWNER', 'ADMIN', 'EDITOR', 'VIEWER', 'AUDITOR'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** The services that editors can use. */
-const CAMPAIGNING = ['contact', 'petition', 'post', 'list', 'tag', 'image', 'broadcast', 'suppression'];
+const CAMPAIGNING = [
+  'contact',
+  'petition',
+  'post',
+  'list',
+  'tag',
+  'image',
+  'broadcast',
+  'suppression',
+  'field',
+];
 /** Everything that all members can see of their organization. */
 const COMMON = ['organization:read', 'team:read'];
 

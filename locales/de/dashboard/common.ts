@@ -178,6 +178,10 @@ export const common: typeof en = {
       'Jede Organisation braucht mindestens eine Inhaberin oder einen Inhaber. Geben Sie zuerst einer anderen Person diese Rolle.',
     WEBHOOK_LIMIT_REACHED:
       'Ihre Organisation hat die Höchstzahl an Webhooks erreicht. Löschen Sie einen, den Sie nicht mehr brauchen.',
+    FIELD_LIMIT_REACHED:
+      'Ihre Organisation hat die Höchstzahl an eigenen Feldern erreicht. Löschen Sie eines, das Sie nicht mehr brauchen.',
+    OPTION_IN_USE:
+      'Bei manchen Kontakten ist eine Option ausgewählt, die Sie entfernt haben. Ändern Sie zuerst diese Kontakte.',
     NOT_SEALED:
       'Der Verlauf stimmt nicht mit dem überein, was früher signiert wurde. Wenden Sie sich an den Betreiber dieses Dienstes.',
   } satisfies Record<OwnReason, string>,

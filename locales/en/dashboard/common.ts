@@ -170,6 +170,9 @@ export const common = {
     LAST_OWNER: 'An organization must have at least one owner. Make someone else an owner first.',
     WEBHOOK_LIMIT_REACHED:
       'Your organization has reached its limit of webhooks. Delete one you no longer need.',
+    FIELD_LIMIT_REACHED:
+      'Your organization has reached its limit of custom fields. Delete one you no longer need.',
+    OPTION_IN_USE: 'Contacts have an option that you removed as their value. Give them another value first.',
     NOT_SEALED:
       'The history does not match what was signed earlier. Contact the people who operate this service.',
   } satisfies Record<OwnReason, string> as Record<string, string>,

@@ -12,8 +12,11 @@ import { EVIDENCE_COLUMNS, type EvidenceColumn } from './evidence.js';
 /** The columns that name records of other modules. */
 const NAMING_COLUMNS = ['tags', 'lists'] as const;
 
+/** Regions are not imported yet, because the previous release could not read them. */
+const IMPORTED_DETAILS = CONTACT_DETAILS.filter((detail) => detail !== 'region');
+
 export const MEANINGS = [
-  ...CONTACT_DETAILS,
+  ...IMPORTED_DETAILS,
   'name',
   ...CONSENT_COLUMNS,
   ...EVIDENCE_COLUMNS,

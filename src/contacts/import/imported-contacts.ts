@@ -59,6 +59,8 @@ export class ImportedContact extends ContactFields {
 const IGNORED = ['id', 'createdAt', 'updatedAt'];
 const COLUMNS: string[] = [
   ...CONTACT_DETAILS,
+  'externalIds',
+  'customFields',
   'subscribed',
   ...EVIDENCE_COLUMNS,
   'organizationId',
@@ -315,7 +317,9 @@ function meaningsOf(
   { context, subscribed, unknown = 'refuse' }: Reading,
 ): (string | null)[] {
   const recognised = recognise(columns, values);
-  const isKnown = (column: string) => COLUMNS.includes(column);
+  // In this release, the last two are empty in exports, and any other file with a region is rejected as before.
+  const isExport = columns.includes('externalIds');
+  const isKnown = (column: string) => COLUMNS.includes(column) && (column !== 'region' || isExport);
   const meanings = columns.map((column, n) => {
     if (IGNORED.includes(column)) return null;
     const isRepeated = isOfOneColumn(column) && columns.indexOf(column) < n;
@@ -332,10 +336,15 @@ function meaningsOf(
   return meanings;
 }
 
+function isEmpty(value: unknown): boolean {
+  if (value === null || value === '') return true;
+  return typeof value === 'object' && Object.keys(value).length === 0;
+}
+
 function toLine(line: number, fields: Record<string, unknown>, context: RequestContext): ImportedLine {
   for (const ignored of IGNORED) delete fields[ignored];
   for (const column of COLUMNS) {
-    const saysNothing = fields[column] === null || fields[column] === '';
+    const saysNothing = isEmpty(fields[column]);
     if (saysNothing && column !== 'email') delete fields[column];
   }
   for (const field of VISIBLE) {

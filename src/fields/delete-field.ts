@@ -1,0 +1,21 @@
+import { deleteHandler } from '#libs/resources';
+import { Id, Input, Operation } from '#libs/rpc';
+import { deleteField } from './field.js';
+import { fieldIdSchema, fields } from './fields.js';
+
+@Operation({
+  method: 'DELETE',
+  name: 'field.delete-field',
+  object: 'field',
+  summary: 'Delete a custom field',
+  description:
+    'Its values disappear from all contacts. The encrypted history keeps them until the contact is deleted. Another ' +
+    'field can then have the same key, but not its values.',
+  answers: fieldIdSchema,
+})
+export class DeleteField extends Input {
+  @Id()
+  fieldId!: string;
+}
+
+export const DeleteFieldHandler = deleteHandler(DeleteField, fields, deleteField);

@@ -1,0 +1,13 @@
+import { ProductModule } from '#libs/modules';
+import { CustomFields } from './custom-fields.js';
+import { fields } from './fields.js';
+import * as operations from './operations.js';
+import { OptionUse } from './option-use.js';
+
+@ProductModule({
+  operations,
+  resources: [fields],
+  providers: [CustomFields, OptionUse],
+  exports: [CustomFields, OptionUse],
+})
+export class FieldsModule {}

@@ -1,0 +1,37 @@
+import { Resource } from '#libs/resources';
+import { recordSchema, timestamp } from '#libs/rpc';
+import { field, FIELD_TYPES } from './field.js';
+
+export const fieldSchema = recordSchema({
+  id: { type: 'string' },
+  createdAt: timestamp,
+  updatedAt: timestamp,
+  key: {
+    type: 'string',
+    description:
+      'Its name in `customFields`, in templates and in files. Derived from the name; never changes.',
+  },
+  name: { type: 'string' },
+  type: { type: 'string', enum: FIELD_TYPES },
+  options: {
+    type: ['array', 'null'],
+    items: { type: 'string' },
+    description: 'What can be chosen; null unless the type is CHOICE or CHOICES.',
+  },
+  organizationId: { type: 'string' },
+});
+
+export const fieldIdSchema = recordSchema({ fieldId: { type: 'string' } });
+
+export const fields = new Resource({
+  object: 'field',
+  decider: field,
+  existing: (state) => (state.status === 'active' ? state : undefined),
+  answers: fieldSchema,
+  version: 1,
+  columns: {
+    name: { type: 'text', index: true, search: true },
+    key: { type: 'text', search: true },
+    type: { type: 'text' },
+  },
+});

@@ -1,0 +1,70 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
+import { Id, Input, Names, Operation, RpcError, Text } from '#libs/rpc';
+import { LONGEST_OPTION, MAX_OPTIONS } from './create-field.js';
+import { removedOptions, updateField } from './field.js';
+import { fields, fieldSchema } from './fields.js';
+import { OptionUse } from './option-use.js';
+
+@Operation({
+  method: 'POST',
+  name: 'field.update-field',
+  object: 'field',
+  summary: 'Update a custom field',
+  description:
+    'Changes only the fields you send. The key and the type never change. An option that a contact has as its value ' +
+    'cannot be removed.',
+  answers: fieldSchema,
+  reasons: ['OPTION_IN_USE'],
+})
+export class UpdateField extends Input {
+  @Id()
+  fieldId!: string;
+
+  @Text({ max: 200, optional: true })
+  name?: string;
+
+  @Names({
+    optional: true,
+    max: MAX_OPTIONS,
+    longest: LONGEST_OPTION,
+    description: 'All options, including those that stay. Only for the types CHOICE and CHOICES.',
+  })
+  options?: string[];
+}
+
+@CommandHandler(UpdateField)
+export class UpdateFieldHandler implements ICommandHandler<UpdateField> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly use: OptionUse,
+  ) {}
+
+  execute(command: UpdateField): Promise<ResourceRecord> {
+    const { organizationId, fieldId, name, options } = command;
+    let removed: string[] = [];
+    return this.commands.change(
+      fields,
+      command,
+      (state) => {
+        const events = updateField(state, { name, options });
+        removed = removedOptions(state, events);
+        return events;
+      },
+      async () => {
+        if (removed.length === 0) return;
+        const contacts = await this.use.count(organizationId, fieldId, removed);
+        if (contacts > 0) throw inUse(removed, contacts);
+      },
+    );
+  }
+}
+
+function inUse(options: readonly string[], contacts: number): RpcError {
+  const what = options.length === 1 ? `The option "${options[0]}"` : 'One of the options that you remove';
+  return new RpcError(
+    'CONFLICT',
+    `${what} is the value of ${contacts} ${contacts === 1 ? 'contact' : 'contacts'}. Give them another value first.`,
+    { reason: 'OPTION_IN_USE', issues: [{ path: 'options', message: `in use by ${contacts}` }] },
+  );
+}
