@@ -70,6 +70,7 @@ const LISTS: Record<string, List> = {
   },
   lists: { make: byName('list.create-list'), finds: { q: 'Needle' }, add: 'lists/new' },
   tags: { make: byName('tag.create-tag'), finds: { q: 'Needle' }, add: 'tags/new' },
+  fields: { make: byName('field.create-field'), finds: { q: 'Needle' }, add: 'fields/new' },
   petitions: {
     make: async (client, n) => {
       const { petitionId } = await call(client, 'petition.create-petition', { name: name(n) });

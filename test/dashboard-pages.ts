@@ -89,6 +89,12 @@ export const TABLE: Record<string, PageEntry> = {
   'contacts/:contact/erase': { isGone: true, see: EDITORS, act: EDITORS },
   ...pagesOfGroups('lists', 'list'),
   ...pagesOfGroups('tags', 'tag'),
+  fields: { see: READERS },
+  'fields/export': { see: READERS },
+  'fields/new': { see: EDITORS, act: EDITORS, form: () => ({ name: newName(), type: 'TEXT' }) },
+  'fields/:field': { see: READERS, hasPast: true },
+  'fields/:field/edit': { see: EDITORS, act: EDITORS, form: () => ({ name: newName() }) },
+  'fields/:field/delete': { isGone: true, see: EDITORS, act: EDITORS },
   petitions: { see: READERS },
   'petitions/export': { see: READERS },
   'petitions/new': { see: EDITORS, act: EDITORS, form: () => ({ name: newName(), goal: '10' }) },
@@ -390,6 +396,8 @@ export const RECORDS: Record<string, Maker> = {
     await RECORDS.contact!(_, client, {});
     return (await call(client, 'tag.create-tag', { name: newName() })).tagId as string;
   },
+  field: async (_, client) =>
+    (await call(client, 'field.create-field', { name: newName() })).fieldId as string,
   petition: async (_, client) =>
     (await call(client, 'petition.create-petition', { name: newName() })).petitionId as string,
   signature: async (_, client, { petition: petitionId }) => {

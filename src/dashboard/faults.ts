@@ -76,6 +76,8 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^may state who gets no email/, ({ optOutColumn }) => optOutColumn],
   [/^is not a readable table/, ({ noTable }) => noTable],
   [/^has more than 200 columns/, ({ tooWide }) => tooWide],
+  [/^needs at least one option/, ({ noOptions }) => noOptions],
+  [/^is only for fields of the types CHOICE/, ({ notOptions }) => notOptions],
   [/^has no lines below/, ({ noLines }) => noLines],
 ];
 

@@ -1,6 +1,7 @@
 import { broadcastPages } from './broadcasts/pages.js';
 import { importPages } from './contacts/import-pages.js';
 import { contactPages } from './contacts/pages.js';
+import { customFieldPages } from './custom-fields/pages.js';
 import { historyPages } from './history/pages.js';
 import { homePages } from './home-pages.js';
 import { imagePages } from './images/pages.js';
@@ -23,6 +24,7 @@ export const PAGES: readonly PageDefinition[] = [
   ...contactPages,
   ...importPages,
   ...listsPages,
+  ...customFieldPages,
   ...broadcastPages,
   ...postPages,
   ...imagePages,

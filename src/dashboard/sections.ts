@@ -10,6 +10,7 @@ export const SECTIONS = {
   contacts: { path: 'contacts', needs: 'contact:read', shows: 'contact' },
   lists: { path: 'lists', needs: 'list:read', shows: 'list' },
   tags: { path: 'tags', needs: 'tag:read', shows: 'tag' },
+  customFields: { path: 'fields', needs: 'field:read', shows: 'field' },
   broadcasts: { path: 'broadcasts', needs: 'broadcast:read', shows: 'broadcast' },
   suppressions: { path: 'suppressions', needs: 'suppression:read' },
   posts: { path: 'posts', needs: 'post:read', shows: 'post' },

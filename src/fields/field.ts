@@ -80,7 +80,7 @@ export function requireOptions(type: FieldType, options: readonly string[] | und
     throw invalid([{ path: 'options', message: 'is only for fields of the types CHOICE and CHOICES' }]);
 }
 
-function hasOptions(type: FieldType): boolean {
+export function hasOptions(type: FieldType): boolean {
   return type === 'CHOICE' || type === 'CHOICES';
 }
 

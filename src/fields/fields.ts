@@ -1,6 +1,6 @@
 import { Resource } from '#libs/resources';
 import { recordSchema, timestamp } from '#libs/rpc';
-import { field, FIELD_TYPES } from './field.js';
+import { field, FIELD_TYPES, type FieldType } from './field.js';
 
 export const fieldSchema = recordSchema({
   id: { type: 'string' },
@@ -20,6 +20,17 @@ export const fieldSchema = recordSchema({
   },
   organizationId: { type: 'string' },
 });
+
+export type FieldRecord = {
+  id: string;
+  createdAt: string;
+  updatedAt: string;
+  key: string;
+  name: string;
+  type: FieldType;
+  options: string[] | null;
+  organizationId: string;
+};
 
 export const fieldIdSchema = recordSchema({ fieldId: { type: 'string' } });
 

@@ -6,6 +6,7 @@ export const kinds: typeof en = {
   consent: 'Nachweis der Einwilligung',
   contact: 'Kontakt',
   'contact-mail': 'E-Mail an einen Kontakt',
+  field: 'Eigenes Feld',
   'history-access': 'Zugriff auf den Verlauf',
   'history-reads': 'Zugriffe auf den Verlauf in einer Stunde',
   image: 'Bild',

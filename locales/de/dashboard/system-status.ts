@@ -38,6 +38,7 @@ export const systemStatus: typeof en = {
     'api-keys': 'API-Schlüssel',
     broadcasts: 'Rundschreiben',
     contacts: 'Kontakte',
+    fields: 'Eigene Felder',
     images: 'Bilder',
     invalidations: 'Entfernte Unterschriften',
     lists: 'Listen',

@@ -5,6 +5,7 @@ export const kinds = {
   consent: 'Evidence of consent',
   contact: 'Contact',
   'contact-mail': 'Email to a contact',
+  field: 'Custom field',
   'history-access': 'History access',
   'history-reads': 'Hourly history access',
   image: 'Image',

@@ -1,5 +1,6 @@
 export { broadcasts } from './broadcasts.js';
 export { contacts } from './contacts.js';
+export { customFields } from './custom-fields.js';
 export { events } from './events.js';
 export { fields } from './fields.js';
 export { history } from './history.js';

@@ -39,6 +39,7 @@ export const systemStatus = {
     'api-keys': 'API keys',
     broadcasts: 'Broadcasts',
     contacts: 'Contacts',
+    fields: 'Custom fields',
     images: 'Images',
     invalidations: 'Removed signatures',
     lists: 'Lists',

@@ -1,0 +1,33 @@
+export const customFields = {
+  title: 'Custom fields',
+  text: 'Record what your organization wants to know about contacts, such as a shoe size or a branch.',
+  none: { title: 'No custom fields yet', text: 'Create a field. Then every contact can have a value in it.' },
+  add: 'New custom field',
+  create: 'Create field',
+  type: 'Type',
+  types: {
+    TEXT: { name: 'Text', hint: 'Up to 1,000 characters' },
+    NUMBER: { name: 'Number', hint: 'Can be compared, such as “at least 5”' },
+    DATE: { name: 'Date', hint: 'Day, month and year' },
+    BOOLEAN: { name: 'Yes or no', hint: 'A checkbox' },
+    CHOICE: { name: 'One option', hint: 'One of the options below' },
+    CHOICES: { name: 'Several options', hint: 'Any of the options below' },
+  },
+  options: 'Options',
+  optionsHint: 'One per line. You can remove an option once no contact has it.',
+  newOptionsHint: 'One per line. Only for “One option” and “Several options”.',
+  key: 'Key',
+  keyHint: 'The key names this field in the API, in personalized emails and in files. It never changes.',
+  edit: { link: 'Edit', title: (name: string) => `Edit “${name}”` },
+  deleting: {
+    link: 'Delete',
+    title: (name: string) => `Delete “${name}”?`,
+    text: 'The field and its values disappear from all contacts. You can’t undo this.',
+    button: (name: string) => `Delete “${name}”`,
+  },
+  done: {
+    created: 'Custom field created.',
+    changed: 'Custom field saved.',
+    deleted: 'Custom field deleted.',
+  },
+};
