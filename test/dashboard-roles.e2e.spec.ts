@@ -172,6 +172,7 @@ const PAGE_OF: Record<string, (event: Event, below: string) => string> = {
   signature: ({ subjectId }) => `contacts/${subjectId}`,
   list: ({ streamId }) => `lists/${streamId}`,
   tag: ({ streamId }) => `tags/${streamId}`,
+  field: ({ streamId }) => `fields/${streamId}`,
   'signature-invalidation': ({ streamId }, below) =>
     `${below.split('/').slice(0, 2).join('/')}/invalidations/${streamId}`,
   petition: ({ streamId }) => `petitions/${streamId}`,

@@ -73,7 +73,7 @@ export const fields: typeof en = {
   reads: 'Lesezugriffe',
   reason: 'Grund',
   recipients: 'Empfänger',
-  region: 'Region',
+  region: 'Bundesland oder Region',
   replyTo: 'Antwortadresse',
   role: 'Rolle',
   scopes: 'Berechtigungen',

@@ -72,7 +72,7 @@ export const fields = {
   reads: 'Reads',
   reason: 'Reason',
   recipients: 'Recipients',
-  region: 'Region',
+  region: 'State or region',
   replyTo: 'Reply-to address',
   role: 'Role',
   scopes: 'Permissions',
