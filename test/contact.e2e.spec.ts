@@ -452,6 +452,9 @@ describe('list-contacts', () => {
     expect(await ids({ q: '%' })).toEqual([]);
     expect(await ids({ createdAfter: new Date(Date.now() + 60_000).toISOString() })).toEqual([]);
     expect(await ids({ city: 'London', country: 'FR' })).toEqual([]);
+    for (const country of ['UK', 'GB', 'united kingdom', 'Vereinigtes Königreich'])
+      expect(await ids({ country })).toEqual([ada]);
+    expect(await ids({ region: 'Essex' })).toEqual([]);
   });
 
   it('never includes contacts of other organizations', async () => {

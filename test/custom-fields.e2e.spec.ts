@@ -173,6 +173,10 @@ describe('a contact written by the next release', () => {
     expect(Object.keys(record.customFields)).toEqual(['sizes']);
     expect((await shown({ asOf: before })).customFields).toEqual(first.customFields);
     expect(await data(client.get('contact.list-contacts'))).toEqual([record]);
+    expect(await data(client.get('contact.list-contacts', { externalId: 'a:1', region: 'Essex' }))).toEqual([
+      record,
+    ]);
+    expect(await data(client.get('contact.list-contacts', { externalId: 'a:3' }))).toEqual([]);
     expect(await data(client.post('contact.update-contact', { contactId, city: 'London' }))).toMatchObject({
       ...second,
       city: 'London',

@@ -178,8 +178,10 @@ describe('the contact operations', () => {
     'GET contact.list-contacts': {
       organizationId: ownOrganization,
       email: { type: 'string', format: 'email', required: false },
+      externalId: filter,
       subscribed: { type: 'boolean', required: false },
       country: filter,
+      region: filter,
       city: filter,
       zip: filter,
       listId: filter,
@@ -209,8 +211,10 @@ describe('the contact operations', () => {
     'GET contact.export-contacts': {
       organizationId: ownOrganization,
       email: { type: 'string', format: 'email', required: false },
+      externalId: filter,
       subscribed: { type: 'boolean', required: false },
       country: filter,
+      region: filter,
       city: filter,
       zip: filter,
       listId: filter,

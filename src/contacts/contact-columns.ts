@@ -4,7 +4,7 @@ import { CONTACT_DETAILS, type ContactDetails, type CustomValues } from './conta
  * How the projection stores a detail. Details that are not searched, sorted or filtered are encrypted with the
  * person's key.
  */
-type DetailColumn = { index?: boolean; sealed?: boolean };
+type DetailColumn = { index?: 'as stored' | 'lower case'; sealed?: boolean };
 
 const DETAILS: { readonly [detail in keyof ContactDetails]: DetailColumn } = {
   email: {},
@@ -16,10 +16,10 @@ const DETAILS: { readonly [detail in keyof ContactDetails]: DetailColumn } = {
   address: { sealed: true },
   // The order in which the indexes are created. Without statistics, PostgreSQL considers the indexes of country
   // and city equal and uses the later one.
-  country: { index: true },
-  region: { index: true },
-  city: { index: true },
-  zip: { index: true },
+  country: { index: 'lower case' },
+  region: { index: 'as stored' },
+  city: { index: 'as stored' },
+  zip: { index: 'as stored' },
 };
 
 /** Named like the fields: "firstName" is first_name, "bio" is sealed_bio. */
@@ -33,8 +33,9 @@ export const PLAIN_COLUMNS = [
   ...DETAIL_COLUMNS.filter(({ sealed }) => !sealed).map(({ column }) => column),
   'email_compared',
 ];
+/** The indexed columns, with the expression that their index contains. */
 export const INDEXED_COLUMNS = Object.entries(DETAILS).flatMap(([column, { index }]) =>
-  index ? [column] : [],
+  index ? [{ column, expression: index === 'lower case' ? `lower(${column})` : column }] : [],
 );
 
 /** First and last name as one text, for searches. */
@@ -58,7 +59,7 @@ export const CONTACT_BYTES = [
 /** Bytes of a contact's custom values as JSON, by the ids of their fields. */
 const MOST_CUSTOM_BYTES = 16 * 1024;
 const MOST_EXTERNAL_IDS = 10;
-const LONGEST_EXTERNAL_ID = 200;
+export const LONGEST_EXTERNAL_ID = 200;
 
 /**
  * The largest row, in bytes: a biography of 10,000 characters, ten other texts of up to 500, the external ids

@@ -37,6 +37,9 @@ function widest(plan: Plan): number {
 
 it.each<Partial<ContactFilters>>([
   { country: 'XX' },
+  { externalId: 'civicrm:0' },
+  { country: 'Germany' },
+  { region: 'Nowhere' },
   { city: 'Nowhere' },
   { zip: '0' },
   { email: 'nobody@example.org' },

@@ -1,4 +1,5 @@
 export { chooseContactsBy, forEachKindOfContacts, kindsOfContacts } from './filters/contact-filters.js';
+export { sumByCountry } from './filters/countries.js';
 export { contactLink } from './contact-links.js';
 export { groupOfContacts } from './groups/group-of-contacts.js';
 export { ContactsByEmail, emailKeys } from './contact-address.js';

@@ -5,7 +5,7 @@ import { type Past } from '#libs/event-store';
 import { stoodAt } from '#libs/links';
 import { Resources } from '#libs/resources';
 import { Id, Input, noSuch, Operation, PastRecord, recordSchema, textOrNull, Timestamp } from '#libs/rpc';
-import { contact, joinCountry } from '../contacts/index.js';
+import { contact, joinCountry, sumByCountry } from '../contacts/index.js';
 import { petitions } from './petitions.js';
 
 /** Maximum countries and sources returned: both are free text. */
@@ -84,7 +84,9 @@ export class GetStatsHandler implements IQueryHandler<GetStats> {
       days: of('day')
         .map(({ day, signatures }) => ({ date: day!, signatures }))
         .toSorted((one, other) => (one.date < other.date ? -1 : 1)),
-      countries: mostFrequent([...countries].map(([country, signatures]) => ({ country, signatures }))),
+      countries: mostFrequent(
+        [...sumByCountry(countries)].map(([country, signatures]) => ({ country, signatures })),
+      ),
       sources: mostFrequent(of('source').map(({ source, signatures }) => ({ source, signatures }))),
     };
     return past ? new PastRecord(stats, past) : stats;

@@ -1,18 +1,34 @@
 import { compare, type Condition, search, SEARCH_RULE } from '#libs/projections';
 import { type Resource, type Resources } from '#libs/resources';
 import { comparableEmail, Email, Flag, Id, Text, TimeFilters } from '#libs/rpc';
-import { SEARCHED } from '../contact-columns.js';
+import { inCountry } from './countries.js';
+import { LONGEST_EXTERNAL_ID, SEARCHED } from '../contact-columns.js';
 
 /** The filters of contacts, for lists and exports. */
 export abstract class ContactFilters extends TimeFilters {
   @Email({ optional: true, description: 'Compared with the same rules as in create-contact.' })
   email?: string;
 
+  @Text({
+    max: LONGEST_EXTERNAL_ID,
+    optional: true,
+    description: 'One of the `externalIds`, like `civicrm:123`.',
+  })
+  externalId?: string;
+
   @Flag({ optional: true })
   subscribed?: boolean;
 
-  @Text({ max: 500, optional: true })
+  @Text({
+    max: 500,
+    optional: true,
+    description:
+      'A name or ISO 3166 code. Names in English, German, French and Spanish and codes are the same.',
+  })
   country?: string;
+
+  @Text({ max: 500, optional: true })
+  region?: string;
 
   @Text({ max: 500, optional: true })
   city?: string;
@@ -75,8 +91,12 @@ export async function contactConditions(
     email === undefined
       ? undefined
       : { sql: 'email_compared = ?', value: comparableEmail(email), selective: true },
+    filters.externalId === undefined
+      ? undefined
+      : { sql: 'external_ids @> ARRAY[?]::text[]', value: filters.externalId, selective: true },
     compare('subscribed = ?', filters.subscribed),
-    compare('country = ?', filters.country),
+    inCountry(filters.country),
+    compare('region = ?', filters.region),
     compare('city = ?', filters.city),
     compare('zip = ?', filters.zip),
     ...linked,
