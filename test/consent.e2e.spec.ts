@@ -183,20 +183,22 @@ describe('consent', () => {
   });
 
   describe('of add-signature', () => {
-    async function sign(fields: object): Promise<void> {
+    async function sign(fields: object): Promise<any> {
       const { petitionId } = (await client.post('petition.create-petition', { name: 'Clean rivers' })).body
         .data;
       await client.post('petition.publish-petition', { petitionId });
       const contact = { email: 'ada@example.org', ...fields };
-      const { status } = await client.post('petition.add-signature', { petitionId, contact });
+      const { status, body } = await client.post('petition.add-signature', { petitionId, contact });
       expect(status).toBe(200);
+      return body.data;
     }
     const contactId = async () =>
       (await client.get('contact.list-contacts', { email: 'ada@example.org' })).body.data[0].id as string;
 
     it('records it for a new contact', async () => {
-      await sign({ subscribed: true, consent: EVIDENCE });
+      expect(await sign({ subscribed: true, consent: EVIDENCE })).toMatchObject({ consentRecorded: true });
       expect(await consentsOf(await contactId())).toMatchObject([{ given: true, ...EVIDENCE }]);
+      expect(await sign({})).toMatchObject({ consentRecorded: null });
     });
 
     it('records it for a contact who has agreed before', async () => {
@@ -205,10 +207,24 @@ describe('consent', () => {
       expect(given(await consentsOf(await contactId()))).toEqual([true, true]);
     });
 
-    it('changes no contact who said no', async () => {
+    it('changes no contact who said no, and says so', async () => {
       await create({ subscribed: false });
-      await sign({ subscribed: true, consent: EVIDENCE });
+      expect(await sign({ subscribed: true, consent: EVIDENCE })).toMatchObject({ consentRecorded: false });
       expect(given(await consentsOf(await contactId()))).toEqual([false]);
+    });
+
+    it('unsubscribes a contact who refuses with evidence, also if they have signed before', async () => {
+      const id = await create();
+      const { petitionId } = await sign({ subscribed: false });
+      expect(given(await consentsOf(id))).toEqual([true]);
+      const contact = { email: 'ada@example.org', subscribed: false, consent: EVIDENCE };
+      const { body } = await client.post('petition.add-signature', { petitionId, contact });
+      expect(body.data).toMatchObject({ consentRecorded: true, signatures: 1 });
+      expect(await consentsOf(id)).toMatchObject([{ given: false, ...EVIDENCE }, { given: true }]);
+      const { subscribed } = (
+        await client.get('contact.get-contact', { contactId: id, organizationId: client.organizationId })
+      ).body.data;
+      expect(subscribed).toBe(false);
     });
   });
 });

@@ -106,6 +106,103 @@ it('list-tags, list-lists and list-signatures with contactId return only what be
   });
 });
 
+describe('tags and listIds of a command', () => {
+  const namesOf = async (contactId: string) => {
+    const { tags: has, lists: on } = await own.ask('contact.get-contact', {
+      contactId,
+      include: 'tags,lists',
+    });
+    const names = (part: { data: { name: string }[] }) => part.data.map(({ name }) => name).sort();
+    return [names(has), names(on)];
+  };
+  const tagNames = async () =>
+    (await own.ask('tag.list-tags', { sort: 'name' })).map(({ name }: { name: string }) => name);
+
+  it('create-contact, update-contact and add-signature add the contact, and create missing tags', async () => {
+    const { listId } = await own.a('list');
+    const { name: list } = await own.ask('list.get-list', { listId });
+    await own.ask('tag.create-tag', { name: 'Café' });
+    // Composed differently, and in another case.
+    const created = { ...own.person(), tags: ['CAFE\u0301', 'Donor', 'donor'], listIds: [listId] };
+    const { contactId } = await own.ask('contact.create-contact', created);
+    expect(await namesOf(contactId)).toEqual([['Café', 'Donor'], [list]]);
+    await own.ask('contact.update-contact', { contactId, city: 'Lyon', tags: ['Member', 'donor'] });
+    expect(await namesOf(contactId)).toEqual([['Café', 'Donor', 'Member'], [list]]);
+    expect(await tagNames()).toEqual(['Café', 'Donor', 'Member']);
+
+    const petition = await own.a('petition');
+    const contact = own.person();
+    const signed = { ...petition, contact, tags: ['Signer'], listIds: [listId] };
+    const first = await own.ask('petition.add-signature', signed);
+    expect(await namesOf(first.contactId)).toEqual([['Signer'], [list]]);
+    // Signing again returns the same signature, and adds other tags.
+    const again = await own.ask('petition.add-signature', { ...signed, tags: ['Twice'] });
+    expect(again.signatureId).toBe(first.signatureId);
+    await own.ask('petition.add-signature', { ...petition, contactId, tags: ['Signer'] });
+    expect(await namesOf(first.contactId)).toEqual([['Signer', 'Twice'], [list]]);
+    expect((await namesOf(contactId))[0]).toContain('Signer');
+    expect(await own.ask('list.get-list', { listId })).toMatchObject({ contacts: 2 });
+  });
+
+  it('create-contact with onConflict update adds an existing contact', async () => {
+    const person = own.person();
+    const { contactId } = await own.ask('contact.create-contact', person);
+    const fields = { email: person.email, onConflict: 'update', tags: ['Donor'] };
+    expect((await own.ask('contact.create-contact', fields)).contactId).toBe(contactId);
+    expect(await namesOf(contactId)).toEqual([['Donor'], []]);
+  });
+
+  it('are added together with the command or not at all', async () => {
+    const person = own.person();
+    await own.ask('contact.create-contact', person);
+    const taken = await own.send('contact.create-contact', { ...person, city: 'Rome', tags: ['Donor'] });
+    expect(taken.status).toBe(409);
+    for (const listIds of [[NOBODY], ['nonsense']]) {
+      const { status, body } = await own.send('contact.create-contact', {
+        ...own.person(),
+        tags: ['A'],
+        listIds,
+      });
+      expect([status, body.error.message]).toEqual([404, expect.stringContaining(listIds[0]!)]);
+    }
+    expect(await tagNames()).toEqual([]);
+    const { pagination } = (await own.send('contact.list-contacts', { limit: '1' })).body;
+    expect(pagination.hasMore).toBe(false);
+  });
+
+  it('fifty concurrent commands create a missing tag once, and a renamed tag keeps its members', async () => {
+    const sent = Array.from({ length: 50 }, () => ({ ...own.person(), tags: ['Donor'] }));
+    await Promise.all(sent.map((fields) => own.ask('contact.create-contact', fields)));
+    const [tag, ...others] = await own.ask('tag.list-tags');
+    expect([tag.name, tag.contacts, others]).toEqual(['Donor', 50, []]);
+    await own.ask('tag.update-tag', { tagId: tag.id, name: 'Patron' });
+    await own.ask('contact.create-contact', { ...own.person(), tags: ['Donor'] });
+    const after = await own.ask('tag.list-tags', { sort: 'name' });
+    expect(after.map((one: any) => [one.name, one.contacts])).toEqual([
+      ['Donor', 1],
+      ['Patron', 50],
+    ]);
+    await own.ask('tag.delete-tag', { tagId: after[0].id });
+    await own.ask('contact.create-contact', { ...own.person(), tags: ['donor'] });
+    expect(await tagNames()).toEqual(['Patron', 'donor']);
+  });
+
+  it('are checked: names, ids and their number', async () => {
+    for (const [path, fields] of [
+      ['tags', { tags: [7] }],
+      ['tags', { tags: [''] }],
+      ['tags', { tags: ['x'.repeat(101)] }],
+      ['tags', { tags: Array.from({ length: 51 }, (_, n) => `Tag ${n}`) }],
+      ['listIds', { listIds: 'nothing' }],
+      ['listIds', { listIds: [] }],
+    ] as const)
+      expect(await own.send('contact.create-contact', { ...own.person(), ...fields })).toMatchObject({
+        status: 400,
+        body: { error: { issues: [{ path }] } },
+      });
+  });
+});
+
 type Plan = { 'Index Name'?: string; 'Actual Rows': number; 'Actual Loops': number; Plans?: Plan[] };
 const steps = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(steps)];
 

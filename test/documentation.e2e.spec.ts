@@ -160,6 +160,8 @@ describe('the contact operations', () => {
   const moment = { type: 'string', format: 'date-time', required: false };
   const filter = { type: 'string', required: false };
 
+  const names = { type: 'array', required: false };
+
   const inputs = {
     'POST contact.create-contact': {
       organizationId: id,
@@ -167,6 +169,8 @@ describe('the contact operations', () => {
       subscribed: { type: 'boolean', default: true, required: false },
       onConflict: { type: 'string', enum: ['fail', 'update'], default: 'fail', required: false },
       consent: { type: 'object', required: false },
+      tags: names,
+      listIds: names,
       ...details,
     },
     'GET contact.get-contact': {
@@ -233,6 +237,8 @@ describe('the contact operations', () => {
       email: { type: 'string', format: 'email', required: false },
       subscribed: { type: 'boolean', required: false },
       consent: { type: 'object', required: false },
+      tags: names,
+      listIds: names,
       ...details,
     },
     'DELETE contact.delete-contact': { organizationId: ownOrganization, contactId: id },

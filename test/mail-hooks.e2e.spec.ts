@@ -326,6 +326,7 @@ it('SendGrid: uses the relevant events of a batch and ignores the others', async
     sendGrid('wangari@example.org', { event: 'delivered', response: '250 OK' }),
     sendGrid('ada@example.org', { type: 'bounce', 'smtp-id': `<${id}>` }),
     sendGrid('wangari@example.org', { type: 'blocked' }),
+    sendGrid('wangari@example.org', { event: 'deferred', response: '450 try again later' }),
     sendGrid('wangari@example.org', { event: 'somethingNew' }),
     sendGrid('grace@example.org', { event: 'spamreport' }),
     sendGrid('chico@example.org', { event: 'dropped', reason: 'Bounced Address' }),
@@ -335,7 +336,7 @@ it('SendGrid: uses the relevant events of a batch and ignores the others', async
   const { status, body } = await send(broken);
   expect([status, body.error.issues.map(({ path }: { path: string }) => path)]).toEqual([
     400,
-    ['[7]', '[8].email'],
+    ['[8]', '[9].email'],
   ]);
   const expected = {
     'ada@example.org': 'BOUNCED',

@@ -185,6 +185,8 @@ describe('scopes', () => {
       contact: { email: 'ada@example.org' },
       contactIds: [uuid()],
       contacts: true,
+      tags: ['Donor'],
+      listIds: [uuid()],
       publicLog: true,
       audience: { contactIds: [uuid()] },
     };
@@ -192,10 +194,19 @@ describe('scopes', () => {
     const needsName = service === 'organization' || /\.create-(broadcast|petition|post)$/.test(operation);
     const record = needsName ? { name: 'x' } : { [`${service}Id`]: uuid() };
     const body = operation === 'contact.import-contacts' ? csv('email', 'ada@example.org') : {};
-    const needsRecord =
-      service === 'contact' ? operation === 'contact.get-contact' : !/\.list-(lists|tags)$/.test(operation);
+    const records: { [operation: string]: Fields } = {
+      'contact.create-contact': own.person(),
+      'contact.update-contact': { contactId: uuid() },
+      'contact.get-contact': { contactId: uuid() },
+      'list.list-lists': {},
+      'tag.list-tags': {},
+    };
     const [name, word] = field.split('=') as [string, string?];
-    const fields = { ...(needsRecord ? record : {}), ...body, [name]: word ?? values[name] ?? uuid() };
+    const fields = {
+      ...(records[operation] ?? (service === 'contact' ? {} : record)),
+      ...body,
+      [name]: word ?? values[name] ?? uuid(),
+    };
     return own.send(operation, fields, { by: await own.caller({ scopes }) });
   }
 
@@ -237,14 +248,16 @@ describe('reasons', () => {
   });
 
   it('an undocumented response fails the test that receives it', () => {
-    const fails = (status: number, reason?: string) => () =>
-      requireDocumented('POST', '/v1/contact.create-contact', {
-        status,
-        body: { error: { code: '', reason } },
-      });
+    const fails =
+      (status: number, reason?: string, operation = 'contact.create-contact') =>
+      () =>
+        requireDocumented('POST', `/v1/${operation}`, {
+          status,
+          body: { error: { code: '', reason } },
+        });
     expect(fails(409, 'EMAIL_TAKEN')).not.toThrow();
     expect(fails(409, 'PETITION_CLOSED')).toThrow('does not document');
-    expect(fails(404)).toThrow('does not document');
+    expect(fails(404, undefined, 'tag.create-tag')).toThrow('does not document');
   });
 
   it('a command that loses every race for its record fails with RECORD_BUSY', async () => {

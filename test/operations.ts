@@ -115,9 +115,13 @@ const OF_CONTACTS: Ask[] = [
   async (own) => ({ tagId: (await linked(own, 'tag')).tagId }),
 ];
 
+/** Fields of commands on one contact that add it to groups. */
+const ASSIGNED = { tags: 'tag:write', listIds: 'list:write' };
+
 export const OPERATIONS: { [operation: string]: OperationRow } = {
   'contact.create-contact': {
     scope: 'contact:write',
+    fields: ASSIGNED,
     ask: (own) => own.person(),
     otherAsks: [
       async (own) => {
@@ -175,8 +179,14 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'contact.update-contact': {
     scope: 'contact:write',
+    fields: ASSIGNED,
     ask: async (own) => ({ ...(await own.a('contact')), city: own.unique() }),
     otherAsks: [
+      async (own) => ({
+        ...(await own.a('contact')),
+        tags: [own.unique()],
+        listIds: [(await own.the('list')).listId],
+      }),
       async (own) => ({
         ...(await own.a('contact')),
         subscribed: true,
@@ -316,7 +326,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'petition.add-signature': {
     scope: 'petition:write',
-    fields: { contactId: null, contact: 'contact:write' },
+    fields: { contactId: null, contact: 'contact:write', ...ASSIGNED },
     ask: async (own) => ({ ...(await own.the('petition')), ...(await own.a('contact')) }),
     asks: {
       'a new person': async (own) => ({ ...(await own.the('petition')), contact: own.person() }),

@@ -186,7 +186,13 @@ describe('add-signature', () => {
     expect([status, body]).toEqual([
       200,
       {
-        data: { signatureId: expect.any(String), petitionId, contactId, signatures: 1 },
+        data: {
+          signatureId: expect.any(String),
+          petitionId,
+          contactId,
+          signatures: 1,
+          consentRecorded: null,
+        },
         object: 'signature',
       },
     ]);

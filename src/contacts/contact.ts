@@ -145,7 +145,10 @@ export function createContact({ subscribed = true, ...details }: ContactChanges)
   const customFields = withValues({}, details.customFields ?? {});
   const isGiven = (value: unknown) =>
     value !== null && value !== undefined && !(typeof value === 'object' && Object.keys(value).length === 0);
-  const given = Object.entries({ ...details, customFields }).filter(([, value]) => isGiven(value));
+  // A command also has fields that are not the person's own.
+  const known: ContactPersonal = { externalIds: details.externalIds ?? [], customFields };
+  for (const detail of CONTACT_DETAILS) known[detail] = details[detail] ?? null;
+  const given = Object.entries(known).filter(([, value]) => isGiven(value));
   return [{ type: 'ContactCreated', data: { subscribed }, personal: Object.fromEntries(given) }];
 }
 

@@ -9,6 +9,7 @@ import { contact, contactShapes } from './contact.js';
 import { ContactsByIds } from './contacts-by-ids.js';
 import { ContactsTable } from './contacts-table.js';
 import { contactsProjection } from './contacts.projection.js';
+import { AssignedGroups } from './groups/assigned-groups.js';
 import { ImportedLinks } from './import/imported-links.js';
 import { FieldsModule } from '../fields/index.js';
 import { OptionCounts } from './option-counts.js';
@@ -22,7 +23,7 @@ const linking = {
     new Linking(commands, records, contacts),
   inject: [Commands, RecordReader, ContactsTable],
 };
-const forOthers = [Consents, ContactsByEmail, ContactsByIds, ContactsTable, linking];
+const forOthers = [AssignedGroups, Consents, ContactsByEmail, ContactsByIds, ContactsTable, linking];
 
 @ProductModule({
   operations,

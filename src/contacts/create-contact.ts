@@ -8,6 +8,7 @@ import { Consents } from './consent/consents.js';
 import { contact, hasEmail } from './contact.js';
 import { ContactsByEmail, emailTaken } from './contact-address.js';
 import { mergeContact, newContact } from './contact-write.js';
+import { AcceptsGroups, ASSIGNED_SCOPES, AssignedGroups, withAssignment } from './groups/assigned-groups.js';
 
 @Operation({
   method: 'POST',
@@ -21,7 +22,9 @@ import { mergeContact, newContact } from './contact-write.js';
     'the same body again returns the first contact, as long as it still has the address.',
   answers: contactIdSchema,
   reasons: ['EMAIL_TAKEN'],
+  fieldScopes: ASSIGNED_SCOPES,
 })
+@AcceptsGroups
 export class CreateContact extends ContactFields {
   @Id({ description: "Your key's organization." })
   override organizationId!: string;
@@ -42,6 +45,7 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
     private readonly commands: Commands,
     private readonly byEmail: ContactsByEmail,
     private readonly consents: Consents,
+    private readonly groups: AssignedGroups,
   ) {}
 
   async execute(command: CreateContact): Promise<{ contactId: string }> {
@@ -52,15 +56,18 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
     return { contactId: recordId };
   }
 
-  private decide(command: CreateContact): Decision {
+  private async decide(command: CreateContact): Promise<Decision> {
     const { context, organizationId, onConflict, ...given } = command;
     const writing = { organizationId, consents: this.consents };
-    const created = newContact(writing, given, async (contactId) => {
+    const single = newContact(writing, given, async (contactId) => {
       const found = await this.byEmail.find(command, contactId, command.email);
       if (!found) return undefined;
-      if (onConflict === 'update') return mergeContact(writing, contactId, found, given);
-      throw emailTaken('Use update-contact, or create-contact with onConflict: update.');
+      if (onConflict === 'fail')
+        throw emailTaken('Use update-contact, or create-contact with onConflict: update.');
+      const merged = await mergeContact(writing, contactId, found, given);
+      return withAssignment(merged, await this.groups.of(command, contactId, false));
     });
+    const created = withAssignment(single, await this.groups.of(command, single.recordId, true));
     // An update may have to run again after the record changed: only its effect is idempotent.
     if (onConflict === 'update') return created;
     const { email } = command;

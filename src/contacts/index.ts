@@ -1,13 +1,27 @@
 export { chooseContactsBy, forEachKindOfContacts, kindsOfContacts } from './filters/contact-filters.js';
 export { sumByCountry } from './filters/countries.js';
 export { contactLink } from './contact-links.js';
+export {
+  AcceptsGroups,
+  ASSIGNED_SCOPES,
+  AssignedGroups,
+  type Assignment,
+  withAssignment,
+} from './groups/assigned-groups.js';
 export { groupOfContacts } from './groups/group-of-contacts.js';
 export { ContactsByEmail, emailKeys } from './contact-address.js';
 export { type Evidence } from './consent/consent.js';
 export { ConsentFields, evidenceOf, requireStated } from './consent/consent-fields.js';
 export { Consents } from './consent/consents.js';
 export { type ConsentRecord } from './consent/list-consents.js';
-export { contact, type ContactDetails, existingContact } from './contact.js';
+export {
+  contact,
+  type ContactDetails,
+  existingContact,
+  type ExistingContact,
+  updateContact,
+} from './contact.js';
+export { contactWrite } from './contact-stream.js';
 export { contactsProjection } from './contacts.projection.js';
 export { ContactsTable, hasEmailDomain, joinCountry, searchContacts } from './contacts-table.js';
 export { ContactsModule } from './contacts.module.js';

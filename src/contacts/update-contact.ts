@@ -1,5 +1,5 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
+import { Commands, type Decision } from '#libs/commands';
 import { Id, Operation } from '#libs/rpc';
 import { CustomFields } from '../fields/index.js';
 import { ContactFields } from './contact-fields.js';
@@ -9,6 +9,7 @@ import { Consents } from './consent/consents.js';
 import { contact, existingContact, updateContact } from './contact.js';
 import { emailTaken, moveEmail } from './contact-address.js';
 import { contactWrite } from './contact-stream.js';
+import { AcceptsGroups, ASSIGNED_SCOPES, AssignedGroups, withAssignment } from './groups/assigned-groups.js';
 
 @Operation({
   method: 'POST',
@@ -19,7 +20,9 @@ import { contactWrite } from './contact-stream.js';
     'Changes only the fields you send; `null` clears an optional field. Returns the whole contact.',
   answers: contactSchema,
   reasons: ['EMAIL_TAKEN'],
+  fieldScopes: ASSIGNED_SCOPES,
 })
+@AcceptsGroups
 export class UpdateContact extends ContactFields {
   @Id()
   contactId!: string;
@@ -31,6 +34,7 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
     private readonly commands: Commands,
     private readonly consents: Consents,
     private readonly fields: CustomFields,
+    private readonly groups: AssignedGroups,
   ) {}
 
   async execute(command: UpdateContact): Promise<ContactRecord> {
@@ -46,7 +50,8 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
         const before = existingContact(state).details.email!;
         const change = { contactId, version, events };
         const given = changes.subscribed ?? existingContact(state).subscribed;
-        return {
+        const changed: Decision = {
+          recordId: contactId,
           writes: [
             contactWrite(contactId, version, events),
             ...(await this.consents.ofChange(organizationId, change, given, evidence)),
@@ -55,6 +60,7 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
             Promise.reject(emailTaken('Use another address, or delete one of the two contacts.')),
           ),
         };
+        return withAssignment(changed, await this.groups.of(command, contactId, false));
       },
     );
     const record = recordFromHistory(organizationId, contactId, answered);

@@ -18,6 +18,7 @@ export const {
     uniqueKey: 'list.member',
     table: 'members',
   },
+  assignedBy: 'id',
   texts: {
     count: 'Exact number of contacts on the list.',
     filter: 'Only contacts on this list.',

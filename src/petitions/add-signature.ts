@@ -1,17 +1,25 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader } from '#libs/commands';
-import { type Guard } from '#libs/event-store';
+import { type Guard, type StreamWrite } from '#libs/event-store';
 import { ResourceCommands } from '#libs/resources';
 import { Id, Input, invalid, isId, Nested, noSuch, Operation, RpcError, Text } from '#libs/rpc';
 import {
+  AcceptsGroups,
+  ASSIGNED_SCOPES,
+  AssignedGroups,
+  type Assignment,
   Consents,
+  contactWrite,
   ContactsByEmail,
   ContactsTable,
   createInline,
   emailKeys,
   evidenceOf,
+  type ExistingContact,
   InlineContact,
   requireStated,
+  updateContact,
+  withAssignment,
 } from '../contacts/index.js';
 import { OpenPetitions } from './open-petitions.js';
 import { petitions, signature } from './petitions.js';
@@ -26,14 +34,18 @@ import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.
     'Requires a published petition. The signer is an existing contact (`contactId`) or a person (`contact`). ' +
     'That person is matched by email address, or created as a contact; existing details are not changed. A ' +
     'contact has one active signature per petition. Signing again returns the existing signature, even after the ' +
-    'petition is closed, and ignores a new comment: withdraw the signature and sign again. For ' +
-    'an existing contact, `contact.consent` is recorded only if `contact.subscribed` matches its current state. A ' +
-    'signature never resubscribes a contact; contact.create-contact does, with `onConflict: update`.',
+    'petition is closed, and ignores a new comment: withdraw the signature and sign again. A ' +
+    'refusal with `contact.consent` unsubscribes an existing contact. A signature never resubscribes one: then ' +
+    '`consentRecorded` is false. contact.create-contact does, with `onConflict: update`. `tags` and `listIds` are ' +
+    'added to the signer in the same transaction.',
   answers: signatureAnswerSchema,
   reasons: ['PETITION_NOT_PUBLISHED', 'PETITION_CLOSED'],
   // It can create contacts, and its response reveals whether someone already was one.
-  fieldScopes: { contact: 'contact:write' },
+  get fieldScopes() {
+    return { contact: 'contact:write', ...ASSIGNED_SCOPES };
+  },
 })
+@AcceptsGroups
 export class AddSignature extends Input {
   @Id()
   petitionId!: string;
@@ -67,6 +79,7 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     private readonly byEmail: ContactsByEmail,
     private readonly consents: Consents,
     private readonly open: OpenPetitions,
+    private readonly groups: AssignedGroups,
   ) {}
 
   async execute(command: AddSignature): Promise<SignatureAnswer> {
@@ -76,12 +89,23 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
       this.decide(command, skipCache),
     );
     const write = decision?.writes.find(({ streamId }) => streamId === recordId);
+    const contactId = command.contactId ?? write?.subjectId ?? (await this.signerOf(command, recordId));
     return {
       signatureId: recordId,
       petitionId: command.petitionId,
-      contactId: command.contactId ?? write?.subjectId ?? (await this.signerOf(command, recordId)),
+      contactId,
       signatures: await this.resources.count(petitions, command, position),
+      consentRecorded: await this.isConsentRecorded(command, contactId),
     };
+  }
+
+  private async isConsentRecorded(
+    { organizationId, contact }: AddSignature,
+    contactId: string,
+  ): Promise<boolean | null> {
+    const evidence = evidenceOf(contact?.consent);
+    if (!evidence) return null;
+    return this.consents.isRecorded(organizationId, contactId, contact!.subscribed!, evidence);
   }
 
   /** @param skipCache false on the first attempt, which trusts given and cached values. */
@@ -98,30 +122,52 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     }
     if (contactId === undefined) return this.signAsPerson(command, open);
     if (skipCache || !isId(contactId)) await this.requireContact(organizationId, contactId);
-    return sign(command, contactId, [open]);
+    return sign(command, contactId, [open], await this.groups.of(command, contactId, false));
   }
 
   /** Creates a contact and its signature. If a contact already has the address, that contact signs. */
-  private signAsPerson(command: AddSignature, open: Guard): Decision {
+  private async signAsPerson(command: AddSignature, open: Guard): Promise<Decision> {
     const contact = command.contact!;
     const created = createInline(this.consents, command, contact, async (owner) => {
       const found = await this.byEmail.find(command, owner, contact.email);
       if (!found) return undefined;
-      const signed = sign(command, owner, [open, { streamId: owner, version: found.version }]);
-      // The existing contact stays unchanged, but evidence for its existing consent can be added.
-      if (contact.subscribed !== found.state.subscribed || signed.writes.length === 0) return signed;
-      const same = { contactId: owner, version: found.version, events: [] };
-      const { organizationId } = command;
-      const evidence = evidenceOf(contact.consent);
-      const recorded = await this.consents.ofChange(organizationId, same, contact.subscribed, evidence);
-      return { ...signed, writes: [...signed.writes, ...recorded] };
+      const { writes, claims, guards } = await this.groups.of(command, owner, false);
+      const stated = await this.consentOf(command, owner, found);
+      const isChanged = stated.some(({ streamId }) => streamId === owner);
+      const ofContact = {
+        writes: [...stated, ...writes],
+        claims,
+        guards: [...(isChanged ? [] : [{ streamId: owner, version: found.version }]), ...guards],
+      };
+      return sign(command, owner, [open], ofContact);
     });
     const signed = sign(command, created.recordId, [open]);
-    return {
-      ...signed,
-      writes: [...created.writes, ...signed.writes],
-      claims: [...created.claims!, ...signed.claims!],
-    };
+    return withAssignment(
+      {
+        ...signed,
+        writes: [...created.writes, ...signed.writes],
+        claims: [...created.claims!, ...signed.claims!],
+      },
+      await this.groups.of(command, created.recordId, true),
+    );
+  }
+
+  /**
+   * What a signer stated about email, if they are a contact. Without evidence, the contact stays unchanged. With it, a refusal
+   * unsubscribes them. Agreement is recorded for a subscribed contact only, because anyone may sign with an address.
+   */
+  private async consentOf(
+    { organizationId, contact }: AddSignature,
+    contactId: string,
+    { state, version }: { state: ExistingContact; version: number },
+  ): Promise<StreamWrite[]> {
+    const evidence = evidenceOf(contact!.consent);
+    const subscribed = contact!.subscribed === true;
+    if (!evidence || (subscribed && !state.subscribed)) return [];
+    const events = updateContact(state, { subscribed });
+    const change = { contactId, version, events };
+    const recorded = await this.consents.ofChange(organizationId, change, subscribed, evidence);
+    return [...(events.length > 0 ? [contactWrite(contactId, version, events)] : []), ...recorded];
   }
 
   private async requireContact(organizationId: string, contactId: string): Promise<void> {
@@ -148,17 +194,18 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
   }
 }
 
-/** Creates a signature, or returns the existing one. */
+/** Creates a signature, or returns the existing one. @param ofContact what changes about the signer in either case. */
 function sign(
   { petitionId, comment, source = null }: AddSignature,
   contactId: string,
   guards: readonly Guard[],
+  ofContact: Assignment = { writes: [], claims: [], guards: [] },
 ): Decision {
   const personal = comment === undefined || comment === null ? null : { comment };
-  const taken = (signatureId: string) => ({ recordId: signatureId, writes: [] });
+  const taken = (signatureId: string) => ({ recordId: signatureId, ...ofContact });
   const more = { source, suspicion: [], isCommentPublic: false };
   const { linkId, write, claim } = signature.begin(petitionId, contactId, taken, personal, more);
-  return { recordId: linkId, guards, writes: [write], claims: [claim] };
+  return withAssignment({ recordId: linkId, guards, writes: [write], claims: [claim] }, ofContact);
 }
 
 function requireOneSigner({ organizationId, contactId, contact }: AddSignature): void {

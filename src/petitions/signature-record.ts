@@ -8,6 +8,8 @@ export type SignatureAnswer = {
   petitionId: string;
   contactId: string;
   signatures: number;
+  /** Only in the response of add-signature; null without `contact.consent`. */
+  consentRecorded?: boolean | null;
 };
 
 const answer = {
@@ -17,7 +19,15 @@ const answer = {
   signatures: { type: 'integer', description: 'Number of valid signatures of the petition.' },
 };
 
-export const signatureAnswerSchema = recordSchema(answer);
+export const signatureAnswerSchema = recordSchema({
+  ...answer,
+  consentRecorded: {
+    type: ['boolean', 'null'],
+    description:
+      'Whether `contact.consent` is recorded; null if it was not sent. False if the contact is unsubscribed and the ' +
+      'consent is an agreement.',
+  },
+});
 export const withdrawnAnswerSchema = recordSchema({
   ...answer,
   signatureId: { ...textOrNull, description: 'null if the contact has never signed.' },

@@ -18,6 +18,7 @@ export const {
     uniqueKey: 'tag.contact',
     table: 'taggings',
   },
+  assignedBy: 'name',
   texts: {
     count: 'Exact number of contacts that have the tag.',
     filter: 'Only contacts that have this tag.',

@@ -62,6 +62,18 @@ export class Consents {
     return recording.length > 0 ? [consentWrite(id, contactId, recorded, recording)] : [];
   }
 
+  /** Whether this evidence was recorded of the contact, ever. */
+  async isRecorded(
+    organizationId: string,
+    contactId: string,
+    given: boolean,
+    evidence: Evidence,
+  ): Promise<boolean> {
+    const id = consentIdOf(this.store.keyring, organizationId, contactId, given, evidence);
+    const { version } = await this.records.load(consent, organizationId, id);
+    return version > 0;
+  }
+
   /** The write for a person who is not a contact yet. @param subjectId a stream of the same command, whose key encrypts it. */
   ofPending(organizationId: string, subjectId: string, given: boolean, evidence?: Evidence): StreamWrite[] {
     if (!evidence) return [];

@@ -31,6 +31,7 @@ import { contactLink } from '../contact-links.js';
 import { contact, existingContact } from '../contact.js';
 import { chooseContactsBy } from '../filters/contact-filters.js';
 import { includeInContacts } from '../parts/contact-parts.js';
+import { assignContactsTo } from './assigned-groups.js';
 import { capitalized, type Group, groupDecider, type GroupDecider } from './group.js';
 
 /** Sentences of the API's documentation. */
@@ -49,6 +50,8 @@ export type GroupDeclaration = {
   fields?: Readonly<Record<string, GroupField>>;
   /** How a contact belongs to a group. It ends when the contact is removed or erased. */
   link: { streamType: string; begins: string; ends: string; uniqueKey: string; table: string };
+  /** How create-contact, update-contact and add-signature name groups: `tags: [name]` or `listIds: [id]`. */
+  assignedBy: 'name' | 'id';
   texts: {
     /** Of the field `contacts`. */
     count: string;
@@ -106,6 +109,14 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
     counts: { link: contactLink({ record: kind, ...linked, atErasure: 'ends' }), field: 'contacts', table },
   });
   chooseContactsBy(resource, texts);
+  assignContactsTo({
+    field: declared.assignedBy === 'name' ? `${kind}s` : `${kind}Ids`,
+    by: declared.assignedBy,
+    longestName: declared.name.max,
+    emptyFields: { description: null, ...emptyOf(fields) },
+    resource,
+    decider,
+  });
   includeInContacts(`${kind}s`, {
     scope: `${kind}:read`,
     schema: answers,
