@@ -12,6 +12,7 @@ import { PetitionsModule } from './petitions/index.js';
 import { PostsModule } from './posts/index.js';
 import { SuppressionsModule } from './suppressions/index.js';
 import { TagsModule } from './tags/index.js';
+import { SegmentsModule } from './segments/index.js';
 import { SiteModule } from './site/index.js';
 import { TeamModule } from './team/index.js';
 import { FieldsModule } from './fields/index.js';
@@ -41,6 +42,7 @@ export const MODULES = [
   ImportJobsModule,
   FieldsModule,
   DashboardModule,
+  SegmentsModule,
   // Its routes match any path, so it must come last.
   SiteModule,
 ];

@@ -95,6 +95,20 @@ export const TABLE: Record<string, PageEntry> = {
   'fields/:field': { see: READERS, hasPast: true },
   'fields/:field/edit': { see: EDITORS, act: EDITORS, form: () => ({ name: newName() }) },
   'fields/:field/delete': { isGone: true, see: EDITORS, act: EDITORS },
+  segments: { see: READERS },
+  'segments/export': { see: READERS },
+  'segments/new': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ name: newName(), match: 'any', 'subject-0': 'city', 'op-0': 'is', 'value-0': 'Bonn' }),
+  },
+  'segments/:segment': { see: READERS, hasPast: true },
+  'segments/:segment/edit': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ name: newName(), 'subject-0': 'phone', 'op-0': 'isNotSet', 'value-0': '' }),
+  },
+  'segments/:segment/delete': { isGone: true, see: EDITORS, act: EDITORS },
   petitions: { see: READERS },
   'petitions/export': { see: READERS },
   'petitions/new': { see: EDITORS, act: EDITORS, form: () => ({ name: newName(), goal: '10' }) },
@@ -398,6 +412,11 @@ export const RECORDS: Record<string, Maker> = {
   },
   field: async (_, client) =>
     (await call(client, 'field.create-field', { name: newName() })).fieldId as string,
+  segment: async (_, client) => {
+    await RECORDS.contact!(_, client, {});
+    const filter = { all: [{ field: 'city', op: 'isSet' }] };
+    return (await call(client, 'segment.create-segment', { name: newName(), filter })).segmentId as string;
+  },
   petition: async (_, client) =>
     (await call(client, 'petition.create-petition', { name: newName() })).petitionId as string,
   signature: async (_, client, { petition: petitionId }) => {

@@ -173,6 +173,7 @@ const PAGE_OF: Record<string, (event: Event, below: string) => string> = {
   list: ({ streamId }) => `lists/${streamId}`,
   tag: ({ streamId }) => `tags/${streamId}`,
   field: ({ streamId }) => `fields/${streamId}`,
+  segment: ({ streamId }) => `segments/${streamId}`,
   'signature-invalidation': ({ streamId }, below) =>
     `${below.split('/').slice(0, 2).join('/')}/invalidations/${streamId}`,
   petition: ({ streamId }) => `petitions/${streamId}`,

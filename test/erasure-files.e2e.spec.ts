@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { contactsProjection } from '../src/contacts/index.js';
 import { Client } from './harness.js';
 import { cli, createDirectory, eventually, ServerProcess } from './processes.js';
 import { command } from './commands.js';
@@ -121,7 +122,7 @@ it('after an erasure and a purge, no file of the database contains data of the p
     expect(JSON.parse(status.stdout)).toContainEqual(
       expect.objectContaining({
         name: 'contacts',
-        version: 2,
+        version: contactsProjection.version,
         lag: 0,
         failure: null,
         instances: expect.any(Number),
@@ -133,7 +134,7 @@ it('after an erasure and a purge, no file of the database contains data of the p
       status: 1,
       stderr: 'Version 1 of contacts does not exist. Run projections status to list all versions.\n',
     });
-    expect(await drop('2')).toMatchObject({
+    expect(await drop(String(contactsProjection.version))).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('projections rebuild'),
     });

@@ -19,6 +19,7 @@ export type RecordName =
   | 'list'
   | 'tag'
   | 'field'
+  | 'segment'
   | 'broadcast'
   | 'sending'
   | 'image'
@@ -147,6 +148,10 @@ const RECORDS: { [name in RecordName]: Make } = {
   list: makes('list.create-list', 'listId', named),
   tag: makes('tag.create-tag', 'tagId', named),
   field: makes('field.create-field', 'fieldId', named),
+  segment: makes('segment.create-segment', 'segmentId', (own) => ({
+    ...named(own),
+    filter: { field: 'city', op: 'is', value: 'London' },
+  })),
   broadcast: makes('broadcast.create-broadcast', 'broadcastId', async (own) => ({
     ...named(own),
     content: 'Hello',

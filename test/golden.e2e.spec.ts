@@ -280,6 +280,10 @@ async function makeHistory(): Promise<string> {
     options: ['S', 'M'],
   });
   await post('field.update-field', { fieldId, options: ['S', 'M', 'Ω "L"'] });
+  const filter = { all: [{ list: listId }, { not: { field: 'city', op: 'is', value: 'Nairobi' } }] };
+  const { segmentId } = await post('segment.create-segment', { name: 'Friends abroad', filter });
+  await post('segment.update-segment', { segmentId, filter: { any: [{ tag: tagId }] } });
+  await erase('segment.delete-segment', { segmentId });
   const { webhookId } = await post('webhook.create-webhook', { url: 'https://webhooks.invalid/' });
   await post('webhook.update-webhook', { webhookId, eventTypes: ['ContactErased'] });
   await post('webhook.pause-webhook', { webhookId });

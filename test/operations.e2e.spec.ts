@@ -164,9 +164,14 @@ describe('scopes', () => {
       const [service] = name.split('.');
       const own =
         service === 'petition' ? /^(petition|signature)/ : new RegExp(`^${NAMES[service!] ?? service}`);
-      // It searches the names of contacts, although its name does not show it.
-      const isHidden = (field: string) =>
-        ['petition.list-signatures q', 'contact.get-contact include'].includes(`${name} ${field}`);
+      // They show contacts, although their names do not say so.
+      const HIDDEN = [
+        'petition.list-signatures q',
+        'contact.get-contact include',
+        'segment.preview-segment segmentId',
+        'segment.preview-segment filter',
+      ];
+      const isHidden = (field: string) => HIDDEN.includes(`${name} ${field}`);
       const isForeign = (field: string) => (foreign.test(field) && !own.test(field)) || isHidden(field);
       const body = documented.requestBody?.content['application/json']?.schema.properties ?? {};
       const query = documented.parameters.filter((parameter: any) => parameter.in === 'query');
@@ -192,7 +197,7 @@ describe('scopes', () => {
     };
     const [service] = operation.split('.');
     const needsName = service === 'organization' || /\.create-(broadcast|petition|post)$/.test(operation);
-    const record = needsName ? { name: 'x' } : { [`${service}Id`]: uuid() };
+    const record = needsName ? { name: 'x' } : field === 'filter' ? {} : { [`${service}Id`]: uuid() };
     const body = operation === 'contact.import-contacts' ? csv('email', 'ada@example.org') : {};
     const records: { [operation: string]: Fields } = {
       'contact.create-contact': own.person(),
@@ -446,6 +451,7 @@ describe('the documented errors', () => {
     if (name === 'organizationId') return client.organizationId;
     if (name === 'asOf') return '2000-01-01T00:00:00Z';
     if (name === 'url') return 'https://example.org/';
+    if (name === 'filter') return { tag: NIL };
     // Each operation uses a different email address, so that it does not find records of another one.
     if (format === 'email') return `${path.split('.')[1]}@example.org`;
     if (type === 'array') return [valueOf('', items, path)];

@@ -46,6 +46,8 @@ export type CreateColumn = {
   nameOf(word: string): string;
   /** Omitted if the record never changes. */
   update?: string;
+  /** Further fields that a create requires. */
+  also?: object;
   /** A change that keeps the name. */
   otherChange: object;
   list: string;
@@ -113,10 +115,25 @@ const OF_CONTACTS: Ask[] = [
   async (own) => ({ listId: (await linked(own, 'list')).listId }),
   async (own) => ({ petitionId: (await signed(own)).petitionId }),
   async (own) => ({ tagId: (await linked(own, 'tag')).tagId }),
+  (own) => own.the('segment'),
 ];
 
 /** Fields of commands on one contact that add it to groups. */
 const ASSIGNED = { tags: 'tag:write', listIds: 'list:write' };
+
+const CITY = { field: 'city', op: 'is', value: 'London' };
+
+/** A filter with every kind of condition. */
+async function manyConditions(own: Fixture) {
+  const [{ listId }, { petitionId }] = [await linked(own, 'list'), await signed(own)];
+  const { broadcastId } = await own.the('broadcast');
+  return {
+    any: [
+      { all: [{ list: listId }, { field: 'city', op: 'is', value: 'London' }] },
+      { not: { any: [{ signed: petitionId, inLast: 30 }, { received: broadcastId }] } },
+    ],
+  };
+}
 
 export const OPERATIONS: { [operation: string]: OperationRow } = {
   'contact.create-contact': {
@@ -171,7 +188,12 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'contact.list-contacts': {
     scope: 'contact:read',
-    fields: { listId: 'list:read', petitionId: 'petition:read', tagId: 'tag:read' },
+    fields: {
+      listId: 'list:read',
+      petitionId: 'petition:read',
+      tagId: 'tag:read',
+      segmentId: 'segment:read',
+    },
     answeredBy: 'replica',
     ask: () => ({}),
     asks: { q: () => ({ q: 'ada' }) },
@@ -246,7 +268,12 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'contact.export-contacts': {
     scope: 'contact:read',
-    fields: { listId: 'list:read', petitionId: 'petition:read', tagId: 'tag:read' },
+    fields: {
+      listId: 'list:read',
+      petitionId: 'petition:read',
+      tagId: 'tag:read',
+      segmentId: 'segment:read',
+    },
     bottleneck: 'streams of a key',
     answeredBy: 'replica',
     ask: async (own) => ({ listId: (await linked(own, 'list')).listId }),
@@ -689,6 +716,34 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     },
   },
   'field.delete-field': { scope: 'field:write', ask: (own) => own.a('field') },
+  'segment.create-segment': {
+    scope: 'segment:write',
+    ask: (own) => ({ name: own.unique(), filter: CITY }),
+    otherAsks: [async (own) => ({ name: own.unique(), filter: await manyConditions(own) })],
+    create: {
+      ...named,
+      also: { filter: CITY },
+      update: 'segment.update-segment',
+      otherChange: { filter: { not: CITY } },
+      list: 'segment.list-segments',
+      end: 'segment.delete-segment',
+    },
+  },
+  'segment.get-segment': { scope: 'segment:read', answeredBy: BY_KEY, ask: (own) => own.the('segment') },
+  'segment.list-segments': { scope: 'segment:read', answeredBy: 'replica', ask: () => ({}) },
+  'segment.update-segment': {
+    scope: 'segment:write',
+    ask: async (own) => ({ ...(await own.a('segment')), name: own.unique() }),
+    otherAsks: [async (own) => ({ ...(await own.a('segment')), filter: await manyConditions(own) })],
+  },
+  'segment.delete-segment': { scope: 'segment:write', ask: (own) => own.a('segment') },
+  'segment.preview-segment': {
+    scope: 'segment:read',
+    fields: { segmentId: 'contact:read', filter: 'contact:read' },
+    answeredBy: 'replica',
+    ask: (own) => own.the('segment'),
+    otherAsks: [async (own) => ({ filter: JSON.stringify(await manyConditions(own)) })],
+  },
   'team.invite-member': {
     scope: 'team:write',
     ask: (own) => ({ email: own.person().email, role: 'EDITOR' }),

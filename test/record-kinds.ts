@@ -27,6 +27,7 @@ import {
 } from '../src/petitions/index.js';
 import { post } from '../src/posts/index.js';
 import { Suppressions } from '../src/suppressions/index.js';
+import { segment } from '../src/segments/index.js';
 import { tag } from '../src/tags/index.js';
 import { member } from '../src/team/index.js';
 import { webhook } from '../src/webhooks/index.js';
@@ -127,6 +128,12 @@ const makes = (record: Parameters<Fixture['a']>[0]) => async (own: Fixture) =>
   idOf(Object.values(await own.a(record))[0]);
 const isShownInHistory = (recordType: string) => (own: Fixture) =>
   own.send('history.list-events', { recordType });
+
+const aFilter = (random: Random) => ({
+  field: pick(random, ['city', 'zip']),
+  op: pick(random, ['is', 'isNot']),
+  value: pick(random, ['a', 'b']),
+});
 
 /** The id of the stream with the newest event of this type. */
 async function lastStream(own: Fixture, recordType: string): Promise<string> {
@@ -437,6 +444,39 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
       steps: (history) => [
         () => history.create('field', 'field.create-field', { name: history.name() }),
         () => history.send('field.update-field', { fieldId: history.any('field'), name: history.name() }),
+      ],
+    },
+  },
+  segment: {
+    make: makes('segment'),
+    show: (own, { id: segmentId }) => own.send('segment.get-segment', { segmentId }),
+    showsItself: true,
+    decide: (own, { id: segmentId }) => own.send('segment.update-segment', { segmentId, name: 'Friends' }),
+    next: { type: 'SegmentUpdated', data: { name: 'Later' } },
+    loading: {
+      decider: segment,
+      first: (any) => ({ type: 'SegmentCreated', data: { name: 'A', filter: aFilter(any.random) } }),
+      next: (any) =>
+        any.event(
+          ['SegmentUpdated', () => ({ name: any.word() })],
+          ['SegmentUpdated', () => ({ filter: aFilter(any.random) })],
+          ['SegmentDeleted'],
+        ),
+    },
+    past: {
+      idField: 'segmentId',
+      shownBy: ['segment.get-segment'],
+      steps: (history) => [
+        () =>
+          history.create('segment', 'segment.create-segment', {
+            name: history.name(),
+            filter: aFilter(history.random),
+          }),
+        () =>
+          history.send('segment.update-segment', {
+            segmentId: history.any('segment'),
+            filter: aFilter(history.random),
+          }),
       ],
     },
   },

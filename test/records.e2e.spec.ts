@@ -37,7 +37,7 @@ class Records {
   ask(word: string, caller = client, headers: Record<string, string> = {}): Promise<Answer> {
     const { organizationId } = caller;
     const name = { [this.kind.field]: this.nameOf(word) };
-    return caller.post(this.operation, { organizationId, ...name }, headers);
+    return caller.post(this.operation, { organizationId, ...name, ...this.kind.also }, headers);
   }
 
   async create(word: string, caller = client, headers: Record<string, string> = {}): Promise<string> {

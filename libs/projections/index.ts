@@ -11,6 +11,7 @@ export { type Column, type RecordRow, RecordTable } from './record-table.js';
 export { Projections, type ProjectionsOptions } from './projections.js';
 export { canServeTogether, describeRelease, liveReleases } from './releases.js';
 export {
+  type Bind,
   compare,
   type Condition,
   findRows,

@@ -28,8 +28,8 @@ export type Listing = {
 /** `next`: the `after` of the next page; undefined if this is the last page. */
 export type RowPage<Row> = { rows: Row[]; next: readonly [value: string, id: string] | undefined };
 
-/** A condition of a list: SQL with `?` in place of the value. */
-export type Condition = {
+/** A comparison with one value: SQL with `?` in place of the value. */
+type Comparison = {
   sql: string;
   value: unknown;
   /** An index finds its rows, of which there are few, for example one. Then the rows are always found by the condition. */
@@ -40,6 +40,12 @@ export type Condition = {
    */
   search?: { columns: readonly string[]; q: string; elsewhere?: { table: string; idColumn: string } };
 };
+
+/** Adds a value to a statement. @returns its parameter, such as `$2`. */
+export type Bind = (value: unknown) => string;
+
+/** A condition of a list. One with several values writes its own SQL, in which $1 is the organization. */
+export type Condition = Comparison | { write: (bind: Bind) => string };
 
 /** A table to list. It has `organization_id`, `id`, `created_at`, and `updated_at` if that is a sort field. */
 export type ListedTable = {
@@ -164,7 +170,7 @@ async function findAlone<Row>(
   const { kind, wanted, isCutHere } = choice;
   const { column, type, order, outer, isBehind } = orderOf(listing, list);
   const values: unknown[] = [listing.organizationId];
-  const bind = (value: unknown) => `$${values.push(value)}`;
+  const bind: Bind = (value) => `$${values.push(value)}`;
   const inOrder = ['organization_id = $1'];
   const filters: string[] = [];
   const times = [
@@ -180,6 +186,10 @@ async function findAlone<Row>(
   let selective = false;
   for (const given of choice.conditions) {
     if (!given) continue;
+    if ('write' in given) {
+      filters.push(`(${given.write(bind)})`);
+      continue;
+    }
     const condition = given.search
       ? await searchBy(sql, given.search.elsewhere?.table ?? list.table, given.search)
       : given;
@@ -254,7 +264,7 @@ const TIME_COLUMNS = {
 } as const;
 
 /** A condition, or undefined if the filter was not given. */
-export function compare(sql: string, value: unknown): Condition | undefined {
+export function compare(sql: string, value: unknown): Comparison | undefined {
   return value === undefined ? undefined : { sql, value };
 }
 
@@ -262,7 +272,7 @@ export function compare(sql: string, value: unknown): Condition | undefined {
  * The condition for `q`: one of the columns contains the text, ignoring case. The indexes that `searchIndexes`
  * (libs/database) created on these columns determine whether it is found anywhere or only at the beginning.
  */
-export function search(columns: readonly string[], q: string | undefined): Condition | undefined {
+export function search(columns: readonly string[], q: string | undefined): Comparison | undefined {
   return q === undefined ? undefined : { ...anywhere(columns, q), search: { columns, q } };
 }
 
@@ -284,8 +294,8 @@ export const SEARCH_RULE =
 async function searchBy(
   sql: Sql,
   table: string,
-  { columns, q, elsewhere }: NonNullable<Condition['search']>,
-): Promise<Condition> {
+  { columns, q, elsewhere }: NonNullable<Comparison['search']>,
+): Promise<Comparison> {
   const indexes = await textSearchOf(sql, table);
   const isAnywhere = indexes.anywhere(q) || !indexes.beginning;
   const condition = isAnywhere ? anywhere(columns, q) : atTheBeginning(columns, q);
@@ -294,12 +304,12 @@ async function searchBy(
   return { ...condition, sql: `(organization_id, ${elsewhere.idColumn}) IN (${found})` };
 }
 
-function atTheBeginning(columns: readonly string[], q: string): Condition {
+function atTheBeginning(columns: readonly string[], q: string): Comparison {
   const conditions = columns.map((column) => `lower(${column}) LIKE lower(?)`);
   return { sql: `(${conditions.join(' OR ')})`, value: `${literal(q)}%` };
 }
 
-function anywhere(columns: readonly string[], q: string): Condition {
+function anywhere(columns: readonly string[], q: string): Comparison {
   return { sql: `(${columns.map((column) => `${column} ILIKE ?`).join(' OR ')})`, value: `%${literal(q)}%` };
 }
 

@@ -299,9 +299,16 @@ export function Integer(options: FieldOptions & { min: number; max: number }): P
 /** The deepest nesting of JSON: far more than any page needs, and far below any stack limit. */
 const DEEPEST_JSON = 64;
 
-/** Any JSON of at most `maxBytes` in PostgreSQL's format (`storedBytes`). Null counts as not set. */
-export function AnyJson(options: FieldOptions & { maxBytes: number }): PropertyDecorator {
-  return field({ nullable: true, ...options }, {}, (value) => {
+/**
+ * Any JSON of at most `maxBytes` in PostgreSQL's format (`storedBytes`). Null counts as not set.
+ *
+ * @param options.type if it must be an object, whose contents the handler checks.
+ */
+export function AnyJson(options: FieldOptions & { maxBytes: number; type?: 'object' }): PropertyDecorator {
+  const { type } = options;
+  return field({ nullable: true, ...options }, type ? { type } : {}, (value) => {
+    if (type && (typeof value !== 'object' || value === null || Array.isArray(value)))
+      return 'must be an object';
     const excess = exceeds(value, DEEPEST_JSON, { bytes: options.maxBytes });
     if (excess === 'depth') return `must not be nested deeper than ${DEEPEST_JSON} levels`;
     const text = excess === undefined ? JSON.stringify(value) : '';

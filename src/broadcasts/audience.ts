@@ -34,6 +34,13 @@ export type Reach = {
   digest: string;
 };
 
+type Selection = {
+  /** From which `inLast` of segments counts back. Default: now. */
+  moment?: Date;
+  /** Receives the selected contacts page by page, in order of their ids, inside the transaction. */
+  keep?: (contactIds: readonly string[], transaction: Transaction) => Promise<void>;
+};
+
 /** The projections that select an audience. */
 const selectingProjections = (): readonly Projection[] => [
   contactsProjection,
@@ -50,8 +57,6 @@ class PositionsDiffer extends Error {}
 /**
  * Selects an audience as of one position in the log, in one snapshot of all projections. Retries if a
  * projection lacks an event that another one has.
- *
- * @param keep receives the selected contacts page by page, in order of their ids, inside the transaction.
  */
 export async function reachOf(
   source: DataSource,
@@ -59,7 +64,7 @@ export async function reachOf(
   suppressions: Suppressions,
   organizationId: string,
   audience: Audience,
-  keep: (contactIds: readonly string[], transaction: Transaction) => Promise<void> = () => Promise.resolve(),
+  { moment, keep }: Selection = {},
 ): Promise<Reach> {
   for (let attempt = 1; ; attempt += 1) {
     try {
@@ -68,7 +73,7 @@ export async function reachOf(
         const excluded = Object.fromEntries(EXCLUSIONS.map((one) => [one, 0])) as Reach['excluded'];
         const digest = createHash('sha256');
         let total = 0;
-        for await (const page of chosenContacts(transaction, organizationId, choiceOf(audience))) {
+        for await (const page of chosenContacts(transaction, organizationId, choiceOf(audience), moment)) {
           const emails = page.flatMap(({ email }) => (email === null ? [] : [email]));
           const suppressed = await suppressions.areSuppressed(organizationId, emails, transaction);
           const meant: string[] = [];
@@ -80,7 +85,7 @@ export async function reachOf(
           }
           for (const id of meant) digest.update(`${id}\n`);
           total += meant.length;
-          if (meant.length > 0) await keep(meant, transaction);
+          if (meant.length > 0) await keep?.(meant, transaction);
         }
         return { total, excluded, position, digest: digest.digest('hex') };
       });
@@ -104,16 +109,16 @@ function exclusionOf(contact: ChosenContact, suppressed: ReadonlySet<string>): E
 
 /** Invalid ids are ignored. */
 function choiceOf(audience: Audience): Parameters<typeof chosenContacts>[2] {
-  const linked = (which: 'chosen' | 'excluded'): ChosenBy[] =>
-    kindsOfContacts().flatMap(({ object, linkTable }) => {
-      const recordIds = (audience[audienceFields(object)[which]] ?? []).filter(isId);
-      return recordIds.length > 0 ? [{ linkTable: linkTable!, recordIds }] : [];
+  const records = (which: 'chosen' | 'excluded'): ChosenBy[] =>
+    kindsOfContacts().flatMap((resource) => {
+      const recordIds = (audience[audienceFields(resource.object)[which]] ?? []).filter(isId);
+      return recordIds.length > 0 ? [{ resource, recordIds }] : [];
     });
   return {
     all: audience.all === true,
-    links: linked('chosen'),
+    records: records('chosen'),
     contactIds: (audience.contactIds ?? []).filter(isId),
-    without: linked('excluded'),
+    without: records('excluded'),
     filter: audience.filter ?? {},
   };
 }

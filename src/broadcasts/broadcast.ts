@@ -73,6 +73,14 @@ export type BroadcastEvent =
   | { type: 'BroadcastSent'; data: Figures }
   | { type: 'BroadcastDeleted'; data: Record<string, never> };
 
+/**
+ * The moment from which `inLast` of segments counts back, so that an auditor counts from it too. It is the time in the
+ * sending's id, a UUIDv7 (RFC 9562, section 5.7).
+ */
+export function momentOfSending(sendingId: string): Date {
+  return new Date(Number.parseInt(sendingId.replaceAll('-', '').slice(0, 12), 16));
+}
+
 export const STATUSES = ['DRAFT', 'SCHEDULED', 'SENDING', 'PAUSED', 'SENT', 'CANCELLED'] as const;
 export type BroadcastStatus = (typeof STATUSES)[number];
 

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { type Transaction } from '#libs/database';
 import { pauseAfter } from '#libs/work';
+import { filterContactsBy } from '../contacts/index.js';
 import { type BroadcastStatus, type Figures } from './broadcast.js';
 import { broadcasts } from './broadcasts.js';
 import { RECIPIENT_DETAILS } from './recipient-details.js';
@@ -130,6 +131,18 @@ const SETTLE_AND_CLAIM = `
       WHERE s.id = w."sendingId" AND b.status = 'SENDING'
     )
   ))`;
+
+/**
+ * Filters of contacts by the broadcasts that were sent to them. Recipients are not part of the history and are deleted
+ * after `BROADCAST_RECIPIENT_DAYS`; from then on, the condition matches no one.
+ */
+filterContactsBy('received', {
+  resource: broadcasts,
+  members: (id) => `
+    SELECT r.contact_id AS member_id, r.at AS since
+    FROM broadcast_sendings s JOIN broadcast_recipients r ON r.sending_id = s.id
+    WHERE s.organization_id = $1 AND s.broadcast_id = ${id} AND r.status = 'SENT'`,
+});
 
 /** The recipients of broadcasts: waiting, sent, or in doubt. */
 @Injectable()

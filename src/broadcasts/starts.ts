@@ -5,7 +5,7 @@ import { Projections } from '#libs/projections';
 import { newId } from '#libs/random';
 import { Suppressions } from '../suppressions/index.js';
 import { reachOf } from './audience.js';
-import { broadcast, type BroadcastFields, type ExistingBroadcast } from './broadcast.js';
+import { broadcast, momentOfSending, type BroadcastFields, type ExistingBroadcast } from './broadcast.js';
 import { type Blocked, MessageBuilder } from './message-builder.js';
 import { Recipients } from './recipients.js';
 
@@ -40,9 +40,12 @@ export class Starts {
       this.suppressions,
       organizationId,
       state.audience,
-      async (contactIds, transaction) => {
-        if (blockers.length > 0) return;
-        await this.recipients.fix(transaction, sendingId, organizationId, broadcastId, contactIds);
+      {
+        moment: momentOfSending(sendingId),
+        keep: async (contactIds, transaction) => {
+          if (blockers.length > 0) return;
+          await this.recipients.fix(transaction, sendingId, organizationId, broadcastId, contactIds);
+        },
       },
     );
     if (reach.total === 0) {

@@ -4,7 +4,7 @@ import { CONTACT_DETAILS, type ContactDetails, type CustomValues } from './conta
  * How the projection stores a detail. Details that are not searched, sorted or filtered are encrypted with the
  * person's key.
  */
-type DetailColumn = { index?: 'as stored' | 'lower case'; sealed?: boolean };
+type DetailColumn = { index?: boolean; sealed?: boolean };
 
 const DETAILS: { readonly [detail in keyof ContactDetails]: DetailColumn } = {
   email: {},
@@ -16,10 +16,10 @@ const DETAILS: { readonly [detail in keyof ContactDetails]: DetailColumn } = {
   address: { sealed: true },
   // The order in which the indexes are created. Without statistics, PostgreSQL considers the indexes of country
   // and city equal and uses the later one.
-  country: { index: 'lower case' },
-  region: { index: 'as stored' },
-  city: { index: 'as stored' },
-  zip: { index: 'as stored' },
+  country: { index: true },
+  region: { index: true },
+  city: { index: true },
+  zip: { index: true },
 };
 
 /** Named like the fields: "firstName" is first_name, "bio" is sealed_bio. */
@@ -33,9 +33,9 @@ export const PLAIN_COLUMNS = [
   ...DETAIL_COLUMNS.filter(({ sealed }) => !sealed).map(({ column }) => column),
   'email_compared',
 ];
-/** The indexed columns, with the expression that their index contains. */
+/** The indexed columns. Their indexes ignore case. */
 export const INDEXED_COLUMNS = Object.entries(DETAILS).flatMap(([column, { index }]) =>
-  index ? [{ column, expression: index === 'lower case' ? `lower(${column})` : column }] : [],
+  index ? [column] : [],
 );
 
 /** First and last name as one text, for searches. */

@@ -1,8 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { BatchLoader, momentAsText } from '#libs/database';
+import { BatchLoader, momentAsText, queryWide, type ReadSource } from '#libs/database';
 import { EventStore, wrappedKeyOf } from '#libs/event-store';
-import { type Condition, hasGoneOn, type ListedTable, searchElsewhere } from '#libs/projections';
+import {
+  type Bind,
+  type Condition,
+  findRows,
+  hasGoneOn,
+  type ListedTable,
+  searchElsewhere,
+} from '#libs/projections';
 import { isId } from '#libs/rpc';
 import {
   CONTACT_BYTES,
@@ -17,6 +24,8 @@ import {
 import { type ContactRecord } from './contact-record.js';
 import { contact } from './contact.js';
 import { CONTACTS_TABLE } from './contacts.projection.js';
+import { type Filter } from './filters/filter.js';
+import { filterSql } from './filters/filter-sql.js';
 
 export type ContactRow = {
   id: string;
@@ -121,6 +130,32 @@ export class ContactsTable {
   /** Returns the ids of former contacts. */
   async findErased(organizationId: string, contactIds: readonly string[]): Promise<Set<string>> {
     return this.store.findStreams(organizationId, contact.streamType, contactIds.filter(isId));
+  }
+
+  /** The number of contacts that match a filter now, counted up to a limit. */
+  async count(reads: ReadSource, organizationId: string, filter: Filter, limit: number): Promise<number> {
+    const values: unknown[] = [organizationId];
+    const bind: Bind = (value) => `$${values.push(value)}`;
+    const matching = filterSql(filter, { bind });
+    const text = `
+      SELECT count(*)::int AS count FROM (
+        SELECT FROM ${CONTACTS_TABLE} WHERE organization_id = $1 AND ${matching} LIMIT ${bind(limit)}
+      ) AS matching`;
+    const [row] = await queryWide<{ count: number }>(reads, organizationId, 'page', text, values);
+    return row!.count;
+  }
+
+  /** The newest contacts that match a filter now. */
+  async newest(
+    reads: ReadSource,
+    organizationId: string,
+    filter: Filter,
+    limit: number,
+  ): Promise<ContactRecord[]> {
+    const write = (bind: Bind) => filterSql(filter, { bind });
+    const listing = { organizationId, limit, sort: '-createdAt' };
+    const { rows } = await findRows<ContactRow>(reads, listing, CONTACT_PAGE, { conditions: [{ write }] });
+    return rows.map((row) => this.record(row));
   }
 
   /** Converts a row to a record. */

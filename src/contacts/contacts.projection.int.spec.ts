@@ -65,6 +65,7 @@ it.each<Partial<ContactFilters>>([
     {
       conditions: await contactConditions(given, {
         linked: () => Promise.reject(new Error('none is asked for')),
+        findAt: () => Promise.reject(new Error('none is asked for')),
       }),
     },
   );

@@ -22,6 +22,7 @@ import {
   type ContactPersonal,
   NO_DETAILS,
 } from './contact.js';
+import { withoutCase } from './filters/folded-text.js';
 
 const TEXT_AND_BYTES = [...PLAIN_COLUMNS, ...SEALED_COLUMNS];
 const PERSONAL_COLUMNS = [...TEXT_AND_BYTES, 'external_ids', 'custom_fields'];
@@ -98,13 +99,10 @@ export const contactsProjection: Projection<ContactEvent> = {
     CREATE INDEX contacts_by_email ON contacts (organization_id, email_compared, id);
     -- Partial, because most contacts have none of these values.
     ${INDEXED_COLUMNS.map(
-      ({ column, expression }) =>
-        `CREATE INDEX contacts_by_${column} ON contacts (organization_id, ${expression}) WHERE ${column} IS NOT NULL;`,
-    ).join('\n    ')}
-    -- Only expressions have statistics of their own.
-    ${INDEXED_COLUMNS.filter(({ column, expression }) => column !== expression)
-      .map(({ column }) => `ALTER INDEX contacts_by_${column} ALTER COLUMN 2 SET STATISTICS 0;`)
-      .join('\n    ')}
+      (column) => `
+    CREATE INDEX contacts_by_${column} ON contacts (organization_id, ${withoutCase(column)}) WHERE ${column} IS NOT NULL;
+    ALTER INDEX contacts_by_${column} ALTER COLUMN 2 SET STATISTICS 0;`,
+    ).join('')}
     CREATE INDEX contacts_by_external_id ON contacts USING gin (external_ids) WHERE external_ids IS NOT NULL;
     -- Finds values by @>. The ids of fields in the keys keep organizations apart.
     CREATE INDEX contacts_by_custom_field ON contacts USING gin (custom_fields jsonb_path_ops)

@@ -1,5 +1,18 @@
 export { chooseContactsBy, forEachKindOfContacts, kindsOfContacts } from './filters/contact-filters.js';
 export { sumByCountry } from './filters/countries.js';
+export {
+  type Filter,
+  FILTER_RULES,
+  type FilterValue,
+  filterContactsBy,
+  namedInFilters,
+  partOf,
+  readFilter,
+  requireNamed,
+} from './filters/filter.js';
+export { filterFields, type Op } from './filters/filter-fields.js';
+export { filterSql } from './filters/filter-sql.js';
+export { type FilteredContact, matchesFilter } from './filters/filter-match.js';
 export { contactLink } from './contact-links.js';
 export {
   AcceptsGroups,
@@ -30,7 +43,7 @@ export { createInline, InlineContact } from './inline-contact.js';
 export { CreateContact } from './create-contact.js';
 export { DeleteContact } from './erasure/delete-contact.js';
 export { UpdateContact } from './update-contact.js';
-export { type ContactRecord } from './contact-record.js';
+export { type ContactRecord, contactSchema } from './contact-record.js';
 export { includeInContacts } from './parts/contact-parts.js';
 export { ContactsByIds } from './contacts-by-ids.js';
 export { ExportContacts } from './export-contacts.js';

@@ -27,8 +27,9 @@ export function belongingOf(
   context: PageContext,
   contactId: string,
 ): Promise<{ kind: string; links: Html[]; hasMore: boolean }[]> {
+  const linked = kindsIn(context).filter(({ linkTable }) => linkTable !== undefined);
   return Promise.all(
-    kindsIn(context).map(async (kind) => {
+    linked.map(async (kind) => {
       const found = await context
         .find(Resources)
         .linkedWith(kind, context.organizationId, contactId, LIMIT + 1);

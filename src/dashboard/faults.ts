@@ -30,6 +30,13 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
     /^must be a whole number from (-?\d+) to (-?\d+)/,
     ({ wholeNumber }, [, least, most]) => wholeNumber(least!, most!),
   ],
+  [/stored encrypted$/, ({ sealed }) => sealed],
+  [/^is the name of no record/, ({ noRecord }) => noRecord],
+  [/^must be a text that is not empty/, ({ required }) => required],
+  [
+    /^must be a number of days from (\d+) to (\d+)/,
+    ({ wholeNumber }, [, least, most]) => wholeNumber(least!, most!),
+  ],
   [/^must be one of/, ({ choice }) => choice],
   [/^must be an RFC 3339/, ({ time }) => time],
   [/^must be in the future/, ({ future }) => future],

@@ -12,6 +12,7 @@ import { outboxPages } from './outbox/pages.js';
 import { type PageDefinition } from './page.js';
 import { petitionPages } from './petitions/pages.js';
 import { postPages } from './posts/pages.js';
+import { segmentPages } from './segments/pages.js';
 import { suppressionPages } from './suppressions/pages.js';
 import { teamPages } from './team/pages.js';
 import { webhookPages } from './webhooks/pages.js';
@@ -25,6 +26,7 @@ export const PAGES: readonly PageDefinition[] = [
   ...importPages,
   ...listsPages,
   ...customFieldPages,
+  ...segmentPages,
   ...broadcastPages,
   ...postPages,
   ...imagePages,

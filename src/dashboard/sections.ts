@@ -11,6 +11,7 @@ export const SECTIONS = {
   lists: { path: 'lists', needs: 'list:read', shows: 'list' },
   tags: { path: 'tags', needs: 'tag:read', shows: 'tag' },
   customFields: { path: 'fields', needs: 'field:read', shows: 'field' },
+  segments: { path: 'segments', needs: 'segment:read', shows: 'segment' },
   broadcasts: { path: 'broadcasts', needs: 'broadcast:read', shows: 'broadcast' },
   suppressions: { path: 'suppressions', needs: 'suppression:read' },
   posts: { path: 'posts', needs: 'post:read', shows: 'post' },

@@ -166,4 +166,5 @@ showImages(petitions, (state) => updatePetition(state, { imageId: null }));
 chooseContactsBy(petitions, {
   filter: 'Only contacts who signed this petition.',
   members: 'who signed any of these petitions',
+  condition: 'signed',
 });

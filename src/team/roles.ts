@@ -10,6 +10,7 @@ const CAMPAIGNING = [
   'post',
   'list',
   'tag',
+  'segment',
   'image',
   'broadcast',
   'suppression',

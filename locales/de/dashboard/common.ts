@@ -20,6 +20,7 @@ export const common: typeof en = {
     lists: 'Listen',
     tags: 'Tags',
     customFields: 'Eigene Felder',
+    segments: 'Segmente',
     broadcasts: 'Rundschreiben',
     suppressions: 'Gesperrte Adressen',
     posts: 'Beiträge',
@@ -144,6 +145,8 @@ export const common: typeof en = {
       `Die Nachricht hat mehr als ${formatNumber('de-DE', most)} Felder oder Formatierungen einer Art. Kürzen Sie sie`,
     templateLine: (line: string) => `Der Ausdruck in Klammern in Zeile ${line} ist ungültig`,
     template: 'Der Ausdruck in Klammern ist ungültig',
+    noRecord: 'Es gibt keine Liste, kein Tag, keine Petition und keine E-Mail mit diesem Namen',
+    sealed: 'Dieses Feld ist verschlüsselt. Dafür gibt es nur „ist ausgefüllt“ und „ist nicht ausgefüllt“',
     noContact: 'Kein Kontakt hat diese Adresse. Legen Sie den Kontakt zuerst an',
     other: (why: string) => `Ungültige Eingabe (${why})`,
 

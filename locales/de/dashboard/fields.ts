@@ -34,6 +34,7 @@ export const fields: typeof en = {
   externalIds: 'IDs in anderen Systemen',
   failed: 'Fehlgeschlagen',
   failingSince: 'Fehlgeschlagen seit',
+  filter: 'Bedingungen',
   firstName: 'Vorname',
   format: 'Textformat',
   from: 'Bisher',

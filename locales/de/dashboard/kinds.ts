@@ -18,6 +18,7 @@ export const kinds: typeof en = {
   'petition-goal': 'Ziel einer Petition',
   post: 'Beitrag',
   'public-log': 'Öffentlicher Verlauf',
+  segment: 'Segment',
   sender: 'E-Mail-Absender',
   signature: 'Unterschrift',
   'signature-invalidation': 'Entfernte Unterschriften',

@@ -13,6 +13,7 @@ export { organization } from './organization.js';
 export { outbox } from './outbox.js';
 export { petitions } from './petitions.js';
 export { posts } from './posts.js';
+export { segments } from './segments.js';
 export { suppressions } from './suppressions.js';
 export { tags } from './tags.js';
 export { team } from './team.js';

@@ -49,6 +49,7 @@ export const systemStatus: typeof en = {
     'public-logs': 'Öffentliche Verläufe',
     senders: 'E-Mail-Absender',
     suppressions: 'Gesperrte Adressen',
+    segments: 'Segmente',
     tags: 'Tags',
     webhooks: 'Webhooks',
   },

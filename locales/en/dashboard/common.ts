@@ -20,6 +20,7 @@ export const common = {
     lists: 'Lists',
     tags: 'Tags',
     customFields: 'Custom fields',
+    segments: 'Segments',
     broadcasts: 'Broadcasts',
     suppressions: 'Suppressed addresses',
     posts: 'Posts',
@@ -144,6 +145,8 @@ export const common = {
       `The message has more than ${formatNumber('en-GB', most)} fields or formatting marks of one kind. Shorten it`,
     templateLine: (line: string) => `The text in braces on line ${line} is not valid`,
     template: 'The text in braces is not valid',
+    noRecord: 'There is no list, tag, petition or email with this name',
+    sealed: 'This field is encrypted. Only “is filled in” and “is not filled in” work for it',
     noContact: 'No contact has this address. Add the contact first',
     other: (why: string) => `This ${why}`,
 

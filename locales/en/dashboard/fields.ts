@@ -33,6 +33,7 @@ export const fields = {
   externalIds: 'IDs in other systems',
   failed: 'Failed',
   failingSince: 'Failing since',
+  filter: 'Conditions',
   firstName: 'First name',
   format: 'Text format',
   from: 'Previous',

@@ -17,6 +17,7 @@ export const kinds = {
   'petition-goal': 'Petition goal',
   post: 'Post',
   'public-log': 'Public history',
+  segment: 'Segment',
   sender: 'Email sender',
   signature: 'Signature',
   'signature-invalidation': 'Removed signatures',

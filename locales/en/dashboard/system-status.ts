@@ -50,6 +50,7 @@ export const systemStatus = {
     'public-logs': 'Public histories',
     senders: 'Email senders',
     suppressions: 'Suppressed addresses',
+    segments: 'Segments',
     tags: 'Tags',
     webhooks: 'Webhooks',
   } as Names,

@@ -1,15 +1,18 @@
 import { type Sql } from '#libs/database';
+import { type Resource } from '#libs/resources';
 import { CONTACTS_TABLE } from '../contacts.projection.js';
+import { kindOf } from './contact-filters.js';
+import { filterSql } from './filter-sql.js';
 
-/** Contacts chosen by records of one kind: the lists that they are on, or the petitions that they have signed. */
-export type ChosenBy = { linkTable: string; recordIds: readonly string[] };
+/** Contacts chosen by records of one kind: the lists that they are on, or the segments whose filters they match. */
+export type ChosenBy = { resource: Resource; recordIds: readonly string[] };
 
 export type Choice = {
   /** Everyone who is subscribed. */
   all: boolean;
-  links: readonly ChosenBy[];
+  records: readonly ChosenBy[];
   contactIds: readonly string[];
-  /** Contacts linked to one of these are excluded. */
+  /** Contacts that belong to one of these are excluded. */
   without: readonly ChosenBy[];
   /** Values that a contact must have. An omitted field matches any value. */
   filter: { country?: string; city?: string; zip?: string };
@@ -17,7 +20,7 @@ export type Choice = {
 
 export type ChosenContact = {
   id: string;
-  /** How many links and ids chose it. */
+  /** How many records and ids chose it. */
   times: number;
   /** Null if the contact does not exist or was erased. */
   email: string | null;
@@ -44,34 +47,65 @@ const PAGE = 5_000;
  * All contacts that a choice names, ordered by id. Includes those it excludes or filters out. A single
  * statement finds them; they are read page by page.
  *
+ * Segments are evaluated as the transaction sees them. To evaluate them at a position of the log, use a snapshot
+ * in which all projections have this position.
+ *
  * @param transaction the caller's. Nothing else may use it until the last page was read.
+ * @param moment from which `inLast` of segments counts back. Default: now.
  */
 export async function* chosenContacts(
   transaction: Sql,
   organizationId: string,
   choice: Choice,
+  moment?: Date,
 ): AsyncGenerator<ChosenContact[]> {
-  const { all, links, contactIds, without, filter } = choice;
+  const { all, records, contactIds, without, filter } = choice;
   const values: unknown[] = [organizationId];
   const parameter = (value: unknown) => `$${values.push(value)}`;
-  const linkedTo = ({ linkTable, recordIds }: ChosenBy) => `
-    SELECT subject_id AS id FROM ${linkTable}
-    WHERE organization_id = $1 AND record_id = ANY (${parameter(recordIds)}::uuid[])
-      AND ended_at IS NULL AND subject_id IS NOT NULL`;
+  const everyone = `SELECT id FROM ${CONTACTS_TABLE} WHERE organization_id = $1`;
+  /** A statement for all linked contacts, or one for each segment. */
+  const members = async ({ resource, recordIds }: ChosenBy): Promise<string[]> => {
+    const { filterOf } = kindOf(resource);
+    if (!filterOf) {
+      return [
+        `SELECT subject_id AS id FROM ${resource.linkTable!}
+         WHERE organization_id = $1 AND record_id = ANY (${parameter(recordIds)}::uuid[])
+           AND ended_at IS NULL AND subject_id IS NOT NULL`,
+      ];
+    }
+    const rows = await transaction.query<{ state: object }[]>(
+      `SELECT state FROM ${resource.table} WHERE organization_id = $1 AND id = ANY ($2::uuid[])`,
+      [organizationId, recordIds],
+    );
+    return rows.map(
+      ({ state }) => `${everyone} AND ${filterSql(filterOf(state), { bind: parameter, moment })}`,
+    );
+  };
+  const membersOf = async (by: readonly ChosenBy[]): Promise<string[]> => {
+    const statements: string[] = [];
+    for (const one of by) statements.push(...(await members(one)));
+    return statements;
+  };
   const named = [
-    ...(all ? [`SELECT id FROM ${CONTACTS_TABLE} WHERE organization_id = $1 AND subscribed`] : []),
-    ...links.map(linkedTo),
+    ...(all ? [`${everyone} AND subscribed`] : []),
+    ...(await membersOf(records)),
     `SELECT unnest(${parameter(contactIds)}::uuid[]) AS id`,
   ].join(' UNION ALL ');
-  const excluded = without.length > 0 ? `c.id IN (${without.map(linkedTo).join(' UNION ALL ')})` : 'false';
+  const excluding = await membersOf(without);
+  // Joined, because PostgreSQL would search a list that exceeds work_mem again for each contact.
+  const excluded =
+    excluding.length > 0
+      ? `SELECT DISTINCT id FROM (${excluding.join(' UNION ALL ')}) AS excluding`
+      : 'SELECT NULL::uuid AS id WHERE false';
   const conditions = Object.entries(filter).map(([column, value]) => `k.${column} = ${parameter(value)}`);
   // With a cursor, the choice is evaluated once, not once per page.
   await transaction.query(
     `DECLARE chosen NO SCROLL CURSOR FOR
-     SELECT c.id, c.times, k.email, k.id IS NOT NULL AS is_known, ${excluded} AS is_excluded,
+     SELECT c.id, c.times, k.email, k.id IS NOT NULL AS is_known, excluded.id IS NOT NULL AS is_excluded,
        (${['true', ...conditions].join(' AND ')}) IS NOT TRUE AS is_filtered, k.subscribed
      FROM (SELECT id, count(*)::int AS times FROM (${named}) AS named GROUP BY id) AS c
      LEFT JOIN ${CONTACTS_TABLE} k ON k.organization_id = $1 AND k.id = c.id
+     LEFT JOIN (${excluded}) AS excluded ON excluded.id = c.id
      ORDER BY c.id`,
     values,
   );

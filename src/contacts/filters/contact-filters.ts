@@ -1,8 +1,11 @@
 import { compare, type Condition, search, SEARCH_RULE } from '#libs/projections';
 import { type Resource, type Resources } from '#libs/resources';
-import { comparableEmail, Email, Flag, Id, Text, TimeFilters } from '#libs/rpc';
+import { comparableEmail, Email, Flag, Id, noSuch, Text, TimeFilters } from '#libs/rpc';
 import { inCountry } from './countries.js';
 import { LONGEST_EXTERNAL_ID, SEARCHED } from '../contact-columns.js';
+import { type Filter, filterContactsBy } from './filter.js';
+import { filterSql, linkedMembers } from './filter-sql.js';
+import { withoutCase } from './folded-text.js';
 
 /** The filters of contacts, for lists and exports. */
 export abstract class ContactFilters extends TimeFilters {
@@ -40,8 +43,14 @@ export abstract class ContactFilters extends TimeFilters {
   q?: string;
 }
 
-/** A kind of records that contacts belong to. `members` says which contacts belong to several of them. */
-export type KindOfContacts = { resource: Resource; members: string };
+/** A kind of records that contacts belong to. */
+export type KindOfContacts = {
+  resource: Resource;
+  /** Which contacts belong to several of them. Continues "contacts …": "on any of these lists". */
+  members: string;
+  /** For records that contacts are not linked to: the filter that a record with these fields contains. */
+  filterOf?: ((fields: object) => Filter) | undefined;
+};
 
 /** These kinds, by the field that names one record. */
 const choices = new Map<string, KindOfContacts>();
@@ -51,23 +60,35 @@ const listeners: ((kind: KindOfContacts) => void)[] = [];
 export const FILTER_SCOPES: Record<string, string> = {};
 
 /**
- * Lets contacts be listed, exported and chosen as recipients by the records of another module that they are linked to. Call it
- * where the kind is declared, before the first request.
+ * Lets contacts be listed, exported and chosen as recipients by the records of another module. Call it where the kind is
+ * declared, before the first request.
  *
- * @param texts `filter` describes the field that is named like the record's id (`listId`). `members` continues "contacts …" for
- *   several records: "on any of these lists".
+ * @param declared `filter` describes the field that is named like the record's id (`listId`). `members` and `filterOf`: see
+ *   `KindOfContacts`. Records that contacts are linked to also get a condition in filters. Default of its name: that of one
+ *   record, `list`.
  */
-export function chooseContactsBy(resource: Resource, texts: { filter: string; members: string }): void {
-  Id({ optional: true, description: texts.filter })(ContactFilters.prototype, resource.idField);
-  FILTER_SCOPES[resource.idField] = `${resource.object}:read`;
-  const kind = { resource, members: texts.members };
-  choices.set(resource.idField, kind);
+export function chooseContactsBy(
+  resource: Resource,
+  declared: Pick<KindOfContacts, 'members' | 'filterOf'> & { filter: string; condition?: string },
+): void {
+  const { idField, object, linkTable } = resource;
+  const { filter, members, filterOf, condition = object } = declared;
+  Id({ optional: true, description: filter })(ContactFilters.prototype, idField);
+  FILTER_SCOPES[idField] = `${object}:read`;
+  if (linkTable) filterContactsBy(condition, { resource, members: linkedMembers(linkTable) });
+  const kind = { resource, members, filterOf };
+  choices.set(idField, kind);
   for (const listener of listeners) listener(kind);
 }
 
-/** The kinds of records that contacts are linked to and can be filtered by. */
+/** The kinds of records that contacts belong to. */
 export function kindsOfContacts(): readonly Resource[] {
   return [...choices.values()].map(({ resource }) => resource);
+}
+
+/** The kind of these records. */
+export function kindOf({ idField }: Resource): KindOfContacts {
+  return choices.get(idField)!;
 }
 
 /** Calls the listener for each of these kinds, also for those that are declared later. */
@@ -79,13 +100,13 @@ export function forEachKindOfContacts(listener: (kind: KindOfContacts) => void):
 /** The conditions for `findRows`. @throws RpcError NOT_FOUND if a named record does not exist. */
 export async function contactConditions(
   filters: ContactFilters,
-  resources: Pick<Resources, 'linked'>,
+  resources: Pick<Resources, 'linked' | 'findAt'>,
 ): Promise<(Condition | undefined)[]> {
   const { email, organizationId } = filters;
-  const linked: Condition[] = [];
-  for (const [field, { resource }] of choices) {
+  const chosen: Condition[] = [];
+  for (const [field, kind] of choices) {
     const id = (filters as unknown as { [field: string]: string | undefined })[field];
-    if (id !== undefined) linked.push(await resources.linked(resource, organizationId, id));
+    if (id !== undefined) chosen.push(await conditionOf(kind, resources, organizationId, id));
   }
   return [
     email === undefined
@@ -96,10 +117,28 @@ export async function contactConditions(
       : { sql: 'external_ids @> ARRAY[?]::text[]', value: filters.externalId, selective: true },
     compare('subscribed = ?', filters.subscribed),
     inCountry(filters.country),
-    compare('region = ?', filters.region),
-    compare('city = ?', filters.city),
-    compare('zip = ?', filters.zip),
-    ...linked,
+    sameValue('region', filters.region),
+    sameValue('city', filters.city),
+    sameValue('zip', filters.zip),
+    ...chosen,
     search(SEARCHED, filters.q),
   ];
+}
+
+/** The contacts of a record. @throws RpcError NOT_FOUND if it does not exist. */
+async function conditionOf(
+  { resource, filterOf }: KindOfContacts,
+  resources: Pick<Resources, 'linked' | 'findAt'>,
+  organizationId: string,
+  id: string,
+): Promise<Condition> {
+  if (!filterOf) return resources.linked(resource, organizationId, id);
+  const record = await resources.findAt(resource, organizationId, id);
+  if (!record) throw noSuch(resource.object);
+  return { write: (bind) => filterSql(filterOf(record), { bind }) };
+}
+
+/** The index ignores case, the filter does not. */
+function sameValue(column: string, value: string | undefined): Condition | undefined {
+  return compare(`(${withoutCase(column)} = ${withoutCase('?::text')} AND ${column} = ?)`, value);
 }

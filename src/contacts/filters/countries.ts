@@ -1,4 +1,5 @@
 import { type Condition } from '#libs/projections';
+import { lowerAscii, withoutCase } from './folded-text.js';
 
 const LANGUAGES = ['en', 'de', 'fr', 'es'];
 /** Codes that do not name one country. */
@@ -28,7 +29,7 @@ const OTHER_NAMES: { readonly [code: string]: readonly string[] } = {
 type Country = {
   /** Its ISO 3166 code. */
   code: string;
-  /** Everything that a contact may have as this country, as `lower` of PostgreSQL returns it. */
+  /** Everything that a contact may have as this country, with A–Z in lower case. */
   forms: readonly string[];
 };
 
@@ -46,7 +47,12 @@ export function countryCode(text: string): string | undefined {
  */
 export function inCountry(text: string | undefined): Condition | undefined {
   if (text === undefined) return undefined;
-  return { sql: 'lower(country) = ANY (?::text[])', value: countryOf(text)?.forms ?? formsOf(text) };
+  return { sql: `${withoutCase('country')} = ANY (?::text[])`, value: formsOfCountry(text) };
+}
+
+/** Everything that contacts in the same country may have as their country, with A–Z in lower case. */
+export function formsOfCountry(text: string): readonly string[] {
+  return countryOf(text)?.forms ?? formsOf(text);
 }
 
 /**
@@ -122,18 +128,17 @@ function currentOf(codes: readonly string[]): string {
 }
 
 /**
- * A name with and without accents, with either apostrophe, and with "and" or "&", in lower case. Databases with the
- * locale C only change ASCII letters, so capital letters with accents stay.
+ * A name with and without accents, with either apostrophe, and with "and" or "&", in lower case. The index only
+ * changes A–Z (`withoutCase`), so capital letters with accents stay.
  */
 function formsOf(name: string): string[] {
   const plain = name.normalize('NFC').trim();
   const spelled = [plain, plain.replaceAll('’', "'"), plain.replaceAll('&', 'and')];
   const withoutAccents = spelled.map((one) => one.normalize('NFD').replace(/\p{Mark}/gu, ''));
-  const inAscii = (text: string) => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
   const forms = [...spelled, ...withoutAccents].flatMap((one) => [
     one.toLowerCase(),
-    inAscii(one),
-    inAscii(one.toUpperCase()),
+    lowerAscii(one),
+    lowerAscii(one.toUpperCase()),
   ]);
   return [...new Set(forms)];
 }

@@ -1,7 +1,7 @@
 import { type Type } from '@nestjs/common';
 import { QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
-import { search, SEARCH_RULE } from '#libs/projections';
+import { type Condition, search, SEARCH_RULE } from '#libs/projections';
 import {
   changeHandler,
   createHandler,
@@ -261,7 +261,7 @@ function listOfContactHandler(
 
     async execute(query: Input & ListQuery & { q?: string; contactId?: string }): Promise<object> {
       const { organizationId, q, contactId } = query;
-      const conditions = [search(['name'], q)];
+      const conditions: (Condition | undefined)[] = [search(['name'], q)];
       if (contactId !== undefined) {
         existingContact((await this.records.look(contact, organizationId, contactId)).state);
         conditions.push(this.resources.linkedFrom(resource, contactId));

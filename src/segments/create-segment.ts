@@ -1,0 +1,42 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { type JsonObject } from '#libs/event-store';
+import { ResourceCommands, Resources } from '#libs/resources';
+import { AnyJson, Operation, Text } from '#libs/rpc';
+import { readFilter, requireNamed } from '../contacts/index.js';
+import { FILTER_FIELD, SegmentFieldsInput } from './segment-fields.js';
+import { segmentIdSchema, segments } from './segments.js';
+
+@Operation({
+  method: 'POST',
+  name: 'segment.create-segment',
+  object: 'segment',
+  summary: 'Create a segment',
+  description:
+    'Saves a filter of contacts. Its contacts are found whenever it is used, so they are always current. A condition ' +
+    'on a record needs the scope to read records of that kind. Sending the same body again returns the first ' +
+    'segment, as long as it exists and still has that name. To create an identical one, send an `Idempotency-Key`.',
+  answers: segmentIdSchema,
+})
+export class CreateSegment extends SegmentFieldsInput {
+  @Text({ max: 200, example: 'Berlin without a phone' })
+  override name!: string;
+
+  @AnyJson(FILTER_FIELD)
+  override filter!: JsonObject;
+}
+
+@CommandHandler(CreateSegment)
+export class CreateSegmentHandler implements ICommandHandler<CreateSegment> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly resources: Resources,
+  ) {}
+
+  async execute(command: CreateSegment): Promise<Record<string, string>> {
+    const { name, organizationId, context } = command;
+    const filter = readFilter(command.filter);
+    return this.commands.create(segments, command, { type: 'SegmentCreated', data: { name, filter } }, () =>
+      requireNamed(filter, organizationId, context.scopes, this.resources),
+    );
+  }
+}

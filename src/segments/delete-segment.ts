@@ -1,0 +1,19 @@
+import { deleteHandler } from '#libs/resources';
+import { Id, Input, Operation } from '#libs/rpc';
+import { deleteSegment } from './segment.js';
+import { segmentIdSchema, segments } from './segments.js';
+
+@Operation({
+  method: 'DELETE',
+  name: 'segment.delete-segment',
+  object: 'segment',
+  summary: 'Delete a segment',
+  description: 'Its contacts are kept.',
+  answers: segmentIdSchema,
+})
+export class DeleteSegment extends Input {
+  @Id()
+  segmentId!: string;
+}
+
+export const DeleteSegmentHandler = deleteHandler(DeleteSegment, segments, deleteSegment);

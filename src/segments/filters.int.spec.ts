@@ -1,0 +1,266 @@
+import { JsonLogger } from '#libs/operations';
+import { Projections } from '#libs/projections';
+import { newId } from '#libs/random';
+import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { comparableEmail } from '#libs/rpc';
+import { pick, type Random, randomOf } from '../../test/random.js';
+import {
+  contactsProjection,
+  type Filter,
+  type FilteredContact,
+  filterSql,
+  matchesFilter,
+  namedInFilters,
+  readFilter,
+} from '../contacts/index.js';
+// They declare conditions.
+import '../broadcasts/index.js';
+import '../lists/index.js';
+import '../petitions/index.js';
+import '../tags/index.js';
+
+const NOW = new Date('2026-06-15T12:00:00.000Z');
+const DAY_MS = 24 * 60 * 60 * 1_000;
+const CONTACTS = 300;
+const TABLE = `contacts_v${contactsProjection.version}.contacts`;
+const organizationId = newId();
+const random = randomOf(Number(process.env.SEED ?? Date.now() % 100_000));
+let database: TestDatabase;
+
+/** Pieces of texts with letters that databases and JavaScript fold differently. */
+const PIECES = [
+  'a',
+  'A',
+  'b',
+  'ü',
+  'Ü',
+  'ß',
+  'İ',
+  'ı',
+  'I',
+  'i',
+  'Σ',
+  'ς',
+  'σ',
+  'K',
+  'Å',
+  'å',
+  '%',
+  '_',
+  '\\',
+  ' ',
+  '𐐀',
+  '𐐨',
+  'ж',
+  'Ж',
+];
+const textOf = (any: Random, longest: number) =>
+  Array.from({ length: 1 + any(longest) }, () => pick(any, PIECES))
+    .join('')
+    .trim() || 'x';
+
+type Person = FilteredContact & { id: string };
+
+/** Records by the name of their condition: two that exist, one that was deleted, and one that never existed. */
+const records = new Map<string, string[]>();
+const people: Person[] = [];
+
+function aPerson(): Person {
+  const some = (longest: number) => (random(3) === 0 ? null : textOf(random, longest));
+  const at = () => new Date(NOW.getTime() - random(60) * DAY_MS - (random(2) ? 0 : random(DAY_MS)));
+  const links = new Map<string, Date>();
+  for (const [name, [first, second, deleted]] of records) {
+    for (const id of [first!, second!]) if (random(3) === 0) links.set(`${name} ${id}`, at());
+    // Links to deleted records stay in the database. They match no one.
+    if (random(2) === 0) links.set(`deleted ${name} ${deleted!}`, at());
+  }
+  return {
+    id: newId(),
+    subscribed: random(2) === 0,
+    createdAt: at(),
+    updatedAt: at(),
+    details: {
+      email: `${textOf(random, 2).replaceAll(' ', '')}@example.org`,
+      firstName: some(3),
+      lastName: some(3),
+      zip: some(2),
+      city: some(3),
+      country: pick(random, [
+        null,
+        'DE',
+        'germany',
+        'Allemagne',
+        'GERMANY',
+        'Österreich',
+        'ÖSTERREICH',
+        'at',
+        textOf(random, 2),
+      ]),
+      region: some(2),
+      phone: some(2),
+      mobile: null,
+      address: null,
+      bio: null,
+    },
+    linkedSince: (name, id) => links.get(`${name} ${id}`),
+    ...{ links },
+  };
+}
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  const { source, store } = database;
+  const kinds = [...namedInFilters()].map(([name, { resource }]) => [name, resource] as const);
+  const projections = [contactsProjection, ...kinds.map(([, { projection }]) => projection)];
+  await new Projections(source, store, projections, new JsonLogger('silent')).start();
+  for (const [name, { table }] of kinds) {
+    const ids = [newId(), newId(), newId(), newId()];
+    records.set(name, ids);
+    for (const id of ids.slice(0, 2)) {
+      await source.query(
+        `INSERT INTO ${table} (organization_id, id, created_at, updated_at, version, state, bytes, name)
+         VALUES ($1, $2, now(), now(), 1, '{}', 2, 'A')`,
+        [organizationId, id],
+      );
+    }
+  }
+  const sendings = new Map(records.get('received')!.map((id) => [id, newId()]));
+  for (const [id, sending] of sendings)
+    await source.query(
+      'INSERT INTO broadcast_sendings (id, organization_id, broadcast_id) VALUES ($1, $2, $3)',
+      [sending, organizationId, id],
+    );
+  for (let n = 0; n < CONTACTS; n += 1) {
+    const person = aPerson();
+    people.push(person);
+    const { id, details, subscribed, createdAt, updatedAt } = person;
+    await source.query(
+      `INSERT INTO ${TABLE} (organization_id, id, version, created_at, updated_at, subscribed, email,
+         email_compared, first_name, last_name, zip, city, country, region, sealed_phone)
+       VALUES ($1, $2, 1, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)`,
+      [
+        organizationId,
+        id,
+        createdAt,
+        updatedAt,
+        subscribed,
+        details.email,
+        comparableEmail(details.email!),
+        details.firstName,
+        details.lastName,
+        details.zip,
+        details.city,
+        details.country,
+        details.region,
+        details.phone && Buffer.from(details.phone),
+      ],
+    );
+    for (const [key, since] of (person as unknown as { links: Map<string, Date> }).links) {
+      const [recordId, name] = key.split(' ').toReversed() as [string, string];
+      const { linkTable } = new Map(kinds).get(name)!;
+      if (!linkTable) {
+        await source.query(
+          `INSERT INTO broadcast_recipients (sending_id, contact_id, status, at) VALUES ($1, $2, 'SENT', $3)`,
+          [sendings.get(recordId), id, since],
+        );
+        continue;
+      }
+      const link = `INSERT INTO ${linkTable} (organization_id, id, record_id, subject_id, created_at, created_position, ended_at)
+        VALUES ($1, $2, $3, $4, $5, 1, $6)`;
+      await source.query(link, [organizationId, newId(), recordId, id, since, null]);
+      // Links that ended, and links of erased contacts, match no one.
+      await source.query(link, [organizationId, newId(), recordId, pick(random, people).id, NOW, NOW]);
+      await source.query(link, [organizationId, newId(), recordId, null, NOW, null]);
+    }
+  }
+}, 120_000);
+afterAll(() => database.drop());
+
+async function matching(filter: Filter): Promise<string[]> {
+  const values: unknown[] = [organizationId];
+  const bind = (value: unknown) => `$${values.push(value)}`;
+  const sql = filterSql(filter, { bind, moment: NOW });
+  const rows = await database.source.query<{ id: string }[]>(
+    `SELECT id FROM ${TABLE} WHERE organization_id = $1 AND ${sql} ORDER BY id`,
+    values,
+  );
+  return rows.map(({ id }) => id);
+}
+
+const matchedBy = (filter: Filter) =>
+  people
+    .filter((person) => matchesFilter(filter, person, NOW))
+    .map(({ id }) => id)
+    .toSorted();
+
+/** A value that some contact has, or a random one. */
+function valueFor(field: string): string {
+  const details = pick(random, people).details as unknown as Record<string, string | null>;
+  const text = details[field] ?? textOf(random, 2);
+  const letters = [...text];
+  const part = random(2) ? text : letters.slice(random(letters.length), 1 + random(letters.length)).join('');
+  const given = part.trim() || text;
+  return pick(random, [given, given.toUpperCase(), given.toLowerCase()]).slice(0, 100);
+}
+
+function aCondition(): unknown {
+  const time = () => new Date(NOW.getTime() - random(60) * DAY_MS).toISOString();
+  switch (random(8)) {
+    case 0:
+      return { field: 'subscribed', op: pick(random, ['is', 'isNot']), value: random(2) === 0 };
+    case 1: {
+      const op = pick(random, ['atLeast', 'atMost', 'between', 'inLast']);
+      const [from, to] = [time(), time()].toSorted();
+      const value = op === 'inLast' ? 1 + random(60) : op === 'between' ? [from, to] : from;
+      return { field: pick(random, ['createdAt', 'updatedAt']), op, value };
+    }
+    case 2:
+      return { field: pick(random, ['phone', 'bio', 'city', 'email']), op: 'isSet' };
+    case 3:
+    case 4:
+    case 5: {
+      const field = pick(random, ['email', 'firstName', 'lastName', 'zip', 'city', 'country', 'region']);
+      return { field, op: pick(random, ['is', 'isNot', 'contains', 'startsWith']), value: valueFor(field) };
+    }
+    default: {
+      const [name, ids] = pick(random, [...records]);
+      return { [name]: pick(random, ids), ...(random(2) ? { inLast: 1 + random(60) } : {}) };
+    }
+  }
+}
+
+function aFilter(depth = 0): unknown {
+  if (depth === 4 || random(3) === 0) return aCondition();
+  const parts = () => Array.from({ length: 1 + random(3) }, () => aFilter(depth + 1));
+  return pick(random, [
+    () => ({ all: parts() }),
+    () => ({ any: parts() }),
+    () => ({ not: aFilter(depth + 1) }),
+  ])();
+}
+
+it('PostgreSQL and matchesFilter find the same contacts for random filters, and not finds all others', async () => {
+  const sizes = new Set<number>();
+  for (let n = 0; n < 500; n += 1) {
+    const filter = readFilter(aFilter());
+    const found = await matching(filter);
+    try {
+      expect(found).toEqual(matchedBy(filter));
+      const others = new Set(people.map(({ id }) => id));
+      for (const id of found) others.delete(id);
+      expect(await matching({ not: filter })).toEqual([...others].toSorted());
+    } catch (error) {
+      throw new Error(`The filter ${JSON.stringify(filter)} finds other contacts.`, { cause: error });
+    }
+    sizes.add(found.length);
+  }
+  expect(sizes.size).toBeGreaterThan(50);
+});
+
+it('a condition on a deleted or unknown record, or of a kind that this version does not know, matches no one', async () => {
+  for (const [name, ids] of records)
+    for (const id of [...ids.slice(2), 'no id'])
+      expect([name, await matching({ [name]: id })]).toEqual([name, []]);
+  expect(await matching({ later: newId() })).toEqual([]);
+  expect([...records.keys()].toSorted()).toEqual(['list', 'received', 'signed', 'tag']);
+});

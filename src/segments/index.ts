@@ -1,0 +1,2 @@
+export { SegmentsModule } from './segments.module.js';
+export { segment } from './segment.js';

@@ -1,0 +1,91 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { ReadSource } from '#libs/database';
+import { Resources } from '#libs/resources';
+import { Id, Input, invalid, noSuch, Operation, recordSchema, Text } from '#libs/rpc';
+import {
+  type ContactRecord,
+  contactSchema,
+  ContactsTable,
+  type Filter,
+  readFilter,
+  requireNamed,
+} from '../contacts/index.js';
+import { segments } from './segments.js';
+
+const MOST_COUNTED = 1_000_000;
+const SHOWN = 25;
+
+type SegmentPreview = { count: number; isExact: boolean; contacts: ContactRecord[] };
+
+@Operation({
+  method: 'GET',
+  name: 'segment.preview-segment',
+  object: 'segment-preview',
+  summary: 'Count the contacts of a segment',
+  description:
+    'Counts the contacts of a segment, or of a filter that you have not saved, and returns the ' +
+    `${SHOWN} newest. To list all, use contact.list-contacts with \`segmentId\`.`,
+  answers: recordSchema({
+    count: { type: 'integer', maximum: MOST_COUNTED, description: 'The current number of contacts.' },
+    isExact: {
+      type: 'boolean',
+      description: `False if there are more than ${MOST_COUNTED.toLocaleString('en')}, which is then the count.`,
+    },
+    contacts: { type: 'array', items: contactSchema, maxItems: SHOWN },
+  }),
+  fieldScopes: { segmentId: 'contact:read', filter: 'contact:read' },
+})
+export class PreviewSegment extends Input {
+  @Id({ optional: true, description: 'Either this or `filter` is required.' })
+  segmentId?: string;
+
+  @Text({ max: 10_000, optional: true, description: 'A filter as JSON, with the rules of create-segment.' })
+  filter?: string;
+}
+
+@QueryHandler(PreviewSegment)
+export class PreviewSegmentHandler implements IQueryHandler<PreviewSegment> {
+  constructor(
+    private readonly reads: ReadSource,
+    private readonly resources: Resources,
+    private readonly contacts: ContactsTable,
+  ) {}
+
+  async execute(query: PreviewSegment): Promise<SegmentPreview> {
+    const { organizationId } = query;
+    const filter = await this.filterOf(query);
+    const [count, contacts] = await Promise.all([
+      this.contacts.count(this.reads, organizationId, filter, MOST_COUNTED + 1),
+      this.contacts.newest(this.reads, organizationId, filter, SHOWN),
+    ]);
+    return { count: Math.min(count, MOST_COUNTED), isExact: count <= MOST_COUNTED, contacts };
+  }
+
+  private async filterOf({
+    organizationId,
+    context,
+    segmentId,
+    filter: text,
+  }: PreviewSegment): Promise<Filter> {
+    if ((segmentId === undefined) === (text === undefined)) {
+      throw invalid([{ path: 'segmentId', message: 'or filter is required, and not both' }]);
+    }
+    if (segmentId !== undefined) {
+      const record = await this.resources.findAt(segments, organizationId, segmentId);
+      if (!record) throw noSuch('segment');
+      return record.filter as Filter;
+    }
+    const filter = readFilter(jsonIn(text!));
+    await requireNamed(filter, organizationId, context.scopes, this.resources);
+    return filter;
+  }
+}
+
+/** @throws RpcError BAD_REQUEST */
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw invalid([{ path: 'filter', message: 'must be JSON' }]);
+  }
+}

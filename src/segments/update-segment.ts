@@ -1,0 +1,42 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ResourceCommands, type ResourceRecord, Resources } from '#libs/resources';
+import { Id, Operation } from '#libs/rpc';
+import { type Filter, readFilter, requireNamed } from '../contacts/index.js';
+import { SegmentFieldsInput } from './segment-fields.js';
+import { updateSegment } from './segment.js';
+import { segments, segmentSchema } from './segments.js';
+
+@Operation({
+  method: 'POST',
+  name: 'segment.update-segment',
+  object: 'segment',
+  summary: 'Update a segment',
+  description: 'Changes only the fields you send. A filter replaces the previous one completely.',
+  answers: segmentSchema,
+})
+export class UpdateSegment extends SegmentFieldsInput {
+  @Id()
+  segmentId!: string;
+}
+
+@CommandHandler(UpdateSegment)
+export class UpdateSegmentHandler implements ICommandHandler<UpdateSegment> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly resources: Resources,
+  ) {}
+
+  async execute(command: UpdateSegment): Promise<ResourceRecord> {
+    const { name, organizationId, context } = command;
+    const filter: Filter | undefined = command.filter === undefined ? undefined : readFilter(command.filter);
+    const given = { ...(name === undefined ? {} : { name }), ...(filter ? { filter } : {}) };
+    return this.commands.change(
+      segments,
+      command,
+      (state) => updateSegment(state, given),
+      async () => {
+        if (filter) await requireNamed(filter, organizationId, context.scopes, this.resources);
+      },
+    );
+  }
+}
