@@ -13,6 +13,7 @@ export { canServeTogether, describeRelease, liveReleases } from './releases.js';
 export {
   type Bind,
   compare,
+  type Comparison,
   type Condition,
   findRows,
   type ListedTable,

@@ -29,7 +29,7 @@ export type Listing = {
 export type RowPage<Row> = { rows: Row[]; next: readonly [value: string, id: string] | undefined };
 
 /** A comparison with one value: SQL with `?` in place of the value. */
-type Comparison = {
+export type Comparison = {
   sql: string;
   value: unknown;
   /** An index finds its rows, of which there are few, for example one. Then the rows are always found by the condition. */

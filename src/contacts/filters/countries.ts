@@ -1,4 +1,4 @@
-import { type Condition } from '#libs/projections';
+import { type Comparison } from '#libs/projections';
 import { lowerAscii, withoutCase } from './folded-text.js';
 
 const LANGUAGES = ['en', 'de', 'fr', 'es'];
@@ -45,7 +45,7 @@ export function countryCode(text: string): string | undefined {
  * The condition for a country in the column `country`: its names and codes in any case are one. A text that is no
  * country equals itself in any case.
  */
-export function inCountry(text: string | undefined): Condition | undefined {
+export function inCountry(text: string | undefined): Comparison | undefined {
   if (text === undefined) return undefined;
   return { sql: `${withoutCase('country')} = ANY (?::text[])`, value: formsOfCountry(text) };
 }
