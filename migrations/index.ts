@@ -30,6 +30,7 @@ import { DoubtsReturned1764000000034 } from './0034-doubts-returned.js';
 import { WebhookNews1764000000035 } from './0035-webhook-news.js';
 import { Releases1764000000036 } from './0036-releases.js';
 import { MovedLinks1764000000037 } from './0037-moved-links.js';
+import { Imports1764000000038 } from './0038-imports.js';
 
 export { schema } from './schema.js';
 
@@ -68,4 +69,5 @@ export const migrations = [
   WebhookNews1764000000035,
   Releases1764000000036,
   MovedLinks1764000000037,
+  Imports1764000000038,
 ];

@@ -11,11 +11,11 @@ type Schema = {
 };
 
 const documented = JSON.parse(readFileSync('test/openapi.json', 'utf8'));
-/** The schema of a line of each streaming export. */
+/** The schema of a line of each streaming export. Those of imports are tested with imports. */
 const schemas = new Map<string, Schema>(
   Object.entries(documented.paths).flatMap(([path, operations]) => {
     const schema = (operations as any).get?.responses['200'].content?.['application/x-ndjson']?.schema;
-    return schema ? [[path.slice('/v1/'.length), schema]] : [];
+    return schema && !path.startsWith('/v1/import.') ? [[path.slice('/v1/'.length), schema]] : [];
   }),
 );
 

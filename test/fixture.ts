@@ -28,7 +28,8 @@ export type RecordName =
   | 'member'
   | 'owner'
   | 'webhook'
-  | 'event';
+  | 'event'
+  | 'import';
 
 type Ids = Record<string, string>;
 type Make = (own: Fixture) => Promise<Ids>;
@@ -139,6 +140,7 @@ const RECORDS: { [name in RecordName]: Make } = {
     return { petitionId, signatureId };
   },
   invalidation: makes('petition.invalidate-signatures', 'invalidationId', aSignature),
+  import: makes('import.create-import', 'importId', (own) => csv('email', `${own.unique()}@example.org`)),
   post: makes('post.create-post', 'postId', named),
   publishedPost: async (own) => {
     const { postId } = await own.a('post');

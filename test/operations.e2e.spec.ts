@@ -63,7 +63,12 @@ describe('the tables', () => {
     // A suppression is a state of an address, with the same stream each time.
     'suppression.create-suppression',
     // No request creates an organization, an image is identified by its bytes (image.e2e), and a member has no name.
-    ...['organization.update-organization', 'image.update-image', 'team.update-member'],
+    ...[
+      'organization.update-organization',
+      'image.update-image',
+      'team.update-member',
+      'import.create-import',
+    ],
   ];
 
   const columnsOf = (row: OperationRow) => ({
@@ -198,13 +203,15 @@ describe('scopes', () => {
     const [service] = operation.split('.');
     const needsName = service === 'organization' || /\.create-(broadcast|petition|post)$/.test(operation);
     const record = needsName ? { name: 'x' } : field === 'filter' ? {} : { [`${service}Id`]: uuid() };
-    const body = operation === 'contact.import-contacts' ? csv('email', 'ada@example.org') : {};
+    const isImport = /\.(import-contacts|create-import)$/.test(operation);
+    const body = isImport ? csv('email', 'ada@example.org') : {};
     const records: { [operation: string]: Fields } = {
       'contact.create-contact': own.person(),
       'contact.update-contact': { contactId: uuid() },
       'contact.get-contact': { contactId: uuid() },
       'list.list-lists': {},
       'tag.list-tags': {},
+      'import.create-import': {},
     };
     const [name, word] = field.split('=') as [string, string?];
     const fields = {

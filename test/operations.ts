@@ -1127,4 +1127,39 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         own.send('broadcast.retry-recipients', { ...(await own.a('broadcast')), status: 'FAILED' }),
     },
   },
+  'import.create-import': {
+    scope: 'contact:write',
+    fields: { listId: 'list:write' },
+    bottleneck: 'streams of a key',
+    ask: async (own) => {
+      // Only 20 may wait.
+      await changeTable(own, `UPDATE contact_imports SET status = 'CANCELLED'`);
+      return csv('email,firstName', `${own.unique()}@example.org,Ada`);
+    },
+    otherAsks: [
+      async (own) => ({
+        ...csv('email,tags', `${own.unique()}@example.org,Donor`),
+        ...(await own.the('list')),
+      }),
+    ],
+  },
+  'import.get-import': {
+    scope: 'contact:write',
+    answeredBy: { primary: 'shows how far it is by now' },
+    ask: (own) => own.the('import'),
+  },
+  'import.list-imports': { scope: 'contact:write', answeredBy: 'replica', ask: () => ({}) },
+  'import.get-import-rows': {
+    scope: 'contact:write',
+    bottleneck: 'streams of a key',
+    answeredBy: { primary: 'shows how far it is by now' },
+    ask: (own) => own.the('import'),
+  },
+  'import.get-import-problems': {
+    scope: 'contact:write',
+    bottleneck: 'streams of a key',
+    answeredBy: { primary: 'shows how far it is by now' },
+    ask: (own) => own.the('import'),
+  },
+  'import.cancel-import': { scope: 'contact:write', ask: (own) => own.a('import') },
 };

@@ -61,10 +61,19 @@ export class Commands {
    *   these records.
    * @param visible false skips waiting for projections. After several such commands, the caller calls
    *   `Projections.catchUpWithLog` once.
+   * @param eventId the id of the first event, by which a later attempt finds out that the command was stored
+   *   (`EventStore.findStored`).
    * @throws RpcError IDEMPOTENCY_KEY_REUSED, SERVICE_UNAVAILABLE (RECORD_BUSY), and the errors of `decide`.
    */
-  async run(input: Input, decide: Decide, { visible = true } = {}): Promise<Answered> {
-    const request = this.requests.identify(input);
+  async run(
+    input: Input,
+    decide: Decide,
+    { visible = true, eventId }: { visible?: boolean; eventId?: string | undefined } = {},
+  ): Promise<Answered> {
+    const request: Identity & { eventId?: string | undefined } = {
+      ...this.requests.identify(input),
+      eventId,
+    };
     if (!request.key) return this.attempt(input.context, request, decide, visible);
 
     const before = await this.requests.findAnswer<Outcome>(input.context, request);
@@ -240,7 +249,7 @@ export class Commands {
 
   private async attempt(
     context: RequestContext,
-    request: Identity,
+    request: Identity & { eventId?: string | undefined },
     decide: Decide,
     visible: boolean,
   ): Promise<Answered> {
@@ -316,7 +325,7 @@ export class Commands {
 
   private toAppend(
     { organizationId, actor, requestId, isGivenUp }: RequestContext,
-    request: Identity,
+    request: Identity & { eventId?: string | undefined },
     decision: Decision,
     outcome: Outcome,
     natural: Buffer | undefined,
@@ -339,6 +348,7 @@ export class Commands {
       })),
       releasesAll: decision.releasesAll ?? [],
       erases: decision.erases ?? [],
+      firstEventId: request.eventId,
       isGivenUp,
       ...(request.key
         ? { idempotency: { key: request.key, fingerprint: request.fingerprint!, result: outcome } }

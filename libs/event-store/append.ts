@@ -39,6 +39,8 @@ export type AppendCommand = {
   /** Persons to erase: their encryption keys are destroyed, and they release all unique keys. */
   erases?: readonly string[];
   idempotency?: { key: Buffer; fingerprint: Buffer; result: JsonObject };
+  /** The id of the first event (UUIDv7), by which a later attempt finds out that the command was stored. */
+  firstEventId?: string | undefined;
   /** Called when the command's turn comes. If it returns true, the caller has given up and nothing is stored. */
   isGivenUp?: (() => boolean) | undefined;
 };
@@ -212,7 +214,7 @@ function prepare(
     const { subjectId = null } = write;
     const key = subjectId && (newKeys.get(subjectId) ?? keys.get(`${command.organizationId} ${subjectId}`));
     for (const [index, event] of write.events.entries()) {
-      const eventId = newId();
+      const eventId = events.length === 0 ? (command.firstEventId ?? newId()) : newId();
       const { data, personal = null } = event;
       const written = asWritten(upcasters, event.type, { data, personal });
       if (written.personal && !key) return undefined;

@@ -294,6 +294,26 @@ export class EventStore {
     return { after: Number(rows[0]!.position), events: limit };
   }
 
+  /** Which of these events are stored, by id. */
+  async findStored(
+    organizationId: string,
+    eventIds: readonly string[],
+  ): Promise<ReadonlyMap<string, Pick<RecordedEvent, 'streamType' | 'streamId' | 'type'>>> {
+    const rows = await this.source.query<
+      { event_id: string; stream_type: string; stream_id: string; type: string }[]
+    >(
+      `SELECT event_id, stream_type, stream_id, type FROM events
+       WHERE organization_id = $1 AND event_id = ANY ($2::uuid[])`,
+      [organizationId, eventIds],
+    );
+    return new Map(
+      rows.map(({ event_id, stream_type, stream_id, type }) => [
+        event_id,
+        { streamType: stream_type, streamId: stream_id, type },
+      ]),
+    );
+  }
+
   async findEvent(organizationId: string, eventId: string): Promise<RecordedEvent | undefined> {
     const rows = await this.source.query<EventRow[]>(
       `${EVENTS_WITH_KEYS}

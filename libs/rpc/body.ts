@@ -1,6 +1,8 @@
 import express, { type Request, type Response } from 'express';
 import { isUtf8 } from 'node:buffer';
 import { type IncomingMessage } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
 import { FairGate, TooManyWaiting } from '#libs/database';
 import { RpcError } from './errors.js';
 import { type StreamedBody } from './input.js';
@@ -125,13 +127,27 @@ async function parseInTurn(bytes: Buffer, sender: string): Promise<unknown> {
 export class ClientGone extends Error {}
 
 /**
+ * Compressed bytes expand at most this many times. Tables expand 3 to 20 times; the limit of the format is 1,032.
+ * Smaller bodies are harmless.
+ */
+const MOST_EXPANSION = 200;
+const ALWAYS_EXPANDED = 1024 * 1024;
+
+/**
  * Returns a body to be read as it arrives. An unread rest does not affect the response.
  *
- * @param largest in bytes.
+ * @param accepted `largestBody` limits the bytes of the request.
  * @throws RpcError BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE or PAYLOAD_TOO_LARGE, also while reading. Reading can
  *   also throw ClientGone.
  */
-export function streamBody(request: Request, types: readonly string[], largest = Infinity): StreamedBody {
+export function streamBody(
+  request: Request,
+  {
+    bodyTypes: types,
+    largestBody: largest = Infinity,
+    acceptsGzip = false,
+  }: { bodyTypes: readonly string[]; largestBody?: number; acceptsGzip?: boolean },
+): StreamedBody {
   const wanted = types.join(' or ');
   if (!hasBody(request)) {
     throw new RpcError('BAD_REQUEST', `The request has no body: send ${wanted}.`, {
@@ -140,14 +156,56 @@ export function streamBody(request: Request, types: readonly string[], largest =
   }
   const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = request.headers;
   const [mediaType] = type.trim().toLowerCase().split(/\s*;/, 1) as [string];
-  if (!types.includes(mediaType) || OTHER_CHARSET.test(type) || encoding.toLowerCase() !== 'identity') {
+  const isCompressed = acceptsGzip && /^(x-)?gzip$/i.test(encoding.trim());
+  const isKnown = isCompressed || encoding.toLowerCase() === 'identity';
+  if (!types.includes(mediaType) || OTHER_CHARSET.test(type) || !isKnown) {
+    const compression = acceptsGzip ? 'uncompressed or compressed with gzip' : 'uncompressed';
     throw new RpcError(
       'UNSUPPORTED_MEDIA_TYPE',
-      `Send the body uncompressed, text in UTF-8, with Content-Type: ${wanted}.`,
+      `Send the body ${compression}, text in UTF-8, with Content-Type: ${wanted}.`,
     );
   }
   if (Number(request.headers['content-length'] ?? 0) > largest) throw tooLarge(largest);
-  return { mediaType, contentType: type, bytes: bytesOf(request, largest) };
+  const bytes = bytesOf(request, largest);
+  return { mediaType, contentType: type, bytes: isCompressed ? expanded(bytes) : bytes };
+}
+
+/** @throws RpcError BAD_REQUEST if the bytes are not gzip, or expand more than any table does. */
+async function* expanded(compressed: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let received = 0;
+  let size = 0;
+  const counted = async function* () {
+    for await (const chunk of compressed) {
+      received += chunk.length;
+      yield chunk;
+    }
+  };
+  const gunzip = createGunzip();
+  // Errors of the request, such as a client that went away, are thrown as they are.
+  let failure: unknown;
+  const feeding = pipeline(counted(), gunzip).catch((error: unknown) => (failure = error));
+  try {
+    for await (const chunk of gunzip) {
+      size += (chunk as Uint8Array).length;
+      if (size > ALWAYS_EXPANDED && size > MOST_EXPANSION * received)
+        throw badGzip(`expands to more than ${MOST_EXPANSION} times its size: send it uncompressed`);
+      yield chunk as Uint8Array;
+    }
+  } catch (error) {
+    if (error instanceof RpcError) throw error;
+    await feeding;
+    if (failure instanceof RpcError || failure instanceof ClientGone) throw failure;
+    throw badGzip('is not valid gzip, or ends early: send it again completely');
+  } finally {
+    gunzip.destroy();
+    await feeding;
+  }
+}
+
+function badGzip(problem: string): RpcError {
+  return new RpcError('BAD_REQUEST', `The request body ${problem}.`, {
+    issues: [{ path: '', message: problem }],
+  });
 }
 
 async function* bytesOf(request: Request, largest: number): AsyncGenerator<Uint8Array> {

@@ -130,10 +130,10 @@ async function readRequest(
   request: Request,
   response: Response,
 ): Promise<Input> {
-  const { method, bodyTypes, largestBody } = operation;
+  const { method, bodyTypes } = operation;
   const caller = request.caller!;
   if (method === 'GET') refuseBody(request);
-  const body = bodyTypes && streamBody(request, bodyTypes, largestBody);
+  const body = bodyTypes && streamBody(request, { ...operation, bodyTypes });
   const isInQuery = method === 'GET' || body !== undefined;
   if (!isInQuery) refuseQuery(request);
   const fields = isInQuery ? readQuery(request) : await readJsonBody(request, response);

@@ -75,7 +75,6 @@ export {
   NeedsScope,
   requireScope,
   scopeNeededBy,
-  scopeOf,
   scopeSchema,
 } from './scopes.js';
 export {

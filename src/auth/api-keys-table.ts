@@ -17,8 +17,8 @@ export const HAS_ENDED = `coalesce(
  * The query for each request. The database's clock, which also recorded when a key was revoked, decides
  * whether it has ended or expired. Instances with different clocks would disagree.
  */
-export const FIND_BY_PUBLIC_ID = `
-  SELECT id, k.organization_id, coalesce(line_id, id) AS line_id, state, by_operator,
+const FIND = `
+  SELECT id, k.organization_id, coalesce(line_id, id) AS line_id, state, by_operator, k.version,
          unknown.type, unknown.schema, unknown.position, unknown.damaged,
          ${HAS_ENDED} AS ended,
          coalesce(expires_at <= statement_timestamp(), false) AS expired,
@@ -29,8 +29,11 @@ export const FIND_BY_PUBLIC_ID = `
       AND NOT EXISTS (SELECT FROM unnest($2::text[], $3::int[]) AS known(type, schema)
                       WHERE known.type = e.type AND known.schema >= e.schema AND jsonb_typeof(e.data) = 'object')
     LIMIT 1
-  ) unknown ON true
+  ) unknown ON true`;
+export const FIND_BY_PUBLIC_ID = `${FIND}
   WHERE public_id = $1`;
+const FIND_BY_ID = `${FIND}
+  WHERE k.id = $1 AND k.organization_id = $4`;
 
 /** Oldest first: keys without a checksum are older than all others. */
 const LIVE_PUBLIC_IDS = `
@@ -46,6 +49,7 @@ type FoundKey = {
   line_id: string;
   state: ApiKey;
   by_operator: boolean;
+  version: number;
   ended: boolean;
   expired: boolean;
   ends_in: number | null;
@@ -66,6 +70,8 @@ export type StoredKey = {
   rateLimit: RateLimit;
   /** The operator set its rate limit. Otherwise it also shares the organization's. */
   byOperator: boolean;
+  /** Of its stream. */
+  version: number;
   /** Revoked, or rotated and past its overlap. */
   ended: boolean;
   expired: boolean;
@@ -97,15 +103,33 @@ export class ApiKeysTable {
 
   /** All keys with this public id: usually one. Two share an id with a chance of 1 in 10^14. */
   async findByPublicId(publicId: string): Promise<StoredKey[]> {
+    return this.find(FIND_BY_PUBLIC_ID, [publicId]);
+  }
+
+  /**
+   * For work in the background on behalf of a key.
+   *
+   * @returns the key, if it can still be used.
+   * @throws NewerEvent or DamagedEvent if this version cannot tell.
+   */
+  async findUsable(organizationId: string, id: string): Promise<StoredKey | undefined> {
+    const [key] = await this.find(FIND_BY_ID, [id], [organizationId]);
+    if (!key || key.ended || key.expired) return undefined;
+    if (key.unknown) throw key.unknown;
+    return key;
+  }
+
+  private async find(statement: string, [id]: [string], more: string[] = []): Promise<StoredKey[]> {
     // Created or ended a moment ago, by an instance of another version.
     await this.projections.catchUpWithOthers(apiKeysProjection.name);
-    const rows = await this.reserved.source.query<FoundKey[]>(FIND_BY_PUBLIC_ID, [
-      publicId,
+    const rows = await this.reserved.source.query<FoundKey[]>(statement, [
+      id,
       TYPES,
       TYPES.map((type) => this.store.rows.readSchema(type)),
+      ...more,
     ]);
     return rows.map((row) => {
-      const { id, organization_id, line_id, state, by_operator, ended, expired, ends_in } = row;
+      const { id, organization_id, line_id, state, by_operator, version, ended, expired, ends_in } = row;
       const { secretHash, scopes, rateLimit } = knownApiKey(state);
       return {
         id,
@@ -115,6 +139,7 @@ export class ApiKeysTable {
         scopes: scopes.map(currentScope),
         rateLimit,
         byOperator: by_operator,
+        version,
         ended,
         expired,
         endsIn: ends_in,

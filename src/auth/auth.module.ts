@@ -31,5 +31,6 @@ import { OrganizationKeys } from './organization-keys.js';
     { provide: APP_GUARD, useClass: AuthorizationGuard },
     { provide: APP_GUARD, useClass: ReadYourWritesGuard },
   ],
+  exports: [ApiKeysTable],
 })
 export class AuthModule {}

@@ -1,4 +1,5 @@
 export { API_KEYS_TABLE } from './api-keys.projection.js';
+export { ApiKeysTable } from './api-keys-table.js';
 export { AuthModule } from './auth.module.js';
 export { CreateApiKey, newApiKey } from './create-api-key.js';
 export { RevokeApiKey } from './revoke-api-key.js';

@@ -1,7 +1,7 @@
-import { stringify } from 'csv-stringify/sync';
 import { html, Html, trusted } from '#libs/pages';
 import { StreamedAnswer } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
+import { csvFor } from './csv.js';
 import { type PageDefinition } from './page.js';
 import { ButtonLink, Actions, Empty, numberIn, Table } from './parts.js';
 import { type Section } from './sections.js';
@@ -300,16 +300,17 @@ function fileOf<Listed extends { id?: string }>(
     else yield* pagesOf(context, options);
   }
   async function* lines() {
-    const names = stringify([['id', ...columns.map(({ name }) => name(context.words))]]);
+    const write = csvFor(context.words);
+    const names = ['id', ...columns.map(({ name }) => name(context.words))];
     let isFirst = true;
     for await (const records of pages()) {
       const whole = (await options.complete?.(context, records)) ?? records;
       const rows = whole.map((record) => [
-        record.id,
-        ...columns.map((column) => harmless(exportedOf(column, record, context))),
+        record.id ?? null,
+        ...columns.map((column) => textOf(exportedOf(column, record, context))),
       ]);
       // The header is sent with the first records, so that an error of the operation becomes a page and not a file.
-      yield (isFirst ? names : '') + stringify(rows);
+      yield write(isFirst ? [names, ...rows] : rows, isFirst);
       isFirst = false;
     }
   }
@@ -323,7 +324,8 @@ function exportedOf<Listed>({ exported, cell }: Column<Listed>, record: Listed, 
   return shown;
 }
 
-/** Prevents spreadsheets from evaluating text as formulas. */
-export function harmless(value: string | number | boolean | null) {
-  return typeof value === 'string' && /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+function textOf(value: string | number | boolean | null): string | null {
+  // As csv-stringify writes them.
+  if (typeof value === 'boolean') return value ? '1' : '';
+  return value === null ? null : String(value);
 }

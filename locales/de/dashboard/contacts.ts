@@ -121,6 +121,8 @@ export const contacts: typeof en = {
       'Die Liste wurde gelöscht, oder die Person, die den Import gestartet hat, gehört nicht mehr zum Team.',
     roleFailure: 'Die Person, die den Import gestartet hat, darf keine Kontakte mehr importieren.',
     begun: 'Letzte Importe',
+    cancel: 'Import abbrechen',
+    unnamed: 'Import über die API',
     table: 'Datei',
     when: 'Gestartet',
     states: {

@@ -110,6 +110,8 @@ export const contacts = {
     goneFailure: 'The list was deleted, or the person who started this import has left the team.',
     roleFailure: 'The person who started this import is no longer allowed to import contacts.',
     begun: 'Recent imports',
+    cancel: 'Cancel import',
+    unnamed: 'Import through the API',
     table: 'File',
     when: 'Started',
     states: {

@@ -25,14 +25,14 @@ import { Consents, isGiven } from '../consent/consents.js';
 import { ContactsByEmail, emailKeys, emailTaken } from '../contact-address.js';
 import { type GivenContact, mergeContact, newContact } from '../contact-write.js';
 import {
+  type DecidedColumns,
   describeNamingColumns,
   type ImportedContact,
   type ImportedLine,
+  type LineSource,
   readImport,
 } from './imported-contacts.js';
-import { type Meaning } from './columns.js';
-import { type TableFormat } from './table.js';
-import { ImportedLinks, type NamedRecords } from './imported-links.js';
+import { ImportedLinks, type NamedRecords, type Target } from './imported-links.js';
 
 /** Failed lines that a response lists; it only counts the others. */
 const MOST_FAILURES = 100;
@@ -131,13 +131,46 @@ export class ImportContacts extends StreamedInput {
 
   /** Called after each page with the counts so far. Not a field. */
   onProgress?: (done: ImportAnswer) => void;
-  /** Called for each line that fails. Not a field. */
-  onFailure?: (failure: { line: number; address: string; message: string }) => void;
-  /** How each column is used and how the table is encoded, if a user has chosen it. Not fields. */
-  meanings?: readonly (Meaning | null)[];
-  format?: TableFormat;
+  /** How the columns are used, if that was decided before. Not a field. */
+  columns?: DecidedColumns;
   /** Whether a contact that differs from its line and is left unchanged is still linked. Not a field. */
   linksTaken?: boolean;
+  /** The background import that this is a part of. Not a field. */
+  run?: ImportRun;
+}
+
+/** A background import, which several processes may run one after another. */
+export type ImportRun = {
+  /** The last line that earlier attempts finished. */
+  after: number;
+  /** Whether an earlier attempt may have stored further lines without finishing their page. */
+  isRepeated: boolean;
+  /** Whether nothing is stored. */
+  isDry: boolean;
+  /** The id of the first event that a line stores. It is the same in each attempt. */
+  eventIdOf(this: void, line: number): string;
+  /** Called after each page; the next page may be in progress. */
+  finish(this: void, page: FinishedPage): Promise<void>;
+  /** Why the import must end. Then lines that are not stored yet are left out. */
+  ending(this: void): Error | undefined;
+};
+
+/** `lastLine`: all lines up to this one are finished. */
+export type FinishedPage = { lastLine: number; bytes: number; rows: FinishedRow[] };
+
+/** `source`: the cells or fields of a line that failed; undefined if it could not be read. */
+export type FinishedRow = { line: number; contactId: string | null } & (
+  | { did: 'created' | 'updated' | 'unchanged' }
+  | { problem: string; address: string; source: LineSource | undefined }
+);
+
+/** The records to which all contacts of an import are linked. */
+export function targetsOf(command: object): Target[] {
+  const given = command as { [field: string]: string | undefined };
+  return [...targets].flatMap(([field, resource]) => {
+    const id = given[field];
+    return id === undefined ? [] : [{ resource, id }];
+  });
 }
 
 export type ImportAnswer = {
@@ -150,12 +183,18 @@ export type ImportAnswer = {
 
 /** The result of a line. */
 type Done =
-  | { did: 'created' | 'updated' | 'unchanged'; contactId: string }
+  /** `contactId`: null in a dry run for a contact that would be created. */
+  | { did: 'created' | 'updated' | 'unchanged'; contactId: string | null }
   /** `contactId`: the contact that has the address and is not changed. */
-  | { problem: string; contactId?: string };
+  | { problem: string; contactId?: string }
+  /** The import ended before. */
+  | { isLeftOut: true };
 
 /** For a line that was rejected. */
 const NO_NAMES: NamedRecords = new Map();
+
+/** An event that an earlier attempt stored for a line. */
+type Stored = { streamType: string; streamId: string; type: string };
 
 type Known = { contactId: string; state: ExistingContact; version: number };
 
@@ -186,12 +225,8 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   private async import(command: ImportContacts, bytes: AsyncIterable<Uint8Array>): Promise<ImportAnswer> {
     // The key applies to the whole import; its parts are idempotent by their effect.
     const { idempotencyKey, onReplay, ...context } = command.context;
-    const { organizationId, onProgress, onFailure, linksTaken } = command;
-    const given = command as unknown as { [field: string]: string | undefined };
-    const into = [...targets].flatMap(([field, resource]) => {
-      const id = given[field];
-      return id === undefined ? [] : [{ resource, id }];
-    });
+    const { organizationId, onProgress, linksTaken, run } = command;
+    const into = targetsOf(command);
     await this.links.require(organizationId, into);
 
     const answer: ImportAnswer = { created: 0, updated: 0, unchanged: 0, failed: [], failedCount: 0 };
@@ -199,23 +234,29 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       this.lookUp(organizationId, prefetch(readImport(bytes, { ...readingOf(command), context }))),
     );
     for await (const { page, results } of prefetch(this.importPages(command, lookedUp))) {
-      await this.projections.catchUpWithLog(WRITTEN);
+      if (!run?.isDry) await this.projections.catchUpWithLog(WRITTEN);
       const imported = results.flatMap((done, index) => {
         const line = page[index]!;
+        if ('isLeftOut' in done || !done.contactId || !('names' in line)) return [];
         const { contactId } = done;
-        if (contactId === undefined || !('names' in line)) return [];
         if ('did' in done) return [{ contactId, names: line.names }];
         return linksTaken ? [{ contactId, names: NO_NAMES }] : [];
       });
-      await this.links.link(context, into, imported);
-      await this.block(context, page);
-      results.forEach((done, index) => {
-        const { line, address = '' } = page[index]!;
-        if ('problem' in done) onFailure?.({ line, address, message: done.problem });
-        add(answer, line, done);
-      });
+      if (!run?.isDry) {
+        try {
+          await this.links.link(context, into, imported);
+          await this.block(context, page);
+        } catch (error) {
+          if (!run?.ending()) throw error;
+        }
+      }
+      results.forEach((done, index) => add(answer, page[index]!.line, done));
+      await run?.finish(finishedPage(page, results));
       onProgress?.(answer);
+      if (results.some((done) => 'isLeftOut' in done)) break;
     }
+    const ending = run?.ending();
+    if (ending) throw ending;
     return answer;
   }
 
@@ -243,13 +284,37 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     command: ImportContacts,
     pages: AsyncIterable<LookedUp>,
   ): AsyncGenerator<{ page: ImportedLine[]; results: Done[] }, void> {
+    const { organizationId, run } = command;
     let before: ImportedLine[] = [];
     for await (const { page, known } of pages) {
       // Looked up while these were in progress, so the contacts may have changed since.
-      for (const line of before) if ('contact' in line) known.delete(comparableEmail(line.contact.email));
-      yield { page, results: await this.importPage(command, page, known) };
+      for (const line of before)
+        if ('contact' in line && !run?.isDry) known.delete(comparableEmail(line.contact.email));
+      const stored = run?.isRepeated ? await this.findStored(organizationId, run, page) : new Map();
+      yield { page, results: await this.importPage(command, page, known, stored) };
       before = page;
     }
+  }
+
+  /** The lines that an earlier attempt stored, by their events. */
+  private async findStored(
+    organizationId: string,
+    { eventIdOf }: ImportRun,
+    page: readonly ImportedLine[],
+  ): Promise<Map<number, Stored>> {
+    const lines = page
+      .filter((line) => 'contact' in line)
+      .map(({ line }) => [eventIdOf(line), line] as const);
+    const found = await this.store.findStored(
+      organizationId,
+      lines.map(([eventId]) => eventId),
+    );
+    return new Map(
+      lines.flatMap(([eventId, line]) => {
+        const event = found.get(eventId);
+        return event ? [[line, event] as const] : [];
+      }),
+    );
   }
 
   /** Imports the lines of a page concurrently; lines with the same address run in order. */
@@ -257,15 +322,18 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     command: ImportContacts,
     page: readonly ImportedLine[],
     known: ReadonlyMap<string, Known>,
+    stored: ReadonlyMap<number, Stored>,
   ): Promise<Done[]> {
     const lastOf = new Map<string, Promise<Done>>();
     const importLine = (line: ImportedLine): Promise<Done> => {
       if ('problem' in line) return Promise.resolve(line);
       const address = comparableEmail(line.contact.email);
-      const before = lastOf.get(address);
+      const event = stored.get(line.line);
+      if (event) return Promise.resolve(doneBefore(event, known.get(address)));
+      const before = command.run?.isDry ? undefined : lastOf.get(address);
       const done = before
-        ? before.then(() => this.importOne(line.contact, command))
-        : this.importOne(line.contact, command, known.get(address));
+        ? before.then(() => this.importOne(line, command))
+        : this.importOne(line, command, known.get(address));
       lastOf.set(address, done);
       return done;
     };
@@ -324,10 +392,11 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   }
 
   private async importOne(
-    given: ImportedContact,
-    { onConflict, subscribed = false }: ImportContacts,
+    { contact: given, line }: ImportedLine & { contact: ImportedContact },
+    { onConflict, subscribed = false, run }: ImportContacts,
     known?: Known,
   ): Promise<Done> {
+    if (run?.ending()) return { isLeftOut: true };
     const { context, organizationId, ...details } = given;
     const writing = { organizationId, consents: this.consents };
     // Never subscribed by accident: what the line does not state was decided for the whole import.
@@ -374,9 +443,15 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     };
 
     try {
-      const { recordId } = await this.commands.run(given, decide, { visible: false });
+      if (run?.isDry) {
+        if (known) await meet(known);
+        return { did, contactId: known?.contactId ?? null };
+      }
+      const eventId = run?.eventIdOf(line);
+      const { recordId } = await this.commands.run(given, decide, { visible: false, eventId });
       return { did, contactId: recordId };
     } catch (error) {
+      if (run?.ending()) return { isLeftOut: true };
       // The key was revoked, so the whole import ends.
       if (error instanceof RpcError && error.code === 'UNAUTHORIZED') throw error;
       if (error instanceof RpcError && error.status < 500)
@@ -394,11 +469,30 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   }
 }
 
-function readingOf({ mediaType, subscribed, unknown, meanings, format }: ImportContacts) {
-  return { mediaType, subscribed, unknown, meanings, format };
+function readingOf({ mediaType, subscribed, unknown, columns, run }: ImportContacts) {
+  return { mediaType, subscribed, unknown, columns, after: run?.after };
+}
+
+/** The result of a line that an earlier attempt stored. @param known the contact that has its address now. */
+function doneBefore({ streamType, streamId, type }: Stored, known: Known | undefined): Done {
+  const contactId = streamType === contact.streamType ? streamId : (known?.contactId ?? null);
+  return { did: type === 'ContactCreated' ? 'created' : 'updated', contactId };
+}
+
+function finishedPage(page: readonly ImportedLine[], results: readonly Done[]): FinishedPage {
+  const rows = results.flatMap((done, index): FinishedRow[] => {
+    const { line, address = '', source } = page[index]!;
+    if ('isLeftOut' in done) return [];
+    const { contactId = null } = done;
+    return 'did' in done
+      ? [{ line, did: done.did, contactId }]
+      : [{ line, problem: done.problem, address, source, contactId }];
+  });
+  return { lastLine: page.at(-1)!.line, bytes: page.reduce((sum, { bytes }) => sum + bytes, 0), rows };
 }
 
 function add(answer: ImportAnswer, line: number, done: Done): void {
+  if ('isLeftOut' in done) return;
   if ('did' in done) {
     answer[done.did] += 1;
     return;

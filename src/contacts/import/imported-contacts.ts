@@ -31,8 +31,11 @@ import { EVIDENCE_COLUMNS, EVIDENCE_FIELDS, momentIn } from './evidence.js';
 import { formatOf, headOf, rowsOf, type TableFormat } from './table.js';
 import { type NamedKind, type NamedRecords } from './imported-links.js';
 
+/** The cells of a row, or the fields of an NDJSON line. */
+export type LineSource = readonly string[] | Readonly<Record<string, unknown>>;
+
 /** A line of an import: a contact and the records it names, or the problem. `address`: as in the line. */
-export type ImportedLine = { line: number; address?: string } & (
+export type ImportedLine = { line: number; bytes: number; address?: string; source?: LineSource } & (
   | { contact: ImportedContact; names: NamedRecords; blocked?: Blocked }
   | { problem: string }
 );
@@ -45,9 +48,18 @@ export type Reading = {
   subscribed?: boolean | undefined;
   /** How to handle unrecognized columns. */
   unknown?: 'refuse' | 'ignore' | undefined;
-  /** How each column is used and how the table is encoded, if a user has chosen it. */
-  meanings?: readonly (Meaning | null)[] | undefined;
+  /** How the columns are used, if that was decided before. */
+  columns?: DecidedColumns | undefined;
+  /** Lines up to this one are skipped. */
+  after?: number | undefined;
+};
+
+/** How the columns of a table are used. */
+export type DecidedColumns = {
   format?: TableFormat | undefined;
+  meanings: readonly (Meaning | null)[];
+  /** Columns that are not imported. A row with "unsubscribed" in one of them fails. */
+  suspects?: readonly number[] | undefined;
 };
 
 export class ImportedContact extends ContactFields {
@@ -55,8 +67,11 @@ export class ImportedContact extends ContactFields {
   override email!: string;
 }
 
+/** The column of `import.get-import-problems` that says why a row was not imported. */
+export const PROBLEM_COLUMN = 'importProblem';
+
 /** Exported fields that an import ignores, so that exports can be imported unchanged. */
-const IGNORED = ['id', 'createdAt', 'updatedAt'];
+const IGNORED = ['id', 'createdAt', 'updatedAt', PROBLEM_COLUMN];
 const COLUMNS: string[] = [
   ...CONTACT_DETAILS,
   'externalIds',
@@ -77,6 +92,9 @@ const namingColumns = new Map<string, NamedKind>();
 
 /** Maximum records of a kind that a line can name. */
 const MOST_NAMES = 100;
+
+/** Any other type of body is a table. */
+export const NDJSON = 'application/x-ndjson';
 
 /**
  * Lets a column of imports name records of another module, to which the contact is then linked. Missing records
@@ -119,15 +137,14 @@ export async function* readImport(
   bytes: AsyncIterable<Uint8Array>,
   reading: Reading,
 ): AsyncGenerator<ImportedLine[], void> {
-  const isCsv = reading.mediaType === 'text/csv';
-  const lines = isCsv ? readTable(bytes, reading) : readObjects(bytes, reading);
+  const lines = reading.mediaType === NDJSON ? readObjects(bytes, reading) : readTable(bytes, reading);
   let page: ImportedLine[] = [];
   let names = 0;
   let size = 0;
-  for await (const { bytes: length, ...line } of lines) {
+  for await (const line of lines) {
     page.push(line);
     if ('names' in line) names += [...line.names.values()].flat().length;
-    size += length;
+    size += line.bytes;
     if (page.length < PAGE_LINES && names < PAGE_NAMES && size < PAGE_BYTES) continue;
     yield page;
     page = [];
@@ -137,60 +154,60 @@ export async function* readImport(
   if (page.length > 0) yield page;
 }
 
-type SizedLine = ImportedLine & { bytes: number };
+/** A line without its size. */
+type ReadLine = ImportedLine extends infer One ? (One extends unknown ? Omit<One, 'bytes'> : never) : never;
 
 async function* readObjects(
   bytes: AsyncIterable<Uint8Array>,
-  { context, subscribed }: Reading,
-): AsyncGenerator<SizedLine> {
+  { context, subscribed, after = 0 }: Reading,
+): AsyncGenerator<ImportedLine> {
   let isDecided = subscribed !== undefined;
   for await (const record of readNdjson(bytes)) {
     if ('problem' in record) {
-      yield record;
+      if (record.line > after) yield record;
       continue;
     }
-    const { line, fields } = record;
+    const { line, fields, bytes: size } = record;
     isDecided ||= typeof fields.subscribed === 'boolean';
     // Checked at the first person, so that no one is imported before this is decided.
     if (!isDecided && fields.email !== undefined)
       throw invalid([undecided('the first line does not state it')]);
+    if (line <= after) continue;
+    const sized = { bytes: size, source: { ...fields } };
     const read = toLine(line, fields, context);
     const isProvedOnly = 'contact' in read && read.contact.consent && read.contact.subscribed === undefined;
     if (isProvedOnly && subscribed === undefined)
-      yield { line, bytes: record.bytes, problem: `subscribed ${MUST_BE_STATED}` };
-    else yield { ...read, bytes: record.bytes };
+      yield { line, ...sized, problem: `subscribed ${MUST_BE_STATED}` };
+    else yield { ...read, ...sized };
   }
 }
 
-async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<SizedLine> {
-  const { context } = reading;
+async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<ImportedLine> {
+  const { context, columns: decided, after = 0 } = reading;
   const { head, lines, all } = await headOf(bytes);
-  const format = reading.format ?? formatOf(head);
-  const values = reading.meanings ? [] : await valuesIn(lines, format);
+  const format = decided?.format ?? formatOf(head);
+  const values = decided ? [] : await valuesIn(lines, format);
   let columns: readonly string[] = [];
   let meanings: readonly (string | null)[] = [];
   let suspicious: ReadonlySet<number> = new Set();
   let phoneKinds: readonly (number | undefined)[] = [];
   const rows = rowsOf(all, format, (names) => {
     columns = names;
-    meanings = reading.meanings ?? meaningsOf(names, values, reading);
+    meanings = decided?.meanings ?? meaningsOf(names, values, reading);
     phoneKinds = names.map((_, n) => phoneKindOf(names, n));
-    // Later rows may still contain "unsubscribed" in these columns.
-    suspicious = new Set(
-      reading.meanings
-        ? []
-        : names.flatMap((name, n) => (suggestsOptOut(name, ['unsubscribed'], names) ? [n] : [])),
-    );
+    suspicious = new Set(decided ? decided.suspects : suspectsIn(names));
   });
   for await (const row of rows) {
+    if (row.line <= after) continue;
     const address = row.cells?.[meanings.indexOf('email')]?.trim() ?? '';
     if ('problem' in row) {
-      yield { line: row.line, bytes: row.bytes, address, problem: row.problem };
+      const { line, bytes: size, problem, cells } = row;
+      yield { line, bytes: size, address, problem, ...(cells && { source: cells }) };
       continue;
     }
     const { line, cells, bytes: size } = row;
     if (cells.every((cell) => cell.trim() === '')) continue;
-    const sized = { line, bytes: size, address };
+    const sized = { line, bytes: size, address, source: cells };
     const fields: Record<string, unknown> = {};
     const consents = [];
     const evidence: ConsentFields = {};
@@ -248,8 +265,13 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
   }
 }
 
+/** Later rows may still contain "unsubscribed" in these columns. */
+function suspectsIn(columns: readonly string[]): number[] {
+  return columns.flatMap((name, n) => (suggestsOptOut(name, ['unsubscribed'], columns) ? [n] : []));
+}
+
 /** Reports problems of `consent` by the column names. */
-function inColumns(read: ImportedLine): ImportedLine {
+function inColumns(read: ReadLine): ReadLine {
   if (!('problem' in read)) return read;
   const problem = EVIDENCE_COLUMNS.reduce(
     (text, column) => text.replaceAll(`consent.${EVIDENCE_FIELDS[column]} `, `${column} `),
@@ -310,17 +332,67 @@ async function valuesIn(lines: Buffer, format: TableFormat): Promise<string[][]>
 }
 const MOST_EXAMPLES = 200;
 
+/** The uses of columns that the client has chosen, by column: null if it is not imported. */
+export type ColumnMap = ReadonlyMap<string, Meaning | null>;
+
+/**
+ * Decides how the columns of a table are used.
+ *
+ * @param lines the first whole lines.
+ * @throws RpcError BAD_REQUEST if the columns can't be imported; INSUFFICIENT_PERMISSIONS if they need more scopes.
+ */
+export async function decideColumns(
+  lines: Buffer,
+  format: TableFormat,
+  reading: Reading,
+  map: ColumnMap = new Map(),
+): Promise<Required<DecidedColumns> & { columns: string[]; examples: string[][] }> {
+  const values = await valuesIn(lines, format);
+  const examples: string[][] = [];
+  let columns: string[] = [];
+  for await (const row of rowsOf(Readable.from([lines]), format, (names) => (columns = [...names]))) {
+    if (!('problem' in row)) examples.push(row.cells.map((cell) => cell.slice(0, 100)));
+    if (examples.length === 5) break;
+  }
+  const unknown = [...map.keys()].filter((column) => !columns.includes(column));
+  if (unknown.length > 0) {
+    const message = `names ${JSON.stringify(unknown[0])}, which is not a column. The columns are: ${columns.join(', ')}`;
+    throw invalid([{ path: 'map', message: message.slice(0, 1_000) }]);
+  }
+  const meanings = meaningsOf(columns, values, reading, map) as (Meaning | null)[];
+  const { scopes } = reading.context;
+  if (meanings.some((meaning) => meaning === 'bounced' || meaning === 'complained'))
+    requireScope(
+      scopes,
+      'suppression:write',
+      columns[meanings.findIndex((one) => one === 'bounced' || one === 'complained')],
+    );
+  const suspects = suspectsIn(columns).filter((n) => meanings[n] === null && !map.has(columns[n]!));
+  return { format, columns, examples, meanings, suspects };
+}
+
+/**
+ * Checks that the first person of an NDJSON file states `subscribed`, if that is not decided otherwise.
+ *
+ * @throws RpcError BAD_REQUEST
+ */
+export async function requireDecided(lines: Buffer, reading: Reading): Promise<void> {
+  for await (const line of readObjects(Readable.from([lines]), reading)) if ('contact' in line) return;
+}
+
 /** By exact field names, or by the names that people and other systems use. @throws RpcError BAD_REQUEST */
 function meaningsOf(
   columns: readonly string[],
   values: readonly (readonly string[])[],
   { context, subscribed, unknown = 'refuse' }: Reading,
+  map: ColumnMap = new Map(),
 ): (string | null)[] {
+  const taken = new Set([...map.values()].filter(isOfOneColumn));
   const recognised = recognise(columns, values);
   // In this release, the last two are empty in exports, and any other file with a region is rejected as before.
   const isExport = columns.includes('externalIds');
   const isKnown = (column: string) => COLUMNS.includes(column) && (column !== 'region' || isExport);
-  const meanings = columns.map((column, n) => {
+  const recognisedOrKnown = columns.map((column, n) => {
     if (IGNORED.includes(column)) return null;
     const isRepeated = isOfOneColumn(column) && columns.indexOf(column) < n;
     if (isKnown(column)) return isRepeated && unknown === 'ignore' ? null : column;
@@ -328,7 +400,17 @@ function meaningsOf(
     const isTaken = isOfOneColumn(meaning) && meaning !== column && columns.includes(meaning!);
     return isTaken ? null : meaning;
   });
-  checkColumns(columns, meanings, values, { unknown, isDecided: subscribed !== undefined });
+  const meanings = columns.map((column, n) => {
+    const mapped = columns.indexOf(column) === n ? map.get(column) : null;
+    if (map.has(column)) return mapped!;
+    const meaning = recognisedOrKnown[n]!;
+    return taken.has(meaning as Meaning) ? null : meaning;
+  });
+  checkColumns(columns, meanings, values, {
+    unknown,
+    isDecided: subscribed !== undefined,
+    isMapped: (column) => map.has(column),
+  });
   for (const meaning of meanings) {
     const kind = namingColumns.get(meaning ?? '');
     if (kind) requireScope(context.scopes, scopeToName(kind), meaning!);
@@ -341,7 +423,7 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && Object.keys(value).length === 0;
 }
 
-function toLine(line: number, fields: Record<string, unknown>, context: RequestContext): ImportedLine {
+function toLine(line: number, fields: Record<string, unknown>, context: RequestContext): ReadLine {
   for (const ignored of IGNORED) delete fields[ignored];
   for (const column of COLUMNS) {
     const saysNothing = isEmpty(fields[column]);
@@ -401,14 +483,18 @@ function checkColumns(
   columns: readonly string[],
   meanings: readonly (string | null)[],
   values: readonly (readonly string[] | undefined)[],
-  { unknown, isDecided }: { unknown: 'refuse' | 'ignore'; isDecided: boolean },
+  {
+    unknown,
+    isDecided,
+    isMapped,
+  }: { unknown: 'refuse' | 'ignore'; isDecided: boolean; isMapped: (column: string) => boolean },
 ): void {
   const issues = columns.flatMap((column, at): Issue[] => {
     const path = column === '' ? `Column ${at + 1}` : column.slice(0, 100);
     const meaning = meanings[at] ?? null;
     if (isOfOneColumn(meaning) && meanings.indexOf(meaning) < at)
       return [{ path, message: 'is used for two columns: keep one of them' }];
-    if (meaning !== null || IGNORED.includes(column)) return [];
+    if (meaning !== null || isMapped(column) || IGNORED.includes(column)) return [];
     if (suggestsOptOut(column, values[at] ?? [], columns))
       return [
         {

@@ -1,5 +1,4 @@
-import { isUtf8 } from 'node:buffer';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isAscii, isUtf8 } from 'node:buffer';
 import { delimitersIn, readCsv, type ReadRow } from '#libs/records';
 import { invalid, RpcError } from '#libs/rpc';
 import { decoderOf } from './encodings.js';
@@ -39,24 +38,27 @@ const LONGEST_HEADER = 64 * 1024;
 /** Lines above the header, such as the title of a report. */
 const MOST_TITLES = 20;
 
+/** The parts of a format that the client knows. */
+export type KnownFormat = { charset?: string | undefined; delimiter?: string | undefined };
+
 /**
  * Detects the format of a table from its first bytes, which must include the header.
  *
  * @throws RpcError BAD_REQUEST if it is an Excel file or not text.
  */
-export function formatOf(bytes: Buffer): TableFormat {
+export function formatOf(bytes: Buffer, known: KnownFormat = {}): TableFormat {
   if (WORKBOOKS.includes(bytes.subarray(0, 4).toString('hex')))
     throw refused(
       'is an Excel file: open it, choose "Save as" and the format "CSV UTF-8", and send that file',
     );
   const head = bytes.subarray(0, HEAD);
-  const encoding = encodingOf(head);
+  const encoding = known.charset ?? encodingOf(head);
   const text = decoderOf(encoding).decode(head, { stream: true });
   if (text.includes('\0')) throw refused('is not a readable table');
   const named = DELIMITER_LINE.exec(text)?.[1];
   const endsInReturns = hasReturnsOnly(text);
   const lines = text.replace(/^\uFEFF/, '').split(endsInReturns ? '\r' : /\r?\n/, MOST_TITLES + 2);
-  return { encoding, endsInReturns, ...headerIn(lines, named) };
+  return { encoding, endsInReturns, ...headerIn(lines, { named, delimiter: known.delimiter ?? named }) };
 }
 
 /** Excel for Mac ends rows with CR, and writes line breaks inside cells as LF. */
@@ -75,10 +77,10 @@ function hasReturnsOnly(text: string): boolean {
  */
 function headerIn(
   lines: readonly string[],
-  named: string | undefined,
+  { named, delimiter: known }: { named: string | undefined; delimiter: string | undefined },
 ): Pick<TableFormat, 'delimiter' | 'skip'> {
   const first = named === undefined ? 0 : 1;
-  const delimiters = named === undefined ? DELIMITERS : [named];
+  const delimiters = known === undefined ? DELIMITERS : [known];
   for (const [skip, line] of lines.entries()) {
     if (skip < first) continue;
     const namesAddresses = (delimiter: string) => cellsOf(line, delimiter).some(isEmailName);
@@ -88,7 +90,7 @@ function headerIn(
     if (ADDRESS.test(line)) break;
   }
   const header = lines.slice(first).find((line) => line !== '') ?? '';
-  return { skip: first, delimiter: named ?? mostFrequent(header, DELIMITERS) };
+  return { skip: first, delimiter: mostFrequent(header, delimiters) };
 }
 
 function cellsOf(line: string, delimiter: string): string[] {
@@ -116,6 +118,54 @@ function encodingOf(head: Buffer): string {
   const western = decoderOf('windows-1252').decode(head);
   const isHungarian = HUNGARIAN.test(western) && HUNGARIAN_DIGRAPHS.test(western);
   return CENTRAL_EUROPEAN.test(western) || isHungarian ? 'windows-1250' : 'windows-1252';
+}
+
+/** Detects the format of a table whose chunks are seen once, in bounded memory. */
+export class FormatDetector {
+  private readonly first: Uint8Array[] = [];
+  private readonly beyondAscii: Uint8Array[] = [];
+  private readonly decoder = new TextDecoder('utf-8', { fatal: true });
+  private sizes = { first: 0, beyondAscii: 0 };
+  private isUtf8 = true;
+
+  see(chunk: Uint8Array): void {
+    this.keep('first', chunk);
+    if (!isAscii(chunk)) this.keep('beyondAscii', chunk);
+    this.check(chunk);
+  }
+
+  get head(): Buffer {
+    return Buffer.concat(this.first);
+  }
+
+  /** Whether the bytes from which columns are recognized have been seen. */
+  get hasHead(): boolean {
+    return this.sizes.first >= HEAD;
+  }
+
+  /** @throws as `formatOf`. */
+  format(known: KnownFormat = {}): TableFormat {
+    const { head } = this;
+    const format = formatOf(head, known);
+    // The first letter that is not ASCII may come late.
+    const isLate = known.charset === undefined && !this.isUtf8 && isAscii(head);
+    return isLate ? { ...format, encoding: encodingOf(Buffer.concat(this.beyondAscii)) } : format;
+  }
+
+  private keep(which: 'first' | 'beyondAscii', chunk: Uint8Array): void {
+    if (this.sizes[which] >= HEAD) return;
+    this[which].push(chunk);
+    this.sizes[which] += chunk.length;
+  }
+
+  private check(chunk: Uint8Array): void {
+    if (!this.isUtf8) return;
+    try {
+      this.decoder.decode(chunk, { stream: true });
+    } catch {
+      this.isUtf8 = false;
+    }
+  }
 }
 
 /** The first chunks of a table, which include its header, the whole lines among them, and all chunks. */
@@ -176,15 +226,6 @@ async function* asUtf8(
   yield encoded(decoder.decode());
 }
 
-/** In pieces, so that reading a long table does not block others. */
-export async function* piecesOf(bytes: Buffer): AsyncGenerator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += PIECE) {
-    yield bytes.subarray(at, at + PIECE);
-    await nextTurn();
-  }
-}
-const PIECE = 64 * 1024;
-
 /** The preview of a table before its import. */
 export type Look = {
   format: TableFormat;
@@ -205,14 +246,11 @@ const LONGEST_WORD = 30;
 /** More than a user would review. */
 const MOST_COLUMNS = 200;
 /** @throws RpcError BAD_REQUEST unless it is a table with a row below its header. */
-export async function lookAt(bytes: Buffer): Promise<Look> {
-  const format = formatOf(bytes);
-  // The whole file is available, and a non-ASCII letter may come late.
-  if (format.encoding === 'utf-8' && !isUtf8(bytes)) format.encoding = encodingOf(bytes);
+export async function lookAt(chunks: AsyncIterable<Uint8Array>, format: TableFormat): Promise<Look> {
   let columns: string[] = [];
   const look: Omit<Look, 'columns' | 'values'> = { format, examples: [], lines: 0 };
   const values: Set<string>[] = [];
-  const rows = rowsOf(piecesOf(bytes), format, (names) => (columns = columnsIn(names)));
+  const rows = rowsOf(chunks, format, (names) => (columns = columnsIn(names)));
   const first = await rows.next().catch((error: unknown) => {
     throw isHeaderFault(error) ? refused('has a first row that cannot be read') : error;
   });

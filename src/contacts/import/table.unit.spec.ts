@@ -5,15 +5,21 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isConsent, recognise, suggestsOptOut } from './columns.js';
 import { type Consent, type ConsentColumn, consentIn, together } from './consent.js';
 import { decoderOf } from './encodings.js';
-import { formatOf, headOf, lookAt, rowsOf } from './table.js';
+import { FormatDetector, formatOf, headOf, lookAt, rowsOf } from './table.js';
 
 const CASES = join(import.meta.dirname, '../../../test/imported-files');
 const expected = JSON.parse(readFileSync(join(CASES, 'expected.json'), 'utf8')) as Record<string, unknown[]>;
 
+function look(bytes: Buffer) {
+  const format = new FormatDetector();
+  format.see(bytes);
+  return lookAt(Readable.from([bytes]), format.format());
+}
+
 describe('files of other systems', () => {
   const files = Object.keys(expected).filter((name) => name !== 'about');
   it.each(files)('%s: no column is flagged without a reason', async (file) => {
-    const { columns, values } = await lookAt(readFileSync(join(CASES, file)));
+    const { columns, values } = await look(readFileSync(join(CASES, file)));
     const meanings = recognise(columns, values);
     const suspects = columns.filter(
       (column, n) => !isConsent(meanings[n]!) && suggestsOptOut(column, values[n] ?? [], columns),
@@ -125,7 +131,7 @@ describe('a column', () => {
 it('is read line by line with any line ending, and without a line that names the delimiter', async () => {
   for (const end of ['\n', '\r\n', '\r'])
     expect(
-      await lookAt(Buffer.from(['sep=;', 'E-Mail;Ort', 'a@example.org;Bern', ''].join(end))),
+      await look(Buffer.from(['sep=;', 'E-Mail;Ort', 'a@example.org;Bern', ''].join(end))),
     ).toMatchObject({
       columns: ['E-Mail', 'Ort'],
       examples: [['a@example.org', 'Bern']],
@@ -205,5 +211,5 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
 
 it('a long table leaves time for other work', async () => {
   const rows = Array.from({ length: 20_000 }, (_, n) => `p${n}@example.org,Bern`);
-  expect(await turnsDuring(lookAt(Buffer.from(['email,Ort', ...rows].join('\r\n'))))).toBeGreaterThan(30);
+  expect(await turnsDuring(look(Buffer.from(['email,Ort', ...rows].join('\r\n'))))).toBeGreaterThan(30);
 });

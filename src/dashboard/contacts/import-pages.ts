@@ -1,14 +1,13 @@
-import { stringify } from 'csv-stringify/sync';
-import { Readable } from 'node:stream';
 import { html, type Html } from '#libs/pages';
-import { invalid, RpcError, StreamedAnswer } from '#libs/rpc';
+import { invalid, RpcError, type StreamedAnswer } from '#libs/rpc';
 import { faultIn } from '../faults.js';
-import { harmless } from '../list-pages.js';
+import { csvFor } from '../csv.js';
 import { type PageDefinition } from '../page.js';
 import {
   ButtonLink,
   ChoiceField,
   Actions,
+  ButtonOf,
   Facts,
   FileField,
   FormOf,
@@ -24,11 +23,12 @@ import {
 import { type PageContext } from '../page-context.js';
 import { isConsent, isEvidence, type Meaning, MEANINGS } from '../../contacts/index.js';
 import {
-  type ContactImport,
   ImportJobs,
   type ImportPlan,
+  ImportProblems,
+  type ImportResult,
   LARGEST_TABLE,
-  MOST_FAILED,
+  type StoredImport,
 } from '../../contacts/import/jobs/index.js';
 import { choicesOf, toContacts } from './pages.js';
 
@@ -82,12 +82,12 @@ export const importPages: PageDefinition[] = [
     act: async (context) => {
       const file = await context.upload();
       if (!file) throw invalid([{ path: 'file', message: 'is no file' }]);
-      const id = await context.find(ImportJobs).keep(userOf(context), {
-        file: file.name,
-        bytes: await wholeOf(context, file.bytes),
+      const chosen = {
+        file: file.name.slice(-200),
         onConflict: context.form.get('onConflict') === 'update' ? 'update' : 'fail',
         listId: context.may('list:write') ? context.typed('listId') : null,
-      });
+      } as const;
+      const id = await context.find(ImportJobs).keep(userOf(context), chosen, limited(context, file.bytes));
       return { to: `contacts/import/${id}` };
     },
   },
@@ -100,6 +100,10 @@ export const importPages: PageDefinition[] = [
     },
     act: async (context) => {
       const id = context.params.import!;
+      if (context.query('cancel') !== undefined) {
+        await context.find(ImportJobs).cancel(context.organizationId, id);
+        return { to: `contacts/import/${id}` };
+      }
       await context.find(ImportJobs).begin(userOf(context), id, {
         meaningOf: (column) => meaningIn(context.form.get(`column-${column}`)),
         agreed: context.form.has('agreed'),
@@ -118,16 +122,15 @@ function userOf({ organizationId, person }: PageContext) {
   return { organizationId, userId: person.session.userId };
 }
 
-async function wholeOf(context: PageContext, bytes: AsyncIterable<Uint8Array>): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
+/** @throws RpcError PAYLOAD_TOO_LARGE while it is read. */
+async function* limited(context: PageContext, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const chunk of bytes) {
     size += chunk.length;
     if (size > LARGEST_TABLE)
       throw new RpcError('PAYLOAD_TOO_LARGE', context.words.contacts.imports.tooLarge);
-    chunks.push(chunk);
+    yield chunk;
   }
-  return Buffer.concat(chunks);
 }
 
 /** The choice for a column that looks like an opt-out but is not. */
@@ -144,13 +147,23 @@ async function StartedImports(context: PageContext): Promise<Html | null> {
   const { imports } = words.contacts;
   const begun = await context.find(ImportJobs).listStarted(context.organizationId);
   if (begun.length === 0) return null;
-  const rows = begun.map(({ id, file, status, madeAt }) => [
-    html`<a href="${context.path(`contacts/import/${id}`)}">${file}</a>`,
-    imports.states[status],
-    timeIn(words, madeAt),
+  const rows = begun.map((one) => [
+    html`<a href="${context.path(`contacts/import/${one.id}`)}">${nameOf(context, one)}</a>`,
+    stateOf(context, one),
+    timeIn(words, one.createdAt),
   ]);
   const columns = [{ name: imports.table }, { name: words.state }, { name: imports.when }];
   return SectionOf(imports.begun, Table({ caption: imports.begun, columns, rows }));
+}
+
+/** Imports through the API may have no name. */
+function nameOf({ words }: PageContext, { plan }: StoredImport): string {
+  return plan.file === '' ? words.contacts.imports.unnamed : plan.file;
+}
+
+function stateOf({ words }: PageContext, { status }: StoredImport): string {
+  const { states } = words.contacts.imports;
+  return status in states ? states[status as keyof typeof states] : states.QUEUED;
 }
 
 function nameOfField({ words }: PageContext, field: Meaning): string {
@@ -164,7 +177,7 @@ function nameOfField({ words }: PageContext, field: Meaning): string {
     : contacts.fields[field as keyof typeof contacts.fields];
 }
 
-function preview(context: PageContext, { about, lines }: ContactImport) {
+function preview(context: PageContext, { plan, lines }: StoredImport) {
   const { imports } = context.words.contacts;
   const fields = MEANINGS.filter(
     (field) =>
@@ -177,21 +190,21 @@ function preview(context: PageContext, { about, lines }: ContactImport) {
     ...chosen,
     { value: UNRELATED, text: imports.unrelated },
   ];
-  const columns = about.columns.map((column, n) =>
+  const columns = plan.columns.map((column, n) =>
     SelectField(context, {
       name: `column-${n}`,
       label: column === '' ? `${imports.column} ${n + 1}` : column,
-      hint: exampleOf(context, about, n),
-      value: about.meanings[n] ?? '',
+      hint: exampleOf(context, plan, n),
+      value: plan.meanings[n] ?? '',
       isOptional: true,
-      choices: about.suspects?.includes(n) ? choicesOfSuspect : choices,
+      choices: plan.suspects?.includes(n) ? choicesOfSuspect : choices,
     }),
   );
   return context.page({
     section: 'contacts',
     back: { href: context.path('contacts/import'), text: imports.again },
     title: imports.preview,
-    content: html`<p class="lead">${imports.previewText(about.file)}</p>
+    content: html`<p class="lead">${imports.previewText(plan.file)}</p>
       <div class="text">
         ${FormOf(context, { fields: [...columns, ConsentField(context)], button: imports.start(lines) })}
       </div>`,
@@ -217,38 +230,42 @@ function exampleOf({ words }: PageContext, { examples }: ImportPlan, n: number):
     : `${words.contacts.imports.example}: ${cells.slice(0, 3).join(' · ')}`;
 }
 
-function progress(context: PageContext, { id, status, lines, linesDone, result, about }: ContactImport) {
+function progress(context: PageContext, stored: StoredImport) {
   const { words } = context;
   const { imports } = words.contacts;
-  const isGoing = status === 'RUNNING';
-  const state = isGoing ? imports.going : status === 'DONE' ? imports.done : imports.failed;
+  const { id, status, lines, linesDone, bytes, bytesDone, result } = stored;
+  const isGoing = status === 'RUNNING' || status === 'QUEUED';
+  const ended = { DONE: imports.done, CANCELLED: imports.states.CANCELLED };
+  const state = isGoing ? imports.going : (ended[status as keyof typeof ended] ?? imports.failed);
+  // The rows of a file that no one reviewed were not counted.
+  const [done, all] = lines > 0 ? [linesDone, lines] : [Math.min(bytesDone, bytes), bytes];
   return context.page({
     section: 'contacts',
     back: toContacts(context),
     // The title of a background tab shows when the import has finished.
     title: isGoing ? imports.title : state,
     heading: imports.title,
-    content: html`<p class="lead">${about.file}</p>
+    content: html`<p class="lead">${nameOf(context, stored)}</p>
       <h2>${state}</h2>
       ${isGoing ? html`<p>${imports.goingText}</p>` : null}
-      ${Live(context, { isGoing, status: isGoing ? inQuarters(state, linesDone, lines) : state })}
-      ${Progress({ words, label: imports.lines, value: isGoing ? linesDone : lines, max: lines })}
-      ${result ? ResultOf(context, { id, about }, result) : null}`,
+      ${Live(context, { isGoing, status: isGoing ? inQuarters(state, done, all) : state })}
+      ${Progress({ words, label: imports.lines, value: isGoing ? done : all, max: all })}
+      ${isGoing ? ButtonOf(context, `contacts/import/${id}?cancel=true`, imports.cancel) : null}
+      ${result && !isGoing ? ResultOf(context, stored, result) : null}`,
   });
 }
 
-function ResultOf(
-  context: PageContext,
-  { id, about }: Pick<ContactImport, 'id' | 'about'>,
-  result: NonNullable<ContactImport['result']>,
-): Html {
+function ResultOf(context: PageContext, { id, plan, status }: StoredImport, result: ImportResult): Html {
   const { words } = context;
   const { imports } = words.contacts;
   const { answer } = result;
-  if (answer === null)
-    return html`<div class="faults" role="alert"><p>${failureIn(context, result)}</p><p>${imports.failedText}</p></div>`;
+  const failure =
+    status === 'FAILED'
+      ? html`<div class="faults" role="alert"><p>${failureIn(context, result)}</p><p>${imports.failedText}</p></div>`
+      : null;
+  if (answer === null) return failure ?? html``;
   const { created, updated, unchanged, failed, failedCount } = answer;
-  return html`<div role="status">
+  return html`${failure}<div role="status">
       ${Facts([
         { name: imports.created, value: numberIn(words, created) },
         { name: imports.updated, value: numberIn(words, updated) },
@@ -270,12 +287,12 @@ function ResultOf(
               rows: failed.map(({ line, address = '', message }) => [
                 line,
                 address,
-                whyOf(context, message, about),
+                whyOf(context, message, plan),
               ]),
             }),
             failedCount > failed.length ? html`<p>${imports.more(failedCount - failed.length)}</p>` : null,
             html`<p>
-              <a href="${context.path(`contacts/import/${id}/wrong-lines`)}">${imports.download(Math.min(failedCount, MOST_FAILED))}</a>
+              <a href="${context.path(`contacts/import/${id}/wrong-lines`)}">${imports.download(failedCount)}</a>
             </p>`,
           ])
     }
@@ -284,26 +301,20 @@ function ResultOf(
 
 /** The rows that were not imported, to be corrected and imported again. */
 async function fileOfWrong(context: PageContext): Promise<StreamedAnswer> {
-  const { imports, fields } = context.words.contacts;
-  const { about, wrong } = await context
-    .find(ImportJobs)
-    .findFailed(context.organizationId, context.params.import!);
-  const rows = wrong.map(({ line, address = '', message }) => [
-    line,
-    harmless(address),
-    whyOf(context, message, about),
-  ]);
-  const csv = stringify([[imports.line, fields.email, imports.why], ...rows]);
-  return new StreamedAnswer('text/csv; charset=utf-8', 'not-imported.csv', Readable.from([csv]));
+  const { words, organizationId } = context;
+  const id = context.params.import!;
+  const { plan } = await context.find(ImportJobs).find(organizationId, id);
+  return context.find(ImportProblems).file(organizationId, id, {
+    column: words.contacts.imports.why,
+    reasonOf: (message) => whyOf(context, message, plan),
+    write: csvFor(words),
+  });
 }
 
 /** Why the whole import failed. */
-function failureIn(
-  { words }: PageContext,
-  { failure, code }: NonNullable<ContactImport['result']>,
-): string | null {
+function failureIn({ words }: PageContext, { failure, code }: ImportResult): string | null {
   const { imports } = words.contacts;
-  if (code === 'NOT_FOUND') return imports.goneFailure;
+  if (code === 'NOT_FOUND' || code === 'UNAUTHORIZED') return imports.goneFailure;
   return code === 'INSUFFICIENT_PERMISSIONS' ? imports.roleFailure : failure;
 }
 

@@ -2,6 +2,7 @@ import { html, type Html } from '#libs/pages';
 import { type StreamedAnswer } from '#libs/rpc';
 import { belongingOf, kindsIn } from '../belonging.js';
 import { FilterField, listPages } from '../list-pages.js';
+import { forExcel } from '../csv.js';
 import { type PageDefinition } from '../page.js';
 import {
   AreaField,
@@ -78,12 +79,15 @@ export const contactPages: PageDefinition[] = [
       { name: ({ contacts }) => contacts.fields.country, cell: ({ country }) => country },
       { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
     ],
-    exportBy: (context) =>
-      context.run<StreamedAnswer>('contact.export-contacts', {
-        format: 'csv',
-        q: context.query('q'),
-        ...filtersOf(context),
-      }),
+    exportBy: async (context) =>
+      forExcel(
+        context.words,
+        await context.run<StreamedAnswer>('contact.export-contacts', {
+          format: 'csv',
+          q: context.query('q'),
+          ...filtersOf(context),
+        }),
+      ),
   }),
   {
     path: 'contacts/new',

@@ -4,6 +4,7 @@ import { ContactsByIds } from '../../contacts/index.js';
 import { type SignatureRecord, SUSPICIONS, type Suspicion } from '../../petitions/index.js';
 import { nameOf } from '../contacts/pages.js';
 import { FilterField, listPages } from '../list-pages.js';
+import { forExcel } from '../csv.js';
 import { type PageDefinition } from '../page.js';
 import {
   ButtonLink,
@@ -106,16 +107,19 @@ export const signaturePages: PageDefinition[] = [
       },
     ],
     // The export operation does not support search.
-    exportBy: (context, byColumns) =>
+    exportBy: async (context, byColumns) =>
       context.query('q') !== undefined
         ? byColumns()
-        : context.run<StreamedAnswer>('petition.export-signatures', {
-            petitionId: context.params.petition,
-            format: 'csv',
-            safe: 'true',
-            status: context.query('status'),
-            ...(context.may('contact:read') ? { contacts: 'true' } : {}),
-          }),
+        : forExcel(
+            context.words,
+            await context.run<StreamedAnswer>('petition.export-signatures', {
+              petitionId: context.params.petition,
+              format: 'csv',
+              safe: 'true',
+              status: context.query('status'),
+              ...(context.may('contact:read') ? { contacts: 'true' } : {}),
+            }),
+          ),
   }),
   {
     path: 'petitions/:petition/signatures/:signature/invalidate',

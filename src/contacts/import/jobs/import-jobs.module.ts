@@ -1,11 +1,18 @@
 import { ProductModule } from '#libs/modules';
+import { AuthModule } from '../../../auth/index.js';
 import { TeamModule } from '../../../team/index.js';
+import { ContactsModule } from '../../contacts.module.js';
+import { ImportAccess } from './import-access.js';
+import { ImportFiles } from './import-files.js';
 import { ImportJobs } from './import-jobs.js';
+import { ImportProblems } from './import-problems.js';
+import * as operations from './operations.js';
 
 /** Imports in the background. A module of its own, because `src/team` builds on contacts. */
 @ProductModule({
-  operations: {},
-  imports: [TeamModule],
+  operations,
+  imports: [ContactsModule, TeamModule, AuthModule],
+  providers: [ImportAccess, ImportFiles, ImportProblems],
   background: [ImportJobs],
 })
 export class ImportJobsModule {}

@@ -1,93 +1,126 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { randomUUID } from 'node:crypto';
+import { createHmac, randomUUID } from 'node:crypto';
+import { v7 as uuidv7 } from 'uuid';
 import { DataSource } from 'typeorm';
-import { describeError, IncidentLog } from '#libs/database';
-import { EventStore, openBytes, sealBytes } from '#libs/event-store';
+import { describeError, IncidentLog, ReadSource } from '#libs/database';
+import { type Actor, EventStore, openBytes, sealBytes } from '#libs/event-store';
 import { type BackgroundWork } from '#libs/modules';
+import { compare, findRows, type ListedTable } from '#libs/projections';
 import { newId } from '#libs/random';
 import {
-  type ErrorCode,
-  hasScope,
   invalid,
+  isId,
+  listingOf,
   noSuch,
-  operationOf,
   OperationRunner,
+  type Page,
+  pageOf,
   type RequestContext,
+  requireScope,
   RpcError,
-  scopeOf,
 } from '#libs/rpc';
 import { Worker } from '#libs/work';
-import { Team } from '../../../team/index.js';
-import { type ImportAnswer, ImportContacts } from '../import-contacts.js';
-import { piecesOf } from '../table.js';
-import { decide, type Decisions, type ImportPlan, planFor, type UploadedTable } from './import-plan.js';
+import { type FinishedPage, type FinishedRow, ImportContacts, type ImportRun } from '../import-contacts.js';
+import { type LineSource } from '../imported-contacts.js';
+import { FormatDetector, lookAt } from '../table.js';
+import { ImportAccess } from './import-access.js';
+import { ImportFiles, type ImportKey } from './import-files.js';
+import {
+  columnsOf,
+  decide,
+  type Decisions,
+  type ImportChoices,
+  type ImportPlan,
+  planFor,
+  scopesFor,
+} from './import-plan.js';
+import {
+  type ImportCounts,
+  type ImportResult,
+  type StoredImport,
+  type StoredStatus,
+} from './import-record.js';
 
-/** A row that was not imported, by its line in the file. Earlier versions stored no address. */
-type FailedRow = { line: number; address?: string; message: string };
-type FileResult = Omit<ImportAnswer, 'failed'> & { failed: FailedRow[] };
-/** Limit of failed rows that are kept for correction: some 3 MB. More of them mean that the file itself is wrong. */
-export const MOST_FAILED = 10_000;
 const LONGEST_ADDRESS = 254;
 
-/** Maximum bytes of a table, and bytes of each stored chunk. */
+/** Maximum bytes of a table that a user uploads, because a preview reads all of it. */
 export const LARGEST_TABLE = 20 * 1_024 * 1_024;
-const CHUNK = 512 * 1_024;
-/** Failed rows in a result, which its page shows, and in each chunk of the others, which only the download contains. */
-const [MOST_SHOWN, MOST_TOGETHER] = [100, 1_000];
-/** Hours for which a table and, later, its result are kept. */
-const KEPT_HOURS = 24;
+/** Failed rows in a result. The pages of outcomes contain all of them. */
+const MOST_SHOWN = 100;
+/** Days for which the outcomes of an import are kept, and the file of one that never ends. */
+const KEPT_DAYS = 7;
+/** Hours for which a table waits for its user's decisions. */
+const PREVIEW_HOURS = 24;
 /** Seconds after which another instance takes over an import whose instance has died. */
 const LEASE_SECONDS = 30;
 const MOST_LISTED = 50;
-/** Limits: previews per user, and running imports per organization. */
+/** Limits: previews per user, and waiting and running imports per organization. */
 const [MOST_KEPT, MOST_RUNNING] = [5, 20];
+/** Imports that an instance runs at the same time, so that a short one does not wait for a long one. */
+const AT_ONCE = 2;
 /** Delay before a retry after an internal error. */
 const AGAIN_SECONDS = 30;
 const LOOK_MS = 1_000;
 const TIDY_MS = 10 * 60_000;
 
-export type ContactImport = {
-  id: string;
-  status: 'KEPT' | 'RUNNING' | 'DONE' | 'FAILED';
-  lines: number;
-  linesDone: number;
-  about: ImportPlan;
-  /** `code` is the error code of the failure. Earlier versions stored none. */
-  result: { answer: FileResult | null; failure: string | null; code?: ErrorCode | undefined } | null;
-};
-
-/** A started import, as its list shows it. */
-type StartedImport = {
-  id: string;
-  status: Exclude<ContactImport['status'], 'KEPT'>;
-  file: string;
-  madeAt: Date;
-};
-
 /** The user who imports. */
 type User = { organizationId: string; userId: string };
+
+/** Outcomes of the rows of a page, as they are stored. */
+export type OutcomePage = { rows: Outcome[] };
+export type Outcome = { line: number; contactId: string | null } & (
+  | { did: 'created' | 'updated' | 'unchanged' }
+  | { did: 'failed'; message: string; source?: LineSource }
+);
 
 type Row = {
   id: string;
   organization_id: string;
-  user_id: string;
+  user_id: string | null;
+  api_key_id: string | null;
   wrapped_key: Buffer;
   about: Buffer;
-  status: ContactImport['status'];
+  status: StoredStatus;
   lines: number;
   lines_done: number;
+  bytes: string;
+  bytes_done: string;
+  last_line: number;
+  pages: number;
+  attempts: number;
+  created_at: Date;
+  started_at: Date | null;
+  finished_at: Date | null;
+  seconds: number | null;
   result: Buffer | null;
 };
+const COLUMNS = `id, organization_id, user_id, api_key_id, wrapped_key, about, status, lines, lines_done, bytes,
+  bytes_done, last_line, pages, attempts, created_at, started_at, finished_at, result,
+  extract(epoch FROM coalesce(finished_at, clock_timestamp()) - started_at)::float8 AS seconds`;
 
-/** SQL for metrics: the number of running imports, and the seconds since any process worked on the oldest one. */
+const LIST: ListedTable = {
+  table: 'contact_imports',
+  columns: COLUMNS,
+  bytes: 'octet_length(about) + coalesce(octet_length(result), 0)',
+};
+
+/** SQL for metrics: the number of unfinished imports, and the seconds since any process worked on the oldest one. */
 export const IMPORT_BACKLOG = `
   SELECT count(*) AS "importsRunning",
-    coalesce(greatest(0, extract(epoch FROM clock_timestamp() - min(greatest(leased_until, made_at)))), 0) AS "importSeconds"
-  FROM (SELECT leased_until, made_at FROM contact_imports WHERE status = 'RUNNING' ORDER BY leased_until LIMIT 10000) AS running`;
+    coalesce(greatest(0, extract(epoch FROM clock_timestamp() - min(greatest(lease_expires_at, made_at)))), 0) AS "importSeconds"
+  FROM (SELECT lease_expires_at, made_at FROM contact_imports
+        WHERE status IN ('QUEUED', 'RUNNING') ORDER BY lease_expires_at LIMIT 10000) AS running`;
+
+/** The reason why a cancelled import ends. */
+class Cancelled extends Error {}
+
+/** Another instance continues the import. */
+class LeaseLost extends Error {}
 
 /**
- * Imports of uploaded tables in the background. A table is stored encrypted, and any instance imports it. If that instance dies,
- * another one starts the import again: rows that were already imported then count as `unchanged`.
+ * Imports in the background. A file is stored encrypted, and any instance imports it page by page. If that
+ * instance dies, another one continues after the last finished page. It recognizes rows of the interrupted page
+ * by the ids of their events, so each row is imported and counted once.
  */
 @Injectable()
 export class ImportJobs implements BackgroundWork {
@@ -98,16 +131,71 @@ export class ImportJobs implements BackgroundWork {
 
   constructor(
     private readonly source: DataSource,
+    private readonly reads: ReadSource,
     private readonly store: EventStore,
-    private readonly team: Team,
+    private readonly files: ImportFiles,
+    private readonly access: ImportAccess,
     private readonly runner: OperationRunner,
     incidents: IncidentLog,
   ) {
     this.worker = new Worker((error) => {
-      const message = 'processing dashboard imports failed: it will be retried';
+      const message = 'processing imports failed: it will be retried';
       this.logger.warn({ message, reason: describeError(error) });
     }, incidents);
     this.watch = store.pulse.watch(`EXISTS (SELECT FROM contact_imports WHERE ${IS_FREE})`);
+  }
+
+  /**
+   * Stores a file. Without `queue` or `keep`, it is deleted some time later.
+   *
+   * @param see called with each chunk; may throw.
+   * @throws RpcError RATE_LIMIT_EXCEEDED if too many imports of the organization have not ended, and the errors of
+   *   the bytes and of `see`. Then nothing is stored.
+   */
+  async upload<Plan>(
+    { organizationId, actor }: { organizationId: string; actor: Actor },
+    bytes: AsyncIterable<Uint8Array>,
+    see: (chunk: Uint8Array) => Promise<void> | void,
+    finish: (stored: ImportKey, size: number) => Promise<Plan>,
+  ): Promise<Plan> {
+    const id = newId();
+    const { key, wrapped } = this.store.keyring.newSubjectKey(id);
+    const made = await this.source.query<unknown[]>(
+      `INSERT INTO contact_imports (id, organization_id, user_id, api_key_id, wrapped_key, about, status, lines,
+         kept_until, leased_until, lease_expires_at)
+       SELECT $1, $2, $3, $4, $5, '', 'UPLOADING', 0, until, until, clock_timestamp() + interval '10 minutes'
+       FROM (SELECT clock_timestamp() + make_interval(days => ${KEPT_DAYS}) AS until) AS kept
+       WHERE (SELECT count(*) FROM contact_imports
+              WHERE organization_id = $2 AND status IN ('QUEUED', 'RUNNING')) < ${MOST_RUNNING}
+       RETURNING id`,
+      [
+        id,
+        organizationId,
+        actor.type === 'user' ? actor.id : null,
+        actor.type === 'user' ? null : actor.id,
+        wrapped,
+      ],
+    );
+    if (made.length === 0) throw tooMany();
+    const stored = { organizationId, id, key };
+    try {
+      return await finish(stored, await this.files.write(stored, bytes, see));
+    } catch (error) {
+      await this.source
+        .query('DELETE FROM contact_imports WHERE organization_id = $1 AND id = $2', [organizationId, id])
+        .catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Starts the import of an uploaded file. */
+  async queue({ organizationId, id, key }: ImportKey, plan: ImportPlan, bytes: number): Promise<void> {
+    await this.source.query(
+      `UPDATE contact_imports SET status = 'QUEUED', about = $3, bytes = $4, lease_expires_at = '-infinity'
+       WHERE organization_id = $1 AND id = $2 AND status = 'UPLOADING'`,
+      [organizationId, id, sealJson(key, id, 'about', plan), bytes],
+    );
+    this.watch.wake();
   }
 
   /**
@@ -115,114 +203,169 @@ export class ImportJobs implements BackgroundWork {
    *
    * @returns the import's id. @throws RpcError BAD_REQUEST if it is not a table, or too many imports of the organization are running.
    */
-  async keep({ organizationId, userId }: User, table: UploadedTable): Promise<string> {
-    const [plan, lines] = await planFor(table);
-    const { bytes } = table;
-    const id = newId();
-    const { key, wrapped } = this.store.keyring.newSubjectKey(id);
-    await this.source.transaction(async (transaction) => {
-      const [{ count }] = await transaction.query<[{ count: number }]>(
+  async keep(
+    { organizationId, userId }: User,
+    chosen: ImportChoices,
+    bytes: AsyncIterable<Uint8Array>,
+  ): Promise<string> {
+    const actor = { type: 'user', id: userId } as const;
+    const detector = new FormatDetector();
+    const see = (chunk: Uint8Array) => detector.see(chunk);
+    const stored = this.upload({ organizationId, actor }, bytes, see, async (kept, size) => {
+      const { id, key } = kept;
+      const look = await lookAt(this.files.read(kept, true), detector.format());
+      const about = sealJson(key, id, 'about', planFor(look, chosen));
+      await this.source.query(
         `WITH given_up AS (
            DELETE FROM contact_imports WHERE id IN (
-             SELECT id FROM contact_imports WHERE organization_id = $1 AND user_id = $2 AND status = 'KEPT'
-             ORDER BY made_at DESC OFFSET $3)
+             SELECT id FROM contact_imports WHERE organization_id = $2 AND user_id = $3 AND status = 'KEPT'
+             ORDER BY made_at DESC OFFSET ${MOST_KEPT - 1})
          )
-         SELECT count(*)::int FROM contact_imports WHERE organization_id = $1 AND status = 'RUNNING'`,
-        [organizationId, userId, MOST_KEPT - 1],
+         UPDATE contact_imports SET status = 'KEPT', about = $4, bytes = $5, lines = $6, lease_expires_at = '-infinity'
+         WHERE id = $1 AND organization_id = $2`,
+        [id, organizationId, userId, about, size, look.lines],
       );
-      if (count >= MOST_RUNNING) throw invalid([{ path: 'file', message: 'has to wait for other imports' }]);
-      await transaction.query(
-        `INSERT INTO contact_imports (id, organization_id, user_id, wrapped_key, about, status, lines)
-         VALUES ($1, $2, $3, $4, $5, 'KEPT', $6)`,
-        [id, organizationId, userId, wrapped, sealJson(key, id, 'about', plan), lines],
-      );
-      for (let number = 0; number * CHUNK < bytes.length; number += 1) {
-        const chunk = bytes.subarray(number * CHUNK, (number + 1) * CHUNK);
-        await transaction.query(INSERT_PIECE, [id, number, sealBytes(key, chunk, `${id} ${number}`)]);
-      }
+      return id;
     });
-    return id;
+    return stored.catch((error: unknown) => {
+      const isTooMany = error instanceof RpcError && error.code === 'RATE_LIMIT_EXCEEDED';
+      throw isTooMany ? invalid([{ path: 'file', message: 'has to wait for other imports' }]) : error;
+    });
   }
 
-  /** @throws RpcError NOT_FOUND if it does not exist or has expired. */
-  async find(organizationId: string, id: string): Promise<ContactImport> {
-    const { row, key } = await this.opened(organizationId, id);
+  /** @throws RpcError NOT_FOUND if it does not exist, is not stored yet or has expired. */
+  async find(organizationId: string, id: string): Promise<StoredImport> {
+    return this.openedOf(await this.row(organizationId, id));
+  }
+
+  private async row(organizationId: string, id: string): Promise<Row> {
+    const [row] = isId(id)
+      ? await this.source.query<Row[]>(
+          `SELECT ${COLUMNS} FROM contact_imports WHERE organization_id = $1 AND id = $2 AND status <> 'UPLOADING'`,
+          [organizationId, id],
+        )
+      : [];
+    if (!row) throw noSuch('import');
+    return row;
+  }
+
+  private openedOf(row: Row): StoredImport {
+    const { id } = row;
+    const key = this.store.keyring.unwrap(row.wrapped_key, id);
+    const actor: Actor =
+      row.user_id === null ? { type: 'api-key', id: row.api_key_id } : { type: 'user', id: row.user_id };
     return {
       id,
+      organizationId: row.organization_id,
+      actor,
       status: row.status,
+      createdAt: row.created_at,
+      startedAt: row.started_at,
+      finishedAt: row.finished_at,
       lines: row.lines,
       linesDone: row.lines_done,
-      about: openJson<ImportPlan>(key, id, 'about', row.about),
-      result: row.result && openJson<NonNullable<ContactImport['result']>>(key, id, 'result', row.result),
+      bytes: Number(row.bytes),
+      bytesDone: Number(row.bytes_done),
+      seconds: row.seconds,
+      plan: openJson<ImportPlan>(key, id, 'about', row.about),
+      result: row.result && openJson<ImportResult>(key, id, 'result', row.result),
     };
   }
 
-  private async opened(organizationId: string, id: string): Promise<{ row: Row; key: Buffer }> {
-    const [row] = await this.source.query<Row[]>(
-      'SELECT * FROM contact_imports WHERE organization_id = $1 AND id = $2',
-      [organizationId, id],
+  /** The imports that were started. */
+  async list(
+    query: Parameters<typeof listingOf>[0] & Parameters<typeof findRows>[1],
+  ): Promise<Page<StoredImport>> {
+    const conditions = [compare('status <> ALL (?::text[])', ['UPLOADING', 'KEPT'])];
+    const { rows, next } = await findRows<Row>(this.reads, listingOf(query), LIST, { conditions });
+    return pageOf(
+      query,
+      rows.map((row) => this.openedOf(row)),
+      next,
     );
-    if (!row) throw noSuch('import');
-    return { row, key: this.store.keyring.unwrap(row.wrapped_key, id) };
+  }
+
+  /** The newest imports that were started, for the dashboard. */
+  async listStarted(organizationId: string): Promise<StoredImport[]> {
+    const rows = await this.source.query<Row[]>(
+      `SELECT ${COLUMNS} FROM contact_imports
+       WHERE organization_id = $1 AND status NOT IN ('KEPT', 'UPLOADING')
+         AND made_at > clock_timestamp() - make_interval(days => ${KEPT_DAYS})
+       ORDER BY created_at DESC, id DESC LIMIT ${MOST_LISTED}`,
+      [organizationId],
+    );
+    return rows.map((row) => this.openedOf(row));
   }
 
   /**
-   * The rows that were not imported, in file order, at most `MOST_FAILED`.
+   * The outcomes of all processed rows, page by page.
    *
-   * @throws RpcError NOT_FOUND if there are none.
+   * @throws RpcError NOT_FOUND if the import does not exist.
    */
-  async findFailed(organizationId: string, id: string): Promise<{ about: ImportPlan; wrong: FailedRow[] }> {
-    const { row, key } = await this.opened(organizationId, id);
-    const { answer } = row.result
-      ? openJson<NonNullable<ContactImport['result']>>(key, id, 'result', row.result)
-      : { answer: null };
-    if (!answer || answer.failed.length === 0) throw noSuch('import');
-    const others = await this.piecesOf(id);
-    const wrong = [
-      ...answer.failed,
-      ...others.flatMap(({ number, sealed }) => openJson<FailedRow[]>(key, id, `wrong ${number}`, sealed)),
-    ];
-    return { about: openJson<ImportPlan>(key, id, 'about', row.about), wrong };
-  }
-
-  /** The imports started within the last day, newest first. */
-  async listStarted(organizationId: string): Promise<StartedImport[]> {
-    const rows = await this.source.query<(Row & { status: StartedImport['status']; made_at: Date })[]>(
-      `SELECT id, wrapped_key, about, status, made_at FROM contact_imports
-       WHERE organization_id = $1 AND status <> 'KEPT' AND made_at > clock_timestamp() - make_interval(hours => $2)
-       ORDER BY made_at DESC LIMIT $3`,
-      [organizationId, KEPT_HOURS, MOST_LISTED],
-    );
-    return rows.map(({ id, wrapped_key: wrapped, about, status, made_at: madeAt }) => {
-      const { file } = openJson<ImportPlan>(this.store.keyring.unwrap(wrapped, id), id, 'about', about);
-      return { id, status, file, madeAt };
-    });
+  async outcomes(
+    organizationId: string,
+    id: string,
+  ): Promise<{ plan: ImportPlan; pages: AsyncIterable<OutcomePage> }> {
+    const row = await this.row(organizationId, id);
+    if (row.status === 'KEPT') throw noSuch('import');
+    const key = this.store.keyring.unwrap(row.wrapped_key, id);
+    const { plan } = this.openedOf(row);
+    return { plan, pages: this.files.pages<OutcomePage>({ organizationId, id, key }) };
   }
 
   /**
-   * Starts the import. Idempotent.
+   * Starts the import of a kept table. Idempotent.
    *
-   * @throws RpcError NOT_FOUND if it does not exist or has expired; BAD_REQUEST as `decide` does.
+   * @throws RpcError NOT_FOUND if it does not exist or has expired; BAD_REQUEST as `decide` does;
+   *   INSUFFICIENT_PERMISSIONS if the columns need more than the user may do.
    */
   async begin({ organizationId, userId }: User, id: string, decisions: Decisions): Promise<void> {
-    const { row, key } = await this.opened(organizationId, id);
-    const plan = decide(openJson<ImportPlan>(key, id, 'about', row.about), decisions);
+    const row = await this.row(organizationId, id);
+    const key = this.store.keyring.unwrap(row.wrapped_key, id);
+    const plan = decide(this.openedOf(row).plan, decisions);
+    const own = await this.access.scopesOf(organizationId, { type: 'user', id: userId });
+    plan.scopes = scopesFor(plan, own);
+    for (const scope of plan.scopes) requireScope(own, scope);
     await this.source.query(
-      `UPDATE contact_imports SET status = 'RUNNING', about = $3, user_id = $4, made_at = clock_timestamp()
+      `UPDATE contact_imports SET status = 'QUEUED', about = $3, user_id = $4, made_at = clock_timestamp(),
+         created_at = clock_timestamp(), kept_until = until, leased_until = until
+       FROM (SELECT clock_timestamp() + make_interval(days => ${KEPT_DAYS}) AS until) AS kept
        WHERE organization_id = $1 AND id = $2 AND status = 'KEPT'`,
       [organizationId, id, sealJson(key, id, 'about', plan), userId],
     );
     this.watch.wake();
   }
 
-  start(): void {
-    this.worker.start(
-      () => this.turn(),
-      async (hasFailed) => {
-        if (hasFailed) await this.worker.pause(LOOK_MS);
-        await this.watch.next(this.worker.signal, TIDY_MS);
-      },
+  /**
+   * Cancels the import. An instance that is working on it finishes the rows in progress first. Idempotent.
+   *
+   * @throws RpcError NOT_FOUND if it does not exist or has expired.
+   */
+  async cancel(organizationId: string, id: string): Promise<void> {
+    const { status } = await this.row(organizationId, id);
+    if (status === 'KEPT') throw noSuch('import');
+    const [[row]] = await this.source.query<[{ status: StoredStatus }[], number]>(
+      `UPDATE contact_imports SET is_cancelled = true,
+         status = CASE status WHEN 'QUEUED' THEN 'CANCELLED' ELSE status END,
+         finished_at = CASE status WHEN 'QUEUED' THEN clock_timestamp() END
+       WHERE organization_id = $1 AND id = $2 AND status IN ('QUEUED', 'RUNNING') RETURNING status`,
+      [organizationId, id],
     );
+    if (row?.status === 'CANCELLED')
+      await this.source.query('DELETE FROM contact_import_chunks WHERE import_id = $1', [id]);
+  }
+
+  start(): void {
+    for (let n = 1; n <= AT_ONCE; n += 1) {
+      this.worker.start(
+        () => this.turn(),
+        async (hasFailed) => {
+          if (hasFailed) await this.worker.pause(LOOK_MS);
+          await this.watch.next(this.worker.signal, TIDY_MS);
+        },
+        `import ${n}`,
+      );
+    }
   }
 
   stop(): Promise<void> {
@@ -234,166 +377,281 @@ export class ImportJobs implements BackgroundWork {
       this.tidyAt = performance.now() + TIDY_MS;
       await this.source.query(
         `DELETE FROM contact_imports
-         WHERE made_at < clock_timestamp() - make_interval(hours => $1) AND leased_until < clock_timestamp()`,
-        [KEPT_HOURS],
+         WHERE lease_expires_at < clock_timestamp() AND (
+           kept_until < clock_timestamp() OR status = 'UPLOADING'
+           OR (kept_until IS NULL OR status = 'KEPT')
+             AND made_at < clock_timestamp() - make_interval(hours => ${PREVIEW_HOURS})
+             AND (kept_until IS NOT NULL OR leased_until < clock_timestamp()))`,
       );
     }
     for (let row = await this.take(); row && !this.worker.signal.aborted; row = await this.take())
       await this.importOne(row);
   }
 
-  /** Leases an import that no other instance works on. */
+  /** Leases an import that no other instance works on. Instances of the version before leave it alone from then on. */
   private async take(): Promise<(Row & { lease: string }) | undefined> {
     const lease = randomUUID();
     const [[row]] = await this.source.query<[Row[], number]>(
-      `UPDATE contact_imports SET lease = $1, leased_until = clock_timestamp() + make_interval(secs => $2), lines_done = 0
+      `UPDATE contact_imports SET status = 'RUNNING', lease = $1, attempts = attempts + 1,
+         lease_expires_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
+         started_at = coalesce(started_at, clock_timestamp()),
+         lines_done = CASE WHEN kept_until IS NULL THEN 0 ELSE lines_done END,
+         kept_until = coalesce(kept_until, until), leased_until = coalesce(kept_until, until)
+       FROM (SELECT clock_timestamp() + make_interval(days => ${KEPT_DAYS}) AS until) AS kept
        WHERE id = (
          SELECT id FROM contact_imports WHERE ${IS_FREE}
-         ORDER BY leased_until LIMIT 1 FOR UPDATE SKIP LOCKED)
-       RETURNING *`,
-      [lease, LEASE_SECONDS],
+         ORDER BY lease_expires_at, created_at LIMIT 1 FOR UPDATE SKIP LOCKED)
+       RETURNING ${COLUMNS}`,
+      [lease],
     );
     return row && { ...row, lease };
   }
 
   private async importOne({ lease, ...row }: Row & { lease: string }): Promise<void> {
-    const { id, organization_id: organizationId, user_id: userId } = row;
-    const key = this.store.keyring.unwrap(row.wrapped_key, id);
-    const about = openJson<ImportPlan>(key, id, 'about', row.about);
-    let done = 0;
-    let isLost = false;
-    // The import stops if its user was removed or lost the permission.
-    let isForbidden = false;
-    const renew = async () => {
-      const [, count] = await this.source.query<[unknown, number]>(
-        `UPDATE contact_imports SET leased_until = clock_timestamp() + make_interval(secs => $3), lines_done = $4
-         WHERE id = $1 AND lease = $2`,
-        [id, lease, LEASE_SECONDS, done],
-      );
-      isLost ||= count === 0;
-      isForbidden ||= !hasScope((await this.team.callerOf(organizationId, userId))?.scopes ?? [], SCOPE);
-    };
-    const timer = setInterval(() => void renew().catch(() => undefined), LOOK_MS);
-    let answer: FileResult | null = null;
-    let failure: RpcError | null = null;
+    const { id } = row;
+    let opened: StoredImport;
     try {
-      const isGivenUp = () => isLost || isForbidden || this.worker.signal.aborted;
-      const failed: FailedRow[] = [];
-      const imported = await this.import(row, about, isGivenUp, {
-        bytes: piecesOf(await this.bytesOf(id, key)),
-        onFailure: ({ address, ...failure }) => {
-          if (failed.length < MOST_FAILED)
-            failed.push({ ...failure, address: address.slice(0, LONGEST_ADDRESS) });
-        },
-        onProgress: ({ created, updated, unchanged, failedCount }) => {
-          done = created + updated + unchanged + failedCount;
-        },
-      });
-      answer = { ...imported, failed };
+      opened = this.openedOf(row);
+    } catch (error) {
+      // Its key was wrapped with a master key that no longer exists.
+      this.logger.warn({ message: 'an import cannot be decrypted and fails', reason: describeError(error) });
+      await this.source.query(`UPDATE contact_imports SET status = 'FAILED' WHERE id = $1 AND lease = $2`, [
+        id,
+        lease,
+      ]);
+      return;
+    }
+    const { organizationId } = opened;
+    const stored = { organizationId, id, key: this.store.keyring.unwrap(row.wrapped_key, id) };
+    const run = new Attempt(this.source, this.files, stored, { ...row, lease }, opened.result?.answer);
+    const timer = setInterval(() => void run.renew().catch(() => undefined), LOOK_MS);
+    let failure: Error | undefined;
+    try {
+      await run.renew();
+      await this.import(opened, stored, run);
     } catch (error) {
       // Another instance continues, or this one once the database is available again.
-      if (isLost || this.worker.signal.aborted) return await this.release(id, lease);
-      if (isForbidden) failure = noSuch('member');
-      else if (!(error instanceof RpcError) || error.status >= 500) {
+      if (run.isLost || this.worker.signal.aborted) return await this.release(id, lease);
+      const isFinal = error instanceof Cancelled || (error instanceof RpcError && error.status < 500);
+      if (!isFinal) {
         await this.release(id, lease, AGAIN_SECONDS);
         throw error;
-      } else failure = error;
+      }
+      failure = error;
     } finally {
       clearInterval(timer);
     }
-    const wrong = answer?.failed ?? [];
-    const shown = answer && { ...answer, failed: wrong.slice(0, MOST_SHOWN) };
-    await this.source.transaction(async (transaction) => {
-      const [, count] = await transaction.query<[unknown, number]>(
-        `UPDATE contact_imports SET status = $3, result = $4, lines_done = $5 WHERE id = $1 AND lease = $2`,
-        [
-          id,
-          lease,
-          failure === null ? 'DONE' : 'FAILED',
-          sealJson(key, id, 'result', {
-            answer: shown,
-            failure: failure?.message ?? null,
-            code: failure?.code,
-          }),
-          done,
-        ],
-      );
-      if (count === 0) return;
-      await transaction.query('DELETE FROM contact_import_chunks WHERE import_id = $1', [id]);
-      // The other failed rows replace the table. An instance of the previous version shows only those of the result.
-      for (let from = MOST_SHOWN, number = 0; from < wrong.length; from += MOST_TOGETHER, number += 1) {
-        const piece = sealJson(key, id, `wrong ${number}`, wrong.slice(from, from + MOST_TOGETHER));
-        await transaction.query(INSERT_PIECE, [id, number, piece]);
-      }
-    });
+    await run.end(failure);
   }
 
   /**
-   * Runs the operation with the current permissions of the user's role.
+   * Runs the operation with the current permissions of whoever started the import.
    *
-   * @throws RpcError NOT_FOUND if the user is no longer a member; otherwise as the operation does.
+   * @throws Cancelled; RpcError NOT_FOUND if the user is no longer a member; otherwise as the operation does.
    */
   private async import(
-    { id, organization_id: organizationId, user_id: userId }: Row,
-    { onConflict, agreed, listId, meanings, format }: ImportPlan,
-    isGivenUp: () => boolean,
-    input: Pick<ImportContacts, 'bytes' | 'onFailure' | 'onProgress'>,
-  ): Promise<ImportAnswer> {
-    const caller = await this.team.callerOf(organizationId, userId);
-    if (!caller) throw noSuch('member');
+    { organizationId, actor, plan }: StoredImport,
+    stored: ImportKey,
+    run: Attempt,
+  ): Promise<void> {
+    const { onConflict, agreed, listId, mediaType = 'text/csv' } = plan;
+    const own = await this.access.scopesOf(organizationId, actor);
+    const scopes = plan.scopes ?? own;
+    for (const scope of scopes) requireScope(own, scope);
     const context: RequestContext = {
-      ...caller,
-      requestId: id,
-      isGivenUp,
-      // A user who is removed while the import runs can no longer store anything.
-      requireAccess: () => this.team.guardOfActor(context),
+      organizationId,
+      actor,
+      scopes,
+      requestId: stored.id,
+      isGivenUp: () => run.isGivenUp || this.worker.signal.aborted,
     };
+    // A caller who loses access while the import runs can no longer store anything.
+    context.requireAccess = this.access.guardOf(context, (error) => run.endWith(error));
+    const check = setInterval(() => void context.requireAccess!().catch(() => undefined), LOOK_MS);
     const fields = {
       onConflict,
-      subscribed: String(agreed === true),
-      ...(listId === null ? {} : { listId }),
+      ...(agreed !== undefined && { subscribed: String(agreed) }),
+      ...(listId !== null && { listId }),
     };
-    const mediaType = 'text/csv';
+    const columns = columnsOf(plan);
     const body = {
-      ...input,
+      bytes: this.files.read(stored, plan.isCompressed === true),
       mediaType,
       contentType: mediaType,
-      meanings,
-      ...(format && { format }),
+      ...(columns && { columns }),
       // The list gets everyone, including contacts that are left unchanged.
       linksTaken: true,
+      run: run.forOperation(plan.isDryRun === true),
     } satisfies Partial<ImportContacts>;
-    return this.runner.run(ImportContacts, fields, context, body);
+    try {
+      await this.runner.run(ImportContacts, fields, context, body);
+    } finally {
+      clearInterval(check);
+    }
   }
 
   /** @param seconds after which an instance may lease it again. */
   private async release(id: string, lease: string, seconds = 0): Promise<void> {
     await this.source
       .query(
-        `UPDATE contact_imports SET leased_until = clock_timestamp() + make_interval(secs => $3)
+        `UPDATE contact_imports SET lease_expires_at = clock_timestamp() + make_interval(secs => $3)
          WHERE id = $1 AND lease = $2`,
         [id, lease, seconds],
       )
       .catch(() => undefined);
   }
+}
 
-  private async bytesOf(id: string, key: Buffer): Promise<Buffer> {
-    const rows = await this.piecesOf(id);
-    return Buffer.concat(rows.map(({ number, sealed }) => openBytes(key, sealed, `${id} ${number}`)));
+/** One attempt to run an import, from its lease until it ends or is interrupted. */
+class Attempt {
+  /** Whether another instance has the lease. */
+  isLost = false;
+  private ending: Error | undefined;
+  private leaseEnds = Infinity;
+  private pages: number;
+  private linesDone: number;
+  private bytesDone: number;
+  private readonly counts: ImportCounts;
+
+  constructor(
+    private readonly source: DataSource,
+    private readonly files: ImportFiles,
+    private readonly stored: ImportKey,
+    private readonly row: Row & { lease: string },
+    before: ImportCounts | null | undefined,
+  ) {
+    this.pages = row.pages;
+    this.linesDone = row.lines_done;
+    this.bytesDone = Number(row.bytes_done);
+    const none = { created: 0, updated: 0, unchanged: 0, failed: [], failedCount: 0 };
+    this.counts = before && row.pages > 0 ? before : none;
   }
 
-  /** The chunks of the table or, once it is imported, of the failed rows beyond the result. */
-  private piecesOf(id: string): Promise<{ number: number; sealed: Buffer }[]> {
-    return this.source.query(
-      'SELECT number, sealed FROM contact_import_chunks WHERE import_id = $1 ORDER BY number',
-      [id],
+  /** Whether nothing more may be stored. A process that was suspended finds its lease expired. */
+  get isGivenUp(): boolean {
+    return this.isLost || this.ending !== undefined || performance.now() > this.leaseEnds;
+  }
+
+  endWith(reason: Error): void {
+    this.ending ??= reason;
+  }
+
+  async renew(): Promise<void> {
+    const asked = performance.now();
+    const [rows] = await this.source.query<[{ is_cancelled: boolean }[], number]>(
+      `UPDATE contact_imports SET lease_expires_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+       WHERE id = $1 AND lease = $2 AND status = 'RUNNING' RETURNING is_cancelled`,
+      [this.stored.id, this.row.lease],
+    );
+    this.noteLease(asked, rows[0]);
+  }
+
+  private noteLease(asked: number, found: { is_cancelled: boolean } | undefined): void {
+    if (!found) this.isLost = true;
+    else this.leaseEnds = asked + LEASE_SECONDS * 1_000;
+    if (found?.is_cancelled) this.endWith(new Cancelled());
+  }
+
+  forOperation(isDry: boolean): ImportRun {
+    const { id, key } = this.stored;
+    const time = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
+    return {
+      after: this.row.last_line,
+      isRepeated: this.row.attempts > 1 && !isDry,
+      isDry,
+      eventIdOf: (line) => {
+        const random = createHmac('sha256', key).update(`event of line ${line}`).digest();
+        return uuidv7({
+          random: random.subarray(0, 16),
+          msecs: time,
+          seq: random.readUInt32BE(16) & 0x7fffffff,
+        });
+      },
+      finish: (page) => this.finish(page),
+      ending: () => this.ending,
+    };
+  }
+
+  /** Records a page: its rows, the counts and the place to continue from, all or nothing. */
+  private async finish({ lastLine, bytes, rows }: FinishedPage): Promise<void> {
+    const { id, key } = this.stored;
+    const { counts } = this;
+    for (const row of rows) {
+      if ('did' in row) counts[row.did] += 1;
+      else {
+        counts.failedCount += 1;
+        const { line, address, problem } = row;
+        if (counts.failed.length < MOST_SHOWN)
+          counts.failed.push({ line, address: address.slice(0, LONGEST_ADDRESS), message: problem });
+      }
+    }
+    this.linesDone += rows.length;
+    this.bytesDone += bytes;
+    const page = await this.files.sealPage(this.stored, this.pages, { rows: rows.map(outcomeOf) });
+    const result: ImportResult = { answer: counts, failure: null };
+    const asked = performance.now();
+    const [found] = await this.source.query<{ is_cancelled: boolean }[]>(
+      `WITH finished AS (
+         UPDATE contact_imports SET lines_done = $3, bytes_done = $4, last_line = $5, result = $6, pages = pages + 1,
+           lease_expires_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
+         WHERE id = $1 AND lease = $2 AND status = 'RUNNING' RETURNING id, is_cancelled),
+       page AS (
+         INSERT INTO contact_import_pages (import_id, number, sealed) SELECT id, $7, $8 FROM finished)
+       SELECT is_cancelled FROM finished`,
+      [
+        id,
+        this.row.lease,
+        this.linesDone,
+        this.bytesDone,
+        lastLine,
+        sealJson(key, id, 'result', result),
+        this.pages,
+        page,
+      ],
+    );
+    this.pages += 1;
+    this.noteLease(asked, found);
+    if (this.isLost) throw new LeaseLost();
+  }
+
+  /** @param failure undefined if all rows were processed. */
+  async end(failure: Error | undefined): Promise<void> {
+    const { id, key } = this.stored;
+    const error = failure instanceof RpcError ? failure : undefined;
+    const hasEnded = failure === undefined ? 'DONE' : error ? 'FAILED' : 'CANCELLED';
+    const isEmpty = this.pages === 0 && failure !== undefined;
+    const result: ImportResult = {
+      answer: isEmpty ? null : this.counts,
+      failure: error?.message ?? null,
+      ...(error && { code: error.code }),
+    };
+    await this.source.query(
+      `WITH ended AS (
+         UPDATE contact_imports SET status = $3, result = $4, lines_done = $5, finished_at = clock_timestamp(),
+           lease_expires_at = '-infinity'
+         WHERE id = $1 AND lease = $2 AND status = 'RUNNING' RETURNING id)
+       DELETE FROM contact_import_chunks WHERE import_id IN (SELECT id FROM ended)`,
+      [id, this.row.lease, hasEnded, sealJson(key, id, 'result', result), this.linesDone],
     );
   }
 }
 
-const SCOPE = scopeOf(operationOf(ImportContacts)!);
-const IS_FREE = `status = 'RUNNING' AND leased_until < clock_timestamp()`;
-const INSERT_PIECE = 'INSERT INTO contact_import_chunks (import_id, number, sealed) VALUES ($1, $2, $3)';
+function outcomeOf(row: FinishedRow): Outcome {
+  if ('did' in row) return row;
+  const { line, contactId, problem, source } = row;
+  return { line, contactId, did: 'failed', message: problem, ...(source && { source }) };
+}
+
+function tooMany(): RpcError {
+  return new RpcError(
+    'RATE_LIMIT_EXCEEDED',
+    `Your organization has ${MOST_RUNNING} imports waiting or running, which is the limit. Try again when one has finished.`,
+    { reason: 'STREAM_LIMIT', headers: { 'Retry-After': '5' } },
+  );
+}
+
+const IS_FREE = `status IN ('QUEUED', 'RUNNING') AND lease_expires_at < clock_timestamp()
+  AND (kept_until IS NOT NULL OR leased_until < clock_timestamp())`;
 
 function sealJson(key: Buffer, id: string, name: string, value: object): Buffer {
   return sealBytes(key, Buffer.from(JSON.stringify(value)), `${id} ${name}`);

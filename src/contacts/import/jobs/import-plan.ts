@@ -1,44 +1,49 @@
-import { invalid } from '#libs/rpc';
+import { hasScope, invalid } from '#libs/rpc';
 import { isConsent, isOfOneColumn, type Meaning, recognise, suggestsOptOut } from '../columns.js';
-import { lookAt, type TableFormat } from '../table.js';
+import { type DecidedColumns } from '../imported-contacts.js';
+import { type Look, type TableFormat } from '../table.js';
 
-/** How a table is imported. Stored with it, so earlier and later versions read it. */
+/** How a file is imported. Stored with it, so the version before and the one after read it. */
 export type ImportPlan = {
   file: string;
   columns: string[];
   /** The first rows, for the preview. */
   examples: string[][];
   meanings: (Meaning | null)[];
-  /** Columns that may state opt-outs. They are not ignored without a question. */
+  /** Columns that may state opt-outs. In the preview, they are not ignored without a question. */
   suspects?: number[];
   /** Undefined in rows of earlier versions. */
   format?: TableFormat;
   onConflict: 'fail' | 'update';
   listId: string | null;
-  /** Whether contacts without a stated consent have agreed to receive email. Undefined until the user answers. */
+  /** Whether contacts without a stated consent have agreed to receive email. Undefined if their rows must state it. */
   agreed?: boolean;
+  /** The fields below are undefined in rows of earlier versions. By default, a table. */
+  mediaType?: string;
+  isDryRun?: boolean;
+  /** Whether a row fails that has "unsubscribed" in one of the suspects. */
+  checksSuspects?: boolean;
+  /** Whether the chunks are compressed. */
+  isCompressed?: boolean;
+  /** The permissions that it needs. Without one of them, it stops. */
+  scopes?: string[];
 };
 
-/** A table as it was uploaded. */
-export type UploadedTable = { bytes: Buffer } & Pick<ImportPlan, 'file' | 'onConflict' | 'listId'>;
+/** What is chosen before a file is read. */
+export type ImportChoices = Pick<ImportPlan, 'file' | 'onConflict' | 'listId'>;
 
 /**
  * The user's decisions: the meaning of each column, undefined if left open, and whether contacts have agreed.
  */
 export type Decisions = { meaningOf: (column: number) => Meaning | null | undefined; agreed: boolean };
 
-/**
- * A plan from what the table itself shows. The user reviews it before the import starts.
- *
- * @returns also the number of lines. @throws RpcError BAD_REQUEST unless it is a table with a row below its header.
- */
-export async function planFor({ bytes, file, ...chosen }: UploadedTable): Promise<[ImportPlan, number]> {
-  const { columns, examples, lines, format, values } = await lookAt(bytes);
+/** A plan from what the table itself shows. The user reviews it before the import starts. */
+export function planFor({ columns, examples, format, values }: Look, chosen: ImportChoices): ImportPlan {
   const meanings = recognise(columns, values);
   const suspects = columns.flatMap((column, n) =>
     isConsent(meanings[n]!) || suggestsOptOut(column, values[n] ?? [], columns) ? [n] : [],
   );
-  return [{ file: file.slice(-200), columns, examples, format, meanings, suspects, ...chosen }, lines];
+  return { columns, examples, format, meanings, suspects, isCompressed: true, ...chosen };
 }
 
 /**
@@ -64,6 +69,37 @@ export function decide(plan: ImportPlan, { meaningOf, agreed }: Decisions): Impo
       .map((n) => ({ path: `column-${n}`, message: 'may state who gets no email' })),
   );
   return { ...plan, meanings, agreed };
+}
+
+/**
+ * The permissions that an import needs, besides those that single rows need and the caller lacks: such rows
+ * fail.
+ */
+export function scopesFor(plan: ImportPlan, own: readonly string[]): string[] {
+  const isTable = plan.meanings.length > 0;
+  const needs = [
+    ['tag:write', isTable ? plan.meanings.includes('tags') : hasScope(own, 'tag:write')],
+    [
+      'list:write',
+      plan.listId !== null || (isTable ? plan.meanings.includes('lists') : hasScope(own, 'list:write')),
+    ],
+    ['suppression:write', hasScope(own, 'suppression:write')],
+  ] as const;
+  return [SCOPE, ...needs.flatMap(([scope, isNeeded]) => (isNeeded ? [scope] : []))];
+}
+
+/** Of every import. */
+export const SCOPE = 'contact:write';
+
+/** Undefined for files that are not tables. */
+export function columnsOf({
+  meanings,
+  format,
+  suspects,
+  checksSuspects,
+}: ImportPlan): DecidedColumns | undefined {
+  if (meanings.length === 0) return undefined;
+  return { meanings, format, suspects: checksSuspects ? suspects : [] };
 }
 
 function requireIssueless(issues: Parameters<typeof invalid>[0]): void {

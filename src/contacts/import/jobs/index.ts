@@ -1,3 +1,5 @@
-export { type ContactImport, IMPORT_BACKLOG, ImportJobs, LARGEST_TABLE, MOST_FAILED } from './import-jobs.js';
+export { IMPORT_BACKLOG, ImportJobs, LARGEST_TABLE } from './import-jobs.js';
 export { ImportJobsModule } from './import-jobs.module.js';
 export { type ImportPlan } from './import-plan.js';
+export { ImportProblems } from './import-problems.js';
+export { type ImportResult, type StoredImport } from './import-record.js';

@@ -1,0 +1,39 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Requests } from '#libs/commands';
+import { Id, Input, Operation } from '#libs/rpc';
+import { ImportJobs } from './import-jobs.js';
+import { SCOPE } from './import-plan.js';
+import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
+
+@Operation({
+  method: 'POST',
+  name: 'import.cancel-import',
+  object: 'import',
+  scope: SCOPE,
+  summary: 'Cancel an import',
+  description:
+    'Rows that are being imported are finished, usually within a second; then the status is `CANCELLED`. What was ' +
+    'imported is kept. An import that has ended is left unchanged.',
+  answers: importSchema,
+})
+export class CancelImport extends Input {
+  @Id()
+  importId!: string;
+}
+
+@CommandHandler(CancelImport)
+export class CancelImportHandler implements ICommandHandler<CancelImport> {
+  constructor(
+    private readonly jobs: ImportJobs,
+    private readonly requests: Requests,
+  ) {}
+
+  async execute(command: CancelImport): Promise<ImportRecord> {
+    const { organizationId, importId } = command;
+    await this.requests.runOutside(command, async () => {
+      await this.jobs.cancel(organizationId, importId);
+      return { importId };
+    });
+    return importRecordOf(await this.jobs.find(organizationId, importId));
+  }
+}

@@ -1,0 +1,223 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Requests } from '#libs/commands';
+import { Resources } from '#libs/resources';
+import {
+  Flag,
+  Id,
+  invalid,
+  OneOf,
+  Operation,
+  recordSchema,
+  requireScope,
+  StreamedInput,
+  Text,
+} from '#libs/rpc';
+import { type Meaning, MEANINGS } from '../columns.js';
+import { targetsOf } from '../import-contacts.js';
+import {
+  type ColumnMap,
+  decideColumns,
+  type DecidedColumns,
+  NDJSON,
+  type Reading,
+  requireDecided,
+} from '../imported-contacts.js';
+import { FormatDetector } from '../table.js';
+import { ImportJobs } from './import-jobs.js';
+import { type ImportPlan, SCOPE, scopesFor } from './import-plan.js';
+
+const CHARSETS = [
+  'utf-8',
+  'utf-16le',
+  'utf-16be',
+  'windows-1252',
+  'windows-1250',
+  'iso-8859-1',
+  'iso-8859-2',
+  'iso-8859-15',
+] as const;
+const DELIMITERS = { comma: ',', semicolon: ';', tab: '\t', pipe: '|' };
+/** For a column that is not imported. */
+const IGNORE = 'ignore';
+
+@Operation({
+  method: 'POST',
+  name: 'import.create-import',
+  object: 'import',
+  scope: SCOPE,
+  summary: 'Import contacts in the background',
+  description:
+    'Send the file as the body: CSV, tab-separated values, or NDJSON with one contact per line. It can be of any ' +
+    'size, and compressed (`Content-Encoding: gzip`). The response is sent once the file is stored. The import then ' +
+    'continues without you; `import.get-import` returns its progress. Rows are read and imported as by ' +
+    '`contact.import-contacts`: the same columns are recognized, and no one is subscribed by accident.\n\n' +
+    'The file is stored encrypted and deleted when the import ends, or after seven days. The outcomes of its rows ' +
+    'are kept for seven days. If the API key is revoked, or the user loses a permission that the import needs, it ' +
+    'stops with the status `FAILED`. To resume it, send the file again: rows that were imported are `unchanged`. ' +
+    'Columns of tags, of lists and of bounced addresses need the scopes `tag:write`, `list:write` and ' +
+    '`suppression:write`. An organization can have 20 imports that have not ended.',
+  answers: recordSchema({ importId: { type: 'string' } }),
+  bodyTypes: ['text/csv', 'text/tab-separated-values', NDJSON],
+  acceptsGzip: true,
+  fieldScopes: { listId: 'list:write' },
+})
+export class CreateImport extends StreamedInput {
+  @Text({ max: 200, optional: true, description: 'A name for this import, such as that of the file.' })
+  name?: string;
+
+  @Text({
+    max: 10_000,
+    optional: true,
+    example: '{"Mail":"email","Keine Post":"optOut","Shoe size":"ignore"}',
+    description:
+      `How columns are used, as a JSON object from column names to ${MEANINGS.map((one) => `\`${one}\``).join(', ')} ` +
+      'or `ignore`. Other columns are recognized by their names.',
+  })
+  map?: string;
+
+  @OneOf(['fail', 'update'], {
+    default: 'fail',
+    description: 'Whether a row fails or updates the contact if it exists with other details.',
+  })
+  onConflict!: 'fail' | 'update';
+
+  @Flag({
+    optional: true,
+    description:
+      'Whether contacts are subscribed if their row does not state it. Required unless a column states it. ' +
+      'Existing contacts keep their setting.',
+  })
+  subscribed?: boolean;
+
+  @Id({ optional: true, description: 'A list to which all contacts in the file are added.' })
+  listId?: string;
+
+  @OneOf(['refuse', 'ignore'], {
+    default: 'refuse',
+    description: 'Whether a table with unrecognized columns is rejected or imported without them.',
+  })
+  unknown!: 'refuse' | 'ignore';
+
+  @OneOf(CHARSETS, { optional: true, description: 'The character set of a table. Default: detected.' })
+  charset?: (typeof CHARSETS)[number];
+
+  @OneOf(Object.keys(DELIMITERS), { optional: true, description: 'Default: detected.' })
+  delimiter?: keyof typeof DELIMITERS;
+
+  @Flag({
+    default: false,
+    description:
+      'Only checks the file: the import reports what would become of each row, and stores nothing. Rows are ' +
+      'compared with stored contacts, not with each other.',
+  })
+  dryRun!: boolean;
+}
+
+@CommandHandler(CreateImport)
+export class CreateImportHandler implements ICommandHandler<CreateImport> {
+  constructor(
+    private readonly jobs: ImportJobs,
+    private readonly requests: Requests,
+    private readonly resources: Resources,
+  ) {}
+
+  execute(command: CreateImport): Promise<{ importId: string }> {
+    return this.requests.runStreamed(command, (bytes) => this.store(command, bytes));
+  }
+
+  private async store(
+    command: CreateImport,
+    bytes: AsyncIterable<Uint8Array>,
+  ): Promise<{ importId: string }> {
+    const { context, organizationId } = command;
+    const map = readMap(command.map);
+    for (const { resource, id } of targetsOf(command))
+      await this.resources.require(resource, organizationId, id);
+    const { charset, delimiter } = command;
+    const known = { charset, delimiter: delimiter && DELIMITERS[delimiter] };
+    const detector = new FormatDetector();
+    const plan = () => planOf(command, map, detector, known);
+    let isChecked = false;
+    const see = async (chunk: Uint8Array) => {
+      detector.see(chunk);
+      // A wrong header is reported before the rest has arrived.
+      if (isChecked || !detector.hasHead) return;
+      isChecked = true;
+      await plan();
+    };
+    const importId = await this.jobs.upload(
+      { organizationId, actor: context.actor },
+      bytes,
+      see,
+      async (stored, size) => {
+        const planned = await plan();
+        // For bytes that arrived before the key was revoked.
+        await context.requireAccess?.();
+        await this.jobs.queue(stored, planned, size);
+        return stored.id;
+      },
+    );
+    return { importId };
+  }
+}
+
+/** @throws RpcError BAD_REQUEST */
+function readMap(text: string | undefined): ColumnMap {
+  if (text === undefined) return new Map();
+  const refuse = (message: string) => invalid([{ path: 'map', message }]);
+  let map: unknown;
+  try {
+    map = JSON.parse(text);
+  } catch {
+    map = undefined;
+  }
+  if (typeof map !== 'object' || map === null || Array.isArray(map))
+    throw refuse('must be a JSON object, such as {"Mail":"email","Shoe size":"ignore"}');
+  const entries = Object.entries(map).map(([column, meaning]) => {
+    if (meaning === IGNORE) return [column.trim(), null] as const;
+    const known = MEANINGS.find((one) => one === meaning);
+    if (known) return [column.trim(), known] as const;
+    throw refuse(
+      `must map ${JSON.stringify(column.slice(0, 100))} to one of: ${MEANINGS.join(', ')}, ${IGNORE}`,
+    );
+  });
+  return new Map<string, Meaning | null>(entries);
+}
+
+/** @throws RpcError BAD_REQUEST or INSUFFICIENT_PERMISSIONS as `decideColumns` */
+async function planOf(
+  { context, mediaType, subscribed, unknown, onConflict, dryRun, name = '', listId }: CreateImport,
+  map: ColumnMap,
+  detector: FormatDetector,
+  known: Parameters<FormatDetector['format']>[0],
+): Promise<ImportPlan> {
+  const { head } = detector;
+  const reading: Reading = { mediaType, context, subscribed, unknown };
+  const end = Math.max(head.lastIndexOf(0x0a), head.lastIndexOf(0x0d));
+  const lines = detector.hasHead ? head.subarray(0, end + 1) : head;
+  let decided: Partial<DecidedColumns> & { columns: string[]; examples: string[][] } = {
+    columns: [],
+    examples: [],
+  };
+  if (mediaType === NDJSON) await requireDecided(lines, reading);
+  else decided = await decideColumns(lines, detector.format(known), reading, map);
+  const { columns, examples, meanings = [], suspects = [], format } = decided;
+  const plan: ImportPlan = {
+    file: name,
+    columns,
+    examples,
+    meanings: [...meanings],
+    suspects: [...suspects],
+    ...(format && { format }),
+    onConflict,
+    listId: listId ?? null,
+    ...(subscribed !== undefined && { agreed: subscribed }),
+    mediaType,
+    isDryRun: dryRun,
+    checksSuspects: true,
+    isCompressed: true,
+  };
+  const scopes = scopesFor(plan, context.scopes);
+  for (const scope of scopes) requireScope(context.scopes, scope);
+  return { ...plan, scopes };
+}

@@ -1,0 +1,32 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { Id, Input, Operation, StreamedAnswer, textOrNull } from '#libs/rpc';
+import { NDJSON, PROBLEM_COLUMN } from '../imported-contacts.js';
+import { ImportProblems } from './import-problems.js';
+import { SCOPE } from './import-plan.js';
+
+@Operation({
+  method: 'GET',
+  name: 'import.get-import-problems',
+  object: 'problems',
+  scope: SCOPE,
+  summary: 'Get the rows that failed',
+  description:
+    `Streams the failed rows with their original columns and \`${PROBLEM_COLUMN}\`, the reason. Correct them and ` +
+    `import the file again: imports ignore \`${PROBLEM_COLUMN}\`. The rows of a table are CSV in UTF-8; those of ` +
+    'NDJSON are NDJSON. Rows of contacts that were erased since are left out.',
+  answers: { type: 'object', properties: { [PROBLEM_COLUMN]: textOrNull } },
+  answerTypes: ['text/csv', NDJSON],
+})
+export class GetImportProblems extends Input {
+  @Id()
+  importId!: string;
+}
+
+@QueryHandler(GetImportProblems)
+export class GetImportProblemsHandler implements IQueryHandler<GetImportProblems> {
+  constructor(private readonly problems: ImportProblems) {}
+
+  execute({ organizationId, importId }: GetImportProblems): Promise<StreamedAnswer> {
+    return this.problems.file(organizationId, importId, { column: PROBLEM_COLUMN });
+  }
+}

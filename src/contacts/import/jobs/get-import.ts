@@ -1,0 +1,31 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { Id, Input, noSuch, Operation } from '#libs/rpc';
+import { ImportJobs } from './import-jobs.js';
+import { SCOPE } from './import-plan.js';
+import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
+
+@Operation({
+  method: 'GET',
+  name: 'import.get-import',
+  object: 'import',
+  scope: SCOPE,
+  summary: 'Get an import',
+  description:
+    'Returns its status and the counts so far. Imports can be found for seven days, including those of the dashboard.',
+  answers: importSchema,
+})
+export class GetImport extends Input {
+  @Id()
+  importId!: string;
+}
+
+@QueryHandler(GetImport)
+export class GetImportHandler implements IQueryHandler<GetImport> {
+  constructor(private readonly jobs: ImportJobs) {}
+
+  async execute({ organizationId, importId }: GetImport): Promise<ImportRecord> {
+    const found = await this.jobs.find(organizationId, importId);
+    if (found.status === 'KEPT') throw noSuch('import');
+    return importRecordOf(found);
+  }
+}

@@ -1,0 +1,7 @@
+/** The operations of the service `import`, in the order of its documentation. */
+export * from './create-import.js';
+export * from './get-import.js';
+export * from './list-imports.js';
+export * from './get-import-rows.js';
+export * from './get-import-problems.js';
+export * from './cancel-import.js';

@@ -1,0 +1,381 @@
+import { parse } from 'csv-parse/sync';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import { gzipSync } from 'node:zlib';
+import { type Answer, Api, Client, NOBODY } from './harness.js';
+import { isLong } from './length.js';
+import { Deployment, eventually } from './processes.js';
+
+let api: Api;
+let client: Client;
+beforeAll(async () => {
+  api = await Api.start({ instances: 2 });
+  api.startWorkers();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  client = await api.organization();
+});
+
+const CSV = 'text/csv';
+const NDJSON = 'application/x-ndjson';
+
+type Options = {
+  type?: string;
+  query?: Record<string, string>;
+  headers?: Record<string, string>;
+  by?: Client;
+};
+
+function send(
+  body: string | Uint8Array<ArrayBuffer>,
+  { type = CSV, query = {}, headers = {}, by = client }: Options = {},
+): Promise<Answer> {
+  const path = `/v1/import.create-import?${new URLSearchParams(query).toString()}`;
+  return by.request('POST', path, body, { 'Content-Type': type, ...headers });
+}
+
+const text = (...rows: string[]) => `${rows.join('\n')}\n`;
+const find = async (importId: string, by = client) =>
+  (await by.get('import.get-import', { importId })).body.data;
+
+async function ended(importId: string, by = client): Promise<any> {
+  let found: any;
+  await eventually(async () => {
+    found = await find(importId, by);
+    expect(['DONE', 'FAILED', 'CANCELLED']).toContain(found.status);
+  });
+  return found;
+}
+
+/** Imports a file and waits for its end. */
+async function imported(body: string | Uint8Array<ArrayBuffer>, options: Options = {}): Promise<any> {
+  const { status, body: answer } = await send(body, {
+    ...options,
+    query: { subscribed: 'true', ...options.query },
+  });
+  expect([status, answer.error]).toEqual([200, undefined]);
+  return ended(answer.data.importId, options.by);
+}
+
+async function linesOf(operation: string, importId: string): Promise<any[]> {
+  const { body } = await client.get(operation, { importId });
+  return (body as string).split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+}
+
+async function contacts(): Promise<any[]> {
+  return (await client.get('contact.list-contacts', { limit: '100', sort: 'email' })).body.data;
+}
+
+const counts = ({ rows, created, updated, unchanged, failed }: any) => [
+  rows,
+  created,
+  updated,
+  unchanged,
+  failed,
+];
+
+describe('create-import', () => {
+  const TABLE = text(
+    'email,First name,Tags',
+    'ada@example.org,Ada,Donor',
+    'nobody,No,',
+    'grace@example.org,Grace,',
+  );
+
+  it('imports in the background, and returns counts, rows and problems', async () => {
+    const done = await imported(TABLE, { query: { name: 'people.csv' } });
+    expect(done).toMatchObject({
+      status: 'DONE',
+      name: 'people.csv',
+      bytes: TABLE.length,
+      bytesDone: TABLE.length,
+      problems: [{ line: 3, message: 'email must be an email address, like ada@example.org' }],
+      failure: null,
+      organizationId: client.organizationId,
+    });
+    expect(counts(done)).toEqual([3, 2, 0, 0, 1]);
+    const [ada, grace] = await contacts();
+    expect([ada.firstName, ada.subscribed]).toEqual(['Ada', true]);
+    expect(await linesOf('import.get-import-rows', done.id)).toEqual([
+      { line: 2, outcome: 'CREATED', contactId: ada.id, message: null },
+      { line: 3, outcome: 'FAILED', contactId: null, message: done.problems[0].message },
+      { line: 4, outcome: 'CREATED', contactId: grace.id, message: null },
+    ]);
+    const { body } = await client.get('import.get-import-problems', { importId: done.id });
+    expect(parse(body)).toEqual([
+      ['email', 'First name', 'Tags', 'importProblem'],
+      ['nobody', 'No', '', done.problems[0].message],
+    ]);
+    // Corrected, it can be imported again.
+    const corrected = await imported((body as string).replace('nobody', 'alan@example.org'));
+    expect(counts(corrected)).toEqual([1, 1, 0, 0, 0]);
+    const { data } = (await client.get('import.list-imports')).body;
+    expect(data.map(({ id }: { id: string }) => id)).toEqual([corrected.id, done.id]);
+  });
+
+  it('accepts NDJSON, tab-separated values and gzip', async () => {
+    const lines = text('{"email":"a@example.org"}', '{"email":"b"}', 'rubbish');
+    const done = await imported(lines, { type: NDJSON });
+    expect(counts(done)).toEqual([3, 1, 0, 0, 2]);
+    expect(await linesOf('import.get-import-problems', done.id)).toEqual([
+      { email: 'b', importProblem: expect.stringMatching(/^email must be/) },
+      { importProblem: 'is not a JSON object' },
+    ]);
+    const table = new Uint8Array(gzipSync('email\tNotes\nc@example.org\ta,b\n'));
+    const options = { type: 'text/tab-separated-values', headers: { 'Content-Encoding': 'gzip' } };
+    expect(counts(await imported(table, options))).toEqual([1, 1, 0, 0, 0]);
+    expect((await contacts()).at(-1).bio).toBe('a,b');
+  });
+
+  it('returns 400 for broken and for exploding gzip, and stores nothing', async () => {
+    const headers = { 'Content-Encoding': 'gzip' };
+    const whole = gzipSync(TABLE);
+    const bomb = gzipSync(Buffer.concat([Buffer.from('email\n'), Buffer.alloc(8 * 1024 * 1024, 'x')]));
+    const bodies = [Buffer.from(TABLE), whole.subarray(0, -12), bomb];
+    for (const body of bodies) {
+      const { status, body: answer } = await send(new Uint8Array(body), {
+        headers,
+        query: { subscribed: 'true' },
+      });
+      expect([status, answer.error.code]).toEqual([400, 'BAD_REQUEST']);
+      expect(answer.error.message).toMatch(/gzip|expands/);
+    }
+    const deflate = await send(TABLE, { headers: { 'Content-Encoding': 'deflate' } });
+    expect(deflate.status).toBe(415);
+    expect(
+      await api.database.source.query('SELECT FROM contact_imports WHERE organization_id = $1', [
+        client.organizationId,
+      ]),
+    ).toEqual([]);
+  });
+
+  it.each<[string, string | Uint8Array<ArrayBuffer>, Record<string, string>, string, RegExp]>([
+    ['no decision about consent', 'email\na@example.org\n', {}, 'subscribed', /subscribed=true if/],
+    ['an unknown column', 'email,Shoe\na@example.org,1\n', { subscribed: 'true' }, 'Shoe', /not a column/],
+    ['a map that is no JSON', 'email\n', { map: 'email' }, 'map', /must be a JSON object/],
+    [
+      'a map to an unknown field',
+      'email\n',
+      { map: '{"email":"shoe"}' },
+      'map',
+      /must map "email" to one of/,
+    ],
+    ['a map of an unknown column', 'email\n', { map: '{"Mail":"email"}' }, 'map', /The columns are: email/],
+    ['a wrong delimiter', 'email\n', { delimiter: ':' }, 'delimiter', /must be one of/],
+    [
+      'an Excel file',
+      new Uint8Array([0x50, 0x4b, 3, 4, 20, 0, 6, 0]),
+      { subscribed: 'true' },
+      'file',
+      /is an Excel file: open it, choose "Save as" and the format "CSV UTF-8"/,
+    ],
+    [
+      'a column that may contain opt-outs',
+      'email,Consent form\na@b.org,x\n',
+      { subscribed: 'true', unknown: 'ignore' },
+      'Consent form',
+      /seems to state/,
+    ],
+  ])('returns 400 for %s', async (_, body, query, path, message) => {
+    const { status, body: answer } = await send(body, { query });
+    expect([status, answer.error.issues[0]]).toEqual([
+      400,
+      { path, message: expect.stringMatching(message) },
+    ]);
+  });
+
+  it('uses columns as mapped, with the given character set and delimiter', async () => {
+    const body = Buffer.from(
+      'Kontakt;Keine Post;Gruppe;Größe\na@example.org;ja;A;1\nb@example.org;;A|B;2\n',
+      'latin1',
+    );
+    const map = { Kontakt: 'email', 'Keine Post': 'optOut', Gruppe: 'lists', Größe: 'ignore' };
+    const query = { map: JSON.stringify(map), charset: 'iso-8859-1', delimiter: 'semicolon' };
+    const done = await imported(new Uint8Array(body), { query });
+    expect(counts(done)).toEqual([2, 2, 0, 0, 0]);
+    expect((await contacts()).map(({ subscribed }) => subscribed)).toEqual([false, true]);
+    const { data } = (await client.get('list.list-lists', { sort: 'name' })).body;
+    expect(data.map(({ name, contacts: size }: any) => [name, size])).toEqual([
+      ['A', 2],
+      ['B', 1],
+    ]);
+  });
+
+  it('a dry run reports what would become of each row, and stores nothing', async () => {
+    await imported(text('email,city', 'ada@example.org,London', 'grace@example.org,Bern'));
+    const before = await api.eventTypes(client.organizationId);
+    const rows = text(
+      'email,city,tags',
+      'ada@example.org,Oxford,New',
+      'grace@example.org,Bern,',
+      'new@example.org,,',
+    );
+    const done = await imported(rows, { query: { dryRun: 'true', onConflict: 'update' } });
+    expect([done.dryRun, ...counts(done)]).toEqual([true, 3, 1, 1, 1, 0]);
+    const outcomes = await linesOf('import.get-import-rows', done.id);
+    expect(outcomes.map(({ contactId }) => contactId === null)).toEqual([false, false, true]);
+    expect(counts(await imported(rows, { query: { dryRun: 'true' } }))).toEqual([3, 1, 0, 1, 1]);
+    expect(await api.eventTypes(client.organizationId)).toEqual(before);
+  });
+
+  it('returns 403 if the columns need a scope that the key lacks, and 404 for an unknown list', async () => {
+    const { key } = await api.createKey(client.organizationId, { scopes: ['contact:write'] });
+    const by = new Client(api.origin, client.organizationId, key);
+    for (const [column, scope] of [
+      ['tags', 'tag:write'],
+      ['lists', 'list:write'],
+      ['bounced', 'suppression:write'],
+    ]) {
+      const { status, body } = await send(text(`email,${column}`, 'a@example.org,'), {
+        by,
+        query: { subscribed: 'true' },
+      });
+      expect([status, body.error.code]).toEqual([403, 'INSUFFICIENT_PERMISSIONS']);
+      expect(body.error.message).toContain(scope);
+    }
+    const { status } = await send(TABLE, { query: { listId: NOBODY, subscribed: 'true' } });
+    expect(status).toBe(404);
+    const stranger = await api.organization();
+    const done = await imported(TABLE);
+    for (const operation of ['get-import', 'get-import-rows', 'get-import-problems'])
+      expect((await stranger.get(`import.${operation}`, { importId: done.id })).status).toBe(404);
+    expect((await stranger.post('import.cancel-import', { importId: done.id })).status).toBe(404);
+    expect((await stranger.get('import.list-imports')).body.data).toEqual([]);
+  });
+
+  it('with an Idempotency-Key, the same file is imported once', async () => {
+    const headers = { 'Idempotency-Key': 'once' };
+    const options = { headers, query: { subscribed: 'true' } };
+    const [first, second] = [await send(TABLE, options), await send(TABLE, options)];
+    expect(second.body).toEqual(first.body);
+    expect((await send(`${TABLE}x\n`, options)).status).toBe(422);
+    await ended(first.body.data.importId);
+    expect((await client.get('import.list-imports')).body.data).toHaveLength(1);
+  });
+
+  it('returns 400 for a wrong header while the body is still being sent, and keeps no part of it', async () => {
+    const endless = request(`${api.origin}/v1/import.create-import`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${client.key}`, 'Content-Type': CSV },
+    });
+    endless.on('error', () => undefined);
+    endless.write('nickname\n');
+    const sending = setInterval(() => endless.write(`${'x'.repeat(1_023)}\n`.repeat(64)), 5);
+    const [response] = await once(endless, 'response');
+    expect(response.statusCode).toBe(400);
+    clearInterval(sending);
+    endless.destroy();
+    const kept = 'SELECT FROM contact_imports WHERE organization_id = $1';
+    await eventually(async () =>
+      expect(await api.database.source.query(kept, [client.organizationId])).toEqual([]),
+    );
+  });
+
+  it('leaves out problems of contacts who were erased since', async () => {
+    await imported(text('email,city', 'ada@example.org,London'));
+    const [{ id: contactId }] = await contacts();
+    const done = await imported(text('email,city', 'ada@example.org,Oxford', 'nobody,Bern'));
+    await client.delete('contact.delete-contact', { contactId });
+    const { body } = await client.get('import.get-import-problems', { importId: done.id });
+    expect(parse(body).map(([email]) => email)).toEqual(['email', 'nobody']);
+  });
+});
+
+describe('an import in progress', () => {
+  const PEOPLE = isLong ? 12_000 : 4_000;
+  const people = (count = PEOPLE) =>
+    text('email,city', ...Array.from({ length: count }, (_, n) => `p${n}@example.org,Bern`));
+
+  /** Starts an import and waits until some of its rows are done. */
+  async function begun(by = client): Promise<string> {
+    const { body } = await send(people(), { by, query: { subscribed: 'true' } });
+    const { importId } = body.data;
+    await eventually(async () => expect((await find(importId)).rows).toBeGreaterThan(0));
+    return importId;
+  }
+
+  async function expectExactCounts(done: any, most: number): Promise<void> {
+    expect(done.rows).toBeLessThan(most);
+    expect(done.created).toBe(done.rows);
+    const types = await api.eventTypes(client.organizationId);
+    expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(done.created);
+    expect(await linesOf('import.get-import-rows', done.id)).toHaveLength(done.rows);
+  }
+
+  it('stops when it is cancelled, with exact counts', async () => {
+    const importId = await begun();
+    const { status, body } = await client.post('import.cancel-import', { importId });
+    expect([status, body.data.id]).toEqual([200, importId]);
+    const done = await ended(importId);
+    expect(done.status).toBe('CANCELLED');
+    await expectExactCounts(done, PEOPLE);
+    expect((await client.post('import.cancel-import', { importId })).body.data.status).toBe('CANCELLED');
+  });
+
+  it('stops when its API key is revoked, with a reason and exact counts; the same file continues it', async () => {
+    const { id: apiKeyId, key } = await api.createKey(client.organizationId, { rateLimit: 1_000 });
+    const importId = await begun(new Client(api.origin, client.organizationId, key));
+    expect((await client.delete('api-key.revoke-api-key', { apiKeyId })).status).toBe(200);
+    const done = await ended(importId);
+    expect([done.status, done.failure]).toEqual([
+      'FAILED',
+      'The API key that started this import has expired or was revoked.',
+    ]);
+    await expectExactCounts(done, PEOPLE);
+    const again = await imported(people());
+    expect(counts(again)).toEqual([PEOPLE, PEOPLE - done.created, 0, done.created, 0]);
+  });
+});
+
+describe('if an instance is killed in the middle', () => {
+  it('another one finishes the import: each row exactly once, with exact counts', async () => {
+    const deployment = await Deployment.create();
+    const organization = await deployment.organization();
+    const { source } = deployment.database;
+    const first = await deployment.startServer();
+    const by = organization.at(first.origin);
+    const count = isLong ? 12_000 : 3_000;
+    // Each tenth person is in the file twice, with other details: once created, once updated.
+    const rows = Array.from({ length: count }, (_, n) => [
+      `p${n}@example.org,City ${n}`,
+      ...(n % 10 === 0 ? [`P${n}@example.org,Town ${n}`] : []),
+    ]).flat();
+    const file = text('email,city', ...rows, 'nobody,');
+    const { body } = await send(file, { by, query: { subscribed: 'false', onConflict: 'update' } });
+    const { importId } = body.data;
+    await eventually(async () => expect((await find(importId, by)).rows).toBeGreaterThan(0));
+    await first.end('SIGKILL');
+
+    const second = await deployment.startServer();
+    await source.query('UPDATE contact_imports SET lease_expires_at = clock_timestamp()');
+    const later = organization.at(second.origin);
+    const done = await ended(importId, later);
+    expect([done.status, done.failure]).toEqual(['DONE', null]);
+    expect(counts(done)).toEqual([rows.length + 1, count, count / 10, 0, 1]);
+    const [{ created, updated }] = await source.query(
+      `SELECT count(*) FILTER (WHERE type = 'ContactCreated')::int AS created,
+         count(*) FILTER (WHERE type = 'ContactUpdated')::int AS updated
+       FROM events WHERE organization_id = $1`,
+      [organization.organizationId],
+    );
+    expect([created, updated]).toEqual([count, count / 10]);
+    const { body: outcomes } = await later.get('import.get-import-rows', { importId });
+    const lines = (outcomes as string).trimEnd().split('\n');
+    expect(new Set(lines.map((line) => JSON.parse(line).line)).size).toBe(rows.length + 1);
+    await deployment.stop();
+  }, 120_000);
+
+  it('instances of the version before leave imports alone that they cannot read', async () => {
+    await imported(text('email', 'a@example.org'));
+    const { body } = await send(text('email', 'b@example.org'), { query: { subscribed: 'true' } });
+    // What 0.4.0 takes, and what it deletes.
+    const theirs = `
+      SELECT FROM contact_imports WHERE organization_id = $1 AND (
+        status = 'RUNNING' AND leased_until < clock_timestamp()
+        OR made_at < clock_timestamp() + interval '1 day' AND leased_until < clock_timestamp())`;
+    expect(await api.database.source.query(theirs, [client.organizationId])).toEqual([]);
+    await ended(body.data.importId);
+    expect(await api.database.source.query(theirs, [client.organizationId])).toEqual([]);
+  });
+});
