@@ -197,6 +197,15 @@ describe('a single record', () => {
     expect(await verifyTwice(exported, checkpoint, signers.verifierKey)).toMatchObject({ ok: true });
   });
 
+  it('the audience of a broadcast with an unknown kind of group is not guessed', async () => {
+    const { broadcastId } = await own.ask('broadcast.create-broadcast', { name: 'May' });
+    const audience = { all: true, excludeCircleIds: [broadcastId] };
+    const { store } = api.instances[0]!.runtime;
+    await append('broadcast', broadcastId, { type: 'BroadcastUpdated', data: { audience } }, store);
+    expect(await own.send('broadcast.get-broadcast', { broadcastId })).toMatchObject({ status: 200 });
+    expect(await own.send('broadcast.preview-audience', { broadcastId })).toMatchObject(refusal);
+  });
+
   it('an import skips the contact that it cannot read, and imports the others', async () => {
     const { email } = own.person();
     const { contactId } = await own.ask('contact.create-contact', { email });

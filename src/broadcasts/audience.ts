@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DataSource } from 'typeorm';
 import { inTransaction, type Transaction } from '#libs/database';
+import { NewerEvent } from '#libs/event-store';
 import { type Projection, type Projections } from '#libs/projections';
 import { isEmailAddress, isId } from '#libs/rpc';
 import {
@@ -12,7 +13,7 @@ import {
   kindsOfContacts,
 } from '../contacts/index.js';
 import { type Suppressions, suppressionsProjection } from '../suppressions/index.js';
-import { type Audience, audienceFields } from './broadcast.js';
+import { type Audience, audienceFields, broadcastShapes } from './broadcast.js';
 
 /** Why selected contacts receive nothing. Each is counted once, by the first reason that applies. */
 export const EXCLUSIONS = [
@@ -107,8 +108,16 @@ function exclusionOf(contact: ChosenContact, suppressed: ReadonlySet<string>): E
   return suppressed.has(email) ? 'suppressed' : undefined;
 }
 
-/** Invalid ids are ignored. */
+/**
+ * Invalid ids are ignored.
+ *
+ * @throws NewerEvent for a kind of records that this version does not know: without it, the wrong people would get the email.
+ */
 function choiceOf(audience: Audience): Parameters<typeof chosenContacts>[2] {
+  const fields = kindsOfContacts().flatMap(({ object }) => Object.values(audienceFields(object)));
+  const known = new Set<string>(['all', 'filter', 'contactIds', ...fields]);
+  if (Object.keys(audience).some((field) => !known.has(field)))
+    throw new NewerEvent('BroadcastCreated', broadcastShapes.BroadcastCreated!.reads.length + 1);
   const records = (which: 'chosen' | 'excluded'): ChosenBy[] =>
     kindsOfContacts().flatMap((resource) => {
       const recordIds = (audience[audienceFields(resource.object)[which]] ?? []).filter(isId);
