@@ -815,7 +815,8 @@ describe('streaming with a key that is revoked meanwhile', () => {
     const namesOf = (of: 'bodyTypes' | 'answerTypes') =>
       operations.flatMap((one) => (one[of] ? [one.name] : [])).toSorted();
     expect(namesOf('bodyTypes')).toEqual(Object.keys(BODIES).toSorted());
-    expect(namesOf('answerTypes')).toEqual([...ANSWERS, 'petition.export-signatures'].toSorted());
+    const withId = ['petition.export-signatures', 'contact.export-person'];
+    expect(namesOf('answerTypes')).toEqual([...ANSWERS, ...withId].toSorted());
   });
 
   it.each(Object.keys(BODIES))('%s stops reading and returns 401', async (operation) => {

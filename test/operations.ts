@@ -223,6 +223,12 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       },
     },
   },
+  'contact.export-person': {
+    scope: 'contact:export',
+    bottleneck: 'streams of a key',
+    answeredBy: 'replica',
+    ask: (own) => own.a('contact'),
+  },
   'contact.list-consents': {
     scope: 'contact:read',
     answeredBy: { primary: 'reads the few events that say yes or no for one person, by their index' },

@@ -1,3 +1,4 @@
+import './deliveries.js';
 import { ProductModule } from '#libs/modules';
 import { ContactsModule } from '../contacts/index.js';
 import { OrganizationsModule } from '../organizations/index.js';

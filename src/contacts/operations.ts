@@ -7,3 +7,4 @@ export * from './consent/list-consents.js';
 export * from './erasure/delete-contact.js';
 export * from './import/import-contacts.js';
 export * from './export-contacts.js';
+export * from './export/export-person.js';

@@ -1,3 +1,4 @@
+import './events-about.js';
 import { ProductModule } from '#libs/modules';
 import { Activity } from './activity.js';
 import { historyAccess, historyReads } from './access.js';

@@ -15,7 +15,13 @@ import {
   pageOf,
   Text,
 } from '#libs/rpc';
-import { contact, existingContact, includeInContacts, searchContacts } from '../contacts/index.js';
+import {
+  contact,
+  existingContact,
+  exportWithPersons,
+  includeInContacts,
+  searchContacts,
+} from '../contacts/index.js';
 import { petitions } from './petitions.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
 import { signatureRecord, type SignatureRow, SIGNATURES, SIGNATURES_OF_CONTACT } from './signature-rows.js';
@@ -89,6 +95,25 @@ async function signaturePage(
     next,
   );
 }
+
+/** Valid signatures are a part of the contact, and exported as such. */
+exportWithPersons('invalidatedSignatures', async function* (from, { organizationId, contactId }) {
+  let cursor: string | null | undefined;
+  do {
+    const status = 'INVALIDATED';
+    const query = {
+      organizationId,
+      contactId,
+      status,
+      limit: 100,
+      sort: '-createdAt',
+      ...(cursor ? { cursor } : {}),
+    } as const;
+    const { records, pagination } = await signaturePage(from, query);
+    yield records;
+    ({ cursor } = pagination);
+  } while (cursor);
+});
 
 includeInContacts('signatures', {
   scope: 'petition:read',

@@ -1,4 +1,4 @@
-import './erased-with-contacts.js';
+import './requests-of-contacts.js';
 import { ProductModule } from '#libs/modules';
 import { ContactsModule } from '../contacts/index.js';
 import { OrganizationsModule } from '../organizations/index.js';

@@ -1,4 +1,5 @@
 import './erased-with-contacts.js';
+import './exported-with-persons.js';
 import { ProductModule } from '#libs/modules';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { ContactsModule, suppressImportedBy } from '../contacts/index.js';

@@ -39,7 +39,7 @@ export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
       const events = eraseContact(loaded.state);
       const write = contactWrite(contactId, loaded.version, events);
       if (events.length === 0) return { recordId: contactId, writes: [write], erases: [contactId] };
-      const emails = await this.emailsOf(organizationId, contactId, loaded);
+      const emails = await emailsOf(this.store, organizationId, contactId, loaded);
       const reads = { records: this.records, store: this.store, source: this.source };
       const { writes, erases, releasesAll } = await cascadeErasure(reads, organizationId, emails);
       return {
@@ -51,22 +51,21 @@ export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
     });
     return { contactId: recordId };
   }
+}
 
-  /** The current address, all previous ones, and those of contacts merged into this one, from the contact's history. */
-  private async emailsOf(
-    organizationId: string,
-    contactId: string,
-    { state, version }: Folded<Contact>,
-  ): Promise<string[]> {
-    if (version === 1 && state.status === 'standing') return [state.details.email!];
-    const emails = new Set<string>();
-    for await (const events of this.store.readStreamPages<ContactEvent>(organizationId, contactId, {})) {
-      for (const event of events) {
-        for (const email of emailsIn(event)) emails.add(email);
-      }
-    }
-    return [...emails];
+/** The current address, all previous ones, and those of contacts merged into this one, from the contact's history. */
+export async function emailsOf(
+  store: EventStore,
+  organizationId: string,
+  contactId: string,
+  { state, version }: Folded<Contact>,
+): Promise<string[]> {
+  if (version === 1 && state.status === 'standing') return [state.details.email!];
+  const emails = new Set<string>();
+  for await (const events of store.readStreamPages<ContactEvent>(organizationId, contactId, {})) {
+    for (const event of events) for (const email of emailsIn(event)) emails.add(email);
   }
+  return [...emails];
 }
 
 function emailsIn(event: ContactEvent): string[] {

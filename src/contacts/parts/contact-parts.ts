@@ -1,4 +1,5 @@
 import { Injectable } from '@nestjs/common';
+import { RecordReader } from '#libs/commands';
 import { ReadSource } from '#libs/database';
 import { EventStore } from '#libs/event-store';
 import { Resources } from '#libs/resources';
@@ -13,6 +14,7 @@ export class PartReads {
     readonly reads: ReadSource,
     readonly store: EventStore,
     readonly consents: Consents,
+    readonly records: RecordReader,
   ) {}
 }
 
