@@ -27,7 +27,7 @@ export type ContactPart = {
   /** The schema of one record. */
   schema: FieldSchema;
   /** Newest first. The contact exists. */
-  page(from: PartReads, query: PartQuery): Promise<Page<object>>;
+  page: (from: PartReads, query: PartQuery) => Promise<Page<object>>;
 };
 
 /** Records per part of a contact in `get-contact`. */
