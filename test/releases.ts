@@ -82,8 +82,7 @@ async function build(commit: string, directory: string): Promise<void> {
     const sources = join(draft, 'sources');
     await mkdir(sources);
     const archive = join(draft, 'sources.tar');
-    const files = ['src', 'libs', 'migrations', 'package.json', 'package-lock.json'];
-    await run('git', ['archive', '-o', archive, commit, ...files], { cwd: root });
+    await run('git', ['archive', '-o', archive, commit], { cwd: root });
     await run('tar', ['-xf', archive, '-C', sources]);
     await run(process.execPath, [join(root, 'scripts/build.mjs'), sources]);
     await rename(join(sources, 'dist'), join(draft, 'dist'));

@@ -99,7 +99,12 @@ export async function makeDatabase(release: Release): Promise<void> {
   const build = await ReleaseBuild.of(release);
   if (typeof build === 'string') throw new Error(build);
   const database = await createTestDatabase(undefined, '');
-  const environment = { DATABASE_URL: database.url, ENCRYPTION_KEY: ENCRYPTION_KEY.toString('base64') };
+  const environment = {
+    DATABASE_URL: database.url,
+    ENCRYPTION_KEY: ENCRYPTION_KEY.toString('base64'),
+    // The responses contain addresses of pages, which must be those of the tests' servers.
+    PUBLIC_URL: 'http://localhost:3000',
+  };
   const server = await build.start(environment);
   try {
     const releaseCli = async (...args: string[]) => {
