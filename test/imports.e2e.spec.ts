@@ -2,14 +2,16 @@ import { parse } from 'csv-parse/sync';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import { gzipSync } from 'node:zlib';
+import { Keyring, openBytes, sealBytes } from '#libs/event-store';
 import { type Answer, Api, Client, NOBODY } from './harness.js';
 import { isLong } from './length.js';
+import { signedIn } from './people-in.js';
 import { Deployment, eventually } from './processes.js';
 
 let api: Api;
 let client: Client;
 beforeAll(async () => {
-  api = await Api.start({ instances: 2 });
+  api = await Api.start({ instances: 2, environment: { TRUST_PROXY: '1' } });
   api.startWorkers();
 });
 afterAll(() => api.stop());
@@ -313,6 +315,26 @@ describe('an import in progress', () => {
     expect((await client.post('import.cancel-import', { importId })).body.data.status).toBe('CANCELLED');
   });
 
+  it('of the dashboard stops when its user leaves the team', async () => {
+    const address = 'leaving@example.org';
+    const editor = await signedIn(api, client, 'EDITOR', address);
+    const path = `/dashboard/${client.organizationId}/contacts/import`;
+    const file = { field: 'file', name: 'people.csv', type: CSV, content: people() };
+    const { location } = await editor.upload(path, file, { onConflict: 'fail' });
+    await editor.post(location!, { 'column-0': 'email', 'column-1': 'city' });
+    const importId = location!.split('/').at(-1)!;
+    await eventually(async () => expect((await find(importId)).rows).toBeGreaterThan(0));
+    const { data } = (await client.get('team.list-members')).body;
+    const { id: memberId } = data.find(({ email }: { email: string }) => email === address);
+    expect((await client.delete('team.remove-member', { memberId })).status).toBe(200);
+    const done = await ended(importId);
+    expect([done.status, done.failure]).toEqual([
+      'FAILED',
+      'The person who started this import has left the team.',
+    ]);
+    await expectExactCounts(done, PEOPLE);
+  });
+
   it('stops when its API key is revoked, with a reason and exact counts; the same file continues it', async () => {
     const { id: apiKeyId, key } = await api.createKey(client.organizationId, { rateLimit: 1_000 });
     const importId = await begun(new Client(api.origin, client.organizationId, key));
@@ -365,6 +387,36 @@ describe('if an instance is killed in the middle', () => {
     expect(new Set(lines.map((line) => JSON.parse(line).line)).size).toBe(rows.length + 1);
     await deployment.stop();
   }, 120_000);
+
+  it('an import that an instance of the version before has begun is finished', async () => {
+    const own = await Api.start();
+    const by = await own.organization();
+    const editor = await signedIn(own, by, 'EDITOR');
+    const path = `/dashboard/${by.organizationId}/contacts/import`;
+    const file = { field: 'file', name: 'people.csv', type: CSV, content: text('email', 'a@example.org') };
+    const { location } = await editor.upload(path, file, { onConflict: 'fail' });
+    const id = location!.split('/').at(-1)!;
+    // As 0.4.0 stores it: chunks that are not compressed, and a plan without what it does not know.
+    const { source } = own.database;
+    const keyring = new Keyring(Buffer.alloc(32, 7));
+    await keyring.openFor(source);
+    const [{ wrapped_key: wrapped, about }] = await source.query('SELECT * FROM contact_imports');
+    const key = keyring.unwrap(wrapped, id);
+    const plan = JSON.parse(openBytes(key, about, `${id} about`).toString());
+    const theirs = { ...plan, isCompressed: undefined, agreed: true };
+    await source.query('UPDATE contact_import_chunks SET sealed = $1', [
+      sealBytes(key, Buffer.from(file.content), `${id} 0`),
+    ]);
+    await source.query(
+      `UPDATE contact_imports SET status = 'RUNNING', about = $1, kept_until = NULL, bytes = 0,
+         leased_until = clock_timestamp() - interval '1 second'`,
+      [sealBytes(key, Buffer.from(JSON.stringify(theirs)), `${id} about`)],
+    );
+    own.startWorkers();
+    const done = await ended(id, by);
+    expect([done.status, ...counts(done)]).toEqual(['DONE', 1, 1, 0, 0, 0]);
+    await own.stop();
+  });
 
   it('instances of the version before leave imports alone that they cannot read', async () => {
     await imported(text('email', 'a@example.org'));

@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { readNdjson } from '#libs/records';
 import {
   Email,
@@ -28,7 +27,7 @@ import {
 import { splitName, withoutFormatCharacters } from './names.js';
 import { type Blocked, consentIn, isOptOutWord, together } from './consent.js';
 import { EVIDENCE_COLUMNS, EVIDENCE_FIELDS, momentIn } from './evidence.js';
-import { formatOf, headOf, rowsOf, type TableFormat } from './table.js';
+import { completeRows, formatOf, headOf, rowsOf, type TableFormat, type TableHead } from './table.js';
 import { type NamedKind, type NamedRecords } from './imported-links.js';
 
 /** The cells of a row, or the fields of an NDJSON line. */
@@ -184,9 +183,10 @@ async function* readObjects(
 
 async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): AsyncGenerator<ImportedLine> {
   const { context, columns: decided, after = 0 } = reading;
-  const { head, lines, all } = await headOf(bytes);
+  const first = await headOf(bytes);
+  const { head, all } = first;
   const format = decided?.format ?? formatOf(head);
-  const values = decided ? [] : await valuesIn(lines, format);
+  const values = decided ? [] : await valuesIn(first, format);
   let columns: readonly string[] = [];
   let meanings: readonly (string | null)[] = [];
   let suspicious: ReadonlySet<number> = new Set();
@@ -320,10 +320,10 @@ function undecided(why: string): Issue {
 }
 
 /** For each column, the values in the rows read so far. */
-async function valuesIn(lines: Buffer, format: TableFormat): Promise<string[][]> {
+async function valuesIn(first: TableHead, format: TableFormat): Promise<string[][]> {
   const values: string[][] = [];
   let rows = 0;
-  for await (const row of rowsOf(Readable.from([lines]), format, () => undefined)) {
+  for await (const row of completeRows(first, (chunks) => rowsOf(chunks, format, () => undefined))) {
     if (!('problem' in row)) row.cells.forEach((cell, n) => (values[n] ??= []).push(cell));
     rows += 1;
     if (rows === MOST_EXAMPLES) break;
@@ -338,19 +338,22 @@ export type ColumnMap = ReadonlyMap<string, Meaning | null>;
 /**
  * Decides how the columns of a table are used.
  *
- * @param lines the first whole lines.
  * @throws RpcError BAD_REQUEST if the columns can't be imported; INSUFFICIENT_PERMISSIONS if they need more scopes.
  */
 export async function decideColumns(
-  lines: Buffer,
+  first: TableHead,
   format: TableFormat,
   reading: Reading,
   map: ColumnMap = new Map(),
 ): Promise<Required<DecidedColumns> & { columns: string[]; examples: string[][] }> {
-  const values = await valuesIn(lines, format);
+  const values = await valuesIn(first, format);
   const examples: string[][] = [];
   let columns: string[] = [];
-  for await (const row of rowsOf(Readable.from([lines]), format, (names) => (columns = [...names]))) {
+  const rows = (chunks: AsyncIterable<Uint8Array>) =>
+    rowsOf(chunks, format, (names) => {
+      columns = [...names];
+    });
+  for await (const row of completeRows(first, rows)) {
     if (!('problem' in row)) examples.push(row.cells.map((cell) => cell.slice(0, 100)));
     if (examples.length === 5) break;
   }
@@ -376,8 +379,9 @@ export async function decideColumns(
  *
  * @throws RpcError BAD_REQUEST
  */
-export async function requireDecided(lines: Buffer, reading: Reading): Promise<void> {
-  for await (const line of readObjects(Readable.from([lines]), reading)) if ('contact' in line) return;
+export async function requireDecided(first: TableHead, reading: Reading): Promise<void> {
+  const lines = completeRows(first, (chunks) => readObjects(chunks, reading));
+  for await (const line of lines) if ('contact' in line) return;
 }
 
 /** By exact field names, or by the names that people and other systems use. @throws RpcError BAD_REQUEST */

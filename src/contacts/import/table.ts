@@ -168,10 +168,13 @@ export class FormatDetector {
   }
 }
 
-/** The first chunks of a table, which include its header, the whole lines among them, and all chunks. */
+/** The first bytes of a file, and whether they are all of it. */
+export type TableHead = { head: Buffer; isWhole: boolean };
+
+/** The first bytes of a table, which include its header, whether they are all of it, and all chunks. */
 export async function headOf(
   chunks: AsyncIterable<Uint8Array>,
-): Promise<{ head: Buffer; lines: Buffer; all: AsyncIterable<Uint8Array> }> {
+): Promise<TableHead & { all: AsyncIterable<Uint8Array> }> {
   const source = chunks[Symbol.asyncIterator]();
   const first: Uint8Array[] = [];
   let size = 0;
@@ -195,9 +198,26 @@ export async function headOf(
       await source.return?.();
     }
   }
-  const head = Buffer.concat(first);
-  const end = Math.max(head.lastIndexOf(0x0a), head.lastIndexOf(0x0d));
-  return { head, lines: isWhole ? head : head.subarray(0, end + 1), all: all() };
+  return { head: Buffer.concat(first), isWhole, all: all() };
+}
+
+/** Thrown after the bytes of a head, so that an incomplete last row is not read as a row. */
+class HeadEnds extends Error {}
+
+/** The rows that are complete within the first bytes of a table. @param read reads rows from these chunks. */
+export async function* completeRows<Row>(
+  { head, isWhole }: TableHead,
+  read: (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<Row>,
+): AsyncGenerator<Row> {
+  async function* chunks() {
+    yield head;
+    if (!isWhole) throw new HeadEnds();
+  }
+  try {
+    yield* read(chunks());
+  } catch (error) {
+    if (!(error instanceof HeadEnds)) throw error;
+  }
 }
 
 /**

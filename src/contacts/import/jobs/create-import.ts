@@ -193,14 +193,13 @@ async function planOf(
 ): Promise<ImportPlan> {
   const { head } = detector;
   const reading: Reading = { mediaType, context, subscribed, unknown };
-  const end = Math.max(head.lastIndexOf(0x0a), head.lastIndexOf(0x0d));
-  const lines = detector.hasHead ? head.subarray(0, end + 1) : head;
+  const first = { head, isWhole: !detector.hasHead };
   let decided: Partial<DecidedColumns> & { columns: string[]; examples: string[][] } = {
     columns: [],
     examples: [],
   };
-  if (mediaType === NDJSON) await requireDecided(lines, reading);
-  else decided = await decideColumns(lines, detector.format(known), reading, map);
+  if (mediaType === NDJSON) await requireDecided(first, reading);
+  else decided = await decideColumns(first, detector.format(known), reading, map);
   const { columns, examples, meanings = [], suspects = [], format } = decided;
   const plan: ImportPlan = {
     file: name,

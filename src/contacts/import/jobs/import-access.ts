@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { ApiKeysTable } from '../../../auth/index.js';
 import { type Actor, type Guard } from '#libs/event-store';
-import { noSuch, type RequestContext, requireScope, RpcError } from '#libs/rpc';
+import { type RequestContext, requireScope, RpcError } from '#libs/rpc';
 import { Team } from '../../../team/index.js';
 
 /** How long the result of a check is used. Changes since then are noticed when rows are stored. */
@@ -23,7 +23,7 @@ export class ImportAccess {
   async scopesOf(organizationId: string, { type, id }: Actor): Promise<readonly string[]> {
     if (type === 'api-key') return (await this.key(organizationId, id!)).scopes;
     const caller = await this.team.callerOf(organizationId, id!);
-    if (!caller) throw noSuch('member');
+    if (!caller) throw hasLeft();
     return caller.scopes;
   }
 
@@ -49,7 +49,7 @@ export class ImportAccess {
 
   private async guards(context: RequestContext): Promise<readonly Guard[]> {
     const { organizationId, actor, scopes } = context;
-    if (actor.type !== 'api-key') return this.team.guardOfActor(context);
+    if (actor.type !== 'api-key') return this.team.guardOfActor(context).catch(explain);
     const key = await this.key(organizationId, actor.id!);
     for (const scope of scopes) requireScope(key.scopes, scope);
     return [{ streamId: key.id, version: key.version }];
@@ -64,4 +64,17 @@ export class ImportAccess {
     }
     return key;
   }
+}
+
+function hasLeft(): RpcError {
+  return new RpcError('NOT_FOUND', 'The person who started this import has left the team.');
+}
+
+/** The errors of `guardOfActor` are about the caller of a request. */
+function explain(error: unknown): never {
+  if (!(error instanceof RpcError)) throw error;
+  if (error.code === 'NOT_FOUND') throw hasLeft();
+  if (error.code !== 'INSUFFICIENT_PERMISSIONS') throw error;
+  const message = 'The person who started this import is no longer allowed to import these columns.';
+  throw new RpcError(error.code, message, { reason: 'SCOPE_MISSING' });
 }
