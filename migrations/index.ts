@@ -31,6 +31,7 @@ import { WebhookNews1764000000035 } from './0035-webhook-news.js';
 import { Releases1764000000036 } from './0036-releases.js';
 import { MovedLinks1764000000037 } from './0037-moved-links.js';
 import { Imports1764000000038 } from './0038-imports.js';
+import { ImportsByVersion1764000000039 } from './0039-imports-by-version.js';
 
 export { schema } from './schema.js';
 
@@ -70,4 +71,5 @@ export const migrations = [
   Releases1764000000036,
   MovedLinks1764000000037,
   Imports1764000000038,
+  ImportsByVersion1764000000039,
 ];

@@ -1,4 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
+import { Readable } from 'node:stream';
 import { delimitersIn, readCsv, type ReadRow } from '#libs/records';
 import { invalid, RpcError } from '#libs/rpc';
 import { decoderOf } from './encodings.js';
@@ -209,12 +210,12 @@ export async function* completeRows<Row>(
   { head, isWhole }: TableHead,
   read: (chunks: AsyncIterable<Uint8Array>) => AsyncIterable<Row>,
 ): AsyncGenerator<Row> {
-  async function* chunks() {
+  function* chunks() {
     yield head;
     if (!isWhole) throw new HeadEnds();
   }
   try {
-    yield* read(chunks());
+    yield* read(Readable.from(chunks()));
   } catch (error) {
     if (!(error instanceof HeadEnds)) throw error;
   }

@@ -28,6 +28,7 @@ import { ImportFiles, type ImportKey } from './import-files.js';
 import {
   columnsOf,
   decide,
+  isReadBefore,
   type Decisions,
   type ImportChoices,
   type ImportPlan,
@@ -104,12 +105,23 @@ const LIST: ListedTable = {
   bytes: 'octet_length(about) + coalesce(octet_length(result), 0)',
 };
 
+/**
+ * SQL: the statuses of imports that have not ended. `WAITING` and `WORKING` are like `QUEUED` and `RUNNING`, for
+ * imports that instances of 0.5.0 cannot read. They take only the latter.
+ */
+const UNFINISHED = `'QUEUED', 'RUNNING', 'WAITING', 'WORKING'`;
+const SHOWN: { [stored in StoredStatus]?: StoredStatus } = { WAITING: 'QUEUED', WORKING: 'RUNNING' };
+
+function queuedStatus(plan: ImportPlan): StoredStatus {
+  return isReadBefore(plan) ? 'QUEUED' : 'WAITING';
+}
+
 /** SQL for metrics: the number of unfinished imports, and the seconds since any process worked on the oldest one. */
 export const IMPORT_BACKLOG = `
   SELECT count(*) AS "importsRunning",
     coalesce(greatest(0, extract(epoch FROM clock_timestamp() - min(greatest(lease_expires_at, made_at)))), 0) AS "importSeconds"
   FROM (SELECT lease_expires_at, made_at FROM contact_imports
-        WHERE status IN ('QUEUED', 'RUNNING') ORDER BY lease_expires_at LIMIT 10000) AS running`;
+        WHERE status IN (${UNFINISHED}) ORDER BY lease_expires_at LIMIT 10000) AS running`;
 
 /** The reason why a cancelled import ends. */
 class Cancelled extends Error {}
@@ -166,7 +178,7 @@ export class ImportJobs implements BackgroundWork {
        SELECT $1, $2, $3, $4, $5, '', 'UPLOADING', 0, until, until, clock_timestamp() + interval '10 minutes'
        FROM (SELECT clock_timestamp() + make_interval(days => ${KEPT_DAYS}) AS until) AS kept
        WHERE (SELECT count(*) FROM contact_imports
-              WHERE organization_id = $2 AND status IN ('QUEUED', 'RUNNING')) < ${MOST_RUNNING}
+              WHERE organization_id = $2 AND status IN (${UNFINISHED})) < ${MOST_RUNNING}
        RETURNING id`,
       [
         id,
@@ -191,9 +203,9 @@ export class ImportJobs implements BackgroundWork {
   /** Starts the import of an uploaded file. */
   async queue({ organizationId, id, key }: ImportKey, plan: ImportPlan, bytes: number): Promise<void> {
     await this.source.query(
-      `UPDATE contact_imports SET status = 'QUEUED', about = $3, bytes = $4, lease_expires_at = '-infinity'
+      `UPDATE contact_imports SET status = $5, about = $3, bytes = $4, lease_expires_at = '-infinity'
        WHERE organization_id = $1 AND id = $2 AND status = 'UPLOADING'`,
-      [organizationId, id, sealJson(key, id, 'about', plan), bytes],
+      [organizationId, id, sealJson(key, id, 'about', plan), bytes, queuedStatus(plan)],
     );
     this.watch.wake();
   }
@@ -258,7 +270,7 @@ export class ImportJobs implements BackgroundWork {
       id,
       organizationId: row.organization_id,
       actor,
-      status: row.status,
+      status: SHOWN[row.status] ?? row.status,
       createdAt: row.created_at,
       startedAt: row.started_at,
       finishedAt: row.finished_at,
@@ -327,11 +339,11 @@ export class ImportJobs implements BackgroundWork {
     plan.scopes = scopesFor(plan, own);
     for (const scope of plan.scopes) requireScope(own, scope);
     await this.source.query(
-      `UPDATE contact_imports SET status = 'QUEUED', about = $3, user_id = $4, made_at = clock_timestamp(),
+      `UPDATE contact_imports SET status = $5, about = $3, user_id = $4, made_at = clock_timestamp(),
          created_at = clock_timestamp(), kept_until = until, leased_until = until
        FROM (SELECT clock_timestamp() + make_interval(days => ${KEPT_DAYS}) AS until) AS kept
        WHERE organization_id = $1 AND id = $2 AND status = 'KEPT'`,
-      [organizationId, id, sealJson(key, id, 'about', plan), userId],
+      [organizationId, id, sealJson(key, id, 'about', plan), userId, queuedStatus(plan)],
     );
     this.watch.wake();
   }
@@ -346,9 +358,9 @@ export class ImportJobs implements BackgroundWork {
     if (status === 'KEPT') throw noSuch('import');
     const [[row]] = await this.source.query<[{ status: StoredStatus }[], number]>(
       `UPDATE contact_imports SET is_cancelled = true,
-         status = CASE status WHEN 'QUEUED' THEN 'CANCELLED' ELSE status END,
-         finished_at = CASE status WHEN 'QUEUED' THEN clock_timestamp() END
-       WHERE organization_id = $1 AND id = $2 AND status IN ('QUEUED', 'RUNNING') RETURNING status`,
+         status = CASE WHEN status IN ('QUEUED', 'WAITING') THEN 'CANCELLED' ELSE status END,
+         finished_at = CASE WHEN status IN ('QUEUED', 'WAITING') THEN clock_timestamp() END
+       WHERE organization_id = $1 AND id = $2 AND status IN (${UNFINISHED}) RETURNING status`,
       [organizationId, id],
     );
     if (row?.status === 'CANCELLED')
@@ -392,7 +404,8 @@ export class ImportJobs implements BackgroundWork {
   private async take(): Promise<(Row & { lease: string }) | undefined> {
     const lease = randomUUID();
     const [[row]] = await this.source.query<[Row[], number]>(
-      `UPDATE contact_imports SET status = 'RUNNING', lease = $1, attempts = attempts + 1,
+      `UPDATE contact_imports SET lease = $1, attempts = attempts + 1,
+         status = CASE WHEN status IN ('WAITING', 'WORKING') THEN 'WORKING' ELSE 'RUNNING' END,
          lease_expires_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
          started_at = coalesce(started_at, clock_timestamp()),
          lines_done = CASE WHEN kept_until IS NULL THEN 0 ELSE lines_done END,
@@ -540,7 +553,7 @@ class Attempt {
     const asked = performance.now();
     const [rows] = await this.source.query<[{ is_cancelled: boolean }[], number]>(
       `UPDATE contact_imports SET lease_expires_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
-       WHERE id = $1 AND lease = $2 AND status = 'RUNNING' RETURNING is_cancelled`,
+       WHERE id = $1 AND lease = $2 AND status IN ('RUNNING', 'WORKING') RETURNING is_cancelled`,
       [this.stored.id, this.row.lease],
     );
     this.noteLease(asked, rows[0]);
@@ -594,7 +607,7 @@ class Attempt {
       `WITH finished AS (
          UPDATE contact_imports SET lines_done = $3, bytes_done = $4, last_line = $5, result = $6, pages = pages + 1,
            lease_expires_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
-         WHERE id = $1 AND lease = $2 AND status = 'RUNNING' RETURNING id, is_cancelled),
+         WHERE id = $1 AND lease = $2 AND status IN ('RUNNING', 'WORKING') RETURNING id, is_cancelled),
        page AS (
          INSERT INTO contact_import_pages (import_id, number, sealed) SELECT id, $7, $8 FROM finished)
        SELECT is_cancelled FROM finished`,
@@ -629,7 +642,7 @@ class Attempt {
       `WITH ended AS (
          UPDATE contact_imports SET status = $3, result = $4, lines_done = $5, finished_at = clock_timestamp(),
            lease_expires_at = '-infinity'
-         WHERE id = $1 AND lease = $2 AND status = 'RUNNING' RETURNING id)
+         WHERE id = $1 AND lease = $2 AND status IN ('RUNNING', 'WORKING') RETURNING id)
        DELETE FROM contact_import_chunks WHERE import_id IN (SELECT id FROM ended)`,
       [id, this.row.lease, hasEnded, sealJson(key, id, 'result', result), this.linesDone],
     );
@@ -650,7 +663,7 @@ function tooMany(): RpcError {
   );
 }
 
-const IS_FREE = `status IN ('QUEUED', 'RUNNING') AND lease_expires_at < clock_timestamp()
+const IS_FREE = `status IN (${UNFINISHED}) AND lease_expires_at < clock_timestamp()
   AND (kept_until IS NOT NULL OR leased_until < clock_timestamp())`;
 
 function sealJson(key: Buffer, id: string, name: string, value: object): Buffer {

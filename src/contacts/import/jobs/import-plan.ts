@@ -88,6 +88,32 @@ export function scopesFor(plan: ImportPlan, own: readonly string[]): string[] {
   return [SCOPE, ...needs.flatMap(([scope, isNeeded]) => (isNeeded ? [scope] : []))];
 }
 
+/** The columns that 0.5.0 imports. */
+const READ_BEFORE: readonly string[] = [
+  ...[
+    'email',
+    'firstName',
+    'lastName',
+    'name',
+    'bio',
+    'phone',
+    'mobile',
+    'address',
+    'zip',
+    'city',
+    'country',
+  ],
+  ...['subscribed', 'optOut', 'bounced', 'complained', 'consentTime', 'consentIp', 'consentSource'],
+  ...['tags', 'lists'],
+];
+
+/** Whether instances of the version before import this in the same way. Lines of NDJSON may have any field. */
+export function isReadBefore({ meanings }: ImportPlan): boolean {
+  return (
+    meanings.length > 0 && meanings.every((meaning) => meaning === null || READ_BEFORE.includes(meaning))
+  );
+}
+
 /** Of every import. */
 export const SCOPE = 'contact:write';
 

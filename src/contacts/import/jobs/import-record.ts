@@ -2,9 +2,12 @@ import { type Actor } from '#libs/event-store';
 import { type ErrorCode, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { type ImportPlan } from './import-plan.js';
 
-/** `UPLOADING`: not yet stored. `KEPT`: waits for the decisions of a user. */
-export type StoredStatus = 'UPLOADING' | 'KEPT' | 'QUEUED' | 'RUNNING' | 'DONE' | 'FAILED' | 'CANCELLED';
 const STATUSES = ['QUEUED', 'RUNNING', 'DONE', 'FAILED', 'CANCELLED'] as const;
+/**
+ * `UPLOADING`: not yet stored. `KEPT`: waits for the decisions of a user. `WAITING` and `WORKING`: queued and
+ * running, for instances of this version only.
+ */
+export type StoredStatus = (typeof STATUSES)[number] | 'UPLOADING' | 'KEPT' | 'WAITING' | 'WORKING';
 
 /** A row that was not imported, by its line in the file. Earlier versions stored no address. */
 type FailedRow = { line: number; address?: string; message: string };
