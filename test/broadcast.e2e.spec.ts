@@ -1,7 +1,9 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { digestOfRecipients } from '../src/broadcasts/index.js';
+import { audienceFields, digestOfRecipients } from '../src/broadcasts/index.js';
+import { kindsOfContacts } from '../src/contacts/index.js';
+import '../src/modules.js';
 import { Api, Client, ISO, NOBODY } from './harness.js';
 import { someOf } from './length.js';
 import { eventually } from './processes.js';
@@ -47,6 +49,11 @@ async function list(contactIds: string[], name = 'Everybody'): Promise<string> {
   const { listId } = (await client.post('list.create-list', { name })).body.data;
   await client.post('list.add-contacts', { listId, contactIds });
   return listId;
+}
+async function tag(contactIds: string[], name: string): Promise<string> {
+  const { tagId } = (await client.post('tag.create-tag', { name })).body.data;
+  await client.post('tag.add-contacts', { tagId, contactIds });
+  return tagId;
 }
 const get = async (broadcastId: string, more = {}) =>
   (await client.get('broadcast.get-broadcast', { broadcastId, ...more })).body.data;
@@ -120,8 +127,10 @@ it.each([
   expect([status, body.error.issues?.[0].path]).toEqual([400, path]);
 });
 
-it('create-broadcast returns 404 for an unknown list or petition, and 403 without the scope to read it', async () => {
-  for (const part of ['listIds', 'petitionIds', 'excludeListIds', 'excludePetitionIds']) {
+it('create-broadcast returns 404 for an unknown record of an audience, and 403 without the scope to read it', async () => {
+  const parts = kindsOfContacts().flatMap(({ object }) => Object.values(audienceFields(object)));
+  expect(parts).toEqual(expect.arrayContaining(['listIds', 'petitionIds', 'excludeTagIds']));
+  for (const part of parts) {
     const { status } = await client.post('broadcast.create-broadcast', {
       name: part,
       audience: { [part]: [NOBODY] },
@@ -171,6 +180,16 @@ it('preview-audience counts the union of all parts without exclusions, and each 
       withoutAddress: 0,
       suppressed: 1,
     },
+  });
+  // Everyone who is subscribed, once each, also if a tag selects them too.
+  const tagged = await tag([ada, bob, cem], 'C');
+  const all = { all: true, tagIds: [tagged], excludeListIds: [without] };
+  expect(await audience(await create({ name: 'All', audience: all }))).toMatchObject({
+    total: 2,
+    excluded: { duplicate: 2, unknown: 0, excluded: 1, filtered: 0, unsubscribed: 1, suppressed: 1 },
+  });
+  expect(await audience(await create({ name: 'Not all', audience: { all: false } }))).toMatchObject({
+    total: 0,
   });
   // A filter without lists, petitions or contacts selects no one.
   expect(
@@ -269,6 +288,8 @@ it('the recipient list is the one that the history gives at the position recorde
   );
   const listId = await list(contactIds.slice(0, 16), 'A');
   const without = await list(contactIds.slice(3, 6), 'B');
+  const tagId = await tag(contactIds.slice(21, 23), 'C');
+  const withoutTag = await tag(contactIds.slice(15, 17), 'D');
   const { petitionId } = (await client.post('petition.create-petition', { name: 'P' })).body.data;
   await client.post('petition.publish-petition', { petitionId });
   for (const contactId of contactIds.slice(12, 22))
@@ -297,12 +318,16 @@ it('the recipient list is the one that the history gives at the position recorde
     audience: {
       listIds: [listId],
       petitionIds: [petitionId],
+      tagIds: [tagId],
       contactIds: [contactIds[23]],
       excludeListIds: [without],
+      excludeTagIds: [withoutTag],
     },
   });
   const { total } = await audience(broadcastId);
   await call('send-broadcast', { broadcastId });
+  const toAll = await create({ name: 'All', audience: { all: true } });
+  await call('send-broadcast', { broadcastId: toAll });
   // Changes after the start do not change the recipient list.
   await client.post('contact.update-contact', { contactId: contactIds[11], subscribed: false });
   await client.delete('list.remove-contacts', { listId, contactIds: [contactIds[12]] });
@@ -314,14 +339,14 @@ it('the recipient list is the one that the history gives at the position recorde
     position: number;
     data: Record<string, any>;
   }[];
-  const started = events.find(({ type }) => type === 'BroadcastStarted')!;
+  const [started, startedToAll] = events.filter(({ type }) => type === 'BroadcastStarted');
   const people = new Map<string, { email: string | undefined; subscribed: boolean }>();
   const onLists = new Map<string, Set<string>>();
   const linked = (record: string) => onLists.get(record) ?? onLists.set(record, new Set()).get(record)!;
   const suppressed = new Map<string, string>();
   const signers = new Map<string, string>();
   for (const { type, recordId, position, data } of events) {
-    if (position > started.data.position) break;
+    if (position > started!.data.position) break;
     const contact = people.get(recordId)!;
     if (type === 'ContactCreated')
       people.set(recordId, { email: data.personal?.email, subscribed: data.subscribed });
@@ -334,6 +359,7 @@ it('the recipient list is the one that the history gives at the position recorde
     }
     if (type === 'ContactAddedToList') linked(data.listId).add(data.contactId);
     if (type === 'ContactRemovedFromList') linked(data.listId).delete(data.contactId);
+    if (type === 'ContactTagged') linked(data.tagId).add(data.contactId);
     if (type === 'PetitionSigned') linked(data.petitionId).add(data.contactId);
     if (type === 'PetitionSigned') signers.set(recordId, data.contactId);
     for (const id of type === 'SignaturesInvalidated' ? data.signatureIds : [])
@@ -344,16 +370,23 @@ it('the recipient list is the one that the history gives at the position recorde
     if (type === 'AddressSuppressed') suppressed.set(recordId, data.personal.email);
     if (type === 'SuppressionEnded') suppressed.delete(recordId);
   }
-  const named = new Set([...linked(listId), ...linked(petitionId), contactIds[23]!]);
+  const named = new Set([...linked(listId), ...linked(petitionId), ...linked(tagId), contactIds[23]!]);
   const stopped = new Set([...suppressed.values()].map((email) => email.toLowerCase()));
   const meant = [...named].filter((id) => {
     const one = people.get(id);
-    return one?.subscribed && one.email && !stopped.has(one.email.toLowerCase()) && !linked(without).has(id);
+    if (linked(without).has(id) || linked(withoutTag).has(id)) return false;
+    return one?.subscribed && one.email && !stopped.has(one.email.toLowerCase());
   });
   const rows = (await recipients(broadcastId)).map(({ contactId }: { contactId: string }) => contactId);
   expect(rows).toEqual(meant.toSorted());
-  expect([total, started.data.recipients]).toEqual([meant.length, meant.length]);
-  expect(started.data.digest).toBe(digestOfRecipients(meant));
+  expect([total, started!.data.recipients]).toEqual([meant.length, meant.length]);
+  expect(started!.data.digest).toBe(digestOfRecipients(meant));
+  // Nothing about contacts happened between the two starts.
+  const subscribers = [...people].filter(
+    ([, { email, subscribed }]) => subscribed && email && !stopped.has(email.toLowerCase()),
+  );
+  expect(startedToAll!.data.digest).toBe(digestOfRecipients(subscribers.map(([id]) => id)));
+  expect(startedToAll!.data.recipients).toBe(subscribers.length);
 });
 
 it('create-broadcast creates another broadcast for the same body once the first is no longer a draft', async () => {

@@ -411,7 +411,7 @@ async function makeHistory(): Promise<string> {
   });
   const mail = await post('broadcast.create-broadcast', {
     name: 'May',
-    audience: { contactIds: [chico, reachable.contactId] },
+    audience: { all: true, contactIds: [chico, reachable.contactId] },
   });
   await post('broadcast.update-broadcast', { ...mail, content: 'Dear {{ contact.firstName }}' });
   await post('broadcast.send-broadcast', { ...mail, sendAt: '2099-01-01T00:00:00Z' });

@@ -1,8 +1,7 @@
 import { type Resources } from '#libs/resources';
-import { Ids, Input, Nested, OneOf, requireScope, Text } from '#libs/rpc';
-import { lists } from '../lists/index.js';
-import { petitions } from '../petitions/index.js';
-import { type Audience, type Format } from './broadcast.js';
+import { Flag, Ids, Input, Nested, OneOf, requireScope, Text } from '#libs/rpc';
+import { forEachKindOfContacts, kindsOfContacts } from '../contacts/index.js';
+import { type Audience, audienceFields, type Format } from './broadcast.js';
 
 const MAX_IDS = 1_000;
 const MAX_CONTENT_BYTES = 256 * 1024;
@@ -19,27 +18,29 @@ class AudienceFilter {
 }
 
 class AudienceInput {
-  @Ids({ max: MAX_IDS, optional: true, description: 'Contacts on any of these lists.' })
-  listIds?: string[];
-
-  @Ids({ max: MAX_IDS, optional: true, description: 'Contacts who signed any of these petitions.' })
-  petitionIds?: string[];
+  @Flag({ optional: true, description: 'Everyone who is subscribed.' })
+  all?: boolean;
 
   @Ids({ max: MAX_IDS, optional: true, namesRecord: false, description: 'These contacts.' })
   contactIds?: string[];
-
-  @Ids({ max: MAX_IDS, optional: true, description: 'Excludes contacts on any of these lists.' })
-  excludeListIds?: string[];
-
-  @Ids({ max: MAX_IDS, optional: true, description: 'Excludes contacts who signed any of these petitions.' })
-  excludePetitionIds?: string[];
 
   @Nested(() => AudienceFilter, {
     optional: true,
     description: 'Keeps only contacts that match these conditions.',
   })
   filter?: AudienceFilter;
+
+  [recordIds: `${string}Ids`]: string[] | undefined;
 }
+
+forEachKindOfContacts(({ resource, members }) => {
+  const { chosen, excluded } = audienceFields(resource.object);
+  const choose = (field: string, description: string) => {
+    Ids({ max: MAX_IDS, optional: true, description })(AudienceInput.prototype, field);
+  };
+  choose(chosen, `Contacts ${members}.`);
+  choose(excluded, `Excludes contacts ${members}.`);
+});
 
 /** The fields shared by create-broadcast and update-broadcast, all optional. */
 export abstract class BroadcastFieldsInput extends Input {
@@ -78,8 +79,9 @@ export abstract class BroadcastFieldsInput extends Input {
   @Nested(() => AudienceInput, {
     optional: true,
     description:
-      'The recipients: every contact selected by `listIds`, `petitionIds` or `contactIds`, once each. Contacts ' +
-      'that are unsubscribed, suppressed, erased or without an address are always left out. Default: no one.',
+      'The recipients: every contact selected by `all`, by `contactIds` or by one of the other lists of IDs, once each, ' +
+      'unless an `exclude…` field excludes them. Contacts that are unsubscribed, suppressed, erased or without an ' +
+      'address are always left out. Default: no one.',
   })
   audience?: AudienceInput;
 }
@@ -90,11 +92,9 @@ export async function checkAudience(
   resources: Pick<Resources, 'require'>,
 ): Promise<void> {
   if (!audience) return;
-  const { listIds = [], excludeListIds = [], petitionIds = [], excludePetitionIds = [] } = audience;
-  for (const [resource, ids] of [
-    [lists, [...listIds, ...excludeListIds]],
-    [petitions, [...petitionIds, ...excludePetitionIds]],
-  ] as const) {
+  for (const resource of kindsOfContacts()) {
+    const { chosen, excluded } = audienceFields(resource.object);
+    const ids = [...(audience[chosen] ?? []), ...(audience[excluded] ?? [])];
     if (ids.length > 0) requireScope(context.scopes, `${resource.object}:read`, 'audience');
     await Promise.all(ids.map((id) => resources.require(resource, organizationId, id)));
   }

@@ -18,10 +18,10 @@ export function audienceFields(kind: string): { chosen: `${string}Ids`; excluded
   return { chosen: `${kind}Ids`, excluded: `exclude${kind.charAt(0).toUpperCase()}${kind.slice(1)}Ids` };
 }
 
-/** Earlier releases know audiences of lists, petitions and contacts only. Their audiences mean the same as before. */
+/** Audiences of earlier releases have lists, petitions and contacts only, and mean the same as before. */
 export const broadcastShapes: Upcasters = {
-  BroadcastCreated: { reads: [(body) => body], writes: { asBefore: (body) => body } },
-  BroadcastUpdated: { reads: [(body) => body], writes: { asBefore: (body) => body } },
+  BroadcastCreated: { reads: [(body) => body], writes: 'newest' },
+  BroadcastUpdated: { reads: [(body) => body], writes: 'newest' },
 };
 
 export type Format = 'MARKDOWN' | 'HTML';

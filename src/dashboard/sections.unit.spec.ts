@@ -1,5 +1,6 @@
 import { allScopes } from '#libs/rpc';
 import { expectEntries } from '#libs/testing';
+import { DASHBOARD } from '#locales';
 import { kindsOfContacts } from '../contacts/index.js';
 import { replayables } from '../modules.js';
 import { scopesOf } from '../team/index.js';
@@ -34,4 +35,15 @@ it('every kind of record that contacts belong to has a section with its pages', 
   const kinds = kindsOfContacts().map(({ object }) => object);
   expect(replayables.length).toBeGreaterThan(kinds.length);
   expectEntries('`shows` in src/dashboard/sections.ts', kinds.filter(sectionOf), kinds);
+});
+
+it('every kind of record that contacts belong to can be chosen as the audience of a broadcast', () => {
+  const kinds = kindsOfContacts().map(({ object }) => object);
+  const { sendTo, exclude } = DASHBOARD.en.broadcasts.fields;
+  for (const [place, texts] of Object.entries({ sendTo, exclude }))
+    expectEntries(
+      `${place} in locales/*/dashboard/broadcasts.ts`,
+      Object.keys(texts).filter((kind) => kinds.includes(kind)),
+      kinds,
+    );
 });

@@ -28,14 +28,22 @@ export const broadcasts: typeof en = {
     content: 'Nachricht',
     contentHint:
       'In Markdown. {{ contact.firstName | default: "Freund" }} fügt den Vornamen ein, oder „Freund“, wenn er nicht bekannt ist. Weitere Felder finden Sie unter der Nachricht.',
-    lists: 'An diese Listen senden',
-    petitions: 'An Unterzeichnende dieser Petitionen senden',
-    excludeLists: 'Diese Listen ausschließen',
-    excludePetitions: 'Unterzeichnende dieser Petitionen ausschließen',
+    all: 'An alle Abonnenten senden',
+    sendTo: {
+      list: 'An diese Listen senden',
+      petition: 'An Unterzeichnende dieser Petitionen senden',
+      tag: 'An Kontakte mit diesen Tags senden',
+      segment: 'An diese Segmente senden',
+    },
+    exclude: {
+      list: 'Diese Listen ausschließen',
+      petition: 'Unterzeichnende dieser Petitionen ausschließen',
+      tag: 'Kontakte mit diesen Tags ausschließen',
+      segment: 'Diese Segmente ausschließen',
+    },
     country: 'Nur in diesem Land',
     city: 'Nur in diesem Ort',
     placeHint: 'Genau so eingeben, wie es bei Ihren Kontakten steht.',
-    nobody: 'Sie haben noch keine Listen und keine Petitionen. Legen Sie zuerst eine an.',
     html: 'Diese Nachricht wurde in HTML geschrieben und lässt sich nur über die API bearbeiten.',
   },
   mergeFields: {
@@ -58,16 +66,15 @@ export const broadcasts: typeof en = {
   audience: {
     title: 'Empfänger',
     total: (n) => `${counted('de-DE', n, 'Person bekommt', 'Personen bekommen')} diese E-Mail.`,
-    nobody: 'Noch keine Empfänger. Wählen Sie Listen oder Petitionen aus.',
-    nobodyThere:
-      'Noch keine Empfänger. Die gewählten Listen sind leer, und die Petitionen haben keine Unterschriften.',
+    nobody: 'Noch keine Empfänger. Wählen Sie aus, wer die E-Mail bekommen soll.',
+    nobodyThere: 'Noch keine Empfänger. Zu Ihrer Auswahl gehört niemand.',
     nobodyLeft: 'Keine Empfänger. Alle gewählten Personen sind ausgeschlossen.',
     why: 'Gründe für den Ausschluss',
     people: 'Personen',
     excluded: {
-      duplicate: 'Steht auf mehreren Listen (bekommt die E-Mail einmal)',
+      duplicate: 'Mehrfach ausgewählt (bekommt die E-Mail einmal)',
       unknown: 'Ist kein Kontakt mehr',
-      excluded: 'Gehört zu einer ausgeschlossenen Liste oder Petition',
+      excluded: 'Von Ihnen ausgeschlossen',
       filtered: 'Wohnt anderswo',
       unsubscribed: 'Hat keine E-Mails abonniert',
       withoutAddress: 'Keine E-Mail-Adresse',

@@ -27,14 +27,23 @@ export const broadcasts = {
     content: 'Message',
     contentHint:
       'Use Markdown. {{ contact.firstName | default: "friend" }} inserts the recipient’s first name, or “friend” if you don’t know it. Other fields are listed below the message.',
-    lists: 'Send to these lists',
-    petitions: 'Send to signers of these petitions',
-    excludeLists: 'Exclude these lists',
-    excludePetitions: 'Exclude signers of these petitions',
+    all: 'Send to all subscribers',
+    /** By the kind of record. */
+    sendTo: {
+      list: 'Send to these lists',
+      petition: 'Send to signers of these petitions',
+      tag: 'Send to contacts with these tags',
+      segment: 'Send to these segments',
+    } as Record<string, string>,
+    exclude: {
+      list: 'Exclude these lists',
+      petition: 'Exclude signers of these petitions',
+      tag: 'Exclude contacts with these tags',
+      segment: 'Exclude these segments',
+    } as Record<string, string>,
     country: 'Only in this country',
     city: 'Only in this town or city',
     placeHint: 'Enter it exactly as it appears in your contacts.',
-    nobody: 'You have no lists or petitions yet. Create one first.',
     html: 'This message was written in HTML. You can only edit it through the API.',
   },
   mergeFields: {
@@ -57,15 +66,15 @@ export const broadcasts = {
   audience: {
     title: 'Recipients',
     total: (n: number) => `${counted('en-GB', n, 'person', 'people')} will receive this email.`,
-    nobody: 'No recipients yet. Choose lists or petitions.',
-    nobodyThere: 'No recipients yet. The lists you chose are empty, and the petitions have no signatures.',
+    nobody: 'No recipients yet. Choose who should receive it.',
+    nobodyThere: 'No recipients yet. Nobody belongs to what you chose.',
     nobodyLeft: 'No recipients. Everyone you chose is excluded.',
     why: 'Reasons for exclusion',
     people: 'People',
     excluded: {
-      duplicate: 'On more than one list (receives it once)',
+      duplicate: 'Chosen more than once (receives it once)',
       unknown: 'No longer a contact',
-      excluded: 'On a list or petition you exclude',
+      excluded: 'Excluded by your choice',
       filtered: 'Lives somewhere else',
       unsubscribed: 'Not subscribed',
       withoutAddress: 'No email address',

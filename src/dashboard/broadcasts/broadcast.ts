@@ -1,14 +1,11 @@
 import { type DashboardWords } from '#locales';
 import { type PageContext } from '../page-context.js';
 
-/** The recipients. Contains only the filters that were set. */
+/** The recipients. Contains only the parts that were set. */
 export type Audience = {
-  listIds?: string[];
-  petitionIds?: string[];
-  excludeListIds?: string[];
-  excludePetitionIds?: string[];
-  contactIds?: string[];
+  all?: boolean;
   filter?: { country?: string; city?: string; zip?: string };
+  [recordIds: `${string}Ids`]: string[];
 };
 
 export const FIGURES = [

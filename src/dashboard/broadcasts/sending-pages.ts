@@ -281,8 +281,10 @@ function whyNobody(
   { excluded }: AudiencePreview,
 ): string {
   const { nobody, nobodyThere, nobodyLeft } = context.words.broadcasts.audience;
-  const { listIds = [], petitionIds = [], contactIds = [] } = audience;
-  if (listIds.length + petitionIds.length + contactIds.length === 0) return nobody;
+  const chosen = Object.keys(audience).filter(
+    (field) => field.endsWith('Ids') && !field.startsWith('exclude'),
+  );
+  if (!audience.all && chosen.length === 0) return nobody;
   return EXCLUDED.every((why) => excluded[why] === 0) ? nobodyThere : nobodyLeft;
 }
 

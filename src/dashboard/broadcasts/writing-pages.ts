@@ -3,18 +3,20 @@ import { type Page, RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { faultIn } from '../faults.js';
 import {
+  audienceFields,
   CONTACT_FIELDS,
   ORGANIZATION_FIELDS,
   PETITION_FIELDS,
   Places,
   PreviewReaders,
 } from '../../broadcasts/index.js';
-import { type ContactRecord } from '../../contacts/index.js';
+import { type ContactRecord, kindsOfContacts } from '../../contacts/index.js';
 import { choicesOf, nameOf } from '../contacts/pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   AreaField,
   ButtonLink,
+  CheckField,
   type Choice,
   ChoiceField,
   FormOf,
@@ -214,24 +216,18 @@ async function WritingOf(
 ): Promise<Html> {
   const { fields, save, saveDraft } = context.words.broadcasts;
   const audience = like?.audience;
-  const { listIds = [], excludeListIds = [], petitionIds = [], excludePetitionIds = [] } = audience ?? {};
-  const lists = await choicesWith(context, 'list', [...listIds, ...excludeListIds]);
-  const petitions = await choicesWith(context, 'petition', [...petitionIds, ...excludePetitionIds]);
+  const kinds = await Promise.all(
+    kindsOfContacts().map(async ({ object }) => {
+      const { chosen, excluded } = audienceFields(object);
+      const stored = [...(audience?.[chosen] ?? []), ...(audience?.[excluded] ?? [])];
+      return { object, chosen, excluded, choices: await choicesWith(context, object, stored) };
+    }),
+  );
   const places = await placesOf(context);
-  const choice = (
-    name: Exclude<keyof Audience, 'filter'>,
-    label: string,
-    choices: { value: string; text: string }[],
-  ) =>
+  const choice = (name: `${string}Ids`, label: string, choices: Choice[]) =>
     choices.length === 0
       ? null
-      : ChoiceField(context, {
-          name,
-          label,
-          choices,
-          isMany: true,
-          values: audience?.[name] ?? [],
-        });
+      : ChoiceField(context, { name, label, choices, isMany: true, values: audience?.[name] ?? [] });
   const written = [
     TextField(context, {
       name: 'name',
@@ -258,11 +254,9 @@ async function WritingOf(
           isLong: true,
         }),
     MergeFields(context.words),
-    lists.length + petitions.length === 0 ? html`<p class="hint">${fields.nobody}</p>` : null,
-    choice('listIds', fields.lists, lists),
-    choice('petitionIds', fields.petitions, petitions),
-    choice('excludeListIds', fields.excludeLists, lists),
-    choice('excludePetitionIds', fields.excludePetitions, petitions),
+    CheckField(context, { name: 'all', label: fields.all, isTicked: audience?.all === true }),
+    ...kinds.map(({ object, chosen, choices }) => choice(chosen, fields.sendTo[object]!, choices)),
+    ...kinds.map(({ object, excluded, choices }) => choice(excluded, fields.exclude[object]!, choices)),
     ...(['country', 'city'] as const).map((name) =>
       TextField(context, {
         name,
@@ -281,11 +275,7 @@ async function WritingOf(
 }
 
 /** The newest records, and all that are already chosen. Saving the form would remove any choice that it does not show. */
-async function choicesWith(
-  context: PageContext,
-  object: 'list' | 'petition',
-  chosen: string[],
-): Promise<Choice[]> {
+async function choicesWith(context: PageContext, object: string, chosen: string[]): Promise<Choice[]> {
   if (!context.may(`${object}:read`)) return [];
   const newest = await choicesOf(context, `${object}.list-${object}s`);
   const missing = new Set(chosen.filter((id) => !newest.some(({ value }) => value === id)));
@@ -336,17 +326,16 @@ function typedIn(context: PageContext, before?: Audience): Record<string, unknow
   const { form } = context;
   const [country, city] = [context.typed('country'), context.typed('city')];
   const zip = before?.filter?.zip ?? null;
+  const names = kindsOfContacts().flatMap(({ object }) => Object.values(audienceFields(object)));
   const chosen = {
-    listIds: form.getAll('listIds'),
-    petitionIds: form.getAll('petitionIds'),
-    excludeListIds: form.getAll('excludeListIds'),
-    excludePetitionIds: form.getAll('excludePetitionIds'),
+    ...Object.fromEntries(names.map((name) => [name, form.getAll(name)])),
     contactIds: before?.contactIds ?? [],
   };
   const filter = Object.fromEntries(
     Object.entries({ country, city, zip }).filter(([, value]) => value !== null),
   );
   const audience = {
+    ...(form.has('all') ? { all: true } : {}),
     ...Object.fromEntries(Object.entries(chosen).filter(([, ids]) => ids.length > 0)),
     ...(Object.keys(filter).length > 0 ? { filter } : {}),
   };
