@@ -280,3 +280,113 @@ function factIn(text: string, name: string): string | undefined {
   const facts = [...text.matchAll(/<dt>([^<]*)<\/dt><dd>([^]*?)<\/dd>/g)];
   return facts.find(([, one]) => one === name)?.[2]!.trim();
 }
+
+describe('segments', () => {
+  type Row = [subject: string, op: string, value: string];
+  const formOf = (match: string, ...rows: Row[]) => ({
+    name: 'Friends',
+    match,
+    ...Object.fromEntries(
+      rows.flatMap(([subject, op, value], n) => [
+        [`subject-${n}`, subject],
+        [`op-${n}`, op],
+        [`value-${n}`, value],
+      ]),
+    ),
+  });
+  const filterOf = async (segmentId: string) =>
+    (await client.get('segment.get-segment', { segmentId })).body.data.filter;
+  const idIn = (location: string | null) => /segments\/([0-9a-f-]{36})/.exec(location ?? '')![1]!;
+
+  it('are created and edited by a form, which names records; the page shows conditions and contacts', async () => {
+    await person('ada@example.org', { city: 'Bonn' });
+    await person('ben@example.org', { city: 'Bonn', phone: '+49 228' });
+    const tagId = await group('tag', 'Donor');
+    const created = await editor.post(
+      at('segments/new'),
+      formOf(
+        'all',
+        ['city', 'is', 'bonn'],
+        ['', 'is', ''],
+        ['phone', 'isNotSet', ''],
+        ['tag', 'isNot', 'Donor'],
+      ),
+    );
+    expect(created.status).toBe(303);
+    const id = idIn(created.location);
+    const city = { field: 'city', op: 'is', value: 'bonn' };
+    const noPhone = { not: { field: 'phone', op: 'isSet' } };
+    expect(await filterOf(id)).toEqual({ all: [city, noPhone, { not: { tag: tagId } }] });
+    const page = await shown(`segments/${id}`);
+    expect(page).toContain('1 contact matches now.');
+    expect(page).toContain('ada@example.org');
+    expect(page).not.toContain('ben@example.org');
+    for (const text of ['City is “bonn”', 'Tag is “Donor”', en.segments.described.not])
+      expect(page).toContain(text);
+    expect(await shown(`contacts?segmentId=${id}`)).not.toContain('ben@example.org');
+
+    // A second tag with the same name does not replace the first.
+    await group('tag', 'Donor');
+    const form = await shown(`segments/${id}/edit`);
+    expect(form).toContain('<option value="isNotSet" selected>');
+    expect(form).toContain('value="Donor"');
+    const edited = await editor.post(
+      at(`segments/${id}/edit`),
+      formOf('any', ['subscribed', 'is', ''], ['createdAt', 'inLast', '7'], ['tag', 'is', 'Donor']),
+    );
+    expect(edited.status).toBe(303);
+    expect((await filterOf(id)).any.slice(0, 2)).toEqual([
+      { field: 'subscribed', op: 'is', value: true },
+      { field: 'createdAt', op: 'inLast', value: 7 },
+    ]);
+    expect((await filterOf(id)).any[2].tag).toBeDefined();
+    for (const words of [en, de])
+      expect(await shown(`segments/${id}`, speaking(words))).toContain(words.segments.conditions);
+  });
+
+  it.each<[what: string, rows: Row[], field: string, fault: string]>([
+    ['no condition', [['', 'is', '']], 'subject-0', en.faults.required],
+    ['no value', [['city', 'is', '']], 'value-0', en.faults.required],
+    ['an unknown tag', [['tag', 'is', 'Nobody']], 'value-0', en.faults.noRecord],
+    [
+      'a search in an encrypted field',
+      [
+        ['', 'is', ''],
+        ['phone', 'contains', '7'],
+      ],
+      'op-1',
+      en.faults.sealed,
+    ],
+    ['no number of days', [['createdAt', 'inLast', 'x']], 'value-0', en.faults.wholeNumber('1', '36500')],
+    [
+      'no date',
+      [
+        ['city', 'is', 'Bonn'],
+        ['updatedAt', 'atMost', '30 May'],
+      ],
+      'value-1',
+      en.faults.time,
+    ],
+  ])('show a form with %s again, with the error at its field', async (_, rows, field, fault) => {
+    const { status, text } = await editor.post(at('segments/new'), formOf('all', ...rows));
+    expect(status).toBe(422);
+    expect(text).toContain(`<p class="fault" id="${field}-fault">${fault}</p>`);
+  });
+
+  it('show a filter that the form cannot express as text, and keep it when the name changes', async () => {
+    const filter = {
+      not: {
+        any: [
+          { field: 'city', op: 'isSet' },
+          { field: 'zip', op: 'isSet' },
+        ],
+      },
+    };
+    const { segmentId } = await call(client, 'segment.create-segment', { name: 'Nowhere', filter });
+    const text = await shown(`segments/${segmentId}/edit`);
+    expect(text).toContain(en.segments.complex);
+    expect(text).not.toContain('subject-0');
+    expect((await editor.post(at(`segments/${segmentId}/edit`), { name: 'Somewhere' })).status).toBe(303);
+    expect(await filterOf(segmentId)).toEqual(filter);
+  });
+});

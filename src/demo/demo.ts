@@ -18,6 +18,7 @@ import {
   RequestSignature,
 } from '../petitions/index.js';
 import { CreatePost, PublishPost } from '../posts/index.js';
+import { CreateSegment } from '../segments/index.js';
 import { CreateTag, TagContacts } from '../tags/index.js';
 import { InvitationLinks, InviteMember } from '../team/index.js';
 
@@ -119,6 +120,10 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
   await run(AddContacts, { listId, contactIds: contactIds.slice(0, 2) });
   const { tagId } = await run<Named, { tagId: string }>(CreateTag, { name: 'Donor' });
   await run(TagContacts, { tagId, contactIds: contactIds.slice(1) });
+  await run(CreateSegment, {
+    name: 'Donors abroad',
+    filter: { all: [{ tag: tagId }, { field: 'country', op: 'isNot', value: 'United Kingdom' }] },
+  });
 
   const upload = async (name: string, alt: string, file: string): Promise<string> => {
     const mediaType = file.endsWith('logo') ? 'image/png' : 'image/jpeg';

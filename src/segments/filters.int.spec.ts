@@ -264,3 +264,75 @@ it('a condition on a deleted or unknown record, or of a kind that this version d
   expect(await matching({ later: newId() })).toEqual([]);
   expect([...records.keys()].toSorted()).toEqual(['list', 'received', 'signed', 'tag']);
 });
+
+describe('in an organization with 20,000 contacts', () => {
+  const large = newId();
+  const ids = new Map<string, string>();
+
+  beforeAll(async () => {
+    const { source } = database;
+    await source.query(
+      `INSERT INTO ${TABLE} (organization_id, id, version, created_at, updated_at, subscribed, email, email_compared,
+         first_name, zip, city, region, country)
+       SELECT $1, gen_random_uuid(), 1, $2::timestamptz - n * interval '1 min', $2, true, 'p' || n || '@example.org',
+         'p' || n || '@example.org', 'Ada', lpad((n % 5000)::text, 5, '0'), 'City ' || n % 200, 'R' || n % 200, 'C' || n % 200
+       FROM generate_series(1, 20000) n`,
+      [large, NOW],
+    );
+    for (const [name, { resource }] of namedInFilters()) {
+      if (!resource.linkTable) continue;
+      const id = newId();
+      ids.set(name, id);
+      await source.query(
+        `INSERT INTO ${resource.table} (organization_id, id, created_at, updated_at, version, state, bytes, name)
+         VALUES ($1, $2, now(), now(), 1, '{}', 2, 'A')`,
+        [large, id],
+      );
+      await source.query(
+        `INSERT INTO ${resource.linkTable} (organization_id, id, record_id, subject_id, created_at, created_position)
+         SELECT $1, gen_random_uuid(), $2, id, $3, 1 FROM ${TABLE} WHERE organization_id = $1 LIMIT 100`,
+        [large, id, NOW],
+      );
+      await source.query(`ANALYZE ${resource.linkTable}`);
+    }
+    await source.query(`ANALYZE ${TABLE}`);
+  }, 60_000);
+
+  type Plan = Record<string, number> & { Plans?: Plan[] };
+  /** Rows of the widest step. */
+  function widest(plan: Plan): number {
+    const rows = plan['Actual Rows']! + (plan['Rows Removed by Filter'] ?? 0);
+    return Math.max(rows * plan['Actual Loops']!, ...(plan.Plans ?? []).map(widest));
+  }
+  const is = (field: string, value: unknown, op = 'is') => ({ field, op, value });
+
+  it.each<[filter: unknown, count: number]>([
+    [is('city', 'CITY 7'), 100],
+    [is('region', 'r7'), 100],
+    [is('country', 'c7'), 100],
+    [is('zip', '0012', 'startsWith'), 40],
+    [is('email', 'P77@example.org'), 1],
+    [is('subscribed', false), 0],
+    [is('createdAt', '2026-06-15T11:00:00Z', 'atLeast'), 60],
+    [{ list: '' }, 100],
+    [{ tag: '', inLast: 1 }, 100],
+    [{ signed: '' }, 100],
+    [{ all: [{ tag: '' }, { not: { field: 'phone', op: 'isSet' } }] }, 100],
+    [{ all: [is('city', 'city 7'), { not: is('firstName', 'x', 'contains') }] }, 100],
+  ])('%j reads only its contacts, by an index', async (given, count) => {
+    const named = JSON.stringify(given).replace(
+      /"(list|tag|signed)":""/,
+      (_, name: string) => `"${name}":"${ids.get(name)!}"`,
+    );
+    const values: unknown[] = [large];
+    const bind = (value: unknown) => `$${values.push(value)}`;
+    const sql = filterSql(readFilter(JSON.parse(named)), { bind, moment: NOW });
+    const [row] = await database.source.query(
+      `EXPLAIN (ANALYZE, FORMAT JSON) SELECT FROM ${TABLE} WHERE organization_id = $1 AND ${sql}`,
+      values,
+    );
+    const plan = row['QUERY PLAN'][0].Plan;
+    expect(plan['Actual Rows']).toBe(count);
+    expect(widest(plan)).toBeLessThan(2_000);
+  });
+});

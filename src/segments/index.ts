@@ -1,2 +1,3 @@
 export { SegmentsModule } from './segments.module.js';
+export { CreateSegment } from './create-segment.js';
 export { segment } from './segment.js';

@@ -26,7 +26,7 @@ export function documentationOf(app: NestExpressApplication): Express {
 
 function describeApi(app: NestExpressApplication): OpenAPIObject {
   const description =
-    'Manage contacts, petitions, posts, lists, tags, custom fields, suppressions and broadcasts with this event-sourced RPC API. GET reads, ' +
+    'Manage contacts, petitions, posts, lists, tags, segments, custom fields, suppressions and broadcasts with this event-sourced RPC API. GET reads, ' +
     'POST creates or updates, and DELETE removes. Every operation is idempotent. `error.docs` links to an explanation of each error.\n\n' +
     `Each role grants these scopes:\n\n| Role | Scopes |\n| --- | --- |\n${ROLES.map(
       (role) =>
