@@ -38,8 +38,8 @@ type List = {
 
 const name = (n: number) => (n === 0 ? 'Needle' : `Hay ${n}`);
 const address = (n: number) => `${n === 0 ? 'needle' : `hay-${n}`}@example.org`;
-const byName = (operation: string): List['make'] => {
-  return (client, n) => call(client, operation, { name: name(n) });
+const byName = (operation: string, more: object = {}): List['make'] => {
+  return (client, n) => call(client, operation, { name: name(n), ...more });
 };
 const invite = (client: Client, email: string) =>
   call(client, 'team.invite-member', { email, role: 'VIEWER' });
@@ -70,6 +70,11 @@ const LISTS: Record<string, List> = {
   },
   lists: { make: byName('list.create-list'), finds: { q: 'Needle' }, add: 'lists/new' },
   tags: { make: byName('tag.create-tag'), finds: { q: 'Needle' }, add: 'tags/new' },
+  segments: {
+    make: byName('segment.create-segment', { filter: { field: 'city', op: 'isSet' } }),
+    finds: { q: 'Needle' },
+    add: 'segments/new',
+  },
   fields: { make: byName('field.create-field'), finds: { q: 'Needle' }, add: 'fields/new' },
   petitions: {
     make: async (client, n) => {

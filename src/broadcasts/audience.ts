@@ -10,6 +10,7 @@ import {
   type ChosenContact,
   chosenContacts,
   contactsProjection,
+  filterProjections,
   kindsOfContacts,
 } from '../contacts/index.js';
 import { type Suppressions, suppressionsProjection } from '../suppressions/index.js';
@@ -44,9 +45,12 @@ type Selection = {
 
 /** The projections that select an audience. */
 const selectingProjections = (): readonly Projection[] => [
-  contactsProjection,
-  ...kindsOfContacts().map(({ projection }) => projection),
-  suppressionsProjection,
+  ...new Set([
+    contactsProjection,
+    ...kindsOfContacts().map(({ projection }) => projection),
+    ...filterProjections(),
+    suppressionsProjection,
+  ]),
 ];
 const LIMITS = { statement: 60_000, isSnapshot: true };
 const MAX_ATTEMPTS = 100;

@@ -1,6 +1,7 @@
 export { chooseContactsBy, forEachKindOfContacts, kindsOfContacts } from './filters/contact-filters.js';
 export { sumByCountry } from './filters/countries.js';
 export {
+  type FieldCondition,
   type Filter,
   FILTER_RULES,
   type FilterValue,
@@ -11,7 +12,7 @@ export {
   requireNamed,
 } from './filters/filter.js';
 export { filterFields, type Op } from './filters/filter-fields.js';
-export { filterSql } from './filters/filter-sql.js';
+export { filterProjections, filterSql } from './filters/filter-sql.js';
 export { type FilteredContact, matchesFilter } from './filters/filter-match.js';
 export { contactLink } from './contact-links.js';
 export {

@@ -1,5 +1,5 @@
 export { FieldsModule } from './fields.module.js';
 export { CustomFields, namedValues } from './custom-fields.js';
 export { type CustomValue, field, FIELD_TYPES, hasOptions } from './field.js';
-export { type FieldRecord } from './fields.js';
+export { type FieldRecord, fields } from './fields.js';
 export { OptionUse } from './option-use.js';

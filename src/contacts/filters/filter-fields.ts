@@ -38,6 +38,13 @@ export const FILTER_FIELDS: ReadonlyMap<string, FilterField> = new Map<string, F
   ['updatedAt', { type: 'time', column: 'updated_at' }],
 ]);
 
+const CUSTOM = 'fields.';
+
+/** The key of the custom field that a condition names: `fields.shoeSize`. Undefined for other fields. */
+export function customKeyOf(field: string): string | undefined {
+  return field.startsWith(CUSTOM) ? field.slice(CUSTOM.length) : undefined;
+}
+
 /** The types of the fields that filters can use, by name. */
 export function filterFields(): ReadonlyMap<string, FieldType> {
   return new Map([...FILTER_FIELDS].map(([name, { type }]) => [name, type]));

@@ -1,8 +1,10 @@
 import { comparableEmail } from '#libs/rpc';
+import { type CustomValue } from '../../fields/index.js';
 import { type ContactDetails } from '../contact.js';
 import { formsOfCountry } from './countries.js';
 import { type FieldCondition, type Filter, partOf } from './filter.js';
-import { FILTER_FIELDS } from './filter-fields.js';
+import { matchesCustomValue } from './custom-field-match.js';
+import { customKeyOf, FILTER_FIELDS } from './filter-fields.js';
 import { fold, lowerAscii } from './folded-text.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -10,6 +12,8 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 /** A contact, as known from any source, for example an exported history. */
 export type FilteredContact = {
   details: ContactDetails;
+  /** By the keys of existing fields. */
+  customFields: { readonly [key: string]: CustomValue };
   subscribed: boolean;
   createdAt: Date;
   updatedAt: Date;
@@ -45,9 +49,16 @@ export function matchesFilter(filter: Filter, contact: FilteredContact, now: Dat
   }
 }
 
-function matchesField({ field, op, value }: FieldCondition, contact: FilteredContact, now: Date): boolean {
+function matchesField(condition: FieldCondition, contact: FilteredContact, now: Date): boolean {
+  const { field, op, value } = condition;
+  const customKey = customKeyOf(field);
+  if (customKey !== undefined) {
+    const { customFields } = contact;
+    const own = Object.hasOwn(customFields, customKey) ? customFields[customKey] : undefined;
+    return matchesCustomValue(condition, own, now);
+  }
   const known = FILTER_FIELDS.get(field);
-  if (!known) return false;
+  if (!known) throw new Error(`The field ${field} is not known.`);
   if (known.type === 'flag') return contact.subscribed === value;
   if (known.type === 'time')
     return matchesTime(contact[field as 'createdAt' | 'updatedAt'].getTime(), op, value, now);

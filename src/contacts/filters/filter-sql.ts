@@ -1,8 +1,11 @@
-import { type Bind } from '#libs/projections';
+import { NewerEvent } from '#libs/event-store';
+import { type Bind, type Projection } from '#libs/projections';
 import { comparableEmail, isId } from '#libs/rpc';
+import { fields } from '../../fields/index.js';
 import { formsOfCountry } from './countries.js';
 import { type FieldCondition, type Filter, type FilterPart, namedInFilters, partOf } from './filter.js';
-import { FILTER_FIELDS } from './filter-fields.js';
+import { customKeyOf, FILTER_FIELDS } from './filter-fields.js';
+import { customFieldSql } from './custom-field-sql.js';
 import { containsFolded, equalsFolded, startsWithFolded, withoutCase } from './folded-text.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
@@ -16,6 +19,8 @@ type Statement = {
 /**
  * SQL: whether a row of the contacts of organization $1 matches the filter. Usable only in WHERE, because null stands
  * for false. Columns are unqualified, so the row may come from any subquery.
+ *
+ * @throws NewerEvent for a condition of a later version.
  *
  * Negations are moved to the conditions, so that each can use its index.
  */
@@ -42,10 +47,13 @@ function sqlOf(filter: Filter, isNegated: boolean, statement: Statement): string
   }
 }
 
-/** The condition of `isNot` is that of `is`. A field or operator of a later version matches no one. */
-function fieldSql({ field, op, value }: FieldCondition, { bind, moment }: Statement): string {
+/** The condition of `isNot` is that of `is`. */
+function fieldSql(condition: FieldCondition, { bind, moment }: Statement): string {
+  const { field, op, value } = condition;
+  const customKey = customKeyOf(field);
+  if (customKey !== undefined) return customFieldSql(customKey, condition, bind, moment);
   const known = FILTER_FIELDS.get(field);
-  if (!known) return 'false';
+  if (!known) throw unknownCondition();
   const { column, type } = known;
   const text = value as string;
   switch (op) {
@@ -73,7 +81,7 @@ function fieldSql({ field, op, value }: FieldCondition, { bind, moment }: Statem
     case 'inLast':
       return `${column} >= ${daysAgo(value as number, { bind, moment })}`;
     default:
-      return 'false';
+      throw unknownCondition();
   }
 }
 
@@ -83,17 +91,28 @@ function daysAgo(days: number, { bind, moment }: Statement): string {
   return `${bind(new Date(moment.getTime() - days * DAY_MS))}::timestamptz`;
 }
 
+/** A filter that this version cannot evaluate: without it, `not` would match everyone. */
+function unknownCondition(): NewerEvent {
+  return new NewerEvent('SegmentCreated', 2);
+}
+
 /** EXISTS never compares each contact with each member, as NOT IN does if the members exceed work_mem. */
 function recordSql(
   { name, id, inLast }: Extract<FilterPart, { kind: 'record' }>,
   statement: Statement,
 ): string {
   const named = namedInFilters().get(name);
-  if (!named || !isId(id)) return 'false';
+  if (!named) throw unknownCondition();
+  if (!isId(id)) return 'false';
   const { table } = named.resource;
   const existing = `(SELECT r.id FROM ${table} r WHERE r.organization_id = $1 AND r.id = ${statement.bind(id)}::uuid)`;
   const recently = inLast === undefined ? '' : ` AND m.since >= ${daysAgo(inLast, statement)}`;
   return `EXISTS (SELECT FROM (${named.members(existing)}) m WHERE m.member_id = id${recently})`;
+}
+
+/** The projections that filters read, next to that of contacts. */
+export function filterProjections(): Projection[] {
+  return [fields.projection, ...[...namedInFilters().values()].map(({ resource }) => resource.projection)];
 }
 
 /** The members of a record, for `NamedRecord`: the contacts with an active link. */

@@ -13,7 +13,7 @@ export type Filter =
 
 /** A condition on a field of the contact. `isSet` has no value. */
 export type FieldCondition = { field: string; op: Op; value?: FilterValue };
-export type FilterValue = string | number | boolean | [string, string];
+export type FilterValue = string | number | boolean | [string, string] | [number, number];
 
 /** A condition on a record that contacts are linked to, by its name: `{ list: id }`, `{ signed: id, inLast: 30 }`. */
 type RecordCondition = { [condition: string]: string | number };

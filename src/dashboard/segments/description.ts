@@ -1,7 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { Resources } from '#libs/resources';
 import { isId } from '#libs/rpc';
-import { type Filter, namedInFilters, partOf } from '../../contacts/index.js';
+import { type Filter, filterFields, namedInFilters, partOf } from '../../contacts/index.js';
 import { type PageContext } from '../page-context.js';
 import { timeIn } from '../parts.js';
 
@@ -78,12 +78,14 @@ export function FilterText(context: PageContext, filter: Filter, names: RecordNa
 
 function valueIn(
   { words }: PageContext,
-  { op, value }: Extract<ReturnType<typeof partOf>, { kind: 'field' }>['condition'],
+  { field, op, value }: Extract<ReturnType<typeof partOf>, { kind: 'field' }>['condition'],
 ): string {
   const { described } = words.segments;
   if (value === undefined) return '';
   if (typeof value === 'boolean') return value ? words.yes : words.no;
-  if (typeof value === 'number') return described.days(value);
-  if (typeof value !== 'string') return described.between(timeIn(words, value[0]), timeIn(words, value[1]));
-  return op === 'atLeast' || op === 'atMost' ? timeIn(words, value) : described.quoted(value);
+  if (typeof value === 'number') return op === 'inLast' ? described.days(value) : String(value);
+  const shown = (one: string | number) =>
+    filterFields().get(field) === 'time' ? timeIn(words, String(one)) : String(one);
+  if (typeof value !== 'string') return described.between(shown(value[0]), shown(value[1]));
+  return op === 'atLeast' || op === 'atMost' ? shown(value) : described.quoted(value);
 }

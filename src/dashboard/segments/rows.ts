@@ -1,4 +1,10 @@
-import { type Filter, filterFields, type Op, type FilterValue } from '../../contacts/index.js';
+import {
+  type Filter,
+  filterFields,
+  type FilterValue,
+  namedInFilters,
+  type Op,
+} from '../../contacts/index.js';
 
 /** A condition as a row of the form: a field or a kind of records, a comparison and a typed value. */
 export type Row = { subject: string; op: RowOp; value: string };
@@ -60,8 +66,12 @@ export function conditionOf({ subject, op, value }: Row, recordId?: string): Fil
 export function rowsOf(filter: Filter): { match: Match; rows: Row[] } | undefined {
   const match: Match = 'any' in filter ? 'any' : 'all';
   const parts = 'any' in filter ? filter.any : 'all' in filter ? filter.all : [filter];
-  const rows = (parts as Filter[]).map(rowOf);
+  const rows = (parts as Filter[]).map(rowOf).map((row) => (row && isKnown(row.subject) ? row : undefined));
   return rows.every((row) => row !== undefined) ? { match, rows } : undefined;
+}
+
+function isKnown(subject: string): boolean {
+  return filterFields().has(subject) || namedInFilters().has(subject);
 }
 
 function rowOf(filter: Filter): Row | undefined {
