@@ -1,9 +1,18 @@
 import { changedFields } from '#libs/commands';
-import { type Decider } from '#libs/event-store';
+import { type Decider, type Upcasters } from '#libs/event-store';
 import { noSuch } from '#libs/rpc';
 import { type Filter } from '../contacts/index.js';
 
 export type SegmentFields = { name: string; filter: Filter };
+
+/**
+ * Filters of earlier releases have no conditions on custom fields. Those releases would treat one as false, and its negation as
+ * true, so they must not read it.
+ */
+export const segmentShapes: Upcasters = {
+  SegmentCreated: { reads: [(body) => body], writes: { asBefore: (body) => body } },
+  SegmentUpdated: { reads: [(body) => body], writes: { asBefore: (body) => body } },
+};
 
 export type SegmentEvent =
   | { type: 'SegmentCreated'; data: SegmentFields }

@@ -1,7 +1,8 @@
 import { ProductModule } from '#libs/modules';
 import { ContactsModule } from '../contacts/index.js';
 import * as operations from './operations.js';
+import { segmentShapes } from './segment.js';
 import { segments } from './segments.js';
 
-@ProductModule({ operations, resources: [segments], imports: [ContactsModule] })
+@ProductModule({ operations, resources: [segments], upcasters: segmentShapes, imports: [ContactsModule] })
 export class SegmentsModule {}

@@ -19,7 +19,7 @@ export const segments = new Resource({
   decider: segment,
   existing: (state) => (state.status === 'EXISTS' ? state : undefined),
   answers: segmentSchema,
-  version: 1,
+  version: 2,
   columns: { name: { type: 'text', index: true, search: true } },
 });
 

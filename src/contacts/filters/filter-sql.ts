@@ -93,7 +93,7 @@ function daysAgo(days: number, { bind, moment }: Statement): string {
 
 /** A filter that this version cannot evaluate: without it, `not` would match everyone. */
 function unknownCondition(): NewerEvent {
-  return new NewerEvent('SegmentCreated', 2);
+  return new NewerEvent('SegmentCreated', 3);
 }
 
 /** EXISTS never compares each contact with each member, as NOT IN does if the members exceed work_mem. */
