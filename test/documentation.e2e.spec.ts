@@ -153,7 +153,12 @@ describe('the contact operations', () => {
     address: text,
     zip: text,
     city: text,
+    region: text,
     country: text,
+  };
+  const extras = {
+    externalIds: { type: ['array', 'null'], required: false },
+    customFields: { type: ['object', 'null'], required: false },
   };
   const id = { type: 'string', required: true };
   const ownOrganization = { type: 'string', required: false };
@@ -172,9 +177,12 @@ describe('the contact operations', () => {
       tags: names,
       listIds: names,
       ...details,
+      ...extras,
     },
     'GET contact.get-contact': {
-      contactId: id,
+      contactId: filter,
+      externalId: filter,
+      email: { type: 'string', format: 'email', required: false },
       organizationId: id,
       asOf: moment,
       include: { type: 'array', required: false },
@@ -242,6 +250,7 @@ describe('the contact operations', () => {
       tags: names,
       listIds: names,
       ...details,
+      ...extras,
     },
     'DELETE contact.delete-contact': { organizationId: ownOrganization, contactId: id },
   };

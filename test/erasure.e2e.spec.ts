@@ -16,7 +16,18 @@ afterAll(() => deployment.stop());
 
 const CONTACTS = `${schemaOf(contactsProjection)}.contacts`;
 
-const DETAILS = ['firstName', 'lastName', 'bio', 'phone', 'mobile', 'address', 'zip', 'city', 'country'];
+const DETAILS = [
+  'firstName',
+  'lastName',
+  'bio',
+  'phone',
+  'mobile',
+  'address',
+  'zip',
+  'city',
+  'region',
+  'country',
+];
 
 /** A person with unique details. */
 function person(name: string): Record<string, string> {
@@ -65,18 +76,26 @@ function placesOf(details: Record<string, string>, places: Places): string[] {
 it('delete-contact removes every personal detail everywhere, and the history stays readable', async () => {
   const { organizationId } = client;
   const [first, last, other] = [person('qcreated'), person('qupdated'), person('qother')];
-  const everything = { ...prefixed('first', first), ...prefixed('last', last) };
+  await client.post('field.create-field', { name: 'Note' });
+  const extrasOf = (name: string) => ({
+    externalIds: [`erasure:${name}-id`],
+    customFields: { note: `${name}-note` },
+  });
+  const everything = {
+    ...prefixed('first', { ...first, id: 'erasure:qcreated-id', note: 'qcreated-note' }),
+    ...prefixed('last', { ...last, id: 'erasure:qupdated-id', note: 'qupdated-note' }),
+  };
 
   const created = await client.post(
     'contact.create-contact',
-    { organizationId, ...first },
+    { organizationId, ...first, ...extrasOf('qcreated') },
     { 'Idempotency-Key': `sign-up/${first.email}` },
   );
   expect(created.status).toBe(200);
   const { contactId } = created.body.data;
   const updated = await client.post(
     'contact.update-contact',
-    { contactId, ...last },
+    { contactId, ...last, ...extrasOf('qupdated') },
     { 'Idempotency-Key': `update/${last.email}` },
   );
   expect(updated.body.data).toMatchObject(last);
@@ -134,7 +153,7 @@ it('delete-contact removes every personal detail everywhere, and the history sta
   // Repeated requests return nothing either.
   const replayed = await client.post(
     'contact.update-contact',
-    { contactId, ...last },
+    { contactId, ...last, ...extrasOf('qupdated') },
     { 'Idempotency-Key': `update/${last.email}` },
   );
   expect(placesOf(everything, { answer: JSON.stringify(replayed.body) })).toEqual([]);

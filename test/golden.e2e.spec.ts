@@ -250,14 +250,29 @@ async function makeHistory(): Promise<string> {
     return answer.body.data;
   };
   const erase = (operation: string, body: object) => client.delete(operation, body);
+  const { fieldId } = await post('field.create-field', {
+    name: 'Shoe size',
+    type: 'CHOICE',
+    options: ['S', 'M'],
+  });
+  await post('field.update-field', { fieldId, options: ['S', 'M', 'Ω "L"'] });
   const contactIds: string[] = [];
   for (const firstName of ['Ada', 'Chico', 'Rachel', 'Wangari']) {
     const email = `${firstName.toLowerCase()}@example.org`;
-    const contact = { organizationId, email, firstName, city: 'Nairobi', bio: 'Ω \n “quoted”' };
+    const contact = {
+      organizationId,
+      ...{ email, firstName, city: 'Nairobi', bio: 'Ω \n “quoted”', region: 'Nairobi County' },
+      externalIds: [`golden:${firstName}`],
+      customFields: { shoeSize: 'Ω "L"' },
+    };
     contactIds.push((await post('contact.create-contact', contact)).contactId);
   }
   const [ada, chico, rachel, wangari] = contactIds as [string, string, string, string];
-  await post('contact.update-contact', { contactId: ada, city: null, phone: '+44 20', subscribed: false });
+  await post('contact.update-contact', {
+    contactId: ada,
+    ...{ city: null, phone: '+44 20', subscribed: false },
+    ...{ externalIds: ['golden:2'], customFields: { shoeSize: null } },
+  });
   await post('contact.update-contact', { contactId: ada, subscribed: true, email: 'ada@example.net' });
   const consent = {
     source: 'Paper list',
@@ -274,12 +289,6 @@ async function makeHistory(): Promise<string> {
   await post('tag.update-tag', { tagId, description: 'Who gives' });
   await post('tag.add-contacts', { tagId, contactIds: [ada, chico, rachel] });
   await erase('tag.remove-contacts', { tagId, contactIds: [ada] });
-  const { fieldId } = await post('field.create-field', {
-    name: 'Shoe size',
-    type: 'CHOICE',
-    options: ['S', 'M'],
-  });
-  await post('field.update-field', { fieldId, options: ['S', 'M', 'Ω "L"'] });
   const filter = { all: [{ list: listId }, { not: { field: 'city', op: 'is', value: 'Nairobi' } }] };
   const { segmentId } = await post('segment.create-segment', { name: 'Friends abroad', filter });
   await post('segment.update-segment', { segmentId, filter: { any: [{ tag: tagId }] } });

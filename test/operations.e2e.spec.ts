@@ -444,6 +444,8 @@ describe('the documented errors', () => {
   function inputOf(fields: readonly (readonly [string, any, boolean])[], path: string): object {
     return Object.fromEntries(
       fields.flatMap(([name, schema, required]) => {
+        // Alternatives to an id, and ids of other systems.
+        if (name === 'externalId' || name === 'externalIds') return [];
         const names = [name, ...Object.keys(schema.properties ?? {})];
         const isNamed =
           names.some((one) => (one === name ? /Ids?$/ : /Ids$/).test(one)) ||

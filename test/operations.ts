@@ -1,8 +1,6 @@
 import { CommandBus } from '@nestjs/cqrs';
 import { newId } from '#libs/random';
 import { type OwnReason, systemInput } from '#libs/rpc';
-import { schemaOf } from '#libs/projections';
-import { contactsProjection } from '../src/contacts/index.js';
 import { FinishBroadcast } from '../src/broadcasts/index.js';
 import { aSignature, csv, type Fields, type Fixture, png } from './fixture.js';
 import { type Answer } from './harness.js';
@@ -68,8 +66,6 @@ async function takenSlug(own: Fixture, kind: 'petition' | 'post'): Promise<Answe
   await own.ask(create, { name: 'First', slug: 'taken' });
   return own.send(create, { name: 'Second', slug: 'taken' });
 }
-
-const CONTACTS = `${schemaOf(contactsProjection)}.contacts`;
 
 /** Changes a table directly, like an administrator with write access. */
 function changeTable(own: Fixture, statement: string): Promise<unknown> {
@@ -167,6 +163,10 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         await own.ask('contact.create-contact', { email });
         return own.send('contact.create-contact', { email: email.toUpperCase(), firstName: 'Ada' });
       },
+      EXTERNAL_ID_TAKEN: async (own) => {
+        await own.ask('contact.create-contact', { ...own.person(), externalIds: ['a:1'] });
+        return own.send('contact.create-contact', { ...own.person(), externalIds: ['a:1'] });
+      },
     },
   },
   'contact.get-contact': {
@@ -180,6 +180,16 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     },
     asks: {
       'as it was': async (own) => ({ ...(await own.a('contact')), asOf: new Date().toISOString() }),
+      'by external id': async (own) => {
+        const externalId = `test:${own.unique()}`;
+        await own.ask('contact.create-contact', { ...own.person(), externalIds: [externalId] });
+        return { externalId };
+      },
+      'by email': async (own) => {
+        const { email } = own.person();
+        await own.ask('contact.create-contact', { email });
+        return { email };
+      },
       'with all that belongs to it': async (own) => ({
         contactId: (await linked(own, 'tag')).contactIds[0],
         include: 'tags,lists,signatures,consents',
@@ -220,6 +230,10 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         const { email } = own.person();
         await own.ask('contact.create-contact', { email });
         return own.send('contact.update-contact', { ...(await own.a('contact')), email });
+      },
+      EXTERNAL_ID_TAKEN: async (own) => {
+        await own.ask('contact.create-contact', { ...own.person(), externalIds: ['b:1'] });
+        return own.send('contact.update-contact', { ...(await own.a('contact')), externalIds: ['b:1'] });
       },
     },
   },
@@ -715,8 +729,8 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       OPTION_IN_USE: async (own) => {
         const field = { name: own.unique(), type: 'CHOICE', options: ['S', 'M'] };
         const { fieldId } = await own.ask('field.create-field', field);
-        await own.a('contact');
-        await changeTable(own, `UPDATE ${CONTACTS} SET custom_fields = '{"${fieldId}": "S"}'`);
+        const { key } = await own.ask('field.get-field', { fieldId });
+        await own.ask('contact.create-contact', { ...own.person(), customFields: { [key]: 'S' } });
         return own.send('field.update-field', { fieldId, options: ['M'] });
       },
     },

@@ -6,6 +6,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { EventStore, Keyring } from '#libs/event-store';
 import { createTestDatabase, eventually, killAtExit, type TestDatabase } from '#libs/testing';
 import { newApiKey } from '../src/auth/index.js';
+import { upcasters } from '../src/modules.js';
 import { organization } from '../src/organizations/index.js';
 import { Client } from './harness.js';
 
@@ -149,7 +150,7 @@ export class Deployment {
 
   private constructor(readonly database: TestDatabase) {
     // The test database's own store has a different key than the servers.
-    this.store = new EventStore(database.source, new Keyring(ENCRYPTION_KEY));
+    this.store = new EventStore(database.source, new Keyring(ENCRYPTION_KEY), upcasters);
   }
 
   /**

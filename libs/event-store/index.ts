@@ -22,7 +22,6 @@ export { Rewrapping } from './rewrapping.js';
 export {
   type Cast,
   DamagedEvent,
-  type EventBody,
   NewerEvent,
   readSchema,
   upcast,

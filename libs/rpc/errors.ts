@@ -40,6 +40,8 @@ export const ERROR_REASONS = {
   CONFLICT: {
     EMAIL_TAKEN:
       'Another contact of your organization has this email address. Update that contact, or use another address.',
+    EXTERNAL_ID_TAKEN:
+      'Another contact of your organization has this external ID. error.message names it. Update that contact, or remove the ID from it.',
     PETITION_NOT_PUBLISHED: 'The petition is a draft, so it cannot be signed or closed. Publish it first.',
     PETITION_CLOSED: 'The petition is closed and accepts no signatures. To reopen it, publish it again.',
     PETITION_PUBLISHED: 'The petition is published and cannot be deleted. Close it first.',

@@ -305,25 +305,42 @@ const DEEPEST_JSON = 64;
  * @param options.type if it must be an object, whose contents the handler checks.
  */
 export function AnyJson(options: FieldOptions & { maxBytes: number; type?: 'object' }): PropertyDecorator {
-  const { type } = options;
-  return field({ nullable: true, ...options }, type ? { type } : {}, (value) => {
-    if (type && (typeof value !== 'object' || value === null || Array.isArray(value)))
-      return 'must be an object';
-    const excess = exceeds(value, DEEPEST_JSON, { bytes: options.maxBytes });
-    if (excess === 'depth') return `must not be nested deeper than ${DEEPEST_JSON} levels`;
-    const text = excess === undefined ? JSON.stringify(value) : '';
-    if (excess === 'size' || storedBytes(value, text) > options.maxBytes) {
-      return (
-        `must have at most ${options.maxBytes / 1024} KiB of JSON as it is stored: with a space after each comma ` +
-        'and colon, and every number written out (1e308 has 309 digits)'
-      );
-    }
-    if (hasInfinity(value)) return 'must not contain numbers beyond the range of a double (IEEE 754)';
-    // JSON writes both as escapes. An escaped backslash before them must not be mistaken for one.
-    return /(?<!\\)(\\\\)*\\u(0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/.test(text)
-      ? 'must not contain NUL characters or lone surrogates'
-      : undefined;
-  });
+  const { type, maxBytes } = options;
+  return field({ nullable: true, ...options }, type ? { type } : {}, (value) =>
+    type && !isObject(value) ? 'must be an object' : jsonProblem(value, maxBytes),
+  );
+}
+
+/**
+ * An object whose keys are data, of at most `maxBytes`. Whether they exist, and whether their values are valid, is
+ * checked where they are used.
+ */
+export function Keyed(options: FieldOptions & { maxBytes: number; values: FieldSchema }): PropertyDecorator {
+  const { maxBytes, values } = options;
+  return field(options, { type: 'object', additionalProperties: values }, (value) =>
+    isObject(value) ? jsonProblem(value, maxBytes) : 'must be an object',
+  );
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function jsonProblem(value: unknown, maxBytes: number): string | undefined {
+  const excess = exceeds(value, DEEPEST_JSON, { bytes: maxBytes });
+  if (excess === 'depth') return `must not be nested deeper than ${DEEPEST_JSON} levels`;
+  const text = excess === undefined ? JSON.stringify(value) : '';
+  if (excess === 'size' || storedBytes(value, text) > maxBytes) {
+    return (
+      `must have at most ${maxBytes / 1024} KiB of JSON as it is stored: with a space after each comma ` +
+      'and colon, and every number written out (1e308 has 309 digits)'
+    );
+  }
+  if (hasInfinity(value)) return 'must not contain numbers beyond the range of a double (IEEE 754)';
+  // JSON writes both as escapes. An escaped backslash before them must not be mistaken for one.
+  return /(?<!\\)(\\\\)*\\u(0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/.test(text)
+    ? 'must not contain NUL characters or lone surrogates'
+    : undefined;
 }
 
 /** JSON.parse turns 1e400 into Infinity, which JSON cannot represent. */
@@ -444,18 +461,31 @@ export function WordsOf(
   );
 }
 
-/** Names of records: a list of strings, or one string with commas between them (as in a CSV file). */
-export function Names(options: FieldOptions & { max: number; longest: number }): PropertyDecorator {
-  const { max, longest } = options;
+/**
+ * Names of records: a list of strings, or one string with commas between them (as in a CSV file). With `nullable`, null
+ * is an empty list.
+ *
+ * @param options `pattern`: of each name. `rule` describes it.
+ */
+export function Names(
+  options: FieldOptions & { max: number; longest: number; pattern?: RegExp; rule?: string },
+): PropertyDecorator {
+  const { max, longest, pattern, rule } = options;
   return field(
     options,
-    { type: 'array', items: { type: 'string', maxLength: longest }, maxItems: max },
+    {
+      type: 'array',
+      items: { type: 'string', maxLength: longest, ...(pattern ? { pattern: pattern.source } : {}) },
+      maxItems: max,
+    },
     (value) => {
       if (!Array.isArray(value) || value.length > max) return `must be a list of at most ${max} names`;
       const problem = value.map((name) => textProblem(name, longest)).find((found) => found !== undefined);
-      return problem && `must hold names only: one of them ${problem}`;
+      if (problem) return `must hold names only: one of them ${problem}`;
+      return !pattern || value.every((name) => pattern.test(name as string)) ? undefined : rule;
     },
     (value) => {
+      if (value === null && options.nullable) return [];
       const names: unknown = typeof value === 'string' ? value.split(',') : value;
       if (!Array.isArray(names)) return names;
       const trimmed = (names as unknown[]).map(trim(false));

@@ -27,6 +27,7 @@ export {
 } from './errors.js';
 export {
   AnyJson,
+  Keyed,
   Colour,
   Email,
   Emails,

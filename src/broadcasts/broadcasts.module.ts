@@ -1,5 +1,6 @@
 import './deliveries.js';
 import { ProductModule } from '#libs/modules';
+import { FieldsModule } from '../fields/index.js';
 import { ContactsModule } from '../contacts/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
 import { SuppressionsModule } from '../suppressions/index.js';
@@ -24,7 +25,7 @@ import { Starts } from './starts.js';
   subscriptions: [BroadcastSchedules, BroadcastReports],
   timers: [BroadcastStart],
   background: [BroadcastSender],
-  imports: [ContactsModule, OrganizationsModule, SuppressionsModule],
+  imports: [ContactsModule, FieldsModule, OrganizationsModule, SuppressionsModule],
   providers: [
     BroadcastFigures,
     FinishBroadcastHandler,

@@ -2,7 +2,10 @@ import { type Blocker } from './broadcast.js';
 
 /** The values of merge fields. Null renders as nothing. */
 export type MergeFields = {
-  contact: { [field in (typeof CONTACT_FIELDS)[number]]: string | null };
+  contact: { [field in (typeof CONTACT_FIELDS)[number]]: string | null } & {
+    /** The values of custom fields by their keys. Several options are one text, with commas. */
+    fields: { [key: string]: string | number | boolean };
+  };
   organization: { [field in (typeof ORGANIZATION_FIELDS)[number]]: string | null };
   /** Available only if the audience is a single petition. */
   petition?: { [field in (typeof PETITION_FIELDS)[number]]: string | number | null };
@@ -18,6 +21,7 @@ export const CONTACT_FIELDS = [
   'address',
   'zip',
   'city',
+  'region',
   'country',
 ] as const;
 export const ORGANIZATION_FIELDS = ['name', 'website', 'email', 'country', 'postalAddress'] as const;

@@ -6,6 +6,7 @@ import { Resources } from '#libs/resources';
 import { hasScope, RpcError } from '#libs/rpc';
 import { type ContactDetails } from '../contacts/index.js';
 import { organization, senderOf, existingOrganization } from '../organizations/index.js';
+import { CustomFields, type CustomValue, namedValues } from '../fields/index.js';
 import { petitions } from '../petitions/index.js';
 import { PublicAddress } from '../config/index.js';
 import { type Audience, type BroadcastFields, type Blocker } from './broadcast.js';
@@ -22,12 +23,14 @@ export type MessageTemplate = {
   sender: Sender & { from: MailMessage['from']; replyTo: string | null };
   organization: MergeFields['organization'];
   petition: MergeFields['petition'];
+  /** The keys of custom fields by their ids. */
+  keys: ReadonlyMap<string, string>;
 };
 
 export type Blocked = { blocker: Blocker; path: string; message: string };
 
-/** The recipient of a message. */
-export type Recipient = { id: string } & ContactDetails;
+/** The recipient of a message. Its values by the ids of their fields. */
+export type Recipient = { id: string; customFields: { [fieldId: string]: CustomValue } } & ContactDetails;
 
 export type Letter = {
   subject: string;
@@ -52,6 +55,7 @@ export class MessageBuilder {
     private readonly store: EventStore,
     private readonly mailer: Mailer,
     private readonly address: PublicAddress,
+    private readonly customFields: CustomFields,
   ) {}
 
   /** Returns everything needed to write messages, or all blockers. */
@@ -87,10 +91,12 @@ export class MessageBuilder {
     }
     const petitionId = onlyPetition(fields.audience);
     const { subject, preheader, content, format } = fields;
+    const keys = await this.customFields.keysOf(organizationId);
+    const fieldKeys = [...keys.values()];
     let template: CompiledTemplate | undefined;
     try {
       const hasPetition = petitionId !== undefined;
-      template = await templates.compile({ subject, preheader, content, format, hasPetition });
+      template = await templates.compile({ subject, preheader, content, format, hasPetition, fieldKeys });
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       block(error.blocker, error.part, error.message);
@@ -110,6 +116,7 @@ export class MessageBuilder {
       },
       organization: { name, website, email, country, postalAddress: sender.postalAddress },
       petition: petitionId === undefined ? undefined : await this.petition(organizationId, petitionId),
+      keys,
     };
     const failure = await this.trial(writing);
     if (failure) return { blockers: [...blockers, failure] };
@@ -170,7 +177,15 @@ export class MessageBuilder {
     const unsubscribeUrl = `${this.address.url}/u/${token}`;
     const fields = Object.fromEntries(CONTACT_FIELDS.map((field) => [field, contact?.[field] ?? null]));
     const { rendered, took } = await template.render({
-      contact: fields as MergeFields['contact'],
+      contact: {
+        ...(fields as Omit<MergeFields['contact'], 'fields'>),
+        fields: Object.fromEntries(
+          Object.entries(namedValues(contact?.customFields ?? {}, writing.keys)).map(([key, value]) => [
+            key,
+            Array.isArray(value) ? value.join(', ') : value,
+          ]),
+        ),
+      },
       organization,
       ...(petition ? { petition } : {}),
       unsubscribeUrl,

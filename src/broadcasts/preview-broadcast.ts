@@ -54,7 +54,8 @@ export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> 
     if (contactId !== undefined) {
       const folded = await this.records.look(contact, organizationId, contactId);
       if (folded.state.status !== 'standing') throw noSuch('contact');
-      recipient = { id: contactId, ...folded.state.details };
+      const { details, customFields } = folded.state;
+      recipient = { id: contactId, ...details, customFields };
     }
     const { writing, blockers } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
     // Blockers to sending, such as a missing sender, do not prevent a preview.

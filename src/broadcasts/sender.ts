@@ -400,7 +400,7 @@ export class BroadcastSender implements BackgroundWork {
       if (state.status !== 'standing' || state.details.email === null) return RECIPIENT_DETAILS.erased;
       if (!state.subscribed) return RECIPIENT_DETAILS.unsubscribed;
       if (suppressed.has(state.details.email)) return RECIPIENT_DETAILS.suppressed;
-      return { id: ids[n]!, ...state.details };
+      return { id: ids[n]!, ...state.details, customFields: state.customFields };
     });
   }
 

@@ -4,6 +4,8 @@ import { compile, render, type Template } from './template.js';
 
 export type TemplateSource = Pick<BroadcastFields, 'subject' | 'preheader' | 'content' | 'format'> & {
   hasPetition: boolean;
+  /** The keys of the organization's custom fields. */
+  fieldKeys: readonly string[];
 };
 /** Only the message of an error survives the transfer between threads. */
 export type Rejection = Pick<TemplateError, 'blocker' | 'message' | 'part'>;
@@ -28,9 +30,9 @@ export function templateJobs() {
     if (templates.size > MAX_TEMPLATES) templates.delete(oldest!);
   };
   return {
-    compile(id: number, { hasPetition, ...fields }: TemplateSource): Compiled {
+    compile(id: number, { hasPetition, fieldKeys, ...fields }: TemplateSource): Compiled {
       return rejecting(() => {
-        store(id, compile(fields, hasPetition));
+        store(id, compile(fields, { hasPetition, fieldKeys }));
         return {};
       });
     },

@@ -101,10 +101,13 @@ function sizeOf(value: unknown): number {
   return size;
 }
 
+/** `fieldKeys`: the keys of the organization's custom fields. */
+type Available = { hasPetition: boolean; fieldKeys: readonly string[] };
+
 const markdown = new MarkdownIt({ html: true, linkify: true });
 
 /**
- * @param hasPetition whether the fields of a petition are available.
+ * @param available further merge fields: those of a petition, and of custom fields.
  * @throws TemplateError
  */
 export function compile(
@@ -114,7 +117,7 @@ export function compile(
     content,
     format,
   }: Pick<BroadcastFields, 'subject' | 'preheader' | 'content' | 'format'>,
-  hasPetition: boolean,
+  available: Available,
 ): Template {
   const merges = new Merges(content);
   for (const part of [subject, preheader ?? '']) new Merges(part);
@@ -139,14 +142,14 @@ export function compile(
     ['content', asWritten],
   ] as const;
   const unknown = parts.flatMap(([part, nodes]) =>
-    unknownFields(nodes, hasPetition).map((field) => ({ part, field })),
+    unknownFields(nodes, available).map((field) => ({ part, field })),
   );
   const [first] = unknown;
   if (!first) return template;
   const fields = [...new Set(unknown.map(({ field }) => field))].join(', ');
   throw new TemplateError(
     'UNKNOWN_MERGE_FIELD',
-    `Unknown merge field: ${fields}. Available fields: ${knownFields(hasPetition).join(', ')}.`,
+    `Unknown merge field: ${fields}. Available fields: ${knownFields(available).join(', ')}.`,
     first.part,
   );
 }
@@ -218,9 +221,10 @@ function invalid(error: unknown, part?: TemplateError['part']): TemplateError {
   return new TemplateError('TEMPLATE_INVALID', `The template is invalid: ${line}.`, part);
 }
 
-function knownFields(hasPetition: boolean): string[] {
+function knownFields({ hasPetition, fieldKeys }: Available): string[] {
   return [
     ...CONTACT_FIELDS.map((field) => `contact.${field}`),
+    ...fieldKeys.map((key) => `contact.fields.${key}`),
     ...ORGANIZATION_FIELDS.map((field) => `organization.${field}`),
     ...(hasPetition ? PETITION_FIELDS.map((field) => `petition.${field}`) : []),
     'unsubscribeUrl',
@@ -228,8 +232,8 @@ function knownFields(hasPetition: boolean): string[] {
 }
 
 /** A field's parts must be literal words of the template: a computed part could name anything. */
-function unknownFields(nodes: Node[], hasPetition: boolean): string[] {
-  const known = new Set(knownFields(hasPetition));
+function unknownFields(nodes: Node[], available: Available): string[] {
+  const known = new Set(knownFields(available));
   const { globals }: { globals: Variables } = plain.analyzeSync(nodes);
   return Object.values(globals)
     .flat()

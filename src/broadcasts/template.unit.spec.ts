@@ -5,11 +5,10 @@ import { type MergeFields, TemplateError } from './merge-fields.js';
 import { compile, render } from './template.js';
 
 const contact = Object.fromEntries(
-  ['firstName', 'lastName', 'email', 'phone', 'mobile', 'address', 'zip', 'city', 'country'].map((field) => [
-    field,
-    null,
-  ]),
-) as MergeFields['contact'];
+  ['firstName', 'lastName', 'email', 'phone', 'mobile', 'address', 'zip', 'city', 'region', 'country'].map(
+    (field) => [field, null],
+  ),
+) as Omit<MergeFields['contact'], 'fields'>;
 const organization = {
   name: 'Clean Rivers',
   website: 'https://rivers.example.org',
@@ -27,9 +26,12 @@ function written(
   petition?: MergeFields['petition'],
 ) {
   const { subject = 'News', preheader = null, content = '', format = 'MARKDOWN' } = words;
-  const template = compile({ subject, preheader, content, format }, petition !== undefined);
+  const template = compile(
+    { subject, preheader, content, format },
+    { hasPetition: petition !== undefined, fieldKeys: ['shoeSize', 'isMember'] },
+  );
   return render(template, {
-    contact: { ...contact, ...person },
+    contact: { ...contact, fields: {}, ...person },
     organization,
     ...(petition ? { petition } : {}),
     unsubscribeUrl,
@@ -275,4 +277,14 @@ it('rejects content that would block the server, and accepts typical newsletters
   const row = '<tr><td>{{ contact.city }}</td><td><b>x</b></td></tr>';
   const table = `<table>${many(row, 900)}</table>`;
   await eventually(() => expect(written({ content: table, format: 'HTML' }).text).toContain('x'));
+});
+
+it('renders values of custom fields, empty without one, and rejects unknown keys', () => {
+  const content =
+    '{{ contact.fields.shoeSize }} {% if contact.fields.isMember %}member{% endif %} {{ contact.region }}';
+  const fields = { shoeSize: 42.5, isMember: true };
+  expect(written({ content }, { fields, region: 'Essex' }).text.trim()).toBe('42.5 member Essex');
+  expect(written({ content }, { fields: { isMember: false } }).text.trim()).toBe('');
+  for (const field of ['contact.fields.other', 'contact.fields', 'contact.fields.shoeSize.first'])
+    expect([field, reasonOf({ content: `{{ ${field} }}` })]).toEqual([field, 'UNKNOWN_MERGE_FIELD']);
 });

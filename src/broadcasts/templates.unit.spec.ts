@@ -7,12 +7,12 @@ import { Templates, type TemplateThread } from './templates.js';
 const nothing = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, null]));
 const values = (firstName: string) =>
   ({
-    contact: { ...nothing(CONTACT_FIELDS), firstName },
+    contact: { ...nothing(CONTACT_FIELDS), firstName, fields: {} },
     organization: nothing(ORGANIZATION_FIELDS),
     unsubscribeUrl: 'https://act.example.org/u/token',
   }) as MergeFields;
 const written = (content: string, subject = 'News') =>
-  ({ subject, preheader: null, content, format: 'MARKDOWN', hasPetition: false }) as const;
+  ({ subject, preheader: null, content, format: 'MARKDOWN', hasPetition: false, fieldKeys: [] }) as const;
 
 /**
  * A thread like the product's, except that one contact and one text make it run forever.

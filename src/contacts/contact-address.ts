@@ -73,6 +73,18 @@ export class ContactsByEmail {
     return undefined;
   }
 
+  /** The contact that owns the key of this external id. Undefined if it has lost the id since. */
+  async findByExternalId(
+    { organizationId }: Input,
+    contactId: string,
+    externalId: string,
+  ): Promise<{ state: ExistingContact; version: number } | undefined> {
+    const { state, version } = await this.records.load(contact, organizationId, contactId);
+    return state.status === 'standing' && state.externalIds.includes(externalId)
+      ? { state, version }
+      : undefined;
+  }
+
   /** The guard under which `find` keeps finding the contact; undefined if it does not. */
   async hold(input: Input, contactId: string, email: string): Promise<Guard | undefined> {
     const found = await this.find(input, contactId, email);

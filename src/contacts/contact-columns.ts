@@ -1,3 +1,4 @@
+import { MOST_VALUE_BYTES } from '../fields/index.js';
 import { CONTACT_DETAILS, type ContactDetails, type CustomValues } from './contact.js';
 
 /**
@@ -56,9 +57,7 @@ export const CONTACT_BYTES = [
   .map((size) => `coalesce(${size}, 0)`)
   .join(' + ');
 
-/** Bytes of a contact's custom values as JSON, by the ids of their fields. */
-const MOST_CUSTOM_BYTES = 16 * 1024;
-const MOST_EXTERNAL_IDS = 10;
+export const MOST_EXTERNAL_IDS = 10;
 export const LONGEST_EXTERNAL_ID = 200;
 
 /**
@@ -66,7 +65,7 @@ export const LONGEST_EXTERNAL_ID = 200;
  * (ASCII), the custom values, and the overhead of encryption.
  */
 export const WIDEST_CONTACT =
-  4 * (10_000 + 10 * 500) + MOST_EXTERNAL_IDS * LONGEST_EXTERNAL_ID + MOST_CUSTOM_BYTES + 1_000;
+  4 * (10_000 + 10 * 500) + MOST_EXTERNAL_IDS * LONGEST_EXTERNAL_ID + MOST_VALUE_BYTES + 1_000;
 
 /** The context under which a detail is encrypted. */
 export const sealedAs = (detail: keyof ContactDetails) => `contact.${detail}`;

@@ -1,4 +1,7 @@
-import { Email, Flag, Input, Nested, Text } from '#libs/rpc';
+import { Email, Flag, Input, Keyed, Names, Nested, Text } from '#libs/rpc';
+import { type GivenValues, MOST_VALUE_BYTES } from '../fields/index.js';
+import { LONGEST_EXTERNAL_ID, MOST_EXTERNAL_IDS } from './contact-columns.js';
+import { EXTERNAL_ID, EXTERNAL_ID_RULE } from './external-ids.js';
 import { ConsentFields } from './consent/consent-fields.js';
 
 /** The fields that describe a contact, shared by create-contact and update-contact. All optional. */
@@ -39,6 +42,35 @@ export abstract class ContactFields extends Input {
   @Text({ max: 500, optional: true, nullable: true })
   city?: string | null;
 
+  @Text({ max: 500, optional: true, nullable: true, description: 'State, county or province.' })
+  region?: string | null;
+
   @Text({ max: 500, optional: true, nullable: true })
   country?: string | null;
+
+  @Names({
+    optional: true,
+    nullable: true,
+    max: MOST_EXTERNAL_IDS,
+    longest: LONGEST_EXTERNAL_ID,
+    pattern: EXTERNAL_ID,
+    rule: EXTERNAL_ID_RULE,
+    example: ['civicrm:123'],
+    description:
+      'The ids of the person in other systems: the name of the system, a colon, and the id. Each belongs to one ' +
+      'contact. Replaces all previous ones.',
+  })
+  externalIds?: string[];
+
+  @Keyed({
+    optional: true,
+    nullable: true,
+    maxBytes: MOST_VALUE_BYTES,
+    values: { type: ['string', 'number', 'boolean', 'array', 'null'], items: { type: 'string' } },
+    example: { shoeSize: 42 },
+    description:
+      'Values of custom fields by their keys. Fields that you leave out keep their value; `null` clears one. All values ' +
+      `of a contact may have up to ${MOST_VALUE_BYTES / 1024} KiB.`,
+  })
+  customFields?: GivenValues | null;
 }

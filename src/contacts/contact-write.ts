@@ -1,10 +1,19 @@
 import { newId } from '#libs/random';
 import { type Claim, type Decision } from '#libs/commands';
+import { invalid } from '#libs/rpc';
 import { type ConsentFields, evidenceOf } from './consent/consent-fields.js';
 import { type Consents } from './consent/consents.js';
-import { emailClaims } from './contact-address.js';
+import { emailClaims, emailTaken, moveEmail } from './contact-address.js';
+import { MOST_EXTERNAL_IDS } from './contact-columns.js';
+import { externalIdClaims, externalIdTaken, moveExternalIds } from './external-ids.js';
 import { contactWrite } from './contact-stream.js';
-import { type ContactChanges, createContact, type ExistingContact, updateContact } from './contact.js';
+import {
+  type ContactChanges,
+  createContact,
+  type ExistingContact,
+  hasEmail,
+  updateContact,
+} from './contact.js';
 
 /** The fields of a contact that may or may not exist. */
 export type GivenContact = ContactChanges & { email: string; consent?: ConsentFields };
@@ -12,25 +21,38 @@ export type GivenContact = ContactChanges & { email: string; consent?: ConsentFi
 /** The context of writes to contacts. */
 type Writing = { organizationId: string; consents: Consents };
 
-/** Creates a contact. If another one has its address, `taken` decides about that one. */
+/**
+ * Creates a contact. If another one has its address, `taken` decides about that one.
+ *
+ * @param idTaken decides about a contact that has one of its external ids. Default: throws EXTERNAL_ID_TAKEN.
+ */
 export function newContact(
   { organizationId, consents }: Writing,
   { consent, ...given }: GivenContact,
   taken: Claim['taken'],
+  idTaken: Parameters<typeof externalIdClaims>[2] = (owner, externalId) =>
+    Promise.reject(externalIdTaken(externalId, owner)),
 ): Decision {
   const contactId = newId();
-  const { subscribed = true } = given;
+  const { subscribed = true, externalIds = [] } = given;
   return {
     recordId: contactId,
     writes: [
       contactWrite(contactId, 0, createContact(given)),
       ...consents.ofNew(organizationId, contactId, subscribed, evidenceOf(consent)),
     ],
-    claims: emailClaims(given.email, contactId, taken),
+    // External ids identify a person more reliably, so they are compared first.
+    claims: [
+      ...externalIdClaims(externalIds, contactId, idTaken),
+      ...emailClaims(given.email, contactId, taken),
+    ],
   };
 }
 
-/** Merges the given details into the contact with the address. Null values are ignored. */
+/**
+ * Merges the given details into the contact with the address or with one of the external ids. Null values are ignored,
+ * and external ids are added.
+ */
 export async function mergeContact(
   { organizationId, consents }: Writing,
   contactId: string,
@@ -38,9 +60,20 @@ export async function mergeContact(
   { consent, ...given }: GivenContact,
 ): Promise<Decision> {
   const details = Object.entries(given).filter(([, value]) => value !== null);
-  // The spelling of the address stays as it was recorded first.
-  const changes = { ...(Object.fromEntries(details) as ContactChanges), email: undefined };
+  const before = state.details.email!;
+  // The spelling of the address stays as it was recorded first. A contact found by an external id gets the new one.
+  const email = hasEmail(state, given.email) ? before : given.email;
+  const externalIds = [...new Set([...state.externalIds, ...(given.externalIds ?? [])])];
+  if (externalIds.length > MOST_EXTERNAL_IDS)
+    throw invalid([
+      { path: 'externalIds', message: `would be more than ${MOST_EXTERNAL_IDS} with existing ones` },
+    ]);
+  const changes = { ...(Object.fromEntries(details) as ContactChanges), email, externalIds };
   const events = updateContact(state, changes);
+  const moved = moveEmail(before, email, contactId, () =>
+    Promise.reject(emailTaken('Delete one of the two contacts, or change its address.')),
+  );
+  const ids = moveExternalIds(state.externalIds, externalIds, contactId);
   const { subscribed = state.subscribed } = changes;
   const evidence = evidenceOf(consent);
   return {
@@ -49,5 +82,7 @@ export async function mergeContact(
       contactWrite(contactId, version, events),
       ...(await consents.ofChange(organizationId, { contactId, version, events }, subscribed, evidence)),
     ],
+    claims: [...ids.claims, ...(moved.claims ?? [])],
+    releases: [...ids.releases, ...(moved.releases ?? [])],
   };
 }

@@ -1,6 +1,6 @@
-import { canonical, type Decider, type EventBody, type JsonObject, type Upcasters } from '#libs/event-store';
-import { comparableEmail, noSuch, RpcError } from '#libs/rpc';
-import { type CustomValue } from '../fields/index.js';
+import { canonical, type Decider, type JsonObject, type Upcasters } from '#libs/event-store';
+import { comparableEmail, invalid, noSuch, RpcError } from '#libs/rpc';
+import { type CustomValue, MOST_VALUE_BYTES } from '../fields/index.js';
 
 /** All details that identify the person. They are erased with the contact. */
 export const CONTACT_DETAILS = [
@@ -22,7 +22,7 @@ export type ContactDetails = { [detail in (typeof CONTACT_DETAILS)[number]]: str
 /** Values by the id of their field. A key can be used again after its field was deleted. */
 export type CustomValues = { [fieldId: string]: CustomValue };
 /** Everything else about the person that events contain. `customFields`: values to set; null clears one. */
-type ContactExtras = {
+export type ContactExtras = {
   /** The person's ids in other systems: `system:id`. */
   externalIds?: string[];
   customFields?: { [fieldId: string]: CustomValue | null };
@@ -66,17 +66,11 @@ export type Contact = { status: 'unknown' } | ExistingContact | ErasedContact;
 /** This release reads these types and shapes, and the next one writes them. */
 export const contactShapes: Upcasters = {
   // Contacts had no region, external ids or custom values before.
-  ContactCreated: { reads: [(body) => body], writes: { asBefore: withoutExtras } },
-  ContactUpdated: { reads: [(body) => body], writes: { asBefore: withoutExtras } },
+  ContactCreated: { reads: [(body) => body], writes: 'newest' },
+  ContactUpdated: { reads: [(body) => body], writes: 'newest' },
   ContactMerged: { reads: [], writes: 'not yet' },
   DuplicatesMerged: { reads: [], writes: 'not yet' },
 };
-
-function withoutExtras({ data, personal }: EventBody): EventBody {
-  if (!personal) return { data, personal };
-  const { region: _region, externalIds: _externalIds, customFields: _customFields, ...rest } = personal;
-  return { data, personal: rest };
-}
 
 export const NO_DETAILS = Object.fromEntries(
   CONTACT_DETAILS.map((detail) => [detail, null]),
@@ -135,6 +129,14 @@ function updated(
   };
 }
 
+/** @throws RpcError BAD_REQUEST if the values would take too much room together. */
+function requireRoom(values: CustomValues): void {
+  if (Buffer.byteLength(JSON.stringify(values)) > MOST_VALUE_BYTES)
+    throw invalid([
+      { path: 'customFields', message: `would have more than ${MOST_VALUE_BYTES / 1024} KiB in total` },
+    ]);
+}
+
 /** The values after these changes. */
 function withValues(before: CustomValues, changes: NonNullable<ContactExtras['customFields']>): CustomValues {
   const after = Object.entries({ ...before, ...changes }).filter(([, value]) => value !== null);
@@ -143,6 +145,7 @@ function withValues(before: CustomValues, changes: NonNullable<ContactExtras['cu
 
 export function createContact({ subscribed = true, ...details }: ContactChanges): ContactEvent[] {
   const customFields = withValues({}, details.customFields ?? {});
+  requireRoom(customFields);
   const isGiven = (value: unknown) =>
     value !== null && value !== undefined && !(typeof value === 'object' && Object.keys(value).length === 0);
   // A command also has fields that are not the person's own.
@@ -176,9 +179,11 @@ function changedExtras(state: ExistingContact, { externalIds, customFields }: Co
   const values = Object.entries(customFields ?? {}).filter(
     ([fieldId, value]) => !isSame(value, state.customFields[fieldId] ?? null),
   );
+  const changes = Object.fromEntries(values);
+  if (values.length > 0) requireRoom(withValues(state.customFields, changes));
   return {
     ...(externalIds && !isSame(externalIds, state.externalIds) ? { externalIds } : {}),
-    ...(values.length > 0 ? { customFields: Object.fromEntries(values) } : {}),
+    ...(values.length > 0 ? { customFields: changes } : {}),
   };
 }
 

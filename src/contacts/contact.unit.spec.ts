@@ -1,10 +1,7 @@
-import { type Cast, type JsonObject } from '#libs/event-store';
 import { given } from '#libs/testing';
 import {
   contact,
   type ContactEvent,
-  type ContactPersonal,
-  contactShapes,
   createContact,
   eraseContact,
   existingContact,
@@ -106,19 +103,6 @@ describe('external ids and values of custom fields', () => {
     const state = changed.reduce((s, event) => contact.evolve(s, event, new Date(0)), contact.initial);
     expect(existingContact(state)).toMatchObject({ externalIds: [] });
     expect(existingContact(state).customFields).toEqual({ [sizes]: ['S', 'M'], f3: false });
-  });
-
-  it('are not written in this release', () => {
-    const { personal } = full as { personal: NonNullable<ContactPersonal> };
-    for (const type of ['ContactCreated', 'ContactUpdated']) {
-      const { writes } = contactShapes[type]!;
-      const body = { data: {}, personal: { ...personal, region: 'Essex' } as JsonObject };
-      expect((writes as { asBefore: Cast }).asBefore(body)).toEqual({
-        data: {},
-        personal: { email: 'ada@example.org' },
-      });
-      expect((writes as { asBefore: Cast }).asBefore({ data: {}, personal: null }).personal).toBe(null);
-    }
   });
 });
 

@@ -1,10 +1,12 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type Decision, Commands } from '#libs/commands';
-import { Email, Flag, Id, OneOf, Operation } from '#libs/rpc';
+import { Email, Flag, Id, OneOf, Operation, type RpcError } from '#libs/rpc';
 import { ContactFields } from './contact-fields.js';
 import { contactIdSchema } from './contact-record.js';
 import { requireStated } from './consent/consent-fields.js';
 import { Consents } from './consent/consents.js';
+import { CustomFields } from '../fields/index.js';
+import { externalIdTaken } from './external-ids.js';
 import { contact, hasEmail } from './contact.js';
 import { ContactsByEmail, emailTaken } from './contact-address.js';
 import { mergeContact, newContact } from './contact-write.js';
@@ -19,9 +21,10 @@ import { AcceptsGroups, ASSIGNED_SCOPES, AssignedGroups, withAssignment } from '
     'Each email address can belong to one contact. Addresses are compared without regard to case, Unicode forms, ' +
     'invisible characters or the spelling of international domains. With `onConflict: update`, your details are ' +
     'merged into the existing contact. That contact is resubscribed only if you send `subscribed: true`. Sending ' +
-    'the same body again returns the first contact, as long as it still has the address.',
+    'the same body again returns the first contact, as long as it still has the address. If a contact has one of the ' +
+    '`externalIds`, `onConflict` applies to that contact, even if its address differs.',
   answers: contactIdSchema,
-  reasons: ['EMAIL_TAKEN'],
+  reasons: ['EMAIL_TAKEN', 'EXTERNAL_ID_TAKEN'],
   fieldScopes: ASSIGNED_SCOPES,
 })
 @AcceptsGroups
@@ -46,6 +49,7 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
     private readonly byEmail: ContactsByEmail,
     private readonly consents: Consents,
     private readonly groups: AssignedGroups,
+    private readonly fields: CustomFields,
   ) {}
 
   async execute(command: CreateContact): Promise<{ contactId: string }> {
@@ -57,16 +61,36 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
   }
 
   private async decide(command: CreateContact): Promise<Decision> {
-    const { context, organizationId, onConflict, ...given } = command;
+    const { context, organizationId, onConflict, customFields, ...others } = command;
+    const given = { ...others, ...(await this.fields.read(organizationId, customFields)) };
     const writing = { organizationId, consents: this.consents };
-    const single = newContact(writing, given, async (contactId) => {
-      const found = await this.byEmail.find(command, contactId, command.email);
+    type Found = Awaited<ReturnType<ContactsByEmail['find']>>;
+    const meet = async (
+      contactId: string,
+      found: Found,
+      conflict: RpcError,
+    ): Promise<Decision | undefined> => {
       if (!found) return undefined;
-      if (onConflict === 'fail')
-        throw emailTaken('Use update-contact, or create-contact with onConflict: update.');
+      if (onConflict === 'fail') throw conflict;
       const merged = await mergeContact(writing, contactId, found, given);
       return withAssignment(merged, await this.groups.of(command, contactId, false));
-    });
+    };
+    const single = newContact(
+      writing,
+      given,
+      async (contactId) =>
+        meet(
+          contactId,
+          await this.byEmail.find(command, contactId, command.email),
+          emailTaken('Use update-contact, or create-contact with onConflict: update.'),
+        ),
+      async (contactId, externalId) =>
+        meet(
+          contactId,
+          await this.byEmail.findByExternalId(command, contactId, externalId),
+          externalIdTaken(externalId, contactId),
+        ),
+    );
     const created = withAssignment(single, await this.groups.of(command, single.recordId, true));
     // An update may have to run again after the record changed: only its effect is idempotent.
     if (onConflict === 'update') return created;

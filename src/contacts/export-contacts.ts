@@ -63,7 +63,7 @@ export class ExportContactsHandler implements IQueryHandler<ExportContacts> {
     conditions: readonly (Condition | undefined)[],
   ): AsyncGenerator<string> {
     const { organizationId, format } = query;
-    const keys = format === 'csv' ? await this.fields.keysOf(organizationId) : [];
+    const keys = format === 'csv' ? [...(await this.fields.keysOf(organizationId)).values()] : [];
     const header = format === 'csv' ? writeCsv([[...CSV_COLUMNS, ...keys]]) : '';
     const write = (records: readonly ContactRecord[]) =>
       format === 'csv' ? writeCsv(records.map((record) => cellsOf(record, keys))) : writeNdjson(records);

@@ -1,9 +1,23 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { RecordReader } from '#libs/commands';
-import { Id, Input, invalid, Operation, PastRecord, Timestamp, WordsOf } from '#libs/rpc';
+import { Commands, RecordReader } from '#libs/commands';
+import {
+  Email,
+  Id,
+  Input,
+  invalid,
+  Operation,
+  PastRecord,
+  RpcError,
+  Text,
+  Timestamp,
+  WordsOf,
+} from '#libs/rpc';
 import { type Past } from '#libs/event-store';
 import { type ContactRecord, contactSchema, recordFromHistory } from './contact-record.js';
-import { contact } from './contact.js';
+import { contact, hasEmail } from './contact.js';
+import { emailKeys } from './contact-address.js';
+import { LONGEST_EXTERNAL_ID } from './contact-columns.js';
+import { externalIdKey } from './external-ids.js';
 import { CustomFields } from '../fields/index.js';
 import { ContactsTable } from './contacts-table.js';
 import { contactParts, MOST_INCLUDED, PART_SCOPES, PartReads, partSchemas } from './parts/contact-parts.js';
@@ -14,7 +28,7 @@ import { contactParts, MOST_INCLUDED, PART_SCOPES, PartReads, partSchemas } from
   object: 'contact',
   summary: 'Retrieve a contact',
   description:
-    'With `include`, the response also contains what belongs to the contact. To list the rest, use tag.list-tags, ' +
+    'Send exactly one of `contactId`, `externalId` and `email`. With `include`, the response also contains what belongs to the contact. To list the rest, use tag.list-tags, ' +
     'list.list-lists, petition.list-signatures or contact.list-consents with `contactId`.',
   answers: {
     ...contactSchema,
@@ -25,8 +39,20 @@ import { contactParts, MOST_INCLUDED, PART_SCOPES, PartReads, partSchemas } from
   fieldScopes: PART_SCOPES,
 })
 export class GetContact extends Input {
-  @Id()
-  contactId!: string;
+  @Id({ optional: true })
+  contactId?: string;
+
+  @Text({
+    max: LONGEST_EXTERNAL_ID,
+    optional: true,
+    namesRecord: true,
+    example: 'civicrm:123',
+    description: "One of the contact's `externalIds`.",
+  })
+  externalId?: string;
+
+  @Email({ optional: true, description: 'Compared with the same rules as in create-contact.' })
+  email?: string;
 
   @Id({ description: "Your key's organization." })
   override organizationId!: string;
@@ -41,6 +67,8 @@ export class GetContact extends Input {
   include?: string[];
 }
 
+/** With the id of the contact that the query names. */
+type Found = GetContact & { contactId: string };
 type FoundContact = ContactRecord & { [part: string]: unknown };
 
 @QueryHandler(GetContact)
@@ -50,17 +78,41 @@ export class GetContactHandler implements IQueryHandler<GetContact> {
     private readonly contacts: ContactsTable,
     private readonly from: PartReads,
     private readonly fields: CustomFields,
+    private readonly commands: Commands,
   ) {}
 
   async execute(query: GetContact): Promise<FoundContact | PastRecord<ContactRecord>> {
     const { asOf, include = [] } = query;
     if (asOf !== undefined && include.length > 0)
       throw invalid([{ path: 'include', message: 'must be omitted with asOf, which returns the past' }]);
-    const record = await this.find(query);
-    return record instanceof PastRecord ? record : { ...record, ...(await this.partsOf(query)) };
+    const contactId = await this.idOf(query);
+    const record = await this.find({ ...query, contactId });
+    return record instanceof PastRecord
+      ? record
+      : { ...record, ...(await this.partsOf({ ...query, contactId })) };
   }
 
-  private async partsOf({ organizationId, contactId, include = [] }: GetContact): Promise<object> {
+  /** @throws RpcError BAD_REQUEST unless the query names one contact, NOT_FOUND if no contact has the id or address now. */
+  private async idOf({ organizationId, contactId, externalId, email }: GetContact): Promise<string> {
+    if ([contactId, externalId, email].filter((given) => given !== undefined).length !== 1) {
+      const message = 'or externalId or email is required: send exactly one of them';
+      throw invalid([{ path: 'contactId', message }]);
+    }
+    if (contactId !== undefined) return contactId;
+    if (externalId !== undefined) {
+      const [owner] = await this.commands.findOwners(organizationId, [externalIdKey(externalId)]);
+      if (owner === undefined) throw noneHas('externalId');
+      return owner;
+    }
+    const owners = await this.commands.findOwners(organizationId, emailKeys(email!));
+    const owner = owners.find((id) => id !== undefined);
+    // An old key may have remained.
+    const { state } = await this.records.look(contact, organizationId, owner ?? '');
+    if (owner === undefined || !hasEmail(state, email!)) throw noneHas('email');
+    return owner;
+  }
+
+  private async partsOf({ organizationId, contactId, include = [] }: Found): Promise<object> {
     const query = { organizationId, contactId, limit: MOST_INCLUDED };
     // One after another, so that a request occupies one connection.
     const found: [string, object][] = [];
@@ -75,7 +127,7 @@ export class GetContactHandler implements IQueryHandler<GetContact> {
     organizationId,
     contactId,
     asOf,
-  }: GetContact): Promise<ContactRecord | PastRecord<ContactRecord>> {
+  }: Found): Promise<ContactRecord | PastRecord<ContactRecord>> {
     const record = asOf === undefined ? await this.contacts.find(organizationId, contactId) : undefined;
     if (record) return this.named(record);
     const past = await this.records.past(asOf);
@@ -88,4 +140,8 @@ export class GetContactHandler implements IQueryHandler<GetContact> {
     await this.fields.name(record.organizationId, [record], past);
     return record;
   }
+}
+
+function noneHas(field: string): RpcError {
+  return new RpcError('NOT_FOUND', `No contact in your organization has this ${field}.`);
 }

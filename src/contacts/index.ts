@@ -24,6 +24,7 @@ export {
 } from './groups/assigned-groups.js';
 export { groupOfContacts } from './groups/group-of-contacts.js';
 export { ContactsByEmail, emailKeys } from './contact-address.js';
+export { externalIdKey } from './external-ids.js';
 export { type Evidence } from './consent/consent.js';
 export { ConsentFields, evidenceOf, requireStated } from './consent/consent-fields.js';
 export { Consents } from './consent/consents.js';

@@ -8,6 +8,7 @@ import { evidenceOf, requireStated } from './consent/consent-fields.js';
 import { Consents } from './consent/consents.js';
 import { contact, existingContact, updateContact } from './contact.js';
 import { emailTaken, moveEmail } from './contact-address.js';
+import { moveExternalIds } from './external-ids.js';
 import { contactWrite } from './contact-stream.js';
 import { AcceptsGroups, ASSIGNED_SCOPES, AssignedGroups, withAssignment } from './groups/assigned-groups.js';
 
@@ -19,7 +20,7 @@ import { AcceptsGroups, ASSIGNED_SCOPES, AssignedGroups, withAssignment } from '
   description:
     'Changes only the fields you send; `null` clears an optional field. Returns the whole contact.',
   answers: contactSchema,
-  reasons: ['EMAIL_TAKEN'],
+  reasons: ['EMAIL_TAKEN', 'EXTERNAL_ID_TAKEN'],
   fieldScopes: ASSIGNED_SCOPES,
 })
 @AcceptsGroups
@@ -39,7 +40,8 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
 
   async execute(command: UpdateContact): Promise<ContactRecord> {
     requireStated(command);
-    const { context, organizationId, contactId, consent, ...changes } = command;
+    const { context, organizationId, contactId, consent, customFields, ...others } = command;
+    const changes = { ...others, ...(await this.fields.read(organizationId, customFields)) };
     const evidence = evidenceOf(consent);
     const answered = await this.commands.change(
       contact,
@@ -47,7 +49,12 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
       contactId,
       (state) => updateContact(existingContact(state), changes),
       async ({ state, version }, events) => {
-        const before = existingContact(state).details.email!;
+        const { details, externalIds } = existingContact(state);
+        const before = details.email!;
+        const moved = moveEmail(before, changes.email ?? before, contactId, () =>
+          Promise.reject(emailTaken('Use another address, or delete one of the two contacts.')),
+        );
+        const ids = moveExternalIds(externalIds, changes.externalIds ?? externalIds, contactId);
         const change = { contactId, version, events };
         const given = changes.subscribed ?? existingContact(state).subscribed;
         const changed: Decision = {
@@ -56,9 +63,8 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
             contactWrite(contactId, version, events),
             ...(await this.consents.ofChange(organizationId, change, given, evidence)),
           ],
-          ...moveEmail(before, changes.email ?? before, contactId, () =>
-            Promise.reject(emailTaken('Use another address, or delete one of the two contacts.')),
-          ),
+          claims: [...ids.claims, ...(moved.claims ?? [])],
+          releases: [...ids.releases, ...(moved.releases ?? [])],
         };
         return withAssignment(changed, await this.groups.of(command, contactId, false));
       },

@@ -227,8 +227,9 @@ export function ChoiceField(
     <legend>${label}</legend>
     ${hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`}
     ${fault === undefined ? null : html`<p class="fault" id="${name}-fault">${fault}</p>`}
-    ${choices.map(({ value, text, hint: more }) => {
-      const id = `${name}-${value}`;
+    ${choices.map(({ value, text, hint: more }, n) => {
+      // An id contains no spaces.
+      const id = `${name}-${/^[\w.:-]+$/.test(value) ? value : n}`;
       return html`<div class="choice">
         <input type="${isMany ? 'checkbox' : 'radio'}" name="${name}" id="${id}" value="${value}"${
           more === undefined ? null : html` aria-describedby="${id}-hint"`

@@ -3,6 +3,8 @@ import { DataSource } from 'typeorm';
 import { RecordReader } from '#libs/commands';
 import { BatchLoader } from '#libs/database';
 import { type Past } from '#libs/event-store';
+import { invalid } from '#libs/rpc';
+import { type FieldDefinition, type GivenValues, readValues, type ValueChanges } from './custom-values.js';
 import { type CustomValue, field } from './field.js';
 import { fields } from './fields.js';
 
@@ -17,13 +19,17 @@ const KEYS = `
   SELECT organization_id, array_agg(id ORDER BY created_at, id) AS ids, array_agg(key ORDER BY created_at, id) AS keys
   FROM ${fields.table} WHERE organization_id = ANY ($1::uuid[]) GROUP BY organization_id`;
 
+const DEFINITIONS = `
+  SELECT id, key, name, type, state->'options' AS options FROM ${fields.table} WHERE organization_id = $1
+  ORDER BY created_at, id`;
+
 /** The custom fields of organizations, for records that have values in them. */
 @Injectable()
 export class CustomFields {
   private readonly keys: BatchLoader<string, ReadonlyMap<string, string>>;
 
   constructor(
-    source: DataSource,
+    private readonly source: DataSource,
     private readonly records: RecordReader,
   ) {
     this.keys = new BatchLoader<string, ReadonlyMap<string, string>>(
@@ -58,16 +64,37 @@ export class CustomFields {
   ): Promise<readonly One[]> {
     const valued = records.filter(({ customFields }) => Object.keys(customFields).length > 0);
     if (valued.length === 0) return records;
-    const keys = past
-      ? await this.keysAt(organizationId, valued, past)
-      : ((await this.keys.load(organizationId)) ?? new Map<string, string>());
+    const keys = past ? await this.keysAt(organizationId, valued, past) : await this.keysOf(organizationId);
     for (const record of valued) record.customFields = namedValues(record.customFields, keys);
     return records;
   }
 
-  /** The keys of all fields, the oldest first. */
-  async keysOf(organizationId: string): Promise<string[]> {
-    return [...((await this.keys.load(organizationId)) ?? new Map<string, string>()).values()];
+  /**
+   * Checks values for a contact.
+   *
+   * @param at the path of the contact in the input: `contact.`
+   * @returns nothing if none are given, to spread into the fields of a contact.
+   * @throws RpcError BAD_REQUEST naming each invalid value and each unknown key.
+   */
+  async read(
+    organizationId: string,
+    given: GivenValues | null | undefined,
+    at = '',
+  ): Promise<{ customFields?: ValueChanges }> {
+    if (!given || Object.keys(given).length === 0) return {};
+    const { values, issues } = readValues(await this.definitions(organizationId), given);
+    if (issues.length > 0) throw invalid(issues.map(({ path, message }) => ({ path: at + path, message })));
+    return { customFields: values };
+  }
+
+  /** All fields, the oldest first. */
+  definitions(organizationId: string): Promise<FieldDefinition[]> {
+    return this.source.query<FieldDefinition[]>(DEFINITIONS, [organizationId]);
+  }
+
+  /** The keys of all fields by their ids, the oldest first. */
+  async keysOf(organizationId: string): Promise<ReadonlyMap<string, string>> {
+    return (await this.keys.load(organizationId)) ?? new Map<string, string>();
   }
 
   private async keysAt(

@@ -8,7 +8,7 @@ export type FieldType = (typeof FIELD_TYPES)[number];
 /** A contact's value in a custom field. A list for `CHOICES`. */
 export type CustomValue = string | number | boolean | string[];
 
-type FieldFields = {
+export type FieldFields = {
   /** Its name in the API, in templates and in files. It never changes. */
   key: string;
   name: string;

@@ -1,5 +1,12 @@
 export { FieldsModule } from './fields.module.js';
 export { CustomFields, namedValues } from './custom-fields.js';
+export {
+  type FieldDefinition,
+  type GivenValues,
+  MOST_VALUE_BYTES,
+  readValues,
+  valueIn,
+} from './custom-values.js';
 export { type CustomValue, field, FIELD_TYPES, hasOptions } from './field.js';
 export { type FieldRecord, fields } from './fields.js';
 export { OptionUse } from './option-use.js';

@@ -16,11 +16,13 @@ import {
   emailKeys,
   evidenceOf,
   type ExistingContact,
+  externalIdKey,
   InlineContact,
   requireStated,
   updateContact,
   withAssignment,
 } from '../contacts/index.js';
+import { CustomFields } from '../fields/index.js';
 import { OpenPetitions } from './open-petitions.js';
 import { petitions, signature } from './petitions.js';
 import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.js';
@@ -80,6 +82,7 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     private readonly consents: Consents,
     private readonly open: OpenPetitions,
     private readonly groups: AssignedGroups,
+    private readonly fields: CustomFields,
   ) {}
 
   async execute(command: AddSignature): Promise<SignatureAnswer> {
@@ -125,11 +128,12 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
     return sign(command, contactId, [open], await this.groups.of(command, contactId, false));
   }
 
-  /** Creates a contact and its signature. If a contact already has the address, that contact signs. */
+  /** Creates a contact and its signature. If a contact already has the address or an external id, that contact signs. */
   private async signAsPerson(command: AddSignature, open: Guard): Promise<Decision> {
     const contact = command.contact!;
-    const created = createInline(this.consents, command, contact, async (owner) => {
-      const found = await this.byEmail.find(command, owner, contact.email);
+    const values = await this.fields.read(command.organizationId, contact.customFields, 'contact.');
+    type Found = Awaited<ReturnType<ContactsByEmail['find']>>;
+    const signAs = async (owner: string, found: Found): Promise<Decision | undefined> => {
       if (!found) return undefined;
       const { writes, claims, guards } = await this.groups.of(command, owner, false);
       const stated = await this.consentOf(command, owner, found);
@@ -140,7 +144,18 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
         guards: [...(isChanged ? [] : [{ streamId: owner, version: found.version }]), ...guards],
       };
       return sign(command, owner, [open], ofContact);
-    });
+    };
+    const created = createInline(
+      this.consents,
+      command,
+      contact,
+      async (owner) => signAs(owner, await this.byEmail.find(command, owner, contact.email)),
+      {
+        values,
+        idTaken: async (owner, externalId) =>
+          signAs(owner, await this.byEmail.findByExternalId(command, owner, externalId)),
+      },
+    );
     const signed = sign(command, created.recordId, [open]);
     return withAssignment(
       {
@@ -178,7 +193,10 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
   private async findSignature(command: AddSignature): Promise<string | undefined> {
     const { organizationId, petitionId, contactId, contact } = command;
     const owners = contact
-      ? await this.commands.findOwners(organizationId, emailKeys(contact.email))
+      ? await this.commands.findOwners(organizationId, [
+          ...(contact.externalIds ?? []).map(externalIdKey),
+          ...emailKeys(contact.email),
+        ])
       : [contactId];
     const signer = owners.find((id) => id !== undefined);
     if (signer === undefined) return undefined;

@@ -1,6 +1,7 @@
 import './requests-of-contacts.js';
 import { ProductModule } from '#libs/modules';
 import { ContactsModule } from '../contacts/index.js';
+import { FieldsModule } from '../fields/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
 import { SuppressionsModule } from '../suppressions/index.js';
 import { AskToConfirm } from './ask-to-confirm.js';
@@ -41,7 +42,7 @@ import { Signers } from './signers.js';
   ],
   timers: [SignatureExpiry, PetitionEnd],
   upcasters: { ...petitionShapes, ...signatureShapes },
-  imports: [ContactsModule, OrganizationsModule, SuppressionsModule],
+  imports: [ContactsModule, FieldsModule, OrganizationsModule, SuppressionsModule],
   providers: [
     OpenPetitions,
     ChosenSignatures,

@@ -123,6 +123,12 @@ export const common: typeof en = {
     noTable: 'Diese Datei ist keine Tabelle. Speichern Sie sie als CSV',
     tooWide: 'Diese Tabelle hat mehr als 200 Spalten. Entfernen Sie die, die Sie nicht brauchen',
     noLines: 'Unter den Spaltennamen stehen keine Zeilen',
+    externalIds: 'Geben Sie IDs wie civicrm:123 ein, eine pro Zeile',
+    externalIdTaken: 'Ein anderer Kontakt hat eine dieser IDs',
+    number: 'Geben Sie eine Zahl ein, zum Beispiel 42 oder 1,5',
+    date: 'Geben Sie ein Datum ein',
+    tooMuch: (most: string) =>
+      `Alle eigenen Felder eines Kontakts können zusammen ${most} KB haben. Kürzen Sie einige`,
     noOptions: 'Geben Sie mindestens eine Option ein',
     notOptions: 'Entfernen Sie die Optionen, oder wählen Sie als Art „Eine Option“ oder „Mehrere Optionen“',
     atLeast: (least: string) => `Geben Sie eine ganze Zahl ab ${least} ein`,
@@ -184,6 +190,7 @@ export const common: typeof en = {
       'Jede Organisation braucht mindestens eine Inhaberin oder einen Inhaber. Geben Sie zuerst einer anderen Person diese Rolle.',
     WEBHOOK_LIMIT_REACHED:
       'Ihre Organisation hat die Höchstzahl an Webhooks erreicht. Löschen Sie einen, den Sie nicht mehr brauchen.',
+    EXTERNAL_ID_TAKEN: 'Ein anderer Kontakt hat diese externe ID. Entfernen Sie sie zuerst dort.',
     FIELD_LIMIT_REACHED:
       'Ihre Organisation hat die Höchstzahl an eigenen Feldern erreicht. Löschen Sie eines, das Sie nicht mehr brauchen.',
     OPTION_IN_USE:

@@ -26,6 +26,7 @@ export const contacts: typeof en = {
     by: (who) => `Erfasst von: ${who}`,
     older: 'Ältere Einträge anzeigen',
   },
+  externalIdsHint: 'Eine pro Zeile: Name des Systems, Doppelpunkt und ID, zum Beispiel civicrm:123.',
   filters: {
     subscribed: 'Abonniert',
 
@@ -52,8 +53,10 @@ export const contacts: typeof en = {
     address: 'Straße und Hausnummer',
     zip: 'Postleitzahl',
     city: 'Ort',
+    region: 'Bundesland oder Region',
     country: 'Land',
     bio: 'Notizen',
+    externalIds: 'IDs in anderen Systemen',
   },
   imports: {
     title: 'Kontakte importieren',

@@ -125,6 +125,11 @@ export const common = {
     noTable: 'This file is not a table. Save it as CSV',
     tooWide: 'This table has more than 200 columns. Remove the ones you don’t need',
     noLines: 'There are no rows below the column names',
+    externalIds: 'Enter IDs like civicrm:123, one per line',
+    externalIdTaken: 'Another contact has one of these IDs',
+    number: 'Enter a number, like 42 or 1.5',
+    date: 'Enter a date',
+    tooMuch: (most: string) => `All custom fields of a contact can have ${most} KB together. Shorten some`,
     noOptions: 'Enter at least one option',
     notOptions: 'Remove the options, or choose “One option” or “Several options” as the type',
     atLeast: (least: string) => `Enter a whole number, ${least} or more`,
@@ -176,6 +181,7 @@ export const common = {
     LAST_OWNER: 'An organization must have at least one owner. Make someone else an owner first.',
     WEBHOOK_LIMIT_REACHED:
       'Your organization has reached its limit of webhooks. Delete one you no longer need.',
+    EXTERNAL_ID_TAKEN: 'Another contact has this external ID. Remove it there first.',
     FIELD_LIMIT_REACHED:
       'Your organization has reached its limit of custom fields. Delete one you no longer need.',
     OPTION_IN_USE: 'Contacts have an option that you removed as their value. Give them another value first.',

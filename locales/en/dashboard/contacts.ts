@@ -22,6 +22,7 @@ export const contacts = {
     by: (who: string) => `Recorded by ${who}`,
     older: 'Show older entries',
   },
+  externalIdsHint: 'One per line: the name of the system, a colon and the ID, such as civicrm:123.',
   filters: { subscribed: 'Subscribed', petition: 'Signed petition' },
   adding: {
     title: 'Add a contact',
@@ -44,8 +45,10 @@ export const contacts = {
     address: 'Street address',
     zip: 'Postcode',
     city: 'City',
+    region: 'State or region',
     country: 'Country',
     bio: 'Notes',
+    externalIds: 'IDs in other systems',
   },
   imports: {
     title: 'Import contacts',

@@ -7,16 +7,15 @@ import {
   isConsentWord,
   isOptOutWord,
 } from './consent.js';
+import { type FieldDefinition } from '../../fields/index.js';
 import { EVIDENCE_COLUMNS, type EvidenceColumn } from './evidence.js';
 
 /** The columns that name records of other modules. */
 const NAMING_COLUMNS = ['tags', 'lists'] as const;
 
-/** Regions are not imported yet, because the previous release could not read them. */
-const IMPORTED_DETAILS = CONTACT_DETAILS.filter((detail) => detail !== 'region');
-
 export const MEANINGS = [
-  ...IMPORTED_DETAILS,
+  ...CONTACT_DETAILS,
+  'externalIds',
   'name',
   ...CONSENT_COLUMNS,
   ...EVIDENCE_COLUMNS,
@@ -24,9 +23,12 @@ export const MEANINGS = [
 ] as const;
 /**
  * What a column can mean. Several columns can state or prove consent. Every other meaning belongs to one
- * column. `name` contains the first and the last name.
+ * column. `name` contains the first and the last name, `customFields.key` the values of a custom field.
  */
-export type Meaning = (typeof MEANINGS)[number];
+export type Meaning = FixedMeaning | `${typeof CUSTOM}${string}`;
+type FixedMeaning = (typeof MEANINGS)[number];
+/** The start of the meaning of a column with values of a custom field. The field's key follows. */
+const CUSTOM = 'customFields.';
 
 export function isConsent(meaning: string | null): meaning is ConsentColumn {
   return CONSENT_COLUMNS.some((one) => one === meaning);
@@ -44,7 +46,7 @@ export function isOfOneColumn(meaning: string | null): boolean {
 const words = (text: string) => text.trim().split(/\s+/);
 
 /** The names that people and systems give their columns: lower case, letters and digits only, without accents. */
-const NAMES: Record<Meaning, readonly string[]> = {
+const NAMES: Record<FixedMeaning, readonly string[]> = {
   email: words(`
     email mail emailaddress mailaddress email1 email1value primaryemail emailprimary preferredemail
     emailadresse mailadresse adresseemail adressemail adressedemessagerie adressecourriel
@@ -77,6 +79,15 @@ const NAMES: Record<Meaning, readonly string[]> = {
   city: words(`
     city town mailingcity homecity ort stadt wohnort ville ciudad can2usercity primarycity address1city
     ortprivat
+  `),
+  region: words(`
+    region state estado stateprovince province county bundesland provinz kanton canton departement provincia comunidadautonoma
+    addressstate primarystate address1stateorprovince address1region regionprivat bundeslandkantonprivat
+    can2userstate billingstate
+  `),
+  externalIds: words(`
+    externalid externalids externalidentifier externeid externeids externekennung idexterne identifiantexterne idexterno
+    identificadorexterno
   `),
   country: words(`
     country countrycode cc homecountryregion land pays pais primarycountrycode address1country
@@ -174,12 +185,13 @@ function nameOf(column: string): string {
 export function recognise(
   columns: readonly string[],
   values: readonly (readonly string[] | undefined)[],
+  fields: readonly FieldDefinition[] = [],
 ): (Meaning | null)[] {
   const taken = new Set<Meaning>();
   const meant = columns.map((column) => meaningOf(nameOf(column)));
   return columns.map((column, n) => {
     const name = nameOf(column);
-    let meaning = meant[n];
+    let meaning: Meaning | undefined = meant[n];
     if (meaning === 'name' && (meant.includes('firstName') || meant.includes('lastName'))) {
       if (!LAST_NAMES.includes(name) || meant.includes('lastName')) return null;
       meaning = 'lastName';
@@ -187,10 +199,12 @@ export function recognise(
     const cells = (values[n] ?? []).filter((cell) => cell.trim() !== '');
     // A further number, such as that of a mobile phone.
     if (meaning === undefined && values[phoneKindOf(columns, n) ?? -1]?.some(isMobile)) meaning = 'mobile';
-    if (meaning === undefined) {
-      const isStatus = AMBIGUOUS.includes(name) && cells.length > 0 && cells.every(isConsentWord);
-      return isStatus ? 'subscribed' : null;
-    }
+    const custom = fieldNamed(column, fields);
+    // A column that states consent never becomes anything else.
+    if (custom && !isConsent(meaning ?? null)) meaning = custom;
+    if (AMBIGUOUS.includes(name) && cells.some(isOptOutWord)) meaning = undefined;
+    if (AMBIGUOUS.includes(name) && cells.length > 0 && cells.every(isConsentWord)) return 'subscribed';
+    if (meaning === undefined) return null;
     if (meaning === 'subscribed' && cells.length > 0 && !cells.some((cell) => consentIn('subscribed', cell)))
       return null;
     if (!isOfOneColumn(meaning)) return meaning;
@@ -200,7 +214,7 @@ export function recognise(
   });
 }
 
-function meaningOf(name: string): Meaning | undefined {
+function meaningOf(name: string): FixedMeaning | undefined {
   return MEANINGS.find((one) => NAMES[one].includes(name));
 }
 
@@ -224,6 +238,26 @@ export function phoneKindOf(columns: readonly string[], at: number): number | un
 /** Whether a kind of phone number means a mobile phone. */
 export function isMobile(kind: string): boolean {
   return NAMES.mobile.includes(nameOf(kind));
+}
+
+/** By key, or by name without regard to case and accents. Fields that all contacts have come first. */
+function fieldNamed(column: string, fields: readonly FieldDefinition[]): Meaning | undefined {
+  const name = nameOf(column);
+  if (MEANINGS.some((meaning) => meaning.toLowerCase() === name)) return undefined;
+  const field =
+    fields.find(({ key }) => key === column) ??
+    fields.find((one) => nameOf(one.name) === name && name !== '');
+  return field && `${CUSTOM}${field.key}`;
+}
+
+/** The custom field of a column; undefined if it has another meaning, or if the field was deleted. */
+export function customFieldOf(
+  meaning: string | null,
+  fields: readonly FieldDefinition[],
+): FieldDefinition | undefined {
+  return meaning?.startsWith(CUSTOM)
+    ? fields.find(({ key }) => key === meaning.slice(CUSTOM.length))
+    : undefined;
 }
 
 /**

@@ -20,7 +20,7 @@ import {
 } from '#libs/rpc';
 import { prefetch } from './prefetch.js';
 import { settleAll } from './settle-all.js';
-import { contact, hasEmail, type ExistingContact } from '../contact.js';
+import { contact, type Contact, hasEmail, type ExistingContact } from '../contact.js';
 import { Consents, isGiven } from '../consent/consents.js';
 import { ContactsByEmail, emailKeys, emailTaken } from '../contact-address.js';
 import { type GivenContact, mergeContact, newContact } from '../contact-write.js';
@@ -32,6 +32,8 @@ import {
   type LineSource,
   readImport,
 } from './imported-contacts.js';
+import { CustomFields } from '../../fields/index.js';
+import { externalIdKey, externalIdTaken } from '../external-ids.js';
 import { ImportedLinks, type NamedRecords, type Target } from './imported-links.js';
 
 /** Failed lines that a response lists; it only counts the others. */
@@ -198,7 +200,7 @@ type Stored = { streamType: string; streamId: string; type: string };
 
 type Known = { contactId: string; state: ExistingContact; version: number };
 
-/** A page, and the contacts that have its addresses. */
+/** A page, and the contacts that have its addresses and external ids, by these: see `namesOf`. */
 type LookedUp = { page: ImportedLine[]; known: Map<string, Known> };
 
 /** The contact events that an import can write. */
@@ -216,6 +218,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     private readonly runner: OperationRunner,
     private readonly consents: Consents,
     private readonly store: EventStore,
+    private readonly fields: CustomFields,
   ) {}
 
   execute(command: ImportContacts): Promise<ImportAnswer> {
@@ -228,10 +231,11 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     const { organizationId, onProgress, linksTaken, run } = command;
     const into = targetsOf(command);
     await this.links.require(organizationId, into);
+    const fields = await this.fields.definitions(organizationId);
 
     const answer: ImportAnswer = { created: 0, updated: 0, unchanged: 0, failed: [], failedCount: 0 };
     const lookedUp = prefetch(
-      this.lookUp(organizationId, prefetch(readImport(bytes, { ...readingOf(command), context }))),
+      this.lookUp(organizationId, prefetch(readImport(bytes, { ...readingOf(command), context, fields }))),
     );
     for await (const { page, results } of prefetch(this.importPages(command, lookedUp))) {
       if (!run?.isDry) await this.projections.catchUpWithLog(WRITTEN);
@@ -289,7 +293,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     for await (const { page, known } of pages) {
       // Looked up while these were in progress, so the contacts may have changed since.
       for (const line of before)
-        if ('contact' in line && !run?.isDry) known.delete(comparableEmail(line.contact.email));
+        if ('contact' in line && !run?.isDry) namesOf(line.contact).forEach((name) => known.delete(name));
       const stored = run?.isRepeated ? await this.findStored(organizationId, run, page) : new Map();
       yield { page, results: await this.importPage(command, page, known, stored) };
       before = page;
@@ -329,26 +333,39 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       if ('problem' in line) return Promise.resolve(line);
       const address = comparableEmail(line.contact.email);
       const event = stored.get(line.line);
-      if (event) return Promise.resolve(doneBefore(event, known.get(address)));
+      const [found] = namesOf(line.contact).flatMap((name) => known.get(name) ?? []);
+      if (event) return Promise.resolve(doneBefore(event, found));
       const before = command.run?.isDry ? undefined : lastOf.get(address);
       const done = before
         ? before.then(() => this.importOne(line, command))
-        : this.importOne(line, command, known.get(address));
+        : this.importOne(line, command, found);
       lastOf.set(address, done);
       return done;
     };
     return settleAll(page.map(importLine));
   }
 
-  /** The contacts that have these addresses, by address: one query per page, not per line. */
+  /** The contacts that have these addresses or external ids: one query per page, not per line. */
   private async findKnown(
     organizationId: string,
     page: readonly ImportedLine[],
   ): Promise<Map<string, Known>> {
     const keys = page.flatMap((line) => {
       if ('problem' in line) return [];
-      const { email } = line.contact;
-      return emailKeys(email).map((key) => ({ key, email }));
+      const { email, externalIds = [] } = line.contact;
+      const address = comparableEmail(email);
+      return [
+        ...emailKeys(email).map((key) => ({
+          key,
+          name: address,
+          holds: (state: Contact) => hasEmail(state, email),
+        })),
+        ...externalIds.map((externalId) => ({
+          key: externalIdKey(externalId),
+          name: idName(externalId),
+          holds: (state: Contact) => state.status === 'standing' && state.externalIds.includes(externalId),
+        })),
+      ];
     });
     const owners = await this.commands.findOwners(
       organizationId,
@@ -363,12 +380,11 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
         throw error;
       });
     const known = new Map<string, Known>();
-    keys.forEach(({ email }, index) => {
-      const address = comparableEmail(email);
+    keys.forEach(({ name, holds }, index) => {
       const contactId = owners[index];
-      if (contactId === undefined || known.has(address) || !contacts) return;
+      if (contactId === undefined || known.has(name) || !contacts) return;
       const { state, version } = contacts.get(contactId)!;
-      if (hasEmail(state, email)) known.set(address, { contactId, state, version });
+      if (state.status === 'standing' && holds(state)) known.set(name, { contactId, state, version });
     });
     return known;
   }
@@ -397,7 +413,8 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     known?: Known,
   ): Promise<Done> {
     if (run?.ending()) return { isLeftOut: true };
-    const { context, organizationId, ...details } = given;
+    const { context, organizationId, customFields: _read, values, ...fields } = given;
+    const details = { ...fields, ...(values ? { customFields: values } : {}) };
     const writing = { organizationId, consents: this.consents };
     // Never subscribed by accident: what the line does not state was decided for the whole import.
     const asNew = { ...details, subscribed: details.subscribed ?? subscribed };
@@ -427,6 +444,8 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       did = merged.writes.every(({ events }) => events.length === 0) ? 'unchanged' : 'updated';
       if (did === 'updated' && onConflict === 'fail') {
         takenBy = contactId;
+        if (!hasEmail(found.state, details.email))
+          throw externalIdTaken(idIn(found.state, details), contactId);
         throw emailTaken('To update that contact, import the line again with onConflict: update.');
       }
       return merged;
@@ -436,10 +455,18 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       takenBy = undefined;
       // If the decision is repeated, the contact has changed in between.
       if (known && !afresh) return meet(known);
-      return newContact(writing, asNew, async (contactId) => {
-        const found = await this.byEmail.find(given, contactId, details.email);
-        return found && meet({ contactId, ...found });
-      });
+      return newContact(
+        writing,
+        asNew,
+        async (contactId) => {
+          const found = await this.byEmail.find(given, contactId, details.email);
+          return found && meet({ contactId, ...found });
+        },
+        async (contactId, externalId) => {
+          const found = await this.byEmail.findByExternalId(given, contactId, externalId);
+          return found && meet({ contactId, ...found });
+        },
+      );
     };
 
     try {
@@ -489,6 +516,21 @@ function finishedPage(page: readonly ImportedLine[], results: readonly Done[]): 
       : [{ line, problem: done.problem, address, source, contactId }];
   });
   return { lastLine: page.at(-1)!.line, bytes: page.reduce((sum, { bytes }) => sum + bytes, 0), rows };
+}
+
+/** The names of a line's contact in `LookedUp`, external ids first. */
+function namesOf({ email, externalIds = [] }: ImportedContact): string[] {
+  return [...externalIds.map(idName), comparableEmail(email)];
+}
+
+/** No address begins with a colon. */
+function idName(externalId: string): string {
+  return `:${externalId}`;
+}
+
+/** The external id by which a line found a contact. */
+function idIn({ externalIds }: ExistingContact, given: { externalIds?: string[] }): string {
+  return given.externalIds?.find((externalId) => externalIds.includes(externalId)) ?? '';
 }
 
 function add(answer: ImportAnswer, line: number, done: Done): void {

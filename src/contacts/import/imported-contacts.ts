@@ -13,8 +13,9 @@ import {
 } from '#libs/rpc';
 import { type ConsentFields, MUST_BE_STATED } from '../consent/consent-fields.js';
 import { ContactFields } from '../contact-fields.js';
-import { CONTACT_DETAILS } from '../contact.js';
+import { CONTACT_DETAILS, type ContactExtras } from '../contact.js';
 import {
+  customFieldOf,
   isConsent,
   isEvidence,
   isMobile,
@@ -28,6 +29,7 @@ import { splitName, withoutFormatCharacters } from './names.js';
 import { type Blocked, consentIn, isOptOutWord, together } from './consent.js';
 import { EVIDENCE_COLUMNS, EVIDENCE_FIELDS, momentIn } from './evidence.js';
 import { completeRows, formatOf, headOf, rowsOf, type TableFormat, type TableHead } from './table.js';
+import { type FieldDefinition, readValues, valueIn } from '../../fields/index.js';
 import { type NamedKind, type NamedRecords } from './imported-links.js';
 
 /** The cells of a row, or the fields of an NDJSON line. */
@@ -51,6 +53,8 @@ export type Reading = {
   columns?: DecidedColumns | undefined;
   /** Lines up to this one are skipped. */
   after?: number | undefined;
+  /** The custom fields of the organization. */
+  fields: readonly FieldDefinition[];
 };
 
 /** How the columns of a table are used. */
@@ -64,6 +68,9 @@ export type DecidedColumns = {
 export class ImportedContact extends ContactFields {
   @Email()
   override email!: string;
+
+  /** `customFields` by the ids of their fields. Not a field. */
+  values?: ContactExtras['customFields'];
 }
 
 /** The column of `import.get-import-problems` that says why a row was not imported. */
@@ -158,7 +165,7 @@ type ReadLine = ImportedLine extends infer One ? (One extends unknown ? Omit<One
 
 async function* readObjects(
   bytes: AsyncIterable<Uint8Array>,
-  { context, subscribed, after = 0 }: Reading,
+  { context, subscribed, after = 0, fields: custom }: Reading,
 ): AsyncGenerator<ImportedLine> {
   let isDecided = subscribed !== undefined;
   for await (const record of readNdjson(bytes)) {
@@ -173,7 +180,7 @@ async function* readObjects(
       throw invalid([undecided('the first line does not state it')]);
     if (line <= after) continue;
     const sized = { bytes: size, source: { ...fields } };
-    const read = toLine(line, fields, context);
+    const read = toLine(line, fields, context, custom);
     const isProvedOnly = 'contact' in read && read.contact.consent && read.contact.subscribed === undefined;
     if (isProvedOnly && subscribed === undefined)
       yield { line, ...sized, problem: `subscribed ${MUST_BE_STATED}` };
@@ -209,6 +216,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
     if (cells.every((cell) => cell.trim() === '')) continue;
     const sized = { line, bytes: size, address, source: cells };
     const fields: Record<string, unknown> = {};
+    const customFields: Record<string, unknown> = {};
     const consents = [];
     const evidence: ConsentFields = {};
     let refusedAt: string | undefined;
@@ -231,7 +239,11 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
       } else if (meaning !== null && cell !== undefined && cell.trim() !== '') {
         const kind = cells[phoneKinds[n] ?? -1]?.trim();
         const field = kind ? (isMobile(kind) ? 'mobile' : 'phone') : meaning;
-        if (namingColumns.has(meaning)) fields[meaning] = namesIn(cell);
+        const custom = customFieldOf(meaning, reading.fields);
+        if (custom) customFields[custom.key] = customValueIn(custom, cell);
+        else if (meaning === 'externalIds')
+          fields[meaning] = cell.split(/[\s,;|]+/).filter((id) => id !== '');
+        else if (namingColumns.has(meaning)) fields[meaning] = namesIn(cell);
         else fields[field] ??= cell.split(GOOGLE_SEPARATOR, 1)[0];
       } else if (meaning === null && cell && suspicious.has(n) && isOptOutWord(cell))
         problem ??= `has "${cell.trim().slice(0, 30)}" in a column that is not imported: rename that column to subscribed`;
@@ -247,7 +259,8 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
       }
       fields.consent = evidence;
     } else if (consent.subscribed === false && refusedAt !== undefined) fields.consent = { at: refusedAt };
-    const read = inColumns(toLine(line, fields, context));
+    fields.customFields = customFields;
+    const read = inColumns(toLine(line, fields, context, reading.fields));
     if (problem !== undefined) {
       yield { ...sized, problem: 'problem' in read ? `${problem}; ${read.problem}` : problem };
       continue;
@@ -388,14 +401,12 @@ export async function requireDecided(first: TableHead, reading: Reading): Promis
 function meaningsOf(
   columns: readonly string[],
   values: readonly (readonly string[])[],
-  { context, subscribed, unknown = 'refuse' }: Reading,
+  { context, subscribed, unknown = 'refuse', fields }: Reading,
   map: ColumnMap = new Map(),
 ): (string | null)[] {
   const taken = new Set([...map.values()].filter(isOfOneColumn));
-  const recognised = recognise(columns, values);
-  // In this release, the last two are empty in exports, and any other file with a region is rejected as before.
-  const isExport = columns.includes('externalIds');
-  const isKnown = (column: string) => COLUMNS.includes(column) && (column !== 'region' || isExport);
+  const recognised = recognise(columns, values, fields);
+  const isKnown = (column: string) => COLUMNS.includes(column);
   const recognisedOrKnown = columns.map((column, n) => {
     if (IGNORED.includes(column)) return null;
     const isRepeated = isOfOneColumn(column) && columns.indexOf(column) < n;
@@ -422,12 +433,23 @@ function meaningsOf(
   return meanings;
 }
 
+function customValueIn(field: FieldDefinition, cell: string): unknown {
+  const value = valueIn(field, cell, namesIn);
+  // Tables have dates in other forms, and often with a time.
+  return field.type === 'DATE' ? (momentIn(cell)?.slice(0, 10) ?? value) : value;
+}
+
 function isEmpty(value: unknown): boolean {
   if (value === null || value === '') return true;
   return typeof value === 'object' && Object.keys(value).length === 0;
 }
 
-function toLine(line: number, fields: Record<string, unknown>, context: RequestContext): ReadLine {
+function toLine(
+  line: number,
+  fields: Record<string, unknown>,
+  context: RequestContext,
+  custom: readonly FieldDefinition[],
+): ReadLine {
   for (const ignored of IGNORED) delete fields[ignored];
   for (const column of COLUMNS) {
     const saysNothing = isEmpty(fields[column]);
@@ -448,6 +470,12 @@ function toLine(line: number, fields: Record<string, unknown>, context: RequestC
     if (contact.organizationId !== context.organizationId) {
       return { line, problem: 'organizationId does not match the organization of this import' };
     }
+    const { values, issues } = readValues(custom, contact.customFields ?? {});
+    if (issues.length > 0) throw invalid(issues);
+    delete contact.customFields;
+    // Empty values are left unchanged, like every empty field.
+    const set = Object.entries(values).filter(([, value]) => value !== null);
+    if (set.length > 0) contact.values = Object.fromEntries(set);
     return { line, contact, names: takeNames(contact, context) };
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;

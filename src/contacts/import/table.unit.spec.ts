@@ -90,7 +90,10 @@ describe('a column', () => {
     ['Newsletter', ['weekly'], null],
     ['Hard bounce', ['x'], 'bounced'],
     ['state', ['active', 'cancelled'], 'subscribed'],
-    ['state', ['NY', 'CA'], null],
+    ['state', ['NY', 'CA'], 'region'],
+    ['state', ['NY', 'unsubscribed'], null],
+    ['Bundesland', [], 'region'],
+    ['External ID', [], 'externalIds'],
     ['Name', [], 'name'],
   ])('%s with %j is %s', (column, values, meaning) => {
     expect(recognise([column], [values])).toEqual([meaning]);

@@ -24,6 +24,8 @@ import {
   Table,
   TextField,
 } from '../parts.js';
+import { type FieldRecord } from '../../fields/index.js';
+import { customFieldsOf } from '../contacts/custom-values.js';
 import { type PageContext } from '../page-context.js';
 import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadcast } from './broadcast.js';
 
@@ -224,6 +226,7 @@ async function WritingOf(
     }),
   );
   const places = await placesOf(context);
+  const customFields = await customFieldsOf(context);
   const choice = (name: `${string}Ids`, label: string, choices: Choice[]) =>
     choices.length === 0
       ? null
@@ -253,7 +256,7 @@ async function WritingOf(
           value: like?.content,
           isLong: true,
         }),
-    MergeFields(context.words),
+    MergeFields(context.words, customFields),
     CheckField(context, { name: 'all', label: fields.all, isTicked: audience?.all === true }),
     ...kinds.map(({ object, chosen, choices }) => choice(chosen, fields.sendTo[object]!, choices)),
     ...kinds.map(({ object, excluded, choices }) => choice(excluded, fields.exclude[object]!, choices)),
@@ -297,10 +300,14 @@ async function choiceOf(context: PageContext, object: string, id: string): Promi
 }
 
 /** Merge fields for the subject, the preview text and the message. */
-function MergeFields({ broadcasts: { mergeFields }, fields }: DashboardWords): Html {
+function MergeFields(
+  { broadcasts: { mergeFields }, fields }: DashboardWords,
+  customFields: readonly FieldRecord[],
+): Html {
   const called = (name: string) => fields[name] ?? name;
   const rows: [name: string, becomes: string][] = [
     ...CONTACT_FIELDS.map((name): [string, string] => [`contact.${name}`, called(name)]),
+    ...customFields.map(({ key, name }): [string, string] => [`contact.fields.${key}`, name]),
     ...ORGANIZATION_FIELDS.map((name): [string, string] => [
       `organization.${name}`,
       mergeFields.organization(called(name)),

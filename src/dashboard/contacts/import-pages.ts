@@ -21,6 +21,8 @@ import {
   timeIn,
 } from '../parts.js';
 import { type PageContext } from '../page-context.js';
+import { type FieldRecord } from '../../fields/index.js';
+import { customFieldsOf } from './custom-values.js';
 import { isConsent, isEvidence, type Meaning, MEANINGS } from '../../contacts/index.js';
 import {
   ImportJobs,
@@ -96,7 +98,9 @@ export const importPages: PageDefinition[] = [
     needs: 'contact:write',
     show: async (context) => {
       const found = await context.find(ImportJobs).find(context.organizationId, context.params.import!);
-      return found.status === 'KEPT' ? preview(context, found) : progress(context, found);
+      return found.status === 'KEPT'
+        ? preview(context, found, await customFieldsOf(context))
+        : progress(context, found);
     },
     act: async (context) => {
       const id = context.params.import!;
@@ -104,8 +108,9 @@ export const importPages: PageDefinition[] = [
         await context.find(ImportJobs).cancel(context.organizationId, id);
         return { to: `contacts/import/${id}` };
       }
+      const customFields = await customFieldsOf(context);
       await context.find(ImportJobs).begin(userOf(context), id, {
-        meaningOf: (column) => meaningIn(context.form.get(`column-${column}`)),
+        meaningOf: (column) => meaningIn(context.form.get(`column-${column}`), customFields),
         agreed: context.form.has('agreed'),
       });
       return { to: `contacts/import/${id}` };
@@ -136,9 +141,14 @@ async function* limited(context: PageContext, bytes: AsyncIterable<Uint8Array>):
 /** The choice for a column that looks like an opt-out but is not. */
 const UNRELATED = 'unrelated';
 
+function meaningOf({ key }: FieldRecord): Meaning {
+  return `customFields.${key}`;
+}
+
 /** The meaning chosen for a column; undefined if none was. */
-function meaningIn(chosen: string | null): Meaning | null | undefined {
-  return chosen ? (MEANINGS.find((meaning) => meaning === chosen) ?? null) : undefined;
+function meaningIn(chosen: string | null, customFields: readonly FieldRecord[]): Meaning | null | undefined {
+  const meanings = [...MEANINGS, ...customFields.map(meaningOf)];
+  return chosen ? (meanings.find((meaning) => meaning === chosen) ?? null) : undefined;
 }
 
 /** Links to imports that were started, for people who have left their page. */
@@ -166,7 +176,7 @@ function stateOf({ words }: PageContext, { status }: StoredImport): string {
   return status in states ? states[status as keyof typeof states] : states.QUEUED;
 }
 
-function nameOfField({ words }: PageContext, field: Meaning): string {
+function nameOfField({ words }: PageContext, field: (typeof MEANINGS)[number]): string {
   const { contacts } = words;
   if (isConsent(field)) return contacts.imports.consents[field];
   if (isEvidence(field)) return contacts.imports.evidence[field];
@@ -177,13 +187,16 @@ function nameOfField({ words }: PageContext, field: Meaning): string {
     : contacts.fields[field as keyof typeof contacts.fields];
 }
 
-function preview(context: PageContext, { plan, lines }: StoredImport) {
+function preview(context: PageContext, { plan, lines }: StoredImport, customFields: readonly FieldRecord[]) {
   const { imports } = context.words.contacts;
   const fields = MEANINGS.filter(
     (field) =>
       (field !== 'tags' || context.may('tag:write')) && (field !== 'lists' || context.may('list:write')),
   );
-  const chosen = fields.map((field) => ({ value: field, text: nameOfField(context, field) }));
+  const chosen = [
+    ...fields.map((field) => ({ value: field as string, text: nameOfField(context, field) })),
+    ...customFields.map((field) => ({ value: meaningOf(field), text: field.name })),
+  ];
   const choices = [{ value: '', text: imports.ignored }, ...chosen];
   const choicesOfSuspect = [
     { value: '', text: imports.undecided },

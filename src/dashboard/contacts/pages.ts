@@ -20,7 +20,9 @@ import { ActivityLog } from '../activity-log.js';
 import { type SuppressionRecord } from '../../suppressions/index.js';
 import { type PageContext } from '../page-context.js';
 import { sectionOf } from '../sections.js';
+import { type CustomValue, type FieldRecord } from '../../fields/index.js';
 import { ConsentsOf } from './consents.js';
+import { CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
 
 const DETAILS = [
   'firstName',
@@ -30,6 +32,7 @@ const DETAILS = [
   'address',
   'zip',
   'city',
+  'region',
   'country',
   'bio',
 ] as const;
@@ -41,6 +44,9 @@ export type ContactRecord = {
   updatedAt: string;
   email: string;
   subscribed: boolean;
+  externalIds: string[];
+  /** By the key of the field. */
+  customFields: { [key: string]: CustomValue };
 } & Record<Detail, string | null>;
 
 /** No autocomplete: browsers would fill in the data of their user, not of the contact. */
@@ -92,26 +98,24 @@ export const contactPages: PageDefinition[] = [
   {
     path: 'contacts/new',
     needs: 'contact:write',
-    show: (context) => {
+    show: async (context) => {
       const { contacts } = context.words;
       const subscribe = CheckField(context, { name: 'subscribed', label: contacts.adding.subscribe });
-      const fields = [...FieldsOf(context), subscribe];
-      return Promise.resolve(
-        context.page({
-          section: 'contacts',
-          back: toContacts(context),
-          title: contacts.adding.title,
-          content: html`<div class="text">
-            <p class="lead">${contacts.adding.hint}</p>
-            ${FormOf(context, { fields, button: contacts.adding.button })}
-          </div>`,
-        }),
-      );
+      const fields = [...FieldsOf(context, await customFieldsOf(context)), subscribe];
+      return context.page({
+        section: 'contacts',
+        back: toContacts(context),
+        title: contacts.adding.title,
+        content: html`<div class="text">
+          <p class="lead">${contacts.adding.hint}</p>
+          ${FormOf(context, { fields, button: contacts.adding.button })}
+        </div>`,
+      });
     },
     act: async (context) => {
       const { contactId } = await context.run<{ contactId: string }>('contact.create-contact', {
         organizationId: context.organizationId,
-        ...typedIn(context),
+        ...typedIn(context, await customFieldsOf(context)),
       });
       return { to: `contacts/${contactId}`, done: 'contacts.created' };
     },
@@ -122,12 +126,13 @@ export const contactPages: PageDefinition[] = [
     show: async (context) => {
       const { words } = context;
       const found = contactOf(context);
-      const [contact, mails, belonging, consents, past] = await Promise.all([
+      const [contact, mails, belonging, consents, past, customFields] = await Promise.all([
         found,
         found.then((one) => MailsTo(context, one)),
         BelongingOf(context, context.params.contact!),
         ConsentsOf(context, context.params.contact!),
         ActivityLog(context, context.params.contact!),
+        customFieldsOf(context),
       ]);
       const { edit, erase, fields, subscribed } = words.contacts;
       return context.page({
@@ -149,6 +154,10 @@ export const contactPages: PageDefinition[] = [
             name: fields[name],
             value: contact[name],
           })),
+          ...factsOf(context, customFields, contact.customFields),
+          ...(contact.externalIds.length > 0
+            ? [{ name: fields.externalIds, value: contact.externalIds.join(', ') }]
+            : []),
           ...belonging,
           { name: words.since, value: dateIn(words, contact.createdAt) },
         ])}
@@ -161,7 +170,7 @@ export const contactPages: PageDefinition[] = [
     needs: 'contact:write',
     show: async (context) => {
       const { contacts } = context.words;
-      const contact = await contactOf(context);
+      const [contact, customFields] = await Promise.all([contactOf(context), customFieldsOf(context)]);
       const subscribe = CheckField(context, {
         name: 'subscribed',
         label: contacts.adding.subscribe,
@@ -172,14 +181,17 @@ export const contactPages: PageDefinition[] = [
         back: { href: context.path(`contacts/${contact.id}`), text: nameOf(contact) },
         title: contacts.editing.title(nameOf(contact)),
         content: html`<div class="text">
-          ${FormOf(context, { fields: [...FieldsOf(context, contact), subscribe], button: contacts.editing.button, of: contact })}
+          ${FormOf(context, { fields: [...FieldsOf(context, customFields, contact), subscribe], button: contacts.editing.button, of: contact })}
         </div>`,
       });
     },
     act: async (context) => {
       const contactId = context.params.contact!;
       context.requireSame(await contactOf(context));
-      await context.run('contact.update-contact', { contactId, ...typedIn(context) });
+      await context.run('contact.update-contact', {
+        contactId,
+        ...typedIn(context, await customFieldsOf(context)),
+      });
       return { to: `contacts/${contactId}`, done: 'contacts.changed' };
     },
   },
@@ -247,7 +259,11 @@ async function MailsTo(context: PageContext, { email, subscribed }: ContactRecor
   return html`<a href="${path}">${words.contacts.blocked(words.suppressions.reasons[blocked.reason])}</a>`;
 }
 
-function FieldsOf(context: PageContext, contact?: ContactRecord): Html[] {
+function FieldsOf(
+  context: PageContext,
+  customFields: readonly FieldRecord[],
+  contact?: ContactRecord,
+): Html[] {
   const { fields } = context.words.contacts;
   const email = TextField(context, {
     name: 'email',
@@ -267,15 +283,24 @@ function FieldsOf(context: PageContext, contact?: ContactRecord): Html[] {
     }),
   );
   const bio = AreaField(context, { name: 'bio', label: fields.bio, value: contact?.bio, isOptional: true });
-  return [email, ...details, bio];
+  const externalIds = AreaField(context, {
+    name: 'externalIds',
+    label: fields.externalIds,
+    hint: context.words.contacts.externalIdsHint,
+    value: contact?.externalIds.join('\n'),
+    isOptional: true,
+  });
+  return [email, ...details, ...CustomInputs(context, customFields, contact?.customFields), bio, externalIds];
 }
 
 /** The submitted fields. An empty field is null. */
-function typedIn(context: PageContext): Record<string, unknown> {
+function typedIn(context: PageContext, customFields: readonly FieldRecord[]): Record<string, unknown> {
   const details = DETAILS.map((name) => [name, context.typed(name)]);
   return {
     email: context.typed('email') ?? '',
     ...(Object.fromEntries(details) as Record<string, string | null>),
+    customFields: typedValues(context, customFields),
+    externalIds: (context.form.get('externalIds') ?? '').split(/\s+/).filter((id) => id !== ''),
     subscribed: context.form.has('subscribed'),
   };
 }

@@ -12,6 +12,7 @@ import {
   StreamedInput,
   Text,
 } from '#libs/rpc';
+import { CustomFields, type FieldDefinition } from '../../../fields/index.js';
 import { type Meaning, MEANINGS } from '../columns.js';
 import { targetsOf } from '../import-contacts.js';
 import {
@@ -71,7 +72,7 @@ export class CreateImport extends StreamedInput {
     example: '{"Mail":"email","Keine Post":"optOut","Shoe size":"ignore"}',
     description:
       `How columns are used, as a JSON object from column names to ${MEANINGS.map((one) => `\`${one}\``).join(', ')} ` +
-      'or `ignore`. Other columns are recognized by their names.',
+      '`customFields.` with the key of a custom field, or `ignore`. Other columns are recognized by their names.',
   })
   map?: string;
 
@@ -119,6 +120,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     private readonly jobs: ImportJobs,
     private readonly requests: Requests,
     private readonly resources: Resources,
+    private readonly fields: CustomFields,
   ) {}
 
   execute(command: CreateImport): Promise<{ importId: string }> {
@@ -130,13 +132,14 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     bytes: AsyncIterable<Uint8Array>,
   ): Promise<{ importId: string }> {
     const { context, organizationId } = command;
-    const map = readMap(command.map);
+    const fields = await this.fields.definitions(organizationId);
+    const map = readMap(command.map, fields);
     for (const { resource, id } of targetsOf(command))
       await this.resources.require(resource, organizationId, id);
     const { charset, delimiter } = command;
     const known = { charset, delimiter: delimiter && DELIMITERS[delimiter] };
     const detector = new FormatDetector();
-    const plan = () => planOf(command, map, detector, known);
+    const plan = () => planOf(command, map, detector, known, fields);
     let isChecked = false;
     const see = async (chunk: Uint8Array) => {
       detector.see(chunk);
@@ -162,7 +165,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
 }
 
 /** @throws RpcError BAD_REQUEST */
-function readMap(text: string | undefined): ColumnMap {
+function readMap(text: string | undefined, fields: readonly FieldDefinition[]): ColumnMap {
   if (text === undefined) return new Map();
   const refuse = (message: string) => invalid([{ path: 'map', message }]);
   let map: unknown;
@@ -173,12 +176,13 @@ function readMap(text: string | undefined): ColumnMap {
   }
   if (typeof map !== 'object' || map === null || Array.isArray(map))
     throw refuse('must be a JSON object, such as {"Mail":"email","Shoe size":"ignore"}');
+  const meanings: Meaning[] = [...MEANINGS, ...fields.map(({ key }) => `customFields.${key}` as const)];
   const entries = Object.entries(map).map(([column, meaning]) => {
     if (meaning === IGNORE) return [column.trim(), null] as const;
-    const known = MEANINGS.find((one) => one === meaning);
+    const known = meanings.find((one) => one === meaning);
     if (known) return [column.trim(), known] as const;
     throw refuse(
-      `must map ${JSON.stringify(column.slice(0, 100))} to one of: ${MEANINGS.join(', ')}, ${IGNORE}`,
+      `must map ${JSON.stringify(column.slice(0, 100))} to one of: ${meanings.join(', ')}, ${IGNORE}`,
     );
   });
   return new Map<string, Meaning | null>(entries);
@@ -190,9 +194,10 @@ async function planOf(
   map: ColumnMap,
   detector: FormatDetector,
   known: Parameters<FormatDetector['format']>[0],
+  fields: readonly FieldDefinition[],
 ): Promise<ImportPlan> {
   const { head } = detector;
-  const reading: Reading = { mediaType, context, subscribed, unknown };
+  const reading: Reading = { mediaType, context, subscribed, unknown, fields };
   const first = { head, isWhole: !detector.hasHead };
   let decided: Partial<DecidedColumns> & { columns: string[]; examples: string[][] } = {
     columns: [],

@@ -1,5 +1,6 @@
 import { ProductModule } from '#libs/modules';
 import { AuthModule } from '../../../auth/index.js';
+import { FieldsModule } from '../../../fields/index.js';
 import { TeamModule } from '../../../team/index.js';
 import { ContactsModule } from '../../contacts.module.js';
 import { ImportAccess } from './import-access.js';
@@ -11,7 +12,7 @@ import * as operations from './operations.js';
 /** Imports in the background. A module of its own, because `src/team` builds on contacts. */
 @ProductModule({
   operations,
-  imports: [ContactsModule, TeamModule, AuthModule],
+  imports: [ContactsModule, FieldsModule, TeamModule, AuthModule],
   providers: [ImportAccess, ImportFiles, ImportProblems],
   background: [ImportJobs],
 })

@@ -25,6 +25,7 @@ import { type LineSource } from '../imported-contacts.js';
 import { FormatDetector, lookAt } from '../table.js';
 import { ImportAccess } from './import-access.js';
 import { ImportFiles, type ImportKey } from './import-files.js';
+import { CustomFields } from '../../../fields/index.js';
 import {
   columnsOf,
   decide,
@@ -148,6 +149,7 @@ export class ImportJobs implements BackgroundWork {
     private readonly files: ImportFiles,
     private readonly access: ImportAccess,
     private readonly runner: OperationRunner,
+    private readonly fields: CustomFields,
     incidents: IncidentLog,
   ) {
     this.worker = new Worker((error) => {
@@ -225,8 +227,9 @@ export class ImportJobs implements BackgroundWork {
     const see = (chunk: Uint8Array) => detector.see(chunk);
     const stored = this.upload({ organizationId, actor }, bytes, see, async (kept, size) => {
       const { id, key } = kept;
+      const fields = await this.fields.definitions(organizationId);
       const look = await lookAt(this.files.read(kept, true), detector.format());
-      const about = sealJson(key, id, 'about', planFor(look, chosen));
+      const about = sealJson(key, id, 'about', planFor(look, chosen, fields));
       await this.source.query(
         `WITH given_up AS (
            DELETE FROM contact_imports WHERE id IN (

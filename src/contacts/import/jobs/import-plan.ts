@@ -1,5 +1,6 @@
 import { hasScope, invalid } from '#libs/rpc';
 import { isConsent, isOfOneColumn, type Meaning, recognise, suggestsOptOut } from '../columns.js';
+import { type FieldDefinition } from '../../../fields/index.js';
 import { type DecidedColumns } from '../imported-contacts.js';
 import { type Look, type TableFormat } from '../table.js';
 
@@ -38,8 +39,12 @@ export type ImportChoices = Pick<ImportPlan, 'file' | 'onConflict' | 'listId'>;
 export type Decisions = { meaningOf: (column: number) => Meaning | null | undefined; agreed: boolean };
 
 /** A plan from what the table itself shows. The user reviews it before the import starts. */
-export function planFor({ columns, examples, format, values }: Look, chosen: ImportChoices): ImportPlan {
-  const meanings = recognise(columns, values);
+export function planFor(
+  { columns, examples, format, values }: Look,
+  chosen: ImportChoices,
+  fields: readonly FieldDefinition[],
+): ImportPlan {
+  const meanings = recognise(columns, values, fields);
   const suspects = columns.flatMap((column, n) =>
     isConsent(meanings[n]!) || suggestsOptOut(column, values[n] ?? [], columns) ? [n] : [],
   );
