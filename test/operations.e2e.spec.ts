@@ -444,9 +444,9 @@ describe('the documented errors', () => {
   function inputOf(fields: readonly (readonly [string, any, boolean])[], path: string): object {
     return Object.fromEntries(
       fields.flatMap(([name, schema, required]) => {
-        // Alternatives to an id, and ids of other systems.
-        if (name === 'externalId' || name === 'externalIds') return [];
-        const names = [name, ...Object.keys(schema.properties ?? {})];
+        // Ids of other systems name no record.
+        if (/^externalIds?$/.test(name)) return [];
+        const names = [name, ...Object.keys(schema.properties ?? {})].filter((one) => one !== 'externalIds');
         const isNamed =
           names.some((one) => (one === name ? /Ids?$/ : /Ids$/).test(one)) ||
           ['asOf', 'fromPosition'].includes(name);
