@@ -191,6 +191,13 @@ it('preview-audience counts the union of all parts without exclusions, and each 
   expect(await audience(await create({ name: 'Not all', audience: { all: false } }))).toMatchObject({
     total: 0,
   });
+  // Names and codes of a country are equal.
+  const german = await person('gus@example.org', { country: 'DE' });
+  const inGermany = { contactIds: [german, ada], filter: { country: 'Deutschland' } };
+  expect(await audience(await create({ name: 'Germany', audience: inGermany }))).toMatchObject({
+    total: 1,
+    excluded: { filtered: 1 },
+  });
   // A filter without lists, petitions or contacts selects no one.
   expect(
     await audience(await create({ name: 'Nobody', audience: { filter: { city: 'Ulm' } } })),

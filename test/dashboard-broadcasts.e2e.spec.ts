@@ -366,7 +366,7 @@ describe('the audience of a broadcast', () => {
 
   it('shows why everyone who was chosen is excluded', async () => {
     const listId = await listOf(await contact({ email: newAddress(), country: 'Germany' }));
-    const broadcastId = await to({ listIds: [listId], filter: { country: 'germany' } });
+    const broadcastId = await to({ listIds: [listId], filter: { country: 'Austria' } });
     const text = await get(`broadcasts/${broadcastId}/audience`);
     expect(wordsOf(text)).toContain('No recipients. Everyone you chose is excluded.');
     expect(wordsOf(text)).toContain('Lives somewhere else');
@@ -396,7 +396,7 @@ describe('the audience of a broadcast', () => {
   it('can be limited to countries and cities of the organization’s own contacts', async () => {
     await contact({ email: newAddress(), country: 'Österreich', city: 'Linz' });
     await contact({ email: newAddress(), country: 'Germany', city: 'Ulm' });
-    await contact({ email: newAddress(), country: 'Germany', city: 'Ulm' });
+    await contact({ email: newAddress(), country: 'germany', city: 'Ulm' });
     const other = await api.organization();
     await call(other, 'contact.create-contact', {
       organizationId: other.organizationId,
@@ -409,9 +409,9 @@ describe('the audience of a broadcast', () => {
       return [...options!.matchAll(/value="([^"]*)"/g)].map(([, value]) => value);
     };
     expect(text).toMatch(/<input id="country"[^>]* list="country-offered"/);
-    expect(offered('country').toSorted()).toEqual(['Germany', 'Österreich']);
+    expect(offered('country').toSorted()).toEqual([expect.stringMatching(/^germany$/i), 'Österreich']);
     expect(offered('city').toSorted()).toEqual(['Linz', 'Ulm']);
-    expect(text).toContain('exactly as it appears');
+    expect(text).toContain('as it appears');
   });
 
   it('can be searched by name or address to preview the email as a recipient', async () => {

@@ -10,7 +10,6 @@ import { broadcasts } from './broadcasts.js';
 import { FinishBroadcastHandler } from './finish-broadcast.js';
 import { MessageBuilder } from './message-builder.js';
 import * as operations from './operations.js';
-import { Places } from './places.js';
 import { PreviewReaders } from './preview-readers.js';
 import { Recipients } from './recipients.js';
 import { BroadcastReports } from './reports.js';
@@ -30,7 +29,6 @@ import { Starts } from './starts.js';
     BroadcastFigures,
     FinishBroadcastHandler,
     MessageBuilder,
-    Places,
     PreviewReaders,
     Recipients,
     StartScheduledHandler,

@@ -2,7 +2,6 @@ export { audienceFields, broadcast, STATUSES } from './broadcast.js';
 export { BroadcastFigures } from './broadcast-figures.js';
 export { BroadcastsModule } from './broadcasts.module.js';
 export { digestOfRecipients } from './audience.js';
-export { Places } from './places.js';
 export { PreviewReaders } from './preview-readers.js';
 export { readableSubject } from './readable-subject.js';
 export { BROADCAST_RECIPIENT_DAYS } from './sender.js';

@@ -1,6 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { isId, type Page, RpcError } from '#libs/rpc';
-import { type ContactRecord, ContactsByIds, kindsOfContacts } from '../contacts/index.js';
+import { type ContactRecord, ContactsByIds, isInCountry, kindsOfContacts } from '../contacts/index.js';
 import { type Audience, audienceFields } from './broadcast.js';
 
 /** The user who previews a broadcast. `listContacts` runs `contact.list-contacts` for them. */
@@ -71,7 +71,9 @@ function isMeant(contact: ContactRecord, filter: NonNullable<Audience['filter']>
   const places = Object.entries(filter) as [keyof typeof filter, string][];
   return (
     contact.subscribed &&
-    places.every(([column, place]) => contact[column] === place) &&
+    places.every(([column, place]) =>
+      column === 'country' ? isInCountry(contact.country, place) : contact[column] === place,
+    ) &&
     [name, email].filter(Boolean).join(', ').toLowerCase().includes(q.trim().toLowerCase())
   );
 }

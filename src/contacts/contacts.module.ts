@@ -10,6 +10,7 @@ import { ContactsByIds } from './contacts-by-ids.js';
 import { ContactsTable } from './contacts-table.js';
 import { contactsProjection } from './contacts.projection.js';
 import { AssignedGroups } from './groups/assigned-groups.js';
+import { Places } from './filters/places.js';
 import { ImportedLinks } from './import/imported-links.js';
 import { FieldsModule } from '../fields/index.js';
 import { OptionCounts } from './option-counts.js';
@@ -23,7 +24,7 @@ const linking = {
     new Linking(commands, records, contacts),
   inject: [Commands, RecordReader, ContactsTable],
 };
-const forOthers = [AssignedGroups, Consents, ContactsByEmail, ContactsByIds, ContactsTable, linking];
+const forOthers = [AssignedGroups, Consents, ContactsByEmail, ContactsByIds, ContactsTable, linking, Places];
 
 @ProductModule({
   operations,

@@ -1,10 +1,11 @@
 import { v7 as uuidv7 } from 'uuid';
-import { type Sql } from '#libs/database';
+import { type ReadSource, type Sql } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { Projections } from '#libs/projections';
 import { findRows } from '#libs/projections';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { contactConditions, type ContactFilters } from './filters/contact-filters.js';
+import { Places } from './filters/places.js';
 import { CONTACT_BYTES } from './contact-columns.js';
 import { CONTACTS_TABLE, contactsProjection } from './contacts.projection.js';
 
@@ -71,4 +72,19 @@ it.each<Partial<ContactFilters>>([
   );
   expect(page.rows).toEqual([]);
   expect(looked).toBeLessThan(2_700);
+});
+
+it('the places of contacts are found in the index, without reading all contacts', async () => {
+  let looked = 0;
+  const reads = {
+    async query(text: string, values: unknown[]) {
+      const [row] = await database.source.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+      looked = widest(row['QUERY PLAN'][0].Plan);
+      return database.source.query(text, values);
+    },
+  };
+  const places = new Places(reads as unknown as ReadSource);
+  expect(await places.countries(organizationId)).toEqual(['GB']);
+  expect(await places.cities(organizationId)).toEqual(['London']);
+  expect(looked).toBeLessThan(10);
 });

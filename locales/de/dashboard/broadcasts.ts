@@ -43,7 +43,7 @@ export const broadcasts: typeof en = {
     },
     country: 'Nur in diesem Land',
     city: 'Nur in diesem Ort',
-    placeHint: 'Genau so eingeben, wie es bei Ihren Kontakten steht.',
+    placeHint: 'So eingeben, wie es bei Ihren Kontakten steht.',
     html: 'Diese Nachricht wurde in HTML geschrieben und lässt sich nur über die API bearbeiten.',
   },
   mergeFields: {

@@ -43,7 +43,7 @@ export const broadcasts = {
     } as Record<string, string>,
     country: 'Only in this country',
     city: 'Only in this town or city',
-    placeHint: 'Enter it exactly as it appears in your contacts.',
+    placeHint: 'Enter it as it appears in your contacts.',
     html: 'This message was written in HTML. You can only edit it through the API.',
   },
   mergeFields: {

@@ -2,6 +2,7 @@ import { type Sql } from '#libs/database';
 import { type Resource } from '#libs/resources';
 import { CONTACTS_TABLE } from '../contacts.projection.js';
 import { kindOf } from './contact-filters.js';
+import { inCountry } from './countries.js';
 import { filterSql } from './filter-sql.js';
 
 /** Contacts chosen by records of one kind: the lists that they are on, or the segments whose filters they match. */
@@ -14,7 +15,7 @@ export type Choice = {
   contactIds: readonly string[];
   /** Contacts that belong to one of these are excluded. */
   without: readonly ChosenBy[];
-  /** Values that a contact must have. An omitted field matches any value. */
+  /** Values that a contact must have. Names and codes of a country are equal. An omitted field matches any value. */
   filter: { country?: string; city?: string; zip?: string };
 };
 
@@ -97,7 +98,11 @@ export async function* chosenContacts(
     excluding.length > 0
       ? `SELECT DISTINCT id FROM (${excluding.join(' UNION ALL ')}) AS excluding`
       : 'SELECT NULL::uuid AS id WHERE false';
-  const conditions = Object.entries(filter).map(([column, value]) => `k.${column} = ${parameter(value)}`);
+  const conditions = Object.entries(filter).map(([column, place]) => {
+    const { sql, value } =
+      column === 'country' ? inCountry(place)! : { sql: `k.${column} = ?`, value: place };
+    return sql.replace('?', parameter(value));
+  });
   // With a cursor, the choice is evaluated once, not once per page.
   await transaction.query(
     `DECLARE chosen NO SCROLL CURSOR FOR

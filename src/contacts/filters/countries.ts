@@ -50,6 +50,11 @@ export function inCountry(text: string | undefined): Comparison | undefined {
   return { sql: `${withoutCase('country')} = ANY (?::text[])`, value: formsOfCountry(text) };
 }
 
+/** Whether a contact's country is the one in a filter. Equals `inCountry`. */
+export function isInCountry(country: string | null, text: string): boolean {
+  return country !== null && formsOfCountry(text).includes(lowerAscii(country));
+}
+
 /** Everything that contacts in the same country may have as their country, with A–Z in lower case. */
 export function formsOfCountry(text: string): readonly string[] {
   return countryOf(text)?.forms ?? formsOf(text);

@@ -1,11 +1,11 @@
 import { comparableEmail } from '#libs/rpc';
 import { type CustomValue } from '../../fields/index.js';
 import { type ContactDetails } from '../contact.js';
-import { formsOfCountry } from './countries.js';
+import { isInCountry } from './countries.js';
 import { type FieldCondition, type Filter, partOf } from './filter.js';
 import { matchesCustomValue } from './custom-field-match.js';
 import { customKeyOf, FILTER_FIELDS } from './filter-fields.js';
-import { fold, lowerAscii } from './folded-text.js';
+import { fold } from './folded-text.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -68,7 +68,7 @@ function matchesField(condition: FieldCondition, contact: FilteredContact, now: 
   const [given, wanted] = [fold(text), fold(value as string)];
   if (op === 'contains') return given.includes(wanted);
   if (op === 'startsWith') return given.startsWith(wanted);
-  if (known.type === 'country') return formsOfCountry(value as string).includes(lowerAscii(text));
+  if (known.type === 'country') return isInCountry(text, value as string);
   return known.type === 'email'
     ? comparableEmail(text) === comparableEmail(value as string)
     : given === wanted;

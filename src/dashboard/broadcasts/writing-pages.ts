@@ -7,10 +7,9 @@ import {
   CONTACT_FIELDS,
   ORGANIZATION_FIELDS,
   PETITION_FIELDS,
-  Places,
   PreviewReaders,
 } from '../../broadcasts/index.js';
-import { type ContactRecord, kindsOfContacts } from '../../contacts/index.js';
+import { type ContactRecord, kindsOfContacts, Places } from '../../contacts/index.js';
 import { choicesOf, nameOf } from '../contacts/pages.js';
 import { type PageDefinition } from '../page.js';
 import {
