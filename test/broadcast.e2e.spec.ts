@@ -1,8 +1,8 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { audienceFields, digestOfRecipients } from '../src/broadcasts/index.js';
-import { kindsOfContacts } from '../src/contacts/index.js';
+import { audienceFields, digestOfRecipients, momentOfSending } from '../src/broadcasts/index.js';
+import { contact, type Filter, kindsOfContacts, matchesFilter } from '../src/contacts/index.js';
 import '../src/modules.js';
 import { Api, Client, ISO, NOBODY } from './harness.js';
 import { someOf } from './length.js';
@@ -394,6 +394,95 @@ it('the recipient list is the one that the history gives at the position recorde
   );
   expect(startedToAll!.data.digest).toBe(digestOfRecipients(subscribers.map(([id]) => id)));
   expect(startedToAll!.data.recipients).toBe(subscribers.length);
+});
+
+it('the recipients of segments are those that the history gives, evaluated at the position and the moment of the start', async () => {
+  const send = async (operation: string, fields: object) => {
+    const { status, body } = await client.post(operation, fields);
+    expect([operation, status, body.error]).toEqual([operation, 200, undefined]);
+    return body.data;
+  };
+  const ids = await Promise.all(
+    Array.from({ length: 20 }, (_, n) =>
+      person(`s-${n}@example.org`, {
+        city: ['Köln', 'KÖLN', 'Bonn', null][n % 4],
+        zip: `5${n}`,
+        ...(n === 5 ? { subscribed: false } : {}),
+      }),
+    ),
+  );
+  const tagId = await tag(ids.slice(8, 14), 'Donor');
+  const { petitionId } = await send('petition.create-petition', { name: 'P' });
+  await send('petition.publish-petition', { petitionId });
+  for (const contactId of ids.slice(12, 18)) await send('petition.add-signature', { petitionId, contactId });
+  await client.delete('petition.remove-signature', { petitionId, contactId: ids[16] });
+  const segment = async (name: string, filter: Filter): Promise<string> =>
+    (await send('segment.create-segment', { name, filter })).segmentId;
+  const chosen = await segment('A', { field: 'city', op: 'is', value: 'Bonn' });
+  const cologne: Filter = { field: 'city', op: 'is', value: 'köln' };
+  const current: Filter = {
+    any: [{ all: [cologne, { field: 'createdAt', op: 'inLast', value: 1 }] }, { tag: tagId, inLast: 7 }],
+  };
+  await send('segment.update-segment', { segmentId: chosen, filter: current });
+  const without = await segment('B', {
+    all: [{ signed: petitionId }, { not: { field: 'zip', op: 'startsWith', value: '513' } }],
+  });
+  const gone = await segment('C', { field: 'email', op: 'isSet' });
+  await client.post('contact.update-contact', { contactId: ids[0], city: 'Aachen' });
+  await client.delete('contact.delete-contact', { contactId: ids[1] });
+  const broadcastId = await create({
+    audience: { segmentIds: [chosen, gone], excludeSegmentIds: [without] },
+  });
+  await client.delete('segment.delete-segment', { segmentId: gone });
+  await call('send-broadcast', { broadcastId });
+  // Changes after the start do not change the recipient list.
+  await send('segment.update-segment', { segmentId: chosen, filter: { field: 'email', op: 'isSet' } });
+  await send('contact.update-contact', { contactId: ids[2], city: 'Köln' });
+  await sent(broadcastId);
+
+  const { data: events } = (await client.get('history.list-events', { limit: '1000' })).body;
+  const started = events.find(({ type }: any) => type === 'BroadcastStarted').data;
+  const people = new Map<string, any>();
+  const links = new Map<string, { of: string; contactId: string; since: Date }>();
+  const filters = new Map<string, Filter>();
+  for (const { type, recordType, recordId, position, occurredAt, data } of events) {
+    if (position > started.position) break;
+    const at = new Date(occurredAt);
+    if (recordType === 'contact') {
+      const { personal = null, ...rest } = data;
+      const before = people.get(recordId);
+      const state = contact.evolve(
+        before?.state ?? contact.initial,
+        { type, data: rest, personal } as any,
+        at,
+      );
+      people.set(recordId, { state, createdAt: before?.createdAt ?? at, updatedAt: at });
+    }
+    if (type === 'SegmentCreated' || type === 'SegmentUpdated') filters.set(recordId, data.filter);
+    if (type === 'SegmentDeleted') filters.delete(recordId);
+    const [of, contactId] = [data.tagId ?? data.petitionId, data.contactId];
+    if (type === 'ContactTagged' || type === 'PetitionSigned')
+      links.set(recordId, { of, contactId, since: at });
+    if (type === 'SignatureWithdrawn') links.delete(recordId);
+  }
+  const matches = (contactId: string, segmentId: string) => {
+    const { state, ...times } = people.get(contactId);
+    const filter = filters.get(segmentId);
+    if (!filter || state.status !== 'standing') return false;
+    const linkedSince = (_: string, of: string) =>
+      [...links.values()].find((link) => link.of === of && link.contactId === contactId)?.since;
+    return matchesFilter(filter, { ...state, ...times, linkedSince }, momentOfSending(started.sendingId));
+  };
+  const meant = [...people.keys()].filter(
+    (id) =>
+      (matches(id, chosen) || matches(id, gone)) && !matches(id, without) && people.get(id).state.subscribed,
+  );
+  // In Cologne 0, 1, 4, 5, 8, 9, 12, 13, 16, 17 and tagged 8 to 13, without those that moved, left or signed.
+  const expected = [4, 8, 9, 10, 11, 13, 16].map((n) => ids[n]!);
+  expect(meant.toSorted()).toEqual(expected.toSorted());
+  const rows = (await recipients(broadcastId)).map(({ contactId }: { contactId: string }) => contactId);
+  expect(rows).toEqual(meant.toSorted());
+  expect(started).toMatchObject({ recipients: meant.length, digest: digestOfRecipients(meant) });
 });
 
 it('create-broadcast creates another broadcast for the same body once the first is no longer a draft', async () => {

@@ -1,4 +1,4 @@
-export { audienceFields, broadcast, STATUSES } from './broadcast.js';
+export { audienceFields, broadcast, momentOfSending, STATUSES } from './broadcast.js';
 export { BroadcastFigures } from './broadcast-figures.js';
 export { BroadcastsModule } from './broadcasts.module.js';
 export { digestOfRecipients } from './audience.js';
