@@ -451,11 +451,7 @@ it('the recipients of segments are those that the history gives, evaluated at th
     if (recordType === 'contact') {
       const { personal = null, ...rest } = data;
       const before = people.get(recordId);
-      const state = contact.evolve(
-        before?.state ?? contact.initial,
-        { type, data: rest, personal } as any,
-        at,
-      );
+      const state = contact.evolve(before?.state ?? contact.initial, { type, data: rest, personal }, at);
       people.set(recordId, { state, createdAt: before?.createdAt ?? at, updatedAt: at });
     }
     if (type === 'SegmentCreated' || type === 'SegmentUpdated') filters.set(recordId, data.filter);
