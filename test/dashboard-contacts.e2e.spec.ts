@@ -390,3 +390,113 @@ describe('segments', () => {
     expect(await filterOf(segmentId)).toEqual(filter);
   });
 });
+
+describe('custom fields', () => {
+  const made = async (path: string, form: Record<string, string>) => {
+    const { status, location } = await editor.post(at(path), form);
+    expect([path, status]).toEqual([path, 303]);
+    return location!.replace(/\?.*/, '').split('/').at(-1)!;
+  };
+  const faultsIn = (text: string) =>
+    [...text.matchAll(/<p class="fault"[^>]*>([^<]*)</g)].map(([, fault]) => fault);
+
+  it('are created, shown, edited and deleted', async () => {
+    const refused = await editor.post(at('fields/new'), { name: 'Size', type: 'CHOICE', options: ' ' });
+    expect([refused.status, faultsIn(refused.text)]).toEqual([422, [en.faults.noOptions]]);
+    const wrong = await editor.post(at('fields/new'), { name: 'Size', type: 'TEXT', options: 'S' });
+    expect([wrong.status, faultsIn(wrong.text)]).toEqual([422, [en.faults.notOptions]]);
+    const id = await made('fields/new', { name: 'Size', type: 'CHOICE', options: 'S\r\n M \r\n' });
+    for (const words of [en, de]) {
+      const text = await shown(`fields/${id}`, speaking(words));
+      expect(factIn(text, words.customFields.type)).toBe(words.customFields.types.CHOICE.name);
+      expect(factIn(text, words.customFields.options)).toBe('<ul><li>S</li><li>M</li></ul>');
+      expect(factIn(text, words.customFields.key)).toBe('size');
+    }
+    await person('ada@example.org', { customFields: { size: 'S' } });
+    const used = await editor.post(at(`fields/${id}/edit`), { name: 'Size', options: 'M' });
+    expect([used.status, used.text.includes(en.reasons.OPTION_IN_USE!)]).toEqual([409, true]);
+    await made(`fields/${id}/edit`, { name: 'Shirt', options: 'S\nL' });
+    const { data } = (await client.get('field.get-field', { fieldId: id })).body;
+    expect(data).toMatchObject({ name: 'Shirt', key: 'size', options: ['S', 'L'] });
+    expect(await shown('fields')).toContain('>Shirt</a>');
+    expect((await editor.post(at(`fields/${id}/delete`))).status).toBe(303);
+    expect(await shown('fields')).toContain(en.customFields.none.title);
+  });
+
+  it('have the right control for their type in the form of a contact, and are shown on its page', async () => {
+    const create = (name: string, type: string, options?: string[]) =>
+      call(client, 'field.create-field', { name, type, ...(options ? { options } : {}) });
+    await create('Note', 'TEXT');
+    await create('Shoe size', 'NUMBER');
+    await create('Born', 'DATE');
+    await create('Member', 'BOOLEAN');
+    await create('Shirt', 'CHOICE', ['S', 'Very large']);
+    await create('Skills', 'CHOICES', ['Design', 'Public speaking']);
+    const form = await shown('contacts/new');
+    for (const control of [
+      /<input id="customFields\.note"[^>]* type="text"/,
+      /<input id="customFields\.shoeSize"[^>]* type="number"/,
+      /<input id="customFields\.born"[^>]* type="date"/,
+      /<select id="customFields\.member"/,
+      /<option value="Very large">/,
+      /<input type="checkbox" name="customFields\.skills" id="customFields\.skills-1" value="Public speaking"/,
+    ])
+      expect(form).toMatch(control);
+
+    const fields = {
+      email: 'ada@example.org',
+      region: 'Essex',
+      externalIds: 'civicrm:1\r\nb:2',
+      'customFields.note': ' <Ada> ',
+      'customFields.shoeSize': '42.5',
+      'customFields.born': '1985-05-31',
+      'customFields.member': 'false',
+      'customFields.shirt': 'Very large',
+      'customFields.skills': 'Public speaking',
+    };
+    const wrong = await editor.post(at('contacts/new'), {
+      ...fields,
+      'customFields.shoeSize': 'many',
+      externalIds: 'x',
+    });
+    expect([wrong.status, faultsIn(wrong.text)]).toEqual([422, [en.faults.externalIds]]);
+    const number = await editor.post(at('contacts/new'), { ...fields, 'customFields.shoeSize': 'many' });
+    expect([number.status, faultsIn(number.text)]).toEqual([422, [en.faults.number]]);
+    expect(number.text).toContain('value="many"');
+    const id = await made('contacts/new', fields);
+    const read = async () =>
+      (await client.get('contact.get-contact', { contactId: id, organizationId: client.organizationId })).body
+        .data;
+    expect(await read()).toMatchObject({
+      region: 'Essex',
+      externalIds: ['civicrm:1', 'b:2'],
+      customFields: {
+        note: '<Ada>',
+        shoeSize: 42.5,
+        born: '1985-05-31',
+        member: false,
+        shirt: 'Very large',
+        skills: ['Public speaking'],
+      },
+    });
+    const german = await shown(`contacts/${id}`, speaking(de));
+    expect(factIn(german, 'Note')).toBe('&lt;Ada&gt;');
+    expect(factIn(german, 'Shoe size')).toBe('42,5');
+    expect(factIn(german, 'Born')).toBe('31.05.1985');
+    expect(factIn(german, 'Member')).toBe(de.no);
+    expect(factIn(german, 'Skills')).toBe('Public speaking');
+    expect(factIn(german, de.contacts.fields.externalIds)).toBe('civicrm:1, b:2');
+
+    const edit = await shown(`contacts/${id}/edit`);
+    expect(edit).toMatch(/<option value="false" selected>/);
+    expect(edit).toMatch(/value="Public speaking"[^>]* checked/);
+    await made(`contacts/${id}/edit`, { email: 'ada@example.org', 'customFields.shoeSize': '0' });
+    expect(await read()).toMatchObject({ region: null, externalIds: [], customFields: { shoeSize: 0 } });
+    expect((await read()).customFields).toEqual({ shoeSize: 0 });
+  });
+
+  it('are listed among the merge fields of a broadcast', async () => {
+    await call(client, 'field.create-field', { name: 'Shoe size' });
+    expect(await shown('broadcasts/new')).toContain('<code>{{ contact.fields.shoeSize }}</code>');
+  });
+});

@@ -525,3 +525,20 @@ describe('if an instance is killed in the middle', () => {
     expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(PEOPLE);
   }, 120_000);
 });
+
+it('suggests custom fields for columns with their names, and imports the chosen ones', async () => {
+  for (const name of ['Shoe size', 'Branch']) await call(client, 'field.create-field', { name });
+  const { location } = await bring('email,shoe size,where\nada@example.org,42,Lyon\n');
+  const { text } = await editor.get(location!);
+  expect(chosenIn(text)).toEqual({
+    'column-0': 'email',
+    'column-1': 'customFields.shoeSize',
+    'column-2': '',
+  });
+  expect(text).toContain('<option value="customFields.branch">Branch</option>');
+  const { facts } = await imported('email,shoe size,where\nada@example.org,42,Lyon\n', {
+    'column-2': 'customFields.branch',
+  });
+  expect(facts[0]).toBe('1');
+  expect(await contacts()).toMatchObject([{ customFields: { shoeSize: '42', branch: 'Lyon' } }]);
+});

@@ -188,15 +188,23 @@ describe('create-import', () => {
   });
 
   it('uses columns as mapped, with the given character set and delimiter', async () => {
+    await client.post('field.create-field', { name: 'Shoe size', type: 'NUMBER' });
     const body = Buffer.from(
-      'Kontakt;Keine Post;Gruppe;Größe\na@example.org;ja;A;1\nb@example.org;;A|B;2\n',
+      'Kontakt;Keine Post;Gruppe;Größe;Schuh\na@example.org;ja;A;1;41,5\nb@example.org;;A|B;2;\n',
       'latin1',
     );
-    const map = { Kontakt: 'email', 'Keine Post': 'optOut', Gruppe: 'lists', Größe: 'ignore' };
+    const map = {
+      Kontakt: 'email',
+      'Keine Post': 'optOut',
+      Gruppe: 'lists',
+      Größe: 'ignore',
+      Schuh: 'customFields.shoeSize',
+    };
     const query = { map: JSON.stringify(map), charset: 'iso-8859-1', delimiter: 'semicolon' };
     const done = await imported(new Uint8Array(body), { query });
     expect(counts(done)).toEqual([2, 2, 0, 0, 0]);
     expect((await contacts()).map(({ subscribed }) => subscribed)).toEqual([false, true]);
+    expect((await contacts()).map(({ customFields }) => customFields)).toEqual([{ shoeSize: 41.5 }, {}]);
     const { data } = (await client.get('list.list-lists', { sort: 'name' })).body;
     expect(data.map(({ name, contacts: size }: any) => [name, size])).toEqual([
       ['A', 2],

@@ -7,6 +7,7 @@ import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { contactConditions, type ContactFilters } from './filters/contact-filters.js';
 import { Places } from './filters/places.js';
 import { CONTACT_BYTES } from './contact-columns.js';
+import { COUNT_OPTIONS } from './option-counts.js';
 import { CONTACTS_TABLE, contactsProjection } from './contacts.projection.js';
 
 const CONTACTS = 20_000;
@@ -87,4 +88,21 @@ it('the places of contacts are found in the index, without reading all contacts'
   expect(await places.countries(organizationId)).toEqual(['GB']);
   expect(await places.cities(organizationId)).toEqual(['London']);
   expect(looked).toBeLessThan(10);
+});
+
+it('the contacts with an option are counted by an index, even if most contacts have a value in the field', async () => {
+  const fieldId = uuidv7();
+  const { source } = database;
+  await source.query(
+    `UPDATE ${CONTACTS_TABLE} SET custom_fields = jsonb_build_object($2::text,
+       CASE email WHEN 'p7@example.org' THEN '["M", "L"]'::jsonb WHEN 'p8@example.org' THEN '"M"' ELSE '"S"' END)
+     WHERE organization_id = $1`,
+    [organizationId, fieldId],
+  );
+  await source.query(`VACUUM ANALYZE ${CONTACTS_TABLE}`);
+  const values = ['M', ['M']].map((value) => JSON.stringify({ [fieldId]: value }));
+  const asked = [organizationId, values];
+  expect(await source.query(COUNT_OPTIONS, asked)).toEqual([{ count: 2 }]);
+  const [row] = await source.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${COUNT_OPTIONS}`, asked);
+  expect(widest(row['QUERY PLAN'][0].Plan)).toBeLessThan(100);
 });

@@ -5,7 +5,7 @@ import { OptionUse } from '../fields/index.js';
 import { CONTACTS_TABLE } from './contacts.projection.js';
 
 /** A value may be one option or a list of them. The join uses the index of custom values for each. */
-const COUNT = `
+export const COUNT_OPTIONS = `
   SELECT count(DISTINCT c.id)::int AS count FROM unnest($2::jsonb[]) AS wanted(value)
   JOIN ${CONTACTS_TABLE} c ON c.organization_id = $1 AND c.custom_fields @> wanted.value`;
 
@@ -20,7 +20,7 @@ export class OptionCounts implements OnModuleInit {
   onModuleInit(): void {
     this.use.countBy(async (organizationId, fieldId, options) => {
       const values = options.flatMap((option) => [{ [fieldId]: option }, { [fieldId]: [option] }]);
-      const [row] = await queryWide<{ count: number }>(this.source, organizationId, 'page', COUNT, [
+      const [row] = await queryWide<{ count: number }>(this.source, organizationId, 'page', COUNT_OPTIONS, [
         organizationId,
         values.map((value) => JSON.stringify(value)),
       ]);
