@@ -17,6 +17,7 @@ const FIELDS = [
   'address',
   'zip',
   'city',
+  'region',
   'country',
   'bio',
   'subscribed',
@@ -25,6 +26,7 @@ type Expected = { [field in (typeof FIELDS)[number]]?: string | boolean } & {
   email: string;
   suppressed?: string;
   tags?: string[];
+  externalIds?: string[];
   consentAt?: string;
   refusedAt?: string;
 };
@@ -64,6 +66,17 @@ const WAYS: { [way: string]: Import } = {
     expect([status, body.data.failed]).toEqual([200, []]);
   },
 
+  async 'import.create-import'(client, _file, bytes) {
+    const path = '/v1/import.create-import?subscribed=true&unknown=ignore';
+    const { status, body } = await client.request('POST', path, bytes, { 'Content-Type': 'text/csv' });
+    expect([status, body.error]).toEqual([200, undefined]);
+    const { importId } = body.data;
+    await eventually(async () => {
+      const { data } = (await client.get('import.get-import', { importId })).body;
+      expect([data.status, data.problems]).toEqual(['DONE', []]);
+    });
+  },
+
   async 'the command line'(client, file) {
     const environment = {
       DATABASE_URL: api.database.url,
@@ -97,6 +110,11 @@ describe.each(Object.keys(WAYS))('by %s', (way) => {
         ...Object.fromEntries(FIELDS.flatMap((field) => (field in person ? [[field, person[field]]] : []))),
       }));
       expect(contacts).toEqual(wanted.map((fields) => expect.objectContaining(fields)));
+      for (const { email, externalIds } of people) {
+        if (externalIds === undefined) continue;
+        const found = contacts.find((contact) => contact.email === email)!;
+        expect([email, found.externalIds?.toSorted()]).toEqual([email, externalIds.toSorted()]);
+      }
 
       const { data: tags } = (await client.get('tag.list-tags', { limit: '100' })).body;
       const tagged = new Map<string, string[]>();

@@ -212,6 +212,38 @@ describe('create-import', () => {
     ]);
   });
 
+  it('with unknown=field, creates a custom field for each unrecognized column, once', async () => {
+    const rows = text('email,Shoe size,Middle name,,id', 'a@example.org,42,May,x,7', 'b@example.org,,,,');
+    const query = { unknown: 'field' };
+    const names = async () =>
+      (await client.get('field.list-fields')).body.data
+        .map(({ name, type }: any) => `${name} ${type}`)
+        .toSorted();
+    await imported(rows, { query: { ...query, dryRun: 'true' } });
+    expect(await names()).toEqual([]);
+    expect(counts(await imported(rows, { query }))).toEqual([2, 2, 0, 0, 0]);
+    expect(await names()).toEqual(['Middle name TEXT', 'Shoe size TEXT']);
+    const [a] = await contacts();
+    expect(a.customFields).toEqual({ shoeSize: '42', middleName: 'May' });
+    expect(counts(await imported(rows, { query }))).toEqual([2, 0, 0, 2, 0]);
+    expect(await names()).toHaveLength(2);
+
+    const { key } = await api.createKey(client.organizationId, { scopes: ['contact:write'] });
+    const by = new Client(api.origin, client.organizationId, key);
+    const refused = await send(text('email,Hat', 'c@example.org,1'), {
+      by,
+      query: { ...query, subscribed: 'true' },
+    });
+    expect([refused.status, refused.body.error.message]).toEqual([
+      403,
+      expect.stringContaining('field:write'),
+    ]);
+    const wide = ['email', ...Array.from({ length: 101 }, (_, n) => `Extra ${n}`)].join(',');
+    const many = await send(text(wide, 'c@example.org'), { query: { ...query, subscribed: 'true' } });
+    expect([many.status, many.body.error.issues[0].path]).toEqual([400, 'unknown']);
+    expect(await names()).toHaveLength(2);
+  });
+
   it('a dry run reports what would become of each row, and stores nothing', async () => {
     await imported(text('email,city', 'ada@example.org,London', 'grace@example.org,Bern'));
     const before = await api.eventTypes(client.organizationId);

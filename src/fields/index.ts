@@ -1,3 +1,4 @@
+export { CreateField, MAX_FIELDS } from './create-field.js';
 export { FieldsModule } from './fields.module.js';
 export { CustomFields, namedValues } from './custom-fields.js';
 export {

@@ -83,10 +83,10 @@ const NAMES: Record<FixedMeaning, readonly string[]> = {
   region: words(`
     region state estado stateprovince province county bundesland provinz kanton canton departement provincia comunidadautonoma
     addressstate primarystate address1stateorprovince address1region regionprivat bundeslandkantonprivat
-    can2userstate billingstate
+    can2userstate can2stateabbreviated billingstate
   `),
   externalIds: words(`
-    externalid externalids externalidentifier externeid externeids externekennung idexterne identifiantexterne idexterno
+    externalid externalids externalidentifier nationbuilderid vanid euid externeid externeids externekennung idexterne identifiantexterne idexterno
     identificadorexterno
   `),
   country: words(`
@@ -238,6 +238,25 @@ export function phoneKindOf(columns: readonly string[], at: number): number | un
 /** Whether a kind of phone number means a mobile phone. */
 export function isMobile(kind: string): boolean {
   return NAMES.mobile.includes(nameOf(kind));
+}
+
+/** The systems whose exports have a column with this name for their ids. */
+const SYSTEMS: { [name: string]: string } = {
+  nationbuilderid: 'nationbuilder',
+  vanid: 'everyaction',
+  euid: 'mailchimp',
+};
+
+/** The external ids in a cell: with their system, which the name of the column may state. */
+export function externalIdsIn(column: string, cell: string): string[] {
+  const system = SYSTEMS[nameOf(column)];
+  const ids = cell.split(/[\s,;|]+/).filter((id) => id !== '');
+  return ids.map((id) => (system === undefined || id.includes(':') ? id : `${system}:${id}`));
+}
+
+/** The meaning of a column with values of the custom field with this key. */
+export function customMeaning(key: string): Meaning {
+  return `${CUSTOM}${key}`;
 }
 
 /** By key, or by name without regard to case and accents. Fields that all contacts have come first. */

@@ -16,6 +16,7 @@ import { ContactFields } from '../contact-fields.js';
 import { CONTACT_DETAILS, type ContactExtras } from '../contact.js';
 import {
   customFieldOf,
+  externalIdsIn,
   isConsent,
   isEvidence,
   isMobile,
@@ -241,8 +242,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
         const field = kind ? (isMobile(kind) ? 'mobile' : 'phone') : meaning;
         const custom = customFieldOf(meaning, reading.fields);
         if (custom) customFields[custom.key] = customValueIn(custom, cell);
-        else if (meaning === 'externalIds')
-          fields[meaning] = cell.split(/[\s,;|]+/).filter((id) => id !== '');
+        else if (meaning === 'externalIds') fields[meaning] = externalIdsIn(columns[n]!, cell);
         else if (namingColumns.has(meaning)) fields[meaning] = namesIn(cell);
         else fields[field] ??= cell.split(GOOGLE_SEPARATOR, 1)[0];
       } else if (meaning === null && cell && suspicious.has(n) && isOptOutWord(cell))
@@ -351,6 +351,7 @@ export type ColumnMap = ReadonlyMap<string, Meaning | null>;
 /**
  * Decides how the columns of a table are used.
  *
+ * @returns also the unrecognized columns, which are not imported.
  * @throws RpcError BAD_REQUEST if the columns can't be imported; INSUFFICIENT_PERMISSIONS if they need more scopes.
  */
 export async function decideColumns(
@@ -358,7 +359,7 @@ export async function decideColumns(
   format: TableFormat,
   reading: Reading,
   map: ColumnMap = new Map(),
-): Promise<Required<DecidedColumns> & { columns: string[]; examples: string[][] }> {
+): Promise<Required<DecidedColumns> & { columns: string[]; examples: string[][]; unrecognized: number[] }> {
   const values = await valuesIn(first, format);
   const examples: string[][] = [];
   let columns: string[] = [];
@@ -384,7 +385,13 @@ export async function decideColumns(
       columns[meanings.findIndex((one) => one === 'bounced' || one === 'complained')],
     );
   const suspects = suspectsIn(columns).filter((n) => meanings[n] === null && !map.has(columns[n]!));
-  return { format, columns, examples, meanings, suspects };
+  const unrecognized = columns.flatMap((column, n) => {
+    const isOpen = meanings[n] === null && !map.has(column) && !IGNORED.includes(column);
+    return isOpen && column !== '' && columns.indexOf(column) === n && recognise([column], [])[0] === null
+      ? [n]
+      : [];
+  });
+  return { format, columns, examples, meanings, suspects, unrecognized };
 }
 
 /**

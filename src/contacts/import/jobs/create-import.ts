@@ -7,13 +7,16 @@ import {
   invalid,
   OneOf,
   Operation,
+  OperationRunner,
   recordSchema,
+  type RequestContext,
   requireScope,
+  RpcError,
   StreamedInput,
   Text,
 } from '#libs/rpc';
-import { CustomFields, type FieldDefinition } from '../../../fields/index.js';
-import { type Meaning, MEANINGS } from '../columns.js';
+import { CreateField, CustomFields, type FieldDefinition, MAX_FIELDS } from '../../../fields/index.js';
+import { customMeaning, type Meaning, MEANINGS } from '../columns.js';
 import { targetsOf } from '../import-contacts.js';
 import {
   type ColumnMap,
@@ -38,6 +41,7 @@ const CHARSETS = [
   'iso-8859-15',
 ] as const;
 const DELIMITERS = { comma: ',', semicolon: ';', tab: '\t', pipe: '|' };
+type DecidedTable = Awaited<ReturnType<typeof decideColumns>>;
 /** For a column that is not imported. */
 const IGNORE = 'ignore';
 
@@ -93,11 +97,13 @@ export class CreateImport extends StreamedInput {
   @Id({ optional: true, description: 'A list to which all contacts in the file are added.' })
   listId?: string;
 
-  @OneOf(['refuse', 'ignore'], {
+  @OneOf(['refuse', 'ignore', 'field'], {
     default: 'refuse',
-    description: 'Whether a table with unrecognized columns is rejected or imported without them.',
+    description:
+      'Whether a table with unrecognized columns is rejected, imported without them, or imported with a new custom ' +
+      'field of the type TEXT for each. The latter requires the scope `field:write`.',
   })
-  unknown!: 'refuse' | 'ignore';
+  unknown!: 'refuse' | 'ignore' | 'field';
 
   @OneOf(CHARSETS, { optional: true, description: 'The character set of a table. Default: detected.' })
   charset?: (typeof CHARSETS)[number];
@@ -121,6 +127,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     private readonly requests: Requests,
     private readonly resources: Resources,
     private readonly fields: CustomFields,
+    private readonly runner: OperationRunner,
   ) {}
 
   execute(command: CreateImport): Promise<{ importId: string }> {
@@ -132,6 +139,7 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
     bytes: AsyncIterable<Uint8Array>,
   ): Promise<{ importId: string }> {
     const { context, organizationId } = command;
+    if (command.unknown === 'field') requireScope(context.scopes, 'field:write', 'unknown');
     const fields = await this.fields.definitions(organizationId);
     const map = readMap(command.map, fields);
     for (const { resource, id } of targetsOf(command))
@@ -153,14 +161,45 @@ export class CreateImportHandler implements ICommandHandler<CreateImport> {
       bytes,
       see,
       async (stored, size) => {
-        const planned = await plan();
+        const { unrecognized, ...planned } = await plan();
         // For bytes that arrived before the key was revoked.
         await context.requireAccess?.();
+        if (command.unknown === 'field' && !command.dryRun)
+          await this.createFields(context, planned, unrecognized, fields.length);
         await this.jobs.queue(stored, planned, size);
         return stored.id;
       },
     );
     return { importId };
+  }
+
+  /** Creates a custom field for each of these columns of the plan. */
+  private async createFields(
+    context: RequestContext,
+    plan: ImportPlan,
+    columns: readonly number[],
+    existing: number,
+  ): Promise<void> {
+    const refuse = (message: string) => invalid([{ path: 'unknown', message }]);
+    if (existing + columns.length > MAX_FIELDS) {
+      throw refuse(
+        `would create ${columns.length} custom fields, and you can have ${MAX_FIELDS}: map columns that you do not need to ignore`,
+      );
+    }
+    const { idempotencyKey: _key, onReplay: _replay, ...own } = context;
+    for (const n of columns) {
+      const name = plan.columns[n]!;
+      const { fieldId } = await this.runner
+        .run<{ fieldId: string }>(CreateField, { name, type: 'TEXT' }, own)
+        .catch((error: unknown) => {
+          if (!(error instanceof RpcError) || error.status >= 500) throw error;
+          throw refuse(`cannot create a custom field for ${name.slice(0, 100)}: ${error.message}`);
+        });
+      const created = (await this.fields.definitions(context.organizationId)).find(
+        ({ id }) => id === fieldId,
+      );
+      if (created) plan.meanings[n] = customMeaning(created.key);
+    }
   }
 }
 
@@ -195,17 +234,24 @@ async function planOf(
   detector: FormatDetector,
   known: Parameters<FormatDetector['format']>[0],
   fields: readonly FieldDefinition[],
-): Promise<ImportPlan> {
+): Promise<ImportPlan & { unrecognized: readonly number[] }> {
   const { head } = detector;
-  const reading: Reading = { mediaType, context, subscribed, unknown, fields };
+  const reading: Reading = {
+    mediaType,
+    context,
+    subscribed,
+    fields,
+    unknown: unknown === 'field' ? 'ignore' : unknown,
+  };
   const first = { head, isWhole: !detector.hasHead };
-  let decided: Partial<DecidedColumns> & { columns: string[]; examples: string[][] } = {
+  let decided: Partial<DecidedColumns> & Pick<DecidedTable, 'columns' | 'examples' | 'unrecognized'> = {
     columns: [],
     examples: [],
+    unrecognized: [],
   };
   if (mediaType === NDJSON) await requireDecided(first, reading);
   else decided = await decideColumns(first, detector.format(known), reading, map);
-  const { columns, examples, meanings = [], suspects = [], format } = decided;
+  const { columns, examples, meanings = [], suspects = [], format, unrecognized } = decided;
   const plan: ImportPlan = {
     file: name,
     columns,
@@ -223,5 +269,5 @@ async function planOf(
   };
   const scopes = scopesFor(plan, context.scopes);
   for (const scope of scopes) requireScope(context.scopes, scope);
-  return { ...plan, scopes };
+  return { ...plan, scopes, unrecognized };
 }
