@@ -27,7 +27,7 @@ async function expectError(answer: Answer, status: number, code: string): Promis
   expect(Object.keys(body)).toEqual(['error']);
   const issues = status === 400 && 'issues' in body.error ? { issues: expect.any(Array) } : {};
   const reasons: { [code: string]: object } = ERROR_REASONS;
-  const reason = code in reasons ? { reason: expect.any(String) } : {};
+  const reason = code in reasons && code !== 'NOT_FOUND' ? { reason: expect.any(String) } : {};
   expect(body.error).toEqual({
     code,
     ...reason,

@@ -356,8 +356,18 @@ async function makeHistory(): Promise<string> {
     .change(invalidationPlan, continued, planId, () => [
       { type: 'InvalidationPlanContinued', data } as const,
     ]);
+  const { contactId: twin } = await post('contact.create-contact', {
+    organizationId,
+    email: 'twin@example.org',
+  });
+  await post('petition.add-signature', { petitionId, contactId: twin, comment: 'Ω' });
   await post('petition.close-petition', { petitionId });
   await erase('contact.delete-contact', { contactId: rachel });
+  const { contactId: kept } = await post('contact.create-contact', {
+    organizationId,
+    email: 'kept@example.org',
+  });
+  await post('contact.merge-contacts', { contactId: kept, otherIds: [twin] });
   await erase('petition.remove-signature', { petitionId, contactId: wangari });
   const other = await post('petition.create-petition', { name: 'Gone' });
   await erase('petition.delete-petition', other);

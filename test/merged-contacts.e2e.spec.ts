@@ -1,151 +1,343 @@
-import { EventStore, type StreamWrite } from '#libs/event-store';
-import { upcasters } from '../src/modules.js';
+import { unsubscribeToken } from '../src/broadcasts/index.js';
 import { Fixture } from './fixture.js';
 import { command } from './commands.js';
-import { Api, differencesIn } from './harness.js';
+import { Api, differencesIn, NOBODY } from './harness.js';
 import { ENCRYPTION_KEY } from './processes.js';
 
-/**
- * Contacts that were merged into another one, written by an event store as the next release does. This release must read them.
- */
 let api: Api;
 let own: Fixture;
-let later: EventStore;
 beforeAll(async () => {
   api = await Api.start();
-  own = new Fixture(api, await api.organization());
-  const { source, store } = api.instances[0]!.runtime;
-  const written = Object.entries(upcasters).filter(([, { writes }]) => writes !== 'not yet');
-  later = new EventStore(source, store.keyring, Object.fromEntries(written));
 });
 afterAll(() => api.stop());
+beforeEach(async () => {
+  own = new Fixture(api, await api.organization());
+});
 
-type Merged = {
-  survivor: string;
-  duplicate: string;
-  emails: string[];
-  signatureId: string;
-  petitionId: string;
-};
+const create = async (fields: object = {}): Promise<string> =>
+  (await own.ask('contact.create-contact', { ...own.person(), ...fields })).contactId;
+const merge = (contactId: string, ...otherIds: string[]) =>
+  own.ask('contact.merge-contacts', { contactId, otherIds });
+const sign = (petition: object, contactId: string, more: object = {}) =>
+  own.ask('petition.add-signature', { ...petition, contactId, ...more });
+const whole = (contactId: string) =>
+  own.ask('contact.get-contact', { contactId, include: 'tags,lists,signatures,consents' });
+const countOf = async ({ petitionId }: { petitionId?: string }) =>
+  (await own.ask('petition.get-petition', { petitionId })).signatures;
+const names = (part: { data: { name: string }[] }) => part.data.map(({ name }) => name).sort();
 
-/** Signs a petition as a contact, and merges that contact into another one. */
-async function merge(): Promise<Merged> {
-  const { organizationId } = own;
-  const [kept, gone] = [own.person(), own.person()];
-  const { contactId: survivor } = await own.ask('contact.create-contact', kept);
-  const { contactId: duplicate } = await own.ask('contact.create-contact', gone);
-  const { petitionId } = await own.a('petition');
-  const signing = { petitionId, contactId: duplicate, comment: 'Save the river' };
-  const { signatureId } = await own.ask('petition.add-signature', signing);
-  const write = (streamType: string, streamId: string, subjectId: string, expectedVersion: number) => {
-    return (...events: StreamWrite['events']) => ({
-      streamType,
-      streamId,
-      subjectId,
-      expectedVersion,
-      events,
-    });
-  };
-  const duplicates = [{ contactId: duplicate, emails: [gone.email], record: gone }];
-  const data = { petitionId: petitionId!, contactId: survivor, from: duplicate };
-  const key = (contactId: string) => later.keyring.hash('petition.signature', petitionId!, contactId);
-  const result = await later.append({
-    organizationId,
-    metadata: { actor: { type: 'system', id: null }, requestId: 'merge' },
-    writes: [
-      write(
-        'signature',
-        signatureId,
-        survivor,
-        1,
-      )({
-        type: 'SignatureMoved',
-        data,
-        personal: { comment: 'Save the river' },
-      }),
-      write(
-        'contact',
-        survivor,
-        survivor,
-        1,
-      )({
-        type: 'DuplicatesMerged',
-        data: { contactIds: [duplicate] },
-        personal: { duplicates },
-      }),
-      write(
-        'contact',
-        duplicate,
-        duplicate,
-        1,
-      )({ type: 'ContactMerged', data: { into: survivor } }, { type: 'ContactErased', data: {} }),
-    ],
-    claims: [{ key: key(survivor), streamId: signatureId }],
-    releases: [{ key: key(duplicate), streamId: signatureId }],
-    erases: [duplicate],
-  });
-  expect(result.status).toBe('appended');
-  await api.instances[0]!.runtime.projections.catchUp(await later.lastPosition());
-  return { survivor, duplicate, emails: [kept.email, gone.email], signatureId, petitionId: petitionId! };
+/** Rebuilds the projections from the history and compares them. */
+async function expectExact(): Promise<void> {
+  const { projections } = api.instances[0]!.runtime;
+  for (const name of ['contacts', 'petitions', 'lists', 'tags', 'suppressions'])
+    expect({ [name]: await differencesIn(projections, name) }).toEqual({ [name]: [] });
 }
 
-it('a signature that was moved belongs to the survivor, keeps its comment, and is counted once', async () => {
-  const { survivor, duplicate, signatureId, petitionId } = await merge();
-  for (const operation of ['contact.get-contact', 'contact.update-contact', 'contact.delete-contact']) {
-    const { status, body } = await own.send(operation, { contactId: duplicate });
-    expect([operation, status, body.error.message]).toEqual([
-      operation,
-      404,
-      expect.stringContaining(survivor),
-    ]);
-  }
-  const [signature, ...others] = await own.ask('petition.list-signatures', { petitionId });
-  expect(others).toEqual([]);
-  expect(signature).toMatchObject({ id: signatureId, contactId: survivor, comment: 'Save the river' });
-  // The survivor has signed already.
-  const again = await own.ask('petition.add-signature', { petitionId, contactId: survivor });
-  expect(again).toMatchObject({ signatureId, signatures: 1 });
-  const removed = await own.ask('petition.remove-signature', { petitionId, contactId: survivor });
-  expect(removed).toMatchObject({ signatureId, signatures: 0 });
-  expect(await differencesIn(api.instances[0]!.runtime.projections, 'petitions')).toEqual([]);
-  expect(await differencesIn(api.instances[0]!.runtime.projections, 'contacts')).toEqual([]);
-});
-
-it('the list of erasures contains a merged contact only once its survivor is erased', async () => {
-  const [erased, kept] = [await merge(), await merge()];
-  await own.ask('contact.delete-contact', { contactId: erased.survivor });
-  const { stdout } = await command(['--json', 'erasures', 'list'], {
-    DATABASE_URL: api.database.url,
-    ENCRYPTION_KEY: ENCRYPTION_KEY.toString('base64'),
+it('fills empty fields and moves lists, tags and signatures, and counts stay exact', async () => {
+  const survivor = await create({ firstName: 'Ada', city: null, phone: null, tags: ['Donor'] });
+  const { listId } = await own.a('list');
+  const one = await create({
+    firstName: 'A.',
+    city: 'Paris',
+    phone: '+33 1',
+    tags: ['donor', 'Member'],
+    listIds: [listId],
   });
-  const listed = stdout
-    .trimEnd()
-    .split('\n')
-    .map((line) => JSON.parse(line).contactId as string);
-  expect(listed).toEqual(expect.arrayContaining([erased.survivor, erased.duplicate]));
-  expect(listed).not.toContain(kept.duplicate);
-});
+  const two = await create({ firstName: 'B.', city: 'Rome', bio: 'Second', listIds: [listId] });
+  const [both, moved] = [await own.a('petition'), await own.a('petition')];
+  const kept = await sign(both, survivor, { comment: 'Mine' });
+  await sign(both, one, { comment: 'Again' });
+  const { signatureId } = await sign(moved, two, { comment: 'Save the river' });
+  const { createdAt } = (await own.ask('petition.list-signatures', moved))[0];
 
-it('no one signs as a merged contact', async () => {
-  const { duplicate } = await merge();
-  const { petitionId } = await own.a('petition');
-  const signed = await own.send('petition.add-signature', { petitionId, contactId: duplicate });
-  expect(signed).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });
-});
-
-it('deleting the survivor erases what it received, and addresses of the merged contacts', async () => {
-  const { survivor, signatureId, petitionId, emails } = await merge();
-  await own.ask('suppression.create-suppression', { email: emails[1] });
-  await own.ask('contact.delete-contact', { contactId: survivor });
-  const [signature] = await own.ask('petition.list-signatures', { petitionId });
-  expect(signature).toMatchObject({ id: signatureId, contactId: null, comment: null });
-  const suppressions = await own.ask('suppression.list-suppressions');
-  expect(JSON.stringify(suppressions)).not.toContain(emails[1]);
-  const events = await own.ask('history.list-events', { recordId: survivor });
-  expect(events.map(({ type }: { type: string }) => type)).toEqual([
-    'ContactCreated',
-    'DuplicatesMerged',
-    'ContactErased',
+  const merged = await merge(survivor, one, two);
+  expect(merged).toMatchObject({
+    id: survivor,
+    firstName: 'Ada',
+    city: 'Paris',
+    phone: '+33 1',
+    bio: 'Second',
+  });
+  const found = await whole(survivor);
+  expect([names(found.tags), found.lists.data.map(({ id }: { id: string }) => id)]).toEqual([
+    ['Donor', 'Member'],
+    [listId],
   ]);
-  expect(JSON.stringify(events)).not.toContain(emails[1]);
+  expect(found.signatures.data).toHaveLength(2);
+  expect(found.signatures.data).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ id: kept.signatureId, comment: 'Mine' }),
+      expect.objectContaining({ id: signatureId, contactId: survivor, comment: 'Save the river', createdAt }),
+    ]),
+  );
+  expect([await countOf(both), await countOf(moved)]).toEqual([1, 1]);
+  expect((await own.ask('list.get-list', { listId })).contacts).toBe(1);
+  expect(
+    (await own.ask('tag.list-tags', { sort: 'name' })).map((tag: any) => [tag.name, tag.contacts]),
+  ).toEqual([
+    ['Donor', 1],
+    ['Member', 1],
+  ]);
+  // They have signed, and can withdraw.
+  expect(await sign(moved, survivor)).toMatchObject({ signatureId, signatures: 1 });
+  const removed = await own.ask('petition.remove-signature', { ...moved, contactId: survivor });
+  expect(removed).toMatchObject({ signatureId, signatures: 0 });
+  await expectExact();
+});
+
+it('moves external ids and values of custom fields', async () => {
+  await own.ask('field.create-field', { name: 'Shoe size', type: 'TEXT' });
+  await own.ask('field.create-field', { name: 'Hat', type: 'TEXT' });
+  const survivor = await create({ externalIds: ['crm:1'], customFields: { hat: 'Mine' } });
+  const other = await create({ externalIds: ['crm:2'], customFields: { hat: 'Other', shoeSize: '39' } });
+  const merged = await merge(survivor, other);
+  expect(merged).toMatchObject({
+    externalIds: ['crm:1', 'crm:2'],
+    customFields: { hat: 'Mine', shoeSize: '39' },
+  });
+  expect((await own.ask('contact.get-contact', { externalId: 'crm:2' })).id).toBe(survivor);
+  const taken = await own.send('contact.create-contact', { ...own.person(), externalIds: ['crm:2'] });
+  expect(taken.body.error.reason).toBe('EXTERNAL_ID_TAKEN');
+});
+
+it('a merged id returns 404 with MERGED and mergedInto, and merging again changes nothing', async () => {
+  const [survivor, other] = [await create(), await create()];
+  await merge(survivor, other);
+  for (const operation of [
+    'contact.get-contact',
+    'contact.update-contact',
+    'contact.delete-contact',
+    'contact.list-consents',
+  ])
+    expect(await own.send(operation, { contactId: other })).toMatchObject({
+      status: 404,
+      body: { error: { code: 'NOT_FOUND', reason: 'MERGED', mergedInto: survivor } },
+    });
+  const version = async () => (await own.ask('history.list-events', { recordId: survivor })).length;
+  const before = await version();
+  expect((await merge(survivor, other)).id).toBe(survivor);
+  expect(await version()).toBe(before);
+  // Into another one, it is gone.
+  const third = await create();
+  const again = await own.send('contact.merge-contacts', { contactId: third, otherIds: [other] });
+  expect(again).toMatchObject({ status: 404, body: { error: { reason: 'MERGED', mergedInto: survivor } } });
+  // A chain leads on from one to the next.
+  await merge(third, survivor);
+  const error = (await own.send('contact.get-contact', { contactId: survivor })).body.error;
+  expect(error.mergedInto).toBe(third);
+});
+
+it('rejects the contact itself, unknown and erased ones, and changes nothing', async () => {
+  const [survivor, other, erased] = [await create(), await create(), await create()];
+  await own.ask('contact.delete-contact', { contactId: erased });
+  const send = (otherIds: unknown, contactId = survivor) =>
+    own.send('contact.merge-contacts', { contactId, otherIds });
+  expect((await send([survivor])).body.error.issues[0].path).toBe('otherIds');
+  expect((await send([])).status).toBe(400);
+  expect((await send(Array.from({ length: 11 }, () => NOBODY))).status).toBe(400);
+  for (const id of [NOBODY, erased, 'nonsense']) {
+    expect((await send([other, id])).status).toBe(404);
+    expect((await send([other], id)).status).toBe(404);
+  }
+  expect((await own.send('contact.get-contact', { contactId: other })).status).toBe(200);
+});
+
+describe('consent: the strictest wins', () => {
+  it('one unsubscribed contact unsubscribes the result, and its address is suppressed for imports', async () => {
+    const survivor = await create();
+    const no = own.person();
+    const { contactId } = await own.ask('contact.create-contact', { ...no, subscribed: false });
+    expect((await merge(survivor, contactId)).subscribed).toBe(false);
+    const [suppression] = await own.ask('suppression.list-suppressions', { email: no.email });
+    expect(suppression).toMatchObject({ reason: 'UNSUBSCRIBED', email: no.email });
+    await expectExact();
+  });
+
+  it.each([
+    ['UNSUBSCRIBED', false],
+    ['COMPLAINED', false],
+    ['MANUAL', false],
+    ['BOUNCED', true],
+  ])('an address suppressed as %s leaves the result subscribed: %s', async (reason, subscribed) => {
+    const survivor = await create();
+    const person = own.person();
+    const { contactId } = await own.ask('contact.create-contact', person);
+    await own.ask('suppression.create-suppression', { email: person.email, reason });
+    expect((await merge(survivor, contactId)).subscribed).toBe(subscribed);
+    expect(await own.ask('suppression.list-suppressions', { email: person.email })).toMatchObject([
+      { reason },
+    ]);
+  });
+
+  it('evidence moves with its time, text and source', async () => {
+    const survivor = await create({ subscribed: true });
+    const evidence = {
+      source: 'Fair',
+      text: 'Keep me informed',
+      at: '2024-05-31T12:00:00.000Z',
+      ip: '203.0.113.7',
+    };
+    const other = await create({ subscribed: true, consent: evidence });
+    await merge(survivor, other);
+    const { data } = (await whole(survivor)).consents;
+    expect(data).toHaveLength(2);
+    expect(data[0]).toMatchObject({ given: true, ...evidence });
+  });
+
+  it('the unsubscribe link of a merged contact unsubscribes the contact that stays', async () => {
+    const [survivor, other] = [await create(), await create()];
+    await merge(survivor, other);
+    const { keyring } = api.instances[0]!.runtime.store;
+    const { organizationId } = own;
+    const token = unsubscribeToken(keyring, { organizationId, contactId: other, broadcastId: NOBODY });
+    const { status } = await own.client.request('POST', `/u/${token}`, 'List-Unsubscribe=One-Click', {
+      'Content-Type': 'application/x-www-form-urlencoded',
+    });
+    expect(status).toBe(200);
+    expect((await whole(survivor)).subscribed).toBe(false);
+  });
+});
+
+describe('signatures', () => {
+  it('a valid signature takes the place of an invalidated one', async () => {
+    const petition = await own.a('petition');
+    const [survivor, other] = [await create(), await create()];
+    const { signatureId } = await sign(petition, survivor);
+    await own.ask('petition.invalidate-signatures', { ...petition, signatureIds: [signatureId] });
+    const valid = await sign(petition, other);
+    await merge(survivor, other);
+    expect(await countOf(petition)).toBe(1);
+    const [signature] = await own.ask('petition.list-signatures', petition);
+    expect(signature).toMatchObject({ id: valid.signatureId, contactId: survivor });
+    await expectExact();
+  });
+
+  it('an invalidated signature moves too, and can be restored', async () => {
+    const petition = await own.a('petition');
+    const [survivor, other] = [await create(), await create()];
+    const { signatureId } = await sign(petition, other);
+    const fields = { ...petition, signatureIds: [signatureId] };
+    const { invalidationId } = await own.ask('petition.invalidate-signatures', fields);
+    await merge(survivor, other);
+    expect(await countOf(petition)).toBe(0);
+    await own.ask('petition.restore-signatures', { invalidationId });
+    expect(await own.ask('petition.list-signatures', petition)).toMatchObject([
+      { id: signatureId, contactId: survivor },
+    ]);
+    await expectExact();
+  });
+});
+
+describe('erasure', () => {
+  it('of the contact that stays erases what the merged contacts contained', async () => {
+    const survivor = await create();
+    const person = { ...own.person(), bio: 'secret-biography' };
+    const { contactId } = await own.ask('contact.create-contact', person);
+    const former = `former-${person.email}`;
+    await own.ask('contact.update-contact', { contactId, email: former });
+    const petition = await own.a('petition');
+    const { signatureId } = await sign(petition, contactId, { comment: 'secret-comment' });
+    await merge(survivor, contactId);
+    const events = async () => JSON.stringify(await own.ask('history.list-events', { recordId: survivor }));
+    for (const text of [person.email, former, 'secret-biography']) expect(await events()).toContain(text);
+    await own.ask('suppression.create-suppression', { email: person.email });
+    await own.ask('contact.delete-contact', { contactId: survivor });
+    const { organizationId } = own;
+    const all = await own.ask('history.list-events', { organizationId, limit: '1000' });
+    for (const text of [person.email, former, 'secret-biography', 'secret-comment'])
+      expect(JSON.stringify(all)).not.toContain(text);
+    expect(JSON.stringify(await own.ask('suppression.list-suppressions'))).not.toContain(person.email);
+    expect(await own.ask('petition.list-signatures', petition)).toMatchObject([
+      { id: signatureId, contactId: null, comment: null },
+    ]);
+    await expectExact();
+  });
+
+  it('the list of erasures contains a merged contact only once the other one is erased', async () => {
+    const ids = await Promise.all(Array.from({ length: 4 }, () => create()));
+    const [erased, withIt, kept, merged] = ids as [string, string, string, string];
+    await merge(erased, withIt);
+    await merge(kept, merged);
+    await own.ask('contact.delete-contact', { contactId: erased });
+    const { stdout } = await command(['--json', 'erasures', 'list'], {
+      DATABASE_URL: api.database.url,
+      ENCRYPTION_KEY: ENCRYPTION_KEY.toString('base64'),
+    });
+    const listed = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line).contactId as string);
+    expect(ids.filter((id) => listed.includes(id))).toEqual([erased, withIt]);
+  });
+});
+
+describe('races', () => {
+  it('no signature and no member is lost or counted twice while contacts are merged', async () => {
+    for (let round = 0; round < 6; round += 1) {
+      const [survivor, other] = [await create(), await create()];
+      const petition = await own.a('petition');
+      const { listId } = await own.a('list');
+      const later = new Promise((resolve) => setTimeout(resolve, round));
+      const [merged] = await Promise.all([
+        merge(survivor, other),
+        later.then(() => own.send('petition.add-signature', { ...petition, contactId: other })),
+        later.then(() => own.send('list.add-contacts', { listId, contactIds: [other] })),
+        own.send('petition.add-signature', { ...petition, contactId: survivor }),
+      ]);
+      expect(merged.id).toBe(survivor);
+      const { signatures, lists } = await whole(survivor);
+      expect(signatures.data).toHaveLength(1);
+      expect(await countOf(petition)).toBe(1);
+      expect((await own.ask('list.get-list', { listId })).contacts).toBe(lists.data.length);
+    }
+    await expectExact();
+  });
+
+  it('what a duplicate signs and joins after the merge was decided moves too', async () => {
+    const [survivor, other, third] = [await create(), await create(), await create()];
+    const [petition, both] = [await own.a('petition'), await own.a('petition')];
+    const { listId } = await own.a('list');
+    await sign(both, survivor);
+    const { store } = api.instances[0]!.runtime;
+    const original = store.append.bind(store);
+    const append = jest.spyOn(store, 'append');
+    let isDecided = false;
+    append.mockImplementation(async (asked) => {
+      const merges = asked.writes.some(({ events }) => events.some(({ type }) => type === 'ContactMerged'));
+      if (merges && !isDecided) {
+        isDecided = true;
+        await sign(petition, other, { comment: 'Too late' });
+        await sign(both, other);
+        await own.ask('list.add-contacts', { listId, contactIds: [other, third] });
+      }
+      return original(asked);
+    });
+    await merge(survivor, other).finally(() => append.mockRestore());
+    expect(isDecided).toBe(true);
+    const { signatures, lists } = await whole(survivor);
+    expect(signatures.data.map((one: any) => one.petitionId).sort()).toEqual(
+      [petition.petitionId, both.petitionId].sort(),
+    );
+    expect([await countOf(petition), await countOf(both)]).toEqual([1, 1]);
+    expect([lists.data.length, (await own.ask('list.get-list', { listId })).contacts]).toEqual([1, 2]);
+    await expectExact();
+  });
+
+  it('with an erasure of either: the merged person is erased, or was not merged', async () => {
+    for (let round = 0; round < 6; round += 1) {
+      const [survivor, other] = [await create(), await create()];
+      const contactId = round % 2 === 0 ? survivor : other;
+      const [merged, erased] = await Promise.all([
+        own.send('contact.merge-contacts', { contactId: survivor, otherIds: [other] }),
+        own.send('contact.delete-contact', { contactId }),
+      ]);
+      expect([200, 404]).toContain(merged.status);
+      expect([200, 404]).toContain(erased.status);
+      const status = async (id: string) => (await own.send('contact.get-contact', { contactId: id })).status;
+      const found = [await status(survivor), await status(other)];
+      if (merged.status === 404) expect(found).toEqual(contactId === survivor ? [404, 200] : [200, 404]);
+      else expect(found).toEqual([erased.status === 200 ? 404 : 200, 404]);
+    }
+    await expectExact();
+  });
 });

@@ -5,7 +5,6 @@ import { NIL, v7 as uuid } from 'uuid';
 import { Commands } from '#libs/commands';
 import {
   allScopes,
-  type ErrorCode,
   ERROR_REASONS,
   ERROR_STATUS,
   fieldsOf,
@@ -255,7 +254,9 @@ describe('reasons', () => {
     ),
   )('%s › %s', async (_, reason, provoke) => {
     const { status, body } = await provoke(own);
-    const code: ErrorCode = reason in ERROR_REASONS.CONFLICT ? 'CONFLICT' : 'INSUFFICIENT_PERMISSIONS';
+    const code = (['CONFLICT', 'NOT_FOUND', 'INSUFFICIENT_PERMISSIONS'] as const).find(
+      (one) => reason in ERROR_REASONS[one],
+    )!;
     expect([status, body.error.code, body.error.reason]).toEqual([ERROR_STATUS[code], code, reason]);
   });
 

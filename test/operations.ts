@@ -104,6 +104,17 @@ async function signed(own: Fixture): Promise<Fields> {
   return fields;
 }
 
+/** The id of a contact that was merged into another one. */
+async function merged(own: Fixture): Promise<string> {
+  const { contactId } = await own.a('contact');
+  await own.ask('contact.merge-contacts', { ...(await own.a('contact')), otherIds: [contactId] });
+  return contactId!;
+}
+
+async function asMerged(own: Fixture, operation: string): Promise<Answer> {
+  return own.send(operation, { contactId: await merged(own) });
+}
+
 /** Filters of contacts, including those of a list, a petition and a tag. */
 const OF_CONTACTS: Ask[] = [
   () => ({ email: 'ada@example.org' }),
@@ -195,6 +206,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         include: 'tags,lists,signatures,consents',
       }),
     },
+    reasons: { MERGED: (own) => asMerged(own, 'contact.get-contact') },
   },
   'contact.list-contacts': {
     scope: 'contact:read',
@@ -226,6 +238,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       }),
     ],
     reasons: {
+      MERGED: (own) => asMerged(own, 'contact.update-contact'),
       EMAIL_TAKEN: async (own) => {
         const { email } = own.person();
         await own.ask('contact.create-contact', { email });
@@ -242,6 +255,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     bottleneck: 'streams of a key',
     answeredBy: 'replica',
     ask: (own) => own.a('contact'),
+    reasons: { MERGED: (own) => asMerged(own, 'contact.export-person') },
   },
   'contact.list-consents': {
     scope: 'contact:read',
@@ -253,6 +267,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         return own.ask('contact.create-contact', { ...own.person(), subscribed: true, consent });
       },
     ],
+    reasons: { MERGED: (own) => asMerged(own, 'contact.list-consents') },
   },
   'contact.delete-contact': {
     scope: 'contact:write',
@@ -272,6 +287,26 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         return { contactId };
       },
     ],
+    reasons: { MERGED: (own) => asMerged(own, 'contact.delete-contact') },
+  },
+  'contact.merge-contacts': {
+    scope: 'contact:write',
+    ask: async (own) => ({
+      ...(await own.a('contact')),
+      otherIds: [(await own.a('contact')).contactId],
+    }),
+    otherAsks: [
+      async (own) => ({
+        contactId: (await signed(own)).contactId,
+        otherIds: [(await signed(own)).contactId, (await linked(own, 'list')).contactIds[0]],
+      }),
+    ],
+    reasons: {
+      MERGED: async (own) => {
+        const other = await merged(own);
+        return own.send('contact.merge-contacts', { ...(await own.a('contact')), otherIds: [other] });
+      },
+    },
   },
   'contact.import-contacts': {
     scope: 'contact:write',
@@ -410,6 +445,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       async (own) => ({ ...(await own.the('petition')), status: 'INVALIDATED' }),
       async (own) => ({ contactId: (await signed(own)).contactId }),
     ],
+    reasons: { MERGED: (own) => asMerged(own, 'petition.list-signatures') },
   },
   'petition.export-signatures': {
     scope: 'petition:read',
@@ -509,6 +545,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     answeredBy: 'replica',
     ask: () => ({}),
     otherAsks: [async (own) => ({ contactId: (await linked(own, 'list')).contactIds[0] })],
+    reasons: { MERGED: (own) => asMerged(own, 'list.list-lists') },
   },
   'list.update-list': {
     scope: 'list:write',
@@ -675,6 +712,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     answeredBy: 'replica',
     ask: () => ({}),
     otherAsks: [async (own) => ({ contactId: (await linked(own, 'tag')).contactIds[0] })],
+    reasons: { MERGED: (own) => asMerged(own, 'tag.list-tags') },
   },
   'tag.update-tag': {
     scope: 'tag:write',

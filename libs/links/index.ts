@@ -1,4 +1,4 @@
-export { type Counted, type Facts, Link, type LinkDeclaration } from './link.js';
+export { type Counted, type Facts, Link, type LinkDeclaration, type LinkState } from './link.js';
 export {
   countAt,
   LINK_BYTES,

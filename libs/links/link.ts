@@ -209,6 +209,33 @@ export class Link implements Counted {
     };
   }
 
+  get isMovable(): boolean {
+    return this.declared.moves !== undefined;
+  }
+
+  /**
+   * The write that moves a link to another record of the same person, and the keys that change hands.
+   *
+   * @param version of the link's stream.
+   * @param personal of its last event, to be encrypted with the key of `to`; null if it was erased.
+   * @param taken called if `to` is linked to the record already: see `Claim`.
+   */
+  move(
+    linkId: string,
+    recordId: string,
+    { from, to }: { from: string; to: string },
+    version: number,
+    personal: JsonObject | null,
+    taken: Claim['taken'],
+  ): { write: StreamWrite; claim: Claim; release: Pick<Claim, 'value' | 'streamId'> } {
+    const event = { type: this.declared.moves!, data: { ...this.dataOf(recordId, to), from }, personal };
+    return {
+      write: this.write(linkId, version, event, to),
+      claim: { value: this.keyOf(recordId, to), streamId: linkId, taken },
+      release: { value: this.keyOf(recordId, from), streamId: linkId },
+    };
+  }
+
   private write(
     streamId: string,
     expectedVersion: number,

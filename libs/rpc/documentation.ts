@@ -1,4 +1,11 @@
-import { type ErrorCode, ERROR_REASONS, ERROR_STATUS, type ErrorReason, reasonsOf } from './errors.js';
+import {
+  type ErrorCode,
+  ERROR_REASONS,
+  ERROR_STATUS,
+  type ErrorReason,
+  isReasoned,
+  reasonsOf,
+} from './errors.js';
 import { type FieldSchema, fieldsOf } from './fields.js';
 import { type OperationDefinition } from './operation.js';
 import { type PossibleError } from './possible-errors.js';
@@ -101,13 +108,13 @@ export const errorSchemas: Record<string, FieldSchema> = Object.fromEntries(
 
 function errorSchema(status: number): FieldSchema {
   const codes = codesOf(status);
-  const reasons = codes.flatMap(reasonsOf);
+  const reasons = codes.filter(isReasoned).flatMap(reasonsOf);
   const issues: FieldSchema = {
     type: 'array',
     description: 'The problems, field by field.',
     items: recordSchema({ path: { type: 'string' }, message: { type: 'string' } }),
   };
-  const isAlwaysReasoned = codes.every((code) => reasonsOf(code).length > 0);
+  const isAlwaysReasoned = codes.every(isReasoned);
   return recordSchema({
     error: {
       type: 'object',
@@ -130,7 +137,7 @@ function errorSchema(status: number): FieldSchema {
  */
 export const errorExamples: Record<string, object> = Object.fromEntries(
   (Object.keys(ERROR_STATUS) as ErrorCode[]).flatMap((code) =>
-    (reasonsOf(code).length === 0 ? [undefined] : reasonsOf(code)).map((reason): [string, object] => [
+    [...(isReasoned(code) ? [] : [undefined]), ...reasonsOf(code)].map((reason): [string, object] => [
       reason ?? code,
       errorExample(code, reason),
     ]),
@@ -153,6 +160,7 @@ function errorExample(code: ErrorCode, reason?: ErrorReason): object {
         docs,
         requestId: '0197a3c0-0000-7000-8000-000000000000',
         ...(code === 'BAD_REQUEST' ? { issues } : {}),
+        ...(reason === 'MERGED' ? { mergedInto: '01990a6e-1111-7000-8000-000000000001' } : {}),
       },
     },
   };
@@ -164,9 +172,14 @@ export function errorContent({ status, codes, reasons }: PossibleError): {
   content: Record<string, { schema: object; examples: Record<string, { $ref: string }> }>;
 } {
   const all = { $ref: `#/components/schemas/Error${status}` };
-  const isNarrower = codesOf(status).flatMap(reasonsOf).length > reasons.length;
-  const narrower = { properties: { error: { properties: { reason: { enum: reasons } } } } };
-  const names = [...codes.filter((code) => reasonsOf(code).length === 0), ...reasons];
+  const isNarrower = codesOf(status).filter(isReasoned).flatMap(reasonsOf).length !== reasons.length;
+  const mergedInto = reasons.includes('MERGED')
+    ? {
+        mergedInto: { type: 'string', description: 'With `MERGED`: the id of the contact that replaces it.' },
+      }
+    : {};
+  const narrower = { properties: { error: { properties: { reason: { enum: reasons }, ...mergedInto } } } };
+  const names = [...codes.filter((code) => !isReasoned(code)), ...reasons];
   const examples = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/examples/${name}` }]));
   return {
     description: `${codes.join(' or ')}${reasons.length > 0 ? `, by \`reason\`: ${reasons.join(', ')}` : ''}`,

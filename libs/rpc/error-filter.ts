@@ -16,8 +16,8 @@ import {
   type ErrorCode,
   ERROR_STATUS,
   errorAnswers,
+  isReasoned,
   type ReasonedCode,
-  reasonsOf,
   RpcError,
 } from './errors.js';
 import { identifyRequest, isOfApi } from './request.js';
@@ -122,7 +122,7 @@ export class ErrorFilter implements ExceptionFilter {
 }
 
 function errorBody({ code, message, details }: RpcError, requestId: string, docs: string): ErrorBody {
-  const { reason, issues } = details;
+  const { reason, mergedInto, issues } = details;
   return {
     error: {
       code,
@@ -130,6 +130,7 @@ function errorBody({ code, message, details }: RpcError, requestId: string, docs
       message,
       docs,
       requestId,
+      ...(mergedInto ? { mergedInto } : {}),
       ...(issues ? { issues } : {}),
     },
   };
@@ -199,5 +200,5 @@ function codeOf(status: number): Exclude<ErrorCode, ReasonedCode> {
 }
 
 function isPlain(code: ErrorCode): code is Exclude<ErrorCode, ReasonedCode> {
-  return reasonsOf(code).length === 0;
+  return !isReasoned(code);
 }

@@ -37,6 +37,10 @@ export const ERROR_REASONS = {
     ROLE_EXCEEDS_YOURS:
       'The role to assign, or the current role of the person, has more permissions than you. Ask someone who has them all.',
   },
+  NOT_FOUND: {
+    MERGED:
+      'The contact was merged into another one of the same person. error.mergedInto is its id: use that one from now on.',
+  },
   CONFLICT: {
     EMAIL_TAKEN:
       'Another contact of your organization has this email address. Update that contact, or use another address.',
@@ -104,21 +108,30 @@ export const ERROR_REASONS = {
   },
 } as const satisfies { [code in ErrorCode]?: Record<string, string> };
 
+/** Whether errors with this code always have a reason. NOT_FOUND has one only for a record that was merged. */
+export function isReasoned(code: ErrorCode): code is ReasonedCode {
+  return code in ERROR_REASONS && code !== 'NOT_FOUND';
+}
+
 /** Error responses of this process, by reason, or by code if it has no reasons. */
 export const errorAnswers = new Tally([
-  ...Object.keys(ERROR_STATUS).filter((code) => !(code in ERROR_REASONS)),
+  ...(Object.keys(ERROR_STATUS) as ErrorCode[]).filter((code) => !isReasoned(code)),
   ...Object.values(ERROR_REASONS).flatMap((reasons) => Object.keys(reasons)),
 ]);
 
 /** The codes that always have a reason. */
-export type ReasonedCode = keyof typeof ERROR_REASONS;
-export type ReasonOf<Code extends ReasonedCode> = Code extends ReasonedCode
+export type ReasonedCode = Exclude<keyof typeof ERROR_REASONS, 'NOT_FOUND'>;
+export type ReasonOf<Code extends keyof typeof ERROR_REASONS> = Code extends keyof typeof ERROR_REASONS
   ? keyof (typeof ERROR_REASONS)[Code] & string
   : never;
-export type ErrorReason = ReasonOf<ReasonedCode>;
+export type ErrorReason = ReasonOf<keyof typeof ERROR_REASONS>;
 
 /** Reasons that only some operations can return. These operations declare them. */
-export type OwnReason = ReasonOf<'CONFLICT'> | 'KEY_EXCEEDS_YOURS' | 'ROLE_EXCEEDS_YOURS';
+export type OwnReason =
+  | ReasonOf<'CONFLICT'>
+  | ReasonOf<'NOT_FOUND'>
+  | 'KEY_EXCEEDS_YOURS'
+  | 'ROLE_EXCEEDS_YOURS';
 
 /** The reasons of a code; none if the code is specific enough. */
 export function reasonsOf(code: ErrorCode): ErrorReason[] {
@@ -128,7 +141,8 @@ export function reasonsOf(code: ErrorCode): ErrorReason[] {
 /** A mistake in the input. `path` is the field (`content.title`, `[2].email`), or `''` for the whole input. */
 export type Issue = { path: string; message: string };
 
-type Details = { issues?: Issue[]; headers?: Record<string, string> };
+/** `mergedInto`: only with the reason MERGED. */
+type Details = { issues?: Issue[]; headers?: Record<string, string>; mergedInto?: string };
 
 /** Code, message, details, and what is only logged. A code with reasons requires one. */
 type Description =
@@ -138,6 +152,7 @@ type Description =
       details?: Details & { reason?: undefined },
       options?: ErrorOptions,
     ]
+  | [code: 'NOT_FOUND', message: string, details: Details & { reason: 'MERGED'; mergedInto: string }]
   | {
       [Code in ReasonedCode]: [
         code: Code,
@@ -174,6 +189,7 @@ export type ErrorBody = {
     message: string;
     docs: string;
     requestId: string;
+    mergedInto?: string;
     issues?: Issue[];
   };
 };

@@ -24,5 +24,6 @@ it('reasons are upper-case words, and each belongs to one code', () => {
   expect(new Set(all).size).toBe(all.length);
   expect(all.filter((reason) => reason in ERROR_STATUS)).toEqual([]);
   expect(reasonsOf('CONFLICT')).toContain('EMAIL_TAKEN');
-  expect(reasonsOf('NOT_FOUND')).toEqual([]);
+  expect(reasonsOf('NOT_FOUND')).toEqual(['MERGED']);
+  expect(reasonsOf('METHOD_NOT_ALLOWED')).toEqual([]);
 });

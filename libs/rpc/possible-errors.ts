@@ -7,7 +7,12 @@ import { type OperationDefinition } from './operation.js';
 export type PossibleError = { status: number; codes: ErrorCode[]; reasons: ErrorReason[] };
 
 /** See `OwnReason`. */
-const OWN: readonly ErrorReason[] = [...reasonsOf('CONFLICT'), 'KEY_EXCEEDS_YOURS', 'ROLE_EXCEEDS_YOURS'];
+const OWN: readonly ErrorReason[] = [
+  ...reasonsOf('CONFLICT'),
+  ...reasonsOf('NOT_FOUND'),
+  'KEY_EXCEEDS_YOURS',
+  'ROLE_EXCEEDS_YOURS',
+];
 
 /** All errors that an operation can return, by status. Most follow from its shape. It declares the others. */
 export function possibleErrors(

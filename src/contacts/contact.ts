@@ -63,13 +63,11 @@ export type ExistingContact = {
 type ErasedContact = { status: 'erased'; mergedInto?: string };
 export type Contact = { status: 'unknown' } | ExistingContact | ErasedContact;
 
-/** This release reads these types and shapes, and the next one writes them. */
+/** The shapes of contacts' events. */
 export const contactShapes: Upcasters = {
   // Contacts had no region, external ids or custom values before.
   ContactCreated: { reads: [(body) => body], writes: 'newest' },
   ContactUpdated: { reads: [(body) => body], writes: 'newest' },
-  ContactMerged: { reads: [], writes: 'not yet' },
-  DuplicatesMerged: { reads: [], writes: 'not yet' },
 };
 
 export const NO_DETAILS = Object.fromEntries(
@@ -210,7 +208,8 @@ export function existingContact(state: Contact): ExistingContact {
 }
 
 function wasMerged(into: string): RpcError {
-  return new RpcError('NOT_FOUND', `This contact was merged into the contact ${into}. Use that contactId.`);
+  const message = `This contact was merged into the contact ${into}. Use that contactId.`;
+  return new RpcError('NOT_FOUND', message, { reason: 'MERGED', mergedInto: into });
 }
 
 /** Also false if the contact has another address by now, or was deleted. */

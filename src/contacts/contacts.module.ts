@@ -15,6 +15,7 @@ import { ImportedLinks } from './import/imported-links.js';
 import { FieldsModule } from '../fields/index.js';
 import { OptionCounts } from './option-counts.js';
 import * as operations from './operations.js';
+import { MergedLinks } from './merge/merged-links.js';
 import { PartReads } from './parts/contact-parts.js';
 
 /** Links records of other modules to contacts. */
@@ -33,7 +34,7 @@ const forOthers = [AssignedGroups, Consents, ContactsByEmail, ContactsByIds, Con
   replayables: [replayableContacts],
   upcasters: contactShapes,
   imports: [FieldsModule],
-  providers: [...forOthers, ImportedLinks, OptionCounts, PartReads],
+  providers: [...forOthers, ImportedLinks, OptionCounts, MergedLinks, PartReads],
   exports: forOthers,
 })
 export class ContactsModule {}

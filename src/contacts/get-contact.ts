@@ -37,6 +37,7 @@ import { contactParts, MOST_INCLUDED, PART_SCOPES, PartReads, partSchemas } from
     },
   },
   fieldScopes: PART_SCOPES,
+  reasons: ['MERGED'],
 })
 export class GetContact extends Input {
   @Id({ optional: true })

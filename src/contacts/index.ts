@@ -47,6 +47,7 @@ export { CreateContact } from './create-contact.js';
 export { DeleteContact } from './erasure/delete-contact.js';
 export { UpdateContact } from './update-contact.js';
 export { type ContactRecord, contactSchema } from './contact-record.js';
+export { mergeWithContacts } from './merge/cascade-merge.js';
 export { exportWithPersons } from './export/person-sources.js';
 export { includeInContacts } from './parts/contact-parts.js';
 export { ContactsByIds } from './contacts-by-ids.js';

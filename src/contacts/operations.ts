@@ -6,5 +6,6 @@ export * from './update-contact.js';
 export * from './consent/list-consents.js';
 export * from './erasure/delete-contact.js';
 export * from './import/import-contacts.js';
+export * from './merge/merge-contacts.js';
 export * from './export-contacts.js';
 export * from './export/export-person.js';

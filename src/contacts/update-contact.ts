@@ -20,7 +20,7 @@ import { AcceptsGroups, ASSIGNED_SCOPES, AssignedGroups, withAssignment } from '
   description:
     'Changes only the fields you send; `null` clears an optional field. Returns the whole contact.',
   answers: contactSchema,
-  reasons: ['EMAIL_TAKEN', 'EXTERNAL_ID_TAKEN'],
+  reasons: ['MERGED', 'EMAIL_TAKEN', 'EXTERNAL_ID_TAKEN'],
   fieldScopes: ASSIGNED_SCOPES,
 })
 @AcceptsGroups

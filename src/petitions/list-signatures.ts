@@ -36,6 +36,7 @@ import { signatureRecord, type SignatureRow, SIGNATURES, SIGNATURES_OF_CONTACT }
     'invalidated by `petition.invalidate-signatures`. Withdrawn and expired signatures are not included.',
   answers: signatureSchema,
   list: true,
+  reasons: ['MERGED'],
   fieldScopes: { q: 'contact:read' },
 })
 export class ListSignatures extends CreatedPageInput() {

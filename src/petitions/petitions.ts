@@ -82,8 +82,6 @@ export const signatureShapes: Upcasters = {
     ],
     writes: 'newest',
   },
-  // The release before reads this type and does not write it.
-  SignatureMoved: { reads: [], writes: 'not yet' },
 };
 
 export const petitionSchema = recordSchema({

@@ -1,5 +1,6 @@
 import './erased-with-contacts.js';
 import './exported-with-persons.js';
+import './merged-with-contacts.js';
 import { ProductModule } from '#libs/modules';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { ContactsModule, suppressImportedBy } from '../contacts/index.js';

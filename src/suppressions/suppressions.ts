@@ -238,7 +238,7 @@ export async function erasureOf(
   return { writes, erases: writes.map(({ streamId }) => streamId) };
 }
 
-function suppressionWrite(
+export function suppressionWrite(
   streamId: string,
   expectedVersion: number,
   events: SuppressionEvent[],

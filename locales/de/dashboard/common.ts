@@ -160,6 +160,7 @@ export const common: typeof en = {
     prefix: 'Fehler: ',
   },
   reasons: {
+    MERGED: 'Dieser Kontakt wurde mit einem anderen zusammengeführt.',
     EMAIL_TAKEN: 'Ein anderer Kontakt hat diese E-Mail-Adresse.',
     PETITION_NOT_PUBLISHED: 'Diese Petition ist ein Entwurf. Veröffentlichen Sie sie zuerst.',
     PETITION_CLOSED: 'Diese Petition ist geschlossen. Öffnen Sie sie zuerst wieder.',

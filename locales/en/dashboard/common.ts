@@ -160,6 +160,7 @@ export const common = {
   },
   /** By the `reason` of an operation's error. */
   reasons: {
+    MERGED: 'This contact was merged into another one.',
     EMAIL_TAKEN: 'Another contact has this email address.',
     PETITION_NOT_PUBLISHED: 'This petition is a draft. Publish it first.',
     PETITION_CLOSED: 'This petition is closed. Reopen it first.',

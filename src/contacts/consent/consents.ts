@@ -31,6 +31,9 @@ export function isGiven(event: ConsentChange): boolean {
   return event.type === 'ContactSubscribed';
 }
 
+/** Consents of each contact that a merge copies. */
+const MOST_COPIED = 100;
+
 const TYPES = [...CONSENT_CHANGES, ...Object.keys(consent.events)];
 
 /** Which contacts agreed to receive email, and the evidence. */
@@ -60,6 +63,44 @@ export class Consents {
     const { version: recorded } = await this.records.load(consent, organizationId, id);
     const recording = recordConsent(recorded, given, changeIn(version, events), evidence);
     return recording.length > 0 ? [consentWrite(id, contactId, recorded, recording)] : [];
+  }
+
+  /**
+   * The writes that record for a contact what was recorded for others, oldest first: the newest hundred of each. Evidence keeps
+   * its time. A change without evidence becomes evidence of its time.
+   */
+  async copies(
+    organizationId: string,
+    contactId: string,
+    otherIds: readonly string[],
+  ): Promise<StreamWrite[]> {
+    const said: ConsentChange[] = [];
+    for (const otherId of otherIds)
+      said.push(...(await this.list(organizationId, otherId, MOST_COPIED)).said);
+    const copies = said
+      .toSorted((one, other) => one.position - other.position)
+      .map((event) => {
+        const { at = event.recordedAt.toISOString(), ...proof } =
+          event.type === 'ConsentRecorded' ? (event.personal ?? {}) : {};
+        const evidence: Evidence = { ...proof, at };
+        const given = isGiven(event);
+        return {
+          id: consentIdOf(this.store.keyring, organizationId, contactId, given, evidence),
+          given,
+          evidence,
+        };
+      });
+    const recorded = await this.records.loadMany(
+      consent,
+      organizationId,
+      copies.map(({ id }) => id),
+    );
+    const distinct = new Map(copies.map((copy) => [copy.id, copy]));
+    return [...distinct.values()]
+      .filter(({ id }) => recorded.get(id)!.version === 0)
+      .map(({ id, given, evidence }) =>
+        consentWrite(id, contactId, 0, recordConsent(0, given, null, evidence)),
+      );
   }
 
   /** Whether this evidence was recorded of the contact, ever. */

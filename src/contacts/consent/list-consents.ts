@@ -62,6 +62,7 @@ const consentSchema = recordSchema({
     'first. Deleting the contact destroys the evidence.',
   answers: consentSchema,
   list: true,
+  reasons: ['MERGED'],
 })
 export class ListConsents extends Input {
   @Id()

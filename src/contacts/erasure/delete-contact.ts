@@ -17,6 +17,7 @@ import { cascadeErasure } from './cascade-erasure.js';
     "Permanently erases the person's data everywhere, including the history, by destroying its encryption key. " +
     "The history keeps its structure. You can't undo this.",
   answers: contactIdSchema,
+  reasons: ['MERGED'],
 })
 export class DeleteContact extends Input {
   @Id()

@@ -31,6 +31,7 @@ import { type ExportedPerson, personSources } from './person-sources.js';
   answerTypes: ['application/json'],
   // It contains records of other services, and the history.
   scope: 'contact:export',
+  reasons: ['MERGED'],
 })
 export class ExportPerson extends Input {
   @Id()

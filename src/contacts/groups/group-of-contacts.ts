@@ -199,6 +199,7 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
     summary: `List ${kind}s`,
     answers,
     list: true,
+    reasons: ['MERGED'],
     fieldScopes: { contactId: 'contact:read' },
   })(List);
   Operation({
