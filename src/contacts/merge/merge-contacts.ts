@@ -17,7 +17,7 @@ import {
   type ExistingContact,
   updateContact,
 } from '../contact.js';
-import { MOST_EXTERNAL_IDS } from '../contact-fields.js';
+import { MOST_EXTERNAL_IDS } from '../contact-columns.js';
 import { externalIdKey } from '../external-ids.js';
 import { emailsOf } from '../erasure/delete-contact.js';
 import { cascadeMerge } from './cascade-merge.js';
