@@ -487,6 +487,11 @@ describe('custom fields', () => {
     expect(factIn(german, 'Skills')).toBe('Public speaking');
     expect(factIn(german, de.contacts.fields.externalIds)).toBe('civicrm:1, b:2');
 
+    const owner = await signedIn(api, client, 'OWNER', 'owner-of-fields@example.org');
+    const [event] = (await client.get('history.list-events', { recordId: id })).body.data;
+    const { text } = await owner.get(at(`history/events/${event.id}`));
+    expect(factIn(text, 'Shoe size')).toBe('42.5');
+
     const edit = await shown(`contacts/${id}/edit`);
     expect(edit).toMatch(/<option value="false" selected>/);
     expect(edit).toMatch(/value="Public speaking"[^>]* checked/);

@@ -70,6 +70,7 @@ async function answered(): Promise<{ [object: string]: any[] }> {
     contact: await all('contact.list-contacts'),
     list: await all('list.list-lists'),
     tag: await all('tag.list-tags'),
+    field: await all('field.list-fields'),
     // Without values that only exist now.
     webhook: (await all('webhook.list-webhooks')).map((webhook: object) => ({
       ...webhook,
@@ -100,8 +101,15 @@ it('an exported history, continued where it stopped, replays to what the API ret
   const { organizationId } = client;
   const file = join(directory, 'history.ndjson');
   const contactIds: string[] = [];
+  const { fieldId } = (await client.post('field.create-field', { name: 'Gone soon' })).body.data;
+  await client.post('field.create-field', { name: 'Shoe size', type: 'NUMBER' });
   for (const name of ['ada', 'grace', 'wangari']) {
-    const body = { organizationId, email: `${name}@example.org`, firstName: name };
+    const extras = {
+      region: 'Essex',
+      externalIds: [`a:${name}`],
+      customFields: { shoeSize: 4.5, goneSoon: 'x' },
+    };
+    const body = { organizationId, email: `${name}@example.org`, firstName: name, ...extras };
     contactIds.push((await client.post('contact.create-contact', body)).body.data.contactId);
   }
   const { listId } = (await client.post('list.create-list', { name: 'Volunteers' })).body.data;
@@ -142,6 +150,9 @@ it('an exported history, continued where it stopped, replays to what the API ret
   const { position } = JSON.parse((await readFile(file, 'utf8')).trimEnd().split('\n').at(-1)!);
 
   await client.delete('petition.remove-signature', { petitionId, contactId: contactIds[0] });
+  await client.delete('field.delete-field', { fieldId });
+  const cleared = { contactId: contactIds[0], externalIds: [], customFields: { shoeSize: null } };
+  expect((await client.post('contact.update-contact', cleared)).body.data.customFields).toEqual({});
   await client.delete('contact.delete-contact', { contactId: contactIds[1] });
   await client.post('organization.update-organization', {
     name: 'Clean Rivers',

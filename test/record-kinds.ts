@@ -246,17 +246,31 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
     past: {
       idField: 'contactId',
       shownBy: ['contact.get-contact'],
-      steps: (history) => [
-        () => {
-          const email = `${history.name().replace(' ', '-')}@example.org`;
-          return history.create('contact', 'contact.create-contact', { email });
-        },
-        () =>
-          history.send('contact.update-contact', {
-            contactId: history.any('contact'),
-            city: history.name(),
-          }),
-      ],
+      steps: (history) => {
+        const keys: string[] = [];
+        return [
+          () => {
+            const email = `${history.name().replace(' ', '-')}@example.org`;
+            return history.create('contact', 'contact.create-contact', { email });
+          },
+          () =>
+            history.send('contact.update-contact', {
+              contactId: history.any('contact'),
+              city: history.name(),
+              externalIds: [`test:${history.name().replace(' ', '')}`],
+            }),
+          () => {
+            const name = history.name();
+            keys.push(name.replace(' ', '').toLowerCase());
+            return history.create('field', 'field.create-field', { name });
+          },
+          () =>
+            history.send('contact.update-contact', {
+              contactId: history.any('contact'),
+              customFields: Object.fromEntries(keys.slice(-1).map((key) => [key, history.name()])),
+            }),
+        ];
+      },
     },
   },
   consent: {
@@ -442,8 +456,8 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
       idField: 'fieldId',
       shownBy: ['field.get-field'],
       steps: (history) => [
-        () => history.create('field', 'field.create-field', { name: history.name() }),
         () => history.send('field.update-field', { fieldId: history.any('field'), name: history.name() }),
+        () => history.send('field.delete-field', { fieldId: history.any('field') }),
       ],
     },
   },

@@ -31,14 +31,28 @@ export function pageOfRecord(context: PageContext, recordType: string, recordId:
   return scope !== null && !context.may(scope) ? undefined : context.path(`${path}/${recordId}`);
 }
 
-/** The data of an event, field by field. */
-export function DataOf(context: PageContext, data: EventData): Html {
-  return Facts(
-    Object.entries(data).map(([name, value]) => ({
+/**
+ * The data of an event, field by field.
+ *
+ * @param customFields the names of custom fields, by their ids.
+ */
+export function DataOf(
+  context: PageContext,
+  data: EventData,
+  customFields: ReadonlyMap<string, string> = new Map(),
+): Html {
+  const { customFields: values, ...others } = data;
+  const ofFields = Object.entries((values ?? {}) as EventData).map(([id, value]) => ({
+    name: customFields.get(id) ?? `${fieldIn(context.words, 'customFields')}: ${id}`,
+    value: ValueOf(context, 'customFields', value),
+  }));
+  return Facts([
+    ...Object.entries(others).map(([name, value]) => ({
       name: fieldIn(context.words, name),
       value: ValueOf(context, name, value),
     })),
-  );
+    ...ofFields,
+  ]);
 }
 
 function ValueOf(context: PageContext, name: string, value: EventData[string]): Html | string | null {

@@ -6,6 +6,7 @@ import { ButtonLink, Actions, Facts, numberIn, SectionOf, timeIn } from '../part
 import { eventIn } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
 import { DataOf, pageOfRecord } from './event-data.js';
+import { customFieldsOf } from '../contacts/custom-values.js';
 import { kindIn, showEvents } from './event-list.js';
 import { fileOf, sealed, toHistory } from './sealed.js';
 import { keysIn, namesOf } from './who.js';
@@ -76,7 +77,7 @@ async function showEvent(context: PageContext) {
       },
     ])}
       ${Actions([ButtonLink(context, `history?recordId=${recordId}`, said.all, true)])}
-      ${SectionOf(said.data, SaidBy(context, event))}
+      ${SectionOf(said.data, await SaidBy(context, event))}
       ${SectionOf(said.proof, [
         html`<p>${said.proofText}</p>`,
         Actions([
@@ -91,17 +92,19 @@ async function showEvent(context: PageContext) {
   });
 }
 
-function SaidBy(context: PageContext, { data, recordType }: EventRecord) {
+async function SaidBy(context: PageContext, { data, recordType }: EventRecord) {
   const { event: words } = context.words.history;
   if (data === null) return html`<p>${words.damaged}</p>`;
   const { data: said, personal } = withoutPersonal(data);
   // The personal data of an API key is the hash of its secret, which is never shown.
   const isPersonal = personal !== undefined && recordType !== 'api-key';
   const isEmpty = Object.keys(said).length === 0;
+  const fields = personal?.customFields === undefined ? [] : await customFieldsOf(context);
+  const names = new Map(fields.map(({ id, name }) => [id, name]));
   return [
     isEmpty ? (isPersonal ? null : html`<p>${words.none}</p>`) : DataOf(context, said),
     isPersonal ? html`<h3>${words.personal}</h3>` : null,
-    isPersonal ? (personal === null ? html`<p>${words.erased}</p>` : DataOf(context, personal)) : null,
+    isPersonal ? (personal === null ? html`<p>${words.erased}</p>` : DataOf(context, personal, names)) : null,
     isEmpty && !isPersonal
       ? null
       : html`<details>
