@@ -284,7 +284,8 @@ const fromSet = (column: string) => {
 
 /** SQL: the texts of a JSON array, in its order; null if it is empty or null. */
 function textsIn(json: string): string {
-  return `(SELECT array_agg(text ORDER BY n) FROM jsonb_array_elements_text(${json}) WITH ORDINALITY AS e(text, n))`;
+  return `CASE WHEN ${json} IS NOT NULL THEN
+    (SELECT array_agg(text ORDER BY n) FROM jsonb_array_elements_text(${json}) WITH ORDINALITY AS e(text, n)) END`;
 }
 
 /** SQL: a JSON object without its null values; null if nothing is left. */
