@@ -35,6 +35,7 @@ export const broadcasts: typeof en = {
       tag: 'An Kontakte mit diesen Tags senden',
       segment: 'An diese Segmente senden',
     },
+    exclusions: 'Personen ausschließen',
     exclude: {
       list: 'Diese Listen ausschließen',
       petition: 'Unterzeichnende dieser Petitionen ausschließen',

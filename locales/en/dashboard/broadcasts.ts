@@ -35,6 +35,7 @@ export const broadcasts = {
       tag: 'Send to contacts with these tags',
       segment: 'Send to these segments',
     } as Record<string, string>,
+    exclusions: 'Exclude people',
     exclude: {
       list: 'Exclude these lists',
       petition: 'Exclude signers of these petitions',

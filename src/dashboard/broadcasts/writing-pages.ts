@@ -1,4 +1,4 @@
-import { html, type Html } from '#libs/pages';
+import { html, type Html, trusted } from '#libs/pages';
 import { type Page, RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { faultIn } from '../faults.js';
@@ -230,6 +230,14 @@ async function WritingOf(
     choices.length === 0
       ? null
       : ChoiceField(context, { name, label, choices, isMany: true, values: audience?.[name] ?? [] });
+  const excluding = kinds.flatMap(
+    ({ object, excluded, choices }) => choice(excluded, fields.exclude[object]!, choices) ?? [],
+  );
+  const excludesSome = kinds.some(({ excluded, choices }) =>
+    choices.some(({ value }) =>
+      context.isTicked(excluded, audience?.[excluded]?.includes(value) ?? false, value),
+    ),
+  );
   const written = [
     TextField(context, {
       name: 'name',
@@ -258,7 +266,12 @@ async function WritingOf(
     MergeFields(context.words, customFields),
     CheckField(context, { name: 'all', label: fields.all, isTicked: audience?.all === true }),
     ...kinds.map(({ object, chosen, choices }) => choice(chosen, fields.sendTo[object]!, choices)),
-    ...kinds.map(({ object, excluded, choices }) => choice(excluded, fields.exclude[object]!, choices)),
+    excluding.length === 0
+      ? null
+      : html`<details${excludesSome ? trusted(' open') : null}>
+          <summary>${fields.exclusions}</summary>
+          ${excluding}
+        </details>`,
     ...(['country', 'city'] as const).map((name) =>
       TextField(context, {
         name,
