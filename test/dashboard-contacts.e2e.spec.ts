@@ -150,6 +150,36 @@ it('in German, erasing is called “endgültig löschen”, because “vergessen
   expect(JSON.stringify([de.contacts, de.events, de.history])).not.toContain('vergessen');
 });
 
+describe('a contact', () => {
+  it('is merged with a duplicate after its confirmation, and the duplicate is found by its address', async () => {
+    const kept = await person('ada@example.org', { firstName: 'Ada', lastName: 'Lovelace' });
+    const other = await person('countess@example.org', { firstName: 'Countess', city: 'London' });
+    expect(await shown(`contacts/${kept}`)).toContain(at(`contacts/${kept}/merge`));
+    const none = await editor.post(at(`contacts/${kept}/merge`), { email: 'nobody@example.org' });
+    expect(none.location).toBeNull();
+    const { location } = await editor.post(at(`contacts/${kept}/merge`), { email: 'Countess@example.org' });
+    expect(location).toBe(at(`contacts/${kept}/merge?other=${other}`));
+    const question = (await editor.get(location!)).text;
+    for (const text of ['countess@example.org', en.contacts.merging.sure('Ada Lovelace', 'Countess')])
+      expect(question).toContain(text);
+    const merged = await editor.post(location!, { other });
+    const page = (await editor.get(merged.location!)).text;
+    expect(page).toContain(en.contacts.done.merged);
+    expect(factIn(page, en.contacts.fields.city)).toBe('London');
+  });
+
+  it('is added to a list and tags, and exported as JSON', async () => {
+    const contactId = await person('ada@example.org');
+    const list = await group('list', 'Friends');
+    const { location } = await editor.post(at(`contacts/${contactId}/add`), { tags: 'Donor, Member', list });
+    const page = (await editor.get(location!)).text;
+    for (const name of ['Donor', 'Member', 'Friends', en.contacts.done.grouped]) expect(page).toContain(name);
+    const exported = JSON.parse(await shown(`contacts/${contactId}/export`));
+    expect(exported.tags.map(({ name }: { name: string }) => name).sort()).toEqual(['Donor', 'Member']);
+    expect(exported.contact.email).toBe('ada@example.org');
+  });
+});
+
 describe('the page of a contact', () => {
   const getsMails = (text: string, words = en) => factIn(text, words.contacts.subscribed);
 

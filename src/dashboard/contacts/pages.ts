@@ -13,6 +13,7 @@ import {
   Actions,
   Facts,
   FormOf,
+  SelectField,
   TextField,
   timeIn,
 } from '../parts.js';
@@ -134,7 +135,7 @@ export const contactPages: PageDefinition[] = [
         ActivityLog(context, context.params.contact!),
         customFieldsOf(context),
       ]);
-      const { edit, erase, fields, subscribed } = words.contacts;
+      const { edit, erase, merge, addTo, exportPerson, fields, subscribed } = words.contacts;
       return context.page({
         section: 'contacts',
         back: toContacts(context),
@@ -143,6 +144,11 @@ export const contactPages: PageDefinition[] = [
           context.may('contact:write')
             ? Actions([
                 ButtonLink(context, `contacts/${contact.id}/edit`, edit),
+                canGroup(context) ? ButtonLink(context, `contacts/${contact.id}/add`, addTo, true) : null,
+                ButtonLink(context, `contacts/${contact.id}/merge`, merge, true),
+                context.may('contact:export')
+                  ? ButtonLink(context, `contacts/${contact.id}/export`, exportPerson, true)
+                  : null,
                 ButtonLink(context, `contacts/${contact.id}/erase`, erase, true),
               ])
             : null
@@ -196,6 +202,112 @@ export const contactPages: PageDefinition[] = [
     },
   },
   {
+    path: 'contacts/:contact/export',
+    needs: 'contact:export',
+    show: (context) =>
+      context.run<StreamedAnswer>('contact.export-person', { contactId: context.params.contact }),
+  },
+  {
+    path: 'contacts/:contact/add',
+    needs: 'contact:write',
+    show: async (context) => {
+      const { grouping } = context.words.contacts;
+      const contact = await contactOf(context);
+      const tags = context.may('tag:write')
+        ? TextField(context, {
+            name: 'tags',
+            label: grouping.tags,
+            hint: grouping.tagsHint,
+            isOptional: true,
+          })
+        : null;
+      const choices = context.may('list:write') ? await choicesOf(context, 'list.list-lists') : [];
+      const list =
+        choices.length > 0
+          ? SelectField(context, {
+              name: 'list',
+              label: grouping.list,
+              choices: [{ value: '', text: '' }, ...choices],
+              isOptional: true,
+            })
+          : null;
+      return context.page({
+        section: 'contacts',
+        back: { href: context.path(`contacts/${contact.id}`), text: nameOf(contact) },
+        title: grouping.title(nameOf(contact)),
+        content: html`<div class="text">
+          ${FormOf(context, { fields: [tags, list], button: grouping.button })}
+        </div>`,
+      });
+    },
+    act: async (context) => {
+      const contactId = context.params.contact!;
+      const tags = (context.typed('tags') ?? '')
+        .split(',')
+        .map((tag) => tag.trim())
+        .filter(Boolean);
+      const list = context.typed('list');
+      await context.run('contact.update-contact', {
+        contactId,
+        ...(tags.length > 0 ? { tags } : {}),
+        ...(list ? { listIds: [list] } : {}),
+      });
+      return { to: `contacts/${contactId}`, done: 'contacts.grouped' };
+    },
+  },
+  {
+    path: 'contacts/:contact/merge',
+    needs: 'contact:write',
+    show: async (context) => {
+      const { merging } = context.words.contacts;
+      const contact = await contactOf(context);
+      const name = nameOf(contact);
+      const otherId = context.query('other');
+      const back = { href: context.path(`contacts/${contact.id}`), text: name };
+      if (!otherId) {
+        const email = TextField(context, { name: 'email', label: merging.email, type: 'email', max: 254 });
+        return context.page({
+          section: 'contacts',
+          back,
+          title: merging.title(name),
+          content: html`<div class="text">
+            <p class="lead">${merging.hint(name)}</p>
+            ${FormOf(context, { fields: [email], button: merging.find })}
+          </div>`,
+        });
+      }
+      const other = await contactOf(context, otherId);
+      return context.page({
+        section: 'contacts',
+        back,
+        title: merging.sure(name, nameOf(other)),
+        content: html`${Facts([
+          { name: name, value: contact.email },
+          { name: nameOf(other), value: other.email },
+        ])}
+        ${ConfirmForm(context, {
+          text: merging.text,
+          button: merging.button,
+          back: `contacts/${contact.id}`,
+          fields: [html`<input type="hidden" name="other" value="${other.id}" />`],
+          isFinal: true,
+        })}`,
+      });
+    },
+    act: async (context) => {
+      const contactId = context.params.contact!;
+      const otherId = context.typed('other');
+      if (otherId) {
+        await context.run('contact.merge-contacts', { contactId, otherIds: [otherId] });
+        return { to: `contacts/${contactId}`, done: 'contacts.merged' };
+      }
+      const { organizationId } = context;
+      const email = context.typed('email') ?? '';
+      const found = await context.run<ContactRecord>('contact.get-contact', { organizationId, email });
+      return { to: `contacts/${contactId}/merge?other=${found.id}` };
+    },
+  },
+  {
     path: 'contacts/:contact/erase',
     needs: 'contact:write',
     show: async (context) => {
@@ -228,9 +340,13 @@ export function nameOf({
   return [firstName, lastName].filter(Boolean).join(' ') || (email ?? '');
 }
 
-function contactOf(context: PageContext): Promise<ContactRecord> {
-  const { organizationId, params } = context;
-  return context.run<ContactRecord>('contact.get-contact', { organizationId, contactId: params.contact });
+function contactOf(context: PageContext, contactId = context.params.contact): Promise<ContactRecord> {
+  const { organizationId } = context;
+  return context.run<ContactRecord>('contact.get-contact', { organizationId, contactId });
+}
+
+function canGroup(context: PageContext): boolean {
+  return context.may('tag:write') || context.may('list:write');
 }
 
 async function BelongingOf(context: PageContext, contactId: string) {
