@@ -41,6 +41,7 @@ const TABLES: { [table: string]: string } = {
   'public.key_check': 'encryption keys',
   'public.contact_imports': 'files, not searchable by person, deleted after a few days',
   'public.contact_import_chunks': 'files, not searchable by person, deleted after a few days',
+  'public.contact_import_pages': 'rows of files, not searchable by person, deleted after a few days',
   'public.webhook_deliveries': 'responses of other servers to events, which are exported',
   'public.checkpoint_leaves': 'digests',
   'public.seal_tiles': 'digests',
