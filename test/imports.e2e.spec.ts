@@ -314,6 +314,41 @@ describe('create-import', () => {
     );
   });
 
+  it('returns 400 if the file was deleted because it arrived too slowly', async () => {
+    const slow = request(`${api.origin}/v1/import.create-import?subscribed=true`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${client.key}`, 'Content-Type': CSV },
+    });
+    const answered = once(slow, 'response');
+    slow.write('email\n');
+    const mine = [client.organizationId];
+    const { source } = api.database;
+    await eventually(async () =>
+      expect(await source.query('SELECT FROM contact_imports WHERE organization_id = $1', mine)).toHaveLength(
+        1,
+      ),
+    );
+    await source.query('DELETE FROM contact_imports WHERE organization_id = $1', mine);
+    slow.end('a@example.org\n');
+    const [response] = await answered;
+    expect([response.statusCode, (await response.toArray()).join('')]).toEqual([
+      400,
+      expect.stringContaining('arrived too slowly'),
+    ]);
+  });
+
+  it('ignores empty columns without a name, and loses no value in them', async () => {
+    const rows = Array.from({ length: 300 }, (_, n) => `p${n}@example.org,Bern,,`);
+    const table = text('email,city,,', ...rows, 'last@example.org,Bern,,lost');
+    const message = 'has a value in column 4, which has no name';
+    const direct = await client.request('POST', '/v1/contact.import-contacts?subscribed=true', table, {
+      'Content-Type': CSV,
+    });
+    expect(direct.body.data).toMatchObject({ created: 300, failed: [{ line: 302, message }] });
+    const done = await imported(table);
+    expect([...counts(done), done.problems]).toEqual([301, 0, 0, 300, 1, [{ line: 302, message }]]);
+  });
+
   it('leaves out problems of contacts who were erased since', async () => {
     await imported(text('email,city', 'ada@example.org,London'));
     const [{ id: contactId }] = await contacts();

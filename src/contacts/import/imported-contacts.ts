@@ -203,7 +203,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
     columns = names;
     meanings = decided?.meanings ?? meaningsOf(names, values, reading);
     phoneKinds = names.map((_, n) => phoneKindOf(names, n));
-    suspicious = new Set(decided ? decided.suspects : suspectsIn(names));
+    suspicious = new Set(decided ? decided.suspects : suspectsIn(names, reading.unknown));
   });
   for await (const row of rows) {
     if (row.line <= after) continue;
@@ -245,7 +245,9 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
         else if (meaning === 'externalIds') fields[meaning] = externalIdsIn(columns[n]!, cell);
         else if (namingColumns.has(meaning)) fields[meaning] = namesIn(cell);
         else fields[field] ??= cell.split(GOOGLE_SEPARATOR, 1)[0];
-      } else if (meaning === null && cell && suspicious.has(n) && isOptOutWord(cell))
+      } else if (meaning === null && cell?.trim() && suspicious.has(n) && columns[n] === '')
+        problem ??= `has a value in column ${n + 1}, which has no name`;
+      else if (meaning === null && cell && suspicious.has(n) && isOptOutWord(cell))
         problem ??= `has "${cell.trim().slice(0, 30)}" in a column that is not imported: rename that column to subscribed`;
     }
     const consent = together(consents);
@@ -278,9 +280,12 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
   }
 }
 
-/** Later rows may still contain "unsubscribed" in these columns. */
-function suspectsIn(columns: readonly string[]): number[] {
-  return columns.flatMap((name, n) => (suggestsOptOut(name, ['unsubscribed'], columns) ? [n] : []));
+/** Later rows may still contain "unsubscribed" in these columns, or a value in an empty column without a name. */
+function suspectsIn(columns: readonly string[], unknown: Reading['unknown'] = 'refuse'): number[] {
+  return columns.flatMap((name, n) => {
+    const isSuspect = name === '' ? unknown === 'refuse' : suggestsOptOut(name, ['unsubscribed'], columns);
+    return isSuspect ? [n] : [];
+  });
 }
 
 /** Reports problems of `consent` by the column names. */
@@ -337,7 +342,7 @@ async function valuesIn(first: TableHead, format: TableFormat): Promise<string[]
   const values: string[][] = [];
   let rows = 0;
   for await (const row of completeRows(first, (chunks) => rowsOf(chunks, format, () => undefined))) {
-    if (!('problem' in row)) row.cells.forEach((cell, n) => (values[n] ??= []).push(cell));
+    row.cells?.forEach((cell, n) => (values[n] ??= []).push(cell));
     rows += 1;
     if (rows === MOST_EXAMPLES) break;
   }
@@ -384,7 +389,9 @@ export async function decideColumns(
       'suppression:write',
       columns[meanings.findIndex((one) => one === 'bounced' || one === 'complained')],
     );
-  const suspects = suspectsIn(columns).filter((n) => meanings[n] === null && !map.has(columns[n]!));
+  const suspects = suspectsIn(columns, reading.unknown).filter(
+    (n) => meanings[n] === null && !map.has(columns[n]!),
+  );
   const unrecognized = columns.flatMap((column, n) => {
     const isOpen = meanings[n] === null && !map.has(column) && !IGNORED.includes(column);
     return isOpen && column !== '' && columns.indexOf(column) === n && recognise([column], [])[0] === null
@@ -544,6 +551,8 @@ function checkColumns(
         },
       ];
     if (unknown === 'ignore') return [];
+    // Spreadsheets add empty columns.
+    if (column === '' && (values[at] ?? []).every((cell) => cell.trim() === '')) return [];
     if (column === '') return [{ path, message: 'has no name: name or remove the column' }];
     return [{ path, message: NOT_A_COLUMN }];
   });

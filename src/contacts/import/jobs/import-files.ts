@@ -3,6 +3,7 @@ import { promisify } from 'node:util';
 import { deflateRaw, inflateRaw } from 'node:zlib';
 import { DataSource } from 'typeorm';
 import { openBytes, sealBytes } from '#libs/event-store';
+import { invalid, type RpcError } from '#libs/rpc';
 
 const deflate = promisify(deflateRaw);
 const inflate = promisify(inflateRaw);
@@ -29,7 +30,7 @@ export class ImportFiles {
    * Stores a file as it arrives.
    *
    * @param see called with each chunk before it is stored; may throw.
-   * @returns its size in bytes.
+   * @returns its size in bytes. @throws RpcError BAD_REQUEST if it arrives too slowly.
    */
   async write(
     stored: ImportKey,
@@ -42,13 +43,14 @@ export class ImportFiles {
     let number = 0;
     const store = async () => {
       const sealed = await seal(stored, number, Buffer.concat(held));
-      await this.source.query(
+      const rows = await this.source.query<unknown[]>(
         `WITH uploading AS (
            UPDATE contact_imports SET lease_expires_at = clock_timestamp() + make_interval(secs => $5)
            WHERE organization_id = $1 AND id = $2 RETURNING id)
-         INSERT INTO contact_import_chunks (import_id, number, sealed) SELECT id, $3, $4 FROM uploading`,
+         INSERT INTO contact_import_chunks (import_id, number, sealed) SELECT id, $3, $4 FROM uploading RETURNING number`,
         [stored.organizationId, stored.id, number, sealed, UPLOAD_SECONDS],
       );
+      if (rows.length === 0) throw tooSlow();
       number += 1;
       held = [];
       size = 0;
@@ -99,6 +101,12 @@ export class ImportFiles {
       next = rows.at(-1)!.number + 1;
     }
   }
+}
+
+/** For an upload that was deleted because its bytes arrived too slowly. */
+export function tooSlow(): RpcError {
+  const message = 'arrived too slowly: send it again, or in smaller parts';
+  return invalid([{ path: 'file', message }]);
 }
 
 /** The strongest compression would take longer than the import. */

@@ -24,7 +24,7 @@ import { type FinishedPage, type FinishedRow, ImportContacts, type ImportRun } f
 import { type LineSource } from '../imported-contacts.js';
 import { FormatDetector, lookAt } from '../table.js';
 import { ImportAccess } from './import-access.js';
-import { ImportFiles, type ImportKey } from './import-files.js';
+import { ImportFiles, type ImportKey, tooSlow } from './import-files.js';
 import { CustomFields } from '../../../fields/index.js';
 import {
   columnsOf,
@@ -204,11 +204,12 @@ export class ImportJobs implements BackgroundWork {
 
   /** Starts the import of an uploaded file. */
   async queue({ organizationId, id, key }: ImportKey, plan: ImportPlan, bytes: number): Promise<void> {
-    await this.source.query(
+    const [, count] = await this.source.query<[unknown, number]>(
       `UPDATE contact_imports SET status = $5, about = $3, bytes = $4, lease_expires_at = '-infinity'
        WHERE organization_id = $1 AND id = $2 AND status = 'UPLOADING'`,
       [organizationId, id, sealJson(key, id, 'about', plan), bytes, queuedStatus(plan)],
     );
+    if (count === 0) throw tooSlow();
     this.watch.wake();
   }
 
