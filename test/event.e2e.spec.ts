@@ -414,7 +414,7 @@ describe('export-events', () => {
       version: 1,
       eventId: expect.any(String),
       type: 'ContactCreated',
-      schema: 1,
+      schema: 2,
       data: { subscribed: true },
       personal: { email: 'Ada@example.org', firstName: 'Ada' },
       encryptedPersonal: expect.any(String),
