@@ -26,7 +26,8 @@ const DAY_MS = 24 * 60 * 60 * 1_000;
 const CONTACTS = 300;
 const TABLE = `contacts_v${contactsProjection.version}.contacts`;
 const organizationId = newId();
-const random = randomOf(Number(process.env.SEED ?? Date.now() % 100_000));
+const SEED = Number(process.env.SEED ?? Date.now() % 100_000);
+const random = randomOf(SEED);
 let database: TestDatabase;
 
 /** Pieces of texts with letters that databases and JavaScript fold differently. */
@@ -319,7 +320,9 @@ it('PostgreSQL and matchesFilter find the same contacts for random filters, and 
       for (const id of found) others.delete(id);
       expect(await matching({ not: filter })).toEqual([...others].toSorted());
     } catch (error) {
-      throw new Error(`The filter ${JSON.stringify(filter)} finds other contacts.`, { cause: error });
+      throw new Error(`The filter ${JSON.stringify(filter)} finds other contacts (SEED=${SEED}).`, {
+        cause: error,
+      });
     }
     sizes.add(found.length);
   }
