@@ -227,3 +227,61 @@ it('create-, update- and preview-segment return 404 for a record that does not e
   expect([rejected.status, rejected.body.error.message]).toEqual([403, expect.stringContaining('tag:read')]);
   expect((await limited.post('segment.create-segment', { name: 'A', filter: BERLIN })).status).toBe(200);
 });
+
+describe('conditions on custom fields', () => {
+  const field = async (name: string, type: string, options?: string[]) =>
+    ask('field.create-field', { name, type, ...(options ? { options } : {}) });
+  beforeEach(async () => {
+    await field('Notes', 'TEXT');
+    await field('Size', 'NUMBER');
+    await field('Birthday', 'DATE');
+    await field('Member', 'BOOLEAN');
+    await field('Colour', 'CHOICE', ['red', 'blue']);
+    await field('Skills', 'CHOICES', ['cook', 'drive']);
+  });
+
+  it('find contacts by the operators of each type', async () => {
+    const [today, member] = [new Date().toISOString().slice(0, 10), true];
+    await person('ada', { customFields: { notes: 'Likes RIVERS', size: 38.5, birthday: today, member } });
+    await person('ben', { customFields: { size: 44, colour: 'red', skills: ['cook', 'drive'] } });
+    await person('eve');
+    for (const [name, op, value, found] of [
+      ['notes', 'contains', 'rivers', ['ada']],
+      ['notes', 'isNot', 'likes rivers', ['ben', 'eve']],
+      ['notes', 'startsWith', 'likes', ['ada']],
+      ['size', 'is', 38.5, ['ada']],
+      ['size', 'atLeast', 40, ['ben']],
+      ['size', 'between', [30, 40], ['ada']],
+      ['birthday', 'inLast', 7, ['ada']],
+      ['birthday', 'atMost', '2000-01-01', []],
+      ['member', 'is', true, ['ada']],
+      ['member', 'isNot', true, ['ben', 'eve']],
+      ['colour', 'is', 'red', ['ben']],
+      ['skills', 'contains', 'drive', ['ben']],
+      ['skills', 'isSet', undefined, ['ben']],
+    ] as const) {
+      const filter = { field: `fields.${name}`, op, ...(value === undefined ? {} : { value }) };
+      expect([filter, await matching(filter)]).toEqual([filter, found]);
+    }
+    const segmentId = await create({ not: { field: 'fields.size', op: 'isSet' } });
+    expect((await client.get('contact.list-contacts', { segmentId })).body.data).toHaveLength(1);
+    const { data: fields } = (await client.get('field.list-fields', { q: 'size' })).body;
+    await client.delete('field.delete-field', { fieldId: fields[0].id });
+    expect((await client.get('contact.list-contacts', { segmentId })).body.data).toHaveLength(3);
+  });
+
+  it.each<[filter: object, path: string, message: RegExp]>([
+    [{ field: 'fields.age', op: 'isSet' }, 'filter.field', /use fields\.notes, fields\.size, /],
+    [{ field: 'fields.size', op: 'contains', value: '7' }, 'filter.op', /is, isNot, atLeast, .* NUMBER/],
+    [{ field: 'fields.size', op: 'is', value: '7' }, 'filter.value', /number/],
+    [{ field: 'fields.size', op: 'between', value: [2, 1] }, 'filter.value', /lower/],
+    [{ field: 'fields.birthday', op: 'atLeast', value: '30 May' }, 'filter.value', /date/],
+    [{ field: 'fields.colour', op: 'is', value: 'green' }, 'filter.value', /red, blue/],
+    [{ field: 'fields.skills', op: 'contains', value: 'fly' }, 'filter.value', /cook, drive/],
+    [{ field: 'fields.notes', op: 'is', value: '' }, 'filter.value', /required/],
+  ])('return 400 for %j', async (filter, path, message) => {
+    const { status, body } = await client.post('segment.create-segment', { name: 'A', filter });
+    expect([status, body.error.issues[0].path]).toEqual([400, path]);
+    expect(body.error.issues[0].message).toMatch(message);
+  });
+});

@@ -8,6 +8,7 @@ export {
   type FilterValue,
   filterContactsBy,
   namedInFilters,
+  namesCustomFields,
   partOf,
   readFilter,
   requireNamed,

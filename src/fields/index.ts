@@ -5,6 +5,7 @@ export {
   type FieldDefinition,
   type GivenValues,
   MOST_VALUE_BYTES,
+  readValue,
   readValues,
   valueIn,
 } from './custom-values.js';

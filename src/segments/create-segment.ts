@@ -1,8 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { type JsonObject } from '#libs/event-store';
-import { ResourceCommands, Resources } from '#libs/resources';
+import { ResourceCommands } from '#libs/resources';
 import { AnyJson, Operation, Text } from '#libs/rpc';
-import { readFilter, requireNamed } from '../contacts/index.js';
+import { FilterReader } from './filter-reader.js';
 import { FILTER_FIELD, SegmentFieldsInput } from './segment-fields.js';
 import { segmentIdSchema, segments } from './segments.js';
 
@@ -29,14 +29,14 @@ export class CreateSegment extends SegmentFieldsInput {
 export class CreateSegmentHandler implements ICommandHandler<CreateSegment> {
   constructor(
     private readonly commands: ResourceCommands,
-    private readonly resources: Resources,
+    private readonly filters: FilterReader,
   ) {}
 
   async execute(command: CreateSegment): Promise<Record<string, string>> {
     const { name, organizationId, context } = command;
-    const filter = readFilter(command.filter);
+    const filter = await this.filters.read(organizationId, command.filter);
     return this.commands.create(segments, command, { type: 'SegmentCreated', data: { name, filter } }, () =>
-      requireNamed(filter, organizationId, context.scopes, this.resources),
+      this.filters.requireNamed(filter, context),
     );
   }
 }

@@ -276,7 +276,7 @@ function aCondition(): unknown {
   }
 }
 
-/** Not read by `readFilter`, which this release does not let write conditions on custom fields. */
+/** Values of any type, as if the field had replaced another one. `readFilter` accepts only those of its type. */
 function customCondition(): FieldCondition {
   const field = `fields.${pick(random, [...customFields.keys()])}`;
   const texts = people

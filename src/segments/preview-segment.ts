@@ -2,14 +2,8 @@ import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
 import { Resources } from '#libs/resources';
 import { Id, Input, invalid, noSuch, Operation, recordSchema, Text } from '#libs/rpc';
-import {
-  type ContactRecord,
-  contactSchema,
-  ContactsTable,
-  type Filter,
-  readFilter,
-  requireNamed,
-} from '../contacts/index.js';
+import { type ContactRecord, contactSchema, ContactsTable, type Filter } from '../contacts/index.js';
+import { FilterReader } from './filter-reader.js';
 import { segments } from './segments.js';
 
 const MOST_COUNTED = 1_000_000;
@@ -49,6 +43,7 @@ export class PreviewSegmentHandler implements IQueryHandler<PreviewSegment> {
     private readonly reads: ReadSource,
     private readonly resources: Resources,
     private readonly contacts: ContactsTable,
+    private readonly filters: FilterReader,
   ) {}
 
   async execute(query: PreviewSegment): Promise<SegmentPreview> {
@@ -75,8 +70,8 @@ export class PreviewSegmentHandler implements IQueryHandler<PreviewSegment> {
       if (!record) throw noSuch('segment');
       return record.filter as Filter;
     }
-    const filter = readFilter(jsonIn(text!));
-    await requireNamed(filter, organizationId, context.scopes, this.resources);
+    const filter = await this.filters.read(organizationId, jsonIn(text!));
+    await this.filters.requireNamed(filter, context);
     return filter;
   }
 }

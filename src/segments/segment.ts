@@ -10,8 +10,8 @@ export type SegmentFields = { name: string; filter: Filter };
  * true, so they must not read it.
  */
 export const segmentShapes: Upcasters = {
-  SegmentCreated: { reads: [(body) => body], writes: { asBefore: (body) => body } },
-  SegmentUpdated: { reads: [(body) => body], writes: { asBefore: (body) => body } },
+  SegmentCreated: { reads: [(body) => body], writes: 'newest' },
+  SegmentUpdated: { reads: [(body) => body], writes: 'newest' },
 };
 
 export type SegmentEvent =

@@ -1,8 +1,16 @@
 import { ProductModule } from '#libs/modules';
 import { ContactsModule } from '../contacts/index.js';
+import { FieldsModule } from '../fields/index.js';
+import { FilterReader } from './filter-reader.js';
 import * as operations from './operations.js';
 import { segmentShapes } from './segment.js';
 import { segments } from './segments.js';
 
-@ProductModule({ operations, resources: [segments], upcasters: segmentShapes, imports: [ContactsModule] })
+@ProductModule({
+  operations,
+  resources: [segments],
+  upcasters: segmentShapes,
+  imports: [ContactsModule, FieldsModule],
+  providers: [FilterReader],
+})
 export class SegmentsModule {}

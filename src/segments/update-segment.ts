@@ -1,7 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { ResourceCommands, type ResourceRecord, Resources } from '#libs/resources';
+import { ResourceCommands, type ResourceRecord } from '#libs/resources';
 import { Id, Operation } from '#libs/rpc';
-import { type Filter, readFilter, requireNamed } from '../contacts/index.js';
+import { type Filter } from '../contacts/index.js';
+import { FilterReader } from './filter-reader.js';
 import { SegmentFieldsInput } from './segment-fields.js';
 import { updateSegment } from './segment.js';
 import { segments, segmentSchema } from './segments.js';
@@ -23,19 +24,20 @@ export class UpdateSegment extends SegmentFieldsInput {
 export class UpdateSegmentHandler implements ICommandHandler<UpdateSegment> {
   constructor(
     private readonly commands: ResourceCommands,
-    private readonly resources: Resources,
+    private readonly filters: FilterReader,
   ) {}
 
   async execute(command: UpdateSegment): Promise<ResourceRecord> {
     const { name, organizationId, context } = command;
-    const filter: Filter | undefined = command.filter === undefined ? undefined : readFilter(command.filter);
+    const filter: Filter | undefined =
+      command.filter === undefined ? undefined : await this.filters.read(organizationId, command.filter);
     const given = { ...(name === undefined ? {} : { name }), ...(filter ? { filter } : {}) };
     return this.commands.change(
       segments,
       command,
       (state) => updateSegment(state, given),
       async () => {
-        if (filter) await requireNamed(filter, organizationId, context.scopes, this.resources);
+        if (filter) await this.filters.requireNamed(filter, context);
       },
     );
   }

@@ -1,3 +1,4 @@
+import { type FieldDefinition } from '../../fields/index.js';
 import { CONTACT_DETAILS } from '../contact.js';
 import { DETAIL_COLUMNS } from '../contact-columns.js';
 
@@ -44,6 +45,16 @@ const CUSTOM = 'fields.';
 export function customKeyOf(field: string): string | undefined {
   return field.startsWith(CUSTOM) ? field.slice(CUSTOM.length) : undefined;
 }
+
+/** The operators for each type of custom field. */
+export const CUSTOM_OPS: { readonly [type in FieldDefinition['type']]: readonly Op[] } = {
+  TEXT: TEXT_OPS,
+  NUMBER: ['is', 'isNot', 'atLeast', 'atMost', 'between', 'isSet'],
+  DATE: ['is', 'isNot', 'atLeast', 'atMost', 'between', 'inLast', 'isSet'],
+  BOOLEAN: ['is', 'isNot', 'isSet'],
+  CHOICE: ['is', 'isNot', 'isSet'],
+  CHOICES: ['contains', 'isSet'],
+};
 
 /** The types of the fields that filters can use, by name. */
 export function filterFields(): ReadonlyMap<string, FieldType> {

@@ -1,7 +1,15 @@
 import { type JsonObject } from '#libs/event-store';
 import { type Resource, type Resources } from '#libs/resources';
 import { invalid, isMoment, requireScope, UNSTORABLE } from '#libs/rpc';
-import { FILTER_FIELDS, type FilterField, type Op, OPS_OF } from './filter-fields.js';
+import { type FieldDefinition, readValue as readCustomValue } from '../../fields/index.js';
+import {
+  CUSTOM_OPS,
+  customKeyOf,
+  FILTER_FIELDS,
+  type FilterField,
+  type Op,
+  OPS_OF,
+} from './filter-fields.js';
 
 /** Which contacts belong to a segment, as JSON. Each filter either matches a contact or does not. */
 export type Filter =
@@ -73,7 +81,8 @@ export const FILTER_RULES =
   `${DEEPEST} levels, with at most ${MOST_CONDITIONS} conditions. \`{ "field", "op", "value" }\` compares a field of ` +
   'the contact, without regard to case: `is`, `isNot`, `contains`, `startsWith`, `isSet` (no value), and for times ' +
   '`atLeast`, `atMost`, `between` (two values) and `inLast` (days). `phone`, `mobile`, `address` and `bio` are stored ' +
-  'encrypted and support only `isSet`. `{ "tag": id }`, `{ "list": id }`, `{ "signed": petitionId, "inLast": days }` ' +
+  'encrypted and support only `isSet`. `fields.shoeSize` is the custom field with that key; its type decides the ' +
+  'operators. `{ "tag": id }`, `{ "list": id }`, `{ "signed": petitionId, "inLast": days }` ' +
   'and `{ "received": broadcastId }` select the contacts with a tag, on a list, who signed a petition, and to whom a ' +
   'broadcast was sent. A condition on a deleted record matches no one. `not` and `isNot` match exactly the contacts ' +
   'that their opposite does not match, such as those without a city.';
@@ -81,19 +90,31 @@ export const FILTER_RULES =
 /**
  * Reads a filter that a client sent.
  *
+ * @param customFields of the organization. Only needed if `namesCustomFields`.
  * @param path the field that contains it, for error messages.
  * @throws RpcError BAD_REQUEST naming the wrong part: `filter.all.2.op`.
  */
-export function readFilter(given: unknown, path = 'filter'): Filter {
-  const count = { conditions: 0 };
-  return readPart(given, path, 0, count);
+export function readFilter(
+  given: unknown,
+  customFields: readonly FieldDefinition[] = [],
+  path = 'filter',
+): Filter {
+  return readPart(given, path, 0, { conditions: 0, customFields });
 }
+
+/** Whether a filter that a client sent may have conditions on custom fields. */
+export function namesCustomFields(given: unknown): boolean {
+  return JSON.stringify(given ?? null).includes('"fields.');
+}
+
+/** What the parts of a filter share while it is read. */
+type Reading = { conditions: number; customFields: readonly FieldDefinition[] };
 
 function wrong(path: string, message: string): never {
   throw invalid([{ path, message }]);
 }
 
-function readPart(given: unknown, path: string, depth: number, count: { conditions: number }): Filter {
+function readPart(given: unknown, path: string, depth: number, reading: Reading): Filter {
   if (typeof given !== 'object' || given === null || Array.isArray(given))
     return wrong(path, 'must be an object: all, any, not, or a condition');
   const [key, ...others] = Object.keys(given);
@@ -101,17 +122,17 @@ function readPart(given: unknown, path: string, depth: number, count: { conditio
     if (others.length > 0) return wrong(path, `must have no other field next to ${key}`);
     if (depth === DEEPEST) return wrong(path, `must not be nested deeper than ${DEEPEST} levels`);
     const inner = (given as JsonObject)[key];
-    if (key === 'not') return { not: readPart(inner, `${path}.not`, depth + 1, count) };
+    if (key === 'not') return { not: readPart(inner, `${path}.not`, depth + 1, reading) };
     if (!Array.isArray(inner) || inner.length === 0)
       return wrong(`${path}.${key}`, 'must be a list with at least one filter');
-    const parts = inner.map((part, n) => readPart(part, `${path}.${key}.${n}`, depth + 1, count));
+    const parts = inner.map((part, n) => readPart(part, `${path}.${key}.${n}`, depth + 1, reading));
     return key === 'all' ? { all: parts } : { any: parts };
   }
-  count.conditions += 1;
-  if (count.conditions > MOST_CONDITIONS)
+  reading.conditions += 1;
+  if (reading.conditions > MOST_CONDITIONS)
     return wrong(path, `is more than the ${MOST_CONDITIONS} conditions that a filter may have`);
   return 'field' in given
-    ? readFieldCondition(given as JsonObject, path)
+    ? readFieldCondition(given as JsonObject, path, reading)
     : readNamedRecord(given as JsonObject, path);
 }
 
@@ -143,9 +164,11 @@ function readDays(value: unknown, path: string): number {
   return wrong(path, `must be a number of days from 1 to ${MOST_DAYS}`);
 }
 
-function readFieldCondition(given: JsonObject, path: string): FieldCondition {
+function readFieldCondition(given: JsonObject, path: string, { customFields }: Reading): FieldCondition {
   const { field: name, op, value, ...unknown } = given;
   refuseUnknown(Object.keys(unknown), path, ['field', 'op', 'value']);
+  const customKey = typeof name === 'string' ? customKeyOf(name) : undefined;
+  if (customKey !== undefined) return readCustomCondition(given, customKey, path, customFields);
   const field = typeof name === 'string' ? FILTER_FIELDS.get(name) : undefined;
   if (typeof name !== 'string' || !field)
     return wrong(`${path}.field`, `must be one of ${[...FILTER_FIELDS.keys()].join(', ')}`);
@@ -162,6 +185,38 @@ function readFieldCondition(given: JsonObject, path: string): FieldCondition {
     return { field: name, op };
   }
   return { field: name, op: op as Op, value: readValue(field, op as Op, value, `${path}.value`) };
+}
+
+function readCustomCondition(
+  { op, value }: JsonObject,
+  key: string,
+  path: string,
+  customFields: readonly FieldDefinition[],
+): FieldCondition {
+  const field = `fields.${key}`;
+  const custom = customFields.find((one) => one.key === key);
+  if (!custom) {
+    const known = customFields.map((one) => `fields.${one.key}`);
+    const use = known.length === 0 ? 'your organization has none' : `use ${known.join(', ')}`;
+    return wrong(`${path}.field`, `is not a custom field: ${use}`);
+  }
+  const ops = CUSTOM_OPS[custom.type];
+  if (typeof op !== 'string' || !ops.includes(op as Op))
+    return wrong(`${path}.op`, `must be one of ${ops.join(', ')} for a field of the type ${custom.type}`);
+  const at = `${path}.value`;
+  const read = (one: unknown, where: string) => {
+    // A condition names one of the options.
+    const type = custom.type === 'CHOICES' ? 'CHOICE' : custom.type;
+    const found = readCustomValue({ ...custom, type }, one);
+    if ('problem' in found) return wrong(where, found.problem);
+    return found.value === null ? wrong(where, 'is required') : (found.value as string | number | boolean);
+  };
+  if (op === 'isSet') return value === undefined ? { field, op } : wrong(at, 'must be left out with isSet');
+  if (op === 'inLast') return { field, op, value: readDays(value, at) };
+  if (op !== 'between') return { field, op: op as Op, value: read(value, at) };
+  if (!Array.isArray(value) || value.length !== 2) return wrong(at, 'must be a list of two values');
+  const [from, to] = value.map((one, n) => read(one, `${at}.${n}`)) as [string, string];
+  return from <= to ? { field, op, value: [from, to] } : wrong(at, 'must start with the lower value');
 }
 
 function readValue(field: FilterField, op: Op, value: unknown, path: string): FilterValue {
