@@ -291,7 +291,10 @@ async function makeHistory(): Promise<string> {
   await erase('tag.remove-contacts', { tagId, contactIds: [ada] });
   const filter = { all: [{ list: listId }, { not: { field: 'city', op: 'is', value: 'Nairobi' } }] };
   const { segmentId } = await post('segment.create-segment', { name: 'Friends abroad', filter });
-  await post('segment.update-segment', { segmentId, filter: { any: [{ tag: tagId }] } });
+  await post('segment.update-segment', {
+    segmentId,
+    filter: { any: [{ tag: tagId }, { field: 'fields.shoeSize', op: 'is', value: 'M' }] },
+  });
   await erase('segment.delete-segment', { segmentId });
   const { webhookId } = await post('webhook.create-webhook', { url: 'https://webhooks.invalid/' });
   await post('webhook.update-webhook', { webhookId, eventTypes: ['ContactErased'] });
