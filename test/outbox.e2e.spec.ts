@@ -152,13 +152,13 @@ it('lists the newest first, page by page, searches the newest 1,000, and exports
 
   const file = await owner.get(outbox('/export'));
   expect(file.headers.get('content-type')).toMatch(/^text\/csv/);
-  const lines = file.text.trim().split('\n');
+  const lines = file.text.trim().split('\r\n');
   expect(lines).toHaveLength(1_061);
   expect(lines[0]).toBe('id,Subject,To,Created');
   expect(lines[1]).toBe(
     `${ids[1_059]!},Grüße 19,person-1059@example.org,${writtenAt(ids[1_059]!).toISOString()}`,
   );
-  expect((await owner.get(outbox('/export?q=person-1059%40'))).text.trim().split('\n')).toHaveLength(2);
+  expect((await owner.get(outbox('/export?q=person-1059%40'))).text.trim().split('\r\n')).toHaveLength(2);
 });
 
 it('shows an email with its headers, its text with links, and its HTML in a sandboxed frame', async () => {
