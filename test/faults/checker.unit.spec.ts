@@ -21,7 +21,7 @@ function answer(status: number, body: unknown, contentType = 'application/json; 
 }
 const created = answer(200, { data: { contactId }, object: 'contact' });
 const signed = answer(200, {
-  data: { signatureId: 'signature', petitionId, contactId, signatures: 1 },
+  data: { signatureId: 'signature', petitionId, contactId, signatures: 1, consentRecorded: false },
   object: 'signature',
 });
 const refused = {
