@@ -1,5 +1,5 @@
 import { html, type Html } from '#libs/pages';
-import { type StreamedAnswer } from '#libs/rpc';
+import { invalid, type StreamedAnswer } from '#libs/rpc';
 import { belongingOf, kindsIn } from '../belonging.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { forExcel } from '../csv.js';
@@ -301,9 +301,13 @@ export const contactPages: PageDefinition[] = [
         await context.run('contact.merge-contacts', { contactId, otherIds: [otherId] });
         return { to: `contacts/${contactId}`, done: 'contacts.merged' };
       }
-      const { organizationId } = context;
-      const email = context.typed('email') ?? '';
-      const found = await context.run<ContactRecord>('contact.get-contact', { organizationId, email });
+      const { records } = await context.run<{ records: ContactRecord[] }>('contact.list-contacts', {
+        email: context.typed('email') ?? '',
+        limit: 1,
+      });
+      const [found] = records;
+      // The same shape as the issues of an operation.
+      if (!found) throw invalid([{ path: 'email', message: 'is the address of no contact' }]);
       return { to: `contacts/${contactId}/merge?other=${found.id}` };
     },
   },
