@@ -370,7 +370,7 @@ describe('the audience of a broadcast', () => {
     const text = await get(`broadcasts/${broadcastId}/audience`);
     expect(wordsOf(text)).toContain('No recipients. Everyone you chose is excluded.');
     expect(wordsOf(text)).toContain('Lives somewhere else');
-    expect(text).not.toContain('Choose who should receive it');
+    expect(text).not.toContain('Edit the email and select recipients');
     const sending = await get(`broadcasts/${broadcastId}/send`);
     expect(wordsOf(sending)).toContain('No recipients. Everyone you chose is excluded.');
     expect(hasDeed(sending, `broadcasts/${broadcastId}/audience`)).toBe(true);
@@ -388,9 +388,13 @@ describe('the audience of a broadcast', () => {
 
   it('distinguishes empty lists from no choice', async () => {
     const empty = await to({ listIds: [await listOf()] });
-    expect(wordsOf(await get(`broadcasts/${empty}/audience`))).toContain('Nobody belongs to what you chose');
+    expect(wordsOf(await get(`broadcasts/${empty}/audience`))).toContain(
+      'Your selection contains no contacts',
+    );
     const nobody = await to({});
-    expect(wordsOf(await get(`broadcasts/${nobody}/audience`))).toContain('Choose who should receive it');
+    expect(wordsOf(await get(`broadcasts/${nobody}/audience`))).toContain(
+      'Edit the email and select recipients',
+    );
   });
 
   it('can be limited to countries and cities of the organization’s own contacts', async () => {

@@ -11,6 +11,7 @@ export {
   namesCustomFields,
   partOf,
   readFilter,
+  recordsIn,
   requireNamed,
 } from './filters/filter.js';
 export { filterFields, type Op } from './filters/filter-fields.js';

@@ -67,8 +67,8 @@ export const broadcasts: typeof en = {
   audience: {
     title: 'Empfänger',
     total: (n) => `${counted('de-DE', n, 'Person bekommt', 'Personen bekommen')} diese E-Mail.`,
-    nobody: 'Noch keine Empfänger. Wählen Sie aus, wer die E-Mail bekommen soll.',
-    nobodyThere: 'Noch keine Empfänger. Zu Ihrer Auswahl gehört niemand.',
+    nobody: 'Noch keine Empfänger. Bearbeiten Sie die E-Mail und wählen Sie Empfänger aus.',
+    nobodyThere: 'Noch keine Empfänger. Ihre Auswahl enthält keine Kontakte.',
     nobodyLeft: 'Keine Empfänger. Alle gewählten Personen sind ausgeschlossen.',
     why: 'Gründe für den Ausschluss',
     people: 'Personen',

@@ -67,8 +67,8 @@ export const broadcasts = {
   audience: {
     title: 'Recipients',
     total: (n: number) => `${counted('en-GB', n, 'person', 'people')} will receive this email.`,
-    nobody: 'No recipients yet. Choose who should receive it.',
-    nobodyThere: 'No recipients yet. Nobody belongs to what you chose.',
+    nobody: 'No recipients yet. Edit the email and select recipients.',
+    nobodyThere: 'No recipients yet. Your selection contains no contacts.',
     nobodyLeft: 'No recipients. Everyone you chose is excluded.',
     why: 'Reasons for exclusion',
     people: 'People',

@@ -246,7 +246,7 @@ function readTime(value: unknown, path: string): string {
 }
 
 /** All conditions on records in a filter. */
-function recordsIn(filter: Filter): { name: string; id: string }[] {
+export function recordsIn(filter: Filter): { name: string; id: string }[] {
   const part = partOf(filter);
   switch (part.kind) {
     case 'all':

@@ -29,8 +29,8 @@ import { MergedLinks } from './merged-links.js';
   object: 'contact',
   summary: 'Merge contacts of the same person',
   description:
-    'The contact `contactId` stays. Lists, tags, signatures and consents of the others move to it, and fill its empty ' +
-    'fields. If both signed a petition, one signature stays. If any of them is unsubscribed, or its address is suppressed ' +
+    'The contact `contactId` stays. Lists, tags, signatures and consents of the others move to it. Their details fill ' +
+    'its empty fields. If both signed a petition, one signature stays. If any of them is unsubscribed, or its address is suppressed ' +
     'because the person objected, the contact is unsubscribed. The others are deleted: their ids return 404 with the reason ' +
     '`MERGED` and `mergedInto`. You can’t undo this, but the history of the contact shows what they contained. Returns the ' +
     'contact.',

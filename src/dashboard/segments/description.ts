@@ -1,7 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { Resources } from '#libs/resources';
 import { isId } from '#libs/rpc';
-import { type Filter, filterFields, namedInFilters, partOf } from '../../contacts/index.js';
+import { type Filter, filterFields, namedInFilters, partOf, recordsIn } from '../../contacts/index.js';
 import { type PageContext } from '../page-context.js';
 import { timeIn } from '../parts.js';
 
@@ -21,21 +21,6 @@ export async function namesIn(context: PageContext, filter: Filter): Promise<Rec
       names.set(keyOfRecord(condition, id), name);
   }
   return names;
-}
-
-function recordsIn(filter: Filter): { name: string; id: string }[] {
-  const part = partOf(filter);
-  switch (part.kind) {
-    case 'all':
-    case 'any':
-      return part.parts.flatMap(recordsIn);
-    case 'not':
-      return recordsIn(part.part);
-    case 'field':
-      return [];
-    case 'record':
-      return [part];
-  }
 }
 
 /** The name of a condition's field or kind of records. */

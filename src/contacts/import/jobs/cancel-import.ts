@@ -12,8 +12,8 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
   scope: SCOPE,
   summary: 'Cancel an import',
   description:
-    'Rows that are being imported are finished, usually within a second; then the status is `CANCELLED`. What was ' +
-    'imported is kept. An import that has ended is left unchanged.',
+    'The rows in progress are finished, usually within a second. The status is then `CANCELLED`. Contacts imported so ' +
+    'far are kept. An import that has already ended stays unchanged.',
   answers: importSchema,
 })
 export class CancelImport extends Input {
