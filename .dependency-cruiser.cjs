@@ -68,6 +68,13 @@ module.exports = {
       to: { path: onFloors([floor]) },
     })),
     {
+      name: 'pages-never-import-other-pages',
+      comment: 'The public site, the dashboard and the unsubscribe page share libs/pages and nothing else.',
+      severity: 'error',
+      from: { path: `^src/(${upperFloors[0].join('|')})/`, pathNot: tests },
+      to: { path: `^src/(${upperFloors[0].join('|')})/`, pathNot: '^src/$1/' },
+    },
+    {
       name: 'parts-never-import-pages',
       comment:
         'Pages of the dashboard import its parts. Only pages.ts, controllers and other pages import pages.',

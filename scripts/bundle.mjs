@@ -20,7 +20,7 @@ const ENTRIES = {
   main: 'src/main.js',
   cli: 'src/cli.js',
   'check-thread': 'src/audit/verify/check-thread.js',
-  'rich-text-thread': 'src/site/rich-text-thread.js',
+  'rich-text-thread': 'libs/pages/rich-text-thread.js',
   'template-thread': 'src/broadcasts/template-thread.js',
 };
 

@@ -33,6 +33,14 @@ export function html(parts: TemplateStringsArray, ...values: Value[]): Html {
   return new Html(text);
 }
 
+/** Shows a text as typed, without interpreting markup. */
+export function paragraphsOf(text: string): string {
+  return text
+    .split(/\n{2,}/)
+    .map((paragraph) => `<p>${escapeHtml(paragraph)}</p>`)
+    .join('');
+}
+
 /** Marks a text as HTML. Only for sanitized text and constants of the program. */
 export function trusted(text: string): Html {
   return new Html(text);

@@ -1,10 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { type Request, type Response } from 'express';
-import { html, languageOf } from '#libs/pages';
+import { html, languageOf, readForm } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { openStream, RpcError, sendStream, StreamedAnswer } from '#libs/rpc';
 import { DASHBOARD, dashboardIn, type DashboardWords } from '#locales';
-import { readForm } from '../site/index.js';
 import { isFromHere, isPrivate, readCookie, rememberWanted } from './cookie.js';
 import { noticePage, type Page, sendPage } from './document.js';
 import { People, type Person } from './people.js';

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Response } from 'express';
-import { html, type Html, trusted } from '#libs/pages';
+import { html, type Html, styleOf, trusted } from '#libs/pages';
 import { type DashboardWords } from '#locales';
-import { styleOf } from '../site/index.js';
 import { type Person } from './people.js';
 import { isOpenTo, SECTIONS, type Section } from './sections.js';
 import { pathOfScript, type ScriptName } from './scripts.js';

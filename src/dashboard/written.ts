@@ -1,7 +1,6 @@
-import { html, type Html, trusted } from '#libs/pages';
+import { html, type Html, richText, trusted } from '#libs/pages';
 import { findImage, pathOfImage } from './image-choice.js';
 import { AreaField, Facts, TextField } from './parts.js';
-import { richTextOf } from './rich-text.js';
 import { type PageContext } from './page-context.js';
 
 /** Name of the preview button. */
@@ -70,7 +69,7 @@ export async function WrittenOf({ image, title, description, facts = [], content
     <div class="text">
       <h3>${title}</h3>
       ${description === null ? null : html`<p class="lead">${description}</p>`}
-      ${said.length === 0 ? null : Facts(said)} ${await richTextOf(content)}
+      ${said.length === 0 ? null : Facts(said)} ${await richText.show(content)}
     </div>
   </div>`;
 }

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { html, type Html, trusted } from '#libs/pages';
+import { accentsOf, html, type Html, styleOf, trusted } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { PictureOf } from './parts.js';
-import { accentsOf } from './colours.js';
 import { type SharedAnswer } from './quick-pages.js';
 import { type Picture, type SiteOrganization } from './site-types.js';
-import { styleOf } from './style.js';
 
 /** A page that is ready to be sent. `isShared`: whether it is the same for everyone. */
 export type Page = SharedAnswer & { status: number; isShared: boolean };

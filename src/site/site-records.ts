@@ -1,8 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { TtlCache } from '#libs/database';
-import { type Json } from '#libs/event-store';
-import { type Html } from '#libs/pages';
+import { richText } from '#libs/pages';
 import { compare } from '#libs/projections';
 import { type ResourceRecord, Resources } from '#libs/resources';
 import { isId } from '#libs/rpc';
@@ -17,7 +16,6 @@ import { type Confirmation, petitions, PublicComments } from '../petitions/index
 import { posts } from '../posts/index.js';
 import { PublicAddress } from '../config/index.js';
 import { type FeedPost } from './feeds.js';
-import { richText } from './rich-text.js';
 import { type Picture, type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';
 
 /** Limits of comments and records on a page, and of records in a feed. */
@@ -162,7 +160,7 @@ export class SiteRecords {
         description,
         ask,
         target,
-        content: isListed ? null : await this.html(record.content as Json),
+        content: isListed ? null : await richText.show(record.content),
         goal,
         signatures,
         isOpen: record.status === 'PUBLISHED' && (closesAt === null || closesAt > new Date()),
@@ -183,15 +181,10 @@ export class SiteRecords {
       path: organization.path + end,
       url: organization.url + end,
       description: record.description as string | null,
-      content: await this.html(record.content as Json),
+      content: await richText.show(record.content),
       image: await this.picture(organization.id, record.imageId as string | null),
       publishedAt: new Date(record.publishedAt as string),
     };
-  }
-
-  private async html(content: Json): Promise<Html | null> {
-    if (content === null || content === undefined) return null;
-    return richText.show(content);
   }
 
   private async picture(organizationId: string, imageId: string | null): Promise<Picture | null> {

@@ -1,7 +1,7 @@
 import { Controller, Get, Next, Param, Post, Req, Res } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
 import { TtlCache } from '#libs/database';
-import { languageOf } from '#libs/pages';
+import { languageOf, readForm } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { Documented, isId, LONGEST_SLUG, RpcError, SLUG } from '#libs/rpc';
 import { LOCALES, localeIn, type SiteWords } from '#locales';
@@ -17,7 +17,6 @@ import { embedPage, petitionPage } from './petition-page.js';
 import { postPage } from './post-page.js';
 import { ProofOfWork } from './proof-of-work.js';
 import { QuickPages, type SharedAnswer } from './quick-pages.js';
-import { readForm } from './read-form.js';
 import { EMBED_SCRIPT, FRAME_SCRIPT, ICON, PAGE_SCRIPT, PROOF_SCRIPT } from './scripts.js';
 import { readSource, Signing } from './signing.js';
 import { type Found, type FoundOrganization, type FoundPetition, SiteRecords } from './site-records.js';

@@ -1,4 +1,4 @@
-import { html, type Html } from '#libs/pages';
+import { html, type Html, richText } from '#libs/pages';
 import { STATUSES } from '../../posts/index.js';
 import { ImageField, pathOfImage } from '../image-choice.js';
 import { deletionPage } from '../deletion-page.js';
@@ -15,7 +15,6 @@ import {
   TextField,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { richTextOf } from '../rich-text.js';
 import { type PageContext } from '../page-context.js';
 import {
   ContentField,
@@ -119,7 +118,7 @@ export const postPages: PageDefinition[] = [
           }
           <div class="text">
             ${post.description === null ? null : html`<p class="lead">${post.description}</p>`}
-            ${await richTextOf(post.content)}
+            ${await richText.show(post.content)}
           </div>
           ${past}`,
       });

@@ -1,4 +1,3 @@
-import { type Json } from '#libs/event-store';
 import { BoundedThread } from '#libs/threads';
 import { RichText, type RichTextThread } from './rich-text.js';
 
@@ -15,7 +14,7 @@ it('shows a text that takes too long as typed, and does not retry', async () => 
   const source = `
     import { parentPort, workerData } from 'node:worker_threads';
     parentPort.on('message', ([{ number }]) => { Atomics.store(workerData, 0, number); for (;;); });`;
-  const thread: RichTextThread = new BoundedThread<{ html: (content: Json) => string | null }>(
+  const thread: RichTextThread = new BoundedThread<{ html: (content: unknown) => string | null }>(
     new URL(`data:text/javascript,${encodeURIComponent(source)}`),
     { html: 100 },
   );

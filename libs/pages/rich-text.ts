@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto';
-import { isObject, type Json } from '#libs/event-store';
-import { type Html, trusted } from '#libs/pages';
 import { BoundedThread, JobStopped } from '#libs/threads';
-import { paragraphsOf } from './paragraphs.js';
+import { type Html, paragraphsOf, trusted } from './html.js';
 import { type richTextHtml } from './rich-text-html.js';
 
 /**
@@ -30,14 +28,15 @@ export class RichText {
     ),
   ) {}
 
-  /** Renders content; null if it is not a text. A text that takes too long is shown as typed. */
-  async show(content: Json): Promise<Html | null> {
+  /** Renders content; null if there is none or if it is not a text. A text that takes too long is shown as typed. */
+  async show(content: unknown): Promise<Html | null> {
+    if (content === null || content === undefined) return null;
     const text = textOf(content);
     const html = await (text === undefined ? this.here(content) : this.fromCache(text, content));
     return html === null ? null : trusted(html);
   }
 
-  private fromCache(text: string, content: Json): Promise<string | null> {
+  private fromCache(text: string, content: unknown): Promise<string | null> {
     const key = createHash('sha256').update(text).digest('base64');
     const known = this.cached.get(key);
     if (known) return known;
@@ -53,24 +52,24 @@ export class RichText {
   }
 
   /** Loads the renderer on demand, because its packages take a tenth of the start-up time. */
-  private async here(content: Json): Promise<string | null> {
+  private async here(content: unknown): Promise<string | null> {
     const { richTextHtml } = await import('./rich-text-html.js');
     return richTextHtml(content);
   }
 
-  private async inThread(content: Json): Promise<string | null> {
+  private async inThread(content: unknown): Promise<string | null> {
     try {
       return await this.thread.run('html', content);
     } catch (error) {
       if (!(error instanceof JobStopped)) throw error;
-      const text = isObject(content) ? content.markdown : content;
+      const text = typeof content === 'object' ? (content as { markdown?: unknown }).markdown : content;
       return typeof text === 'string' ? paragraphsOf(text) : null;
     }
   }
 }
 
 /** Serializes content. Undefined if it is nested too deeply, although its upper levels can still be shown. */
-function textOf(content: Json): string | undefined {
+function textOf(content: unknown): string | undefined {
   try {
     return JSON.stringify(content);
   } catch {

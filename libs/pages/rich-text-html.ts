@@ -1,8 +1,6 @@
 import MarkdownIt from 'markdown-it';
 import sanitizeHtml, { type Tag } from 'sanitize-html';
-import { isObject, type Json } from '#libs/event-store';
-import { escapeHtml } from '#libs/pages';
-import { paragraphsOf } from './paragraphs.js';
+import { escapeHtml, paragraphsOf } from './html.js';
 
 /** Allowed markup. Everything else is reduced to its text. */
 const TAGS = ['p', 'br', 'hr', 'h2', 'h3', 'h4', 'strong', 'em', 's', 'u', 'code', 'pre', 'blockquote'];
@@ -16,11 +14,15 @@ const MAX_MARKS = 20_000;
 const markdown = new MarkdownIt({ html: false, linkify: true });
 
 /** Renders content as HTML; null if it is not a text. */
-export function richTextHtml(content: Json): string | null {
+export function richTextHtml(content: unknown): string | null {
   if (typeof content === 'string') return sanitized(fromMarkdown(content));
   if (!isObject(content)) return null;
   if (typeof content.markdown === 'string') return sanitized(fromMarkdown(content.markdown));
   return content.type === 'doc' ? sanitized(nodesOf(content.content, 0)) : null;
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function sanitized(unsafe: string): string {
@@ -78,17 +80,17 @@ const MARKS: Record<string, string> = {
   code: 'code',
 };
 
-function nodesOf(nodes: Json | undefined, depth: number): string {
+function nodesOf(nodes: unknown, depth: number): string {
   if (!Array.isArray(nodes) || depth > MAX_DEPTH) return '';
-  return nodes.map((node) => (isObject(node) ? nodeOf(node as Node, depth) : '')).join('');
+  return nodes.map((node) => (isObject(node) ? nodeOf(node, depth) : '')).join('');
 }
 
-type Node = { type?: Json; text?: Json; attrs?: Json; marks?: Json; content?: Json };
+type Node = Record<string, unknown>;
 
 /** Unknown nodes are reduced to their text. */
 function nodeOf({ type, text, attrs, marks, content }: Node, depth: number): string {
   const name = typeof type === 'string' ? type.replaceAll('_', '').toLowerCase() : '';
-  const attributes: Record<string, Json> = isObject(attrs) ? attrs : {};
+  const attributes = isObject(attrs) ? attrs : {};
   const inside = () => nodesOf(content, depth + 1);
   switch (name) {
     case 'text':
@@ -117,13 +119,13 @@ function nodeOf({ type, text, attrs, marks, content }: Node, depth: number): str
   }
 }
 
-function marked(text: string, marks: Json | undefined): string {
+function marked(text: string, marks: unknown): string {
   if (!Array.isArray(marks)) return text;
   return marks.slice(0, Object.keys(MARKS).length).reduce<string>((inside, mark) => {
     if (!isObject(mark) || typeof mark.type !== 'string') return inside;
     const name = mark.type.toLowerCase();
     if (name === 'link') {
-      const href = isObject(mark.attrs) ? (mark.attrs as Record<string, Json>).href : undefined;
+      const href = isObject(mark.attrs) ? mark.attrs.href : undefined;
       return `<a href="${escaped(href)}">${inside}</a>`;
     }
     const tag = Object.hasOwn(MARKS, name) ? MARKS[name]! : undefined;
@@ -131,6 +133,6 @@ function marked(text: string, marks: Json | undefined): string {
   }, text);
 }
 
-function escaped(value: Json | undefined): string {
+function escaped(value: unknown): string {
   return typeof value === 'string' ? escapeHtml(value) : '';
 }

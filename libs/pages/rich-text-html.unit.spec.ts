@@ -1,12 +1,11 @@
 import { Parser } from 'htmlparser2';
-import { type Json } from '#libs/event-store';
 import { richTextHtml as richText } from './rich-text-html.js';
 
-const shown = (content: Json) => String(richText(content)).replace(/\n+/g, '\n').trim();
-const paragraph = (...content: Json[]) => ({ type: 'doc', content: [{ type: 'paragraph', content }] });
-const words = (text: string, ...marks: Json[]) => ({ type: 'text', text, marks });
+const shown = (content: unknown) => String(richText(content)).replace(/\n+/g, '\n').trim();
+const paragraph = (...content: unknown[]) => ({ type: 'doc', content: [{ type: 'paragraph', content }] });
+const words = (text: string, ...marks: unknown[]) => ({ type: 'text', text, marks });
 
-it.each<[string, Json, string]>([
+it.each<[string, unknown, string]>([
   ['Markdown in a string', 'Hello **world**', '<p>Hello <strong>world</strong></p>'],
   ['Markdown in an object', { markdown: '# Title\n\n- a' }, '<h2>Title</h2>\n<ul>\n<li>a</li>\n</ul>'],
   ['HTML in Markdown as typed', '<b>x</b>', '<p>&lt;b&gt;x&lt;/b&gt;</p>'],
@@ -52,7 +51,7 @@ it.each<[string, Json, string]>([
   expect(shown(content)).toBe(expected);
 });
 
-it.each<[string, Json]>([
+it.each<[string, unknown]>([
   ['null', null],
   ['a number', 7],
   ['a list', ['a']],
@@ -61,8 +60,8 @@ it.each<[string, Json]>([
   expect(richText(content)).toBeNull();
 });
 
-const deep = (depth: number): Json => {
-  let node: Json = words('bottom');
+const deep = (depth: number): unknown => {
+  let node: unknown = words('bottom');
   for (let n = 0; n < depth; n += 1) node = { type: 'blockquote', content: [node] };
   return { type: 'doc', content: [node] };
 };
@@ -75,13 +74,16 @@ const LINKS = [
   'vbscript:x',
 ];
 
-it.each<[string, Json]>([
+it.each<[string, unknown]>([
   [
     'scripts',
     '<script>alert(1)</script><img src=x onerror=alert(1)><svg onload=alert(1)><math><mtext></mtext></math>',
   ],
-  ...LINKS.map((href): [string, Json] => [`a link to ${JSON.stringify(href)}`, `[x](<${href}>) <${href}>`]),
-  ...LINKS.map((href): [string, Json] => [
+  ...LINKS.map((href): [string, unknown] => [
+    `a link to ${JSON.stringify(href)}`,
+    `[x](<${href}>) <${href}>`,
+  ]),
+  ...LINKS.map((href): [string, unknown] => [
     `a link of a node to ${JSON.stringify(href)}`,
     paragraph(words('x', { type: 'link', attrs: { href, onclick: 'alert(1)' } })),
   ]),
