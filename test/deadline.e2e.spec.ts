@@ -102,8 +102,15 @@ it('PostgreSQL stopped: logs the problem with its fix once, and its end once', a
     expect([status, body.error.reason]).toEqual([503, 'DATABASE_UNREACHABLE']);
     refused += 1;
   };
+  // A page of the public site counts like an operation.
+  const visit = async () => {
+    const { status } = await fetch(`${server.origin}/unknown-organization`);
+    expect([404, 503]).toContain(status);
+    if (status === 503) refused += 1;
+  };
   await eventually(async () => {
     await Promise.all(Array.from({ length: 10 }, ask));
+    await visit();
     expect(refused).toBeGreaterThan(20);
     expect(logged('not ready')).toHaveLength(1);
   });

@@ -20,7 +20,7 @@ import {
   type ReasonedCode,
   RpcError,
 } from './errors.js';
-import { identifyRequest, isOfApi } from './request.js';
+import { identifyRequest } from './request.js';
 
 /**
  * Not logged as errors: a single client could fill the log with them, or they are no failures. The request log
@@ -62,7 +62,7 @@ export class ErrorFilter implements ExceptionFilter {
     const cause = error instanceof RpcError ? error.cause : error;
     if (OF_THE_DATABASE.includes(reason)) {
       // A readiness check is not a rejected request.
-      if (isOfApi(request.path)) this.incidents.refuse(cause, answer.message);
+      if (!request.path.startsWith('/health/')) this.incidents.refuse(cause, answer.message);
     } else if (answer.status >= 500 && !UNLOGGED.includes(reason)) this.log(answer, cause ?? error, request);
     if (response.headersSent) {
       // The response has begun. Only a closed connection tells the client that it is incomplete.

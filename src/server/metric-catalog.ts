@@ -255,7 +255,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_mail_waiting',
     type: 'gauge',
-    help: 'Messages in this instance that wait for their turn or for the mail server’s reply.',
+    help: 'Messages that this instance is sending: they wait for their turn or for the mail server’s reply. Those that wait for a later attempt are in advocacy_subscription_retrying and advocacy_broadcast_recipients_waiting.',
     read: ({ mailer }) => [{ value: mailer.load.messages }],
   },
   {
