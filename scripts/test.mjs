@@ -162,7 +162,11 @@ async function runTests() {
  */
 function memoryOrDisk() {
   const isRoomy = (bytes) => bytes >= 6 * 2 ** 30;
-  if (process.env.TMPDIR !== undefined || !existsSync('/dev/shm') || !isRoomy(freemem())) return tmpdir();
+  if (process.env.TMPDIR !== undefined || !existsSync('/proc/mounts') || !isRoomy(freemem())) return tmpdir();
+  const mount = readFileSync('/proc/mounts', 'utf8')
+    .split('\n')
+    .find((line) => line.split(' ')[1] === '/dev/shm');
+  if (mount === undefined || mount.includes('noexec')) return tmpdir();
   const { bavail, bsize } = statfsSync('/dev/shm');
   return isRoomy(bavail * bsize) ? '/dev/shm' : tmpdir();
 }
