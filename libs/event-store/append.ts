@@ -3,7 +3,6 @@ import { newId } from '#libs/random';
 import { bodyDigest } from './digest.js';
 import { type DomainEvent, type JsonObject, type Metadata } from './event.js';
 import { type Keyring } from './keyring.js';
-import { encryptPersonal } from './personal-data.js';
 import { asWritten, type Upcasters } from './upcasting.js';
 
 /** Events for one stream. */
@@ -227,7 +226,8 @@ function prepare(
         type: event.type,
         schema: written.schema,
         data: written.data,
-        personal: written.personal && key ? encryptPersonal(key, written.personal, eventId) : null,
+        personal:
+          written.personal && key ? keyring.personalData.encrypt(key, written.personal, eventId) : null,
         subjectId,
         metadata: command.metadata,
       });

@@ -22,8 +22,14 @@ export type DigestedEvent = {
  * The database adds the time, because only its clock counts: see `eventDigest`.
  */
 export function bodyDigest(event: DigestedEvent): Buffer {
-  const { personal, ...body } = event;
-  const text = canonical({ ...body, personal: personal?.toString('base64') ?? null });
+  const { data, eventId, metadata, organizationId, personal, schema } = event;
+  const { streamId, streamType, subjectId, type, version } = event;
+  // The members in canonical order. Sorting them for each event took a tenth of an import's time.
+  const text =
+    `{"data":${canonical(data)},"eventId":${canonical(eventId)},"metadata":${canonical(metadata)}` +
+    `,"organizationId":${canonical(organizationId)},"personal":${personal ? `"${personal.toString('base64')}"` : 'null'}` +
+    `,"schema":${canonical(schema)},"streamId":${canonical(streamId)},"streamType":${canonical(streamType)}` +
+    `,"subjectId":${canonical(subjectId)},"type":${canonical(type)},"version":${canonical(version)}}`;
   return hash('sha256', text, 'buffer');
 }
 

@@ -7,7 +7,7 @@ import {
   type Seal,
 } from './event.js';
 import { type Keyring } from './keyring.js';
-import { decryptPersonal, sealValue } from './personal-data.js';
+import { sealValue } from './personal-data.js';
 import { readSchema, upcast, type Upcasters } from './upcasting.js';
 
 /** A row of `events`, with the wrapped key of its personal data. */
@@ -93,9 +93,10 @@ export class EventRows {
       let key: Buffer | undefined;
       if (row.personal && row.subject_id && row.wrapped_key) {
         try {
-          key = keys.get(row.subject_id);
-          if (!key) keys.set(row.subject_id, (key = this.keyring.unwrap(row.wrapped_key, row.subject_id)));
-          personal = decryptPersonal(key, row.personal, row.event_id);
+          const { subject_id: subjectId, wrapped_key: wrapped } = row;
+          const keyOf = () => keys.get(subjectId) ?? this.keyring.unwrap(wrapped, subjectId);
+          ({ key, personal } = this.keyring.personalData.decrypt(keyOf, row.personal, row.event_id));
+          keys.set(subjectId, key);
         } catch (error) {
           if (!unreadable) throw error;
           personal = unreadable();

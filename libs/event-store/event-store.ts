@@ -384,6 +384,7 @@ export class EventStore {
 
   /** The streams that own these unique keys, by the key in hexadecimal. */
   async findOwners(organizationId: string, keys: readonly Buffer[]): Promise<Map<string, string>> {
+    if (keys.length === 0) return new Map();
     const rows = await this.source.query<{ key: Buffer; stream_id: string }[]>(
       'SELECT key, stream_id FROM unique_keys WHERE organization_id = $1 AND key = ANY ($2)',
       [organizationId, keys],

@@ -1,7 +1,7 @@
 import { createHmac, createSecretKey, hkdfSync, type KeyObject } from 'node:crypto';
 import { type Sql } from '#libs/database';
 import { randomBytes } from '#libs/random';
-import { KEY, open, SEAL, seal } from './personal-data.js';
+import { KEY, open, PersonalData, SEAL, seal } from './personal-data.js';
 
 /** A row of `key_check`, which describes the master key in use. */
 export type KeyCheck = {
@@ -36,6 +36,7 @@ export class Keyring {
   private inUse: Master;
   private secrets: Secrets;
   private isFirst = true;
+  readonly personalData = new PersonalData();
 
   /** @param master 32 bytes. It is never used itself, only keys derived from it (HKDF, RFC 5869). */
   constructor(master: Buffer, previous?: Buffer) {

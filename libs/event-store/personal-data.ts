@@ -7,14 +7,48 @@ export const KEY = 32;
 const NONCE = 12;
 const TAG = 16;
 
-/** Encrypts an event's personal data, bound to the event's id so that it cannot be moved to another event. */
-export function encryptPersonal(key: Buffer, personal: JsonObject, eventId: string): Buffer {
-  return seal(key, Buffer.from(JSON.stringify(personal), 'utf8'), eventId);
-}
+/** Characters of personal data that are kept for the projections. */
+const MOST_KEPT = 2_000_000;
 
-/** @throws if the key, the event's id or a single bit differs from the original. */
-export function decryptPersonal(key: Buffer, personal: Buffer, eventId: string): JsonObject {
-  return JSON.parse(open(key, personal, eventId).toString('utf8')) as JsonObject;
+type Encrypted = { key: Buffer; sealed: Buffer; text: string };
+
+/**
+ * The personal data of events. Keeps what this process encrypted last until a projection reads it, which is usually the
+ * next statement: decrypting it there took an eighth of an import's time.
+ */
+export class PersonalData {
+  private readonly last = new Map<string, Encrypted>();
+  private kept = 0;
+
+  /** Encrypts an event's personal data, bound to the event's id so that it cannot be moved to another event. */
+  encrypt(key: Buffer, personal: JsonObject, eventId: string): Buffer {
+    const text = JSON.stringify(personal);
+    const sealed = seal(key, Buffer.from(text, 'utf8'), eventId);
+    this.take(eventId);
+    this.last.set(eventId, { key, sealed, text });
+    this.kept += text.length;
+    while (this.kept > MOST_KEPT) this.take(this.last.keys().next().value!);
+    return sealed;
+  }
+
+  /**
+   * @param keyOf called unless this process has just encrypted exactly these bytes.
+   * @returns also the key.
+   * @throws if the key, the event's id or a single bit differs from the original.
+   */
+  decrypt(keyOf: () => Buffer, sealed: Buffer, eventId: string): { key: Buffer; personal: JsonObject } {
+    const known = this.take(eventId);
+    const isKnown = known?.sealed.equals(sealed) === true;
+    const key = isKnown ? known.key : keyOf();
+    const text = isKnown ? known.text : open(key, sealed, eventId).toString('utf8');
+    return { key, personal: JSON.parse(text) as JsonObject };
+  }
+
+  private take(eventId: string): Encrypted | undefined {
+    const known = this.last.get(eventId);
+    if (this.last.delete(eventId)) this.kept -= known!.text.length;
+    return known;
+  }
 }
 
 /**

@@ -22,10 +22,18 @@ export class Linking {
   /**
    * Links the input's record to all of these persons or to none. Existing links stay.
    *
+   * @param isNew whether the caller has just created this person. They are only looked up if storing their link fails.
    * @throws RpcError NOT_FOUND with the id of a person who does not exist.
    */
-  add(resource: Resource, input: Input, subjectIds: readonly string[]): Promise<Outcome> {
-    return this.commands.run(input, () => this.decideToAdd(resource, input, subjectIds));
+  add(
+    resource: Resource,
+    input: Input,
+    subjectIds: readonly string[],
+    isNew: (subjectId: string) => boolean = () => false,
+  ): Promise<Outcome> {
+    return this.commands.run(input, (isRetry) =>
+      this.decideToAdd(resource, input, subjectIds, isRetry ? () => false : isNew),
+    );
   }
 
   /**
@@ -41,18 +49,21 @@ export class Linking {
     resource: Resource,
     input: Input,
     subjectIds: readonly string[],
+    isNew: (subjectId: string) => boolean,
   ): Promise<Decision> {
     const { organizationId } = input;
     const link = resource.link!;
     const record = await this.guard(resource, input);
     const ids = [...new Set(subjectIds)];
-    const [unknown] = await this.subjects.findUnknown(organizationId, ids);
+    const known = ids.filter((id) => !isNew(id));
+    const [unknown] = await this.subjects.findUnknown(organizationId, known);
     if (unknown !== undefined) throw noSuchSubject(resource, unknown, 'no one was added');
 
-    const existing = await this.findLinks(resource, input, ids);
-    // If a concurrent request has just added one of these links, the command decides again.
+    const owners = await this.findLinks(resource, input, known);
+    const linked = new Set(known.filter((_, index) => owners[index] !== undefined));
+    // If a concurrent request has just added one of these links or deleted a person, the command decides again.
     const begun = ids
-      .filter((_, index) => existing[index] === undefined)
+      .filter((id) => !linked.has(id))
       .map((id) => link.begin(record.recordId, id, () => undefined));
     return {
       ...record,

@@ -119,6 +119,7 @@ export class ContactsTable {
 
   /** Returns the ids that are not contacts of this organization. */
   async findUnknown(organizationId: string, contactIds: readonly string[]): Promise<string[]> {
+    if (contactIds.length === 0) return [];
     const rows = await this.source.query<{ id: string }[]>(
       `SELECT id FROM ${CONTACTS_TABLE} WHERE organization_id = $1 AND id = ANY ($2::uuid[])`,
       [organizationId, contactIds.filter(isId)],

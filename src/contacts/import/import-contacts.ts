@@ -185,8 +185,11 @@ export type ImportAnswer = {
 
 /** The result of a line. */
 type Done =
-  /** `contactId`: null in a dry run for a contact that would be created. */
-  | { did: 'created' | 'updated' | 'unchanged'; contactId: string | null }
+  /**
+   * `contactId`: null in a dry run for a contact that would be created. `position`: of the line's last event, if this
+   * attempt stored one.
+   */
+  | { did: 'created' | 'updated' | 'unchanged'; contactId: string | null; position?: number | undefined }
   /** `contactId`: the contact that has the address and is not changed. */
   | { problem: string; contactId?: string }
   /** The import ended before. */
@@ -199,6 +202,9 @@ const NO_NAMES: NamedRecords = new Map();
 type Stored = { streamType: string; streamId: string; type: string };
 
 type Known = { contactId: string; state: ExistingContact; version: number };
+
+/** A page, and the results of its lines. */
+type ImportedPage = { page: ImportedLine[]; results: Done[] };
 
 /** A page, and the contacts that have its addresses and external ids, by these: see `namesOf`. */
 type LookedUp = { page: ImportedLine[]; known: Map<string, Known> };
@@ -228,32 +234,18 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   private async import(command: ImportContacts, bytes: AsyncIterable<Uint8Array>): Promise<ImportAnswer> {
     // The key applies to the whole import; its parts are idempotent by their effect.
     const { idempotencyKey, onReplay, ...context } = command.context;
-    const { organizationId, onProgress, linksTaken, run } = command;
+    const { organizationId, onProgress, run } = command;
     const into = targetsOf(command);
     await this.links.require(organizationId, into);
     const fields = await this.fields.definitions(organizationId);
 
     const answer: ImportAnswer = { created: 0, updated: 0, unchanged: 0, failed: [], failedCount: 0 };
-    const lookedUp = prefetch(
-      this.lookUp(organizationId, prefetch(readImport(bytes, { ...readingOf(command), context, fields }))),
-    );
-    for await (const { page, results } of prefetch(this.importPages(command, lookedUp))) {
-      if (!run?.isDry) await this.projections.catchUpWithLog(WRITTEN);
-      const imported = results.flatMap((done, index) => {
-        const line = page[index]!;
-        if ('isLeftOut' in done || !done.contactId || !('names' in line)) return [];
-        const { contactId } = done;
-        if ('did' in done) return [{ contactId, names: line.names }];
-        return linksTaken ? [{ contactId, names: NO_NAMES }] : [];
-      });
-      if (!run?.isDry) {
-        try {
-          await this.links.link(context, into, imported);
-          await this.block(context, page);
-        } catch (error) {
-          if (!run?.ending()) throw error;
-        }
-      }
+    const read = prefetch(readImport(bytes, { ...readingOf(command), context, fields }));
+    const lookedUp = prefetch(this.lookUp(organizationId, read));
+    const imported = prefetch(this.importPages(command, lookedUp));
+    const shown = run?.isDry ? imported : prefetch(this.showPages(imported));
+    const linked = run?.isDry ? shown : prefetch(this.linkPages(command, { context, into }, shown));
+    for await (const { page, results } of linked) {
       results.forEach((done, index) => add(answer, page[index]!.line, done));
       await run?.finish(finishedPage(page, results));
       onProgress?.(answer);
@@ -262,6 +254,42 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     const ending = run?.ending();
     if (ending) throw ending;
     return answer;
+  }
+
+  /** Waits until the projections show the contacts of each page. */
+  private async *showPages(pages: AsyncIterable<ImportedPage>): AsyncGenerator<ImportedPage, void> {
+    for await (const imported of pages) {
+      const stored = imported.results.filter((done) => 'did' in done);
+      // An existing contact may have been created by another instance just before.
+      if (stored.every(({ did }) => did === 'created'))
+        await this.projections.catchUp(Math.max(0, ...stored.map(({ position = 0 }) => position)), WRITTEN);
+      else await this.projections.catchUpWithLog(WRITTEN);
+      yield imported;
+    }
+  }
+
+  /** Links the contacts of each page. */
+  private async *linkPages(
+    { linksTaken, run }: ImportContacts,
+    { context, into }: { context: RequestContext; into: readonly Target[] },
+    pages: AsyncIterable<ImportedPage>,
+  ): AsyncGenerator<ImportedPage, void> {
+    for await (const { page, results } of pages) {
+      const contacts = results.flatMap((done, index) => {
+        const line = page[index]!;
+        if ('isLeftOut' in done || !done.contactId || !('names' in line)) return [];
+        const { contactId } = done;
+        if ('did' in done) return [{ contactId, isNew: done.did === 'created', names: line.names }];
+        return linksTaken ? [{ contactId, isNew: false, names: NO_NAMES }] : [];
+      });
+      try {
+        await this.links.link(context, into, contacts);
+        await this.block(context, page);
+      } catch (error) {
+        if (!run?.ending()) throw error;
+      }
+      yield { page, results };
+    }
   }
 
   /** Addresses that bounced or were marked as spam elsewhere get no email here, whatever the result of the line. */
@@ -287,7 +315,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   private async *importPages(
     command: ImportContacts,
     pages: AsyncIterable<LookedUp>,
-  ): AsyncGenerator<{ page: ImportedLine[]; results: Done[] }, void> {
+  ): AsyncGenerator<ImportedPage, void> {
     const { organizationId, run } = command;
     let before: ImportedLine[] = [];
     for await (const { page, known } of pages) {
@@ -475,8 +503,8 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
         return { did, contactId: known?.contactId ?? null };
       }
       const eventId = run?.eventIdOf(line);
-      const { recordId } = await this.commands.run(given, decide, { visible: false, eventId });
-      return { did, contactId: recordId };
+      const { recordId, position } = await this.commands.run(given, decide, { visible: false, eventId });
+      return { did, contactId: recordId, position };
     } catch (error) {
       if (run?.ending()) return { isLeftOut: true };
       // The key was revoked, so the whole import ends.

@@ -17,7 +17,7 @@ export type NamedKind = {
 };
 
 /** A contact that exists after the import of its line, and the records that the line names. */
-type Imported = { contactId: string; names: NamedRecords };
+type Imported = { contactId: string; isNew: boolean; names: NamedRecords };
 
 /** A record that lines name, and their contacts. */
 type Named = { name: string; contactIds: string[] };
@@ -44,7 +44,9 @@ export class ImportedLinks {
     imported: readonly Imported[],
   ): Promise<void> {
     const all = imported.map(({ contactId }) => contactId);
-    if (all.length > 0) for (const target of targets) await this.add(context, target, all);
+    const created = new Set(imported.flatMap(({ contactId, isNew }) => (isNew ? [contactId] : [])));
+    const isNew = (contactId: string) => created.has(contactId);
+    if (all.length > 0) for (const target of targets) await this.add(context, target, all, isNew);
 
     const named = new Map<NamedKind, Map<string, Named>>();
     for (const { contactId, names } of imported) {
@@ -68,7 +70,7 @@ export class ImportedLinks {
       );
       const addNamed = async ({ name, contactIds }: Named) => {
         const id = ids.get(name) ?? (await this.create(context, kind, name));
-        await this.add(context, { resource: kind.resource, id }, contactIds).catch(unlessDeleted);
+        await this.add(context, { resource: kind.resource, id }, contactIds, isNew).catch(unlessDeleted);
       };
       // Concurrently, they share calls of the event store: two thousand new names took more than a minute one
       // by one, and 15 s so.
@@ -89,16 +91,17 @@ export class ImportedLinks {
     context: RequestContext,
     { resource, id }: Target,
     contactIds: readonly string[],
+    isNew: (contactId: string) => boolean,
   ): Promise<void> {
     const input = inputOf(LinkContacts, { [resource.idField]: id }, context);
     try {
-      await this.linking.add(resource, input, [...new Set(contactIds)]);
+      await this.linking.add(resource, input, [...new Set(contactIds)], isNew);
     } catch (error) {
       // Contacts erased since their line was read must not affect the others.
       const gone = new Set(await this.contacts.findUnknown(context.organizationId, contactIds));
       if (gone.size === 0) throw error;
       const rest = contactIds.filter((contactId) => !gone.has(contactId));
-      if (rest.length > 0) await this.add(context, { resource, id }, rest);
+      if (rest.length > 0) await this.add(context, { resource, id }, rest, isNew);
     }
   }
 }
