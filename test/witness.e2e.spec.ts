@@ -61,7 +61,7 @@ async function listen(
 const organizationId = uuidv7();
 const rootOf = (fork: string) => createHash('sha256').update(fork).digest();
 const noteOf = (fork: string) =>
-  signers.signCheckpoint({ organizationId, size: 1, root: rootOf(fork), position: 1, sealedAt: new Date() });
+  signers.signCheckpoint({ organizationId, size: 1, root: rootOf(fork), position: 1, sealedAt: new Date(0) });
 const post = (url: string, body: string) => fetch(url, { method: 'POST', body });
 const add = (url: string, old: number, note: string) => post(url, `old ${old}\n\n${note}`);
 

@@ -85,7 +85,10 @@ export async function signTrees(
     }
     const isNew = size !== base?.size && size !== last?.size;
     const tree = isNew
-      ? { organizationId, size, root: await rootOf(size, growing.read), position: reached, sealedAt }
+      ? {
+          ...{ organizationId, size, root: await rootOf(size, growing.read), position: reached },
+          sealedAt: latestOf(sealedAt, base, last),
+        }
       : size === last!.size
         ? last!
         : base!;
@@ -111,6 +114,11 @@ export async function signTrees(
     isLast,
   );
   return refused;
+}
+
+/** No tree is sealed before one that it contains, even if the database's clock was set back. */
+function latestOf(time: Date, ...sealed: readonly ({ sealedAt: Date } | null | undefined)[]): Date {
+  return new Date(Math.max(time.getTime(), ...sealed.map((one) => one?.sealedAt.getTime() ?? 0)));
 }
 
 /**

@@ -10,7 +10,7 @@ export { type AllVerdict } from './verify/all.js';
 export { ENDINGS, isId } from './verify/batch.js';
 export { type Checkpoint, leavesOf, openCheckpoint } from './verify/checkpoint.js';
 export { compareBySubtrees, type Comparison } from './verify/compare.js';
-export { headOf } from './verify/consistency.js';
+export { contradictionOf, headOf } from './verify/consistency.js';
 export { type Succession } from './verify/key-chain.js';
 export { ALGORITHMS, ALL, cosignedBy, NotAuthentic, parseVerifierKey, readNote } from './verify/note.js';
 export { type Against, type Verdict } from './verify/verdict.js';

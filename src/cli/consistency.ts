@@ -5,6 +5,7 @@ import {
   compareByFile,
   compareBySubtrees,
   type Comparison,
+  contradictionOf,
   headOf,
   leavesOf,
   LogClient,
@@ -101,13 +102,18 @@ async function compare(older: Checkpoint, newer: Checkpoint, options: Options): 
       'The second checkpoint has fewer events than the first. If it is the newer one, events were removed; otherwise swap them',
     );
   }
+  const contradiction = contradictionOf(older, newer);
+  const contradicting = () =>
+    found('forked', `The two checkpoints were signed, but contradict each other: ${contradiction}`);
   if (older.size === newer.size) {
+    if (older.root.equals(newer.root) && contradiction !== undefined) return contradicting();
     return older.root.equals(newer.root)
       ? found('grew', 'Both checkpoints cover the same history')
       : found('forked', 'Two different histories with the same number of events were signed');
   }
   const { outcome, mistake } = await prove(older, newer, options);
   if (outcome === 'grew') {
+    if (contradiction !== undefined) return contradicting();
     return found('grew', 'The newer history begins with the whole older one, unchanged and in order');
   }
   if (outcome === 'forked') {

@@ -1,4 +1,4 @@
-import { headOf, isConsistent, type TreeHead } from '../verify/consistency.js';
+import { claimsOf, contradictionOf, headOf, isConsistent, type TreeHead } from '../verify/consistency.js';
 
 /** Write-once storage for checkpoints. */
 export interface AnchorStore {
@@ -86,13 +86,22 @@ export class Anchors {
   }
 }
 
-async function contradiction(last: TreeHead, checkpoint: Checkpoint): Promise<string | undefined> {
+async function contradiction(
+  last: TreeHead & { note: string },
+  checkpoint: Checkpoint,
+): Promise<string | undefined> {
   const { size } = checkpoint;
   if (size < last.size) {
     return `the server signs a history of ${size} events, but one of ${last.size} events is anchored. It was rolled back.`;
   }
   // Equal sizes need no proof: the roots are compared.
   const proof = size === last.size ? [] : await checkpoint.proveFrom(last.size);
-  if (isConsistent(last, checkpoint, proof)) return undefined;
+  if (isConsistent(last, checkpoint, proof)) {
+    const [anchored, signed] = [claimsOf(last.note), claimsOf(checkpoint.note)];
+    const contradicting = anchored && signed && contradictionOf(anchored, signed);
+    return (
+      contradicting && `the checkpoint that the server signs contradicts the anchored one: ${contradicting}.`
+    );
+  }
   return `the history of ${size} events that the server signs does not begin with the ${last.size} anchored events.`;
 }

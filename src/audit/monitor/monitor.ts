@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type Checkpoint, leavesOf, openCheckpoint } from '../verify/checkpoint.js';
 import { compareBySubtrees } from '../verify/compare.js';
+import { contradictionOf } from '../verify/consistency.js';
 import { replaceFile } from '../durable-file.js';
 import { NotAnswered } from '../fetch-answer.js';
 import { FalseSuccession } from '../verify/key-chain.js';
@@ -48,8 +49,12 @@ export class Monitor {
           'was rolled back, or it shows different histories to different people.',
       );
     }
+    const contradiction = before && contradictionOf(before.seen, shown);
     if (before?.seen.size === shown.size) {
-      if (before.seen.root.equals(shown.root)) return { isAlarm: false, isNew: false, checkpoint: shown };
+      if (before.seen.root.equals(shown.root)) {
+        if (contradiction !== undefined) return alarm(`${CONTRADICTING}: ${contradiction}.`);
+        return { isAlarm: false, isNew: false, checkpoint: shown };
+      }
       return alarm(`The server has signed two different histories of ${shown.size} ${leaves}.`);
     }
     const outcome = await compareBySubtrees(
@@ -66,6 +71,7 @@ export class Monitor {
     if (outcome === 'unproved') {
       return alarm('The server’s tiles do not match its checkpoint. They are damaged or were manipulated.');
     }
+    if (contradiction !== undefined) return alarm(`${CONTRADICTING}: ${contradiction}.`);
     await replaceFile(this.file, note);
     return { isAlarm: false, isNew: true, checkpoint: shown };
   }
@@ -110,5 +116,6 @@ export class Monitor {
   }
 }
 
+const CONTRADICTING = 'The server has signed checkpoints that contradict each other';
 /** The empty tree. */
 const NOTHING = { size: 0, root: new Tree().root() };

@@ -24,7 +24,7 @@ function rootOf(all: readonly Buffer[]): Buffer {
 }
 
 /** The server's content: a checkpoint and C2SP tlog-tiles, or something else for paths with this ending. */
-let shown: { size: number; fork?: number; position?: number; tilesFork?: number };
+let shown: { size: number; fork?: number; position?: number; sealedAt?: Date; tilesFork?: number };
 let instead: { [end: string]: (asked: number) => [status: number, body: Buffer | string, headers?: object] };
 let asked: string[];
 let server: Server;
@@ -56,10 +56,10 @@ afterEach(async () => {
 });
 
 function answer(path: string): Buffer | string {
-  const { size, fork, position = size, tilesFork = fork } = shown;
+  const { size, fork, position = size, sealedAt = new Date(0), tilesFork = fork } = shown;
   if (path === 'checkpoint') {
     const root = rootOf(leavesOf(size, fork));
-    return signers.signCheckpoint({ organizationId, size, root, position, sealedAt: new Date(0) });
+    return signers.signCheckpoint({ organizationId, size, root, position, sealedAt });
   }
   // No key was replaced.
   if (path.startsWith('/base/v1/')) return JSON.stringify({ data: [], pagination: { hasMore: false } });
@@ -83,7 +83,7 @@ const remembered = async () => Number((await readFile(join(directory, 'seen'), '
 it('remembers a checkpoint that continues the last one, and reads few tiles', async () => {
   for (const size of [1, 2, 255, 256, 257, 600, 1_000]) {
     expect([size, await look({ size })]).toEqual([size, true]);
-    expect([size, await look({ size, position: size + 5 })]).toEqual([size, false]);
+    expect([size, await look({ size })]).toEqual([size, false]);
     expect(await remembered()).toBe(size);
   }
   asked = [];
@@ -96,6 +96,26 @@ it.each<[string, typeof shown, RegExp]>([
   ['a fork of one event, long ago', { size: 601, fork: 0 }, /does not begin with the 600 events/],
   ['another history of as many events', { size: 600, fork: 599 }, /two different histories of 600/],
   ['fewer events', { size: 599 }, /599 events, but showed one of 600/],
+  [
+    'another position of the same events',
+    { size: 600, position: 601 },
+    /position of 600 leaves is 600, and of 600 leaves 601/,
+  ],
+  [
+    'another time of the same events',
+    { size: 600, sealedAt: new Date(1) },
+    /were sealed at 1970-01-01T00:00:00.000Z, and 600/,
+  ],
+  [
+    'no later position of more events',
+    { size: 700, position: 600 },
+    /position of 600 leaves is 600, and of 700 leaves 600/,
+  ],
+  [
+    'an earlier time of more events',
+    { size: 700, sealedAt: new Date(-1) },
+    /and 700 leaves at 1969-12-31T23:59:59.999Z/,
+  ],
   ['tiles of another history', { size: 700, tilesFork: 3 }, /do not match its checkpoint/],
 ])('reports %s with both notes, and remembers it', async (_, now, sentence) => {
   await look({ size: 600 });

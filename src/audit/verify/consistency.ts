@@ -1,4 +1,4 @@
-import { fromBase64 } from './note.js';
+import { fromBase64, wholeNumber } from './note.js';
 import { HASH } from './sha256.js';
 import { nodeHash } from './tree.js';
 
@@ -13,6 +13,33 @@ export function headOf(checkpoint: string): (TreeHead & { origin: string }) | un
   const hash = fromBase64(root);
   if (origin === '' || !/^(0|[1-9]\d{0,15})$/.test(size) || hash?.length !== HASH) return undefined;
   return { origin, size: Number(size), root: hash };
+}
+
+/** What a checkpoint says about its tree besides the root. `sealedAt`: RFC 3339 in UTC with milliseconds, so that it sorts. */
+export type Claims = Pick<TreeHead, 'size'> & { position: number; sealedAt: string };
+
+/** Parses the extension lines, regardless of signatures. Undefined for the checkpoints of other kinds of logs. */
+export function claimsOf(checkpoint: string): Claims | undefined {
+  const [, size = '', , fourth = '', fifth = ''] = checkpoint.split('\n', 5);
+  const position = wholeNumber(/^position (\S+)$/.exec(fourth)?.[1]);
+  const sealedAt = /^sealed (\d{4}-\d\d-\d\dT[\d:.]{12}Z)$/.exec(fifth)?.[1];
+  if (position === undefined || sealedAt === undefined) return undefined;
+  return { size: Number(size), position, sealedAt };
+}
+
+/**
+ * How the claims of two checkpoints of one log contradict each other although their trees are consistent: a tree is sealed
+ * once, and a tree that has grown reaches a later position, no earlier in time. Undefined if they do not.
+ */
+export function contradictionOf(older: Claims, newer: Claims): string | undefined {
+  const isSame = older.size === newer.size;
+  if (isSame ? older.position !== newer.position : older.position >= newer.position) {
+    return `the position of ${older.size} leaves is ${older.position}, and of ${newer.size} leaves ${newer.position}`;
+  }
+  if (isSame ? older.sealedAt !== newer.sealedAt : older.sealedAt > newer.sealedAt) {
+    return `${older.size} leaves were sealed at ${older.sealedAt}, and ${newer.size} leaves at ${newer.sealedAt}`;
+  }
+  return undefined;
 }
 
 /**

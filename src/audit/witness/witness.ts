@@ -1,5 +1,5 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
-import { isConsistent, type TreeHead } from '../verify/consistency.js';
+import { claimsOf, contradictionOf, isConsistent, type TreeHead } from '../verify/consistency.js';
 import {
   ALGORITHMS,
   cosignedText,
@@ -84,7 +84,8 @@ export class WitnessKey {
 
 /**
  * Cosigns checkpoints that are consistent with all earlier ones of the same log. So a log cannot show two
- * histories to those who require its cosignature. The content of the leaves does not matter.
+ * histories to those who require its cosignature. The content of the leaves does not matter. It also cosigns no checkpoint
+ * whose position or time contradicts the last one's.
  */
 export class Witness {
   private readonly logs: readonly VerifierKey[];
@@ -128,11 +129,20 @@ export class Witness {
 
   private async compare({ origin, old, proof, head, note, text }: Request): Promise<Answer> {
     if (old > head.size) return refusal(400, 'The old size is larger than the checkpoint.');
-    const seen = (await this.state.read(origin)) ?? { size: 0, root: Buffer.alloc(0) };
+    const seen = (await this.state.read(origin)) ?? { size: 0, root: Buffer.alloc(0), text: '' };
     if (old !== seen.size) return conflict(seen);
-    if (head.size === seen.size && !head.root.equals(seen.root)) return conflict(seen);
+    if (head.size === seen.size && !head.root.equals(seen.root)) {
+      await this.state.keepEvidence(origin, [seen.text, text]);
+      return conflict(seen);
+    }
     if (!isConsistent(seen, head, proof)) {
       return refusal(422, `The proof does not lead from ${seen.size} to ${head.size} events.`);
+    }
+    const [before, now] = [claimsOf(seen.text), claimsOf(text)];
+    const contradiction = before && now && contradictionOf(before, now);
+    if (contradiction !== undefined) {
+      await this.state.keepEvidence(origin, [seen.text, text]);
+      return refusal(422, `The log contradicts what it has signed before: ${contradiction}.`);
     }
     // Stored on disk before anyone can see the cosignature: a witness must not forget.
     if (head.size !== seen.size) await this.state.write(origin, text);

@@ -33,8 +33,9 @@ const leaf = (n: number, fork = '') => sha256(Buffer.of(0), Buffer.from(`${fork}
 const one = (fork?: string) => leaf(1, fork);
 const two = (fork?: string) => sha256(Buffer.of(1), one(fork), leaf(2, fork));
 
-function note(size: number, root: Buffer, by = signers): string {
-  return by.signCheckpoint({ organizationId, size, root, position: size, sealedAt: new Date(NOW) });
+function note(size: number, root: Buffer, by = signers, claims = {}): string {
+  const tree = { organizationId, size, root, position: size, sealedAt: new Date(NOW), ...claims };
+  return by.signCheckpoint(tree);
 }
 
 const request = (old: number, proof: readonly Buffer[], checkpoint: string) =>
@@ -73,6 +74,29 @@ it('cosigns no different history of the same size or longer, and no shorter one'
   await add(1, [leaf(2)], note(2, two()));
   expect(await add(2, [], note(1, one()))).toMatchObject({ status: 400 });
   expect(await add(2, [leaf(2)], note(2, two()))).toMatchObject({ status: 422 });
+});
+
+it.each<[string, number, object]>([
+  ['another position of the same tree', 1, { position: 2 }],
+  ['another time of the same tree', 1, { sealedAt: new Date(NOW + 1) }],
+  ['no later position of a larger tree', 2, { position: 1 }],
+  ['an earlier time of a larger tree', 2, { sealedAt: new Date(NOW - 1) }],
+])('does not cosign %s, and keeps both checkpoints as evidence', async (_, size, claims) => {
+  const first = note(1, one());
+  await add(0, [], first);
+  const [root, proof] = size === 1 ? [one(), []] : [two(), [leaf(2)]];
+  const contradicting = note(size, root, signers, claims);
+  expect(await add(1, proof, contradicting)).toMatchObject({
+    status: 422,
+    body: expect.stringMatching(/^The log contradicts what it has signed before: /),
+  });
+  // Only the first pair is kept.
+  await add(1, [], note(1, one('fork')));
+  const files = await readdir(directory);
+  const evidence = files.find((name) => name.endsWith('.contradiction'))!;
+  expect(await readFile(join(directory, evidence), 'utf8')).toBe(`${first}\n${contradicting}`);
+  // An honest continuation is still cosigned.
+  expect(await add(1, [leaf(2)], note(2, two()))).toMatchObject({ status: 200 });
 });
 
 it('cosigns one of many concurrent checkpoints that contradict each other', async () => {
