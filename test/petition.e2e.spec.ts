@@ -73,6 +73,7 @@ describe('create-petition', () => {
         confirmation: 'EMAIL',
         closesAt: null,
         publicComments: false,
+        formFields: [],
         pendingSignatures: 0,
       },
       object: 'petition',

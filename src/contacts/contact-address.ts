@@ -1,11 +1,17 @@
 import { Injectable } from '@nestjs/common';
 import { type Claim, Commands, type Decision, RecordReader } from '#libs/commands';
-import { type Guard } from '#libs/event-store';
 import { comparableEmail, type Input, RpcError } from '#libs/rpc';
 import { type Evidence } from './consent/consent.js';
 import { Consents } from './consent/consents.js';
 import { contactWrite } from './contact-stream.js';
-import { contact, hasEmail, type ExistingContact, updateContact } from './contact.js';
+import {
+  answersFor,
+  contact,
+  type CustomValues,
+  hasEmail,
+  type ExistingContact,
+  updateContact,
+} from './contact.js';
 
 /** At most one contact per organization and address. */
 export function emailClaims(email: string, contactId: string, taken: Claim['taken']): Claim[] {
@@ -49,6 +55,14 @@ export function emailTaken(advice: string): RpcError {
   return new RpcError('CONFLICT', message, { reason: 'EMAIL_TAKEN' });
 }
 
+type Answers = {
+  /** Whether the person asked to receive email, and proved that the address is theirs. `evidence`: of that. */
+  subscribes: boolean;
+  evidence: Evidence | undefined;
+  isProved: boolean;
+  customFields: CustomValues;
+};
+
 /** Finds contacts by address, for decisions that depend on them. */
 @Injectable()
 export class ContactsByEmail {
@@ -85,25 +99,28 @@ export class ContactsByEmail {
       : undefined;
   }
 
-  /** The guard under which `find` keeps finding the contact; undefined if it does not. */
-  async hold(input: Input, contactId: string, email: string): Promise<Guard | undefined> {
-    const found = await this.find(input, contactId, email);
-    return found && { streamId: contactId, version: found.version };
-  }
-
-  /** Like `hold`, for a person who has just asked to receive email. Subscribes the contact if necessary. */
-  async subscribe(
+  /**
+   * What a person's answers in a form change about their contact, and the guard under which `find` keeps finding it.
+   * Undefined if it does not.
+   */
+  async answer(
     input: Input,
     contactId: string,
     email: string,
-    evidence?: Evidence,
+    { subscribes, isProved, evidence, customFields }: Answers,
   ): Promise<Required<Pick<Decision, 'guards' | 'writes'>> | undefined> {
     const found = await this.find(input, contactId, email);
     if (!found) return undefined;
     const { state, version } = found;
-    const events = updateContact(state, { subscribed: true });
+    const values = answersFor(state, customFields, isProved);
+    const events = updateContact(state, {
+      ...(subscribes ? { subscribed: true } : {}),
+      customFields: values,
+    });
     const change = { contactId, version, events };
-    const recorded = await this.consents.ofChange(input.organizationId, change, true, evidence);
+    const recorded = subscribes
+      ? await this.consents.ofChange(input.organizationId, change, true, evidence)
+      : [];
     if (events.length === 0) return { guards: [{ streamId: contactId, version }], writes: recorded };
     return { guards: [], writes: [contactWrite(contactId, version, events), ...recorded] };
   }

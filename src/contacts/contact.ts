@@ -127,9 +127,13 @@ function updated(
   };
 }
 
+function haveRoom(values: CustomValues): boolean {
+  return Buffer.byteLength(JSON.stringify(values)) <= MOST_VALUE_BYTES;
+}
+
 /** @throws RpcError BAD_REQUEST if the values would take too much room together. */
 function requireRoom(values: CustomValues): void {
-  if (Buffer.byteLength(JSON.stringify(values)) > MOST_VALUE_BYTES)
+  if (!haveRoom(values))
     throw invalid([
       { path: 'customFields', message: `would have more than ${MOST_VALUE_BYTES / 1024} KiB in total` },
     ]);
@@ -170,6 +174,20 @@ export function updateContact(state: ExistingContact, changes: ContactChanges): 
     events.push({ type: changes.subscribed ? 'ContactSubscribed' : 'ContactUnsubscribed', data: {} });
   }
   return events;
+}
+
+/**
+ * The values of a form that its sender may set: those that the contact lacks, and all if the address is proved to be theirs.
+ * None if they would take too much room, because the sender cannot know what is stored.
+ */
+export function answersFor(
+  { customFields: before }: ExistingContact,
+  answers: CustomValues,
+  isProved: boolean,
+): CustomValues {
+  const allowed = Object.entries(answers).filter(([fieldId]) => isProved || !Object.hasOwn(before, fieldId));
+  const values = Object.fromEntries(allowed);
+  return haveRoom({ ...before, ...values }) ? values : {};
 }
 
 function changedExtras(state: ExistingContact, { externalIds, customFields }: ContactExtras): ContactExtras {

@@ -1,10 +1,13 @@
 import { given } from '#libs/testing';
 import {
+  answersFor,
   contact,
   type ContactEvent,
   createContact,
+  type CustomValues,
   eraseContact,
   existingContact,
+  type ExistingContact,
   updateContact,
 } from './contact.js';
 
@@ -133,4 +136,18 @@ it('replays a history whose personal data is deleted', () => {
     existingContact(state.reduce((s, event) => contact.evolve(s, event, new Date(0)), contact.initial))
       .details.email,
   ).toBe(null);
+});
+
+it.each([
+  ['sets what the contact lacks', { a: 1 }, { b: 2 }, false, { b: 2 }],
+  ['replaces nothing if the address is not proved', { a: 1 }, { a: 2, b: 2 }, false, { b: 2 }],
+  ['replaces values if the address is proved', { a: 1 }, { a: 2 }, true, { a: 2 }],
+  ['sets nothing if there is no room', { a: 'x'.repeat(16_000) }, { b: 'x'.repeat(500) }, true, {}],
+])('an answer in a form %s', (_, before, answers, isProved, values) => {
+  const state = contact.evolve(
+    contact.initial,
+    { type: 'ContactCreated', data: { subscribed: true }, personal: { customFields: before } },
+    new Date(),
+  );
+  expect(answersFor(state as ExistingContact, answers as CustomValues, isProved)).toEqual(values);
 });

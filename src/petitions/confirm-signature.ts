@@ -23,8 +23,8 @@ export type Confirmed = 'SIGNED' | 'CLOSED' | 'EXPIRED' | 'UNKNOWN';
 export class ConfirmSignature extends Input {
   requestId!: string;
   /**
-   * Whether the signer came by the link in the email. If not, anyone may have entered the address: the
-   * details of its contact stay unchanged, and the comment is not published under its name.
+   * Whether the signer came by the link in the email. If not, anyone may have entered the address: no detail of
+   * its contact is replaced, and the comment is not published under its name.
    */
   isProved!: boolean;
 }
@@ -107,15 +107,19 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
       };
     };
     const evidence = await this.consents.pending(organizationId, requestId);
+    const { customFields } = signer;
     const contact = contactOf(command, { ...state, signer }, evidence);
-    const created = createInline(this.consents, command, contact, async (owner) => {
-      if (state.subscribe && isProved) {
-        const subscribed = await this.byEmail.subscribe(command, owner, signer.email, evidence);
-        return subscribed && sign(owner, [open, ...subscribed.guards], subscribed.writes);
-      }
-      const guard = await this.byEmail.hold(command, owner, signer.email);
-      return guard && sign(owner, [open, guard]);
-    });
+    const created = createInline(
+      this.consents,
+      command,
+      contact,
+      async (owner) => {
+        const answers = { subscribes: state.subscribe && isProved, isProved, evidence, customFields };
+        const answered = await this.byEmail.answer(command, owner, signer.email, answers);
+        return answered && sign(owner, [open, ...answered.guards], answered.writes);
+      },
+      { values: { customFields } },
+    );
     const signed = sign(created.recordId, [open]);
     return {
       ...signed,

@@ -31,7 +31,7 @@ export const CreatePetitionHandler = createHandler(CreatePetition, petitions, (c
   // retried here.
   if (confirmation === 'EMAIL') delete command.confirmation;
   if (!publicComments) delete command.publicComments;
-  const page = { slug, confirmation, closesAt, publicComments };
+  const page = { slug, confirmation, closesAt, publicComments, formFields: [] };
   return {
     type: 'PetitionCreated',
     data: { name, title, goal, target, description, ask, imageId, content, ...page },

@@ -1,5 +1,5 @@
 import { changedFields } from '#libs/commands';
-import { type Decider, type Json, type Upcasters } from '#libs/event-store';
+import { type Cast, type Decider, type Json, type Upcasters } from '#libs/event-store';
 import { type Slugged, withSlug } from '#libs/resources';
 import { noSuch, RpcError } from '#libs/rpc';
 
@@ -22,7 +22,11 @@ export type PetitionFields = {
   closesAt: string | null;
   /** Whether its page shows the comments that signers made public. */
   publicComments: boolean;
+  /** The custom fields that the form on its page asks for. It ignores those that were deleted since. */
+  formFields: FormField[];
 };
+
+export type FormField = { fieldId: string; required: boolean };
 
 export type PetitionEvent =
   | { type: 'PetitionCreated'; data: PetitionFields }
@@ -39,12 +43,21 @@ const WITHOUT_PAGE = {
   publicComments: false,
 } as const satisfies Partial<PetitionFields>;
 
+/** Earlier releases do not know which custom fields the form on the page asks for. */
+const withoutFormFields: Cast = ({ data: { formFields: _, ...data }, personal }) => ({ data, personal });
+
 export const petitionShapes: Upcasters = {
   PetitionCreated: {
-    reads: [({ data, personal }) => ({ data: { ...data, ...WITHOUT_PAGE }, personal })],
-    writes: 'newest',
+    reads: [
+      ({ data, personal }) => ({ data: { ...data, ...WITHOUT_PAGE }, personal }),
+      ({ data, personal }) => ({ data: { ...data, formFields: [] }, personal }),
+    ],
+    writes: { asBefore: withoutFormFields },
   },
-  PetitionUpdated: { reads: [(body) => body], writes: 'newest' },
+  PetitionUpdated: {
+    reads: [(body) => body, (body) => body],
+    writes: { asBefore: withoutFormFields },
+  },
 };
 
 export const STATUSES = ['DRAFT', 'PUBLISHED', 'CLOSED'] as const;

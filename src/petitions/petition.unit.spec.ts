@@ -23,6 +23,7 @@ const data = {
   confirmation: 'EMAIL' as const,
   closesAt: null,
   publicComments: false,
+  formFields: [],
 };
 const created: PetitionEvent = { type: 'PetitionCreated', data };
 const updated: PetitionEvent = { type: 'PetitionUpdated', data: { goal: 5 } };

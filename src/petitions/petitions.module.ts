@@ -24,7 +24,7 @@ import { petitionShapes } from './petition.js';
 import { petitions, signatureShapes } from './petitions.js';
 import { PublicComments } from './public-comments.js';
 import { RequestSignatureHandler } from './request-signature.js';
-import { signatureRequest } from './signature-request.js';
+import { signatureRequest, signatureRequestShapes } from './signature-request.js';
 import { SignatureRequests } from './signature-requests.js';
 import { Signers } from './signers.js';
 
@@ -41,7 +41,7 @@ import { Signers } from './signers.js';
     PetitionDeletions,
   ],
   timers: [SignatureExpiry, PetitionEnd],
-  upcasters: { ...petitionShapes, ...signatureShapes },
+  upcasters: { ...petitionShapes, ...signatureShapes, ...signatureRequestShapes },
   imports: [ContactsModule, FieldsModule, OrganizationsModule, SuppressionsModule],
   providers: [
     OpenPetitions,

@@ -108,6 +108,11 @@ export const petitionSchema = recordSchema({
   confirmation: { type: 'string', enum: ['EMAIL', 'NONE'] },
   closesAt: { type: ['string', 'null'], format: 'date-time' },
   publicComments: { type: 'boolean' },
+  formFields: {
+    type: 'array',
+    items: recordSchema({ fieldId: { type: 'string' }, required: { type: 'boolean' } }),
+    description: 'The custom fields that the form on its page asks for. Deleted ones are ignored.',
+  },
   pendingSignatures: {
     type: 'integer',
     description: 'Exact number of signatures from its page that await confirmation.',
@@ -132,7 +137,7 @@ export const petitions = new Resource({
   decider: petition,
   existing: (state) => (exists(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
   answers: petitionSchema,
-  version: 7,
+  version: 8,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },
@@ -155,6 +160,7 @@ export const petitions = new Resource({
       4: FORGET_COMMENTS,
       5: FORGET_COMMENTS,
       6: FORGET_COMMENTS,
+      7: FORGET_COMMENTS,
     },
   },
 });

@@ -4,7 +4,12 @@ import { newId } from '#libs/random';
 import { Input } from '#libs/rpc';
 import { Consents } from '../contacts/index.js';
 import { OpenPetitions } from './open-petitions.js';
-import { signatureRequest, type SignatureRequestEvent, type Suspicion } from './signature-request.js';
+import {
+  signatureRequest,
+  type SignatureRequestEvent,
+  type SignerDetails,
+  type Suspicion,
+} from './signature-request.js';
 
 /**
  * Requests a signature on a petition's page. Not an operation of the API: clients with a key call
@@ -26,6 +31,8 @@ export class RequestSignature extends Input {
   subscribe!: boolean;
   source!: string | null;
   clientAddress!: string | null;
+  /** Values of custom fields by the id of the field. */
+  customFields?: SignerDetails['customFields'];
   /** The text next to the checkbox, as the signer saw it. */
   consent?: { source: string; text: string; language: string };
   suspicion!: Suspicion[];
@@ -43,12 +50,12 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
   async execute(command: RequestSignature): Promise<{ requestId: string }> {
     const { organizationId, petitionId, email, firstName, lastName, zip, country, comment, clientAddress } =
       command;
-    const { source, suspicion, isCommentPublic, subscribe, consent } = command;
+    const { source, suspicion, isCommentPublic, subscribe, consent, customFields = {} } = command;
     const evidence = consent && { ...consent, ...(clientAddress === null ? {} : { ip: clientAddress }) };
     const requested: SignatureRequestEvent = {
       type: 'SignatureRequested',
       data: { petitionId, source, suspicion, isCommentPublic, subscribe },
-      personal: { email, firstName, lastName, zip, country, comment, clientAddress },
+      personal: { email, firstName, lastName, zip, country, comment, clientAddress, customFields },
     };
     const { recordId } = await this.commands.run(command, async (skipCache) => {
       const requestId = newId();

@@ -1,4 +1,5 @@
-import { type Decider } from '#libs/event-store';
+import { type Decider, type Upcasters } from '#libs/event-store';
+import { type CustomValue } from '../fields/index.js';
 
 /**
  * Reasons to review a signature: the hidden field was filled in; many signatures came from the same network,
@@ -19,6 +20,8 @@ export type SignerDetails = {
   country: string | null;
   comment: string | null;
   clientAddress: string | null;
+  /** Values of custom fields by the id of the field. */
+  customFields: { [fieldId: string]: CustomValue };
 };
 
 export type Requested = {
@@ -40,6 +43,20 @@ export type SignatureRequestEvent =
   | { type: 'SignatureRequested'; data: Requested; personal: SignerDetails | null }
   | { type: 'SignatureConfirmed'; data: { petitionId: string; signatureId: string } }
   | { type: 'SignatureExpired'; data: { petitionId: string; reason: ExpiryReason; by: string | null } };
+
+/** Earlier releases would confirm a signature without its values of custom fields. */
+export const signatureRequestShapes: Upcasters = {
+  SignatureRequested: {
+    reads: [({ data, personal }) => ({ data, personal: personal && { ...personal, customFields: {} } })],
+    writes: {
+      asBefore: ({ data, personal }) => {
+        if (!personal) return { data, personal };
+        const { customFields: _, ...before } = personal;
+        return { data, personal: before };
+      },
+    },
+  },
+};
 
 /** `signer`: null once destroyed. */
 export type SignatureRequest =
