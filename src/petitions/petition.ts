@@ -26,7 +26,7 @@ export type PetitionFields = {
   formFields: FormField[];
 };
 
-export type FormField = { fieldId: string; required: boolean };
+type FormField = { fieldId: string; required: boolean };
 
 export type PetitionEvent =
   | { type: 'PetitionCreated'; data: PetitionFields }
