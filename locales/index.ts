@@ -1,3 +1,4 @@
+import { type Browser, languageOf } from '#libs/pages';
 import { de } from './de/index.js';
 import { en } from './en/index.js';
 import { es } from './es/index.js';
@@ -29,4 +30,14 @@ export function localeIn(language: string): Locale {
 /** English if the language is not supported. */
 export function dashboardIn(language: string): DashboardWords {
   return Object.hasOwn(DASHBOARD, language) ? DASHBOARD[language as keyof typeof DASHBOARD] : en.dashboard;
+}
+
+/** The public texts in the browser's language. */
+export function localeFor(browser: Browser): Locale {
+  return localeIn(languageOf(browser, Object.keys(LOCALES)));
+}
+
+/** The dashboard's texts in the browser's language. */
+export function dashboardFor(browser: Browser): DashboardWords {
+  return dashboardIn(languageOf(browser, Object.keys(DASHBOARD)));
 }

@@ -1,7 +1,10 @@
 export { accentsOf } from './colours.js';
+export { documentOf, headersOf, type Page, sendPage } from './document.js';
+export { CheckOf, describedBy, type Field, FaultsOf, FieldOf, HintOf } from './fields.js';
+export { FLASH, flashIn, withFlash } from './flash.js';
 export { counted, formatDate, formatNumber, plural } from './formats.js';
 export { html, Html, trusted } from './html.js';
-export { languageOf } from './language.js';
+export { type Browser, languageOf } from './language.js';
 export { readForm } from './read-form.js';
 export { richText } from './rich-text.js';
-export { styleOf } from './style.js';
+export { type Style, styleFrom, styleOf } from './style.js';

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { accentsOf, SURFACES } from './colours.js';
 
 const BASE = `
@@ -16,16 +17,7 @@ img{display:block;max-width:100%;height:auto}
 .wide{max-width:70rem}.narrow{max-width:42rem}
 .skip{position:absolute;left:-99rem;padding:var(--space-2) var(--space-3);background:var(--sheet)}
 .skip:focus{left:var(--space-2);top:var(--space-2);z-index:1}
-.top{padding-top:var(--space-3);padding-bottom:var(--space-3)}
-.top a{display:inline-flex;align-items:center;gap:var(--space-2);min-height:2.75rem;color:var(--ink);font-weight:600;text-decoration:none}
-.top a:hover{text-decoration:underline}
-.top img{width:auto;height:2.5rem;border-radius:.25rem}
 main{padding:var(--space-4) 0 var(--space-6)}
-.foot{padding-top:var(--space-4);padding-bottom:var(--space-5);border-top:1px solid var(--line);color:var(--quiet);font-size:var(--text-1)}
-.foot ul{display:flex;flex-wrap:wrap;gap:0 var(--space-4);margin:0;padding:0;list-style:none}
-.foot a{display:inline-block;padding:.6rem 0;color:inherit}
-.columns{display:grid;gap:var(--space-5)}
-.columns>*{min-width:0}
 .text{max-width:42rem;font-size:var(--text-3)}
 .text h2,.text h3{margin-top:var(--space-5)}
 .text img{border-radius:.5rem}
@@ -39,8 +31,6 @@ main{padding:var(--space-4) 0 var(--space-6)}
 .facts dt{color:var(--quiet);font-size:var(--text-1)}
 .facts dd{margin:0;font-size:var(--text-3);font-weight:600;white-space:pre-line}
 .sheet{padding:var(--space-4);background:var(--sheet);border:1px solid var(--line);border-radius:.75rem}
-.count{margin:0 0 var(--space-2);font-size:var(--text-4);font-weight:700;line-height:1.2}
-.count small{display:block;color:var(--quiet);font-size:var(--text-2);font-weight:400}
 progress{display:block;width:100%;height:.75rem;margin:0 0 var(--space-4);border:0;border-radius:1rem;background:var(--line);overflow:hidden;accent-color:var(--accent);appearance:none}
 progress::-webkit-progress-bar{background:var(--line)}
 progress::-webkit-progress-value{background:var(--accent);border-radius:1rem}
@@ -51,7 +41,6 @@ progress::-moz-progress-bar{background:var(--accent);border-radius:1rem}
 .hint{margin:0 0 var(--space-1);color:var(--quiet);font-size:var(--text-1)}
 input:not([type=checkbox]),textarea{display:block;width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--edge);border-radius:.375rem;background:var(--ground);color:inherit;font:inherit}
 textarea{min-height:6rem;resize:vertical}
-.pair{display:grid;gap:0 var(--space-3)}
 .check{display:grid;grid-template-columns:auto 1fr;gap:var(--space-2);align-items:start;margin:0 0 var(--space-3)}
 .check input{width:1.5rem;height:1.5rem;margin:.6rem 0;accent-color:var(--accent)}
 .check label{margin:0;padding:.6rem 0;font-weight:400}
@@ -66,38 +55,34 @@ form .button{width:100%}
 .plain{background:transparent;border-color:var(--accent);color:var(--accent)}
 .small{color:var(--quiet);font-size:var(--text-1)}
 .pot{position:absolute;left:-99rem;width:1px;height:1px;overflow:hidden}
-.share{margin-top:var(--space-5)}
-.share ul{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-3);padding:0;list-style:none}
-.copy{display:flex;flex-wrap:wrap;gap:var(--space-2)}.copy input{flex:1 1 14rem;min-width:0}
-.comments{margin:0;padding:0;list-style:none}
-.comments li{padding:var(--space-3) 0;border-top:1px solid var(--line)}
-.comments p{margin:0 0 var(--space-1);white-space:pre-line}
-.list{display:grid;gap:var(--space-4);margin:0 0 var(--space-5);padding:0;list-style:none}
-.list li{display:grid;overflow:hidden}
-.list .sheet{padding:0}
-.list .inside{padding:var(--space-4)}
-.list .picture{margin:0}.list .picture img{border-radius:0;aspect-ratio:2;object-fit:cover}
-.list p:last-child{margin:0}
-.jump{margin:0 0 var(--space-4)}
-.embed{padding:var(--space-3)}
-@media (min-width:40rem){.pair{grid-template-columns:1fr 1fr;align-items:end}.list{grid-template-columns:repeat(auto-fill,minmax(18rem,1fr))}}
-@media (min-width:60rem){
-.columns{grid-template-columns:minmax(0,1fr) 24rem;gap:var(--space-6)}
-.beside{position:sticky;top:var(--space-4);align-self:start;max-height:calc(100vh - 2rem);overflow-y:auto}
-.jump{display:none}}
+.copy{display:flex;flex-wrap:wrap;gap:var(--space-2)}.copy input{flex:1 1 14rem;min-width:0}`;
+
+/** Last, because they change rules of every kind. */
+const MEDIA = `
 @media (max-width:30rem){h1{font-size:var(--text-4)}.wide,.narrow{padding:0 var(--space-3)}.sheet{padding:var(--space-3)}.button{width:100%}}
 @media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
-@media print{h1,h2,h3,dt{break-after:avoid}.sheet form,.sheet h2,.share p,.share ul,.share h2,.jump,.foot,.skip,.faults,.copy .button{display:none}.sheet{border:0;padding:0}body{background:#fff;color:#000}.beside{position:static;overflow:visible}}
-`;
+@media print{h1,h2,h3,dt{break-after:avoid}.skip,.faults,.copy .button{display:none}body{background:#fff;color:#000}}`;
 
-/** The stylesheet: tokens, with the organization's accent, and about fifteen components. */
-export function styleOf(colour: string | null): string {
+/** A stylesheet that is part of its page. The page's policy allows it by its hash. */
+export type Style = { text: string; hash: string };
+
+/** @param text line breaks only help readers of the source, and are removed. */
+export function styleFrom(text: string): Style {
+  const style = text.replaceAll('\n', '');
+  return { text: style, hash: createHash('sha256').update(style).digest('base64') };
+}
+
+/**
+ * The stylesheet of a site: tokens, with the organization's accent, and the components that all pages share.
+ *
+ * @param own the rules of the site's own components.
+ */
+export function styleOf(colour: string | null, own: string): Style {
   const { light, dark } = accentsOf(colour);
   const tokens = `
 :root{color-scheme:light dark;--space-1:.25rem;--space-2:.5rem;--space-3:1rem;--space-4:1.5rem;--space-5:2.5rem;--space-6:4rem;
 --text-1:1rem;--text-2:1.0625rem;--text-3:1.1875rem;--text-4:1.625rem;--text-5:2.375rem;
 --ground:${SURFACES.light[0]};--sheet:${SURFACES.light[1]};--ink:#1b1f24;--quiet:#545b64;--line:#dfe2e7;--edge:#747b85;--fault:#b3261e;--accent:${light.accent};--on-accent:${light.onAccent}}
 @media (prefers-color-scheme:dark){:root{--ground:${SURFACES.dark[0]};--sheet:${SURFACES.dark[1]};--ink:#e9ebef;--quiet:#a9b0bb;--line:#343943;--edge:#878e99;--fault:#ffb4ab;--accent:${dark.accent};--on-accent:${dark.onAccent}}}`;
-  // Line breaks only help readers of the source.
-  return (tokens + BASE).replaceAll('\n', '');
+  return styleFrom(tokens + BASE + own + MEDIA);
 }

@@ -1,7 +1,7 @@
-import { html, type Html } from '#libs/pages';
+import { html, type Html, type Page } from '#libs/pages';
 import { type DashboardWords } from '#locales';
 import { type ListedPasskey, type ListedSession } from '../team/index.js';
-import { type Page, pageOf } from './document.js';
+import { pageOf } from './document.js';
 import { dateIn } from './parts.js';
 import { type Person } from './people.js';
 import { PasskeyForm } from './sign-in-pages.js';

@@ -1,11 +1,11 @@
 import { Injectable } from '@nestjs/common';
 import { type Request, type Response } from 'express';
-import { html, languageOf, readForm } from '#libs/pages';
+import { html, type Page, readForm, sendPage } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { openStream, RpcError, sendStream, StreamedAnswer } from '#libs/rpc';
-import { DASHBOARD, dashboardIn, type DashboardWords } from '#locales';
+import { dashboardFor, type DashboardWords } from '#locales';
 import { isFromHere, isPrivate, readCookie, rememberWanted } from './cookie.js';
-import { noticePage, type Page, sendPage } from './document.js';
+import { noticePage } from './document.js';
 import { People, type Person } from './people.js';
 
 /** A page, a file or a redirect. `isForWindow` redirects the whole window, even if htmx requested a part of the page. */
@@ -70,11 +70,9 @@ export class Answering {
     make: (asked: Asked) => Promise<Answered>,
     takesFile = false,
   ): Promise<void> {
-    const words = dashboardIn(languageOf(request, Object.keys(DASHBOARD)));
-    request.errorPage = (status) => ({
-      headers: { 'Content-Type': 'text/html; charset=utf-8' },
-      body: noticePage(words, status === 429 ? words.tooMany : words.unavailable, { status }).body,
-    });
+    const words = dashboardFor(request);
+    request.errorPage = (status) =>
+      noticePage(words, status === 429 ? words.tooMany : words.unavailable, { status });
     let form = new URLSearchParams();
     if (request.method === 'POST') {
       const given = takesFile ? 'no form' : await readForm(request);

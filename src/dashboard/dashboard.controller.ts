@@ -1,3 +1,4 @@
+import { type Page, withFlash } from '#libs/pages';
 import { Controller, Get, Post, Req, Res, type Type } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { type Request, type Response } from 'express';
@@ -6,7 +7,7 @@ import { type DashboardWords } from '#locales';
 import { faultIn } from './faults.js';
 import { accessTo } from './access.js';
 import { Answering, type Answered, type Asked } from './answering.js';
-import { noticePage, type Page } from './document.js';
+import { noticePage } from './document.js';
 import { type PageDefinition } from './page.js';
 import { findPage } from './pages.js';
 import { isMember, People, type Person } from './people.js';
@@ -37,7 +38,7 @@ export class DashboardController {
       try {
         const done = await page.act!(context);
         if ('isShownAgain' in done) return await page.show(context);
-        return 'to' in done ? { redirect: addressOf(context, done.to, done.done) } : done;
+        return 'to' in done ? { redirect: context.path(withFlash(done.to, done.done)) } : done;
       } catch (error) {
         context.refusal = refusalOf(error, context.words);
         if (!context.refusal) throw error;
@@ -98,11 +99,6 @@ export class DashboardController {
       return notice;
     }
   }
-}
-
-function addressOf(context: PageContext, to: string, done: string | undefined): string {
-  if (done === undefined) return context.path(to);
-  return context.path(`${to}${to.includes('?') ? '&' : '?'}done=${done}`);
 }
 
 function noticeOf(error: unknown, words: DashboardWords, person: Person): Page | undefined {

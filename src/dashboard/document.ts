@@ -1,12 +1,10 @@
-import { createHash } from 'node:crypto';
-import { type Response } from 'express';
-import { html, type Html, styleOf, trusted } from '#libs/pages';
+import { documentOf, headersOf, html, type Html, type Page, styleOf, trusted } from '#libs/pages';
 import { type DashboardWords } from '#locales';
 import { type Person } from './people.js';
 import { isOpenTo, SECTIONS, type Section } from './sections.js';
 import { pathOfScript, type ScriptName } from './scripts.js';
 
-/** Styles in addition to those of the public pages. */
+/** Styles in addition to those of all pages. */
 const OWN_STYLE = `
 [hidden]{display:none!important}
 .bar{border-bottom:1px solid var(--line)}
@@ -83,11 +81,10 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 /** Turns off features that the page's Content-Security-Policy would block. */
 const HTMX = JSON.stringify({ includeIndicatorStyles: false, allowEval: false, historyCacheSize: 0 });
 
-const STYLE = styleOf(null) + OWN_STYLE.replaceAll('\n', '');
-const STYLE_HASH = createHash('sha256').update(STYLE).digest('base64');
+const STYLE = styleOf(null, OWN_STYLE);
 
-/** `headers` override the default headers of a page. */
-export type Page = { status: number; body: Buffer; language: string; headers?: Record<string, string> };
+/** The referrer is sent to this server only. Without it, browsers would not send the origin of forms either. */
+const HEADERS = { 'Referrer-Policy': 'same-origin', 'Cross-Origin-Opener-Policy': 'same-origin' };
 
 type PageOptions = {
   words: DashboardWords;
@@ -110,36 +107,48 @@ type PageOptions = {
   refreshSeconds?: number | undefined;
 };
 
-/** A page of the dashboard. */
+/** A page of the dashboard. It is not cached. */
 export function pageOf(options: PageOptions): Page {
-  const { words, status = 200 } = options;
-  return { status, body: Buffer.from(String(documentOf(options))), language: words.locale };
+  const { words, person, status = 200, scripts = [], refreshSeconds } = options;
+  const isRefreshed = refreshSeconds !== undefined;
+  const page = documentOf({
+    language: words.locale,
+    title: `${titleOf(options)} – ${person?.organization?.name ?? words.name}`,
+    style: STYLE,
+    head: html`<link rel="icon" href="/site/icon.svg" type="image/svg+xml" />
+      ${isRefreshed ? html`<noscript><meta http-equiv="refresh" content="${refreshSeconds}" /></noscript>` : null}
+      <meta name="htmx-config" content="${HTMX}" />`,
+    scripts: [
+      html`<script src="${pathOfScript('htmx')}" defer></script>`,
+      isRefreshed ? html`<script src="${pathOfScript('morph')}" defer></script>` : null,
+      ...(['comfort', ...scripts] as const).map(
+        (name) => html`<script type="module" src="${pathOfScript(name)}"></script>`,
+      ),
+    ],
+    body: html`<a class="skip" href="#main">${words.skip}</a>
+      ${person ? BarOf(person, words) : null}
+      <p class="away" id="away" role="alert" hidden>${words.away}</p>
+      ${person?.organization ? FramedBy(options, person) : html`<div class="wide">${MainOf(options)}</div>`}`,
+    loads: ['img', 'script', 'connect', 'worker', 'frame'],
+    status,
+  });
+  return { ...page, headers: { ...page.headers, ...HEADERS } };
 }
 
-function documentOf(options: PageOptions): Html {
-  const { words, person, scripts = [], refreshSeconds } = options;
-  const of = person?.organization?.name ?? words.name;
-  return html`<!doctype html>
-    <html lang="${words.locale}">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width,initial-scale=1" />
-        <title>${titleOf(options)} – ${of}</title>
-        <link rel="icon" href="/site/icon.svg" type="image/svg+xml" />
-        <style>${trusted(STYLE)}</style>
-        ${refreshSeconds === undefined ? null : html`<noscript><meta http-equiv="refresh" content="${refreshSeconds}" /></noscript>`}
-        <meta name="htmx-config" content="${HTMX}" />
-        <script src="${pathOfScript('htmx')}" defer></script>
-        ${refreshSeconds === undefined ? null : html`<script src="${pathOfScript('morph')}" defer></script>`}
-        ${(['comfort', ...scripts] as const).map((name) => html`<script type="module" src="${pathOfScript(name)}"></script>`)}
-      </head>
-      <body>
-        <a class="skip" href="#main">${words.skip}</a>
-        ${person ? BarOf(person, words) : null}
-        <p class="away" id="away" role="alert" hidden>${words.away}</p>
-        ${person?.organization ? FramedBy(options, person) : html`<div class="wide">${MainOf(options)}</div>`}
-      </body>
-    </html>`;
+/** An email in a frame of a page. It cannot run scripts or load anything from other servers. */
+export function mailPage({ locale }: DashboardWords, mail: string): Page {
+  const policy =
+    "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox";
+  return {
+    status: 200,
+    headers: {
+      ...headersOf({ language: locale }),
+      ...HEADERS,
+      'Content-Security-Policy': policy,
+      'X-Frame-Options': 'SAMEORIGIN',
+    },
+    body: Buffer.from(mail),
+  };
 }
 
 /** The window title, which screen readers announce first: the confirmation, the title and the parent page. */
@@ -185,29 +194,6 @@ function FramedBy(options: PageOptions, person: Person): Html {
     </details>
     ${MainOf(options)}
   </div>`;
-}
-
-/**
- * Pages are not cached and cannot be framed, and only this server's scripts run. The referrer is sent to this server only; without it,
- * browsers would not send the origin of forms either.
- */
-export function sendPage(response: Response, { status, body, language, headers }: Page): void {
-  response
-    .status(status)
-    .set({
-      'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy':
-        `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src 'self'; form-action 'self'; script-src 'self'; ` +
-        "connect-src 'self'; worker-src 'self'; frame-src 'self'; base-uri 'none'; frame-ancestors 'none'",
-      'X-Frame-Options': 'DENY',
-      'Referrer-Policy': 'same-origin',
-      'Cache-Control': 'no-store',
-      'Content-Language': language,
-      'X-Robots-Tag': 'noindex',
-      'Cross-Origin-Opener-Policy': 'same-origin',
-      ...headers,
-    })
-    .end(body);
 }
 
 /** Links to the next page: the organization, the list of organizations, or the sign-in page. */

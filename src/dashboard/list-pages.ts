@@ -1,4 +1,4 @@
-import { html, Html, trusted } from '#libs/pages';
+import { FLASH, html, Html, trusted } from '#libs/pages';
 import { StreamedAnswer } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { csvFor } from './csv.js';
@@ -103,7 +103,7 @@ async function showList<Listed>(context: PageContext, options: ListOptions<Liste
     filters?.(context) ?? [],
     back?.(context),
   ]);
-  const isSearched = [...context.search.keys()].some((name) => !['done', 'cursor', 'sort'].includes(name));
+  const isSearched = [...context.search.keys()].some((name) => ![FLASH, 'cursor', 'sort'].includes(name));
   const adding =
     add && context.may(add.needs)
       ? ButtonLink(context, typeof add.path === 'string' ? add.path : add.path(context), add.text(words))
@@ -283,7 +283,7 @@ async function* pagesOf<Listed>(
 /** The export contains the same search results as the page. */
 function exportPath<Listed>(context: PageContext, { path }: ListOptions<Listed>): string {
   const searchParams = context.search;
-  for (const name of ['cursor', 'done', 'sort']) searchParams.delete(name);
+  for (const name of ['cursor', FLASH, 'sort']) searchParams.delete(name);
   const query = searchParams.toString();
   const below = path.replace(/:(\w+)/g, (_, name: string) => context.params[name]!);
   return context.path(`${below}/export${query === '' ? '' : `?${query}`}`);

@@ -1,7 +1,7 @@
 import { type Type } from '@nestjs/common';
 import { type Request, type Response } from 'express';
 import { Requests } from '#libs/commands';
-import { type Html } from '#libs/pages';
+import { FLASH, flashIn, type Html, type Page } from '#libs/pages';
 import {
   allowLongBody,
   openStream,
@@ -10,7 +10,7 @@ import {
   type StreamedBody,
 } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
-import { type Page, pageOf } from './document.js';
+import { pageOf } from './document.js';
 import { type Member, type People } from './people.js';
 import { type ScriptName } from './scripts.js';
 import { type Section } from './sections.js';
@@ -103,7 +103,7 @@ export class PageContext {
   withQuery(change: Record<string, string | null>): string {
     const { path: pathname } = this.request;
     const searchParams = this.search;
-    searchParams.delete('done');
+    searchParams.delete(FLASH);
     for (const [name, value] of Object.entries(change)) {
       if (value === null) searchParams.delete(name);
       else searchParams.set(name, value);
@@ -284,7 +284,7 @@ export class PageContext {
       title: refusal ? `${words.faults.prefix}${title}` : title,
       heading: options.heading ?? title,
       ...(status === undefined ? {} : { status }),
-      done: refusal ? undefined : doneIn(words, this.query('done')),
+      done: refusal ? undefined : flashIn(words, this.query(FLASH)),
       refreshSeconds,
     });
   }
@@ -312,13 +312,4 @@ function inLines(form: URLSearchParams): URLSearchParams {
 /** Operations run in this process return dates; JSON contains strings. */
 function versionOf({ updatedAt }: { updatedAt: string | Date }): string {
   return new Date(updatedAt).toISOString();
-}
-
-/** The confirmation for a key such as `contacts.created`. Text from the address is never shown. */
-function doneIn(words: DashboardWords, name: string | undefined): string | undefined {
-  const [section = '', what = ''] = (name ?? '').split('.');
-  const all = (Object.hasOwn(words, section) ? words[section as keyof DashboardWords] : undefined) as
-    | { done?: Record<string, string> }
-    | undefined;
-  return all?.done && Object.hasOwn(all.done, what) ? all.done[what] : undefined;
 }

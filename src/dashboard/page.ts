@@ -1,5 +1,5 @@
+import { type Page } from '#libs/pages';
 import { type StreamedAnswer } from '#libs/rpc';
-import { type Page } from './document.js';
 import { type Member } from './people.js';
 import { type PageContext } from './page-context.js';
 

@@ -1,5 +1,17 @@
 import { randomUUID } from 'node:crypto';
-import { formatDate, formatNumber, html, type Html, trusted } from '#libs/pages';
+import {
+  CheckOf,
+  describedBy,
+  FaultsOf,
+  type Field,
+  FieldOf,
+  formatDate,
+  formatNumber,
+  HintOf,
+  html,
+  type Html,
+  trusted,
+} from '#libs/pages';
 import { type DashboardWords } from '#locales';
 import { type PageContext } from './page-context.js';
 
@@ -111,25 +123,13 @@ type FieldOptions = {
   isChosen?: boolean;
 };
 
-/** A field's label, hint and error. */
-function FieldOf(
-  context: PageContext,
-  { name, label, hint, isOptional = false, isChosen = false }: FieldOptions,
-  input: (attributes: Html) => Html,
-): Html {
-  const { words, refusal, labels } = context;
+/** The field as it is shown. Its label is noted for the list of errors. */
+function fieldIn({ words, refusal, labels }: PageContext, options: FieldOptions): Field {
+  const { name, label, hint, isOptional = false, isChosen = false } = options;
   labels.set(name, label);
   const fault = refusal?.faults.find(({ field }) => field === name)?.text;
-  const described = [hint && `${name}-hint`, fault && `${name}-fault`].filter(Boolean).join(' ');
-  const attributes = html`id="${name}" name="${name}"${described === '' ? null : html` aria-describedby="${described}"`}${
-    fault === undefined ? null : trusted(' aria-invalid="true"')
-  }${isOptional || isChosen ? null : trusted(' required')}`;
-  return html`<div class="field${fault === undefined ? '' : ' wrong'}">
-    <label for="${name}">${label}${isOptional ? html` <span class="optional">(${words.optional})</span>` : null}</label>
-    ${hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`}
-    ${fault === undefined ? null : html`<p class="fault" id="${name}-fault">${fault}</p>`}
-    ${input(attributes)}
-  </div>`;
+  const optional = isOptional ? words.optional : undefined;
+  return { name, label, hint, fault, optional, isRequired: !isOptional && !isChosen };
 }
 
 export function TextField(
@@ -144,8 +144,7 @@ export function TextField(
 ): Html {
   const { name, value, type = 'text', max, autocomplete = 'off', offered = [] } = options;
   return FieldOf(
-    context,
-    options,
+    fieldIn(context, options),
     (attributes) =>
       html`<input ${attributes}${type === 'text' ? trusted(' dir="auto"') : null} type="${type}" autocomplete="${autocomplete}" value="${context.valueOf(name, value)}"${
         max === undefined ? null : html` maxlength="${max}"`
@@ -164,8 +163,7 @@ export function AreaField(
   const { name, value, max, isLong = false } = options;
   // Browsers ignore the first line break in a textarea.
   return FieldOf(
-    context,
-    options,
+    fieldIn(context, options),
     (attributes) => html`<textarea ${attributes} dir="auto"${isLong ? trusted(' class="long"') : null}${
       max === undefined ? null : html` maxlength="${max}"`
     }>
@@ -183,8 +181,7 @@ export function SelectField(
   const chosen = context.valueOf(name, value);
   const selected = (one: string) => (one === chosen ? trusted(' selected') : null);
   return FieldOf(
-    context,
-    { ...options, isOptional: false, isChosen: true },
+    fieldIn(context, { ...options, isOptional: false, isChosen: true }),
     (attributes) =>
       html`<select ${attributes}>
         ${choices.map((choice) => html`<option value="${choice.value}"${selected(choice.value)}>${choice.text}</option>`)}
@@ -194,8 +191,7 @@ export function SelectField(
 
 export function FileField(context: PageContext, options: FieldOptions & { accept: string }): Html {
   return FieldOf(
-    context,
-    options,
+    fieldIn(context, options),
     (attributes) => html`<input ${attributes} type="file" accept="${options.accept}" />`,
   );
 }
@@ -216,17 +212,16 @@ export function ChoiceField(
     isMany?: boolean;
   },
 ): Html {
-  context.labels.set(name, label);
-  const fault = context.refusal?.faults.find(({ field }) => field === name)?.text;
-  const described = [hint && `${name}-hint`, fault && `${name}-fault`].filter(Boolean).join(' ');
+  const field = fieldIn(context, { name, label, hint });
   // Groups of checkboxes do not support `aria-required` and `aria-invalid` (WAI-ARIA 1.2, role group).
   const group = isMany
     ? null
-    : trusted(` role="radiogroup" aria-required="true"${fault === undefined ? '' : ' aria-invalid="true"'}`);
-  return html`<fieldset id="${name}" tabindex="-1"${group}${described === '' ? null : html` aria-describedby="${described}"`}>
+    : trusted(
+        ` role="radiogroup" aria-required="true"${field.fault === undefined ? '' : ' aria-invalid="true"'}`,
+      );
+  return html`<fieldset id="${name}" tabindex="-1"${group}${describedBy(field)}>
     <legend>${label}</legend>
-    ${hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`}
-    ${fault === undefined ? null : html`<p class="fault" id="${name}-fault">${fault}</p>`}
+    ${HintOf(field)}
     ${choices.map(({ value, text, hint: more }, n) => {
       // An id contains no spaces.
       const id = `${name}-${/^[\w.:-]+$/.test(value) ? value : n}`;
@@ -247,10 +242,7 @@ export function CheckField(
   { name, label, isTicked = false }: { name: string; label: string; isTicked?: boolean },
 ): Html {
   context.labels.set(name, label);
-  return html`<div class="check">
-    <input type="checkbox" id="${name}" name="${name}" value="true"${context.isTicked(name, isTicked) ? trusted(' checked') : null} />
-    <label for="${name}">${label}</label>
-  </div>`;
+  return CheckOf({ name, label, value: 'true', isChecked: context.isTicked(name, isTicked) });
 }
 
 /**
@@ -293,26 +285,15 @@ export function ButtonOf(context: PageContext, to: string, text: string, isPlain
   </form>`;
 }
 
-/** Errors at the top of the form, where people read them first. Each links to its field. */
+/** The errors of a rejected form, at its top. */
 export function RefusalOf({ words, refusal, labels }: PageContext): Html | null {
   if (!refusal) return null;
-  const { faults, text } = refusal;
-  return html`<div class="faults" id="faults" role="alert" tabindex="-1">
-    <h2>${words.faults.title}</h2>
-    ${text === undefined ? null : html`<p>${text}</p>`}
-    ${
-      faults.length === 0
-        ? null
-        : html`<ul>
-            ${faults.map(({ field, text }) => {
-              const label = labels.get(field);
-              if (label === undefined) return html`<li>${field === '' ? text : `${field}: ${text}`}</li>`;
-              const named = label.endsWith('?') ? `${label} ${text}` : `${label}: ${text}`;
-              return html`<li><a href="#${field}">${named}</a></li>`;
-            })}
-          </ul>`
-    }
-  </div>`;
+  const faults = refusal.faults.map(({ field, text }) => {
+    const label = labels.get(field);
+    if (label === undefined) return { text: field === '' ? text : `${field}: ${text}` };
+    return { field, text: label.endsWith('?') ? `${label} ${text}` : `${label}: ${text}` };
+  });
+  return FaultsOf({ title: words.faults.title, text: refusal.text, faults });
 }
 
 /** Explains the action and asks for confirmation. The button names the action. */

@@ -1,7 +1,7 @@
-import { html, type Html } from '#libs/pages';
+import { FaultsOf, FieldOf, html, type Html, type Page } from '#libs/pages';
 import { type DashboardWords } from '#locales';
 import { LINK_MINUTES } from '../team/index.js';
-import { noticePage, type Page, pageOf } from './document.js';
+import { noticePage, pageOf } from './document.js';
 
 export function signInPage(
   words: DashboardWords,
@@ -31,9 +31,17 @@ export function signInPage(
     scripts: ['passkey'],
     content: html`<div class="text">
       <p class="lead">${text}</p>
-      ${fault === undefined ? null : FaultsOf({ words, faults: [{ field: 'email', text: fault }] })}
+      ${
+        fault === undefined
+          ? null
+          : FaultsOf({ title: words.faults.title, faults: [{ field: 'email', text: fault }] })
+      }
       <form method="post" action="/dashboard/sign-in" novalidate>
-        ${EmailField({ words, hint, email, fault })}
+        ${FieldOf(
+          { name: 'email', label: words.email, hint, fault, isRequired: true },
+          (attributes) =>
+            html`<input ${attributes} type="email" autocomplete="email" maxlength="254" value="${email}" />`,
+        )}
         <p><button class="button">${button}</button></p>
       </form>
       ${
@@ -128,50 +136,4 @@ export function badLinkPage(words: DashboardWords): Page {
 
 function ButtonOf(text: string): Html {
   return html`<form method="post"><p><button class="button">${text}</button></p></form>`;
-}
-
-function EmailField({
-  words,
-  hint,
-  email,
-  fault,
-}: {
-  words: DashboardWords;
-  hint?: string;
-  email: string;
-  fault: string | undefined;
-}): Html {
-  const described = [hint && 'email-hint', fault && 'email-fault'].filter(Boolean).join(' ');
-  return html`<div class="field${fault === undefined ? '' : ' wrong'}">
-    <label for="email">${words.email}</label>
-    ${hint === undefined ? null : html`<p class="hint" id="email-hint">${hint}</p>`}
-    ${fault === undefined ? null : html`<p class="fault" id="email-fault">${fault}</p>`}
-    <input
-      id="email"
-      name="email"
-      type="email"
-      autocomplete="email"
-      maxlength="254"
-      value="${email}"
-      required
-      ${described === '' ? null : html`aria-describedby="${described}"`}
-      ${fault === undefined ? null : html`aria-invalid="true"`}
-    />
-  </div>`;
-}
-
-/** Errors at the top of the form, where people read them first. Each links to its field. */
-function FaultsOf({
-  words,
-  faults,
-}: {
-  words: DashboardWords;
-  faults: { field: string; text: string }[];
-}): Html {
-  return html`<div class="faults" id="faults" role="alert" tabindex="-1" autofocus>
-    <h2>${words.faults.title}</h2>
-    <ul>
-      ${faults.map(({ field, text }) => html`<li><a href="#${field}">${text}</a></li>`)}
-    </ul>
-  </div>`;
 }

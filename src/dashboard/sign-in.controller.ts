@@ -1,10 +1,9 @@
-import { LOCALES } from '#locales';
 import { isIP } from 'node:net';
 import { Controller, Get, Post, Req, Res } from '@nestjs/common';
 import { type Request, type Response } from 'express';
 import { Mailer } from '#libs/mail';
-import { languageOf } from '#libs/pages';
 import { Documented, isEmailAddress, isId, OperationRunner, RpcError, systemInput } from '#libs/rpc';
+import { localeFor } from '#locales';
 import {
   AcceptInvitation,
   InvitationLinks,
@@ -105,7 +104,7 @@ export class SignInController {
         return Promise.resolve(
           signInPage(words, { email, fault: words.faults.email, isWritten: written !== undefined }),
         );
-      void this.links.send(email, languageOf(request, Object.keys(LOCALES)), request.ip, readKnown(request));
+      void this.links.send(email, localeFor(request).language, request.ip, readKnown(request));
       if (!written) return Promise.resolve(sentPage(words));
       const folder = isFromThisMachine(request) ? written.directory : undefined;
       return Promise.resolve(writtenPage(words, folder));

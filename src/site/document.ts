@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto';
-import { accentsOf, html, type Html, styleOf, trusted } from '#libs/pages';
+import { accentsOf, documentOf, html, type Html, type Page as SentPage } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { PictureOf } from './parts.js';
 import { type SharedAnswer } from './quick-pages.js';
 import { type Picture, type SiteOrganization } from './site-types.js';
+import { styleFor } from './style.js';
 
 /** A page that is ready to be sent. `isShared`: whether it is the same for everyone. */
-export type Page = SharedAnswer & { status: number; isShared: boolean };
+export type Page = SentPage & SharedAnswer & { isShared: boolean };
 
 /** Metadata for sites that link to the page. */
 type Shared = {
@@ -31,66 +31,35 @@ type PageOptions = {
   isFramed?: boolean;
 };
 
-const styles = new Map<string, { style: string; hash: string }>();
-/** At this number, the cache is cleared. Organizations can choose any color. */
-const MAX_STYLES = 1_000;
-
-function styleFor(colour: string | null): { style: string; hash: string } {
-  const key = colour ?? '';
-  let made = styles.get(key);
-  if (!made) {
-    const style = styleOf(colour);
-    made = { style, hash: createHash('sha256').update(style).digest('base64') };
-    if (styles.size >= MAX_STYLES) styles.clear();
-    styles.set(key, made);
-  }
-  return made;
-}
-
-/** The document and its headers. Pages load only resources from this server, and run only our own scripts. */
+/** The document and its headers. */
 export function pageOf(options: PageOptions): Page {
-  const { organization, words, status = 200, seconds, isFramed = false } = options;
-  const { style, hash } = styleFor(organization?.colour ?? null);
-  return {
+  const {
+    organization,
+    words,
+    title,
+    content,
+    shared,
+    status = 200,
+    seconds,
+    scripts = [],
+    isFramed = false,
+  } = options;
+  const colour = organization?.colour ?? null;
+  const page = documentOf({
+    language: words.locale,
+    title: organization ? `${title} – ${organization.name}` : title,
+    style: styleFor(colour),
+    head: html`<meta name="theme-color" content="${accentsOf(colour).light.accent}" />
+      <link rel="icon" href="/site/icon.svg" type="image/svg+xml" />
+      ${shared ? headOf(shared, title, organization!) : null}`,
+    scripts: scripts.map((script) => html`<script src="${script}" defer></script>`),
+    body: isFramed ? content : around(organization, words, content),
+    loads: ['img', 'script', 'connect'],
     status,
-    headers: {
-      'Content-Type': 'text/html; charset=utf-8',
-      'Content-Security-Policy':
-        `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self'; script-src 'self'; connect-src 'self'; ` +
-        `form-action 'self'; base-uri 'none'; frame-ancestors ${isFramed ? '*' : "'none'"}`,
-      ...(isFramed ? {} : { 'X-Frame-Options': 'DENY' }),
-      // An address with a token must not leak to other sites.
-      'Referrer-Policy': seconds === undefined ? 'no-referrer' : 'strict-origin-when-cross-origin',
-      'Cache-Control': seconds === undefined ? 'no-store' : `public, max-age=${seconds}`,
-      'Content-Language': words.locale,
-      ...(seconds === undefined ? { 'X-Robots-Tag': 'noindex' } : {}),
-    },
-    body: Buffer.from(String(documentOf(options, style))),
-    isShared: seconds !== undefined && status === 200,
-    madeAt: performance.now(),
-  };
-}
-
-function documentOf(
-  { organization, words, title, content, shared, scripts = [], isFramed = false }: PageOptions,
-  style: string,
-): Html {
-  return html`<!doctype html>
-    <html lang="${words.locale}">
-      <head>
-        <meta charset="utf-8" />
-        <meta name="viewport" content="width=device-width,initial-scale=1" />
-        <meta name="theme-color" content="${accentsOf(organization?.colour ?? null).light.accent}" />
-        <title>${organization ? `${title} – ${organization.name}` : title}</title>
-        <link rel="icon" href="/site/icon.svg" type="image/svg+xml" />
-        ${shared ? headOf(shared, title, organization!) : null}
-        <style>${trusted(style)}</style>
-        ${scripts.map((script) => html`<script src="${script}" defer></script>`)}
-      </head>
-      <body${isFramed ? trusted(' class="embed"') : null}>
-        ${isFramed ? content : around(organization, words, content)}
-      </body>
-    </html>`;
+    seconds,
+    isFramed,
+  });
+  return { ...page, isShared: seconds !== undefined && status === 200, madeAt: performance.now() };
 }
 
 function around(organization: SiteOrganization | null, words: SiteWords, content: Html): Html {

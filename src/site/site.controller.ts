@@ -1,10 +1,10 @@
 import { Controller, Get, Next, Param, Post, Req, Res } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
 import { TtlCache } from '#libs/database';
-import { languageOf, readForm } from '#libs/pages';
+import { readForm, sendPage } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { Documented, isId, LONGEST_SLUG, RpcError, SLUG } from '#libs/rpc';
-import { LOCALES, localeIn, type SiteWords } from '#locales';
+import { localeFor, localeIn, type SiteWords } from '#locales';
 import { isReserved } from '../organizations/index.js';
 import { type Requested, SignatureRequests, type SignerDetails } from '../petitions/index.js';
 import { PublicAddress } from '../config/index.js';
@@ -387,7 +387,7 @@ export class SiteController {
   }
 
   private unknownLink(request: Request): Page {
-    const words = localeIn(languageOf(request, Object.keys(LOCALES))).site;
+    const words = localeFor(request).site;
     return noticePage({ words, notice: words.unknownLink, status: 404 });
   }
 
@@ -454,7 +454,7 @@ export class SiteController {
     make: () => Promise<Answered>,
   ): Promise<void> {
     if (!this.isOurs(request.params as Named)) return next();
-    const words = localeIn(languageOf(request, Object.keys(LOCALES))).site;
+    const words = localeFor(request).site;
     if (readsPages(request))
       request.errorPage = (status) => noticePage({ words, notice: words.unavailable, status });
     let answered = await make();
@@ -481,7 +481,7 @@ export class SiteController {
     // Not cached with a query string, because the page contains it.
     if (answered.isShared && request.method === 'GET' && !request.url.includes('?'))
       this.quick.keep(request.url, nameOfSitePath(request.path)!, answered);
-    response.status(answered.status).set(answered.headers).end(answered.body);
+    sendPage(response, answered);
   }
 }
 

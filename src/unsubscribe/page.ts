@@ -1,9 +1,8 @@
 import { localeIn, type UnsubscribeWords } from '#locales';
-import { createHash } from 'node:crypto';
-import { html, type Html, trusted } from '#libs/pages';
+import { documentOf, html, type Html, type Page, styleFrom } from '#libs/pages';
 import { type LinkedPerson } from './unsubscribe.js';
 
-const STYLE = `
+const STYLE = styleFrom(`
 :root{color-scheme:light dark;--ground:#f3f4f6;--sheet:#fff;--ink:#1f2328;--quiet:#57606a;--act:#0b57d0;--on-act:#fff}
 @media (prefers-color-scheme:dark){
 :root{--ground:#16181d;--sheet:#1f2229;--ink:#e8eaed;--quiet:#a6abb5;--act:#8ab4f8;--on-act:#10131a}}
@@ -15,18 +14,7 @@ p{margin:0 0 1.5rem}
 form p{margin:0 0 1rem;color:var(--quiet)}
 button{min-height:2.75rem;padding:.5rem 1.5rem;border:0;border-radius:.375rem;background:var(--act);color:var(--on-act);font:inherit;font-weight:600;cursor:pointer}
 button:focus-visible{outline:3px solid var(--ink);outline-offset:3px}
-@media (max-width:38rem){main{margin:0;min-height:100vh;border-radius:0}}`;
-
-/** The page loads nothing and cannot be framed. Its address contains a key, so browsers must not send a referrer. */
-export const PAGE_HEADERS = {
-  'Content-Type': 'text/html; charset=utf-8',
-  'Content-Security-Policy':
-    `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; ` +
-    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
-  'X-Frame-Options': 'DENY',
-  'Referrer-Policy': 'no-referrer',
-  'X-Robots-Tag': 'noindex',
-};
+@media (max-width:38rem){main{margin:0;min-height:100vh;border-radius:0}}`);
 
 /**
  * The page behind a link.
@@ -35,27 +23,18 @@ export const PAGE_HEADERS = {
  * @param language the visitor's language.
  * @param isBack whether they have just subscribed again.
  */
-export function pageOf(person: LinkedPerson | undefined, language: string, isBack = false): string {
+export function pageOf(person: LinkedPerson | undefined, language: string, isBack = false): Page {
   const { language: spoken, unsubscribe: words } = localeIn(person?.language ?? language);
   const [title, content] = contentOf(person, words, isBack);
-  return String(
-    html`<!doctype html>
-      <html lang="${spoken}">
-        <head>
-          <meta charset="utf-8" />
-          <meta name="viewport" content="width=device-width,initial-scale=1" />
-          <title>${person ? `${title} – ${person.organization}` : title}</title>
-          <style>${trusted(STYLE)}</style>
-        </head>
-        <body>
-          <main>
-            <h1>${title}</h1>
-            ${content}
-          </main>
-        </body>
-      </html>
-`,
-  );
+  return documentOf({
+    language: spoken,
+    title: person ? `${title} – ${person.organization}` : title,
+    style: STYLE,
+    body: html`<main>
+      <h1>${title}</h1>
+      ${content}
+    </main>`,
+  });
 }
 
 /** The text that people read before they press the button, including its label. */

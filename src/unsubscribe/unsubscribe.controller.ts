@@ -1,10 +1,10 @@
-import { LOCALES } from '#locales';
 import { Controller, Get, Param, Post, Req, Res } from '@nestjs/common';
 import { type Request, type Response } from 'express';
-import { languageOf } from '#libs/pages';
+import { sendPage } from '#libs/pages';
 import { Documented } from '#libs/rpc';
+import { localeFor } from '#locales';
 import { type ConsentFields } from '../contacts/index.js';
-import { PAGE_HEADERS, pageOf, wordingOf } from './page.js';
+import { pageOf, wordingOf } from './page.js';
 import { Unsubscribing } from './unsubscribe.js';
 
 /** Sources of the consent in the history. */
@@ -36,7 +36,7 @@ export class UnsubscribeController {
   ): Promise<void> {
     const person = await this.unsubscribing.find(token);
     const isBack = 'subscribed' in request.query;
-    send(request, response, pageOf(person, languageOf(request, Object.keys(LOCALES)), isBack));
+    if (!request.isGivenUp) sendPage(response, pageOf(person, localeFor(request).language, isBack));
   }
 
   @Post(':token')
@@ -74,11 +74,6 @@ export class UnsubscribeController {
       ...(address === undefined ? {} : { ip: address }),
     };
   }
-}
-
-function send(request: Request, response: Response, page: string): void {
-  if (request.isGivenUp) return;
-  response.status(200).set(PAGE_HEADERS).send(page);
 }
 
 /** The raw body. Anything beyond the limit is ignored. */

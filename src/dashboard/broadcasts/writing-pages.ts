@@ -11,6 +11,7 @@ import {
 } from '../../broadcasts/index.js';
 import { type ContactRecord, kindsOfContacts, Places } from '../../contacts/index.js';
 import { choicesOf, nameOf } from '../contacts/pages.js';
+import { mailPage } from '../document.js';
 import { type PageDefinition } from '../page.js';
 import {
   AreaField,
@@ -29,13 +30,6 @@ import { type PageContext } from '../page-context.js';
 import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadcast } from './broadcast.js';
 
 type Preview = { subject: string; html: string; text: string };
-
-/** Emails cannot run scripts or load anything from other servers, and only this site can frame them. */
-export const MAIL_HEADERS = {
-  'Content-Security-Policy':
-    "default-src 'none'; img-src 'self'; style-src 'unsafe-inline'; frame-ancestors 'self'; sandbox",
-  'X-Frame-Options': 'SAMEORIGIN',
-};
 
 export const writingPages: PageDefinition[] = [
   {
@@ -118,12 +112,7 @@ export const writingPages: PageDefinition[] = [
     needs: 'broadcast:read',
     show: async (context) => {
       const mail = await previewOf(context);
-      return {
-        status: 200,
-        body: Buffer.from(mail.html),
-        language: context.words.locale,
-        headers: MAIL_HEADERS,
-      };
+      return mailPage(context.words, mail.html);
     },
   },
 ];

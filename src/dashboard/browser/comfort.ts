@@ -1,5 +1,4 @@
-/** Runs on every page of the dashboard. Focuses errors, so that screen readers announce them first. All pages work without it. */
-document.querySelector<HTMLElement>('#faults')?.focus();
+/** Runs on every page of the dashboard. All pages work without it. */
 
 // Sends each form only once. Otherwise the browser would show the second response. After going back, the form can be sent again.
 document.addEventListener('submit', (event) => {

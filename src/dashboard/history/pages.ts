@@ -1,6 +1,5 @@
-import { html } from '#libs/pages';
+import { html, type Page } from '#libs/pages';
 import { type StreamedAnswer } from '#libs/rpc';
-import { type Page } from '../document.js';
 import { type PageDefinition } from '../page.js';
 import { pathOfScript } from '../scripts.js';
 import { type PageContext } from '../page-context.js';

@@ -1,5 +1,6 @@
+import { type Page } from '#libs/pages';
 import { RpcError, StreamedAnswer } from '#libs/rpc';
-import { noticePage, type Page } from '../document.js';
+import { noticePage } from '../document.js';
 import { type PageContext } from '../page-context.js';
 
 export function toHistory(context: PageContext) {

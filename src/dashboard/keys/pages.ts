@@ -1,10 +1,9 @@
-import { html } from '#libs/pages';
+import { html, type Page } from '#libs/pages';
 import { allScopes, hasScope, noSuch, RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { type ApiKeyRecord } from '../../auth/index.js';
 import { PublicAddress } from '../../config/index.js';
 import { scopesOf } from '../../team/index.js';
-import { type Page } from '../document.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type ListedMail, type MailFiles, Mailer, MOST_SEARCHED, type ReadMail, writtenAt } from '#libs/mail';
 import { html, type Html } from '#libs/pages';
 import { isId, noSuch, RpcError } from '#libs/rpc';
-import { MAIL_HEADERS } from '../broadcasts/writing-pages.js';
+import { mailPage } from '../document.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { Facts, numberIn, SectionOf, timeIn } from '../parts.js';
@@ -85,12 +85,7 @@ const pages: PageDefinition[] = [
     show: async (context) => {
       const mail = await mailOf(context);
       if (mail.html === null) throw noSuch('mail');
-      return {
-        status: 200,
-        body: Buffer.from(mail.html),
-        language: context.words.locale,
-        headers: MAIL_HEADERS,
-      };
+      return mailPage(context.words, mail.html);
     },
   },
 ];

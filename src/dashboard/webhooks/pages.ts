@@ -1,6 +1,5 @@
-import { html } from '#libs/pages';
+import { html, type Page } from '#libs/pages';
 import { RpcError } from '#libs/rpc';
-import { type Page } from '../document.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {

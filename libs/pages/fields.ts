@@ -1,0 +1,82 @@
+import { html, type Html, trusted } from './html.js';
+
+export type Field = {
+  name: string;
+  label: string;
+  hint?: string | undefined;
+  /** Why the input was rejected. */
+  fault?: string | undefined;
+  /** The word for an optional field, which is shown with its label. */
+  optional?: string | undefined;
+  isRequired?: boolean;
+};
+
+/** A field's label, hint and error above its input. @param input receives the attributes that connect it with them */
+export function FieldOf(field: Field, input: (attributes: Html) => Html): Html {
+  const { name, label, fault, optional, isRequired = false } = field;
+  return html`<div class="field${fault === undefined ? '' : ' wrong'}">
+    <label for="${name}">${label}${optional === undefined ? null : html` <span class="optional">(${optional})</span>`}</label>
+    ${HintOf(field)}
+    ${input(
+      html`id="${name}" name="${name}"${describedBy(field)}${
+        fault === undefined ? null : trusted(' aria-invalid="true"')
+      }${isRequired ? trusted(' required') : null}`,
+    )}
+  </div>`;
+}
+
+/** A field's hint and its error. */
+export function HintOf({ name, hint, fault }: Field): Html {
+  return html`${hint === undefined ? null : html`<p class="hint" id="${name}-hint">${hint}</p>`}
+    ${fault === undefined ? null : html`<p class="fault" id="${name}-fault">${fault}</p>`}`;
+}
+
+/** The attribute that names a field's hint and its error; null if it has neither. */
+export function describedBy({ name, hint, fault }: Field): Html | null {
+  const ids = [hint && `${name}-hint`, fault && `${name}-fault`].filter(Boolean).join(' ');
+  return ids === '' ? null : html` aria-describedby="${ids}"`;
+}
+
+/** A checkbox. Browsers do not send it if it is not checked. */
+export function CheckOf({
+  name,
+  label,
+  value,
+  isChecked,
+}: {
+  name: string;
+  label: string;
+  value: string;
+  isChecked: boolean;
+}): Html {
+  return html`<div class="check">
+    <input type="checkbox" id="${name}" name="${name}" value="${value}"${isChecked ? trusted(' checked') : null} />
+    <label for="${name}">${label}</label>
+  </div>`;
+}
+
+/** Errors at the top of a form, where people read them first. They link to their fields, and receive the focus when the page loads. */
+export function FaultsOf({
+  title,
+  text,
+  faults,
+}: {
+  title: string;
+  text?: string | undefined;
+  /** Without a field, the error concerns a part of the form that has none. */
+  faults: readonly { field?: string | undefined; text: string }[];
+}): Html {
+  return html`<div class="faults" id="faults" role="alert" tabindex="-1" autofocus>
+    <h2>${title}</h2>
+    ${text === undefined ? null : html`<p>${text}</p>`}
+    ${
+      faults.length === 0
+        ? null
+        : html`<ul>
+          ${faults.map(({ field, text: fault }) =>
+            field === undefined ? html`<li>${fault}</li>` : html`<li><a href="#${field}">${fault}</a></li>`,
+          )}
+        </ul>`
+    }
+  </div>`;
+}
