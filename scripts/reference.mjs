@@ -16,7 +16,7 @@ const { inspectConfig } = await load('src/config/index.js');
 const { commandLine } = await load('src/cli/index.js');
 const { METRICS } = await load('src/server/metric-catalog.js');
 const { allEventTypes } = await load('libs/modules/index.js');
-const { ERROR_REASONS, ERROR_STATUS, hasScope } = await load('libs/rpc/index.js');
+const { ERROR_STATUS, explainedReasons, hasScope, reasonsOf } = await load('libs/rpc/index.js');
 const { EXPLANATIONS } = await load('libs/rpc/error-pages.controller.js');
 
 const read = (path) => readFileSync(join(root, path), 'utf8');
@@ -336,11 +336,11 @@ function errorsPage() {
       [
         `## ${name}`,
         `Status ${status}. ${EXPLANATIONS[name]}`,
-        ...(ERROR_REASONS[name]
+        ...(reasonsOf(name).length > 0
           ? [
               table(
                 ['Reason', 'Meaning'],
-                Object.entries(ERROR_REASONS[name]).map(([reason, text]) => [code(reason), text]),
+                Object.entries(explainedReasons(name)).map(([reason, text]) => [code(reason), text]),
               ),
             ]
           : []),

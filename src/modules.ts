@@ -1,5 +1,5 @@
 import { declareEventTypes, partsOf } from '#libs/modules';
-import { declareOperations, declareScopes } from '#libs/rpc';
+import { declareOperations, declareReasons, declareScopes } from '#libs/rpc';
 import { AuthModule } from './auth/index.js';
 import { BroadcastsModule } from './broadcasts/index.js';
 import { ContactsModule } from './contacts/index.js';
@@ -47,9 +47,11 @@ export const MODULES = [
   SiteModule,
 ];
 
+const { reasons, ...parts } = partsOf(MODULES);
 export const { operations, projections, streams, replayables, subscriptions, timers, background, upcasters } =
-  partsOf(MODULES);
+  parts;
 
+declareReasons(reasons);
 declareOperations(operations);
 declareScopes(operations);
 declareEventTypes(streams);

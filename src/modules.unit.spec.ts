@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { partsOf } from '#libs/modules';
+import { ERROR_CODES, reasonsOf } from '#libs/rpc';
 import { MODULES } from './modules.js';
 
 /** Each module's folder has a file that declares it. The application's own module imports them all. */
@@ -16,6 +17,13 @@ it('each existing module is in the list, once', () => {
 
 it('an object that is not a module of the product is rejected', () => {
   expect(() => partsOf([class Stranger {}])).toThrow('Stranger is no module of the product');
+});
+
+it('reasons for errors are upper-case words, and each belongs to one code of one module', () => {
+  const all = ERROR_CODES.flatMap(reasonsOf);
+  expect(all).toContain('EMAIL_TAKEN');
+  expect(all.filter((reason) => !/^[A-Z]+(_[A-Z]+)*$/.test(reason))).toEqual([]);
+  expect(new Set([...all, ...ERROR_CODES]).size).toBe(all.length + ERROR_CODES.length);
 });
 
 it('no two modules have the same operation, stream, event or projection', () => {

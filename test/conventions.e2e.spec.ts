@@ -2,7 +2,7 @@ import { Concurrency } from '#libs/rate-limit';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { ERROR_REASONS } from '#libs/rpc';
+import { type ErrorCode, isReasoned, reasonsOf } from '#libs/rpc';
 import { type Answer, Api, type Client, DatabaseGate, sendBytes } from './harness.js';
 import { isLong } from './length.js';
 
@@ -20,14 +20,13 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 /** Checks the properties that all errors share. */
-async function expectError(answer: Answer, status: number, code: string): Promise<void> {
+async function expectError(answer: Answer, status: number, code: ErrorCode): Promise<void> {
   const { headers, body } = answer;
   expect([answer.status, body.error?.code]).toEqual([status, code]);
   expect(headers.get('content-type')).toMatch(/^application\/json(;|$)/);
   expect(Object.keys(body)).toEqual(['error']);
   const issues = status === 400 && 'issues' in body.error ? { issues: expect.any(Array) } : {};
-  const reasons: { [code: string]: object } = ERROR_REASONS;
-  const reason = code in reasons && code !== 'NOT_FOUND' ? { reason: expect.any(String) } : {};
+  const reason = isReasoned(code) ? { reason: expect.any(String) } : {};
   expect(body.error).toEqual({
     code,
     ...reason,
@@ -44,8 +43,8 @@ async function expectError(answer: Answer, status: number, code: string): Promis
   expect(page.status).toBe(200);
   const explanation = await page.text();
   expect(explanation).toContain(code);
-  for (const word of Object.keys(reasons[code] ?? {})) expect(explanation).toContain(`<dt id="${word}">`);
-  if ('reason' in body.error) expect(Object.keys(reasons[code] ?? {})).toContain(body.error.reason);
+  for (const word of reasonsOf(code)) expect(explanation).toContain(`<dt id="${word}">`);
+  if ('reason' in body.error) expect(reasonsOf(code)).toContain(body.error.reason);
 }
 
 function post(body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}): Promise<Answer> {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { ERROR_REASONS, ERROR_STATUS } from '#libs/rpc';
+import { ERROR_CODES, reasonsOf } from '#libs/rpc';
 import { withoutCode } from './markdown.js';
 import { faultsOf } from './prose.js';
 
@@ -47,7 +47,7 @@ it('every variable that the code reads is in .env.example or scripts/rare.env', 
 });
 
 it.each(docs)('%s names only existing variables, codes and values', (page) => {
-  const codes = [...Object.keys(ERROR_STATUS), ...Object.values(ERROR_REASONS).flatMap(Object.keys)];
+  const codes = ERROR_CODES.flatMap((code) => [code, ...reasonsOf(code)]);
   const values = [...read('test/openapi.json').matchAll(/"([A-Z]+(?:_[A-Z]+)+)"/g)].map(([, name]) => name!);
   const known = new Set([...variables, ...codes, ...values]);
   const isColumn = (name: string) => sources.includes(` ${name.replaceAll('_', '').toLowerCase()} `);

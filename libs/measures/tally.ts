@@ -4,7 +4,12 @@ export class Tally {
 
   /** @param names shown with 0 from the beginning. A counter that does not exist yet cannot rise. */
   constructor(names: readonly string[] = []) {
-    for (const name of names) this.counts.set(name, 0);
+    this.expect(names);
+  }
+
+  /** Shows these names with 0 from now on. */
+  expect(names: readonly string[]): void {
+    for (const name of names) if (!this.counts.has(name)) this.counts.set(name, 0);
   }
 
   add(name: string): void {

@@ -2,7 +2,7 @@ import { Module, type ModuleMetadata, type Type } from '@nestjs/common';
 import { type Upcasters } from '#libs/event-store';
 import { type Projection, type Replayable } from '#libs/projections';
 import { type Resource } from '#libs/resources';
-import { type InputClass, operationsAmong, operationsModule } from '#libs/rpc';
+import { type InputClass, operationsAmong, operationsModule, type Reasons } from '#libs/rpc';
 import { type Subscription, type Timer } from '#libs/subscriptions';
 
 /** A type of streams, and the event types that this version of the program knows in them. */
@@ -18,6 +18,7 @@ export interface BackgroundWork {
 /** Everything that a module adds to the product. */
 export type Parts = {
   operations: readonly InputClass[];
+  reasons: readonly Reasons[];
   streams: readonly StreamKind[];
   projections: readonly Projection[];
   replayables: readonly Replayable[];
@@ -31,6 +32,8 @@ export type Parts = {
 type Declaration = ModuleMetadata & {
   /** The exports of its `operations.ts`. */
   operations: object;
+  /** The reasons for errors that only its operations return. */
+  reasons?: Reasons;
   /** Kinds of records. Their streams, projections and links are declared with them. */
   resources?: readonly Resource[];
   /** Streams and projections that belong to no resource. */
@@ -54,6 +57,7 @@ const PARTS = Symbol('parts');
 /** A Nest module of operations, with everything it adds to the product: see `partsOf`. */
 export function ProductModule({
   operations,
+  reasons = {},
   resources = [],
   streams = [],
   projections = [],
@@ -74,6 +78,7 @@ export function ProductModule({
   };
   const parts: Parts = {
     operations: operationsAmong(operations),
+    reasons: [reasons],
     streams: [
       ...resources.flatMap(({ decider, link }) => [decider, ...(link ? [link.decider] : [])]),
       ...streams,
@@ -101,6 +106,7 @@ export function partsOf(modules: readonly Type[]): Parts {
   });
   return {
     operations: all.flatMap(({ operations }) => operations),
+    reasons: all.flatMap(({ reasons }) => reasons),
     streams: all.flatMap(({ streams }) => streams),
     projections: all.flatMap(({ projections }) => projections),
     replayables: all.flatMap(({ replayables }) => replayables),

@@ -1,7 +1,8 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { type Duplex } from 'node:stream';
 import { newId } from '#libs/random';
-import { type ErrorBody, type ErrorCode, type ErrorReason, ERROR_STATUS, errorAnswers } from './errors.js';
+import { type ErrorCode, type ErrorReason, ERROR_STATUS, errorAnswers } from './error-codes.js';
+import { type ErrorBody } from './errors.js';
 import { answerHeaders, identifyRequest } from './request.js';
 
 /** The URL of the page that explains a code. `request` is undefined if none could be parsed. */

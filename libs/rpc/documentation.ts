@@ -1,11 +1,13 @@
 import {
+  ERROR_CODES,
   type ErrorCode,
-  ERROR_REASONS,
+  explainedReasons,
+  fieldsOfReason,
   ERROR_STATUS,
   type ErrorReason,
   isReasoned,
   reasonsOf,
-} from './errors.js';
+} from './error-codes.js';
 import { type FieldSchema, fieldsOf } from './fields.js';
 import { type OperationDefinition } from './operation.js';
 import { type PossibleError } from './possible-errors.js';
@@ -102,9 +104,11 @@ export const idempotencyKeyHeader = {
 };
 
 /** The schemas of errors by status, under the names that `errorContent` refers to. */
-export const errorSchemas: Record<string, FieldSchema> = Object.fromEntries(
-  [...new Set(Object.values(ERROR_STATUS))].map((status) => [`Error${status}`, errorSchema(status)]),
-);
+export function errorSchemas(): Record<string, FieldSchema> {
+  return Object.fromEntries(
+    [...new Set(Object.values(ERROR_STATUS))].map((status) => [`Error${status}`, errorSchema(status)]),
+  );
+}
 
 function errorSchema(status: number): FieldSchema {
   const codes = codesOf(status);
@@ -135,21 +139,25 @@ function errorSchema(status: number): FieldSchema {
 /**
  * An example for each reason, and for each code without reasons, under the names that `errorContent` refers to.
  */
-export const errorExamples: Record<string, object> = Object.fromEntries(
-  (Object.keys(ERROR_STATUS) as ErrorCode[]).flatMap((code) =>
-    [...(isReasoned(code) ? [] : [undefined]), ...reasonsOf(code)].map((reason): [string, object] => [
-      reason ?? code,
-      errorExample(code, reason),
-    ]),
-  ),
-);
+export function errorExamples(): Record<string, object> {
+  return Object.fromEntries(
+    ERROR_CODES.flatMap((code) =>
+      [...(isReasoned(code) ? [] : [undefined]), ...reasonsOf(code)].map((reason): [string, object] => [
+        reason ?? code,
+        errorExample(code, reason),
+      ]),
+    ),
+  );
+}
 
 function errorExample(code: ErrorCode, reason?: ErrorReason): object {
-  const sentences = new Map(Object.values(ERROR_REASONS).flatMap((reasons) => Object.entries(reasons)));
   const message =
-    reason === undefined ? 'One sentence that describes the problem, for people.' : sentences.get(reason);
+    reason === undefined
+      ? 'One sentence that describes the problem, for people.'
+      : explainedReasons(code)[reason];
   const docs = `https://api.example.org/errors/${code}`;
   const issues = [{ path: 'email', message: 'must be an email address' }];
+  const fields = reason === undefined ? [] : Object.entries(fieldsOfReason(code, reason));
   return {
     summary: reason ?? code,
     value: {
@@ -160,7 +168,7 @@ function errorExample(code: ErrorCode, reason?: ErrorReason): object {
         docs,
         requestId: '0197a3c0-0000-7000-8000-000000000000',
         ...(code === 'BAD_REQUEST' ? { issues } : {}),
-        ...(reason === 'MERGED' ? { mergedInto: '01990a6e-1111-7000-8000-000000000001' } : {}),
+        ...Object.fromEntries(fields.map(([name, { example }]) => [name, example])),
       },
     },
   };
@@ -173,12 +181,17 @@ export function errorContent({ status, codes, reasons }: PossibleError): {
 } {
   const all = { $ref: `#/components/schemas/Error${status}` };
   const isNarrower = codesOf(status).filter(isReasoned).flatMap(reasonsOf).length !== reasons.length;
-  const mergedInto = reasons.includes('MERGED')
-    ? {
-        mergedInto: { type: 'string', description: 'With `MERGED`: the id of the contact that replaces it.' },
-      }
-    : {};
-  const narrower = { properties: { error: { properties: { reason: { enum: reasons }, ...mergedInto } } } };
+  const fields = Object.fromEntries(
+    reasons.flatMap((reason) =>
+      Object.entries(
+        codes.map((code) => fieldsOfReason(code, reason)).reduce((all, one) => ({ ...all, ...one })),
+      ).map(([name, { description }]) => [
+        name,
+        { type: 'string', description: `With \`${reason}\`: ${description}` },
+      ]),
+    ),
+  );
+  const narrower = { properties: { error: { properties: { reason: { enum: reasons }, ...fields } } } };
   const names = [...codes.filter((code) => !isReasoned(code)), ...reasons];
   const examples = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/examples/${name}` }]));
   return {
@@ -188,5 +201,5 @@ export function errorContent({ status, codes, reasons }: PossibleError): {
 }
 
 function codesOf(status: number): ErrorCode[] {
-  return (Object.keys(ERROR_STATUS) as ErrorCode[]).filter((code) => ERROR_STATUS[code] === status);
+  return ERROR_CODES.filter((code) => ERROR_STATUS[code] === status);
 }

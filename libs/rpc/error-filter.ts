@@ -12,14 +12,14 @@ import { DamagedEvent, NewerEvent } from '#libs/event-store';
 import { ClientGone } from './body.js';
 import { isDeclared, undeclaredErrors } from './declared-errors.js';
 import {
-  type ErrorBody,
+  ERROR_CODES,
   type ErrorCode,
   ERROR_STATUS,
   errorAnswers,
   isReasoned,
   type ReasonedCode,
-  RpcError,
-} from './errors.js';
+} from './error-codes.js';
+import { type ErrorBody, RpcError } from './errors.js';
 import { identifyRequest } from './request.js';
 
 /**
@@ -122,7 +122,7 @@ export class ErrorFilter implements ExceptionFilter {
 }
 
 function errorBody({ code, message, details }: RpcError, requestId: string, docs: string): ErrorBody {
-  const { reason, mergedInto, issues } = details;
+  const { reason, fields, issues } = details;
   return {
     error: {
       code,
@@ -130,7 +130,7 @@ function errorBody({ code, message, details }: RpcError, requestId: string, docs
       message,
       docs,
       requestId,
-      ...(mergedInto ? { mergedInto } : {}),
+      ...fields,
       ...(issues ? { issues } : {}),
     },
   };
@@ -192,7 +192,7 @@ function toRpcError(error: unknown): RpcError {
 
 /** For errors of Nest and Express, whose statuses have no reasons of ours. */
 function codeOf(status: number): Exclude<ErrorCode, ReasonedCode> {
-  const codes = (Object.keys(ERROR_STATUS) as ErrorCode[]).filter(isPlain);
+  const codes = ERROR_CODES.filter(isPlain);
   return (
     codes.find((code) => ERROR_STATUS[code] === status) ??
     (status < 500 ? 'BAD_REQUEST' : 'INTERNAL_SERVER_ERROR')

@@ -1,6 +1,7 @@
 import { Controller, Get, Header, Param } from '@nestjs/common';
 import { Documented } from './documented.js';
-import { ERROR_REASONS, type ErrorCode, ERROR_STATUS, RpcError } from './errors.js';
+import { type ErrorCode, ERROR_STATUS, explainedReasons } from './error-codes.js';
+import { RpcError } from './errors.js';
 
 /**
  * The meaning of each code, and what to do: the page behind `error.docs`.
@@ -54,8 +55,7 @@ export class ErrorPagesController {
 
 /** The section of a code's page that explains each `error.reason`. */
 function explainReasons(code: ErrorCode): string {
-  const reasons: { [code in ErrorCode]?: Record<string, string> } = ERROR_REASONS;
-  const items = Object.entries(reasons[code] ?? {}).map(
+  const items = Object.entries(explainedReasons(code)).map(
     ([reason, text]) => `<dt id="${reason}">${reason}</dt><dd>${text.replaceAll('<', '&lt;')}</dd>`,
   );
   return items.length > 0 ? `<h2>By error.reason</h2><dl>${items.join('')}</dl>` : '';

@@ -1,4 +1,5 @@
-import { ERROR_REASONS, ERROR_STATUS, reasonsOf, RpcError } from './errors.js';
+import { declareReasons, errorAnswers, explainedReasons, fieldsOfReason, reasonsOf } from './error-codes.js';
+import { RpcError } from './errors.js';
 
 it('an error whose code has several causes cannot be created without its reason, or with a reason of another code', () => {
   const described = [
@@ -11,19 +12,22 @@ it('an error whose code has several causes cannot be created without its reason,
     // @ts-expect-error: this reason does not exist.
     new RpcError('CONFLICT', 'Taken.', { reason: 'TAKEN' }),
     // @ts-expect-error: NOT_FOUND has no reasons.
-    new RpcError('NOT_FOUND', 'Gone.', { reason: 'EMAIL_TAKEN' }),
-    new RpcError('CONFLICT', 'Taken.', { reason: 'EMAIL_TAKEN' }),
+    new RpcError('NOT_FOUND', 'Gone.', { reason: 'SLUG_TAKEN' }),
+    new RpcError('CONFLICT', 'Taken.', { reason: 'SLUG_TAKEN' }),
   ];
   // The compiler checks the above; a test file is compiled with the rest.
   expect(described).toHaveLength(6);
 });
 
-it('reasons are upper-case words, and each belongs to one code', () => {
-  const all = Object.values(ERROR_REASONS).flatMap((reasons) => Object.keys(reasons));
-  expect(all.filter((reason) => !/^[A-Z]+(_[A-Z]+)*$/.test(reason))).toEqual([]);
-  expect(new Set(all).size).toBe(all.length);
-  expect(all.filter((reason) => reason in ERROR_STATUS)).toEqual([]);
-  expect(reasonsOf('CONFLICT')).toContain('EMAIL_TAKEN');
-  expect(reasonsOf('NOT_FOUND')).toEqual(['MERGED']);
+it('reasons of modules join those of the library, each with its explanation, fields and count', () => {
+  const fields = { ringFrom: { description: 'when to ring again.', example: '9:00' } };
+  declareReasons([
+    { CONFLICT: { BELL_RUNG: 'The bell was rung.' } },
+    { NOT_FOUND: { BELL_GONE: { text: 'It is gone.', fields } } },
+  ]);
+  expect(reasonsOf('CONFLICT')).toEqual(['SLUG_TAKEN', 'BELL_RUNG']);
+  expect(explainedReasons('NOT_FOUND')).toEqual({ BELL_GONE: 'It is gone.' });
+  expect(fieldsOfReason('NOT_FOUND', 'BELL_GONE')).toEqual(fields);
   expect(reasonsOf('METHOD_NOT_ALLOWED')).toEqual([]);
+  expect(errorAnswers.entries()).toContainEqual(['BELL_RUNG', 0]);
 });

@@ -4,7 +4,7 @@ import { type Socket } from 'node:net';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BareAnswers, clientFault, type DocsUrl, LINGER_MS } from './bare-answers.js';
-import { type ErrorCode } from './errors.js';
+import { type ErrorCode } from './error-codes.js';
 import { DEADLINE, hasLongBody, Pacing, SLOWEST } from './pacing.js';
 import { UnreadBodies } from './unread-bodies.js';
 

@@ -14,17 +14,9 @@ export {
 export { Documented, documentRoutes } from './documented.js';
 export { undeclaredErrors } from './declared-errors.js';
 export { ErrorFilter } from './error-filter.js';
-export {
-  ERROR_REASONS,
-  ERROR_STATUS,
-  errorAnswers,
-  noSuch,
-  RpcError,
-  type ErrorCode,
-  type Issue,
-  type OwnReason,
-  type ReasonOf,
-} from './errors.js';
+// `export *`, because modules extend its `ModuleReasons`.
+export * from './error-codes.js';
+export { type Issue, noSuch, RpcError } from './errors.js';
 export {
   AnyJson,
   Keyed,

@@ -1,4 +1,4 @@
-import { type OwnReason } from './errors.js';
+import { type OwnReason } from './error-codes.js';
 import { type FieldSchema } from './fields.js';
 import { type Input, type InputClass } from './input.js';
 

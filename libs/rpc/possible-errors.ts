@@ -1,18 +1,10 @@
-import { type ErrorCode, type ErrorReason, ERROR_STATUS, reasonsOf } from './errors.js';
+import { type ErrorCode, type ErrorReason, ERROR_STATUS, reasonsOf } from './error-codes.js';
 import { fieldsOf } from './fields.js';
 import { type InputClass } from './input.js';
 import { type OperationDefinition } from './operation.js';
 
 /** The errors with one status that an operation can return. `reasons`: of all its codes. */
 export type PossibleError = { status: number; codes: ErrorCode[]; reasons: ErrorReason[] };
-
-/** See `OwnReason`. */
-const OWN: readonly ErrorReason[] = [
-  ...reasonsOf('CONFLICT'),
-  ...reasonsOf('NOT_FOUND'),
-  'KEY_EXCEEDS_YOURS',
-  'ROLE_EXCEEDS_YOURS',
-];
 
 /** All errors that an operation can return, by status. Most follow from its shape. It declares the others. */
 export function possibleErrors(
@@ -27,8 +19,12 @@ export function possibleErrors(
 ): PossibleError[] {
   const streams = bodyTypes !== undefined || answerTypes !== undefined;
   const changes = method !== 'GET';
+  // See `OwnReason`.
+  const own: readonly ErrorReason[] = (['CONFLICT', 'NOT_FOUND', 'INSUFFICIENT_PERMISSIONS'] as const)
+    .flatMap(reasonsOf)
+    .filter((reason): boolean => reason !== 'SCOPE_MISSING');
   const mayHave = (reason: ErrorReason): boolean => {
-    if (OWN.includes(reason)) return (reasons as readonly ErrorReason[]).includes(reason);
+    if (own.includes(reason)) return (reasons as readonly ErrorReason[]).includes(reason);
     if (reason === 'STREAM_LIMIT') return streams;
     if (reason === 'RECORD_BUSY') return changes;
     return true;

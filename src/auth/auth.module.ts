@@ -10,10 +10,12 @@ import { apiKeysProjection } from './api-keys.projection.js';
 import { Authenticator } from './authenticator.js';
 import { AuthenticationGuard, AuthorizationGuard } from './guards.js';
 import * as operations from './operations.js';
+import { reasons } from './reasons.js';
 import { OrganizationKeys } from './organization-keys.js';
 
 @ProductModule({
   operations,
+  reasons,
   streams: [apiKey],
   projections: [apiKeysProjection],
   replayables: [replayableApiKeys],

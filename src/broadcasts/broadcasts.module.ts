@@ -10,6 +10,7 @@ import { broadcasts } from './broadcasts.js';
 import { FinishBroadcastHandler } from './finish-broadcast.js';
 import { MessageBuilder } from './message-builder.js';
 import * as operations from './operations.js';
+import { reasons } from './reasons.js';
 import { PreviewReaders } from './preview-readers.js';
 import { Recipients } from './recipients.js';
 import { BroadcastReports } from './reports.js';
@@ -19,6 +20,7 @@ import { Starts } from './starts.js';
 
 @ProductModule({
   operations,
+  reasons,
   resources: [broadcasts],
   upcasters: broadcastShapes,
   subscriptions: [BroadcastSchedules, BroadcastReports],

@@ -227,7 +227,7 @@ export function existingContact(state: Contact): ExistingContact {
 
 function wasMerged(into: string): RpcError {
   const message = `This contact was merged into the contact ${into}. Use that contactId.`;
-  return new RpcError('NOT_FOUND', message, { reason: 'MERGED', mergedInto: into });
+  return new RpcError('NOT_FOUND', message, { reason: 'MERGED', fields: { mergedInto: into } });
 }
 
 /** Also false if the contact has another address by now, or was deleted. */

@@ -15,6 +15,7 @@ import { ImportedLinks } from './import/imported-links.js';
 import { FieldsModule } from '../fields/index.js';
 import { OptionCounts } from './option-counts.js';
 import * as operations from './operations.js';
+import { reasons } from './reasons.js';
 import { MergedLinks } from './merge/merged-links.js';
 import { PartReads } from './parts/contact-parts.js';
 
@@ -29,6 +30,7 @@ const forOthers = [AssignedGroups, Consents, ContactsByEmail, ContactsByIds, Con
 
 @ProductModule({
   operations,
+  reasons,
   streams: [contact, consent],
   projections: [contactsProjection],
   replayables: [replayableContacts],

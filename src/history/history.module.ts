@@ -6,10 +6,12 @@ import { HistoryPaging } from './history-paging.js';
 import { HistoryReads } from './history-reads.js';
 import { LogController } from './log.controller.js';
 import * as operations from './operations.js';
+import { reasons } from './reasons.js';
 import { signingKey } from './signing-key.js';
 
 @ProductModule({
   operations,
+  reasons,
   streams: [historyAccess, historyReads, signingKey],
   controllers: [LogController],
   providers: [Activity, HistoryPaging, HistoryReads],

@@ -5,11 +5,13 @@ import { ImageRemovals } from './image-removals.js';
 import { ImageSweep } from './image-sweep.js';
 import { images } from './images.js';
 import * as operations from './operations.js';
+import { reasons } from './reasons.js';
 import { Renderer } from './renderer.js';
 import { ShownImages } from './shown-images.js';
 
 @ProductModule({
   operations,
+  reasons,
   resources: [images],
   subscriptions: [ImageRemovals],
   background: [ImageSweep],

@@ -15,6 +15,7 @@ import { Invalidations } from './invalidate-in-pages.js';
 import { invalidations } from './invalidations.js';
 import { OpenPetitions } from './open-petitions.js';
 import * as operations from './operations.js';
+import { reasons } from './reasons.js';
 import { PetitionAddress } from './petition-address.js';
 import { EndPetitionHandler, PetitionEnd, PetitionEnds } from './petition-end.js';
 import { invalidationPlan } from './invalidation-plan.js';
@@ -30,6 +31,7 @@ import { Signers } from './signers.js';
 
 @ProductModule({
   operations,
+  reasons,
   resources: [petitions, invalidations],
   streams: [petitionGoal, signatureRequest, invalidationPlan],
   subscriptions: [

@@ -48,7 +48,7 @@ function describeApi(app: NestExpressApplication): OpenAPIObject {
     { autoTagControllers: false },
   );
   // All operations refer to these, because they have most errors in common.
-  Object.assign((document.components!.schemas ??= {}), errorSchemas);
-  document.components!.examples = errorExamples;
+  Object.assign((document.components!.schemas ??= {}), errorSchemas());
+  document.components!.examples = errorExamples();
   return document;
 }

@@ -5,6 +5,7 @@ import { replayableInvitations, replayableMembers } from './member-record.js';
 import { member } from './member.js';
 import { membersProjection } from './members.projection.js';
 import * as operations from './operations.js';
+import { reasons } from './reasons.js';
 import { Passkeys } from './passkeys.js';
 import { Sessions } from './sessions.js';
 import { SignInLinks } from './sign-in-links.js';
@@ -14,6 +15,7 @@ import { Users } from './users.js';
 
 @ProductModule({
   operations,
+  reasons,
   streams: [member],
   projections: [membersProjection],
   replayables: [replayableMembers, replayableInvitations],

@@ -4,12 +4,14 @@ import { WebhookCursors } from './cursors.js';
 import { Deliveries } from './deliveries.js';
 import { WebhookDisabledMail } from './disabled-mail.js';
 import * as operations from './operations.js';
+import { reasons } from './reasons.js';
 import { WebhookRequests } from './webhook-requests.js';
 import { WebhookSender } from './webhook-sender.js';
 import { webhooks } from './webhooks.js';
 
 @ProductModule({
   operations,
+  reasons,
   resources: [webhooks],
   subscriptions: [WebhookCursorsFollow, WebhookDisabledMail],
   background: [WebhookSender],

@@ -1,0 +1,25 @@
+export const reasons = {
+  NOT_FOUND: {
+    MERGED: {
+      text: 'The contact was merged into another one of the same person. error.mergedInto is its id: use that one from now on.',
+      fields: {
+        mergedInto: {
+          description: 'the id of the contact that replaces it.',
+          example: '01990a6e-1111-7000-8000-000000000001',
+        },
+      },
+    },
+  },
+  CONFLICT: {
+    EMAIL_TAKEN:
+      'Another contact of your organization has this email address. Update that contact, or use another address.',
+    EXTERNAL_ID_TAKEN:
+      'Another contact of your organization has this external ID. error.message names it. Update that contact, or remove the ID from it.',
+  },
+} as const;
+
+declare module '#libs/rpc' {
+  interface ModuleReasons {
+    contacts: typeof reasons;
+  }
+}

@@ -1,0 +1,13 @@
+export const reasons = {
+  CONFLICT: {
+    PETITION_NOT_PUBLISHED: 'The petition is a draft, so it cannot be signed or closed. Publish it first.',
+    PETITION_CLOSED: 'The petition is closed and accepts no signatures. To reopen it, publish it again.',
+    PETITION_PUBLISHED: 'The petition is published and cannot be deleted. Close it first.',
+  },
+} as const;
+
+declare module '#libs/rpc' {
+  interface ModuleReasons {
+    petitions: typeof reasons;
+  }
+}
