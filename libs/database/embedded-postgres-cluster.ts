@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { constants } from 'node:fs';
+import { constants, existsSync } from 'node:fs';
 import {
   access,
   chmod,
@@ -41,9 +41,16 @@ export interface Cluster {
   run: Run;
 }
 
+const homeIn = (directory: string) => join(directory, 'postgres');
+
+/** Whether `directory` contains a database. A first start creates it. */
+export function containsDatabase(directory: string): boolean {
+  return existsSync(homeIn(directory));
+}
+
 /** Opens the cluster in `directory`, creating it if it does not exist. */
 export async function openCluster(directory: string, programs: Programs, log: (message: string) => void) {
-  const home = join(directory, 'postgres');
+  const home = homeIn(directory);
   const data = join(home, 'data');
   const belongsToAnother = (cause: unknown) => {
     throw new Error(

@@ -11,6 +11,7 @@ export {
 } from './database.js';
 export { type TransactionLimits } from './connection.js';
 export { fewAtOnce } from './few-at-once.js';
+export { containsDatabase } from './embedded-postgres-cluster.js';
 export { findPrograms, findSystemUser, findWayToRun } from './embedded-postgres-programs.js';
 export { startEmbeddedPostgres } from './embedded-postgres.js';
 export { binaryArray, type ElementType } from './binary-arrays.js';

@@ -1,8 +1,8 @@
-import { existsSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { RecordReader } from '#libs/commands';
+import { containsDatabase } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { type Input, type InputClass, isId, OperationRunner, systemInput } from '#libs/rpc';
 import { ALL_ORGANIZATIONS, logIdOf, logNameOf } from '#libs/sealing';
@@ -33,7 +33,7 @@ export type SessionOptions = { force?: boolean; creates?: boolean };
 
 /** Without this, a command with a forgotten DATABASE_URL would return results from a new, empty database. */
 export function requireDatabase({ databaseUrl, dataDirectory }: Config): void {
-  if (databaseUrl !== undefined || existsSync(join(dataDirectory, 'postgres'))) return;
+  if (databaseUrl !== undefined || containsDatabase(dataDirectory)) return;
   throw new UsageError(
     `DATABASE_URL is not set, and DATA_DIR (${resolve(dataDirectory)}) contains no database. Set one of them as the ` +
       'server does. "npm start" or "organization create" creates a database.',

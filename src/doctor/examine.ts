@@ -1,6 +1,6 @@
-import { readFile, stat } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describeError, startEmbeddedPostgres } from '#libs/database';
+import { containsDatabase, describeError, startEmbeddedPostgres } from '#libs/database';
 import { type Config, type Inspected } from '../config/index.js';
 import { activity } from './activity.js';
 import { address } from './address.js';
@@ -85,7 +85,7 @@ type Opened = { database?: ReadOnlyDatabase; finding?: Finding; close?: () => Pr
 
 async function openDatabase({ databaseUrl, dataDirectory }: Config): Promise<Opened> {
   const isEmbedded = databaseUrl === undefined;
-  if (isEmbedded && !(await exists(join(dataDirectory, 'postgres')))) {
+  if (isEmbedded && !containsDatabase(dataDirectory)) {
     return { finding: ok('DATA_DIR contains no database yet. The first start creates it.') };
   }
   let embedded: Awaited<ReturnType<typeof startEmbeddedPostgres>> | undefined;
@@ -118,11 +118,4 @@ async function keyOf({
   const text = await readFile(join(dataDirectory, 'encryption-key'), 'utf8').catch(() => '');
   const key = Buffer.from(text.trim(), 'base64');
   return key.length === 32 ? key : undefined;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }
