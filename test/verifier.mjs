@@ -322,6 +322,10 @@ function readEvent(bytes, before, organizationId) {
   demand(position > before.position, next, 'positions do not ascend');
   demand(event.organizationId === organizationId, position, 'of another organization');
   demand(personal === null || encryptedPersonal !== null, position, 'personal data from nowhere');
+  if (personal !== null && metadata.personalDigest !== undefined) {
+    const own = sha256(Buffer.from(canonical(personal))).toString('hex');
+    demand(own === metadata.personalDigest, position, 'other personal data');
+  }
   demand(isMoment(recordedAt), position, 'no time');
   const { eventId, schema, streamId, streamType, subjectId, type, version } = event;
   const digested = { data, eventId, metadata, organizationId, personal: encryptedPersonal, schema };

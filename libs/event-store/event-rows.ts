@@ -7,7 +7,7 @@ import {
   type Seal,
 } from './event.js';
 import { type Keyring } from './keyring.js';
-import { sealValue } from './personal-data.js';
+import { sealValue, withoutSalt } from './personal-data.js';
 import { readSchema, upcast, type Upcasters } from './upcasting.js';
 
 /** A row of `events`, with the wrapped key of its personal data. */
@@ -82,7 +82,10 @@ export class EventRows {
     return sealValue(key, name, value);
   };
 
-  /** @param unreadable replaces personal data that cannot be decrypted. Without it, such data throws. */
+  /**
+   * @param unreadable replaces personal data that cannot be decrypted, and keeps the salt of the rest. Without it, such data
+   *   throws, and the salt is left out.
+   */
   private decrypt<Event extends DomainEvent>(
     rows: EventRow[],
     unreadable?: () => null,
@@ -112,7 +115,7 @@ export class EventRows {
         type: row.type,
         schema: row.schema,
         data: row.data,
-        personal,
+        personal: unreadable ? personal : withoutSalt(personal),
         subjectId: row.subject_id,
         encryptedPersonal: row.personal,
         metadata: row.metadata,

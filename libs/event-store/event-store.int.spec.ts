@@ -236,6 +236,19 @@ describe('append', () => {
 describe('personal data', () => {
   const personal = { email: 'grace@example.org', firstName: 'Grace' };
 
+  it('is read without its salt, except as it is stored', async () => {
+    const a = uuidv7();
+    const salted = { ...personal, $salt: 'c2FsdA==' };
+    await store.append(
+      command([{ ...write(a, 0, { type: 'Created', data: {}, personal: salted }), subjectId: a }]),
+    );
+    const [created] = await streamOf(a);
+    expect(created!.personal).toEqual(personal);
+    const upTo = await store.horizon();
+    const { events } = await store.readHistory(organizationId, { after: 0, upTo }, 10_000);
+    expect(events.at(-1)!.personal).toEqual(salted);
+  });
+
   it('is encrypted at rest and readable until its subject is erased', async () => {
     const a = uuidv7();
     await store.append(command([{ ...write(a, 0, { type: 'Created', data: {}, personal }), subjectId: a }]));

@@ -7,6 +7,19 @@ export const KEY = 32;
 const NONCE = 12;
 const TAG = 16;
 
+/**
+ * The member of stored personal data that makes its digest unguessable: `personalDigest` in the event's metadata is SHA-256 of
+ * the canonical personal data with this member. It is encrypted, and so destroyed, with the rest.
+ */
+export const SALT = '$salt';
+
+/** The personal data as the domain knows it. */
+export function withoutSalt(personal: JsonObject | null): JsonObject | null {
+  if (personal === null || !(SALT in personal)) return personal;
+  const { [SALT]: _, ...rest } = personal;
+  return rest;
+}
+
 /** Characters of personal data that are kept for the projections. */
 const MOST_KEPT = 2_000_000;
 

@@ -1,4 +1,4 @@
-import { type Actor, isObject, type JsonObject, type RecordedEvent } from '#libs/event-store';
+import { type Actor, isObject, type JsonObject, type RecordedEvent, withoutSalt } from '#libs/event-store';
 import { actorSchema, recordSchema, timestamp } from '#libs/rpc';
 
 /** An event as the API returns it. */
@@ -51,7 +51,7 @@ export function eventRecord(event: RecordedEvent): EventRecord {
     occurredAt: event.recordedAt,
     requestId: metadata.requestId,
     actor: metadata.actor,
-    data: data && event.encryptedPersonal ? { ...data, personal: personalOf(event) } : data,
+    data: data && event.encryptedPersonal ? { ...data, personal: withoutSalt(personalOf(event)) } : data,
   };
 }
 

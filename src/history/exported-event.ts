@@ -1,4 +1,4 @@
-import { canonical, type RecordedEvent, upcast, type Upcasters } from '#libs/event-store';
+import { canonical, type RecordedEvent, upcast, type Upcasters, withoutSalt } from '#libs/event-store';
 import { personalOf } from './event-record.js';
 import { type FieldSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 
@@ -71,7 +71,8 @@ export function parseExported(line: string): RecordedEvent | undefined {
 
 /** Upcasts the event to its newest shape. @throws NewerEvent if only a later version knows the shape. */
 export function inNewestShape(event: RecordedEvent, upcasters: Upcasters): RecordedEvent {
-  const { type, schema, data, personal = null } = event;
+  const { type, schema, data } = event;
+  const personal = withoutSalt(event.personal ?? null);
   return { ...event, ...upcast(upcasters, type, schema, { data, personal }) };
 }
 

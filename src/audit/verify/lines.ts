@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { hash } from 'node:crypto';
 import { addEvent, type Batch, isId, newBatch } from './batch.js';
 import { canonical, digestOf, inQuotes, isSorted, type Quote } from './digest.js';
 
@@ -17,7 +18,7 @@ type Line = {
   personal: object | null;
   encryptedPersonal: string | null;
   subjectId: string | null;
-  metadata: object;
+  metadata: { personalDigest?: unknown };
   recordedAt: string;
   digest: string;
 };
@@ -127,6 +128,11 @@ function checkLine(text: string, organizationId: string, batch: Batch): WrongLin
   // The digest does not cover it, and without a ciphertext nothing proves it.
   if (line.personal !== null && encryptedPersonal === null)
     return wrong('has readable personal data, although no encrypted data was stored');
+  // The digest covers this one. Events of versions up to 0.7.0 have none.
+  const { personalDigest } = line.metadata;
+  const isDisputed = line.personal !== null && personalDigest !== undefined;
+  if (isDisputed && hash('sha256', personal.canonical, 'hex') !== personalDigest)
+    return wrong('has readable personal data that does not match its personalDigest');
   const recordedAt = millisecondsOf(line.recordedAt);
   if (recordedAt === undefined)
     return wrong('has a recordedAt that is not a valid UTC time with milliseconds');

@@ -329,6 +329,32 @@ describe('a line that is invalid in itself', () => {
     });
   });
 
+  it('is named if it contains other personal data than its digest covers', async () => {
+    const salted = { $salt: 'c2FsdA==', email: 'ada@example.org' };
+    const personalDigest = sha256(Buffer.from(JSON.stringify(salted))).toString('hex');
+    const covered = linked(
+      changedAt(
+        36,
+        (line) => ({
+          personal: salted,
+          encryptedPersonal: 'Y2lwaGVy',
+          subjectId: line.streamId,
+          metadata: { ...line.metadata, personalDigest },
+        }),
+        few,
+      ),
+    );
+    const checkpoint = checkpointOf(covered);
+    expect(await verifyTwice(ndjson(covered), checkpoint, key)).toMatchObject({ ok: true });
+    for (const personal of [{ ...salted, email: 'eve@example.org' }, { email: 'ada@example.org' }, {}]) {
+      const forged = changedAt(36, () => ({ personal }), covered);
+      expect(await verifyTwice(ndjson(forged), checkpoint, key)).toMatchObject({
+        ...{ ok: false, firstWrongPosition: positionOf(36) },
+        reason: expect.stringContaining('does not match its personalDigest'),
+      });
+    }
+  });
+
   it('is named if it contains personal data that was never stored', async () => {
     const forged = changedAt(36, () => ({ personal: { email: 'eve@example.org' } }), few);
     expect(await verifyTwice(ndjson(forged), checkpointOfFew, key)).toMatchObject({

@@ -349,13 +349,22 @@ function isSpelled(text: string, event: JsonObject): boolean {
 }
 
 /** A parsed line and its digest; both are missing if it is not valid JSON. */
-type Line = { bytes: Bytes; text: string | undefined; event: Json | undefined; digest: string | undefined };
+type Line = {
+  bytes: Bytes;
+  text: string | undefined;
+  event: Json | undefined;
+  digest: string | undefined;
+  /** That of the readable personal data, if the event states one. */
+  personalDigest?: string | undefined;
+};
 
 async function readLine(bytes: Bytes): Promise<Line> {
   try {
     const text = decoder.decode(bytes);
     const event = JSON.parse(text) as Json;
-    return { bytes, text, event, digest: isObject(event) ? await digestOf(event) : undefined };
+    if (!isObject(event)) return { bytes, text, event, digest: undefined };
+    const [digest, personalDigest] = await Promise.all([digestOf(event), digestOfPersonal(event)]);
+    return { bytes, text, event, digest, personalDigest };
   } catch {
     return { bytes, text: undefined, event: undefined, digest: undefined };
   }
@@ -380,6 +389,14 @@ async function digestOf(event: JsonObject): Promise<string | undefined> {
   );
   const body = await sha256(encoder.encode(canonical({ ...digested, personal: encryptedPersonal })));
   return hexOf(await sha256(joined(body, int64(Date.parse(recordedAt)))));
+}
+
+async function digestOfPersonal({
+  personal = null,
+  metadata = null,
+}: JsonObject): Promise<string | undefined> {
+  if (personal === null || !isObject(metadata) || metadata.personalDigest === undefined) return undefined;
+  return hexOf(await sha256(encoder.encode(canonical(personal))));
 }
 
 /** The leaf hash of a line; undefined if it has none. */
@@ -411,6 +428,11 @@ function eventOf(
   demand(position > before.position, next, 'order');
   demand(event.organizationId === organizationId, position, 'foreign');
   demand(personal === null || event.encryptedPersonal !== null, position, 'personal');
+  demand(
+    line.personalDigest === undefined || line.personalDigest === metadata.personalDigest,
+    position,
+    'personal',
+  );
   demand(isMoment(event.recordedAt), position, 'line');
   demand(line.digest === event.digest, position, 'digest');
   return event;
