@@ -458,7 +458,7 @@ it('the recipients of segments are those that the history gives, evaluated at th
     if (type === 'SegmentDeleted') filters.delete(recordId);
     const [of, contactId] = [data.tagId ?? data.petitionId, data.contactId];
     if (type === 'ContactTagged' || type === 'PetitionSigned')
-      links.set(recordId, { of, contactId, since: at });
+      links.set(recordId, { of, contactId, since: data.signedAt ? new Date(data.signedAt) : at });
     if (type === 'SignatureWithdrawn') links.delete(recordId);
   }
   const matches = (contactId: string, segmentId: string) => {

@@ -51,10 +51,10 @@ export type LinkDeclaration = {
  */
 export type Facts = {
   readonly [column: string]: {
-    type: 'text' | 'boolean';
+    type: 'text' | 'boolean' | 'timestamptz';
     /** Removed when the person is erased. */
     isPersonal?: true;
-    of: (event: RecordedEvent) => string | boolean | null;
+    of: (event: RecordedEvent) => string | boolean | Date | null;
   };
 };
 

@@ -138,10 +138,11 @@ const SETTLE_AND_CLAIM = `
  */
 filterContactsBy('received', {
   resource: broadcasts,
-  members: (id) => `
-    SELECT r.contact_id AS member_id, r.at AS since
+  members: (id, from) => `
+    SELECT r.contact_id AS member_id
     FROM broadcast_sendings s JOIN broadcast_recipients r ON r.sending_id = s.id
-    WHERE s.organization_id = $1 AND s.broadcast_id = ${id} AND r.status = 'SENT'`,
+    WHERE s.organization_id = $1 AND s.broadcast_id = ${id} AND r.status = 'SENT'
+      ${from === undefined ? '' : `AND r.at >= ${from}`}`,
 });
 
 /** The recipients of broadcasts: waiting, sent, or in doubt. */

@@ -63,11 +63,12 @@ export type ExistingContact = {
 type ErasedContact = { status: 'erased'; mergedInto?: string };
 export type Contact = { status: 'unknown' } | ExistingContact | ErasedContact;
 
-/** The shapes of contacts' events. */
+/** The shapes of contacts' events, and of those about their consents. */
 export const contactShapes: Upcasters = {
   // Contacts had no region, external ids or custom values before.
   ContactCreated: { reads: [(body) => body], writes: 'newest' },
   ContactUpdated: { reads: [(body) => body], writes: 'newest' },
+  ConsentRetracted: { reads: [], writes: 'not yet' },
 };
 
 export const NO_DETAILS = Object.fromEntries(

@@ -6,7 +6,7 @@ import { stoodAt } from '#libs/links';
 import { Resources } from '#libs/resources';
 import { Id, Input, noSuch, Operation, PastRecord, recordSchema, textOrNull, Timestamp } from '#libs/rpc';
 import { contact, joinCountry, sumByCountry } from '../contacts/index.js';
-import { petitions } from './petitions.js';
+import { petitions, signedAt } from './petitions.js';
 
 /** Maximum countries and sources returned: both are free text. */
 const MAX_VALUES = 250;
@@ -33,7 +33,7 @@ const listOf = (properties: object) => ({
   object: 'stats',
   summary: 'Count the signatures of a petition by day, country and source',
   description:
-    'Counts only valid signatures. Days are in UTC; days without signatures are omitted. Countries come from the ' +
+    'Counts only valid signatures. Days are those of `signedAt`, in UTC; days without signatures are omitted. Countries come from the ' +
     'signers’ contacts and are null if unknown or erased. Sources are what led signers to the petition. Each ' +
     'list contains the 250 most frequent values. With `asOf`, all numbers are as they were at that time.',
   answers: recordSchema({
@@ -127,7 +127,7 @@ const STATS = `
       WHEN 3 THEN 'day' WHEN 5 THEN 'source' WHEN 6 THEN 'country' ELSE 'all' END AS kind,
     CASE WHEN grouping(country) = 1 THEN count(*) ELSE count(*) FILTER (WHERE NOT has_changed) END::int AS signatures
   FROM (
-    SELECT (l.created_at AT TIME ZONE 'UTC')::date AS day, l.source, c.country,
+    SELECT (${signedAt('l')} AT TIME ZONE 'UTC')::date AS day, l.source, c.country,
       coalesce(c.updated_at > $3::timestamptz, false) AS has_changed
     FROM ${petitions.linkTable!} l ${joinCountry('l.subject_id')}
     WHERE ${WAS_VALID}

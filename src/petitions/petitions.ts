@@ -10,11 +10,20 @@ import { exists, petition, STATUSES, updatePetition } from './petition.js';
 const suspicionIn = ({ data }: RecordedEvent): string | null =>
   ((data.suspicion as string[] | undefined) ?? []).join(',') || null;
 
+/** null: when the event was recorded. */
+const momentOf = (signedAt: unknown): Date | null =>
+  typeof signedAt === 'string' ? new Date(signedAt) : null;
+
 const FACTS: Facts = {
   source: { type: 'text', of: ({ data }) => (data.source as string | null | undefined) ?? null },
   suspicion: { type: 'text', of: suspicionIn },
   is_comment_public: { type: 'boolean', of: ({ data }) => data.isCommentPublic === true },
 };
+
+/** SQL: when the person signed. Never later than `created_at`, when the signature was recorded. */
+export function signedAt(row: string): string {
+  return `coalesce(${row}.signed_at, ${row}.created_at)`;
+}
 
 /** A contact's signature of a petition. Signatures of erased contacts still count, without a name. */
 export const signature = contactLink({
@@ -29,6 +38,7 @@ export const signature = contactLink({
   suspended: { begins: 'SignaturesInvalidated', ends: 'SignaturesRestored', field: 'signatureIds' },
   facts: {
     ...FACTS,
+    signed_at: { type: 'timestamptz', of: ({ data }) => momentOf(data.signedAt) },
     client_networks: {
       type: 'text',
       isPersonal: true,
@@ -70,7 +80,8 @@ const pending: Counted = {
 
 /**
  * Upcasts signatures from before petitions had pages. `source`: what led the signer there; `suspicion`: why
- * to review it. `personal` may also contain `clientAddress`.
+ * to review it. `signedAt`: when the person signed, if that was before it was recorded, for example on paper;
+ * otherwise null. `personal` may also contain `clientAddress`.
  */
 export const signatureShapes: Upcasters = {
   PetitionSigned: {
@@ -79,8 +90,9 @@ export const signatureShapes: Upcasters = {
         data: { ...data, source: null, suspicion: [], isCommentPublic: false },
         personal,
       }),
+      ({ data, personal }) => ({ data: { ...data, signedAt: null }, personal }),
     ],
-    writes: 'newest',
+    writes: { asBefore: ({ data: { signedAt: _, ...data }, personal }) => ({ data, personal }) },
   },
 };
 
@@ -171,4 +183,5 @@ chooseContactsBy(petitions, {
   filter: 'Only contacts who signed this petition.',
   members: 'who signed any of these petitions',
   condition: 'signed',
+  began: signedAt('l'),
 });

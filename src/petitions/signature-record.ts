@@ -37,6 +37,7 @@ export const withdrawnAnswerSchema = recordSchema({
 export type SignatureRecord = {
   id: string;
   createdAt: string;
+  signedAt: string;
   petitionId: string;
   contactId: string | null;
   comment: string | null;
@@ -49,6 +50,10 @@ export type SignatureRecord = {
 export const signatureSchema = recordSchema({
   id: { type: 'string' },
   createdAt: timestamp,
+  signedAt: {
+    ...timestamp,
+    description: 'When the person signed. Earlier than `createdAt` if the signature was imported.',
+  },
   petitionId: { type: 'string' },
   contactId: {
     ...textOrNull,

@@ -12,12 +12,14 @@ export type SignatureRow = Pick<LinkRow, 'id' | 'record_id' | 'subject_id' | 'de
   source: string | null;
   suspicion: string | null;
   created_at: string;
+  signed_at: string | null;
   wrapped_key: Buffer | null;
 };
 
 const CONFIRMED: ListedTable = {
   table: petitions.linkTable!,
-  columns: `id, ${momentAsText('page.created_at')} AS created_at, record_id, subject_id, detail, suspended_by, source, suspicion,
+  columns: `id, ${momentAsText('page.created_at')} AS created_at,
+    ${momentAsText('page.signed_at')} AS signed_at, record_id, subject_id, detail, suspended_by, source, suspicion,
     CASE WHEN detail IS NOT NULL THEN ${wrappedKeyOf('page', 'subject_id')} END AS wrapped_key`,
   bytes: LINK_BYTES,
   widest: WIDEST_LINK,
@@ -32,7 +34,10 @@ export const SIGNATURES: ByStatus = {
   PENDING: {
     ...CONFIRMED,
     table: petitions.otherLinkTable!,
-    columns: CONFIRMED.columns!.replace('suspended_by', 'NULL::uuid AS suspended_by'),
+    columns: CONFIRMED.columns!.replace('suspended_by', 'NULL::uuid AS suspended_by').replace(
+      'page.signed_at',
+      'NULL::timestamptz',
+    ),
   },
   INVALIDATED: { ...CONFIRMED, within: { sql: 'record_id = ? AND suspended_by IS NOT NULL', type: 'uuid' } },
 };
@@ -49,6 +54,7 @@ export function signatureRecord(
   {
     id,
     created_at,
+    signed_at,
     record_id,
     subject_id,
     detail,
@@ -65,6 +71,7 @@ export function signatureRecord(
   return {
     id,
     createdAt: created_at,
+    signedAt: signed_at ?? created_at,
     petitionId: record_id,
     contactId: status === 'PENDING' ? null : subject_id,
     comment,

@@ -211,7 +211,12 @@ beforeAll(async () => {
       }
       const link = `INSERT INTO ${linkTable} (organization_id, id, record_id, subject_id, created_at, created_position, ended_at)
         VALUES ($1, $2, $3, $4, $5, 1, $6)`;
-      await source.query(link, [organizationId, newId(), recordId, id, since, null]);
+      if (name === 'signed' && random(2) === 0) {
+        // Imported later than it was signed.
+        await source.query(link.replaceAll('created_at', 'created_at, signed_at').replace('$5', '$7, $5'), [
+          ...[organizationId, newId(), recordId, id, since, null, NOW],
+        ]);
+      } else await source.query(link, [organizationId, newId(), recordId, id, since, null]);
       // Links that ended, and links of erased contacts, match no one.
       await source.query(link, [organizationId, newId(), recordId, pick(random, people).id, NOW, NOW]);
       await source.query(link, [organizationId, newId(), recordId, null, NOW, null]);

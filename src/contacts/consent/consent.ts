@@ -5,17 +5,21 @@ import { type ContactEvent } from '../contact.js';
 const EVIDENCE = ['source', 'text', 'language', 'at', 'ip'] as const;
 export type Evidence = { [field in (typeof EVIDENCE)[number]]?: string };
 
-export type ConsentEvent = {
-  type: 'ConsentRecorded';
-  /**
-   * `contactVersion`: version of the contact's event that this proves; null if the contact's setting did not
-   * change.
-   */
-  data: { given: boolean; contactVersion: number | null };
-  personal: Evidence | null;
-};
+export type ConsentEvent =
+  | {
+      type: 'ConsentRecorded';
+      /**
+       * `contactVersion`: version of the contact's event that this proves; null if the contact's setting did not
+       * change.
+       */
+      data: { given: boolean; contactVersion: number | null };
+      personal: Evidence | null;
+    }
+  /** The evidence came from an import that was undone. It can be recorded again. */
+  | { type: 'ConsentRetracted'; data: Record<string, never> };
 
-export type Consent = { evidence: Evidence | null };
+/** `events`: their number. `retracted`: that up to the last retraction. */
+export type Consent = { evidence: Evidence | null; events: number; retracted: number };
 
 /**
  * Evidence of consent or refusal. The id of its stream is derived from its content, so evidence sent twice is
@@ -23,12 +27,23 @@ export type Consent = { evidence: Evidence | null };
  */
 export const consent: Decider<Consent, ConsentEvent> = {
   streamType: 'consent',
-  initial: { evidence: null },
-  events: { ConsentRecorded: true },
-  evolve(_, { personal }) {
-    return { evidence: personal };
+  initial: { evidence: null, events: 0, retracted: 0 },
+  events: { ConsentRecorded: true, ConsentRetracted: true },
+  evolve({ retracted, ...before }, event) {
+    const events = before.events + 1;
+    switch (event.type) {
+      case 'ConsentRecorded':
+        return { evidence: event.personal, events, retracted };
+      case 'ConsentRetracted':
+        return { evidence: null, events, retracted: events };
+    }
   },
 };
+
+/** Whether the evidence is recorded, and was not retracted since. */
+export function isOnRecord({ events, retracted }: Consent): boolean {
+  return events > retracted;
+}
 
 /** Events of a contact that state consent or refusal. */
 export const CONSENT_CHANGES = ['ContactCreated', 'ContactSubscribed', 'ContactUnsubscribed'];
@@ -49,14 +64,14 @@ export function pendingConsentIdOf(keyring: Keyring, organizationId: string, sub
   return streamIdOf(keyring.hash('pending consent', organizationId, subjectId));
 }
 
-/** @param recorded how often the same evidence was recorded before. */
+/** Evidence on record is recorded again only if it proves another change of the contact. */
 export function recordConsent(
-  recorded: number,
+  state: Consent,
   given: boolean,
   contactVersion: number | null,
   evidence: Evidence,
 ): ConsentEvent[] {
-  if (recorded > 0 && contactVersion === null) return [];
+  if (isOnRecord(state) && contactVersion === null) return [];
   return [{ type: 'ConsentRecorded', data: { given, contactVersion }, personal: evidence }];
 }
 

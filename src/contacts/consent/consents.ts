@@ -10,6 +10,7 @@ import {
   consentIdOf,
   consentWrite,
   type Evidence,
+  isOnRecord,
   pendingConsentIdOf,
   recordConsent,
 } from './consent.js';
@@ -17,7 +18,9 @@ import { type ContactChange } from '../contact-stream.js';
 import { contact, type Contact, type ContactEvent } from '../contact.js';
 
 /** Consent or refusal in the history: its evidence, or the change without evidence. */
-export type ConsentChange = RecordedEvent<ConsentEvent> | RecordedEvent<ContactEvent>;
+export type ConsentChange = RecordedEvent<Recorded> | RecordedEvent<ContactEvent>;
+
+type Recorded = Extract<ConsentEvent, { type: 'ConsentRecorded' }>;
 
 /**
  * The start of a page: the position before which it begins, and the contact's version that the event there
@@ -31,10 +34,15 @@ export function isGiven(event: ConsentChange): boolean {
   return event.type === 'ContactSubscribed';
 }
 
+function isRecorded(event: RecordedEvent): event is RecordedEvent<Recorded> {
+  return event.type === RECORDED && isKnown<Consent, ConsentEvent>(consent, event);
+}
+
 /** Consents of each contact that a merge copies. */
 const MOST_COPIED = 100;
 
-const TYPES = [...CONSENT_CHANGES, ...Object.keys(consent.events)];
+const RECORDED = 'ConsentRecorded' satisfies ConsentEvent['type'];
+const TYPES = [...CONSENT_CHANGES, RECORDED];
 
 /** Which contacts agreed to receive email, and the evidence. */
 @Injectable()
@@ -48,7 +56,7 @@ export class Consents {
   ofNew(organizationId: string, contactId: string, given: boolean, evidence?: Evidence): StreamWrite[] {
     if (!evidence) return [];
     const id = consentIdOf(this.store.keyring, organizationId, contactId, given, evidence);
-    return [consentWrite(id, contactId, 0, recordConsent(0, given, 1, evidence))];
+    return [consentWrite(id, contactId, 0, recordConsent(consent.initial, given, 1, evidence))];
   }
 
   /** The write for an existing contact. Evidence that was recorded before and changes nothing is not recorded again. */
@@ -60,9 +68,9 @@ export class Consents {
   ): Promise<StreamWrite[]> {
     if (!evidence) return [];
     const id = consentIdOf(this.store.keyring, organizationId, contactId, given, evidence);
-    const { version: recorded } = await this.records.load(consent, organizationId, id);
-    const recording = recordConsent(recorded, given, changeIn(version, events), evidence);
-    return recording.length > 0 ? [consentWrite(id, contactId, recorded, recording)] : [];
+    const recorded = await this.records.load(consent, organizationId, id);
+    const recording = recordConsent(recorded.state, given, changeIn(version, events), evidence);
+    return recording.length > 0 ? [consentWrite(id, contactId, recorded.version, recording)] : [];
   }
 
   /**
@@ -97,13 +105,14 @@ export class Consents {
     );
     const distinct = new Map(copies.map((copy) => [copy.id, copy]));
     return [...distinct.values()]
-      .filter(({ id }) => recorded.get(id)!.version === 0)
-      .map(({ id, given, evidence }) =>
-        consentWrite(id, contactId, 0, recordConsent(0, given, null, evidence)),
-      );
+      .filter(({ id }) => !isOnRecord(recorded.get(id)!.state))
+      .map(({ id, given, evidence }) => {
+        const { state, version } = recorded.get(id)!;
+        return consentWrite(id, contactId, version, recordConsent(state, given, null, evidence));
+      });
   }
 
-  /** Whether this evidence was recorded of the contact, ever. */
+  /** Whether this evidence is recorded of the contact. */
   async isRecorded(
     organizationId: string,
     contactId: string,
@@ -111,15 +120,14 @@ export class Consents {
     evidence: Evidence,
   ): Promise<boolean> {
     const id = consentIdOf(this.store.keyring, organizationId, contactId, given, evidence);
-    const { version } = await this.records.load(consent, organizationId, id);
-    return version > 0;
+    return isOnRecord((await this.records.load(consent, organizationId, id)).state);
   }
 
   /** The write for a person who is not a contact yet. @param subjectId a stream of the same command, whose key encrypts it. */
   ofPending(organizationId: string, subjectId: string, given: boolean, evidence?: Evidence): StreamWrite[] {
     if (!evidence) return [];
     const id = pendingConsentIdOf(this.store.keyring, organizationId, subjectId);
-    return [consentWrite(id, subjectId, 0, recordConsent(0, given, null, evidence))];
+    return [consentWrite(id, subjectId, 0, recordConsent(consent.initial, given, null, evidence))];
   }
 
   /** The evidence written by `ofPending`, with its time; undefined if there is none. */
@@ -142,10 +150,15 @@ export class Consents {
   ): Promise<{ said: ConsentChange[]; next: Place | undefined }> {
     const most = 2 * limit + 1;
     const { events, hasMore } = await this.store.readAbout(organizationId, contactId, most, before, TYPES);
+    const recorded = await this.records.loadMany(
+      consent,
+      organizationId,
+      events.flatMap(({ type, streamId }) => (type === RECORDED ? [streamId] : [])),
+    );
     const said: ConsentChange[] = [];
     let last: Place = { before, proved };
     for (const event of events) {
-      const isEvidence = isKnown<Consent, ConsentEvent>(consent, event);
+      const isEvidence = isRecorded(event) && event.version > recorded.get(event.streamId)!.state.retracted;
       const isChange = isKnown<Contact, ContactEvent>(contact, event) && event.version !== last.proved;
       if ((isEvidence || isChange) && said.length === limit) return { said, next: last };
       if (isEvidence || isChange) said.push(event);

@@ -65,17 +65,21 @@ export const FILTER_SCOPES: Record<string, string> = {};
  *
  * @param declared `filter` describes the field that is named like the record's id (`listId`). `members` and `filterOf`: see
  *   `KindOfContacts`. Records that contacts are linked to also get a condition in filters. Default of its name: that of one
- *   record, `list`.
+ *   record, `list`. `began`: see `linkedMembers`.
  */
 export function chooseContactsBy(
   resource: Resource,
-  declared: Pick<KindOfContacts, 'members' | 'filterOf'> & { filter: string; condition?: string },
+  declared: Pick<KindOfContacts, 'members' | 'filterOf'> & {
+    filter: string;
+    condition?: string;
+    began?: string;
+  },
 ): void {
   const { idField, object, linkTable } = resource;
-  const { filter, members, filterOf, condition = object } = declared;
+  const { filter, members, filterOf, condition = object, began } = declared;
   Id({ optional: true, description: filter })(ContactFilters.prototype, idField);
   FILTER_SCOPES[idField] = `${object}:read`;
-  if (linkTable) filterContactsBy(condition, { resource, members: linkedMembers(linkTable) });
+  if (linkTable) filterContactsBy(condition, { resource, members: linkedMembers(linkTable, began) });
   const kind = { resource, members, filterOf };
   choices.set(idField, kind);
   for (const listener of listeners) listener(kind);

@@ -3,7 +3,14 @@ import { type Bind, type Projection } from '#libs/projections';
 import { comparableEmail, isId } from '#libs/rpc';
 import { fields } from '../../fields/index.js';
 import { formsOfCountry } from './countries.js';
-import { type FieldCondition, type Filter, type FilterPart, namedInFilters, partOf } from './filter.js';
+import {
+  type FieldCondition,
+  type Filter,
+  type FilterPart,
+  namedInFilters,
+  type NamedRecord,
+  partOf,
+} from './filter.js';
 import { customKeyOf, FILTER_FIELDS } from './filter-fields.js';
 import { customFieldSql } from './custom-field-sql.js';
 import { containsFolded, equalsFolded, startsWithFolded, withoutCase } from './folded-text.js';
@@ -106,8 +113,8 @@ function recordSql(
   if (!isId(id)) return 'false';
   const { table } = named.resource;
   const existing = `(SELECT r.id FROM ${table} r WHERE r.organization_id = $1 AND r.id = ${statement.bind(id)}::uuid)`;
-  const recently = inLast === undefined ? '' : ` AND m.since >= ${daysAgo(inLast, statement)}`;
-  return `EXISTS (SELECT FROM (${named.members(existing)}) m WHERE m.member_id = id${recently})`;
+  const from = inLast === undefined ? undefined : daysAgo(inLast, statement);
+  return `EXISTS (SELECT FROM (${named.members(existing, from)}) m WHERE m.member_id = id)`;
 }
 
 /** The projections that filters read, next to that of contacts. */
@@ -115,9 +122,17 @@ export function filterProjections(): Projection[] {
   return [fields.projection, ...[...namedInFilters().values()].map(({ resource }) => resource.projection)];
 }
 
-/** The members of a record, for `NamedRecord`: the contacts with an active link. */
-export function linkedMembers(linkTable: string): (id: string) => string {
-  return (id) => `
-    SELECT l.subject_id AS member_id, l.created_at AS since FROM ${linkTable} l
-    WHERE l.organization_id = $1 AND l.record_id = ${id} AND l.ended_at IS NULL`;
+/**
+ * The members of a record, for `NamedRecord`: the contacts with an active link.
+ *
+ * @param began SQL for when link `l` began. Default: `l.created_at`, which is never earlier and has an index.
+ */
+export function linkedMembers(linkTable: string, began?: string): NamedRecord['members'] {
+  return (id, from) => {
+    const columns = from === undefined ? [] : ['l.created_at', ...(began === undefined ? [] : [began])];
+    return `
+    SELECT l.subject_id AS member_id FROM ${linkTable} l
+    WHERE l.organization_id = $1 AND l.record_id = ${id} AND l.ended_at IS NULL
+      ${columns.map((column) => `AND ${column} >= ${from}`).join(' ')}`;
+  };
 }

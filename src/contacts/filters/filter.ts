@@ -30,10 +30,12 @@ type RecordCondition = { [condition: string]: string | number };
 export type NamedRecord = {
   resource: Resource;
   /**
-   * SQL that selects, as `member_id`, the ids of contacts of organization $1 that are linked to the record, and
-   * when the link began as `since`. @param id SQL for the id of the record; null if it does not exist.
+   * SQL that selects, as `member_id`, the ids of contacts of organization $1 that are linked to the record.
+   *
+   * @param id SQL for the id of the record; null if it does not exist.
+   * @param from SQL for a moment: only links that began then or later.
    */
-  members(id: string): string;
+  members(id: string, from?: string): string;
 };
 
 const namedRecords = new Map<string, NamedRecord>();

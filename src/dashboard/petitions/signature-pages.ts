@@ -88,7 +88,7 @@ export const signaturePages: PageDefinition[] = [
       { name: ({ petitions }) => petitions.signers.said, cell: ({ comment }) => comment },
       {
         name: ({ petitions }) => petitions.signers.when,
-        cell: ({ createdAt }, { words }) => timeIn(words, createdAt),
+        cell: ({ signedAt }, { words }) => timeIn(words, signedAt),
       },
       { name: ({ petitions }) => petitions.signers.source, cell: ({ source }) => source },
       {
