@@ -1,4 +1,5 @@
 import { type Cast, type DomainEvent, EventStore, type Upcasters } from '#libs/event-store';
+import { newId } from '#libs/random';
 import { projections, streams, upcasters } from '../src/modules.js';
 import { csv, Fixture } from './fixture.js';
 import { Api, Client, differencesIn } from './harness.js';
@@ -213,6 +214,76 @@ describe('a single record', () => {
     const lines = csv('email,city', `${email},Accra`, `${own.person().email},Accra`);
     const imported = await own.ask('contact.import-contacts', { ...lines, onConflict: 'update' });
     expect(imported).toMatchObject({ created: 1, failed: [{ line: 2 }] });
+  });
+});
+
+describe('what only the next release writes', () => {
+  hasOrganization(beforeEach);
+
+  /** Stores an event about a contact in its newest shape. */
+  async function write(streamType: string, streamId: string, contactId: string, event: DomainEvent) {
+    const { source, store, projections: readModels } = api.instances[0]!.runtime;
+    const shapes = Object.entries(upcasters).map(([type, { reads }]) => [type, { reads, writes: 'newest' }]);
+    const next = new EventStore(source, store.keyring, Object.fromEntries(shapes) as Upcasters);
+    const expectedVersion = (await next.readStream(own.organizationId, streamId)).length;
+    const write = { streamType, streamId, expectedVersion, events: [event], subjectId: contactId };
+    const metadata = { actor: { type: 'system', id: null }, requestId: 'next' } as const;
+    const { organizationId } = own;
+    expect(await next.append({ organizationId, metadata, writes: [write] })).toMatchObject({
+      status: 'appended',
+    });
+    await readModels.catchUp(await next.lastPosition());
+  }
+
+  it('a signature from paper counts on the day it was signed, and exists since it was recorded', async () => {
+    const { petitionId } = (await own.a('petition')) as { petitionId: string };
+    const { contactId } = await own.ask('contact.create-contact', own.person());
+    const before = new Date().toISOString();
+    const [signatureId, signedAt] = [newId(), '2024-05-31T12:00:00.000Z'];
+    const data = { petitionId, contactId, source: 'paper', suspicion: [], isCommentPublic: false, signedAt };
+    const personal = { comment: 'For the river' };
+    await write('signature', signatureId, contactId, { type: 'PetitionSigned', data, personal });
+
+    const shown = { id: signatureId, contactId, comment: 'For the river', source: 'paper', signedAt };
+    const [listed] = await own.ask('petition.list-signatures', { petitionId, status: 'CONFIRMED' });
+    expect(listed).toMatchObject(shown);
+    expect(listed.createdAt >= before).toBe(true);
+    expect(await own.ask('petition.list-signatures', { contactId })).toEqual([listed]);
+    expect(await own.ask('petition.list-signatures', { petitionId, createdBefore: before })).toEqual([]);
+    expect(JSON.parse((await own.send('petition.export-signatures', { petitionId })).body)).toEqual(listed);
+
+    const days = [{ date: '2024-05-31', signatures: 1 }];
+    expect(await own.ask('petition.get-stats', { petitionId })).toMatchObject({ signatures: 1, days });
+    const asOf = await own.ask('petition.get-stats', { petitionId, asOf: before });
+    expect(asOf).toMatchObject({ signatures: 0, days: [] });
+    expect(await own.ask('petition.get-petition', { petitionId })).toMatchObject({ signatures: 1 });
+
+    const signedIn = async (filter: object) => {
+      const { segmentId } = await own.ask('segment.create-segment', { name: own.unique(), filter });
+      return (await own.ask('segment.preview-segment', { segmentId })).count;
+    };
+    expect(await signedIn({ signed: petitionId })).toBe(1);
+    expect(await signedIn({ signed: petitionId, inLast: 30 })).toBe(0);
+    expect(await signedIn({ signed: petitionId, inLast: 3_650 })).toBe(1);
+  });
+
+  it('a retracted consent is not listed, and can be recorded again', async () => {
+    const consent = { text: 'May we write to you?', at: '2024-05-31T12:00:00.000Z' };
+    const agreed = { ...own.person(), subscribed: true, consent };
+    const { contactId } = await own.ask('contact.create-contact', agreed);
+    const consents = async () =>
+      (await own.ask('contact.list-consents', { contactId })).map(({ text }: { text: string }) => text);
+    expect(await consents()).toEqual([consent.text]);
+    const [recorded] = await own.ask('history.list-events', { type: 'ConsentRecorded' });
+    await write('consent', recorded.recordId, contactId, { type: 'ConsentRetracted', data: {} });
+    expect(await consents()).toEqual([null]);
+    const exported = (await own.send('contact.export-person', { contactId })).body;
+    expect(exported.consents).toMatchObject([{ text: null }]);
+
+    const again = { contactId, subscribed: true, consent };
+    await own.ask('contact.update-contact', again);
+    await own.ask('contact.update-contact', again);
+    expect(await consents()).toEqual([consent.text, null]);
   });
 });
 

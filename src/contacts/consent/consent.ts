@@ -18,8 +18,8 @@ export type ConsentEvent =
   /** The evidence came from an import that was undone. It can be recorded again. */
   | { type: 'ConsentRetracted'; data: Record<string, never> };
 
-/** `events`: their number. `retracted`: that up to the last retraction. */
-export type Consent = { evidence: Evidence | null; events: number; retracted: number };
+/** `isOnRecord`: the evidence is recorded, and was not retracted since. It may be erased. */
+export type Consent = { evidence: Evidence | null; isOnRecord: boolean };
 
 /**
  * Evidence of consent or refusal. The id of its stream is derived from its content, so evidence sent twice is
@@ -27,23 +27,17 @@ export type Consent = { evidence: Evidence | null; events: number; retracted: nu
  */
 export const consent: Decider<Consent, ConsentEvent> = {
   streamType: 'consent',
-  initial: { evidence: null, events: 0, retracted: 0 },
+  initial: { evidence: null, isOnRecord: false },
   events: { ConsentRecorded: true, ConsentRetracted: true },
-  evolve({ retracted, ...before }, event) {
-    const events = before.events + 1;
+  evolve(_, event) {
     switch (event.type) {
       case 'ConsentRecorded':
-        return { evidence: event.personal, events, retracted };
+        return { evidence: event.personal, isOnRecord: true };
       case 'ConsentRetracted':
-        return { evidence: null, events, retracted: events };
+        return { evidence: null, isOnRecord: false };
     }
   },
 };
-
-/** Whether the evidence is recorded, and was not retracted since. */
-export function isOnRecord({ events, retracted }: Consent): boolean {
-  return events > retracted;
-}
 
 /** Events of a contact that state consent or refusal. */
 export const CONSENT_CHANGES = ['ContactCreated', 'ContactSubscribed', 'ContactUnsubscribed'];
@@ -66,12 +60,12 @@ export function pendingConsentIdOf(keyring: Keyring, organizationId: string, sub
 
 /** Evidence on record is recorded again only if it proves another change of the contact. */
 export function recordConsent(
-  state: Consent,
+  { isOnRecord }: Consent,
   given: boolean,
   contactVersion: number | null,
   evidence: Evidence,
 ): ConsentEvent[] {
-  if (isOnRecord(state) && contactVersion === null) return [];
+  if (isOnRecord && contactVersion === null) return [];
   return [{ type: 'ConsentRecorded', data: { given, contactVersion }, personal: evidence }];
 }
 

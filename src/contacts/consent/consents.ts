@@ -10,7 +10,6 @@ import {
   consentIdOf,
   consentWrite,
   type Evidence,
-  isOnRecord,
   pendingConsentIdOf,
   recordConsent,
 } from './consent.js';
@@ -38,10 +37,13 @@ function isRecorded(event: RecordedEvent): event is RecordedEvent<Recorded> {
   return event.type === RECORDED && isKnown<Consent, ConsentEvent>(consent, event);
 }
 
+/** Each import of a contact that was undone retracts at most one. */
+const MOST_RETRACTED = 1_000;
 /** Consents of each contact that a merge copies. */
 const MOST_COPIED = 100;
 
 const RECORDED = 'ConsentRecorded' satisfies ConsentEvent['type'];
+const RETRACTED = 'ConsentRetracted' satisfies ConsentEvent['type'];
 const TYPES = [...CONSENT_CHANGES, RECORDED];
 
 /** Which contacts agreed to receive email, and the evidence. */
@@ -105,7 +107,7 @@ export class Consents {
     );
     const distinct = new Map(copies.map((copy) => [copy.id, copy]));
     return [...distinct.values()]
-      .filter(({ id }) => !isOnRecord(recorded.get(id)!.state))
+      .filter(({ id }) => !recorded.get(id)!.state.isOnRecord)
       .map(({ id, given, evidence }) => {
         const { state, version } = recorded.get(id)!;
         return consentWrite(id, contactId, version, recordConsent(state, given, null, evidence));
@@ -120,7 +122,7 @@ export class Consents {
     evidence: Evidence,
   ): Promise<boolean> {
     const id = consentIdOf(this.store.keyring, organizationId, contactId, given, evidence);
-    return isOnRecord((await this.records.load(consent, organizationId, id)).state);
+    return (await this.records.load(consent, organizationId, id)).state.isOnRecord;
   }
 
   /** The write for a person who is not a contact yet. @param subjectId a stream of the same command, whose key encrypts it. */
@@ -150,20 +152,24 @@ export class Consents {
   ): Promise<{ said: ConsentChange[]; next: Place | undefined }> {
     const most = 2 * limit + 1;
     const { events, hasMore } = await this.store.readAbout(organizationId, contactId, most, before, TYPES);
-    const recorded = await this.records.loadMany(
-      consent,
-      organizationId,
-      events.flatMap(({ type, streamId }) => (type === RECORDED ? [streamId] : [])),
-    );
+    const retracted = events.some(isRecorded) ? await this.retractions(organizationId, contactId) : new Map();
     const said: ConsentChange[] = [];
     let last: Place = { before, proved };
     for (const event of events) {
-      const isEvidence = isRecorded(event) && event.version > recorded.get(event.streamId)!.state.retracted;
+      const isEvidence = isRecorded(event) && event.version > (retracted.get(event.streamId) ?? 0);
       const isChange = isKnown<Contact, ContactEvent>(contact, event) && event.version !== last.proved;
       if ((isEvidence || isChange) && said.length === limit) return { said, next: last };
       if (isEvidence || isChange) said.push(event);
       last = { before: event.position, proved: isEvidence ? (event.data.contactVersion ?? 0) : 0 };
     }
     return { said, next: hasMore ? last : undefined };
+  }
+
+  /** The versions at which evidence about a contact was last retracted, by its stream. */
+  private async retractions(organizationId: string, contactId: string): Promise<Map<string, number>> {
+    const { events } = await this.store.readAbout(organizationId, contactId, MOST_RETRACTED, undefined, [
+      RETRACTED,
+    ]);
+    return new Map(events.toReversed().map(({ streamId, version }) => [streamId, version]));
   }
 }
