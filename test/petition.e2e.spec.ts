@@ -203,6 +203,7 @@ describe('add-signature', () => {
       {
         id: body.data.signatureId,
         createdAt: expect.stringMatching(ISO),
+        signedAt: expect.stringMatching(ISO),
         petitionId,
         contactId,
         comment: 'I swim there',
