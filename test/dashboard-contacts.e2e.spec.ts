@@ -374,9 +374,50 @@ describe('segments', () => {
       expect(await shown(`segments/${id}`, speaking(words))).toContain(words.segments.conditions);
   });
 
+  it('adapt a row to the type of a custom field, also before it is saved', async () => {
+    const field = (name: string, type: string, options?: string[]) =>
+      call(client, 'field.create-field', { name, type, ...(options ? { options } : {}) });
+    await field('Shirt', 'CHOICE', ['S', 'XL']);
+    await field('Visits', 'NUMBER');
+    await person('big@example.org', { customFields: { shirt: 'XL', visits: 3 } });
+    await person('small@example.org', { customFields: { shirt: 'S', visits: 9 } });
+    const rows: Row[] = [
+      ['fields.shirt', 'is', 'XL'],
+      ['fields.visits', 'between', '2'],
+    ];
+    const again = await editor.post(at('segments/new'), { ...formOf('all', ...rows), again: 'more' });
+    expect(again.status).toBe(200);
+    expect(again.text).toContain('<option value="XL" selected>');
+    expect(again.text).toMatch(/name="until-1"[^>]* type="number"/);
+    expect(again.text).toContain('name="subject-2"');
+    // Choices cannot be compared by their order.
+    const row = again.text.slice(again.text.indexOf('id="op-0"'), again.text.indexOf('id="value-0"'));
+    expect([...row.matchAll(/value="(\w+)"/g)].map(([, op]) => op)).toEqual([
+      ...['is', 'isNot', 'isSet', 'isNotSet'],
+    ]);
+
+    const wrong = await editor.post(at('segments/new'), { ...formOf('all', ...rows), 'until-1': '1' });
+    expect(wrong.text).toContain(`<p class="fault" id="value-1-fault">${en.faults.order}</p>`);
+    const made = await editor.post(at('segments/new'), { ...formOf('all', ...rows), 'until-1': '3' });
+    const id = idIn(made.location);
+    expect(await filterOf(id)).toEqual({
+      all: [
+        { field: 'fields.shirt', op: 'is', value: 'XL' },
+        { field: 'fields.visits', op: 'between', value: [2, 3] },
+      ],
+    });
+    const page = await shown(`segments/${id}`);
+    for (const text of ['Shirt is “XL”', 'Visits is between 2 and 3', 'big@example.org'])
+      expect(page).toContain(text);
+    expect(page).not.toContain('small@example.org');
+    expect(await shown(`segments/${id}/edit`)).toContain('<option value="between" selected>');
+  });
+
   it.each<[what: string, rows: Row[], field: string, fault: string]>([
     ['no condition', [['', 'is', '']], 'subject-0', en.faults.required],
     ['no value', [['city', 'is', '']], 'value-0', en.faults.required],
+    ['an unknown field', [['fields.gone', 'isSet', '']], 'subject-0', en.faults.choice],
+    ['a tag that starts with', [['tag', 'startsWith', 'D']], 'op-0', en.faults.choice],
     ['an unknown tag', [['tag', 'is', 'Nobody']], 'value-0', en.faults.noRecord],
     [
       'a search in an encrypted field',

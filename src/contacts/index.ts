@@ -14,7 +14,7 @@ export {
   recordsIn,
   requireNamed,
 } from './filters/filter.js';
-export { filterFields, type Op } from './filters/filter-fields.js';
+export { CUSTOM_OPS, type FieldType, filterFields, type Op, OPS_OF } from './filters/filter-fields.js';
 export { filterProjections, filterSql } from './filters/filter-sql.js';
 export { type FilteredContact, matchesFilter } from './filters/filter-match.js';
 export { contactLink } from './contact-links.js';

@@ -38,6 +38,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
     ({ wholeNumber }, [, least, most]) => wholeNumber(least!, most!),
   ],
   [/^must be one of/, ({ choice }) => choice],
+  [/^must start with the (lower|earlier)/, ({ order }) => order],
   [/^must be an RFC 3339/, ({ time }) => time],
   [/^must be in the future/, ({ future }) => future],
   [/^must be an IP address or range/, ({ range }) => range],

@@ -97,6 +97,7 @@ export const common: typeof en = {
     colour: 'Geben Sie eine Farbe ein, zum Beispiel #0b57d0',
     wholeNumber: (least: string, most: string) => `Geben Sie eine ganze Zahl von ${least} bis ${most} ein`,
     choice: 'Wählen Sie eine Option aus',
+    order: 'Der zweite Wert darf nicht unter dem ersten liegen',
     some: 'Wählen Sie mindestens eine Option aus',
     noFile: 'Wählen Sie eine Datei aus',
     laterFile: 'Es laufen zu viele Importe. Versuchen Sie es noch einmal, wenn einige fertig sind',

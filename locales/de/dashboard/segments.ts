@@ -33,14 +33,16 @@ export const segments: typeof en = {
     all: 'Kontakte, auf die alle Bedingungen zutreffen',
     any: 'Kontakte, auf die mindestens eine Bedingung zutrifft',
   },
-  hint: 'Geben Sie einen Text, ein Datum wie 2026-05-31, eine Zahl von Tagen oder den Namen einer Liste, eines Tags, einer Petition oder einer E-Mail ein. „Abonniert“ und „ist ausgefüllt“ brauchen keinen Wert. Für weitere Zeilen speichern Sie und bearbeiten das Segment noch einmal.',
-  complex: 'Dieses Segment wurde über die API angelegt. Seine Bedingungen lassen sich nur dort ändern:',
+  hint: 'Eine Liste, einen Tag, eine Petition oder eine E-Mail geben Sie mit ihrem Namen an. Bedingungen ohne Feld zählen nicht.',
+  more: 'Bedingung hinzufügen',
+  complex: 'Dieses Formular kann diese Bedingungen nicht anzeigen. Ändern Sie sie über die API:',
   row: {
     title: (number: number) => `Bedingung ${number}`,
     subject: 'Feld',
     none: 'Keine Bedingung',
     op: 'Vergleich',
     value: 'Wert',
+    until: 'Bis einschließlich',
   },
   ops: {
     is: 'ist',
@@ -55,6 +57,7 @@ export const segments: typeof en = {
     between: 'liegt zwischen',
     inLast: 'liegt in den letzten (Tagen)',
   },
+  numberOps: { atLeast: 'ist mindestens', atMost: 'ist höchstens' },
   subjects: {
     subscribed: 'Abonniert',
     createdAt: 'Hinzugefügt am',

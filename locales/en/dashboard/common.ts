@@ -101,6 +101,7 @@ export const common = {
     colour: 'Enter a colour, like #0b57d0',
     wholeNumber: (least: string, most: string) => `Enter a whole number from ${least} to ${most}`,
     choice: 'Select an option',
+    order: 'The second value must not be below the first',
     some: 'Select at least one option',
     noFile: 'Choose a file',
     laterFile: 'Too many imports are running. Try again when some have finished',

@@ -31,14 +31,16 @@ export const segments = {
     all: 'Contacts who match all conditions',
     any: 'Contacts who match at least one condition',
   },
-  hint: 'Enter a text, a date such as 2026-05-31, a number of days, or the name of a list, tag, petition or email. “Subscribed” and “is filled in” need no value. To get more rows, save and edit again.',
-  complex: 'This segment was created with the API. Its conditions can only be changed there:',
+  hint: 'For a list, tag, petition or email, enter its name. Conditions without a field are ignored.',
+  more: 'Add condition',
+  complex: 'This form can’t show these conditions. Change them with the API:',
   row: {
     title: (number: number) => `Condition ${number}`,
     subject: 'Field',
     none: 'No condition',
     op: 'Comparison',
     value: 'Value',
+    until: 'Up to and including',
   },
   ops: {
     is: 'is',
@@ -53,6 +55,7 @@ export const segments = {
     between: 'is between',
     inLast: 'is in the last (days)',
   },
+  numberOps: { atLeast: 'is at least', atMost: 'is at most' },
   subjects: {
     subscribed: 'Subscribed',
     createdAt: 'Added on',

@@ -2,8 +2,10 @@ import { html, type Html } from '#libs/pages';
 import { Resources } from '#libs/resources';
 import { isId } from '#libs/rpc';
 import { type Filter, filterFields, namedInFilters, partOf, recordsIn } from '../../contacts/index.js';
+import { customFieldsOf } from '../contacts/custom-values.js';
 import { type PageContext } from '../page-context.js';
-import { timeIn } from '../parts.js';
+import { dateIn, numberIn, timeIn } from '../parts.js';
+import { type RowOp, type Subject, type Subjects } from './rows.js';
 
 /** The names of records, by the name of their condition and their id. */
 export type RecordNames = ReadonlyMap<string, string>;
@@ -23,14 +25,35 @@ export async function namesIn(context: PageContext, filter: Filter): Promise<Rec
   return names;
 }
 
-/** The name of a condition's field or kind of records. */
-export function subjectIn({ words }: PageContext, subject: string): string {
-  const names: Record<string, string> = { ...words.contacts.fields, ...words.segments.subjects };
-  return names[subject] ?? subject;
+/** Everything that conditions can be about and that the viewer may see. */
+export async function subjectsOf(context: PageContext): Promise<Subjects> {
+  const nameOf = (name: string) => subjectIn(context, undefined, name);
+  const kinds = [...namedInFilters()].filter(([, { resource }]) => context.may(`${resource.object}:read`));
+  return new Map<string, Subject>([
+    ...[...filterFields()].map(([name, type]) => [name, { name: nameOf(name), type }] as const),
+    ...(await customFieldsOf(context)).map(
+      (field) => [`fields.${field.key}`, { name: field.name, type: field.type, field }] as const,
+    ),
+    ...kinds.map(([name]) => [name, { name: nameOf(name), type: 'record' }] as const),
+  ]);
 }
 
+function subjectIn({ words }: PageContext, subject: Subject | undefined, name: string): string {
+  const names: Record<string, string> = { ...words.contacts.fields, ...words.segments.subjects };
+  return subject?.name ?? names[name] ?? name;
+}
+
+/** The comparison as text. Numbers have other words than times. */
+export function opIn({ words }: PageContext, subject: Subject | undefined, op: RowOp): string {
+  const { ops, numberOps } = words.segments;
+  return subject?.type === 'NUMBER' && (op === 'atLeast' || op === 'atMost') ? numberOps[op] : ops[op];
+}
+
+/** What the text of a filter names. */
+export type Named = { subjects: Subjects; records: RecordNames };
+
 /** A filter as text, with a list for each group of conditions. */
-export function FilterText(context: PageContext, filter: Filter, names: RecordNames): Html {
+export function FilterText(context: PageContext, filter: Filter, names: Named): Html {
   const { segments } = context.words;
   const part = partOf(filter);
   switch (part.kind) {
@@ -43,15 +66,20 @@ export function FilterText(context: PageContext, filter: Filter, names: RecordNa
         <ul><li>${FilterText(context, part.part, names)}</li></ul>`;
     case 'field': {
       const { field, op } = part.condition;
-      return html`${[subjectIn(context, field), segments.ops[op], valueIn(context, part.condition)]
+      const subject = names.subjects.get(field);
+      return html`${[
+        subjectIn(context, subject, field),
+        opIn(context, subject, op),
+        valueIn(context, subject, part.condition),
+      ]
         .filter((text) => text !== '')
         .join(' ')}`;
     }
     case 'record': {
       const { name, id, inLast } = part;
-      const record = names.get(keyOfRecord(name, id));
+      const record = names.records.get(keyOfRecord(name, id));
       const text = [
-        subjectIn(context, name),
+        subjectIn(context, undefined, name),
         segments.ops.is,
         record === undefined ? segments.described.deleted : segments.described.quoted(record),
         inLast === undefined ? '' : segments.described.inLast(inLast),
@@ -63,14 +91,17 @@ export function FilterText(context: PageContext, filter: Filter, names: RecordNa
 
 function valueIn(
   { words }: PageContext,
-  { field, op, value }: Extract<ReturnType<typeof partOf>, { kind: 'field' }>['condition'],
+  subject: Subject | undefined,
+  { op, value }: Extract<ReturnType<typeof partOf>, { kind: 'field' }>['condition'],
 ): string {
   const { described } = words.segments;
   if (value === undefined) return '';
   if (typeof value === 'boolean') return value ? words.yes : words.no;
-  if (typeof value === 'number') return op === 'inLast' ? described.days(value) : String(value);
-  const shown = (one: string | number) =>
-    filterFields().get(field) === 'time' ? timeIn(words, String(one)) : String(one);
-  if (typeof value !== 'string') return described.between(shown(value[0]), shown(value[1]));
-  return op === 'atLeast' || op === 'atMost' ? shown(value) : described.quoted(value);
+  if (op === 'inLast') return described.days(Number(value));
+  const shown = (one: string | number) => {
+    if (typeof one === 'number') return numberIn(words, one);
+    if (subject?.type === 'time') return timeIn(words, one);
+    return subject?.type === 'DATE' ? dateIn(words, one) : described.quoted(one);
+  };
+  return Array.isArray(value) ? described.between(shown(value[0]), shown(value[1])) : shown(value);
 }

@@ -1,7 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { Resources } from '#libs/resources';
 import { invalid, type Issue, RpcError } from '#libs/rpc';
-import { type Filter, filterFields, namedInFilters } from '../../contacts/index.js';
+import { type Filter, namedInFilters } from '../../contacts/index.js';
 import { ActivityLog } from '../activity-log.js';
 import { type ContactRecord, nameOf } from '../contacts/pages.js';
 import { listPages } from '../list-pages.js';
@@ -19,14 +19,26 @@ import {
   Table,
   TextField,
 } from '../parts.js';
-import { FilterText, keyOfRecord, namesIn, type RecordNames, subjectIn } from './description.js';
-import { conditionOf, type Match, needsValue, type Row, ROW_OPS, type RowOp, rowsOf } from './rows.js';
+import { FilterText, keyOfRecord, type Named, namesIn, opIn, subjectsOf } from './description.js';
+import {
+  conditionOf,
+  type Match,
+  needsValue,
+  type Row,
+  ROW_OPS,
+  type RowOp,
+  rowOpsOf,
+  rowsOf,
+  type Subject,
+  type Subjects,
+} from './rows.js';
 
 type SegmentRecord = { id: string; name: string; filter: Filter; createdAt: string; updatedAt: string };
 
-/** Rows for new conditions below those that a segment has, and the most rows of the form. */
-const EMPTY_ROWS = 3;
 const MOST_ROWS = 50;
+
+/** The button that adds a row, and the script that adapts a row to its field, show the form again. */
+const AGAIN = 'again';
 
 export const segmentPages: PageDefinition[] = [
   ...listPages<SegmentRecord>({
@@ -57,11 +69,12 @@ export const segmentPages: PageDefinition[] = [
         section: 'segments',
         back: toAll(context),
         title,
-        content: html`<div class="text">${FormOf(context, { fields: await FieldsOf(context), button })}</div>`,
+        content: await SegmentForm(context, button),
       });
     },
     act: async (context) => {
-      const filter = await typedFilter(context);
+      if (context.form.has(AGAIN)) return context.again();
+      const filter = await typedFilter(context, await subjectsOf(context));
       const fields = { name: context.typed('name') ?? '', filter: filter.filter };
       const { segmentId } = await inRows(filter.rows, () =>
         context.run<{ segmentId: string }>('segment.create-segment', fields),
@@ -74,7 +87,8 @@ export const segmentPages: PageDefinition[] = [
     needs: 'segment:read',
     show: async (context) => {
       const segment = await segmentOf(context);
-      const [names, people, past] = await Promise.all([
+      const [subjects, records, people, past] = await Promise.all([
+        subjectsOf(context),
         namesIn(context, segment.filter),
         context.may('contact:read') ? PeopleOf(context, segment) : null,
         ActivityLog(context, segment.id),
@@ -92,7 +106,7 @@ export const segmentPages: PageDefinition[] = [
               ])
             : null
         }
-        ${SectionOf(conditions, html`<div class="text">${FilterText(context, segment.filter, names)}</div>`)} ${people} ${past}`,
+        ${SectionOf(conditions, html`<div class="text">${FilterText(context, segment.filter, { subjects, records })}</div>`)} ${people} ${past}`,
       });
     },
   },
@@ -102,21 +116,22 @@ export const segmentPages: PageDefinition[] = [
     show: async (context) => {
       const segment = await segmentOf(context);
       const { title, button } = context.words.segments.edit;
-      const fields = await FieldsOf(context, segment);
       return context.page({
         section: 'segments',
         back: { href: context.path(`segments/${segment.id}`), text: segment.name },
         title: title(segment.name),
-        content: html`<div class="text">${FormOf(context, { fields, button, of: segment })}</div>`,
+        content: await SegmentForm(context, button, segment),
       });
     },
     act: async (context) => {
+      if (context.form.has(AGAIN)) return context.again();
       const segment = await segmentOf(context);
       context.requireSame(segment);
-      const isComplex = rowsOf(segment.filter) === undefined;
-      const { filter, rows } = isComplex
-        ? { filter: undefined, rows: [] }
-        : await typedFilter(context, segment.filter);
+      const subjects = await subjectsOf(context);
+      const before = rowsOf(segment.filter, subjects);
+      const { filter, rows } = before
+        ? await typedFilter(context, subjects, before.rows)
+        : { filter: undefined, rows: [] };
       const fields = { segmentId: segment.id, name: context.typed('name') ?? '', filter };
       await inRows(rows, () => context.run('segment.update-segment', fields));
       return { to: `segments/${segment.id}`, done: 'segments.changed' };
@@ -174,30 +189,50 @@ async function PeopleOf(context: PageContext, { id: segmentId }: SegmentRecord):
 }
 
 /** The form: a name, and rows of conditions. A filter that rows cannot express is shown as text. */
-async function FieldsOf(context: PageContext, segment?: SegmentRecord): Promise<Html[]> {
+async function SegmentForm(context: PageContext, button: string, segment?: SegmentRecord): Promise<Html> {
   const { segments, nameOf: label } = context.words;
-  const name = TextField(context, { name: 'name', label, value: segment?.name, max: 200 });
-  const names = segment ? await namesIn(context, segment.filter) : new Map<string, string>();
-  const shown = segment ? rowsOf(segment.filter) : { match: 'all' as const, rows: [] };
-  if (!shown) {
-    return [
-      name,
-      html`<p>${segments.complex}</p>
-        <div>${FilterText(context, segment!.filter, names)}</div>`,
-    ];
-  }
-  const match = ChoiceField(context, {
-    name: 'match',
-    label: segments.match.label,
-    values: [shown.match],
-    choices: [
-      { value: 'all', text: segments.match.all },
-      { value: 'any', text: segments.match.any },
-    ],
-  });
-  const count = Math.min(Math.max(shown.rows.length + EMPTY_ROWS, typedRows(context)), MOST_ROWS);
-  const rows = Array.from({ length: count }, (_, n) => RowOf(context, n, shown.rows[n], names));
-  return [name, match, html`<p class="hint">${segments.hint}</p>`, ...rows];
+  const [subjects, records] = await Promise.all([
+    subjectsOf(context),
+    segment ? namesIn(context, segment.filter) : new Map<string, string>(),
+  ]);
+  const names = { subjects, records };
+  const shown = segment ? rowsOf(segment.filter, subjects) : { match: 'all' as const, rows: [] };
+  const fields = [
+    TextField(context, { name: 'name', label, value: segment?.name, max: 200 }),
+    shown
+      ? ConditionsOf(context, shown, names)
+      : html`<p>${segments.complex}</p>
+          <div>${FilterText(context, segment!.filter, names)}</div>`,
+  ];
+  // After the main button, because Enter in a field presses the first one.
+  const secondButton =
+    shown && html`<button class="button plain" name="${AGAIN}" value="more">${segments.more}</button>`;
+  return html`<div class="text">${FormOf(context, { fields, button, secondButton, of: segment })}</div>`;
+}
+
+function ConditionsOf(
+  context: PageContext,
+  { match, rows }: { match: Match; rows: readonly Row[] },
+  names: Named,
+): Html {
+  const { segments } = context.words;
+  const typed = typedRows(context);
+  const added = context.form.get(AGAIN) === 'more' ? 1 : 0;
+  const count = Math.min(typed > 0 ? typed + added : rows.length + 1, MOST_ROWS);
+  // Scripts adapt a row as soon as its field or comparison changes. Without them, the buttons do.
+  return html`<div id="conditions" hx-post="${context.request.path}" hx-trigger="change target:select" hx-vals="${JSON.stringify({ [AGAIN]: 'same' })}" hx-select="#conditions" hx-swap="outerHTML" hx-sync="this:replace">
+    ${ChoiceField(context, {
+      name: 'match',
+      label: segments.match.label,
+      values: [match],
+      choices: [
+        { value: 'all', text: segments.match.all },
+        { value: 'any', text: segments.match.any },
+      ],
+    })}
+    <p class="hint">${segments.hint}</p>
+    ${Array.from({ length: count }, (_, n) => RowOf(context, n, rows[n], names))}
+  </div>`;
 }
 
 /** The number of rows that the form had. */
@@ -207,98 +242,128 @@ function typedRows({ form }: PageContext): number {
   return rows;
 }
 
-function RowOf(context: PageContext, n: number, row: Row | undefined, names: RecordNames): Html {
-  const { row: words, ops } = context.words.segments;
-  const subjects = [...filterFields().keys(), ...recordsFor(context)];
-  const value = row && (names.get(keyOfRecord(row.subject, row.value)) ?? row.value);
-  const number = n + 1;
+/** A condition. Without a field, every comparison can be chosen, because scripts may not run. */
+function RowOf(context: PageContext, n: number, row: Row | undefined, { subjects, records }: Named): Html {
+  const { row: words } = context.words.segments;
+  const [nameOfSubject, nameOfOp] = [`subject-${n}`, `op-${n}`];
+  const subject = subjects.get(context.valueOf(nameOfSubject, row?.subject));
+  const ops = subject ? rowOpsOf(subject) : ROW_OPS;
+  const typed = context.valueOf(nameOfOp, row?.op) as RowOp;
+  const op = ops.includes(typed) ? typed : ops[0]!;
+  const value = row && (records.get(keyOfRecord(row.subject, row.value)) ?? row.value);
   return html`<fieldset>
-    <legend>${words.title(number)}</legend>
+    <legend>${words.title(n + 1)}</legend>
     <div class="find">
       ${SelectField(context, {
-        name: `subject-${n}`,
+        name: nameOfSubject,
         label: words.subject,
-        value: row?.subject ?? '',
+        value: row?.subject,
         choices: [
           { value: '', text: words.none },
-          ...subjects.map((subject) => ({ value: subject, text: subjectIn(context, subject) })),
+          ...[...subjects].map(([one, { name }]) => ({ value: one, text: name })),
         ],
       })}
       ${SelectField(context, {
-        name: `op-${n}`,
+        name: nameOfOp,
         label: words.op,
-        value: row?.op ?? 'is',
-        choices: ROW_OPS.map((op) => ({ value: op, text: ops[op] })),
+        value: row?.op,
+        choices: ops.map((one) => ({ value: one, text: opIn(context, subject, one) })),
       })}
-      ${TextField(context, { name: `value-${n}`, label: words.value, value, max: 500, isOptional: true })}
+      ${
+        subject && !needsValue(subject, op)
+          ? null
+          : ValueField(context, { name: `value-${n}`, label: words.value, value }, subject, op)
+      }
+      ${op === 'between' ? ValueField(context, { name: `until-${n}`, label: words.until, value: row?.until }, subject, op) : null}
     </div>
   </fieldset>`;
 }
 
-/** The conditions on records that the viewer may see. */
-function recordsFor(context: PageContext): string[] {
-  return [...namedInFilters()].flatMap(([condition, { resource }]) =>
-    context.may(`${resource.object}:read`) ? [condition] : [],
-  );
+function ValueField(
+  context: PageContext,
+  field: { name: string; label: string; value: string | undefined },
+  subject: Subject | undefined,
+  op: RowOp,
+): Html {
+  const { yes, no } = context.words;
+  const options = { ...field, isOptional: true };
+  const select = (choices: { value: string; text: string }[]) =>
+    SelectField(context, { ...options, choices: [{ value: '', text: '–' }, ...choices] });
+  if (op === 'inLast' || subject?.type === 'NUMBER')
+    return TextField(context, { ...options, type: 'number' });
+  if (subject?.type === 'DATE' || subject?.type === 'time')
+    return TextField(context, { ...options, type: 'date' });
+  if (subject?.type === 'BOOLEAN')
+    return select([
+      { value: 'true', text: yes },
+      { value: 'false', text: no },
+    ]);
+  return subject && 'field' in subject && subject.field.options
+    ? select(subject.field.options.map((option) => ({ value: option, text: option })))
+    : TextField(context, { ...options, max: 500 });
 }
 
-/** The filter that the form describes, and the number of the row of each condition. */
+/** The filter that the form describes, and the number of the row of each condition. @param before the rows as stored. */
 async function typedFilter(
   context: PageContext,
-  before?: Filter,
-): Promise<{ filter: Filter; match: Match; rows: number[] }> {
-  const match: Match = context.form.get('match') === 'any' ? 'any' : 'all';
+  subjects: Subjects,
+  before: readonly Row[] = [],
+): Promise<{ filter: Filter; rows: number[] }> {
+  const rows = Array.from({ length: typedRows(context) }, (_, n) => n).filter(
+    (n) => context.typed(`subject-${n}`) !== null,
+  );
   const conditions: Filter[] = [];
-  const rows: number[] = [];
-  const issues: Issue[] = [];
-  for (let n = 0; n < typedRows(context); n += 1) {
-    const subject = context.typed(`subject-${n}`);
-    if (subject === null) continue;
-    const op = (ROW_OPS as readonly string[]).includes(context.form.get(`op-${n}`) ?? '')
-      ? (context.form.get(`op-${n}`) as RowOp)
-      : 'is';
-    const row = { subject, op, value: context.typed(`value-${n}`) ?? '' };
-    if (row.value === '' && needsValue(subject, op)) {
-      issues.push({ path: `value-${n}`, message: 'is required' });
-      continue;
-    }
-    rows.push(n);
+  const issues: Issue[] = rows.length > 0 ? [] : [{ path: 'subject-0', message: 'is required' }];
+  for (const n of rows) {
     try {
-      conditions.push(conditionOf(row, await recordNamed(context, row, n, before)));
+      conditions.push(await typedCondition(context, subjects, n, before[n]));
     } catch (error) {
       if (!(error instanceof RpcError)) throw error;
       issues.push(...(error.details.issues ?? []));
     }
   }
-  if (conditions.length + issues.length === 0) issues.push({ path: 'subject-0', message: 'is required' });
   if (issues.length > 0) throw invalid(issues);
-  return { filter: (match === 'all' ? { all: conditions } : { any: conditions }) as Filter, match, rows };
+  return { filter: context.form.get('match') === 'any' ? { any: conditions } : { all: conditions }, rows };
 }
 
-/**
- * The id of the record that a row names; undefined if the row is about a field. Records that share a name: the one that the row had
- * before, otherwise the oldest.
- */
+async function typedCondition(
+  context: PageContext,
+  subjects: Subjects,
+  n: number,
+  before: Row | undefined,
+): Promise<Filter> {
+  const typed = (part: string) => context.typed(`${part}-${n}`) ?? '';
+  const row = {
+    subject: typed('subject'),
+    op: typed('op') as RowOp,
+    value: typed('value'),
+    until: typed('until'),
+  };
+  const subject = subjects.get(row.subject);
+  if (!subject) throw invalid([{ path: `subject-${n}`, message: 'must be one of the offered fields' }]);
+  const needed = needsValue(subject, row.op) ? ['value', ...(row.op === 'between' ? ['until'] : [])] : [];
+  const missing = needed.filter((part) => typed(part) === '');
+  if (missing.length > 0)
+    throw invalid(missing.map((part) => ({ path: `${part}-${n}`, message: 'is required' })));
+  if (!(subject.type === 'record' ? rowOpsOf(subject) : ROW_OPS).includes(row.op))
+    throw invalid([{ path: `op-${n}`, message: 'must be one of the offered comparisons' }]);
+  if (subject.type !== 'record') return conditionOf(row, subject);
+  const id = await recordNamed(context, row, before);
+  if (id === undefined) throw invalid([{ path: `value-${n}`, message: 'is the name of no record' }]);
+  return conditionOf(row, subject, id);
+}
+
+/** The record that a row names. Of those that share the name: the one that the row had before, otherwise the oldest. */
 async function recordNamed(
   context: PageContext,
-  { subject, op, value }: Row,
-  n: number,
-  before: Filter | undefined,
+  { subject, value }: Row,
+  before: Row | undefined,
 ): Promise<string | undefined> {
-  const record = namedInFilters().get(subject);
-  if (!record) return undefined;
-  if (op !== 'is' && op !== 'isNot')
-    throw invalid([{ path: `op-${n}`, message: 'must be one of is, isNot' }]);
-  const { resource } = record;
+  const { resource } = namedInFilters().get(subject)!;
   const resources = context.find(Resources);
-  const found = context.may(`${resource.object}:read`)
-    ? await resources.having(resource, context.organizationId, resource.nameColumn, value, 50)
-    : [];
-  const had = before && rowsOf(before)?.rows[n];
-  const same = found.find(({ id }) => had?.subject === subject && id === had.value);
-  const id = (same ?? found[0])?.id;
-  if (id === undefined) throw invalid([{ path: `value-${n}`, message: 'is the name of no record' }]);
-  return id;
+  const found = await resources.having(resource, context.organizationId, resource.nameColumn, value, 50);
+  const same = found.find(({ id }) => before?.subject === subject && id === before.value);
+  return (same ?? found[0])?.id;
 }
 
 /** Shows errors of the operation next to the rows. @param rows the row of each condition. */
@@ -309,10 +374,10 @@ async function inRows<Answer>(rows: readonly number[], run: () => Promise<Answer
     if (!(error instanceof RpcError) || !error.details.issues) throw error;
     throw invalid(
       error.details.issues.map(({ path, message }) => {
-        const [, at, part] = /^filter\.(?:all|any)\.(\d+)(?:.*\.(op|value))?/.exec(path) ?? [];
+        const [, at, part] = /^filter\.(?:all|any)\.(\d+)(?:.*\.(op|value(?:\.1)?))?/.exec(path) ?? [];
         return at === undefined
           ? { path, message }
-          : { path: `${part ?? 'subject'}-${rows[Number(at)]}`, message };
+          : { path: `${part === 'value.1' ? 'until' : (part ?? 'subject')}-${rows[Number(at)]}`, message };
       }),
     );
   }
