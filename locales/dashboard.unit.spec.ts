@@ -1,4 +1,4 @@
-import { DASHBOARD } from './index.js';
+import { DASHBOARD, LOCALES } from './index.js';
 
 type Text = string | ((...values: unknown[]) => string);
 
@@ -29,6 +29,25 @@ it('German has the same keys as English', () => {
 it('no text is empty', () => {
   const texts = [...english, ...german];
   expect(texts.filter(([, text]) => saidBy(text).trim() === '').map(([name]) => name)).toEqual([]);
+});
+
+it('French punctuation never begins a line: a non-breaking space precedes it', () => {
+  const { site, emails, unsubscribe } = LOCALES.fr!;
+  const texts = textsIn({ site, emails, unsubscribe });
+  expect(texts.length).toBeGreaterThan(80);
+  expect(texts.filter(([, text]) => / [:;!?»]|« |["„“]/.test(saidBy(text))).map(([name]) => name)).toEqual(
+    [],
+  );
+});
+
+it('Spanish questions and exclamations have both marks', () => {
+  const { site, emails, unsubscribe } = LOCALES.es!;
+  const count = (text: string, mark: RegExp) => text.match(mark)?.length ?? 0;
+  const single = textsIn({ site, emails, unsubscribe }).filter(([, text]) => {
+    const said = saidBy(text);
+    return count(said, /[¿¡]/g) !== count(said, /[?!]/g);
+  });
+  expect(single.map(([name]) => name)).toEqual([]);
 });
 
 it('no German text is left in English', () => {

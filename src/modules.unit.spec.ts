@@ -16,7 +16,7 @@ it('each existing module is in the list, once', () => {
 });
 
 it('an object that is not a module of the product is rejected', () => {
-  expect(() => partsOf([class Stranger {}])).toThrow('Stranger is no module of the product');
+  expect(() => partsOf([class Stranger {}])).toThrow('Stranger is not a module of the product');
 });
 
 it('reasons for errors are upper-case words, and each belongs to one code of one module', () => {

@@ -555,7 +555,7 @@ describe('import-contacts with a column of tags', () => {
       { email: 'f@example.org', tags: Array.from({ length: 101 }, (_, n) => `Good ${n}`) },
       { email: 'no address', tags: ['Good'] },
     );
-    const names = (problem: string) => `tags must hold names only: one of them ${problem}`;
+    const names = (problem: string) => `tags must contain only names: one of them ${problem}`;
     expect((await send(body)).body).toEqual(
       done({ created: 1 }, [
         [2, names('must have at most 100 characters')],

@@ -26,7 +26,7 @@ import { examine, type Examined } from '../src/doctor/index.js';
 import { openRuntime } from '../src/server/index.js';
 import { programVersion } from '../src/environment/index.js';
 import { command } from './commands.js';
-import { cli, Deployment, type Environment, eventually, Program } from './processes.js';
+import { CLI, cli, Deployment, type Environment, eventually, Program } from './processes.js';
 
 const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
 const OTHER_KEY = Buffer.alloc(32, 8).toString('base64');
@@ -799,6 +799,16 @@ it('an unreachable database: exits with 1 and prints no secret', async () => {
   expect(stdout).toMatch(/^problem +mail +Emails cannot be sent: .*ECONNREFUSED/m);
   expect(stdout).not.toMatch(/hunter/);
   expect(stdout).not.toContain(OTHER_KEY);
+});
+
+it('exits quietly if its reader closes the pipe early', async () => {
+  // `true` ends before the first finding, so every write fails.
+  const { stdout, stderr } = await new Program(
+    'bash',
+    ['-c', '"$0" "$1" doctor | true; echo "${PIPESTATUS[0]}"', process.execPath, CLI],
+    { DATABASE_URL: 'postgres://127.0.0.1:1/advocacy' },
+  ).ended;
+  expect([stdout, stderr]).toEqual(['1\n', '']);
 });
 
 it('a server starts without an index, and logs how to create it', async () => {

@@ -89,7 +89,7 @@ function missingFrom(events: readonly Pick<RecordedEvent, 'type' | 'schema'>[]):
     .map(({ type, schema }) => `${type} ${schema}`);
 }
 
-/** An exported history has no encryption keys of persons. Any constant key works. */
+/** An exported history has no encryption keys of people. Any constant key works. */
 const seal: Seal = (event, name, value) => sealValue(Buffer.alloc(32, event.subjectId!), name, value);
 
 let database: TestDatabase;

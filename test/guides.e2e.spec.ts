@@ -209,6 +209,17 @@ it('every log message in a runbook exists', () => {
   expect(messages.filter((message) => !sources.includes(message))).toEqual([]);
 });
 
+it('the runbooks list every alert', () => {
+  const alerts = [...read('deploy/prometheus/alerts.yml').matchAll(/- alert: (\w+)/g)].map(
+    ([, name]) => name!,
+  );
+  expect(alerts.length).toBeGreaterThan(20);
+  const listed = [...read('docs/guides/runbooks/README.md').matchAll(/`(Advocacy\w+)`/g)].map(
+    ([, name]) => name!,
+  );
+  expect(listed.toSorted()).toEqual(alerts.toSorted());
+});
+
 it('every promise names existing tests, and marks those that run only in npm run test:long', () => {
   const text = read('docs/internals/failure-model.md');
   const rows = text

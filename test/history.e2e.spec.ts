@@ -344,7 +344,7 @@ longDescribe('a history that was forged by hand in the database', () => {
     ],
     'a size': [
       (id) => sql('UPDATE seals SET size = size + 100 WHERE organization_id = $1', [id]),
-      /^the events do not lead/,
+      /^the events do not match/,
     ],
     'seals rolled back': [
       (id) =>

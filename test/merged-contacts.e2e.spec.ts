@@ -184,7 +184,7 @@ describe('consent: the strictest wins', () => {
     expect(data[0]).toMatchObject({ given: true, ...evidence });
   });
 
-  it('the unsubscribe link of a merged contact unsubscribes the contact that stays', async () => {
+  it('the unsubscribe link of a merged contact unsubscribes the contact that is kept', async () => {
     const [survivor, other] = [await create(), await create()];
     await merge(survivor, other);
     const { keyring } = api.instances[0]!.runtime.store;
@@ -229,7 +229,7 @@ describe('signatures', () => {
 });
 
 describe('erasure', () => {
-  it('of the contact that stays erases what the merged contacts contained', async () => {
+  it('of the contact that is kept erases what the merged contacts contained', async () => {
     const survivor = await create();
     const person = { ...own.person(), bio: 'secret-biography' };
     const { contactId } = await own.ask('contact.create-contact', person);

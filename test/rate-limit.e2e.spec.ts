@@ -276,7 +276,7 @@ describe('on one instance', () => {
     const refused = answers.two.find(({ status }) => status === 429)!;
     expect(limitHeaders(refused)).toMatchObject({ 'ratelimit-limit': '12', 'retry-after': '1' });
     expect(refused.body.error.message).toContain(
-      'The limit of all API keys of your organization together is 12 requests per second.',
+      'The API keys of your organization share a limit of 12 requests per second.',
     );
     expect(statuses(answers.operators)).toEqual({ 200: 28 });
     expect(limitHeaders(answers.operators[0]!)).toEqual({});
@@ -408,7 +408,7 @@ describe('on two instances with Redis', () => {
     );
   }
   const SHARED = 'ok, redis ok';
-  const LOCAL = 'degraded, redis not used: limits count per instance';
+  const LOCAL = 'degraded, redis not used: limits apply per instance';
 
   async function until(health: string): Promise<void> {
     await eventually(async () => expect(new Set(await redisHealth())).toEqual(new Set([health])));

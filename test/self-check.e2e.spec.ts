@@ -126,7 +126,9 @@ it('reports manual changes once on every instance, and their repair once', async
       level: 'error',
       kind: 'history',
       finding: expect.stringMatching(
-        new RegExp(`^The history of organization ${organizationId} is not what was sealed: .*${position}`),
+        new RegExp(
+          `^The history of organization ${organizationId} does not match what was sealed: .*${position}`,
+        ),
       ),
     }),
   ]);
@@ -169,7 +171,7 @@ longIt('reports a deleted organization, although all remaining data is intact', 
   await checkAll();
   await untilFound(1);
   const status = await command(['--json', 'history', 'status'], own.environment);
-  const finding = `The log of all organizations is not what was signed. Organization ${organizationId}: It is missing, but the log has a`;
+  const finding = `The log of all organizations does not match what was signed. Organization ${organizationId}: It is missing, but the log has a`;
   expect(JSON.parse(status.stdout).selfCheck.findings).toEqual([
     expect.objectContaining({ kind: 'history', subject: 'all', finding: expect.stringContaining(finding) }),
   ]);

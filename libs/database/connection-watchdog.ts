@@ -27,7 +27,7 @@ export type WatchedConnection = {
   readonly patient: boolean;
   /** Its backend waited for us while we waited for it. */
   suspected: boolean;
-  /** Milliseconds since a reply is due of which no byte has arrived, as of the last `look`. */
+  /** Milliseconds for which a reply has been due and none of its bytes has arrived, as of the last `look`. */
   quietFor(now: number): number;
   look(now: number): void;
   /** Closes it immediately. The statement in flight fails, and the pool opens a new connection. */

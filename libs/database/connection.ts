@@ -36,7 +36,7 @@ class ConnectionSilent extends Error {
   readonly code = 'ETIMEDOUT';
 
   constructor() {
-    super('the connection to the database went silent and was given up');
+    super('the connection to the database stopped responding and was closed');
     this.name = 'ConnectionSilent';
   }
 }
@@ -46,7 +46,7 @@ class ConnectionReadOnly extends Error {
   readonly code = '25006';
 
   constructor() {
-    super('the server of this connection accepts no writes: the connection was replaced');
+    super('this connection led to a server that accepts no writes: it was replaced');
     this.name = 'ConnectionReadOnly';
   }
 }

@@ -37,7 +37,7 @@ export class IncidentLog {
     return true;
   }
 
-  /** Records that a request was rejected because of this error. @param otherwise see `tell`; used if no incident is open. */
+  /** Records that a request was rejected because of this error. @param otherwise see `report`; used if no incident is open. */
   refuse(error: unknown, otherwise: string): void {
     if (incidentOf(error) || !this.episode) this.report(error, otherwise);
     else this.episode.wellSince = undefined;

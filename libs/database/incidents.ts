@@ -69,7 +69,7 @@ const INCIDENTS: readonly Incident[] = [
     code: /^08P01/,
     words: /server login|cannot connect|server conn/i,
     sentence:
-      'PgBouncer cannot connect to PostgreSQL. Its log shows the cause: check host and port in pgbouncer.ini, the role and its password.',
+      'PgBouncer cannot connect to PostgreSQL. Its log shows the cause: check the host and port in pgbouncer.ini, and the role and its password.',
   },
   {
     code: /^25006/,
@@ -107,7 +107,7 @@ const INCIDENTS: readonly Incident[] = [
     sentence:
       'PostgreSQL closed connections: it was stopped, failed over, or an administrator ended them. The server reconnects as soon as possible.',
   },
-  { code: /^58/, sentence: 'PostgreSQL reported an error of its files or its machine. See its log.' },
+  { code: /^58/, sentence: 'PostgreSQL reported an error with its files or its machine. See its log.' },
   {
     code: /^55000/,
     sentence: 'PostgreSQL cannot do this in its current state. Usually it is recovering or a standby.',
@@ -115,11 +115,11 @@ const INCIDENTS: readonly Incident[] = [
   {
     code: /^ECONNREFUSED$/,
     sentence:
-      'PostgreSQL accepts no connections at the address in DATABASE_URL. Start PostgreSQL, or correct host and port. Instances recover by themselves.',
+      'PostgreSQL accepts no connections at the address in DATABASE_URL. Start PostgreSQL, or correct the host and port. Instances recover by themselves.',
   },
   {
     code: /^(ENOTFOUND|EAI_AGAIN)$/,
-    sentence: 'The host in DATABASE_URL cannot be resolved. Correct its name, or repair the name service.',
+    sentence: 'The host in DATABASE_URL cannot be resolved. Correct its name, or fix DNS.',
   },
   {
     code: /^(EHOSTUNREACH|ENETUNREACH)$/,

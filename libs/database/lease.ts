@@ -3,7 +3,7 @@ import { isUnavailable } from './incidents.js';
 
 /**
  * How long a lease owner may keep PostgreSQL waiting for its next statement or for reading a result. The longest wait
- * measured was 0.8 s, with pages that take a second, on two processors at a load of 19. Time that PostgreSQL itself
+ * measured was 0.8 s, with pages that take a second, on two cores at a load of 19. Time that PostgreSQL itself
  * needs does not count.
  */
 const TIMEOUT_MS = 2_500;

@@ -35,7 +35,7 @@ export type AppendCommand = {
   releases?: readonly { key: Buffer; streamId: string }[];
   /** Streams that release all their unique keys. */
   releasesAll?: readonly string[];
-  /** Persons to erase: their encryption keys are destroyed, and they release all unique keys. */
+  /** People to erase: their encryption keys are destroyed, and they release all unique keys. */
   erases?: readonly string[];
   idempotency?: { key: Buffer; fingerprint: Buffer; result: JsonObject };
   /** The id of the first event (UUIDv7), by which a later attempt finds out that the command was stored. */
@@ -168,7 +168,7 @@ export async function appendBatch(
     for (const subjectId of otherSubjects(command)) rows.subjects.push([...at, subjectId]);
     for (const claim of command.claims ?? []) rows.claims.push([...at, claim.key, claim.streamId]);
     for (const release of command.releases ?? []) rows.releases.push([...at, release.key, release.streamId]);
-    // append_events releases unique keys and destroys encryption keys. Only persons have the latter.
+    // append_events releases unique keys and destroys encryption keys. Only people have the latter.
     const { releasesAll = [], erases = [] } = command;
     for (const streamId of [...releasesAll, ...erases]) rows.ends.push([...at, streamId]);
     if (command.idempotency) {

@@ -3,7 +3,7 @@ import { types } from 'node:util';
 /**
  * The canonical form of a JSON value (RFC 8785): members sorted, and everything else as JSON.stringify writes it, on which
  * the RFC is based. The package `canonicalize` returns the same, and the tests compare both. For 80,000 numbers it takes
- * 18 ms and 20 MB of garbage, this function 1 ms. A client that sends them ten times a second would occupy a processor.
+ * 18 ms and 20 MB of garbage, this function 1 ms. A client that sends them ten times a second would occupy a CPU core.
  *
  * @throws for values that JSON does not allow: NaN, infinities, lone surrogates.
  */

@@ -19,7 +19,7 @@ export type DigestedEvent = {
 
 /**
  * SHA-256 over the canonical JSON (RFC 8785) of the event without its time. `personal` is base64 or null.
- * The database adds the time, because only its clock counts: see `eventDigest`.
+ * The database adds the time, because all times come from its clock: see `eventDigest`.
  */
 export function bodyDigest(event: DigestedEvent): Buffer {
   const { data, eventId, metadata, organizationId, personal, schema } = event;

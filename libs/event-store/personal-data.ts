@@ -84,7 +84,7 @@ export function openValue(key: Buffer, name: string, sealed: Buffer): string {
 
 type ValueKeys = { encryption: Key; nonces: Key };
 
-/** Cached, because most persons have several values. */
+/** Cached, because most people have several values. */
 const derived = new WeakMap<Buffer, ValueKeys>();
 
 /** A separate key for each use. */

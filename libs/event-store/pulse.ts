@@ -104,7 +104,7 @@ export class Pulse {
     this.polling = undefined;
   }
 
-  /** @returns undefined if there is no answer in time. A statement that is still running is not sent again. */
+  /** @returns undefined if there is no response in time. A statement that is still running is not sent again. */
   private async ask(): Promise<boolean[] | undefined> {
     this.asking ??= this.answers().finally(() => (this.asking = undefined));
     const late = new AbortController();

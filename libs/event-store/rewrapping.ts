@@ -4,7 +4,7 @@ import { NIL } from 'uuid';
 import { inTransaction, isTransient, type Sql } from '#libs/database';
 import { type KeyCheck, type Keyring, type KeyringFault } from './keyring.js';
 
-/** Keys per statement. The erasure of one of these persons waits for the statement. */
+/** Keys per statement. The erasure of one of these people waits for the statement. */
 const PAGE = 500;
 /** Writers queue behind a transaction that waits for the table lock. */
 const LOCK_TIMEOUT_MS = 1_000;

@@ -102,7 +102,7 @@ it.each([
     expect(await release(name).readStream(organizationId, id)).toHaveLength(2);
 });
 
-it('reads events of erased persons', async () => {
+it('reads events of erased people', async () => {
   const newest = release('writesThird');
   const id = uuidv7();
   await greet(release('first'), id, 0, { personal: { name: 'Ada' } });

@@ -26,7 +26,7 @@ export type LinkRow = {
 const MOST_COUNTED = 1_000;
 
 /**
- * A projection of links between records and persons (signatures, memberships), each with its own stream, and of their exact
+ * A projection of links between records and people (signatures, memberships), each with its own stream, and of their exact
  * number per record. Ended links stay in the table, so that the number at any past moment is known. A page of thousands of
  * events takes four statements.
  */

@@ -14,7 +14,7 @@ export type LinkState =
   | { status: 'unknown' }
   | { status: 'standing' | 'ended'; recordId: string; subjectId: string };
 
-/** The kind of persons that links refer to. Its module declares it once for all links. */
+/** The kind of people that links refer to. Its module declares it once for all links. */
 export type Subject = {
   /** The name of one in the API: `contact`. Events refer to it by `contactId`. */
   object: string;
@@ -78,8 +78,8 @@ export type Counted = {
 type Suspension = { begins: string; ends: string; field: string };
 
 /**
- * A kind of link between records and persons: signatures, memberships, tags. Each link has its own stream. So a
- * million links of one record never wait for each other, and links of erased persons stay distinct. A unique
+ * A kind of link between records and people: signatures, memberships, tags. Each link has its own stream. So a
+ * million links of one record never wait for each other, and links of erased people stay distinct. A unique
  * key ensures that only one is active for each record and person. A person who is linked again gets another
  * stream.
  */

@@ -30,8 +30,8 @@ export async function compose(message: MailMessage): Promise<Composed | MailOutc
   const { organizationId, from, replyTo, text, html, messageId, headers = {}, automatic } = message;
   if (!MESSAGE_ID.test(messageId)) throw new Error('A Message-ID must be ASCII without spaces, with one @.');
   const to = sendableAddress(message.to);
-  if (to === undefined) return refused('no mail server would accept the address of the recipient');
-  if (!isSenderAddress(from.address)) return refused('the address of the sender cannot be used to send mail');
+  if (to === undefined) return refused('no mail server would accept the recipient’s address');
+  if (!isSenderAddress(from.address)) return refused('the sender’s address cannot be used to send mail');
   if (replyTo !== null && !isSenderAddress(replyTo)) {
     return refused('the Reply-To address cannot receive replies');
   }

@@ -100,14 +100,14 @@ it('always has a plain part, and accepts lines of any length', async () => {
 });
 
 it.each<[string, Partial<MailMessage>, RegExp]>([
-  ['a recipient with a line break', { to: '"a\r\nb"@example.org' }, /address of the recipient/],
-  ['several recipients', { to: 'a@example.org,b@example.org' }, /address of the recipient/],
-  ['no recipient', { to: '' }, /address of the recipient/],
-  ['an invalid sender', { from: { name: null, address: 'office' } }, /address of the sender/],
+  ['a recipient with a line break', { to: '"a\r\nb"@example.org' }, /recipient’s address/],
+  ['several recipients', { to: 'a@example.org,b@example.org' }, /recipient’s address/],
+  ['no recipient', { to: '' }, /recipient’s address/],
+  ['an invalid sender', { from: { name: null, address: 'office' } }, /sender’s address/],
   [
     'a sender that few servers accept',
     { from: { name: null, address: 'büro@rivers.example' } },
-    /address of the sender/,
+    /sender’s address/,
   ],
   ['an invalid Reply-To', { replyTo: 'a@b@c' }, /Reply-To/],
   [

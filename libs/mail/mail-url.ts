@@ -35,7 +35,9 @@ export function readMailUrl(text: string): MailServer {
     [user, password] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
     hostname = decodeURIComponent(url.hostname);
   } catch {
-    throw new WrongMailUrl('It is not a valid URL. Percent-encode special characters in user and password.');
+    throw new WrongMailUrl(
+      'It is not a valid URL. Percent-encode special characters in the user name and password.',
+    );
   }
   if (!['smtp:', 'smtps:'].includes(url.protocol))
     throw new WrongMailUrl('It must start with smtp:// or smtps://.');
@@ -45,9 +47,9 @@ export function readMailUrl(text: string): MailServer {
     throw new WrongMailUrl('Only options may follow the host. Percent-encode / and # in a password.');
   }
   if ((user === '') !== (password === ''))
-    throw new WrongMailUrl('It must contain both user and password, or neither.');
+    throw new WrongMailUrl('It must contain both a user name and a password, or neither.');
   if (CONTROL.test(user + password))
-    throw new WrongMailUrl('User and password must not contain control characters.');
+    throw new WrongMailUrl('The user name and password must not contain control characters.');
 
   const options = url.searchParams;
   const unknown = [...options.keys()].find((key) => !OPTIONS.includes(key));

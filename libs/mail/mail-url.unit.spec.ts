@@ -45,7 +45,7 @@ it.each([
   ['smtp://ada:se%cret@mail.example.org', /Percent-encode/],
   ['smtp://ada:se/cret@mail.example.org', /Percent-encode/],
   ['smtp://ada:se#cret@mail.example.org', /Percent-encode/],
-  ['smtp://secret@mail.example.org', /both user and password/],
+  ['smtp://secret@mail.example.org', /both a user name and a password/],
   ['smtp://ada:se%0Acret@mail.example.org', /control characters/],
   ['smtp://mail.example.org/secret', /Only options/],
   ['smtp://mail.example.org?secret=secret', /Available options: name, requireTLS/],

@@ -80,7 +80,9 @@ export class SmtpSession {
           if (!login) return resolve(offers);
           if (!connection.allowsAuth) {
             return reject(
-              new NoLogin('the server offers no login (AUTH), but MAIL_URL contains a user and a password'),
+              new NoLogin(
+                'the server offers no login (AUTH), but MAIL_URL contains a user name and password',
+              ),
             );
           }
           const credentials = { user: login.user, pass: login.password };
@@ -269,8 +271,8 @@ export function outline(error: unknown, recipient?: string): string {
   // This message contains only the size limit.
   if (code === 'EMESSAGE') return statusLine(message, recipient);
   if (code === 'EENVELOPE') return 'the address of the sender or the recipient is invalid';
-  if (code === 'EDNS') return 'the mail server has no address';
-  if (code === 'EAUTH' || error instanceof NoLogin) return 'we cannot log in to the mail server';
+  if (code === 'EDNS') return 'the host name of the mail server cannot be resolved';
+  if (code === 'EAUTH' || error instanceof NoLogin) return 'the login to the mail server failed';
   if (code === 'ETLS' || /CERT|SSL|TLS/.test(originalCode ?? ''))
     return 'the TLS handshake with the mail server failed';
   if (code === 'ETIMEDOUT') return 'the mail server did not respond in time';

@@ -101,7 +101,7 @@ export function partsOf(modules: readonly Type[]): Parts {
   const all = modules.map((module) => {
     const parts = (module as { [PARTS]?: Parts })[PARTS];
     if (!parts)
-      throw new Error(`${module.name} is no module of the product: declare it with @ProductModule.`);
+      throw new Error(`${module.name} is not a module of the product: declare it with @ProductModule.`);
     return parts;
   });
   return {

@@ -162,7 +162,7 @@ export class ProjectionRunner {
   }
 
   /**
-   * Erases persons from the tables of earlier versions as long as those exist. Under their leases: pages that their
+   * Erases people from the tables of earlier versions as long as those exist. Under their leases: pages that their
    * instances read before the erasure are applied before it, and later pages contain nothing of the person. Every version
    * takes the leases from the highest version down, which prevents deadlocks.
    */

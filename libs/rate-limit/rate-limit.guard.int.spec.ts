@@ -182,7 +182,7 @@ describe('RateLimitGuard', () => {
     };
     const own = 'The limit is 2 requests per second. Try again in 1 second.';
     const together =
-      'The limit of all API keys of your organization together is 4 requests per second. Try again in 1 second.';
+      'The API keys of your organization share a limit of 4 requests per second. Try again in 1 second.';
     const answers = await withinASecond(async () => {
       const group = randomUUID();
       const caller = (limit: string) => ({ key: randomUUID(), limit, group, grouplimit: '4' });

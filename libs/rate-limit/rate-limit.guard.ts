@@ -80,7 +80,7 @@ export class RateLimitGuard extends ThrottlerGuard {
     await this.refusals.pause(limits[0]!.key);
     throw new RpcError(
       'RATE_LIMIT_EXCEEDED',
-      `The limit${reason === 'ORGANIZATION_RATE' ? ' of all API keys of your organization together' : ''} is ` +
+      `${reason === 'ORGANIZATION_RATE' ? 'The API keys of your organization share a limit of' : 'The limit is'} ` +
         `${counted(limit, 'request')} per second. Try again in ${counted(wait, 'second')}.`,
       { reason },
     );

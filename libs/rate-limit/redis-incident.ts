@@ -73,7 +73,7 @@ const INCIDENTS: readonly ({ words: RegExp } & RedisIncident)[] = [
   {
     words: /ECONNREFUSED|Connection is closed/,
     what: 'nothing accepts connections at the address in REDIS_URL',
-    advice: 'Start it, or correct hosts and ports in REDIS_URL.',
+    advice: 'Start it, or correct the hosts and ports in REDIS_URL.',
   },
   {
     words: /ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|timeout|no response/i,
@@ -85,12 +85,12 @@ const INCIDENTS: readonly ({ words: RegExp } & RedisIncident)[] = [
 
 const OTHERWISE: RedisIncident = {
   what: 'there is no connection to it',
-  advice: 'Start it, or correct hosts, ports and password in REDIS_URL.',
+  advice: 'Start it, or correct the hosts, ports and password in REDIS_URL.',
 };
 const NO_NODES: RedisIncident = {
   what: 'no node of its cluster reports a master',
   advice:
-    'Start its nodes, or correct hosts and ports in REDIS_URL. CLUSTER INFO shows whether slots are assigned.',
+    'Start its nodes, or correct the hosts and ports in REDIS_URL. CLUSTER INFO shows whether slots are assigned.',
 };
 
 const failures = new WeakMap<RedisConnection, Error>();
@@ -98,7 +98,7 @@ const failures = new WeakMap<RedisConnection, Error>();
 /** Records why the connection fails, because the errors of commands do not contain it. */
 export function rememberFailures(redis: RedisConnection): void {
   const keep = (error: Error) => failures.set(redis, lastOf(error));
-  // This event has the reason. The error after a round of sentinels only says that it failed.
+  // This event has the reason. The error after a round of sentinels reports only that it failed.
   redis.on('sentinelError', keep);
   redis.on('error', (error: Error) => error.message.startsWith('All sentinels') || keep(error));
   redis.on('ready', () => failures.delete(redis));

@@ -7,7 +7,7 @@ const PAUSE_MS = 1_000;
 
 /**
  * Slows down callers that ignore rejections. A rejection costs a third of a millisecond, and 400 connections that retried
- * immediately caused 2,400 per second, which occupied the processor. Delaying costs nothing, and `Concurrency` limits the
+ * immediately caused 2,400 per second, which occupied the CPU. Delaying costs nothing, and `Concurrency` limits the
  * number of delayed requests.
  */
 export class Refusals {

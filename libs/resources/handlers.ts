@@ -89,7 +89,7 @@ export function deleteHandler<State extends object, Event extends DomainEvent>(
   return Handler;
 }
 
-/** The handler of an operation that links a record to persons and returns it. */
+/** The handler of an operation that links a record to people and returns it. */
 export const linkHandler = linkingHandler('add');
 
 /** The handler of an operation that removes such links and returns the record. */

@@ -3,15 +3,15 @@ import { type Input, RpcError } from '#libs/rpc';
 import { type Resource } from './resource.js';
 import { idIn } from './resources.js';
 
-/** Looks up the persons to whom records are linked. */
+/** Looks up the people to whom records are linked. */
 export interface Subjects {
-  /** Returns the ids that do not belong to persons of this organization. */
+  /** Returns the ids that do not belong to people of this organization. */
   findUnknown(organizationId: string, ids: readonly string[]): Promise<string[]>;
-  /** Returns the unknown ids that belong to erased persons. */
+  /** Returns the unknown ids that belong to erased people. */
   findErased(organizationId: string, ids: readonly string[]): Promise<Set<string>>;
 }
 
-/** Adds and removes links between records and persons, many at a time. */
+/** Adds and removes links between records and people, many at a time. */
 export class Linking {
   constructor(
     private readonly commands: Commands,
@@ -20,7 +20,7 @@ export class Linking {
   ) {}
 
   /**
-   * Links the input's record to all of these persons or to none. Existing links stay.
+   * Links the input's record to all of these people or to none. Existing links stay.
    *
    * @param isNew whether the caller has just created this person. They are only looked up if storing their link fails.
    * @throws RpcError NOT_FOUND with the id of a person who does not exist.
@@ -37,7 +37,7 @@ export class Linking {
   }
 
   /**
-   * Removes the links between the input's record and these persons. Persons without a link are ignored.
+   * Removes the links between the input's record and these people. People without a link are ignored.
    *
    * @throws RpcError NOT_FOUND with the id of a person who never existed.
    */

@@ -221,7 +221,7 @@ export class Resources {
   }
 
   /**
-   * A condition for lists of persons: only those with an active link to the record.
+   * A condition for lists of people: only those with an active link to the record.
    *
    * @throws RpcError NOT_FOUND if the record does not exist.
    */

@@ -181,7 +181,7 @@ async function* expanded(compressed: AsyncIterable<Uint8Array>): AsyncGenerator<
     }
   };
   const gunzip = createGunzip();
-  // Errors of the request, such as a client that went away, are thrown as they are.
+  // Errors of the request, such as a client that disconnected, are thrown as they are.
   let failure: unknown;
   const feeding = pipeline(counted(), gunzip).catch((error: unknown) => (failure = error));
   try {
@@ -214,14 +214,14 @@ async function* bytesOf(request: Request, largest: number): AsyncGenerator<Uint8
     // A reader that stops early still sends a response. Destroying the request would close its connection.
     for await (const chunk of request.iterator({ destroyOnReturn: false })) {
       // The body has not ended, so what was read is incomplete.
-      if (request.isGivenUp) throw new ClientGone('The client was answered already.');
+      if (request.isGivenUp) throw new ClientGone('The response was already sent.');
       size += (chunk as Uint8Array).length;
       if (size > largest) throw tooLarge(largest);
       yield chunk as Uint8Array;
     }
   } catch (error) {
     if (error instanceof RpcError) throw error;
-    throw new ClientGone('The client went away.', { cause: error });
+    throw new ClientGone('The client disconnected.', { cause: error });
   }
 }
 

@@ -79,7 +79,7 @@ function addRoute(controller: Type, input: InputClass): void {
     const command = await readRequest(this.runner, input, definition, request, response);
     requireReading(request);
     // Otherwise clients that disconnect early, again and again, would keep the server working.
-    if (response.destroyed) throw new ClientGone('The client went away.');
+    if (response.destroyed) throw new ClientGone('The client disconnected.');
     request.isWorkedOn = true;
     try {
       if (bodyTypes || answerTypes) openStream(request, response);
@@ -90,7 +90,7 @@ function addRoute(controller: Type, input: InputClass): void {
         await sendStream((result as StreamedAnswer).while(request.requireCaller), request, response);
         return undefined;
       }
-      if (request.isGivenUp) throw new ClientGone('The client was answered already.');
+      if (request.isGivenUp) throw new ClientGone('The response was already sent.');
       // A command's change is stored, so it is answered anyway.
       if (method === 'GET') requireReading(request);
       countAnswer(request, response);

@@ -47,7 +47,8 @@ const COMMON = {
     KEY_RATE: 'The API key exceeds its limit of requests per second.',
     ADDRESS_RATE:
       'The address exceeds its limit of requests per second without a valid API key. Correct the key first.',
-    ORGANIZATION_RATE: 'All API keys of your organization together exceed the limit of requests per second.',
+    ORGANIZATION_RATE:
+      'The API keys of your organization share a limit of requests per second, and together exceed it. Send fewer.',
     CONCURRENCY:
       'Your organization, or your address, has reached its limit of concurrent requests. Wait for their responses.',
     STREAM_LIMIT:
@@ -55,9 +56,9 @@ const COMMON = {
   },
   SERVICE_UNAVAILABLE: {
     DATABASE_UNREACHABLE:
-      'The database is unreachable, or cannot process the request. error.message may say more. Retry later.',
+      'The database is unreachable, or cannot process the request. error.message may give details. Retry later.',
     DATABASE_TAKES_NO_WRITES:
-      'The database accepts no writes at the moment: it is failing over, its disk is full, or something blocks writes. error.message may say more. Reads work. Retry later.',
+      'The database accepts no writes at the moment: it is failing over, its disk is full, or something blocks writes. error.message may give details. Reads work. Retry later.',
     DEADLINE_EXCEEDED:
       'The response was not ready in time. The change may or may not have been applied. Retry, with the same Idempotency-Key if the request had one.',
     SHUTTING_DOWN: 'This instance is shutting down. Retry: other instances are serving.',

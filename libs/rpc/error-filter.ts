@@ -66,7 +66,7 @@ export class ErrorFilter implements ExceptionFilter {
     } else if (answer.status >= 500 && !UNLOGGED.includes(reason)) this.log(answer, cause ?? error, request);
     if (response.headersSent) {
       // The response has begun. Only a closed connection tells the client that it is incomplete.
-      request.cutOff = 'a part of the answer was out when an error came';
+      request.cutOff = 'the request failed after part of the response was sent';
       response.destroy();
       return;
     }
@@ -102,7 +102,7 @@ export class ErrorFilter implements ExceptionFilter {
     if (!this.failsUndeclared) return answer;
     return new RpcError(
       'INTERNAL_SERVER_ERROR',
-      `${what} is an error that the operation does not declare: "Add an operation" in docs/internals/extending.md says how to.`,
+      `${what} is an error that the operation does not declare: see "Add an operation" in docs/internals/extending.md.`,
     );
   }
 
@@ -142,7 +142,7 @@ function toRpcError(error: unknown): RpcError {
   if (isTimedOut(error)) {
     return new RpcError(
       'SERVICE_UNAVAILABLE',
-      'The database took too long, so the query was canceled. Narrow the filters: a shorter period, a longer `q`, one list.',
+      'The database took too long, so the query was cancelled. Narrow the filters: a shorter period, a longer `q`, one list.',
       { reason: 'TIMED_OUT', headers: { 'Retry-After': '5' } },
     );
   }

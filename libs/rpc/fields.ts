@@ -223,7 +223,7 @@ export function Colour(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
     { type: 'string', pattern: COLOUR.source },
-    (value) => (COLOUR.test(String(value)) ? undefined : 'must be a color like #0b57d0'),
+    (value) => (COLOUR.test(String(value)) ? undefined : 'must be a colour like #0b57d0'),
     (value, source) => {
       const trimmed = trim(options.nullable === true)(value);
       return source && typeof trimmed === 'string' ? trimmed.toLowerCase() : trimmed;
@@ -393,7 +393,7 @@ export function Ids(options: FieldOptions & { max: number }): PropertyDecorator 
     { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: max },
     (value) => {
       if (!Array.isArray(value) || value.length === 0 || value.length > max) {
-        return `must be a list of 1 to ${max} identifiers`;
+        return `must be a list of 1 to ${max} IDs`;
       }
       return value.every((id) => typeof id === 'string' && textProblem(id, 10_000) === undefined)
         ? undefined
@@ -481,7 +481,7 @@ export function Names(
     (value) => {
       if (!Array.isArray(value) || value.length > max) return `must be a list of at most ${max} names`;
       const problem = value.map((name) => textProblem(name, longest)).find((found) => found !== undefined);
-      if (problem) return `must hold names only: one of them ${problem}`;
+      if (problem) return `must contain only names: one of them ${problem}`;
       return !pattern || value.every((name) => pattern.test(name as string)) ? undefined : rule;
     },
     (value) => {
@@ -494,7 +494,7 @@ export function Names(
   );
 }
 
-/** An object with fields of its own, declared by a class that is no operation. */
+/** An object with fields of its own, declared by a class that is not an operation. */
 export function Nested(type: () => new () => object, options: FieldOptions = {}): PropertyDecorator {
   const decorate = field(options, { type: 'object' }, (value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value) ? undefined : 'must be an object',

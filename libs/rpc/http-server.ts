@@ -28,7 +28,7 @@ const RETRY_AFTER_DEADLINE = '5';
 
 /**
  * Requests that a connection may send before it has their responses. After these, it is closed. Clients rarely
- * send more. Without a limit, a connection without a key could monopolize the processor: Node.js passes on 1,900
+ * send more. Without a limit, a connection without a key could monopolize the CPU: Node.js passes on 1,900
  * requests from 64 KiB of input in one turn.
  */
 const MOST_WAITING_ON_CONNECTION = 64;

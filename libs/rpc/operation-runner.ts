@@ -9,7 +9,7 @@ import { inPast } from './past.js';
 import { type Caller } from './request.js';
 import { requireFieldScopes, requireScope, scopeOf } from './scopes.js';
 
-/** Runs operations, whoever calls them: the API, the dashboard, the command line or the program itself. */
+/** Runs operations for every caller: the API, the dashboard, the command line or the program itself. */
 @Injectable()
 export class OperationRunner {
   constructor(

@@ -46,7 +46,7 @@ const NEEDED = Symbol('needed scope');
 const MAY_BE_PUBLIC = Symbol('may be public');
 
 /**
- * Makes a route that is no operation part of the API: its callers need a key with this scope, and the rate
+ * Makes a route that is not an operation part of the API: its callers need a key with this scope, and the rate
  * limit applies.
  *
  * @param options.mayBePublic whether some of its content may be public. Then the route itself must reject

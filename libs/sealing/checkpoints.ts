@@ -18,7 +18,7 @@ import { TILE_WIDTH, TileMissing } from './tiles.js';
 /** No signed checkpoint covers the requested data. */
 export class NotSealed extends Error {
   constructor() {
-    super('what is stored of the organization’s history does not lead to what was signed before');
+    super('the stored history of the organization does not match what was signed before');
     this.name = 'NotSealed';
   }
 }

@@ -6,13 +6,12 @@ import { type GrowingTree } from './tiles.js';
 
 /** Why an organization is quarantined: clauses for operators. */
 export const REFUSALS = {
-  key: 'the last signed note bears the signature of no key in SIGNING_KEY or SIGNING_KEY_PREVIOUS, or a false one',
-  seals: 'the table seals does not agree with what was signed last',
-  tiles: 'the table seal_tiles does not lead to what was signed last',
-  events: 'the events do not lead to what was signed last, or not to what the table seals has on top of it',
-  leaves: 'the table checkpoint_leaves does not lead to what was signed last, or has more than that',
-  older:
-    'the log of all organizations has a later checkpoint of it than the last signed note, or another one',
+  key: 'no key in SIGNING_KEY or SIGNING_KEY_PREVIOUS signed the last note, or its signature is invalid',
+  seals: 'the table seals does not match the last signed note',
+  tiles: 'the table seal_tiles does not match the last signed note',
+  events: 'the events do not match the last signed note, or the later rows of the table seals',
+  leaves: 'the table checkpoint_leaves does not match the last signed note, or has more rows than it covers',
+  older: 'the log of all organizations contains a later or a different checkpoint than the last signed note',
 } as const;
 
 export type Refusal = (typeof REFUSALS)[keyof typeof REFUSALS];

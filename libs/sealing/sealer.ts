@@ -87,7 +87,7 @@ export class Sealer {
       this.lastSeen = await this.progress();
     });
     start('checkpoints not added to the log of all organizations', UNLOGGED, () => this.logAll());
-    start('refused histories not looked at', TO_MEND, () => this.mending.run());
+    start('checking quarantined histories failed', TO_MEND, () => this.mending.run());
   }
 
   stop(): Promise<void> {

@@ -29,7 +29,7 @@ export class BoundedThread<J extends Jobs> {
 
   /**
    * @param file the thread's program, which calls `serveJobs`.
-   * @param limitsMs the processor time that a job may use, by its name. A job may exceed it by about 50 ms.
+   * @param limitsMs the CPU time that a job may use, by its name. A job may exceed it by about 50 ms.
    * @param memoryMb the thread's memory, for packages and all that its jobs keep.
    */
   constructor(
@@ -104,7 +104,7 @@ export class BoundedThread<J extends Jobs> {
     this.worker = undefined;
     // Not awaited, because it may take a while.
     void worker?.terminate();
-    this.waiting.get(number)?.reject(new JobStopped('The job took too long or too much memory.'));
+    this.waiting.get(number)?.reject(new JobStopped('The job used too much time or memory.'));
     this.waiting.delete(number);
     this.resend();
   }
@@ -115,7 +115,7 @@ export class BoundedThread<J extends Jobs> {
   }
 
   /**
-   * Counts the processor time that the process used while a job ran, which is at least what the job used. Measured in wall time, any job could take too long on a busy machine or in a process that was frozen.
+   * Counts the CPU time that the process used while a job ran, which is at least what the job used. Measured in wall time, any job could take too long on a busy machine or in a process that was frozen.
    */
   private check(): void {
     clearTimeout(this.idle);
@@ -140,7 +140,7 @@ export class BoundedThread<J extends Jobs> {
   }
 }
 
-/** The processor time used by all threads of the process. */
+/** The CPU time used by all threads of the process. */
 function usedMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1_000;

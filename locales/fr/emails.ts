@@ -3,7 +3,7 @@ import { type EmailWords } from '../words.js';
 export const emails: EmailWords = {
   invitation: {
     subject: (organization) => `Invitation à rejoindre ${organization}`,
-    text: (organization) => `Bonjour,\n\nVous êtes invité·e à participer aux campagnes de ${organization}.`,
+    text: (organization) => `Bonjour,\n\n${organization} vous invite à participer à ses campagnes.`,
     button: 'Accepter l’invitation',
     deadline: (days) => `Le lien est valable ${days} jours et ne peut être utilisé qu’une seule fois.`,
     ignore: 'Si vous n’attendiez pas cette invitation, ignorez cet e-mail.',
@@ -18,27 +18,27 @@ export const emails: EmailWords = {
       'Si vous n’avez pas demandé ce lien, ignorez cet e-mail. Sans ce lien, personne ne peut se connecter.',
   },
   confirmation: {
-    subject: (petition) => `Confirmez votre signature : ${petition}`,
+    subject: (petition) => `Confirmez votre signature : ${petition}`,
     greeting: (firstName) => (firstName === null ? 'Bonjour,' : `Bonjour ${firstName},`),
     ask: (petition, organization) =>
-      `Vous avez signé la pétition « ${petition} » de ${organization}. Pour que votre signature compte, confirmez-la :`,
+      `Vous avez signé la pétition « ${petition} », lancée par ${organization}. Pour que votre signature compte, confirmez-la :`,
     button: 'Confirmer ma signature',
     deadline: (days) =>
       `Le lien est valable ${days} jours. Sans confirmation de votre part dans ce délai, vos données seront supprimées.`,
     ignore:
       'Si vous n’avez pas signé cette pétition, ignorez cet e-mail. Sans votre confirmation, rien n’est conservé.',
     already: {
-      subject: (petition) => `Vous avez déjà signé : ${petition}`,
+      subject: (petition) => `Vous avez déjà signé : ${petition}`,
       text: (petition) =>
-        `Quelqu’un, sans doute vous, vient de signer à nouveau la pétition « ${petition} » avec cette adresse. Votre signature compte déjà. Vous n’avez rien d’autre à faire.`,
+        `Quelqu’un, sans doute vous, vient de signer à nouveau la pétition « ${petition} » avec cette adresse. Votre signature compte déjà. Vous n’avez rien d’autre à faire.`,
       button: 'Voir la pétition',
     },
   },
   disabledWebhook: {
-    subject: (organization) => `Un webhook de ${organization} a été désactivé`,
+    subject: (organization) => `Webhook désactivé : ${organization}`,
     text: ({ organization, since, url, id }) => `Bonjour,
 
-Depuis le ${since}, aucun événement n’a pu être transmis à ce webhook de ${organization} :
+Depuis le ${since}, aucun événement n’a pu être transmis à ce webhook (${organization}) :
 
 ${url}
 (${id})

@@ -16,7 +16,7 @@ export const site: SiteWords = {
     text: 'Les nouvelles pétitions et actualités s’afficheront ici.',
   },
   signatures: (n, number) => plural('fr', n, { one: `${number} signature`, other: `${number} signatures` }),
-  ofGoal: (goal) => `Objectif : ${goal}`,
+  ofGoal: (goal) => `Objectif : ${goal}`,
   goalReached: (goal) => `Objectif de ${goal} atteint`,
   progress: (percent) => `${percent} de l’objectif`,
   target: 'Pétition adressée à',
@@ -36,7 +36,7 @@ export const site: SiteWords = {
     email: 'Adresse e-mail',
     zip: 'Code postal',
     country: 'Pays',
-    comment: 'Pourquoi signez-vous ?',
+    comment: 'Pourquoi signez-vous ?',
   },
   hints: {
     email: 'Nous vous enverrons un lien pour confirmer votre signature.',
@@ -50,7 +50,7 @@ export const site: SiteWords = {
   dataNone: (organization) => `Vos données ne sont transmises qu’à ${organization}.`,
   faults: {
     title: 'Veuillez vérifier votre saisie',
-    prefix: 'Erreur : ',
+    prefix: 'Erreur : ',
     email: 'Saisissez une adresse e-mail valide, par exemple nom@example.org',
     emailMissing: 'Saisissez votre adresse e-mail',
     firstNameMissing: 'Saisissez votre prénom',
@@ -64,7 +64,7 @@ export const site: SiteWords = {
   comments: 'Raisons de signer',
   share: {
     title: 'Partager la pétition',
-    text: 'Chaque signature compte. À qui pourriez-vous en parler ?',
+    text: 'Chaque signature compte. À qui pourriez-vous en parler ?',
   },
   shareBy: {
     mail: 'E-mail',
@@ -73,21 +73,21 @@ export const site: SiteWords = {
     copy: 'Copier',
     copied: 'Copié',
   },
-  shareText: (petition) => `J’ai signé « ${petition} ». Et vous ?`,
+  shareText: (petition) => `J’ai signé « ${petition} ». Et vous ?`,
   asked: {
     title: 'Vérifiez votre boîte de réception',
     text: 'Nous vous avons envoyé un lien par e-mail. Ouvrez-le et confirmez votre signature pour qu’elle compte.',
-    hint: 'Toujours rien après quelques minutes ? Vérifiez vos courriers indésirables ou signez à nouveau avec la même adresse.',
+    hint: 'Toujours rien après quelques minutes ? Vérifiez vos courriers indésirables ou signez à nouveau avec la même adresse.',
   },
   signed: { title: 'Merci pour votre signature', text: 'Votre signature compte.' },
   confirm: {
     title: 'Confirmez votre signature',
-    text: (petition) => `Vous signez « ${petition} » en tant que :`,
+    text: (petition) => `Vous signez « ${petition} » en tant que :`,
     name: 'Nom',
     comment: 'Votre commentaire',
     commentPublic: 'Votre prénom et votre commentaire pourront être affichés sur la page de la pétition.',
     button: 'Confirmer ma signature',
-    ignore: 'Ce n’était pas vous ? Fermez cette page. Rien ne se passe sans votre confirmation.',
+    ignore: 'Ce n’était pas vous ? Fermez cette page. Rien ne se passe sans votre confirmation.',
   },
   expired: {
     title: 'Ce lien a expiré',
@@ -112,6 +112,6 @@ export const site: SiteWords = {
   back: 'Retour à la pétition',
   again: 'Signer à nouveau',
   published: (date) => `Publié le ${date}`,
-  embedTitle: (petition) => `Signer : ${petition}`,
+  embedTitle: (petition) => `Signer : ${petition}`,
   proof: { working: 'Un instant…' },
 };

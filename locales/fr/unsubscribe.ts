@@ -3,18 +3,18 @@ import { type UnsubscribeWords } from '../words.js';
 export const unsubscribe: UnsubscribeWords = {
   unsubscribe: {
     title: 'Se désabonner',
-    text: (organization) => `Souhaitez-vous ne plus recevoir d’e-mails de ${organization} ?`,
+    text: (organization) => `Souhaitez-vous ne plus recevoir les e-mails envoyés par ${organization} ?`,
     button: 'Se désabonner',
   },
   unsubscribed: {
     title: 'Votre désabonnement est confirmé',
-    text: (organization) => `Vous ne recevrez plus d’e-mails de ${organization}.`,
-    undo: 'Désabonnement par erreur ?',
+    text: (organization) => `${organization} ne vous enverra plus d’e-mails.`,
+    undo: 'Désabonnement par erreur ?',
     button: 'Se réabonner',
   },
   subscribed: {
     title: 'Votre abonnement est rétabli',
-    text: (organization) => `Vous recevrez à nouveau les e-mails de ${organization}.`,
+    text: (organization) => `${organization} vous enverra à nouveau des e-mails.`,
   },
   unknown: {
     title: 'Ce lien ne fonctionne pas',

@@ -32,7 +32,7 @@ export async function fetchAnswer(
     signal?.throwIfAborted();
     if (error instanceof NotAnswered) throw error;
     const { message, cause } = error as Error;
-    const why = patience.aborted ? 'no answer in time' : cause instanceof Error ? cause.message : message;
+    const why = patience.aborted ? 'no response in time' : cause instanceof Error ? cause.message : message;
     throw new NotAnswered(`${address} cannot be reached: ${why}`);
   }
 }

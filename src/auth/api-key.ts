@@ -22,7 +22,7 @@ export type ApiKeyDetails = {
 export type ApiKeyEvent =
   /**
    * The hash of the secret is in `data` today. A later version can write it to `personal`, with the key as
-   * subject, so that exports never contain it in clear. That version must let a rotated key keep its
+   * subject, so that exports never contain it in plain text. That version must let a rotated key keep its
    * encryption key until the overlap ends; today `ends` destroys it immediately.
    */
   | {

@@ -16,8 +16,8 @@ type BroadcastPreview = { broadcastId: string; subject: string; html: string; te
   summary: 'Preview a broadcast',
   description:
     'Returns the subject, HTML and plain text as the contact would receive them, or as a contact without any ' +
-    'details would. The unsubscribe link works only if your key has `contact:write`; otherwise it belongs to no ' +
-    'contact.',
+    'details would. The unsubscribe link works only if your key has `contact:write`; otherwise it is only an ' +
+    'example.',
   answers: recordSchema({
     broadcastId: { type: 'string' },
     subject: { type: 'string' },

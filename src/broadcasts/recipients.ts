@@ -58,7 +58,7 @@ export type LateReport = 'bounced' | 'complained' | 'unsubscribed';
 
 /** A process that has not renewed its heartbeat for this long counts as dead. */
 export const ALIVE_SECONDS = 8;
-/** Recipients of a canceled broadcast to settle per statement. */
+/** Recipients of a cancelled broadcast to settle per statement. */
 const PAGE = 10_000;
 const FORGET_AFTER = '1 hour';
 
@@ -245,7 +245,7 @@ export class Recipients {
     );
   }
 
-  /** Skips the remaining recipients of a canceled broadcast. @returns whether none are left. */
+  /** Skips the remaining recipients of a cancelled broadcast. @returns whether none are left. */
   async skipPending(sendingId: string): Promise<boolean> {
     const [row] = await this.source.query<{ count: number }[]>(
       `WITH skipped AS (

@@ -1,7 +1,7 @@
 export const reasons = {
   NOT_FOUND: {
     MERGED: {
-      text: 'The contact was merged into another one of the same person. error.mergedInto is its id: use that one from now on.',
+      text: 'The contact was merged into another contact of the same person. error.mergedInto is its id: use that one from now on.',
       fields: {
         mergedInto: {
           description: 'the id of the contact that replaces it.',

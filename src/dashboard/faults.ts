@@ -6,7 +6,7 @@ type FaultWords = DashboardWords['faults'];
 const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] = [
   // Precedes `must be a list of`, which also matches this message but means an empty list.
   [/^must be a list of at most (\d+) names$/, ({ tooMany }, [, most]) => tooMany(most!)],
-  [/^must hold names only/, ({ names }) => names],
+  [/^must contain only names/, ({ names }) => names],
   [/^must be true or false$/, ({ yesOrNo }) => yesOrNo],
   [/^(is required|must not be (null|empty))$/, ({ required }) => required],
   [/^must be a list of/, ({ some }) => some],
@@ -31,7 +31,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
     ({ wholeNumber }, [, least, most]) => wholeNumber(least!, most!),
   ],
   [/stored encrypted$/, ({ sealed }) => sealed],
-  [/^is the name of no record/, ({ noRecord }) => noRecord],
+  [/^is not the name of a record/, ({ noRecord }) => noRecord],
   [/^must be a text that is not empty/, ({ required }) => required],
   [
     /^must be a number of days from (\d+) to (\d+)/,
@@ -71,7 +71,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   ],
   [/^TEMPLATE_INVALID: .*line:(\d+)/, ({ templateLine }, [, line]) => templateLine(line!)],
   [/^TEMPLATE_INVALID: /, ({ template }) => template],
-  [/^is the address of no contact/, ({ noContact }) => noContact],
+  [/^does not belong to any contact/, ({ noContact }) => noContact],
   [/^is what another column is/, ({ sameColumn }) => sameColumn],
   [/^or another column must be/, ({ noAddresses }) => noAddresses],
   [/^is an Excel file/, ({ excelFile }) => excelFile],

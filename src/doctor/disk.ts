@@ -68,7 +68,7 @@ export const storage: DatabaseCheck = {
     if (sizes.archive_failing) {
       found.push(
         problem(
-          `The write-ahead log cannot be archived (${sizes.archive_failed}). Backups are incomplete from there on, and the disk fills up.`,
+          `The write-ahead log cannot be archived (${sizes.archive_failed}). Backups are incomplete from that point on, and the disk fills up.`,
           'Fix archive_command. PostgreSQL’s log contains the reason.',
         ),
       );

@@ -36,7 +36,7 @@ export const mail: Check = {
       found.push(
         problem(
           `Emails cannot be sent: ${reason}. They are queued.`,
-          'Check the name, port, user and password in MAIL_URL, the certificate, the server and the network.',
+          'Check the host name, port, user name and password in MAIL_URL, the certificate, the server and the network.',
         ),
       );
     }

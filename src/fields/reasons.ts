@@ -3,7 +3,7 @@ export const reasons = {
     FIELD_LIMIT_REACHED:
       'Your organization has reached its limit of custom fields. Delete one that you no longer need.',
     OPTION_IN_USE:
-      'Contacts have the option that you remove as their value. error.message states how many. Give them another value first.',
+      'Some contacts have the option that you are removing as their value. error.message states how many. Give them another value first.',
   },
 } as const;
 

@@ -75,7 +75,7 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
       if (lines !== '') yield lines;
       exported += events.length;
       position = hasMore ? previous : upTo;
-      // Includes erasures that happen during the export. Otherwise, the data of the erased would seem lost.
+      // Includes erasures that happen during the export. Otherwise, the data of erased people would seem lost.
       const erasedAt = await this.store.lastPositionOf(organizationId, unreadableSubjects(events));
       if (erasedAt > upTo) {
         upTo = erasedAt;

@@ -141,8 +141,7 @@ export async function inStore<Answer>(work: () => Promise<Answer>): Promise<Answ
   try {
     return await work();
   } catch (error) {
-    if (error instanceof StorageUnreachable)
-      throw unavailable('The store of images cannot be reached.', error);
+    if (error instanceof StorageUnreachable) throw unavailable('The image store cannot be reached.', error);
     throw error;
   }
 }

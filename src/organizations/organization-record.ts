@@ -35,7 +35,7 @@ export const organizationSchema = recordSchema({
     ...textOrNull,
     description: 'The URL of its page; null if the operator has disabled the public site.',
   },
-  colour: { ...textOrNull, description: 'The accent color of its pages, as #rrggbb.' },
+  colour: { ...textOrNull, description: 'The accent colour of its pages, as #rrggbb.' },
   imageId: { ...textOrNull, description: 'Its logo.' },
   privacyUrl: {
     ...textOrNull,

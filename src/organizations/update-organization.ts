@@ -105,7 +105,7 @@ export class UpdateOrganization extends Input {
     optional: true,
     nullable: true,
     example: '#0b6e4f',
-    description: 'The accent color of its pages.',
+    description: 'The accent colour of its pages.',
   })
   colour?: string | null;
 

@@ -37,9 +37,9 @@ import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.
     'That person is matched by email address, or created as a contact; existing details are not changed. A ' +
     'contact has one active signature per petition. Signing again returns the existing signature, even after the ' +
     'petition is closed, and ignores a new comment: withdraw the signature and sign again. A ' +
-    'refusal with `contact.consent` unsubscribes an existing contact. A signature never resubscribes one: then ' +
-    '`consentRecorded` is false. contact.create-contact does, with `onConflict: update`. `tags` and `listIds` are ' +
-    'added to the signer in the same transaction.',
+    'refusal with `contact.consent` unsubscribes an existing contact. A signature never resubscribes an unsubscribed ' +
+    'contact: `consentRecorded` is then false. To resubscribe the contact, use contact.create-contact with ' +
+    '`onConflict: update`. `tags` and `listIds` are added to the signer in the same transaction.',
   answers: signatureAnswerSchema,
   reasons: ['PETITION_NOT_PUBLISHED', 'PETITION_CLOSED'],
   // It can create contacts, and its response reveals whether someone already was one.

@@ -150,11 +150,11 @@ export class SelfCheck {
       const organization = gone ? `Organization ${gone.organizationId}: ${gone.reason}` : '';
       return ok
         ? undefined
-        : `The log of all organizations is not what was signed. ${reason ?? organization}`;
+        : `The log of all organizations does not match what was signed. ${reason ?? organization}`;
     }
     const verdict = await verifyDatabase(sql, organizationId, note, verifierKey, { threads: 0, signal });
     if (verdict.ok) return undefined;
-    return `The history of organization ${organizationId} is not what was sealed: ${verdict.reason}`;
+    return `The history of organization ${organizationId} does not match what was sealed: ${verdict.reason}`;
   }
 
   private async record({ kind, subject }: Subject, finding: string | undefined): Promise<void> {

@@ -205,7 +205,7 @@ export class HealthController {
       data: {
         status: degraded ? 'degraded' : 'ok',
         database: hasProblem ? 'does not respond at the moment' : 'ok',
-        redis: { memory: 'not configured', shared: 'ok', local: 'not used: limits count per instance' }[
+        redis: { memory: 'not configured', shared: 'ok', local: 'not used: limits apply per instance' }[
           rateLimit
         ],
         replica:

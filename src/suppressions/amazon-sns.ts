@@ -134,12 +134,12 @@ function parsed(message: string): unknown {
 
 async function fetchFromAmazon(url: URL): Promise<string> {
   const response = await fetch(url, { redirect: 'error', signal: AbortSignal.timeout(TIMEOUT_MS) });
-  if (!response.ok) throw new Error(`Amazon SNS answered ${response.status}`);
+  if (!response.ok) throw new Error(`Amazon SNS returned status ${response.status}`);
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body as unknown as AsyncIterable<Uint8Array>) {
     size += chunk.length;
-    if (size > MAX_RESPONSE_BYTES) throw new Error('Amazon SNS answered too much');
+    if (size > MAX_RESPONSE_BYTES) throw new Error('The response of Amazon SNS is too large');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');

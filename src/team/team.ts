@@ -135,7 +135,7 @@ export class Team {
   }
 
   /**
-   * Guards that an organization keeps an owner: another owner exists, and must still exist when the command
+   * Ensures that an organization keeps an owner: another owner exists, and must still exist when the command
    * is stored.
    *
    * @throws RpcError CONFLICT if no other owner exists.

@@ -49,6 +49,6 @@ export class WebhookDisabledMail implements Subscription {
     );
     const isLater =
       outcome.outcome === 'unreachable' || (outcome.outcome === 'refused' && !outcome.permanent);
-    if (isLater) throw new Error(`The mail could not be sent: ${outcome.detail}.`);
+    if (isLater) throw new Error(`The email could not be sent: ${outcome.detail}.`);
   }
 }

@@ -23,7 +23,7 @@ type TestAnswer = {
   object: 'test',
   summary: 'Test a webhook',
   description:
-    `Immediately sends an event of type \`${TEST_TYPE}\`, which appears in no history, even if the webhook is ` +
+    `Immediately sends an event of type \`${TEST_TYPE}\`, which does not appear in the history, even if the webhook is ` +
     'paused. Returns the result within ten seconds. Failed tests are not retried.',
   answers: recordSchema({
     webhookId: { type: 'string' },

@@ -28,7 +28,7 @@ export const broadcasts: typeof en = {
     content: 'Nachricht',
     contentHint:
       'In Markdown. {{ contact.firstName | default: "Freund" }} fügt den Vornamen ein, oder „Freund“, wenn er nicht bekannt ist. Weitere Felder finden Sie unter der Nachricht.',
-    all: 'An alle Abonnenten senden',
+    all: 'An alle senden, die E-Mails abonniert haben',
     sendTo: {
       list: 'An diese Listen senden',
       petition: 'An Unterzeichnende dieser Petitionen senden',

@@ -53,7 +53,7 @@ export const contacts: typeof en = {
     email: 'E-Mail-Adresse der Dublette',
     find: 'Dublette suchen',
     sure: (name, other) => `${other} mit ${name} zusammenführen?`,
-    text: 'Listen, Tags, Unterschriften und Einwilligungen der Dublette gehen auf diesen Kontakt über und füllen seine leeren Felder. Seine eigenen Angaben bleiben. Ist einer der beiden abgemeldet, wird der Kontakt abgemeldet. Das lässt sich nicht rückgängig machen.',
+    text: 'Listen, Tags, Unterschriften und Einwilligungen der Dublette gehen auf diesen Kontakt über. Ihre Angaben füllen seine leeren Felder; vorhandene Angaben bleiben. Ist einer der beiden abgemeldet, wird der Kontakt abgemeldet. Das lässt sich nicht rückgängig machen.',
     button: 'Kontakte zusammenführen',
   },
   grouping: {

@@ -19,7 +19,7 @@ export const customFields: typeof en = {
     CHOICES: { name: 'Mehrere Optionen', hint: 'Beliebig viele der Optionen unten' },
   },
   options: 'Optionen',
-  optionsHint: 'Eine pro Zeile. Entfernen können Sie eine Option, sobald kein Kontakt sie hat.',
+  optionsHint: 'Eine pro Zeile. Sie können eine Option erst entfernen, wenn kein Kontakt sie mehr hat.',
   newOptionsHint: 'Eine pro Zeile. Nur für „Eine Option“ und „Mehrere Optionen“.',
   key: 'Schlüssel',
   keyHint: 'Der Schlüssel bezeichnet das Feld in der API, in E-Mails und in Dateien. Er ändert sich nie.',

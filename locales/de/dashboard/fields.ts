@@ -35,7 +35,7 @@ export const fields: typeof en = {
   expiresAt: 'Ablaufdatum',
   externalIds: 'IDs in anderen Systemen',
   failed: 'Fehlgeschlagen',
-  failingSince: 'Fehlgeschlagen seit',
+  failingSince: 'Schlägt fehl seit',
   filter: 'Bedingungen',
   firstName: 'Vorname',
   format: 'Textformat',

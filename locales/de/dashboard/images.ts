@@ -16,7 +16,8 @@ export const images: typeof en = {
     'JPEG, PNG, WebP, AVIF oder GIF, höchstens 15 MB. Metadaten wie Aufnahmeort und Kamera werden entfernt.',
   name: 'Name',
   alt: 'Beschreibung',
-  altHint: 'Was das Bild zeigt, für Menschen, die es nicht sehen können. Leer lassen, wenn es nur schmückt.',
+  altHint:
+    'Was das Bild zeigt, für Menschen, die es nicht sehen können. Bei reinen Schmuckbildern leer lassen.',
   upload: 'Hochladen',
   noFile: 'Wählen Sie ein Bild aus',
   edit: 'Bild speichern',

@@ -186,7 +186,8 @@ export const common = {
     EXTERNAL_ID_TAKEN: 'Another contact has this external ID. Remove it there first.',
     FIELD_LIMIT_REACHED:
       'Your organization has reached its limit of custom fields. Delete one you no longer need.',
-    OPTION_IN_USE: 'Contacts have an option that you removed as their value. Give them another value first.',
+    OPTION_IN_USE:
+      'Some contacts have an option that you removed as their value. Give them another value first.',
     NOT_SEALED:
       'The history does not match what was signed earlier. Contact the people who operate this service.',
   } satisfies Record<OwnReason, string> as Record<string, string>,

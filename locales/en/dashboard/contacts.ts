@@ -41,11 +41,11 @@ export const contacts = {
   },
   merging: {
     title: (name: string) => `Merge a duplicate into ${name}`,
-    hint: (name: string) => `${name} stays. The duplicate is deleted.`,
+    hint: (name: string) => `${name} is kept. The duplicate is deleted.`,
     email: 'Email address of the duplicate',
     find: 'Find the duplicate',
     sure: (name: string, other: string) => `Merge ${other} into ${name}?`,
-    text: 'Lists, tags, signatures and consents of the duplicate move to this contact, and fill its empty fields. Its own values stay. If either of them is unsubscribed, the contact is unsubscribed. You can’t undo this.',
+    text: 'Lists, tags, signatures and consents of the duplicate move to this contact. The duplicate’s details fill its empty fields, and existing values are kept. If either of them is unsubscribed, the contact is unsubscribed. You can’t undo this.',
     button: 'Merge contacts',
   },
   grouping: {
@@ -78,8 +78,8 @@ export const contacts = {
     fail: 'Skip existing contacts, and list those that differ',
     update: 'Update existing contacts',
     list: 'Add everyone to a list',
-    listHint: 'You send emails to lists. Choose one to email these people later.',
-    listFirst: 'You send emails to lists. Create one first to email these people later.',
+    listHint: 'You send emails to lists. To email these people later, choose one.',
+    listFirst: 'You send emails to lists. To email these people later, create one first.',
     noList: 'No list',
     look: 'Review columns',
     tooLarge: 'This file is larger than 20 MB. Split it into smaller files.',
@@ -93,7 +93,7 @@ export const contacts = {
     unrelated: 'Don’t import (not about consent to email)',
     tags: 'Tags, separated by commas',
     lists: 'Lists, separated by commas',
-    name: 'Whole name, is split into first and last name',
+    name: 'Full name, split into first and last name',
     consents: {
       subscribed: 'Subscribed: yes, no or a status',
       optOut: 'Unsubscribed: yes means no email',

@@ -1,7 +1,7 @@
 export const customFields = {
   title: 'Custom fields',
   text: 'Record what your organization wants to know about contacts, such as a shoe size or a branch.',
-  none: { title: 'No custom fields yet', text: 'Create a field. Then every contact can have a value in it.' },
+  none: { title: 'No custom fields yet', text: 'Create a field. Then you can fill it in for every contact.' },
   add: 'New custom field',
   create: 'Create field',
   type: 'Type',

@@ -170,7 +170,7 @@ export class AnchorBucket implements AnchorStore {
       return 'set AWS_REGION to the region of the bucket, or to us-east-1 if the store has no regions';
     }
     if (status === undefined) {
-      return `${store} cannot be reached: ${name === 'TimeoutError' ? 'no answer in time' : message}`;
+      return `${store} cannot be reached: ${name === 'TimeoutError' ? 'no response in time' : message}`;
     }
     if (name === 'NoSuchBucket') return `${store} has no bucket ${bucket}: create it, or correct --to`;
     if (status === 301 || name === 'AuthorizationHeaderMalformed') {

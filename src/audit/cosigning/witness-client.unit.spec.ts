@@ -103,7 +103,7 @@ it('reports a witness’s rejection in its own words', async () => {
   });
 });
 
-const NO_ANSWER = 'no answer in time';
+const NO_ANSWER = 'no response in time';
 const liar = WitnessKey.make(key.name);
 it.each<[string, RequestListener, string]>([
   [

@@ -82,7 +82,7 @@ export function keyName({ name, id }: Pick<VerifierKey, 'name' | 'id'>): string 
 /**
  * Whether this key has signed the note.
  *
- * @throws NotAuthentic if one of its signatures is invalid: whoever forged it cannot be trusted with the rest
+ * @throws NotAuthentic if one of its signatures is invalid: its forger cannot be trusted with the rest
  *   either.
  */
 export function isSignedBy({ text, signatures }: Note, key: VerifierKey): boolean {

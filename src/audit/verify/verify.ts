@@ -66,7 +66,7 @@ type AllOptions = { organizations?: string | undefined; onlySeals?: boolean };
 const LEAF_COST = 0.1;
 /** Large reads: finding a line in 1 MiB is as fast as in 64 KiB, and fewer lines are split. */
 const READ_BYTES = 1024 * 1024;
-/** A thread starts in a tenth of a second. In that time, some thousand events are verified. */
+/** A thread starts in a tenth of a second. In that time, about a thousand events are verified. */
 const SMALL_FILE = 16 * 1024 * 1024;
 const SMALL_HISTORY = 20_000;
 /** The sequential part of the work keeps up with this many threads. */

@@ -19,7 +19,7 @@ export type PersonSource = (
 const sources = new Map<string, PersonSource>();
 
 /**
- * Declares data about persons that `contact.export-person` exports, besides the parts of a contact (`includeInContacts`).
+ * Declares data about people that `contact.export-person` exports, in addition to the parts of a contact (`includeInContacts`).
  * Call it where the module is declared, before the first request.
  *
  * @param name the field of the export.

@@ -152,7 +152,7 @@ export class AssignedGroups {
     command: Input,
     names: readonly string[],
   ): Promise<{ ids: string[]; missing: (gone: ReadonlySet<string>) => string[] }> {
-    // The first spelling counts.
+    // The first spelling is used.
     const spelled = names.toReversed().map((name) => [comparableName(name), name.normalize('NFC')] as const);
     const distinct = new Map(spelled);
     const found = await this.resources.findByName(resource, command.organizationId, [...distinct.values()]);

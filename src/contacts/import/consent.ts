@@ -48,7 +48,7 @@ const COMPLAINED = words(`
 `);
 /** Texts that some systems write into empty cells. */
 const EMPTY = new Set(['', 'null', 'n a', 'na', 'nil', 'undefined']);
-/** "No" in a `subscribed` column. In a column that says who opted out or when, it states nothing. */
+/** "No" in a `subscribed` column. In a column that states who opted out or when, it states nothing. */
 const NEVER = new Set(['never', 'none', 'nie', 'jamais', 'nunca']);
 
 const OPT_OUT = words(`

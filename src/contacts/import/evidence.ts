@@ -1,4 +1,4 @@
-/** Columns that prove a "yes". If several do, the first one that is not empty counts. */
+/** Columns that prove a "yes". If several do, the first one that is not empty is used. */
 export const EVIDENCE_COLUMNS = ['consentTime', 'consentIp', 'consentSource'] as const;
 export type EvidenceColumn = (typeof EVIDENCE_COLUMNS)[number];
 

@@ -459,7 +459,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
           : undefined;
       let said: GivenContact = others;
       if (stated === false) {
-        // Another proof of a known refusal is no difference that the line may fail for.
+        // Another proof of a known refusal is not a difference, so the line does not fail.
         const isKnown = onConflict === 'fail' && !found.state.subscribed;
         said = isKnown ? { ...others, subscribed: false } : details;
       }

@@ -74,7 +74,7 @@ export class ImportedContact extends ContactFields {
   values?: ContactExtras['customFields'];
 }
 
-/** The column of `import.get-import-problems` that says why a row was not imported. */
+/** The column of `import.get-import-problems` that states why a row was not imported. */
 export const PROBLEM_COLUMN = 'importProblem';
 
 /** Exported fields that an import ignores, so that exports can be imported unchanged. */
@@ -234,7 +234,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
         else problem ??= NO_CONSENT;
       } else if (isEvidence(meaning)) {
         const said = cell?.trim();
-        // Of two times, such as those of a double opt-in, the later one counts.
+        // Of two times, such as those of a double opt-in, the later one is used.
         if (said && meaning === 'consentTime') evidence.at = laterOf(evidence.at, said);
         else if (said) evidence[EVIDENCE_FIELDS[meaning]] ??= said;
       } else if (meaning !== null && cell !== undefined && cell.trim() !== '') {

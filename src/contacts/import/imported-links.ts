@@ -73,7 +73,7 @@ export class ImportedLinks {
         await this.add(context, { resource: kind.resource, id }, contactIds, isNew).catch(unlessDeleted);
       };
       // Concurrently, they share calls of the event store: two thousand new names took more than a minute one
-      // by one, and 15 s so.
+      // by one, and 15 s this way.
       await settleAll(all.map(addNamed));
     }
   }

@@ -1,6 +1,6 @@
 /**
  * Characters without a width, such as the zero-width space and the byte order mark. Pasted into an address, they
- * make it undeliverable; in names, they make two that look the same differ.
+ * make it undeliverable; in names, they make two identical-looking ones differ.
  */
 const FORMAT_CHARACTERS = /\p{Cf}/gu;
 /** Joiners change how letters of these scripts look. */

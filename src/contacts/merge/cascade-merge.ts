@@ -4,14 +4,14 @@ import { type EventStore, type StreamWrite } from '#libs/event-store';
 /** An address of the person, and whether its contact said no to email. */
 type MergedAddress = { email: string; isUnsubscribed: boolean };
 
-/** `refused`: the person said no to email in the other module. Then the contact that stays is unsubscribed. */
+/** `refused`: the person said no to email in the other module. Then the contact that is kept is unsubscribed. */
 type CascadedMerge = { refused: boolean; writes: readonly StreamWrite[] };
 
 type CascadeMerge = (
   reads: { records: RecordReader; store: EventStore },
   organizationId: string,
   survivorId: string,
-  /** Of all contacts, the one that stays first. */
+  /** All contacts; the one that is kept comes first. */
   addresses: readonly MergedAddress[],
 ) => Promise<CascadedMerge>;
 

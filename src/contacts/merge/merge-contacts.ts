@@ -29,8 +29,8 @@ import { MergedLinks } from './merged-links.js';
   object: 'contact',
   summary: 'Merge contacts of the same person',
   description:
-    'The contact `contactId` stays. Lists, tags, signatures and consents of the others move to it. Their details fill ' +
-    'its empty fields. If both signed a petition, one signature stays. If any of them is unsubscribed, or its address is suppressed ' +
+    'The contact `contactId` is kept. Lists, tags, signatures and consents of the others move to it. Their details fill ' +
+    'its empty fields. If both signed a petition, one signature is kept. If any of them is unsubscribed, or its address is suppressed ' +
     'because the person objected, the contact is unsubscribed. The others are deleted: their ids return 404 with the reason ' +
     '`MERGED` and `mergedInto`. You can’t undo this, but the history of the contact shows what they contained. Returns the ' +
     'contact.',
@@ -120,7 +120,7 @@ export class MergeContactsHandler implements ICommandHandler<MergeContacts> {
     const { organizationId, contactId } = command;
     const { survivor, others } = await this.load(command, otherIds);
     if (otherIds.includes(contactId))
-      throw invalid([{ path: 'otherIds', message: 'must not contain contactId, which stays' }]);
+      throw invalid([{ path: 'otherIds', message: 'must not contain contactId, the contact that is kept' }]);
     if (others.length === 0)
       return { recordId: contactId, writes: [contactWrite(contactId, survivor.version, [])] };
     // The links' tables must contain what the contacts were linked to until now.

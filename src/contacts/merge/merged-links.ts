@@ -20,7 +20,7 @@ type Linked = Resource & { link: Link; linkTable: string };
 /** Links begun while a merge was decided are rare. */
 const MOST_LATE = 1_000;
 
-/** Moves the lists, tags and signatures of merged contacts to the contact that stays. */
+/** Moves the lists, tags and signatures of merged contacts to the contact that is kept. */
 @Injectable()
 export class MergedLinks {
   constructor(
@@ -31,7 +31,7 @@ export class MergedLinks {
   ) {}
 
   /**
-   * Ends signatures of the contact that stays which are invalidated, if a duplicate's valid one can take their place. In its own
+   * Ends invalidated signatures of the contact that is kept, if a duplicate's valid one can take their place. In its own
    * command, because a unique key cannot change hands within one. An ended invalidated signature changes no count.
    */
   async makeRoom(input: Input, survivorId: string, otherIds: readonly string[]): Promise<void> {

@@ -295,7 +295,7 @@ function detailIn({ broadcasts, faults }: DashboardWords, detail: string): strin
   return own === undefined ? detail : broadcasts.recipients.details[own];
 }
 
-/** What must be corrected before it can be sent. Shown at once, so that nobody learns it from a rejected form. */
+/** What must be corrected before it can be sent. Shown immediately, so that no one learns it only from a rejected form. */
 function BlockersOf(context: PageContext, { id }: BroadcastRecord, blockers: readonly Blocked[]): Html {
   const { words } = context;
   const { send, edit } = words.broadcasts;

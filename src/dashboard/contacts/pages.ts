@@ -307,7 +307,7 @@ export const contactPages: PageDefinition[] = [
       });
       const [found] = records;
       // The same shape as the issues of an operation.
-      if (!found) throw invalid([{ path: 'email', message: 'is the address of no contact' }]);
+      if (!found) throw invalid([{ path: 'email', message: 'does not belong to any contact' }]);
       return { to: `contacts/${contactId}/merge?other=${found.id}` };
     },
   },

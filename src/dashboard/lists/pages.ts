@@ -158,7 +158,7 @@ function pagesOfGroups({
         });
         const [contact] = records;
         // The same shape as the issues of an operation.
-        if (!contact) throw invalid([{ path: 'email', message: 'is the address of no contact' }]);
+        if (!contact) throw invalid([{ path: 'email', message: 'does not belong to any contact' }]);
         await context.run(`${service}.add-contacts`, { [idField]: idOf(context), contactIds: [contact.id] });
         return { to: `${section}/${idOf(context)}`, done: `${section}.added` };
       },

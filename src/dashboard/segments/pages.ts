@@ -349,7 +349,7 @@ async function typedCondition(
     throw invalid([{ path: `op-${n}`, message: 'must be one of the offered comparisons' }]);
   if (subject.type !== 'record') return conditionOf(row, subject);
   const id = await recordNamed(context, row, before);
-  if (id === undefined) throw invalid([{ path: `value-${n}`, message: 'is the name of no record' }]);
+  if (id === undefined) throw invalid([{ path: `value-${n}`, message: 'is not the name of a record' }]);
   return conditionOf(row, subject, id);
 }
 

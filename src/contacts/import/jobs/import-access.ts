@@ -7,7 +7,7 @@ import { Team } from '../../../team/index.js';
 /** How long the result of a check is used. Changes since then are noticed when rows are stored. */
 const CHECK_MS = 250;
 
-/** The permissions of whoever started an import, while it runs. */
+/** The permissions of the caller who started an import, while it runs. */
 @Injectable()
 export class ImportAccess {
   constructor(

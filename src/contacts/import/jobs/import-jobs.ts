@@ -462,7 +462,7 @@ export class ImportJobs implements BackgroundWork {
   }
 
   /**
-   * Runs the operation with the current permissions of whoever started the import.
+   * Runs the operation with the current permissions of the caller who started the import.
    *
    * @throws Cancelled; RpcError NOT_FOUND if the user is no longer a member; otherwise as the operation does.
    */

@@ -62,7 +62,7 @@ export function decide(plan: ImportPlan, { meaningOf, agreed }: Decisions): Impo
   requireIssueless(
     meanings.flatMap((meaning, n) =>
       isOfOneColumn(meaning) && meanings.indexOf(meaning) < n
-        ? [{ path: `column-${n}`, message: 'is what another column is already' }]
+        ? [{ path: `column-${n}`, message: 'is already assigned to another column' }]
         : [],
     ),
   );
@@ -77,7 +77,7 @@ export function decide(plan: ImportPlan, { meaningOf, agreed }: Decisions): Impo
 }
 
 /**
- * The permissions that an import needs, besides those that single rows need and the caller lacks: such rows
+ * The permissions that an import needs, in addition to those that single rows need and the caller lacks: such rows
  * fail.
  */
 export function scopesFor(plan: ImportPlan, own: readonly string[]): string[] {
