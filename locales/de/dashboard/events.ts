@@ -17,6 +17,7 @@ export const events: typeof en = {
   BroadcastStarted: 'Der Versand wurde gestartet',
   BroadcastUpdated: 'Das Rundschreiben wurde geändert',
   ConsentRecorded: 'Ein Nachweis der Einwilligung in E-Mails wurde gespeichert',
+  ConsentRetracted: 'Ein Nachweis der Einwilligung in E-Mails wurde zurückgenommen',
   ContactAddedToList: 'Der Kontakt wurde zu einer Liste hinzugefügt',
   ContactBounced: 'Eine E-Mail war unzustellbar',
   ContactComplained: 'Eine E-Mail wurde als Spam gemeldet',

@@ -16,6 +16,7 @@ export const events = {
   BroadcastStarted: 'Sending was started',
   BroadcastUpdated: 'The broadcast was updated',
   ConsentRecorded: 'Evidence of consent to email was recorded',
+  ConsentRetracted: 'Evidence of consent to email was withdrawn',
   ContactAddedToList: 'The contact was added to a list',
   ContactBounced: 'An email bounced',
   ContactComplained: 'An email was marked as spam',
