@@ -398,7 +398,7 @@ describe('the audience of a broadcast', () => {
   });
 
   it('can be limited to countries and cities of the organization’s own contacts', async () => {
-    await contact({ email: newAddress(), country: 'Österreich', city: 'Linz' });
+    await contact({ email: newAddress(), country: 'AT', city: 'Linz' });
     await contact({ email: newAddress(), country: 'Germany', city: 'Ulm' });
     await contact({ email: newAddress(), country: 'germany', city: 'Ulm' });
     const other = await api.organization();
@@ -413,7 +413,7 @@ describe('the audience of a broadcast', () => {
       return [...options!.matchAll(/value="([^"]*)"/g)].map(([, value]) => value);
     };
     expect(text).toMatch(/<input id="country"[^>]* list="country-offered"/);
-    expect(offered('country').toSorted()).toEqual([expect.stringMatching(/^germany$/i), 'Österreich']);
+    expect(offered('country').toSorted()).toEqual(['Austria', expect.stringMatching(/^germany$/i)]);
     expect(offered('city').toSorted()).toEqual(['Linz', 'Ulm']);
     expect(text).toContain('as it appears');
   });

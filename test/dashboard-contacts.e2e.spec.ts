@@ -311,6 +311,23 @@ function factIn(text: string, name: string): string | undefined {
   return facts.find(([, one]) => one === name)?.[2]!.trim();
 }
 
+it('the form of a contact lists countries in the reader’s language, and keeps a country as it was entered', async () => {
+  const contactId = await person('ada@example.org', { country: 'germany' });
+  const stored = async () =>
+    (await client.get('contact.get-contact', { contactId, organizationId: client.organizationId })).body.data
+      .country;
+  expect(await shown(`contacts/${contactId}/edit`, speaking(de))).toContain(
+    '<option value="germany" selected>Deutschland</option>',
+  );
+  for (const country of ['germany', 'FR', 'Utopia']) {
+    const form = { email: 'ada@example.org', country };
+    expect((await editor.post(at(`contacts/${contactId}/edit`), form)).status).toBe(303);
+    expect(await stored()).toBe(country);
+    const text = await shown(`contacts/${contactId}`, speaking(de));
+    expect(factIn(text, de.contacts.fields.country)).toBe(country === 'FR' ? 'Frankreich' : country);
+  }
+});
+
 describe('segments', () => {
   type Row = [subject: string, op: string, value: string];
   const formOf = (match: string, ...rows: Row[]) => ({

@@ -37,6 +37,16 @@ export function describedBy({ name, hint, fault }: Field): Html | null {
   return ids === '' ? null : html` aria-describedby="${ids}"`;
 }
 
+export type Option = { value: string; text: string };
+
+/** The options of a select element. */
+export function OptionsOf(options: readonly Option[], chosen: string | undefined): Html {
+  return html`${options.map(
+    ({ value, text }) =>
+      html`<option value="${value}"${value === chosen ? trusted(' selected') : null}>${text}</option>`,
+  )}`;
+}
+
 /** A checkbox. Browsers do not send it if it is not checked. */
 export function CheckOf({
   name,

@@ -1,6 +1,15 @@
 export { accentsOf } from './colours.js';
 export { documentOf, headersOf, type Page, sendPage } from './document.js';
-export { CheckOf, describedBy, type Field, FaultsOf, FieldOf, HintOf } from './fields.js';
+export {
+  CheckOf,
+  describedBy,
+  type Field,
+  FaultsOf,
+  FieldOf,
+  HintOf,
+  type Option,
+  OptionsOf,
+} from './fields.js';
 export { FLASH, flashIn, withFlash } from './flash.js';
 export { counted, formatDate, formatNumber, plural } from './formats.js';
 export { html, Html, trusted } from './html.js';

@@ -40,11 +40,12 @@ progress::-moz-progress-bar{background:var(--accent);border-radius:1rem}
 .field .optional{color:var(--quiet);font-size:var(--text-1);font-weight:400}
 .hint{margin:0 0 var(--space-1);color:var(--quiet);font-size:var(--text-1)}
 input:not([type=checkbox]),textarea{display:block;width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--edge);border-radius:.375rem;background:var(--ground);color:inherit;font:inherit}
+select{display:block;max-width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--edge);border-radius:.375rem;background:var(--ground);color:inherit;font:inherit}
 textarea{min-height:6rem;resize:vertical}
 .check{display:grid;grid-template-columns:auto 1fr;gap:var(--space-2);align-items:start;margin:0 0 var(--space-3)}
 .check input{width:1.5rem;height:1.5rem;margin:.6rem 0;accent-color:var(--accent)}
 .check label{margin:0;padding:.6rem 0;font-weight:400}
-.wrong input:not([type=checkbox]),.wrong textarea{border-color:var(--fault);border-width:2px}
+.wrong input:not([type=checkbox]),.wrong textarea,.wrong select{border-color:var(--fault);border-width:2px}
 .fault{margin:0 0 var(--space-1);color:var(--fault);font-weight:600}
 .faults{margin:0 0 var(--space-4);padding:var(--space-3);border:3px solid var(--fault);border-radius:.5rem}
 .faults h2{font-size:var(--text-3)}.faults ul{margin:0;padding-left:1.25rem}

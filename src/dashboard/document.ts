@@ -36,8 +36,6 @@ fieldset{min-width:0;margin:0 0 var(--space-4);padding:0;border:0}legend{padding
 .choice label{padding:.6rem 0}
 .choice .hint{grid-column:2;margin:-.4rem 0 var(--space-2)}
 input[type=radio]{padding:0}
-select{display:block;max-width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--edge);border-radius:.375rem;background:var(--ground);color:inherit;font:inherit}
-.wrong select{border-color:var(--fault);border-width:2px}
 input[type=file]{padding:.5rem;border-style:dashed}
 .section{margin-top:var(--space-5)}
 .actions{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-4);padding:0;list-style:none}

@@ -1,4 +1,4 @@
-import { FLASH, html, Html, trusted } from '#libs/pages';
+import { FLASH, html, Html, type Option, OptionsOf } from '#libs/pages';
 import { StreamedAnswer } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { csvFor } from './csv.js';
@@ -195,17 +195,14 @@ export function FilterField(
     label,
     choices,
     hasAll = true,
-  }: { name: string; label: string; choices: readonly { value: string; text: string }[]; hasAll?: boolean },
+  }: { name: string; label: string; choices: readonly Option[]; hasAll?: boolean },
 ): Html {
   const chosen = context.query(name);
   return html`<div class="field">
     <label for="${name}">${label}</label>
     <select id="${name}" name="${name}">
       ${hasAll ? html`<option value="">${context.words.all}</option>` : null}
-      ${choices.map(
-        ({ value, text }) =>
-          html`<option value="${value}"${value === chosen ? trusted(' selected') : null}>${text}</option>`,
-      )}
+      ${OptionsOf(choices, chosen)}
     </select>
   </div>`;
 }

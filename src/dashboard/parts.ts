@@ -10,6 +10,8 @@ import {
   HintOf,
   html,
   type Html,
+  type Option,
+  OptionsOf,
   trusted,
 } from '#libs/pages';
 import { type DashboardWords } from '#locales';
@@ -171,7 +173,7 @@ ${context.valueOf(name, value)}</textarea>`,
   );
 }
 
-export type Choice = { value: string; text: string; hint?: string };
+export type Choice = Option & { hint?: string };
 
 export function SelectField(
   context: PageContext,
@@ -179,12 +181,11 @@ export function SelectField(
 ): Html {
   const { name, value, choices } = options;
   const chosen = context.valueOf(name, value);
-  const selected = (one: string) => (one === chosen ? trusted(' selected') : null);
   return FieldOf(
     fieldIn(context, { ...options, isOptional: false, isChosen: true }),
     (attributes) =>
       html`<select ${attributes}>
-        ${choices.map((choice) => html`<option value="${choice.value}"${selected(choice.value)}>${choice.text}</option>`)}
+        ${OptionsOf(choices, chosen)}
       </select>`,
   );
 }

@@ -98,7 +98,8 @@ it.each(all)('%s: %s runs no script from its content, and is valid HTML', (local
       if (name === 'h1') headings!.push(name);
       if (attributes.id) ids!.push(attributes.id);
       if (name === 'label') labelled!.push(attributes.for!);
-      if (['input', 'textarea'].includes(name) && attributes.type !== 'hidden') inputs!.push(attributes.id!);
+      if (['input', 'select', 'textarea'].includes(name) && attributes.type !== 'hidden')
+        inputs!.push(attributes.id!);
       const others = attributes['aria-describedby'] ?? attributes['aria-labelledby'];
       if (others) described!.push(...others.split(' '));
       if (name === 'html') expect(attributes.lang).toBe(locale);

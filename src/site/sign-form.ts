@@ -1,17 +1,17 @@
-import { CheckOf, FaultsOf, FieldOf, html, type Html } from '#libs/pages';
+import { CheckOf, FaultsOf, FieldOf, html, type Html, OptionsOf } from '#libs/pages';
 import { type SiteWords } from '#locales';
+import { countryChoices } from '../contacts/index.js';
 import { type SignForm, type SiteOrganization, type SitePetition, type TextField } from './site-types.js';
 
 /** The autofill and the keyboard of each field. */
 const INPUTS: Record<
-  Exclude<TextField, 'comment'>,
+  Exclude<TextField, 'country' | 'comment'>,
   { type: string; autocomplete: string; required: boolean }
 > = {
   firstName: { type: 'text', autocomplete: 'given-name', required: true },
   lastName: { type: 'text', autocomplete: 'family-name', required: false },
   email: { type: 'email', autocomplete: 'email', required: true },
   zip: { type: 'text', autocomplete: 'postal-code', required: false },
-  country: { type: 'text', autocomplete: 'country-name', required: false },
 };
 
 type Props = {
@@ -30,12 +30,13 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
   const { title, ...texts } = words.faults;
   const faults = Object.entries(form.faults);
   const { form: whole } = form.faults;
+  const { country } = form.values;
   const of = (name: TextField, isRequired: boolean, hint?: string) => {
     const fault = form.faults[name];
     const optional = isRequired ? undefined : words.optional;
     return { name, label: words.fields[name], hint, fault: fault && texts[fault], optional, isRequired };
   };
-  const field = (name: Exclude<TextField, 'comment'>, hint?: string) => {
+  const field = (name: keyof typeof INPUTS, hint?: string) => {
     const { type, autocomplete, required } = INPUTS[name];
     const max = name === 'email' ? 254 : 200;
     return FieldOf(
@@ -62,7 +63,13 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
       ${form.source === null ? null : html`<input type="hidden" name="source" value="${form.source}" />`}
       <div class="pair">${field('firstName')} ${field('lastName')}</div>
       ${field('email', petition.isConfirmed ? words.hints.email : undefined)}
-      <div class="pair">${field('zip')} ${field('country')}</div>
+      <div class="pair">${field('zip')}
+        ${FieldOf(
+          of('country', false),
+          (attributes) => html`<select ${attributes} autocomplete="country">
+            <option value=""></option>${OptionsOf(countryChoices(words.locale, country), country)}
+          </select>`,
+        )}</div>
       ${FieldOf(
         of('comment', false, words.hints.comment),
         (attributes) => html`<textarea ${attributes} rows="3" maxlength="10000">

@@ -13,7 +13,7 @@ const OWN_STYLE = `
 .columns>*{min-width:0}
 .count{margin:0 0 var(--space-2);font-size:var(--text-4);font-weight:700;line-height:1.2}
 .count small{display:block;color:var(--quiet);font-size:var(--text-2);font-weight:400}
-.pair{display:grid;gap:0 var(--space-3)}
+.pair{display:grid;gap:0 var(--space-3)}.pair>*{min-width:0}.field select{width:100%}
 .share{margin-top:var(--space-5)}
 .share ul{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-3);padding:0;list-style:none}
 .comments{margin:0;padding:0;list-style:none}

@@ -79,9 +79,50 @@ export function sumByCountry(
   return new Map([...groups.values()].map(({ spelling, sum }) => [spelling, sum]));
 }
 
+/** Countries in the order of their names, by language. */
+const listed = new Map<string, ReadonlyMap<string, string>>();
+
+/** The name of each country by its code, in the order of the names. */
+function namesIn(language: string): ReadonlyMap<string, string> {
+  let names = listed.get(language);
+  if (!names) {
+    const display = new Intl.DisplayNames([language], { type: 'region' });
+    const { compare } = new Intl.Collator(language);
+    const codes = new Set([...allCountries().values()].map(({ code }) => code));
+    names = new Map(
+      [...codes]
+        .filter((code) => !RESERVED.includes(code))
+        .map((code): [string, string] => [code, display.of(code)!])
+        .toSorted(([, one], [, other]) => compare(one, other)),
+    );
+    listed.set(language, names);
+  }
+  return names;
+}
+
+/** The name in a language of a country stored as its code. Everything else stays as it was entered. */
+export function countryName(language: string, stored: string): string {
+  return namesIn(language).get(stored) ?? stored;
+}
+
+/**
+ * The countries for a form, with their codes as values, in the order of their names.
+ *
+ * @param stored the present value. It stays as it was entered: as the value of its country, or first if it is none.
+ */
+export function countryChoices(language: string, stored?: string | null): { value: string; text: string }[] {
+  const names = namesIn(language);
+  const code = stored ? countryCode(stored) : undefined;
+  const choices = [...names].map(([value, text]) => ({ value: value === code ? stored! : value, text }));
+  return stored && !names.has(code ?? '') ? [{ value: stored, text: stored }, ...choices] : choices;
+}
+
 function countryOf(text: string): Country | undefined {
-  countries ??= readCountries();
-  return countries.get(text.normalize('NFC').trim().toLowerCase());
+  return allCountries().get(text.normalize('NFC').trim().toLowerCase());
+}
+
+function allCountries(): ReadonlyMap<string, Country> {
+  return (countries ??= readCountries());
 }
 
 /** Intl knows former codes under the current names: `DD` is Germany. */
@@ -107,6 +148,9 @@ function readCountries(): ReadonlyMap<string, Country> {
   }
   return all;
 }
+
+/** Codes that are reserved for parts of a country, such as the Canary Islands. */
+const RESERVED = ['AC', 'CP', 'CQ', 'DG', 'EA', 'IC', 'TA'];
 
 /** Former codes with the name of their successor. */
 const FORMER = [

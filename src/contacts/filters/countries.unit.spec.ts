@@ -1,4 +1,4 @@
-import { countryCode, inCountry, sumByCountry } from './countries.js';
+import { countryChoices, countryCode, countryName, inCountry, sumByCountry } from './countries.js';
 
 it.each([
   ['Germany', 'DE'],
@@ -51,5 +51,32 @@ it('numbers of a country are added up under its most frequent spelling', () => {
     ['Germany', 6],
     ['Atlantis', 2],
     [null, 4],
+  ]);
+});
+
+it('a form lists countries in the order of the language, with their codes', () => {
+  const german = countryChoices('de');
+  expect(german).toHaveLength(250);
+  expect(german).toContainEqual({ value: 'DE', text: 'Deutschland' });
+  const names = german.map(({ text }) => text);
+  // By code or code point, Österreich would be last.
+  expect(names.indexOf('Österreich') - names.indexOf('Oman')).toBe(1);
+  for (const reserved of ['IC', 'DD', 'EU']) expect(german.map(({ value }) => value)).not.toContain(reserved);
+  expect(countryChoices('fr')).toContainEqual({ value: 'DE', text: 'Allemagne' });
+});
+
+it.each([
+  ['germany', { value: 'germany', text: 'Deutschland' }, 250],
+  ['DE', { value: 'DE', text: 'Deutschland' }, 250],
+  ['Atlantis', { value: 'Atlantis', text: 'Atlantis' }, 251],
+])('a form keeps the stored country %s', (stored, choice, count) => {
+  const choices = countryChoices('de', stored);
+  expect(choices).toHaveLength(count);
+  expect(choices.filter(({ value }) => value === stored)).toEqual([choice]);
+});
+
+it('a stored code is shown as a name, and a name as it was entered', () => {
+  expect(['DE', 'Germany', 'de', 'Atlantis'].map((stored) => countryName('de', stored))).toEqual([
+    ...['Deutschland', 'Germany', 'de', 'Atlantis'],
   ]);
 });

@@ -9,7 +9,7 @@ import {
   PETITION_FIELDS,
   PreviewReaders,
 } from '../../broadcasts/index.js';
-import { type ContactRecord, kindsOfContacts, Places } from '../../contacts/index.js';
+import { type ContactRecord, countryName, kindsOfContacts, Places } from '../../contacts/index.js';
 import { choicesOf, nameOf } from '../contacts/pages.js';
 import { mailPage } from '../document.js';
 import { type PageDefinition } from '../page.js';
@@ -196,7 +196,7 @@ async function placesOf(context: PageContext): Promise<{ country: string[]; city
     places.countries(context.organizationId),
     places.cities(context.organizationId),
   ]);
-  return { country, city };
+  return { country: country.map((one) => countryName(context.words.locale, one)), city };
 }
 
 /** @param like initial values of the fields. @param of the broadcast to edit; undefined creates a new one. */

@@ -20,6 +20,7 @@ import {
 import { ActivityLog } from '../activity-log.js';
 import { type SuppressionRecord } from '../../suppressions/index.js';
 import { type PageContext } from '../page-context.js';
+import { countryChoices, countryName } from '../../contacts/index.js';
 import { sectionOf } from '../sections.js';
 import { type CustomValue, type FieldRecord } from '../../fields/index.js';
 import { ConsentsOf } from './consents.js';
@@ -83,7 +84,11 @@ export const contactPages: PageDefinition[] = [
         name: ({ contacts }) => contacts.subscribed,
         cell: ({ subscribed }, { words }) => (subscribed ? words.yes : words.no),
       },
-      { name: ({ contacts }) => contacts.fields.country, cell: ({ country }) => country },
+      {
+        name: ({ contacts }) => contacts.fields.country,
+        cell: ({ country }, { words }) => country && countryName(words.locale, country),
+        exported: ({ country }) => country,
+      },
       { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
     ],
     exportBy: async (context) =>
@@ -158,7 +163,7 @@ export const contactPages: PageDefinition[] = [
           { name: subscribed, value: mails },
           ...DETAILS.filter((name) => contact[name] !== null).map((name) => ({
             name: fields[name],
-            value: contact[name],
+            value: name === 'country' ? countryName(words.locale, contact[name]!) : contact[name],
           })),
           ...factsOf(context, customFields, contact.customFields),
           ...(contact.externalIds.length > 0
@@ -392,16 +397,15 @@ function FieldsOf(
     type: 'email',
     max: 254,
   });
-  const details = DETAILS.filter((name) => name !== 'bio').map((name) =>
-    TextField(context, {
-      name,
-      label: fields[name],
-      value: contact?.[name],
-      type: FIELDS[name] ?? 'text',
-      max: 500,
-      isOptional: true,
-    }),
-  );
+  const details = DETAILS.filter((name) => name !== 'bio').map((name) => {
+    const field = { name, label: fields[name], value: contact?.[name], isOptional: true };
+    return name === 'country'
+      ? SelectField(context, {
+          ...field,
+          choices: [{ value: '', text: '–' }, ...countryChoices(context.words.locale, field.value)],
+        })
+      : TextField(context, { ...field, type: FIELDS[name] ?? 'text', max: 500 });
+  });
   const bio = AreaField(context, { name: 'bio', label: fields.bio, value: contact?.bio, isOptional: true });
   const externalIds = AreaField(context, {
     name: 'externalIds',

@@ -1,4 +1,5 @@
 import { html, type Html, trusted } from '#libs/pages';
+import { countryName } from '../../contacts/index.js';
 import { type DashboardWords } from '#locales';
 import { invalid, type Issue, operationNamed, parseInput, RpcError } from '#libs/rpc';
 import { Activity, type ActivityEvent } from '../../history/index.js';
@@ -255,7 +256,9 @@ async function StatsOf(context: PageContext): Promise<Html | null> {
     {
       title: stats.countries,
       column: stats.country,
-      rows: countries.map((row) => [row.country, row.signatures] as const),
+      rows: countries.map(
+        ({ country, signatures }) => [country && countryName(words.locale, country), signatures] as const,
+      ),
     },
   ];
   return html`${SectionOf(
