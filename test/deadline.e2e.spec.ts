@@ -262,7 +262,7 @@ describe('writes that fail', () => {
     await becomesReady();
     await asSuperuser('REVOKE INSERT ON events FROM advocacy');
     try {
-      await becomesUnready('The database completes no writes.');
+      await becomesUnready('The database is not completing writes.');
     } finally {
       await asSuperuser('GRANT INSERT ON events TO advocacy');
     }

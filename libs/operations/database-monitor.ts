@@ -24,7 +24,7 @@ const SILENT_CHECKS = 3;
 const MOST_TRIED = 10;
 
 const NO_ANSWER = 'The database does not respond.';
-const NO_WRITES = 'The database completes no writes.';
+const NO_WRITES = 'The database is not completing writes.';
 const WRITES_HANG = 'The database has completed no writes for ten seconds: something blocks them.';
 
 /** For operators, if no known incident matches. */

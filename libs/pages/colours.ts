@@ -1,7 +1,7 @@
 /** Red, green and blue, each from 0 to 1. */
 type Rgb = readonly [number, number, number];
 
-/** Background colors in the stylesheet. Text must be readable on each. */
+/** Background colours in the stylesheet. Text must be readable on each. */
 export const SURFACES = { light: ['#ffffff', '#f4f5f7'], dark: ['#15171c', '#1e2128'] } as const;
 
 /** The minimum for text in WCAG 2.2, 1.4.3. Borders of controls need less (1.4.11). */
@@ -9,10 +9,10 @@ const MIN_CONTRAST = 4.5;
 const STEPS = 100;
 const PRESET = '#0b57d0';
 
-/** An accent for one scheme, and the color of text on it. */
+/** An accent for one scheme, and the colour of text on it. */
 export type Accent = { accent: string; onAccent: string };
 
-/** The organization's color, adjusted to be readable on the surfaces of each scheme. */
+/** The organization's colour, adjusted to be readable on the surfaces of each scheme. */
 export function accentsOf(colour: string | null): { light: Accent; dark: Accent } {
   return { light: accentOn(colour ?? PRESET, 'light'), dark: accentOn(colour ?? PRESET, 'dark') };
 }
@@ -29,7 +29,7 @@ function accentOn(colour: string, scheme: 'light' | 'dark'): Accent {
   return { accent: hexOf(accent), onAccent };
 }
 
-/** Whether a color is readable as text on each surface, and as a background of black or white text. */
+/** Whether a colour is readable as text on each surface, and as a background of black or white text. */
 function isReadable(colour: Rgb, scheme: 'light' | 'dark'): boolean {
   const rounded = rgbOf(hexOf(colour));
   return SURFACES[scheme].every((surface) => contrast(rounded, rgbOf(surface)) >= MIN_CONTRAST);

@@ -371,7 +371,7 @@ export class Rebuild {
     );
   }
 
-  /** The position of the live tables. A failing projection has stopped, so the end of the log counts instead. */
+  /** The position of the live tables. A failing projection has stopped, so the end of the log is used instead. */
   private async livePosition(sql: Sql, lock = ''): Promise<number> {
     const [row] = await sql.query<{ position: string; failing: boolean }[]>(
       `SELECT position, failed_at IS NOT NULL AS failing FROM checkpoints

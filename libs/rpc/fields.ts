@@ -218,7 +218,7 @@ function slugProblem(slug: string): string | undefined {
 
 const COLOUR = /^#[0-9a-f]{6}$/;
 
-/** A color as `#rrggbb`. Uppercase digits become lowercase. */
+/** A colour as `#rrggbb`. Uppercase digits become lowercase. */
 export function Colour(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,

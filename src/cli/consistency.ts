@@ -42,8 +42,8 @@ export function consistencyCommand(history: Command): void {
       'after',
       `
 Prints a sentence that you can quote. With --json, prints { "outcome": "grew" | "forked" | "shrank" | "unproved", "sentence" }.
-Exits with status 0 if it does, 1 if it does not, and 2 if nothing was proved. If the status is 1, the two signed checkpoints are
-evidence that the server signed two histories. Needs no database.`,
+Exits with status 0 if the newer history begins with the older one, 1 if it does not, and 2 if nothing was proved. If the status
+is 1, the two signed checkpoints are evidence that the server signed two histories. Needs no database.`,
     )
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
   command.action(async (older: string, newer: string, options: Options) => {

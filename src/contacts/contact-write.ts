@@ -66,7 +66,7 @@ export async function mergeContact(
   const externalIds = [...new Set([...state.externalIds, ...(given.externalIds ?? [])])];
   if (externalIds.length > MOST_EXTERNAL_IDS)
     throw invalid([
-      { path: 'externalIds', message: `would be more than ${MOST_EXTERNAL_IDS} with existing ones` },
+      { path: 'externalIds', message: `would exceed ${MOST_EXTERNAL_IDS} together with the existing ones` },
     ]);
   const changes = { ...(Object.fromEntries(details) as ContactChanges), email, externalIds };
   const events = updateContact(state, changes);

@@ -150,7 +150,7 @@ function fixOf({ name, source, set_by }: Setting, value: string): string {
 }
 
 // Reads reset_val, the value with which other connections start, because this connection sets its own limits. The most specific
-// setting counts.
+// setting applies.
 const SETTINGS = `
   SELECT s.name, coalesce(s.reset_val, s.setting) AS value, s.source,
     (SELECT CASE

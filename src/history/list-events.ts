@@ -74,7 +74,7 @@ export class ListEventsHandler implements IQueryHandler<ListEvents> {
       await this.reads.collect(query, undefined);
       return page([], false);
     }
-    // Events recorded before ids were hashed contain them in clear.
+    // Events recorded before ids were hashed contain them in plain text.
     const requestId =
       query.requestId === undefined
         ? undefined

@@ -323,7 +323,7 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_imports_running',
     type: 'gauge',
-    help: 'Unfinished imports of the dashboard, at most 10,000.',
+    help: 'Unfinished background imports, at most 10,000.',
     read: backlog('importsRunning'),
   },
   {

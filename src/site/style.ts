@@ -35,10 +35,10 @@ const OWN_STYLE = `
 @media print{.sheet form,.sheet h2,.share p,.share ul,.share h2,.jump,.foot{display:none}.sheet{border:0;padding:0}.beside{position:static;overflow:visible}}`;
 
 const styles = new Map<string, Style>();
-/** At this number, the cache is cleared. Organizations can choose any color. */
+/** At this number, the cache is cleared. Organizations can choose any colour. */
 const MAX_STYLES = 1_000;
 
-/** The stylesheet with the organization's color. */
+/** The stylesheet with the organization's colour. */
 export function styleFor(colour: string | null): Style {
   const key = colour ?? '';
   let style = styles.get(key);

@@ -3,7 +3,7 @@ import { suppressionIdOf } from './suppression-id.js';
 import { suppressAddress, suppression } from './suppression.js';
 import { suppressionWrite } from './suppressions.js';
 
-/** A bounce is no objection. */
+/** A bounce is not an objection. */
 const OBJECTIONS: readonly string[] = ['UNSUBSCRIBED', 'COMPLAINED', 'MANUAL'];
 
 /**
