@@ -3,6 +3,7 @@ import { newId } from '#libs/random';
 import { bodyDigest } from './digest.js';
 import { type DomainEvent, type JsonObject, type Metadata } from './event.js';
 import { type Keyring } from './keyring.js';
+import { salted } from './personal-data.js';
 import { asWritten, type Upcasters } from './upcasting.js';
 
 /** Events for one stream. */
@@ -157,7 +158,7 @@ export async function appendBatch(
         JSON.stringify(event.data),
         event.personal,
         event.subjectId,
-        storedMetadata,
+        event.metadata === metadata ? storedMetadata : JSON.stringify(event.metadata),
         bodyDigest(event),
       ]),
     );
@@ -191,6 +192,8 @@ export async function appendBatch(
   );
 }
 
+const NONE = { personal: null, personalDigest: undefined };
+
 type PreparedEvent = Parameters<typeof bodyDigest>[0];
 
 /** The events in their stored form. Undefined if they contain personal data of a subject without a key. */
@@ -217,6 +220,7 @@ function prepare(
       const { data, personal = null } = event;
       const written = asWritten(upcasters, event.type, { data, personal });
       if (written.personal && !key) return undefined;
+      const { personal: sealed, personalDigest } = written.personal ? salted(written.personal) : NONE;
       events.push({
         organizationId: command.organizationId,
         streamType: write.streamType,
@@ -226,10 +230,9 @@ function prepare(
         type: event.type,
         schema: written.schema,
         data: written.data,
-        personal:
-          written.personal && key ? keyring.personalData.encrypt(key, written.personal, eventId) : null,
+        personal: sealed && key ? keyring.personalData.encrypt(key, sealed, eventId) : null,
         subjectId,
-        metadata: command.metadata,
+        metadata: personalDigest === undefined ? command.metadata : { ...command.metadata, personalDigest },
       });
     }
   }

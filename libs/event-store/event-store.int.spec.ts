@@ -1,7 +1,9 @@
+import { createHash } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { Erasure1764000000008 } from '../../migrations/0008-erasure.js';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { appendBatch } from './append.js';
+import { canonical } from './canonical.js';
 import { eventDigest } from './digest.js';
 import {
   type AppendCommand,
@@ -236,17 +238,27 @@ describe('append', () => {
 describe('personal data', () => {
   const personal = { email: 'grace@example.org', firstName: 'Grace' };
 
-  it('is read without its salt, except as it is stored', async () => {
+  it('is stored with a salt and covered by a digest, and read without the salt', async () => {
     const a = uuidv7();
-    const salted = { ...personal, $salt: 'c2FsdA==' };
-    await store.append(
-      command([{ ...write(a, 0, { type: 'Created', data: {}, personal: salted }), subjectId: a }]),
+    const two = [
+      { type: 'Created', data: {}, personal },
+      { type: 'Kept', data: {}, personal },
+    ];
+    await store.append(command([{ ...write(a, 0, ...two), subjectId: a }]));
+    expect((await streamOf(a)).map((event) => event.personal)).toEqual([personal, personal]);
+    const { events } = await store.readHistory(
+      organizationId,
+      { after: 0, upTo: await store.horizon() },
+      10_000,
     );
-    const [created] = await streamOf(a);
-    expect(created!.personal).toEqual(personal);
-    const upTo = await store.horizon();
-    const { events } = await store.readHistory(organizationId, { after: 0, upTo }, 10_000);
-    expect(events.at(-1)!.personal).toEqual(salted);
+    const stored = events.filter((event) => event.streamId === a);
+    for (const event of stored) {
+      expect(event.personal).toEqual({ ...personal, $salt: expect.stringMatching(/^[\w+/]{22}==$/) });
+      const { personalDigest } = event.metadata as unknown as { personalDigest: string };
+      expect(createHash('sha256').update(canonical(event.personal)).digest('hex')).toBe(personalDigest);
+    }
+    // The same data has another salt each time, so equal digests do not show that it has not changed.
+    expect(new Set(stored.map((event) => event.personal!.$salt)).size).toBe(2);
   });
 
   it('is encrypted at rest and readable until its subject is erased', async () => {

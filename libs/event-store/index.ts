@@ -16,7 +16,14 @@ export {
 export { type EventRow } from './event-rows.js';
 export { EventStore, type Past, type StreamNow, type Until, wrappedKeyOf } from './event-store.js';
 export { type KeyCheck, Keyring, type KeyringFault } from './keyring.js';
-export { open as openBytes, openValue, seal as sealBytes, sealValue, withoutSalt } from './personal-data.js';
+export {
+  open as openBytes,
+  openValue,
+  seal as sealBytes,
+  sealValue,
+  WITHHELD,
+  withoutSalt,
+} from './personal-data.js';
 export { Pulse } from './pulse.js';
 export { Rewrapping } from './rewrapping.js';
 export {

@@ -1,5 +1,13 @@
-import { createCipheriv, createDecipheriv, createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hash,
+  type KeyObject,
+} from 'node:crypto';
 import { randomBytes } from '#libs/random';
+import { canonical } from './canonical.js';
 import { type JsonObject } from './event.js';
 
 /** Bytes of a key, of a GCM nonce and of a GCM tag (NIST SP 800-38D). */
@@ -11,7 +19,21 @@ const TAG = 16;
  * The member of stored personal data that makes its digest unguessable: `personalDigest` in the event's metadata is SHA-256 of
  * the canonical personal data with this member. It is encrypted, and so destroyed, with the rest.
  */
-export const SALT = '$salt';
+const SALT = '$salt';
+
+/** Members of personal data that no export and no list shows. They only help an attacker who tries keys. */
+export const WITHHELD: readonly string[] = ['secretHash'];
+const SALT_BYTES = 16;
+
+/**
+ * Personal data with a salt, and its digest for the event's metadata: docs/spec/audit-log.md, "Digest". Without a digest if it
+ * has a withheld member, because no reader could check it.
+ */
+export function salted(personal: JsonObject): { personal: JsonObject; personalDigest?: string } {
+  if (WITHHELD.some((name) => name in personal)) return { personal };
+  const withSalt = { ...personal, [SALT]: randomBytes(SALT_BYTES).toString('base64') };
+  return { personal: withSalt, personalDigest: hash('sha256', canonical(withSalt), 'hex') };
+}
 
 /** The personal data as the domain knows it. */
 export function withoutSalt(personal: JsonObject | null): JsonObject | null {

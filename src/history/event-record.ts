@@ -1,4 +1,11 @@
-import { type Actor, isObject, type JsonObject, type RecordedEvent, withoutSalt } from '#libs/event-store';
+import {
+  type Actor,
+  isObject,
+  type JsonObject,
+  type RecordedEvent,
+  WITHHELD,
+  withoutSalt,
+} from '#libs/event-store';
 import { actorSchema, recordSchema, timestamp } from '#libs/rpc';
 
 /** An event as the API returns it. */
@@ -55,12 +62,9 @@ export function eventRecord(event: RecordedEvent): EventRecord {
   };
 }
 
-/** Fields that only help an attacker who tries keys; omitted unless a proof needs them. */
-const SECRETS = ['secretHash'];
-
 function withoutSecrets(data: JsonObject): JsonObject {
-  if (!SECRETS.some((name) => name in data)) return data;
-  return Object.fromEntries(Object.entries(data).filter(([name]) => !SECRETS.includes(name)));
+  if (!WITHHELD.some((name) => name in data)) return data;
+  return Object.fromEntries(Object.entries(data).filter(([name]) => !WITHHELD.includes(name)));
 }
 
 /** Separates the personal data of an event. `personal` is undefined if the event never had any. */
