@@ -344,7 +344,7 @@ function readEvent(bytes, before, organizationId) {
 export async function verifyHistory(file, note, verifierKey, givenParts, proof) {
   const verdict = {
     ...{ ok: true, events: 0, provedEvents: 0, newerEvents: 0, firstWrongPosition: null, reason: null },
-    ...{ warnings: [], warningCount: 0, checkpoint: null },
+    ...{ unprovedPersonal: 0, warnings: [], warningCount: 0, checkpoint: null },
   };
   try {
     const checkpoint = await followCheckpoint(note, verifierKey, file);
@@ -422,6 +422,9 @@ async function compare(file, { organizationId, size, root, position: sealedUpTo,
     if (ENDINGS.includes(event.type)) ended.add(streamId);
     const isUnreadable = event.encryptedPersonal !== null && event.personal === null;
     if (isUnreadable && !unreadable.has(subjectId)) unreadable.set(subjectId, position);
+
+    const isReadable = Object.keys(event.personal ?? {}).length > 0;
+    if (isReadable && event.metadata.personalDigest === undefined) verdict.unprovedPersonal += 1;
 
     before = event;
     if (isNewer) continue;

@@ -59,8 +59,8 @@ export function verifyCommand(history: Command): void {
       'after',
       `
 Prints the first position at which the history differs from what was sealed, and on standard error a sentence that you can quote.
-With --json, prints { "ok", "events", "provedEvents", "newerEvents", "firstWrongPosition", "reason", "warnings", "warningCount",
-"checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "givenKey", "witnesses" } }. You can use a previous key if
+With --json, prints { "ok", "events", "provedEvents", "newerEvents", "firstWrongPosition", "reason", "unprovedPersonal",
+"warnings", "warningCount", "checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "givenKey", "witnesses" } }. You can use a previous key if
 its replacement was recorded (history key rotate).
 
 With --organization all, use a checkpoint of the log of all organizations. Each organization in it must have the history that the
@@ -180,7 +180,7 @@ function inWords({ ok, provedEvents, newerEvents, firstWrongPosition, reason, ..
 }
 
 /** A sentence to quote: what was compared with what, the result, and what it does not cover. */
-function statement({ ok, checkpoint, newerEvents, reason }: Verdict): string {
+function statement({ ok, checkpoint, newerEvents, reason, unprovedPersonal }: Verdict): string {
   if (!checkpoint) return `Nothing was compared: ${reason}`;
   const { organizationId, size, position, inAll } = checkpoint;
   const history = `The history of organization ${organizationId}`;
@@ -191,7 +191,11 @@ function statement({ ok, checkpoint, newerEvents, reason }: Verdict): string {
   if (!ok) return `${history} does not match ${note}: ${reason}`;
   const rest =
     newerEvents === 0 ? 'no event is newer' : `the checkpoint does not cover ${newer(newerEvents)}`;
-  return `${history} contains all events covered by ${note}, complete, unchanged and in order; ${rest}.`;
+  const unproved =
+    unprovedPersonal === 0
+      ? ''
+      : `; nothing proves the readable personal data of ${count(unprovedPersonal)} events written by versions up to 0.7.0`;
+  return `${history} contains all events covered by ${note}, complete, unchanged and in order; ${rest}${unproved}.`;
 }
 
 function signedBy({ sealedAt, key, givenKey, witnesses = [] }: Against): string {

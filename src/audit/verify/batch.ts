@@ -30,6 +30,8 @@ export type Mistake = { position: number; reason: string };
 export const ENDS_SUBJECT = 1;
 /** The event's personal data cannot be decrypted. */
 export const UNREADABLE = 2;
+/** The event has readable personal data that no digest covers. */
+export const UNPROVED = 4;
 
 export const ENDINGS = new Set([
   'ContactErased',
@@ -76,9 +78,9 @@ export type Event = {
  * Adds an event to a batch that has room for it.
  *
  * @param recordedAt milliseconds since 1970.
- * @param isUnreadable whether it has personal data that cannot be decrypted.
+ * @param personal what is known of its personal data: UNREADABLE, UNPROVED or 0.
  */
-export function addEvent(batch: Batch, event: Event, recordedAt: number, isUnreadable: boolean): void {
+export function addEvent(batch: Batch, event: Event, recordedAt: number, personal: number): void {
   const n = batch.count;
   batch.count += 1;
   batch.positions[n] = event.position;
@@ -88,7 +90,7 @@ export function addEvent(batch: Batch, event: Event, recordedAt: number, isUnrea
   if (event.subjectId !== null) readId(event.subjectId, batch.subjects, n * WORDS);
   batch.versions[n] = event.version;
   batch.times[n] = recordedAt;
-  batch.marks[n] = (ENDINGS.has(event.type) ? ENDS_SUBJECT : 0) | (isUnreadable ? UNREADABLE : 0);
+  batch.marks[n] = (ENDINGS.has(event.type) ? ENDS_SUBJECT : 0) | personal;
 }
 
 const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;

@@ -90,7 +90,7 @@ describe('comparison of two trees', () => {
       for (let n = 1; n <= count; n += 1) {
         const [streamId, digest] = ['00000000-0000-0000-0000-000000000000', digestOf(n)];
         const event = { position: n, previousPosition: n - 1, streamId, subjectId: null, version: n };
-        addEvent(batch, { ...event, type: 'Any', digest }, 0, false);
+        addEvent(batch, { ...event, type: 'Any', digest }, 0, 0);
       }
       batch.mistake = mistake === null ? null : { position: count + 1, reason: mistake };
       return batch;

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
-import { addEvent, type Batch, isId, newBatch } from './batch.js';
+import { addEvent, type Batch, isId, newBatch, UNPROVED, UNREADABLE } from './batch.js';
 import { canonical, digestOf, inQuotes, isSorted, type Quote } from './digest.js';
 
 /** A line of an export: docs/spec/audit-log.md, "Export". */
@@ -139,7 +139,10 @@ function checkLine(text: string, organizationId: string, batch: Batch): WrongLin
   if (digestOf(line, data.canonical, metadata.canonical, recordedAt, quote) !== line.digest) {
     return wrong('has a digest that does not match its content');
   }
-  addEvent(batch, line, recordedAt, encryptedPersonal !== null && line.personal === null);
+  const isUnreadable = encryptedPersonal !== null && line.personal === null;
+  const isUnproved =
+    personalDigest === undefined && line.personal !== null && Object.keys(line.personal).length > 0;
+  addEvent(batch, line, recordedAt, isUnreadable ? UNREADABLE : isUnproved ? UNPROVED : 0);
   return null;
 }
 

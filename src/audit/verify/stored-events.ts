@@ -1,4 +1,4 @@
-import { addEvent, type Batch, newBatch } from './batch.js';
+import { addEvent, type Batch, newBatch, UNREADABLE } from './batch.js';
 import { canonical, digestOf } from './digest.js';
 
 /** A row of `events` as JSON, in the order of `STORED_EVENT`. */
@@ -60,6 +60,6 @@ function check(stored: Stored, batch: Batch): Batch['mistake'] {
     return wrong('has a digest that does not match its content');
   }
   const event = { position, previousPosition: 0, streamId, subjectId, version, type, digest };
-  addEvent(batch, event, recordedAt, isUnreadable);
+  addEvent(batch, event, recordedAt, isUnreadable ? UNREADABLE : 0);
   return null;
 }

@@ -14,6 +14,8 @@ export type Verdict = {
   firstWrongPosition: number | null;
   /** The problem, in one or two sentences; null if there is none. */
   reason: string | null;
+  /** How many of these have readable personal data that no digest covers, because a version up to 0.7.0 wrote them. */
+  unprovedPersonal: number;
   /**
    * Suspicious findings that do not prove a change, the first `MOST_WARNINGS`. The position is null if no event
    * is concerned.

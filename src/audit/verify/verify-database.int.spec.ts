@@ -108,14 +108,7 @@ function rowsOf(sql: Sql, organizationId: string): Promise<EventRow[]> {
 /** The lines of an export, built from the rows as described in docs/spec/audit-log.md, "Export". */
 async function exportOf(sql: Sql, organizationId: string): Promise<string> {
   const rows = await rowsOf(sql, organizationId);
-  const readable = rows.map((row) => {
-    try {
-      return database.store.rows.read([row])[0]!.personal ?? null;
-    } catch {
-      // Bound to the event's id and authenticated, so changed data cannot be read.
-      return null;
-    }
-  });
+  const readable = rows.map((row) => database.store.rows.readStored([row])[0]!.personal ?? null);
   return rows
     .map((row, n) => ({
       position: Number(row.position),
@@ -645,10 +638,14 @@ it('is proved by exports from before, during and after an erasure', async () => 
   };
   const before = await exportWhile(() => Promise.resolve());
   // In canonical form, including names that are numbers.
-  expect(before).toContain('"data":{"10":1,"9":2,"name":3},"personal":{"10":1,"9":2,"name":"Ada"}');
-  expect(before).toContain('"metadata":{"actor":{"id":"someone","type":"api-key"},"requestId":"test"}');
+  const readable =
+    /"data":\{"10":1,"9":2,"name":3\},"personal":\{"\$salt":"[^"]+","10":1,"9":2,"name":"Ada"\}/;
+  expect(before).toMatch(readable);
+  expect(before).toMatch(
+    /"metadata":\{"actor":\{"id":"someone","type":"api-key"\},"personalDigest":"[0-9a-f]{64}","requestId":"test"\}/,
+  );
   const during = await exportWhile(erase);
-  expect(during).toContain('"personal":{"10":1,"9":2,"name":"Ada"}');
+  expect(during).toMatch(readable);
   expect(during.trimEnd().split('\n').at(-1)).toContain('"type":"ContactErased"');
   const after = await exportWhile(() => Promise.resolve());
   expect(after).not.toContain('"Ada"');

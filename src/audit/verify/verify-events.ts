@@ -1,4 +1,4 @@
-import { type Batch } from './batch.js';
+import { type Batch, UNPROVED } from './batch.js';
 import { type Checkpoint } from './checkpoint.js';
 import { type SealedLeaf, type Seals } from './seal-tables.js';
 import { HASH } from './sha256.js';
@@ -34,6 +34,7 @@ export async function verifyEvents(
   let read = 0;
   let proved = 0;
   let newer = 0;
+  let unprovedPersonal = 0;
   let nextPart = 0;
   let endOfNextPart = parts[0]?.leaves ?? Infinity;
   /** The last position read, and the first that no part of the checkpoint proves. */
@@ -44,7 +45,7 @@ export async function verifyEvents(
   const verdict = (ok: boolean, firstWrongPosition: number | null, reason: string | null): Verdict => {
     return {
       ...{ ok, events: read, provedEvents: proved, newerEvents: newer, firstWrongPosition, reason },
-      ...{ warnings, warningCount, checkpoint: againstOf(checkpoint) },
+      ...{ unprovedPersonal, warnings, warningCount, checkpoint: againstOf(checkpoint) },
     };
   };
   const wrong = (firstWrongPosition: number | null, reason: string): Verdict => {
@@ -97,6 +98,7 @@ export async function verifyEvents(
         warningCount += 1;
         if (warnings.length < MOST_WARNINGS) warnings.push({ position, reason: warning });
       }
+      if ((batch.marks[n]! & UNPROVED) !== 0) unprovedPersonal += 1;
       tree.append(leaf);
       sealsMistake ??= seals.rows?.compare(tree, position) ?? null;
       last = position;

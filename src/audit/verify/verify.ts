@@ -288,7 +288,7 @@ async function withParts(
 function unproved(reason: string): Verdict {
   return {
     ...{ ok: false, events: 0, provedEvents: 0, newerEvents: 0, firstWrongPosition: null, reason },
-    ...{ warnings: [], warningCount: 0, checkpoint: null },
+    ...{ unprovedPersonal: 0, warnings: [], warningCount: 0, checkpoint: null },
   };
 }
 
