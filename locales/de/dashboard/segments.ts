@@ -33,7 +33,7 @@ export const segments: typeof en = {
     all: 'Kontakte, auf die alle Bedingungen zutreffen',
     any: 'Kontakte, auf die mindestens eine Bedingung zutrifft',
   },
-  hint: 'Eine Liste, einen Tag, eine Petition oder eine E-Mail geben Sie mit ihrem Namen an. Bedingungen ohne Feld zählen nicht.',
+  hint: 'Listen, Tags, Petitionen und E-Mails geben Sie mit ihrem Namen an. Bedingungen ohne Feld werden ignoriert.',
   more: 'Bedingung hinzufügen',
   complex: 'Dieses Formular kann diese Bedingungen nicht anzeigen. Ändern Sie sie über die API:',
   row: {

@@ -11,7 +11,7 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
   scope: SCOPE,
   summary: 'Get an import',
   description:
-    'Returns its status and the counts so far. Imports can be found for seven days, including those of the dashboard.',
+    'Returns its status and the counts so far. Imports can be found for seven days, including those started in the dashboard.',
   answers: importSchema,
 })
 export class GetImport extends Input {

@@ -10,7 +10,7 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
   object: 'imports',
   scope: SCOPE,
   summary: 'List imports',
-  description: 'Covers the last seven days, including imports of the dashboard.',
+  description: 'Covers the last seven days, including imports started in the dashboard.',
   answers: importSchema,
   list: true,
 })
