@@ -416,11 +416,12 @@ describe('export-events', () => {
       type: 'ContactCreated',
       schema: 2,
       data: { subscribed: true },
-      personal: { email: 'Ada@example.org', firstName: 'Ada' },
+      personal: { $salt: expect.any(String), email: 'Ada@example.org', firstName: 'Ada' },
       encryptedPersonal: expect.any(String),
       subjectId: contactId,
       metadata: {
         actor: { type: 'api-key', id: expect.any(String) },
+        personalDigest: expect.stringMatching(/^[0-9a-f]{64}$/),
         requestId: expect.stringMatching(HIDDEN),
       },
       recordedAt: expect.stringMatching(ISO),
