@@ -1,5 +1,6 @@
 import { binaryArray, type ElementType, type Sql } from '#libs/database';
 import { newId } from '#libs/random';
+import { canonical } from './canonical.js';
 import { bodyDigest } from './digest.js';
 import { type DomainEvent, type JsonObject, type Metadata } from './event.js';
 import { type Keyring } from './keyring.js';
@@ -128,63 +129,51 @@ export async function appendBatch(
   upcasters: Upcasters,
 ): Promise<AppendResult[]> {
   const keys = await existingSubjectKeys(sql, keyring, commands, upcasters);
-  const rows = Object.fromEntries(Object.keys(COLUMNS).map((table) => [table, []])) as unknown as Record<
-    Table,
-    unknown[][]
-  >;
+  const columns = Object.fromEntries(
+    Object.entries(COLUMNS).map(([table, types]) => [table, types.map((): unknown[] => [])]),
+  ) as Record<Table, unknown[][]>;
+  const add = (table: Table, ...row: unknown[]) =>
+    row.forEach((value, column) => columns[table][column]!.push(value));
   const isErased: boolean[] = [];
 
   commands.forEach((command, index) => {
-    const { organizationId, metadata } = command;
-    const at = [index, organizationId];
+    const { organizationId } = command;
     // Prepared first, because a command whose subject was erased must store no row.
     const prepared = prepare(command, keyring, keys, upcasters);
     if (!prepared) {
       isErased[index] = true;
       return;
     }
-    const storedMetadata = JSON.stringify(metadata);
-    rows.subjectKeys.push(...prepared.subjectKeys.map((key) => [...at, ...key]));
-    rows.events.push(
-      ...prepared.events.map((event) => [
-        index,
-        organizationId,
-        event.streamType,
-        event.streamId,
-        event.version,
-        event.eventId,
-        event.type,
-        event.schema,
-        JSON.stringify(event.data),
-        event.personal,
-        event.subjectId,
-        event.metadata === metadata ? storedMetadata : JSON.stringify(event.metadata),
-        bodyDigest(event),
-      ]),
-    );
-    for (const write of command.writes) {
-      rows.streams.push([...at, write.streamId, write.expectedVersion, false]);
+    for (const [subjectId, wrapped] of prepared.subjectKeys)
+      add('subjectKeys', index, organizationId, subjectId, wrapped);
+    const shared = canonical(command.metadata);
+    for (const event of prepared.events) {
+      const { streamType, streamId, version, eventId, type, schema, personal, subjectId } = event;
+      const data = canonical(event.data);
+      const metadata = event.metadata === command.metadata ? shared : canonical(event.metadata);
+      const digest = bodyDigest(event, data, metadata);
+      const stream = [organizationId, streamType, streamId, version] as const;
+      add('events', index, ...stream, eventId, type, schema, data, personal, subjectId, metadata, digest);
     }
-    for (const guard of command.guards ?? []) rows.streams.push([...at, guard.streamId, guard.version, true]);
-    for (const subjectId of otherSubjects(command)) rows.subjects.push([...at, subjectId]);
-    for (const claim of command.claims ?? []) rows.claims.push([...at, claim.key, claim.streamId]);
-    for (const release of command.releases ?? []) rows.releases.push([...at, release.key, release.streamId]);
+    for (const { streamId, expectedVersion } of command.writes)
+      add('streams', index, organizationId, streamId, expectedVersion, false);
+    for (const { streamId, version } of command.guards ?? [])
+      add('streams', index, organizationId, streamId, version, true);
+    for (const subjectId of otherSubjects(command)) add('subjects', index, organizationId, subjectId);
+    for (const { key, streamId } of command.claims ?? []) add('claims', index, organizationId, key, streamId);
+    for (const { key, streamId } of command.releases ?? [])
+      add('releases', index, organizationId, key, streamId);
     // append_events releases unique keys and destroys encryption keys. Only people have the latter.
     const { releasesAll = [], erases = [] } = command;
-    for (const streamId of [...releasesAll, ...erases]) rows.ends.push([...at, streamId]);
+    for (const streamId of [...releasesAll, ...erases]) add('ends', index, organizationId, streamId);
     if (command.idempotency) {
       const { key, fingerprint, result } = command.idempotency;
-      rows.idempotency.push([...at, key, fingerprint, JSON.stringify(result)]);
+      add('idempotency', index, organizationId, key, fingerprint, JSON.stringify(result));
     }
   });
 
   const parameters = (Object.keys(COLUMNS) as Table[]).flatMap((table) =>
-    COLUMNS[table].map((type, column) =>
-      binaryArray(
-        type,
-        rows[table].map((row) => row[column]),
-      ),
-    ),
+    COLUMNS[table].map((type, column) => binaryArray(type, columns[table][column]!)),
   );
   const answers = await sql.query<Row[]>(CALL, [...parameters, commands.length]);
   return collect(answers, commands.length).map((result, index) =>

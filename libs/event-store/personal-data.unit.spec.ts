@@ -31,6 +31,15 @@ it('keeps a limited amount', () => {
   expect(() => data.decrypt(noKey, sealed, 'first')).toThrow('asked for');
 });
 
+it('keeps it for a second at most', () => {
+  jest.useFakeTimers();
+  const data = new PersonalData();
+  const sealed = data.encrypt(key, { bio: 'x' }, 'event');
+  jest.advanceTimersByTime(1_000);
+  jest.useRealTimers();
+  expect(() => data.decrypt(noKey, sealed, 'event')).toThrow('asked for');
+});
+
 it('digests the canonical form of an event', () => {
   const event: DigestedEvent = {
     organizationId: 'o',
