@@ -1,0 +1,156 @@
+import { readFileSync } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { type Client } from './harness.js';
+import { Deployment, eventually, type ServerProcess } from './processes.js';
+
+/** `IMPORT_ROWS=100000 npm run test:long -- test/imports.long` for less than half an hour. */
+const ROWS = Number(process.env.IMPORT_ROWS ?? 1_000_000);
+const MINUTES = 60_000;
+const SECONDS = 60 * 60;
+
+let deployment: Deployment;
+let by: Client;
+let listId: string;
+beforeEach(async () => {
+  deployment = await Deployment.create();
+  by = await deployment.organization();
+  for (let n = 0; n < 3; n += 1) await deployment.startServer();
+  by = by.at(deployment.servers[0]!.origin);
+  listId = (await by.post('list.create-list', { name: 'News' })).body.data.listId;
+});
+afterEach(() => deployment.stop());
+
+const FILE = gzipSync(
+  ['email,firstName,city', ...Array.from({ length: ROWS }, (_, n) => `p${n}@example.org,Ada ${n},Lyon`)].join(
+    '\n',
+  ),
+);
+
+async function begin(client: Client): Promise<string> {
+  const query = new URLSearchParams({ subscribed: 'true', listId }).toString();
+  const headers = { 'Content-Type': 'text/csv', 'Content-Encoding': 'gzip' };
+  const path = `/v1/import.create-import?${query}`;
+  const { body } = await client.request('POST', path, new Uint8Array(FILE), headers);
+  return body.data.importId;
+}
+
+const find = async (importId: string) => (await by.get('import.get-import', { importId })).body.data;
+
+/** Waits until the import has processed this many rows. */
+async function reached(importId: string, rows: number): Promise<void> {
+  await eventually(async () => expect((await find(importId)).rows).toBeGreaterThanOrEqual(rows), SECONDS);
+}
+
+async function ended(importId: string): Promise<any> {
+  let found: any;
+  await eventually(async () => {
+    found = await find(importId);
+    expect(['DONE', 'FAILED']).toContain(found.status);
+  }, SECONDS);
+  return found;
+}
+
+/** The server that used most CPU time within a second, which is the one that imports. */
+async function importing(): Promise<ServerProcess> {
+  const { servers } = deployment;
+  const used = () =>
+    servers.map(({ pid }) => {
+      const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+      return Number(fields[11]) + Number(fields[12]);
+    });
+  const before = used();
+  await sleep(1_000);
+  const spent = used().map((ticks, n) => ticks - before[n]!);
+  return servers[spent.indexOf(Math.max(...spent))]!;
+}
+
+/** Each row has one contact, one event and one membership, whichever attempts stored it. */
+async function expectEachRowOnce(): Promise<void> {
+  const [stored] = await deployment.database.source.query(
+    `SELECT count(*) FILTER (WHERE type = 'ContactCreated')::int AS created,
+       count(*) FILTER (WHERE type = 'ContactUpdated')::int AS updated,
+       count(*) FILTER (WHERE type = 'ContactAddedToList')::int AS added,
+       count(DISTINCT subject_id) FILTER (WHERE type = 'ContactAddedToList')::int AS members
+     FROM events WHERE organization_id = $1`,
+    [by.organizationId],
+  );
+  expect(stored).toEqual({ created: ROWS, updated: 0, added: ROWS, members: ROWS });
+  const { data: list } = (await by.get('list.get-list', { listId })).body;
+  expect(list.contacts).toBe(ROWS);
+}
+
+/** The outcomes name each row of the file once. */
+async function expectOutcomes(importId: string, lines: number): Promise<void> {
+  const url = `${by.origin}/v1/import.get-import-rows?importId=${importId}`;
+  const { body } = await fetch(url, { headers: { Authorization: `Bearer ${by.key}` } });
+  const seen = new Set<number>();
+  let count = 0;
+  for await (const line of createInterface({ input: Readable.fromWeb(body as never) })) {
+    seen.add(JSON.parse(line).line);
+    count += 1;
+  }
+  expect([count, seen.size]).toEqual([lines, lines]);
+}
+
+it(
+  'an import is finished with each row once, if each instance is killed while it imports',
+  async () => {
+    const importId = await begin(by);
+    for (const share of [0.2, 0.4, 0.6]) {
+      await reached(importId, ROWS * share);
+      const victim = await importing();
+      await victim.end('SIGKILL');
+      deployment.servers.splice(deployment.servers.indexOf(victim), 1);
+      by = by.at((await deployment.startServer()).origin);
+    }
+    const done = await ended(importId);
+    const { status, failure, rows, created, unchanged, updated, failed } = done;
+    expect({ status, failure, rows, created, unchanged, updated, failed }).toEqual({
+      status: 'DONE',
+      failure: null,
+      rows: ROWS,
+      created: ROWS,
+      unchanged: 0,
+      updated: 0,
+      failed: 0,
+    });
+    const [{ attempts }] = await deployment.database.source.query('SELECT attempts FROM contact_imports');
+    expect(attempts).toBe(4);
+    await expectEachRowOnce();
+    await expectOutcomes(importId, ROWS);
+  },
+  60 * MINUTES,
+);
+
+it(
+  'an import stops within a second when its key is revoked, and the file sent again completes it',
+  async () => {
+    const create = await by.post('api-key.create-api-key', { name: 'Import', scopes: ['*'] });
+    const { key, apiKeyId } = create.body.data;
+    const importer = Object.assign(Object.create(Object.getPrototypeOf(by)), by, { key }) as Client;
+    const importId = await begin(importer);
+    await reached(importId, ROWS * 0.3);
+    expect((await by.delete('api-key.revoke-api-key', { apiKeyId })).status).toBe(200);
+    const stopped = await ended(importId);
+    expect([stopped.status, stopped.created]).toEqual(['FAILED', stopped.rows]);
+    const [{ late }] = await deployment.database.source.query(
+      `SELECT extract(epoch FROM
+         max(recorded_at) FILTER (WHERE type IN ('ContactCreated', 'ContactAddedToList'))
+         - max(recorded_at) FILTER (WHERE type = 'ApiKeyRevoked'))::float AS late
+       FROM events WHERE organization_id = $1`,
+      [by.organizationId],
+    );
+    expect(late).toBeLessThan(1);
+    const done = await ended(await begin(by));
+    expect([done.status, done.created, done.unchanged]).toEqual([
+      'DONE',
+      ROWS - stopped.created,
+      stopped.created,
+    ]);
+    await expectEachRowOnce();
+  },
+  60 * MINUTES,
+);
