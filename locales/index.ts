@@ -22,6 +22,47 @@ export const LOCALES: Readonly<Record<string, Locale>> = { en, de, fr, es };
 /** Languages of the dashboard. */
 export const DASHBOARD = { en: en.dashboard, de: de.dashboard };
 
+export type DashboardLanguage = keyof typeof DASHBOARD;
+
+/** The texts of a kind of groups that are not the same for every kind, such as lists. */
+export type GroupWords = {
+  /** The name of one. */
+  kind: string;
+  /** The name of a contact's membership. */
+  link: string;
+  /** What was recorded. */
+  events: { created: string; updated: string; deleted: string; begins: string; ends: string };
+  /** Further fields of the group, by their names. */
+  fields?: Record<string, string>;
+  /** The choices of a broadcast's audience. */
+  sendTo: string;
+  exclude: string;
+  /** The condition of segments. */
+  condition: string;
+  /** Its pages, and their messages. */
+  pages: Partial<DashboardWords['lists']> & { title: string };
+};
+
+/** Adds the texts of a kind of groups that a module declares. `section`: of its pages, `gatherings`. */
+export function addGroupWords(
+  group: { kind: string; section: string; link: string; events: Record<keyof GroupWords['events'], string> },
+  words: Record<DashboardLanguage, GroupWords>,
+): void {
+  for (const language of Object.keys(DASHBOARD) as DashboardLanguage[]) {
+    const { [language]: to } = DASHBOARD as Record<DashboardLanguage, DashboardWords>;
+    const { kind, link, events, fields, sendTo, exclude, condition, pages } = words[language];
+    Object.assign(to.kinds, { [group.kind]: kind, [group.link]: link });
+    for (const [what, type] of Object.entries(group.events))
+      to.events[type] = events[what as keyof typeof events];
+    Object.assign(to.fields, fields, { [`${group.kind}Id`]: kind });
+    to.broadcasts.fields.sendTo[group.kind] = sendTo;
+    to.broadcasts.fields.exclude[group.kind] = exclude;
+    Object.assign(to.segments.subjects, { [group.kind]: condition });
+    Object.assign(to.sections, { [group.section]: pages.title });
+    Object.assign(to, { [group.section]: { ...to.lists, ...pages } });
+  }
+}
+
 /** English if the language is not supported. */
 export function localeIn(language: string): Locale {
   return Object.hasOwn(LOCALES, language) ? LOCALES[language]! : en;

@@ -1,3 +1,5 @@
+import { groupsOfContacts } from '../src/contacts/index.js';
+import '../src/modules.js';
 import { type Role, ROLES } from '../src/team/index.js';
 import { type Client, type Product } from './harness.js';
 import { signedIn } from './people-in.js';
@@ -90,8 +92,9 @@ export const TABLE: Record<string, PageEntry> = {
   'contacts/:contact/add': { see: EDITORS, act: EDITORS, form: () => ({ tags: newName() }) },
   'contacts/:contact/merge': { see: EDITORS, act: EDITORS, isTrial: true, form: () => ({ email: KNOWN }) },
   'contacts/:contact/erase': { isGone: true, see: EDITORS, act: EDITORS },
-  ...pagesOfGroups('lists', 'list'),
-  ...pagesOfGroups('tags', 'tag'),
+  ...Object.fromEntries(
+    groupsOfContacts().flatMap(({ kind }) => Object.entries(pagesOfGroups(`${kind}s`, kind))),
+  ),
   fields: { see: READERS },
   'fields/export': { see: READERS },
   'fields/new': { see: EDITORS, act: EDITORS, form: () => ({ name: newName(), type: 'TEXT' }) },
@@ -405,14 +408,17 @@ export const RECORDS: Record<string, Maker> = {
     });
     return /([0-9a-f-]{36})\.eml$/.exec(detail)![1]!;
   },
-  list: async (_, client) => {
-    await RECORDS.contact!(_, client, {});
-    return (await call(client, 'list.create-list', { name: newName() })).listId as string;
-  },
-  tag: async (_, client) => {
-    await RECORDS.contact!(_, client, {});
-    return (await call(client, 'tag.create-tag', { name: newName() })).tagId as string;
-  },
+  ...Object.fromEntries(
+    groupsOfContacts().map(({ kind, resource }): [string, Maker] => [
+      kind,
+      async (api, client) => {
+        await RECORDS.contact!(api, client, {});
+        return (await call(client, `${kind}.create-${kind}`, { name: newName() }))[
+          resource.idField
+        ] as string;
+      },
+    ]),
+  ),
   field: async (_, client) =>
     (await call(client, 'field.create-field', { name: newName() })).fieldId as string,
   segment: async (_, client) => {

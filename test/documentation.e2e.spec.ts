@@ -1,6 +1,8 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expectEntries } from '#libs/testing';
+import { groupsOfContacts } from '../src/contacts/index.js';
+import '../src/modules.js';
 import { documentedReasons } from './documented.js';
 import { SharedApi, Client } from './harness.js';
 
@@ -166,6 +168,13 @@ describe('the contact operations', () => {
   const filter = { type: 'string', required: false };
 
   const names = { type: 'array', required: false };
+  const assigned = Object.fromEntries(
+    groupsOfContacts().map(({ kind, assignedBy }) => [
+      assignedBy === 'name' ? `${kind}s` : `${kind}Ids`,
+      names,
+    ]),
+  );
+  const byGroup = Object.fromEntries(groupsOfContacts().map(({ resource }) => [resource.idField, filter]));
 
   const inputs = {
     'POST contact.create-contact': {
@@ -174,8 +183,7 @@ describe('the contact operations', () => {
       subscribed: { type: 'boolean', default: true, required: false },
       onConflict: { type: 'string', enum: ['fail', 'update'], default: 'fail', required: false },
       consent: { type: 'object', required: false },
-      tags: names,
-      listIds: names,
+      ...assigned,
       ...details,
       ...extras,
     },
@@ -196,9 +204,8 @@ describe('the contact operations', () => {
       region: filter,
       city: filter,
       zip: filter,
-      listId: filter,
+      ...byGroup,
       petitionId: filter,
-      tagId: filter,
       segmentId: filter,
       q: filter,
       limit: { type: 'integer', minimum: 1, maximum: 100, default: 25, required: false },
@@ -230,9 +237,8 @@ describe('the contact operations', () => {
       region: filter,
       city: filter,
       zip: filter,
-      listId: filter,
+      ...byGroup,
       petitionId: filter,
-      tagId: filter,
       segmentId: filter,
       q: filter,
       createdAfter: moment,
@@ -247,8 +253,7 @@ describe('the contact operations', () => {
       email: { type: 'string', format: 'email', required: false },
       subscribed: { type: 'boolean', required: false },
       consent: { type: 'object', required: false },
-      tags: names,
-      listIds: names,
+      ...assigned,
       ...details,
       ...extras,
     },

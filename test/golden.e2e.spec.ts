@@ -10,6 +10,7 @@ import { type Projection } from '#libs/projections';
 import { Input, systemInput } from '#libs/rpc';
 import { Signers } from '#libs/sealing';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { groupsOfContacts } from '../src/contacts/index.js';
 import { projections, streams, upcasters } from '../src/modules.js';
 import { readExported, recordSuccession } from '../src/history/index.js';
 import {
@@ -381,6 +382,16 @@ async function makeHistory(): Promise<string> {
   await erase('post.delete-post', await post('post.create-post', { name: 'Old news' }));
   await erase('list.delete-list', await post('list.create-list', { name: 'Gone' }));
   await erase('tag.delete-tag', await post('tag.create-tag', { name: 'Gone' }));
+  for (const { kind, resource } of groupsOfContacts().filter(({ kind }) => !['list', 'tag'].includes(kind))) {
+    const made = await post(`${kind}.create-${kind}`, { name: 'River day' });
+    await post(`${kind}.update-${kind}`, {
+      [resource.idField]: made[resource.idField],
+      description: 'All day',
+    });
+    await post(`${kind}.add-contacts`, { ...made, contactIds: [ada, chico] });
+    await erase(`${kind}.remove-contacts`, { ...made, contactIds: [ada] });
+    await erase(`${kind}.delete-${kind}`, made);
+  }
   await erase('field.delete-field', await post('field.create-field', { name: 'Gone' }));
   const png = { 'Content-Type': 'image/png' };
   for (const name of ['Bridge', 'Gone']) {

@@ -2,6 +2,8 @@ import { CommandBus } from '@nestjs/cqrs';
 import { newId } from '#libs/random';
 import { type OwnReason, systemInput } from '#libs/rpc';
 import { FinishBroadcast } from '../src/broadcasts/index.js';
+import { type GroupKind, groupsOfContacts } from '../src/contacts/index.js';
+import '../src/modules.js';
 import { aSignature, csv, type Fields, type Fixture, png } from './fixture.js';
 import { type Answer } from './harness.js';
 
@@ -87,10 +89,10 @@ function broadcastWith(content: string) {
   };
 }
 
-/** Adds a new contact to a list or tag. */
+/** Adds a new contact to a group, such as a list. */
 async function linked(
   own: Fixture,
-  kind: 'list' | 'tag',
+  kind: string,
   to = own.the(kind),
 ): Promise<Fields & { contactIds: string[] }> {
   const fields = { ...(await to), contactIds: [(await own.a('contact')).contactId!] };
@@ -119,14 +121,21 @@ async function asMerged(own: Fixture, operation: string): Promise<Answer> {
 const OF_CONTACTS: Ask[] = [
   () => ({ email: 'ada@example.org' }),
   () => ({ city: 'London', subscribed: 'true' }),
-  async (own) => ({ listId: (await linked(own, 'list')).listId }),
   async (own) => ({ petitionId: (await signed(own)).petitionId }),
-  async (own) => ({ tagId: (await linked(own, 'tag')).tagId }),
+  ...groupsOfContacts().map(({ kind, resource: { idField } }): Ask => async (own) => ({
+    [idField]: (await linked(own, kind))[idField],
+  })),
   (own) => own.the('segment'),
 ];
 
+/** A scope of each kind of groups, by the name that a field gives the kind. */
+const ofGroups = (right: 'read' | 'write', field: (group: GroupKind) => string) =>
+  Object.fromEntries(groupsOfContacts().map((group) => [field(group), `${group.kind}:${right}`]));
+
 /** Fields of commands on one contact that add it to groups. */
-const ASSIGNED = { tags: 'tag:write', listIds: 'list:write' };
+const ASSIGNED = ofGroups('write', ({ kind, assignedBy }) =>
+  assignedBy === 'name' ? `${kind}s` : `${kind}Ids`,
+);
 
 const CITY = { field: 'city', op: 'is', value: 'London' };
 
@@ -139,6 +148,53 @@ async function manyConditions(own: Fixture) {
       { all: [{ list: listId }, { field: 'city', op: 'is', value: 'London' }] },
       { not: { any: [{ signed: petitionId, inLast: 30 }, { received: broadcastId }] } },
     ],
+  };
+}
+
+/** The rows of a kind of groups. All kinds have the same operations. */
+function operationsOfGroups({ kind, resource: { idField } }: GroupKind): Record<string, OperationRow> {
+  const [reads, writes] = [`${kind}:read`, `${kind}:write`];
+  const list = `${kind}.list-${kind}s`;
+  return {
+    [`${kind}.create-${kind}`]: {
+      scope: writes,
+      ask: (own) => ({ name: own.unique() }),
+      create: {
+        ...named,
+        update: `${kind}.update-${kind}`,
+        otherChange: { description: 'Other' },
+        list,
+        end: `${kind}.delete-${kind}`,
+      },
+    },
+    [`${kind}.get-${kind}`]: { scope: reads, answeredBy: BY_KEY, ask: (own) => own.the(kind) },
+    [list]: {
+      scope: reads,
+      fields: { contactId: 'contact:read' },
+      answeredBy: 'replica',
+      ask: () => ({}),
+      otherAsks: [async (own) => ({ contactId: (await linked(own, kind)).contactIds[0] })],
+      reasons: { MERGED: (own) => asMerged(own, list) },
+    },
+    [`${kind}.update-${kind}`]: {
+      scope: writes,
+      ask: async (own) => ({ ...(await own.a(kind)), description: own.unique() }),
+    },
+    [`${kind}.delete-${kind}`]: {
+      scope: writes,
+      ask: (own) => own.a(kind),
+      otherAsks: [async (own) => ({ [idField]: (await linked(own, kind, own.a(kind)))[idField] })],
+    },
+    [`${kind}.add-contacts`]: {
+      scope: writes,
+      fields: { contactIds: null },
+      ask: async (own) => ({ ...(await own.the(kind)), contactIds: [(await own.a('contact')).contactId] }),
+    },
+    [`${kind}.remove-contacts`]: {
+      scope: writes,
+      fields: { contactIds: null },
+      ask: (own) => linked(own, kind),
+    },
   };
 }
 
@@ -185,8 +241,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     answeredBy: BY_KEY,
     ask: (own) => own.a('contact'),
     fields: {
-      'include=tags': 'tag:read',
-      'include=lists': 'list:read',
+      ...ofGroups('read', ({ kind }) => `include=${kind}s`),
       'include=signatures': 'petition:read',
     },
     asks: {
@@ -211,9 +266,8 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   'contact.list-contacts': {
     scope: 'contact:read',
     fields: {
-      listId: 'list:read',
+      ...ofGroups('read', ({ resource }) => resource.idField),
       petitionId: 'petition:read',
-      tagId: 'tag:read',
       segmentId: 'segment:read',
     },
     answeredBy: 'replica',
@@ -276,7 +330,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       // A contact with a signature and several lists and tags.
       async (own) => {
         const { contactId } = await signed(own);
-        for (const kind of ['list', 'tag'] as const)
+        for (const { kind } of groupsOfContacts())
           for (const to of [await own.the(kind), await own.a(kind)])
             await own.ask(`${kind}.add-contacts`, { ...to, contactIds: [contactId] });
         return { contactId };
@@ -324,9 +378,8 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   'contact.export-contacts': {
     scope: 'contact:read',
     fields: {
-      listId: 'list:read',
+      ...ofGroups('read', ({ resource }) => resource.idField),
       petitionId: 'petition:read',
-      tagId: 'tag:read',
       segmentId: 'segment:read',
     },
     bottleneck: 'streams of a key',
@@ -527,48 +580,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     reasons: { POST_NOT_PUBLISHED: async (own) => own.send('post.archive-post', await own.a('post')) },
   },
   'post.delete-post': { scope: 'post:write', ask: (own) => own.a('post') },
-  'list.create-list': {
-    scope: 'list:write',
-    ask: (own) => ({ name: own.unique() }),
-    create: {
-      ...named,
-      update: 'list.update-list',
-      otherChange: { description: 'Other' },
-      list: 'list.list-lists',
-      end: 'list.delete-list',
-    },
-  },
-  'list.get-list': { scope: 'list:read', answeredBy: BY_KEY, ask: (own) => own.the('list') },
-  'list.list-lists': {
-    scope: 'list:read',
-    fields: { contactId: 'contact:read' },
-    answeredBy: 'replica',
-    ask: () => ({}),
-    otherAsks: [async (own) => ({ contactId: (await linked(own, 'list')).contactIds[0] })],
-    reasons: { MERGED: (own) => asMerged(own, 'list.list-lists') },
-  },
-  'list.update-list': {
-    scope: 'list:write',
-    ask: async (own) => ({ ...(await own.a('list')), description: own.unique() }),
-  },
-  'list.delete-list': {
-    scope: 'list:write',
-    ask: (own) => own.a('list'),
-    otherAsks: [async (own) => ({ listId: (await linked(own, 'list', own.a('list'))).listId })],
-  },
-  'list.add-contacts': {
-    scope: 'list:write',
-    fields: { contactIds: null },
-    ask: async (own) => ({
-      ...(await own.the('list')),
-      contactIds: [(await own.a('contact')).contactId],
-    }),
-  },
-  'list.remove-contacts': {
-    scope: 'list:write',
-    fields: { contactIds: null },
-    ask: (own) => linked(own, 'list'),
-  },
+  ...Object.fromEntries(groupsOfContacts().flatMap((group) => Object.entries(operationsOfGroups(group)))),
   'organization.get-organization': { scope: 'organization:read', answeredBy: BY_KEY, ask: () => ({}) },
   'organization.update-organization': {
     scope: 'organization:write',
@@ -693,45 +705,6 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         return own.send('history.get-checkpoint');
       },
     },
-  },
-  'tag.create-tag': {
-    scope: 'tag:write',
-    ask: (own) => ({ name: own.unique() }),
-    create: {
-      ...named,
-      update: 'tag.update-tag',
-      otherChange: { description: 'Other' },
-      list: 'tag.list-tags',
-      end: 'tag.delete-tag',
-    },
-  },
-  'tag.get-tag': { scope: 'tag:read', answeredBy: BY_KEY, ask: (own) => own.the('tag') },
-  'tag.list-tags': {
-    scope: 'tag:read',
-    fields: { contactId: 'contact:read' },
-    answeredBy: 'replica',
-    ask: () => ({}),
-    otherAsks: [async (own) => ({ contactId: (await linked(own, 'tag')).contactIds[0] })],
-    reasons: { MERGED: (own) => asMerged(own, 'tag.list-tags') },
-  },
-  'tag.update-tag': {
-    scope: 'tag:write',
-    ask: async (own) => ({ ...(await own.a('tag')), description: own.unique() }),
-  },
-  'tag.delete-tag': {
-    scope: 'tag:write',
-    ask: (own) => own.a('tag'),
-    otherAsks: [async (own) => ({ tagId: (await linked(own, 'tag', own.a('tag'))).tagId })],
-  },
-  'tag.add-contacts': {
-    scope: 'tag:write',
-    fields: { contactIds: null },
-    ask: async (own) => ({ ...(await own.the('tag')), contactIds: [(await own.a('contact')).contactId] }),
-  },
-  'tag.remove-contacts': {
-    scope: 'tag:write',
-    fields: { contactIds: null },
-    ask: (own) => linked(own, 'tag'),
   },
   'field.create-field': {
     scope: 'field:write',

@@ -11,11 +11,10 @@ import {
 import { Signers } from '#libs/sealing';
 import { apiKey } from '../src/auth/index.js';
 import { broadcast } from '../src/broadcasts/index.js';
-import { contact } from '../src/contacts/index.js';
+import { contact, type GroupKind, groupsOfContacts } from '../src/contacts/index.js';
 import { recordSuccession } from '../src/history/index.js';
 import { field } from '../src/fields/index.js';
 import { image } from '../src/images/index.js';
-import { list } from '../src/lists/index.js';
 import { subscriptions } from '../src/modules.js';
 import { organization, publicLog, sender } from '../src/organizations/index.js';
 import {
@@ -28,7 +27,6 @@ import {
 import { post } from '../src/posts/index.js';
 import { Suppressions } from '../src/suppressions/index.js';
 import { segment } from '../src/segments/index.js';
-import { tag } from '../src/tags/index.js';
 import { member } from '../src/team/index.js';
 import { webhook } from '../src/webhooks/index.js';
 import { type Fields, type Fixture } from './fixture.js';
@@ -191,6 +189,53 @@ const extras = (any: Values) => ({
 });
 
 const AGREED = { subscribed: true, consent: { text: 'Keep me informed' } };
+
+/** The rows of a kind of groups and of its members. */
+function kindsOfGroups({ kind, link, decider, resource }: GroupKind): Record<string, RecordKind> {
+  const { idField } = resource;
+  const [created, updated, deleted] = ['Created', 'Updated', 'Deleted'].map(
+    (what) => `${kind.charAt(0).toUpperCase()}${kind.slice(1)}${what}`,
+  ) as [string, string, string];
+  return {
+    [kind]: {
+      make: makes(kind),
+      show: (own, { id }) => own.send(`${kind}.get-${kind}`, { [idField]: id }),
+      showsItself: true,
+      decide: (own, { id }) => own.send(`${kind}.update-${kind}`, { [idField]: id, description: 'Friends' }),
+      next: { type: updated, data: { description: 'Later' } },
+      loading: {
+        decider,
+        first: (any) => ({ type: created, data: { name: 'A', description: any.word() } }),
+        next: (any) => ({ type: any.pick([updated, updated, deleted]), data: { name: any.word() } }),
+      },
+      past: {
+        idField,
+        shownBy: [`${kind}.get-${kind}`],
+        steps: (history) => [
+          () => history.create(kind, `${kind}.create-${kind}`, { name: history.name() }),
+          ...['add-contacts', 'remove-contacts'].map(
+            (what) => () =>
+              history.send(`${kind}.${what}`, {
+                [idField]: history.any(kind),
+                contactIds: [history.any('contact'), history.any('contact')],
+              }),
+          ),
+        ],
+      },
+    },
+    [link.streamType]: {
+      async make(own) {
+        const [made, { contactId }] = [await own.a(kind), await own.a('contact')];
+        await own.ask(`${kind}.add-contacts`, { ...made, contactIds: [contactId] });
+        return { ...made, id: await lastStream(own, link.streamType), contactId: contactId! };
+      },
+      show: (own, made) => own.send(`${kind}.get-${kind}`, { [idField]: made[idField] }),
+      showsItself: false,
+      decide: (own, { contactId, ...made }) =>
+        own.send(`${kind}.remove-contacts`, { [idField]: made[idField], contactIds: [contactId] }),
+    },
+  };
+}
 
 export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
   organization: {
@@ -371,70 +416,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
       return refusalOf(handleEvent(own, 'PetitionGoals', event!));
     },
   },
-  list: {
-    make: makes('list'),
-    show: (own, { id: listId }) => own.send('list.get-list', { listId }),
-    showsItself: true,
-    decide: (own, { id: listId }) => own.send('list.update-list', { listId, description: 'Friends' }),
-    next: { type: 'ListUpdated', data: { description: 'Later' } },
-    loading: {
-      decider: list,
-      first: (any) => ({ type: 'ListCreated', data: { name: 'A', description: any.word() } }),
-      next: (any) => ({
-        type: any.pick(['ListUpdated', 'ListUpdated', 'ListUpdated', 'ListDeleted']),
-        data: { name: any.word() },
-      }),
-    },
-    past: {
-      idField: 'listId',
-      shownBy: ['list.get-list'],
-      steps: (history) => [
-        () => history.create('list', 'list.create-list', { name: history.name() }),
-        () =>
-          history.send('list.add-contacts', {
-            listId: history.any('list'),
-            contactIds: [history.any('contact'), history.any('contact')],
-          }),
-        () =>
-          history.send('list.remove-contacts', {
-            listId: history.any('list'),
-            contactIds: [history.any('contact')],
-          }),
-      ],
-    },
-  },
-  tag: {
-    make: makes('tag'),
-    show: (own, { id: tagId }) => own.send('tag.get-tag', { tagId }),
-    showsItself: true,
-    decide: (own, { id: tagId }) => own.send('tag.update-tag', { tagId, description: 'Friends' }),
-    next: { type: 'TagUpdated', data: { description: 'Later' } },
-    loading: {
-      decider: tag,
-      first: (any) => ({ type: 'TagCreated', data: { name: 'A', description: any.word() } }),
-      next: (any) => ({
-        type: any.pick(['TagUpdated', 'TagUpdated', 'TagDeleted']),
-        data: { name: any.word() },
-      }),
-    },
-    past: {
-      idField: 'tagId',
-      shownBy: ['tag.get-tag'],
-      steps: (history) => [
-        () => history.create('tag', 'tag.create-tag', { name: history.name() }),
-        () =>
-          history.send('tag.add-contacts', {
-            tagId: history.any('tag'),
-            contactIds: [history.any('contact')],
-          }),
-        () =>
-          history.send('tag.remove-contacts', {
-            tagId: history.any('tag'),
-            contactIds: [history.any('contact')],
-          }),
-      ],
-    },
-  },
+  ...Object.fromEntries(groupsOfContacts().flatMap((group) => Object.entries(kindsOfGroups(group)))),
   field: {
     make: makes('field'),
     show: (own, { id: fieldId }) => own.send('field.get-field', { fieldId }),
@@ -769,29 +751,6 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
         ];
       },
     },
-  },
-  'list-membership': {
-    async make(own) {
-      const [{ listId }, { contactId }] = [await own.a('list'), await own.a('contact')];
-      await own.ask('list.add-contacts', { listId, contactIds: [contactId] });
-      const id = await lastStream(own, 'list-membership');
-      return { id, listId: listId!, contactId: contactId! };
-    },
-    show: (own, { listId }) => own.send('list.get-list', { listId }),
-    showsItself: false,
-    decide: (own, { listId, contactId }) =>
-      own.send('list.remove-contacts', { listId, contactIds: [contactId] }),
-  },
-  tagging: {
-    async make(own) {
-      const [{ tagId }, { contactId }] = [await own.a('tag'), await own.a('contact')];
-      await own.ask('tag.add-contacts', { tagId, contactIds: [contactId] });
-      return { id: await lastStream(own, 'tagging'), tagId: tagId!, contactId: contactId! };
-    },
-    show: (own, { tagId }) => own.send('tag.get-tag', { tagId }),
-    showsItself: false,
-    decide: (own, { tagId, contactId }) =>
-      own.send('tag.remove-contacts', { tagId, contactIds: [contactId] }),
   },
   'history-access': {
     async make(own) {

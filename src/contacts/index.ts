@@ -25,7 +25,12 @@ export {
   type Assignment,
   withAssignment,
 } from './groups/assigned-groups.js';
-export { groupOfContacts } from './groups/group-of-contacts.js';
+export {
+  forEachGroupOfContacts,
+  type GroupKind,
+  groupOfContacts,
+  groupsOfContacts,
+} from './groups/group-of-contacts.js';
 export { ContactsByEmail, emailKeys } from './contact-address.js';
 export { externalIdKey } from './external-ids.js';
 export { type Evidence } from './consent/consent.js';

@@ -4,7 +4,7 @@ import { isId } from '#libs/rpc';
 import { kindsOfContacts } from '../contacts/index.js';
 import { type ActivityEvent } from '../history/index.js';
 import { type PageContext } from './page-context.js';
-import { SECTIONS, sectionOf } from './sections.js';
+import { places, sectionOf } from './sections.js';
 
 /** Records of each kind shown on a contact's page. */
 const LIMIT = 50;
@@ -19,7 +19,7 @@ function linkTo(
   { object }: Resource,
   { id, name }: { id: string; name: string },
 ): Html {
-  return html`<a href="${context.path(`${SECTIONS[sectionOf(object)!].path}/${id}`)}">${name}</a>`;
+  return html`<a href="${context.path(`${places()[sectionOf(object)!]!.path}/${id}`)}">${name}</a>`;
 }
 
 /** The newest lists, tags and petitions of a contact that the viewer may see. */

@@ -1,7 +1,7 @@
 import { documentOf, headersOf, html, type Html, type Page, styleOf, trusted } from '#libs/pages';
 import { type DashboardWords } from '#locales';
 import { type Person } from './people.js';
-import { isOpenTo, SECTIONS, type Section } from './sections.js';
+import { isOpenTo, places, type Section } from './sections.js';
 import { pathOfScript, type ScriptName } from './scripts.js';
 
 /** Styles in addition to those of all pages. */
@@ -177,12 +177,12 @@ function BarOf({ organization }: Person, words: DashboardWords): Html {
 /** The navigation is next to the page. On narrow screens, it is a menu above it. */
 function FramedBy(options: PageOptions, person: Person): Html {
   const { words, section } = options;
-  const ways = Object.entries(SECTIONS)
-    .filter(([name]) => isOpenTo(person, name as Section))
+  const ways = Object.entries(places())
+    .filter(([, place]) => isOpenTo(person, place))
     .map(([name, { path }]) => {
       const href = `/dashboard/${person.organization!.id}${path === '' ? '' : `/${path}`}`;
       const current = name === section ? trusted(' aria-current="page"') : null;
-      return html`<li><a href="${href}"${current}>${words.sections[name as Section]}</a></li>`;
+      return html`<li><a href="${href}"${current}>${words.sections[name]}</a></li>`;
     });
   return html`<div class="wide frame">
     <nav class="beside-ways" aria-label="${words.navigation}"><ul class="ways">${ways}</ul></nav>

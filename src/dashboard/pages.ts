@@ -6,7 +6,8 @@ import { historyPages } from './history/pages.js';
 import { homePages } from './home-pages.js';
 import { imagePages } from './images/pages.js';
 import { keyPages } from './keys/pages.js';
-import { listsPages } from './lists/pages.js';
+import { forEachGroupOfContacts } from '../contacts/index.js';
+import { pagesOfGroups } from './lists/pages.js';
 import { organizationPages } from './organization/pages.js';
 import { outboxPages } from './outbox/pages.js';
 import { type PageDefinition } from './page.js';
@@ -19,12 +20,11 @@ import { webhookPages } from './webhooks/pages.js';
 import { systemStatusPages } from './status/pages.js';
 
 /** All pages of an organization. Add new pages here, and their permissions to the table in `test/dashboard-pages.ts`. */
-export const PAGES: readonly PageDefinition[] = [
+export const PAGES: PageDefinition[] = [
   ...homePages,
   ...petitionPages,
   ...contactPages,
   ...importPages,
-  ...listsPages,
   ...customFieldPages,
   ...segmentPages,
   ...broadcastPages,
@@ -44,7 +44,15 @@ const ID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
 const IDS = new RegExp(`(?<=/|^)${ID}(?=/|$)`, 'gi');
 
 /** Pages by their path with each id replaced by a colon. Finds a page in constant time. */
-const BY_SHAPE = new Map(PAGES.map((page) => [page.path.replace(/:\w+/g, ':'), page]));
+const shapeOf = ({ path }: PageDefinition) => path.replace(/:\w+/g, ':');
+const BY_SHAPE = new Map(PAGES.map((page) => [shapeOf(page), page]));
+
+forEachGroupOfContacts((group) => {
+  for (const page of pagesOfGroups(group)) {
+    PAGES.push(page);
+    BY_SHAPE.set(shapeOf(page), page);
+  }
+});
 
 /** @param below the address relative to the organization. */
 export function findPage(

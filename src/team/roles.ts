@@ -1,31 +1,25 @@
 import { allScopes, hasScope, RpcError } from '#libs/rpc';
+import { groupsOfContacts } from '../contacts/index.js';
 
 export const ROLES = ['OWNER', 'ADMIN', 'EDITOR', 'VIEWER', 'AUDITOR'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** The services that editors can use. */
-const CAMPAIGNING = [
-  'contact',
-  'petition',
-  'post',
-  'list',
-  'tag',
-  'segment',
-  'image',
-  'broadcast',
-  'suppression',
-  'field',
-];
+/** The services that editors can use, in addition to all groups of contacts. */
+const CAMPAIGNING = ['contact', 'petition', 'post', 'segment', 'image', 'broadcast', 'suppression', 'field'];
 /** Everything that all members can see of their organization. */
 const COMMON = ['organization:read', 'team:read'];
+
+const isCampaigning = (scope: string) => {
+  const service = scope.split(':')[0]!;
+  return CAMPAIGNING.includes(service) || groupsOfContacts().some(({ kind }) => kind === service);
+};
 
 const HAS_SCOPE: Record<Role, (scope: string) => boolean> = {
   OWNER: () => true,
   // Lists every scope by name: only owners have `*`, which can create owners.
   ADMIN: (scope) => scope !== '*',
-  EDITOR: (scope) => COMMON.includes(scope) || CAMPAIGNING.includes(scope.split(':')[0]!),
-  VIEWER: (scope) =>
-    COMMON.includes(scope) || (CAMPAIGNING.includes(scope.split(':')[0]!) && scope.endsWith(':read')),
+  EDITOR: (scope) => COMMON.includes(scope) || isCampaigning(scope),
+  VIEWER: (scope) => COMMON.includes(scope) || (isCampaigning(scope) && scope.endsWith(':read')),
   AUDITOR: (scope) => [...COMMON, 'history:read', 'api-key:read', 'webhook:read'].includes(scope),
 };
 

@@ -5,8 +5,10 @@ import * as sections from './sections.js';
 type ByName = 'events' | 'fields' | 'kinds';
 
 /** All texts of the dashboard in one language. Numbers and dates are passed in already formatted. */
-export type DashboardWords = typeof common &
-  Omit<typeof sections, ByName> &
+export type DashboardWords = typeof common & { sections: Record<string, string> } & Omit<
+    typeof sections,
+    ByName
+  > &
   Record<ByName, Record<string, string>>;
 
 export const dashboard: DashboardWords = { ...common, ...sections };

@@ -13,6 +13,7 @@ import {
   Resources,
   unlinkHandler,
 } from '#libs/resources';
+import { addGroupWords, type DashboardLanguage, type GroupWords } from '#locales';
 import {
   type FieldSchema,
   Id,
@@ -52,6 +53,8 @@ export type GroupDeclaration = {
   link: { streamType: string; begins: string; ends: string; uniqueKey: string; table: string };
   /** How create-contact, update-contact and add-signature name groups: `tags: [name]` or `listIds: [id]`. */
   assignedBy: 'name' | 'id';
+  /** Texts of the dashboard. Omitted if `locales` contains them. */
+  words?: Record<DashboardLanguage, GroupWords>;
   texts: {
     /** Of the field `contacts`. */
     count: string;
@@ -71,6 +74,11 @@ type GroupMembers = Input & { contactIds: string[]; [idField: `${string}Id`]: st
 
 /** A declared kind of groups, with everything that its module brings into the product. */
 export type GroupKind = {
+  kind: string;
+  assignedBy: GroupDeclaration['assignedBy'];
+  /** The type of the streams of its members, and the events in them. */
+  link: GroupDeclaration['link'];
+
   decider: GroupDecider;
   resource: Resource<Group>;
   /** Inputs and their handlers, in the order of the documentation. */
@@ -84,7 +92,7 @@ export type GroupKind = {
  * and a filter of contacts are derived from its declaration.
  */
 export function groupOfContacts(declared: GroupDeclaration): GroupKind {
-  const { kind, version, link, texts, fields = {} } = declared;
+  const { kind, version, link, texts, words, fields = {} } = declared;
   const idField = `${kind}Id`;
   const decider = groupDecider(kind);
   const answers = recordSchema({
@@ -245,7 +253,33 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
   };
   for (const [role, type] of Object.entries(operations))
     Object.defineProperty(type, 'name', { value: `${capitalized(kind)}${role}` });
-  return { decider, resource, operations, Create, Add: Add as unknown as InputClass<GroupMembers> };
+  const group = {
+    ...{ kind, link, decider, resource, operations, Create, assignedBy: declared.assignedBy },
+    Add: Add as unknown as InputClass<GroupMembers>,
+  };
+  if (words) {
+    const { streamType, begins, ends } = link;
+    const named = capitalized(kind);
+    const own = { created: `${named}Created`, updated: `${named}Updated`, deleted: `${named}Deleted` };
+    addGroupWords({ kind, section: `${kind}s`, link: streamType, events: { ...own, begins, ends } }, words);
+  }
+  groups.push(group);
+  for (const listener of listeners) listener(group);
+  return group;
+}
+
+const groups: GroupKind[] = [];
+const listeners: ((group: GroupKind) => void)[] = [];
+
+/** The kinds of groups, in the order of the modules. */
+export function groupsOfContacts(): readonly GroupKind[] {
+  return groups;
+}
+
+/** Calls the listener for each kind of groups, also for those that are declared later. */
+export function forEachGroupOfContacts(listener: (group: GroupKind) => void): void {
+  listeners.push(listener);
+  groups.forEach(listener);
 }
 
 /** The handler of an operation that lists groups, or only those of a contact. */

@@ -361,7 +361,7 @@ function canGroup(context: PageContext): boolean {
 async function BelongingOf(context: PageContext, contactId: string) {
   const { contacts, sections } = context.words;
   return (await belongingOf(context, contactId)).map(({ kind, links, hasMore }) => ({
-    name: kind === 'petition' ? contacts.signed : sections[sectionOf(kind)!],
+    name: kind === 'petition' ? contacts.signed : sections[sectionOf(kind)!]!,
     value:
       links.length === 0
         ? null

@@ -3,7 +3,7 @@ import { isId } from '#libs/rpc';
 import { type EventRecord } from '../../history/index.js';
 import { Facts, numberIn, timeIn } from '../parts.js';
 import { fieldIn } from '../activity-log.js';
-import { SECTIONS, sectionOf, SHOWN_KINDS } from '../sections.js';
+import { places, sectionOf, shownKinds } from '../sections.js';
 import { type PageContext } from '../page-context.js';
 
 type EventData = NonNullable<EventRecord['data']>;
@@ -12,10 +12,10 @@ type EventData = NonNullable<EventRecord['data']>;
 const OF_ORGANIZATION = ['organization', 'sender', 'public-log'];
 
 /** Event fields that contain the id of a record, with its kind: `contactId`, `apiKeyId`. */
-const NAMED: Record<string, string> = {
-  ...Object.fromEntries(SHOWN_KINDS.map((kind) => [`${camelCase(kind)}Id`, kind])),
+const namedKinds = (): Record<string, string> => ({
+  ...Object.fromEntries(shownKinds().map((kind) => [`${camelCase(kind)}Id`, kind])),
   successorId: 'api-key',
-};
+});
 
 /** Limits of the characters and list items shown. The JSON below contains everything. */
 const LONGEST = 400;
@@ -23,10 +23,10 @@ const MAX_PARTS = 20;
 
 /** The page of a record, or undefined if there is none that the user may see. */
 export function pageOfRecord(context: PageContext, recordType: string, recordId: string): string | undefined {
-  if (OF_ORGANIZATION.includes(recordType)) return context.path(SECTIONS.organization.path);
+  if (OF_ORGANIZATION.includes(recordType)) return context.path(places().organization!.path);
   const section = sectionOf(recordType);
   if (!section) return undefined;
-  const { path, needs } = SECTIONS[section];
+  const { path, needs } = places()[section]!;
   const scope = recordType === 'member' ? 'team:write' : needs;
   return scope !== null && !context.may(scope) ? undefined : context.path(`${path}/${recordId}`);
 }
@@ -70,7 +70,7 @@ function ValueOf(context: PageContext, name: string, value: EventData[string]): 
 }
 
 function TextOf(context: PageContext, name: string, text: string): Html | string {
-  const kind = NAMED[name];
+  const kind = namedKinds()[name];
   if (kind !== undefined && isId(text)) {
     const page = pageOfRecord(context, kind, text);
     return page === undefined ? text : html`<a href="${page}">${text}</a>`;

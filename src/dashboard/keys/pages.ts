@@ -231,7 +231,7 @@ function usedIn(words: DashboardWords, lastUsedAt: Date | null): string {
 function scopeIn({ keys, sections }: DashboardWords, scope: string): string {
   if (scope === '*') return keys.everything;
   const [service = '', right = ''] = scope.split(':');
-  const what = service === 'history' ? keys.historyScope : sections[sectionAbout(service)!];
+  const what = service === 'history' ? keys.historyScope : sections[sectionAbout(service)!]!;
   if (right === 'read') return keys.read(what);
   return right === 'send' ? keys.send(what) : keys.write(what);
 }

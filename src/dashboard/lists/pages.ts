@@ -1,8 +1,8 @@
 import { html, type Html } from '#libs/pages';
-import { type Resource, Resources } from '#libs/resources';
+import { Resources } from '#libs/resources';
 import { invalid } from '#libs/rpc';
-import { lists } from '../../lists/index.js';
-import { tags } from '../../tags/index.js';
+import { type DashboardWords } from '#locales';
+import { type GroupKind } from '../../contacts/index.js';
 import { type ContactRecord, nameOf } from '../contacts/pages.js';
 import { listPages, Paging } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
@@ -30,19 +30,11 @@ type GroupRecord = {
   createdAt: string;
 };
 
-/** Lists and tags are both groups of contacts and share their pages. */
-export const listsPages: PageDefinition[] = [
-  ...pagesOfGroups({ section: 'lists', resource: lists }),
-  ...pagesOfGroups({ section: 'tags', resource: tags }),
-];
-
-function pagesOfGroups({
-  section,
-  resource,
-}: {
-  section: 'lists' | 'tags';
-  resource: Resource;
-}): PageDefinition[] {
+/** The pages of a kind of groups of contacts, such as lists and tags. */
+export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'resource'>): PageDefinition[] {
+  const section = `${kind}s`;
+  const wordsOf = (words: DashboardWords) =>
+    (words as unknown as Record<string, DashboardWords['lists']>)[section]!;
   const { object: service, object: param, idField } = resource;
   const [reads, writes] = [`${service}:read`, `${service}:write`];
   const idOf = ({ params }: PageContext) => params[param]!;
@@ -50,13 +42,13 @@ function pagesOfGroups({
     context.run<GroupRecord>(`${service}.get-${service}`, { [idField]: idOf(context) });
   const toAll = (context: PageContext) => ({
     href: context.path(section),
-    text: context.words[section].title,
+    text: wordsOf(context.words).title,
   });
   const fieldsOf = (context: PageContext, group?: GroupRecord) => [
     TextField(context, { name: 'name', label: context.words.nameOf, value: group?.name, max: 200 }),
     AreaField(context, {
       name: 'description',
-      label: context.words[section].description,
+      label: wordsOf(context.words).description,
       value: group?.description,
       isOptional: true,
     }),
@@ -72,7 +64,7 @@ function pagesOfGroups({
     const [other] = await context.find(Resources).having(resource, context.organizationId, 'name', name, 1);
     // A form that is submitted twice finds its own record.
     if (other && other.id !== (await context.madeBefore(`${service}.create-${service}`)))
-      context.requireSure(name, context.words[section].sameName);
+      context.requireSure(name, wordsOf(context.words).sameName);
   };
   return [
     ...listPages<GroupRecord>({
@@ -80,11 +72,11 @@ function pagesOfGroups({
       section,
       needs: reads,
       operation: `${service}.list-${section}`,
-      title: (words) => words[section].title,
-      text: (words) => words[section].text,
-      empty: (words) => words[section].none,
-      search: (words) => words[section].search,
-      add: { path: `${section}/new`, text: (words) => words[section].add, needs: writes },
+      title: (words) => wordsOf(words).title,
+      text: (words) => wordsOf(words).text,
+      empty: (words) => wordsOf(words).none,
+      search: (words) => wordsOf(words).search,
+      add: { path: `${section}/new`, text: (words) => wordsOf(words).add, needs: writes },
       columns: [
         {
           name: ({ nameOf }) => nameOf,
@@ -92,7 +84,7 @@ function pagesOfGroups({
           exported: ({ name }) => name,
         },
         {
-          name: (words) => words[section].contacts,
+          name: (words) => wordsOf(words).contacts,
           cell: ({ contacts }, { words }) => numberIn(words, contacts),
           exported: ({ contacts }) => contacts,
           isNumber: true,
@@ -104,7 +96,7 @@ function pagesOfGroups({
       path: `${section}/new`,
       needs: writes,
       show: (context) => {
-        const { title, button } = context.words[section].new;
+        const { title, button } = wordsOf(context.words).new;
         return Promise.resolve(
           context.page({
             section,
@@ -133,7 +125,7 @@ function pagesOfGroups({
           context.may('contact:read') ? MembersOf(context) : null,
           ActivityLog(context, idOf(context)),
         ]);
-        const { edit, delete: deletion } = context.words[section];
+        const { edit, delete: deletion } = wordsOf(context.words);
         return context.page({
           section,
           back: toAll(context),
@@ -168,7 +160,7 @@ function pagesOfGroups({
       needs: writes,
       show: async (context) => {
         const group = await groupOf(context);
-        const { title, button } = context.words[section].edit;
+        const { title, button } = wordsOf(context.words).edit;
         return context.page({
           section,
           back: { href: context.path(`${section}/${group.id}`), text: group.name },
@@ -189,7 +181,7 @@ function pagesOfGroups({
       needs: writes,
       show: async (context) => {
         const group = await groupOf(context);
-        const { title, text, button } = context.words[section].delete;
+        const { title, text, button } = wordsOf(context.words).delete;
         return context.page({
           section,
           title: title(group.name),
@@ -212,7 +204,7 @@ function pagesOfGroups({
           organizationId: context.organizationId,
           contactId: context.params.contact,
         });
-        const { removeName, removeText } = context.words[section];
+        const { removeName, removeText } = wordsOf(context.words);
         return context.page({
           section,
           title: `${removeName(nameOf(contact))}?`,
@@ -235,7 +227,7 @@ function pagesOfGroups({
     const { words } = context;
     const id = idOf(context);
     const { addressLabel, addressHint, addButton, noMembers, remove, removeName, members, all } =
-      words[section];
+      wordsOf(words);
     const listed = await context.list<ContactRecord>('contact.list-contacts', {
       [idField]: id,
       limit: 25,

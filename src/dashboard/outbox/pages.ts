@@ -6,10 +6,10 @@ import { mailPage } from '../document.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { Facts, numberIn, SectionOf, timeIn } from '../parts.js';
-import { SECTIONS } from '../sections.js';
+import { OUTBOX } from '../sections.js';
 import { type Lister, type PageContext } from '../page-context.js';
 
-const { needs, isThere } = SECTIONS.outbox;
+const { needs, isThere } = OUTBOX;
 
 const pages: PageDefinition[] = [
   ...listPages<ListedMail>({
