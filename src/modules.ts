@@ -1,6 +1,7 @@
-import { declareEventTypes, partsOf } from '#libs/modules';
+import { declareEventTypes, modulesAmong, partsOf } from '#libs/modules';
 import { declareOperations, declareReasons, declareScopes } from '#libs/rpc';
 import { AuthModule } from './auth/index.js';
+import * as kinds from './kinds.js';
 import { BroadcastsModule } from './broadcasts/index.js';
 import { ContactsModule } from './contacts/index.js';
 import { ImportJobsModule } from './contacts/import/jobs/index.js';
@@ -43,6 +44,7 @@ export const MODULES = [
   FieldsModule,
   DashboardModule,
   SegmentsModule,
+  ...modulesAmong(kinds),
   // Its routes match any path, so it must come last.
   SiteModule,
 ];

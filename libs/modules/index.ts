@@ -1,2 +1,2 @@
 export { allEventTypes, declareEventTypes } from './event-types.js';
-export { type BackgroundWork, partsOf, ProductModule } from './product-module.js';
+export { type BackgroundWork, modulesAmong, partsOf, ProductModule } from './product-module.js';

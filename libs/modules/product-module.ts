@@ -53,6 +53,7 @@ type Declaration = ModuleMetadata & {
 };
 
 const PARTS = Symbol('parts');
+const declared: object[] = [];
 
 /** A Nest module of operations, with everything it adds to the product: see `partsOf`. */
 export function ProductModule({
@@ -92,8 +93,16 @@ export function ProductModule({
   };
   return (target) => {
     Module(nest)(target);
+    declared.push(target);
     Object.defineProperty(target, PARTS, { value: parts });
   };
+}
+
+/** The modules among a file's exports, in the order in which the file names them. */
+export function modulesAmong(exports: object): Type[] {
+  return (Object.values(exports) as Type[]).toSorted(
+    (one, other) => declared.indexOf(one) - declared.indexOf(other),
+  );
 }
 
 /** Combines the parts of these modules. @throws Error if a module is not a `ProductModule`. */
