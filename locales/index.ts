@@ -59,6 +59,7 @@ export function addGroupWords(
     to.broadcasts.fields.exclude[group.kind] = exclude;
     Object.assign(to.segments.subjects, { [group.kind]: condition });
     Object.assign(to.sections, { [group.section]: pages.title });
+    Object.assign(to.systemStatus.namesOfModels, { [group.section]: pages.title });
     Object.assign(to, { [group.section]: { ...to.lists, ...pages } });
   }
 }

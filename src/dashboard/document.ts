@@ -94,7 +94,7 @@ type PageOptions = {
   /** The signed-in person. With an organization, the page has a navigation. */
   person?: Person | undefined;
   /** The current section in the navigation. */
-  section?: Section | 'account';
+  section?: Section;
   /** The parent page. */
   back?: { href: string; text: string };
   /** Confirmation of the action that led here. */

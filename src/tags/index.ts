@@ -1,2 +1,2 @@
 export { TagsModule } from './tags.module.js';
-export { CreateTag, tag, TagContacts, tags } from './tags.js';
+export { CreateTag, TagContacts, tags } from './tags.js';

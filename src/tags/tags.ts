@@ -1,7 +1,6 @@
 import { groupOfContacts } from '../contacts/index.js';
 
 export const {
-  decider: tag,
   resource: tags,
   operations,
   Create: CreateTag,
