@@ -80,4 +80,14 @@ export class EventsTable {
     );
     return new Set(rows.map(({ stream_id }) => stream_id));
   }
+
+  /** Returns the first of these subjects that has a key; undefined if none has one. */
+  async firstWithKey(subjectIds: readonly string[]): Promise<string | undefined> {
+    const [row] = await this.sql.query<{ subject_id: string }[]>(
+      `SELECT subject_id FROM subject_keys
+       WHERE organization_id = $1 AND subject_id = ANY ($2::uuid[]) ORDER BY subject_id LIMIT 1`,
+      [this.organizationId, subjectIds],
+    );
+    return row?.subject_id;
+  }
 }

@@ -45,6 +45,11 @@ export class Streams {
     };
   }
 
+  /** The streams whose own key an event destroyed. */
+  *ended(): Generator<string> {
+    for (const { words, number } of this.last.entries()) if (number < 0) yield writeId(words, 0);
+  }
+
   /** Subjects with unreadable data although no event destroyed their key, with the first position of each. */
   *unexplained(): Generator<{ subjectId: string; position: number }> {
     for (const { words, value } of this.unreadable.entries()) {
@@ -105,10 +110,11 @@ class ById {
     if (this.taken > this.slots * 0.7) this.grow();
   }
 
-  *entries(): Generator<{ words: Uint32Array; value: number }> {
+  *entries(): Generator<{ words: Uint32Array; number: number; value: number }> {
     for (let slot = 0; slot < this.slots; slot += 1) {
       if (this.numbers[slot] === 0) continue;
-      yield { words: this.ids.subarray(slot * WORDS, (slot + 1) * WORDS), value: this.values[slot]! };
+      const words = this.ids.subarray(slot * WORDS, (slot + 1) * WORDS);
+      yield { words, number: this.numbers[slot]!, value: this.values[slot]! };
     }
   }
 

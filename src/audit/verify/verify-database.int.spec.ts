@@ -555,10 +555,27 @@ it('is proved for a person erased since, whose events are named if they are chan
   const before = await exportOf(database.source, organizationId);
   expect(before).toContain('"Ada"');
   const events = [{ type: 'ContactErased', data: {} }];
+  const keys: { wrapped_key: Buffer }[] = await database.source.query(
+    'SELECT wrapped_key FROM subject_keys WHERE organization_id = $1 AND subject_id = $2',
+    [organizationId, personId],
+  );
   await append(database.store, organizationId, [{ ...erased, events }], [personId]);
   expect(await exportOf(database.source, organizationId)).not.toContain('"Ada"');
   const after = { ...right, events: 348 };
   expect(await verdictsOn(database.source, history)).toMatchObject({ live: after, exported: after });
+
+  // For example, one table was restored from a backup.
+  const revived = await tampered(history, (sql) =>
+    sql.query('INSERT INTO subject_keys VALUES ($1, $2, $3)', [
+      organizationId,
+      personId,
+      keys[0]!.wrapped_key,
+    ]),
+  );
+  expect(revived.live).toMatchObject({
+    ...{ ok: false, firstWrongPosition: null },
+    reason: expect.stringContaining(`the encryption key of ${personId} is back`),
+  });
 
   const gone = await tampered(history, set('personal = NULL', history.positions[0]!));
   expect([gone.live.firstWrongPosition, gone.exported.firstWrongPosition]).toEqual([

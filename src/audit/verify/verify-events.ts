@@ -11,9 +11,15 @@ export type Beside = {
   seals: Seals;
   /** Returns the subjects whose keys an event after the ones read here destroyed. */
   endedLater: (subjectIds: readonly string[]) => Promise<ReadonlySet<string>>;
+  /** Returns the first of these subjects that has a key; undefined if none has one. */
+  firstWithKey: (subjectIds: readonly string[]) => Promise<string | undefined>;
 };
 
-const NOTHING: Beside = { seals: { mistake: null }, endedLater: () => Promise.resolve(new Set()) };
+const NOTHING: Beside = {
+  seals: { mistake: null },
+  endedLater: () => Promise.resolve(new Set()),
+  firstWithKey: () => Promise.resolve(undefined),
+};
 
 /**
  * Compares events, in order of position, with a checkpoint.
@@ -24,7 +30,7 @@ const NOTHING: Beside = { seals: { mistake: null }, endedLater: () => Promise.re
 export async function verifyEvents(
   checkpoint: Checkpoint,
   batches: AsyncIterable<Batch>,
-  { seals, endedLater }: Beside = NOTHING,
+  { seals, endedLater, firstWithKey }: Beside = NOTHING,
 ): Promise<Verdict> {
   const { size, root, parts } = checkpoint;
   const tree = new Tree();
@@ -152,6 +158,13 @@ export async function verifyEvents(
         'Someone destroyed or changed its key.',
     );
   }
+  const revived = await firstRevived(streams, firstWithKey);
+  if (revived !== undefined) {
+    const reason =
+      `Every event is unchanged, but the encryption key of ${revived} is back in the table subject_keys, although an event ` +
+      'destroyed it. The personal data can be read again. Delete this row, and find out who restored it.';
+    return verdict(false, null, reason);
+  }
   sealsMistake ??= (await seals.rows?.end(tree.size)) ?? null;
   if (sealsMistake) {
     const reason = `Every event is unchanged, but the database’s own seals are wrong: ${sealsMistake}.`;
@@ -176,6 +189,22 @@ async function firstUnexplained(
     if (first) return first.position;
   }
   return undefined;
+}
+
+/** The first subject whose key exists although an event destroyed it. */
+async function firstRevived(
+  streams: Streams,
+  firstWithKey: Beside['firstWithKey'],
+): Promise<string | undefined> {
+  let some: string[] = [];
+  for (const id of streams.ended()) {
+    some.push(id);
+    if (some.length < SUBJECTS) continue;
+    const found = await firstWithKey(some);
+    if (found !== undefined) return found;
+    some = [];
+  }
+  return some.length === 0 ? undefined : firstWithKey(some);
 }
 
 /** The position and reason of a difference between an event and the one sealed at its place. */

@@ -161,11 +161,12 @@ export function verifyDatabase(
     const seals = await checkSeals(sql, opened, (leaves) => step({ leaves }));
     const table = await EventsTable.of(sql, organizationId);
     const endedLater = (subjectIds: readonly string[]) => table.endedLater(subjectIds);
+    const firstWithKey = (subjectIds: readonly string[]) => table.firstWithKey(subjectIds);
     const { threads = opened.size < SMALL_HISTORY ? 0 : THREADS } = options;
     return withThreads(threads, { of: 'stored' }, (pool) => {
       const check = storedBy(pool);
       const batches = table.batches(check, ahead(threads));
-      return verifyEvents(opened, counted(batches, step), { seals, endedLater });
+      return verifyEvents(opened, counted(batches, step), { seals, endedLater, firstWithKey });
     });
   });
 }
