@@ -31,12 +31,12 @@ const logged = () =>
   servers.flatMap(({ log }) => log.filter(({ message }) => String(message).startsWith('self-check:')));
 
 /** Waits until every subject is checked by a check that begins after this call. */
-async function checkAll(): Promise<void> {
+async function checkAll(dueAt = 'clock_timestamp()'): Promise<void> {
   const [{ now }] = await sql('SELECT clock_timestamp() AS now');
   await eventually(async () => {
     expect(await sql('SELECT FROM self_checks WHERE begun_at < $1', [now])).toEqual([]);
   }, TIMEOUT_SECONDS);
-  await sql('UPDATE self_checks SET checked_at = NULL, due_at = clock_timestamp()');
+  await sql(`UPDATE self_checks SET checked_at = NULL, due_at = ${dueAt}`);
   await eventually(async () => {
     expect(await sql('SELECT subject FROM self_checks WHERE checked_at IS NULL')).toEqual([]);
   }, TIMEOUT_SECONDS);
@@ -105,7 +105,8 @@ it('reports manual changes once on every instance, and their repair once', async
   // The projection still has the original value.
   await set({ ...data, goal: 7 });
 
-  await checkAll();
+  // Whoever alters other tables can also alter the schedule of the checks.
+  await checkAll(`'2100-01-01', begun_at = '2100-01-01'`);
   await untilFound(3);
   // The findings are not logged again.
   await checkAll();
