@@ -118,7 +118,8 @@ it(
       failed: 0,
     });
     const [{ attempts }] = await deployment.database.source.query('SELECT attempts FROM contact_imports');
-    expect(attempts).toBe(4);
+    // More if a busy machine delayed an instance for longer than its lease.
+    expect(attempts).toBeGreaterThanOrEqual(4);
     await expectEachRowOnce();
     await expectOutcomes(importId, ROWS);
   },
