@@ -72,7 +72,7 @@ describe.each([
     for (const words of [en, de]) {
       const text = await shown(`${section}/${id}/contacts/${contactId}`, speaking(words));
       expect(text).toContain(words[section].removeText);
-      expect(text).not.toContain(words[section].delete.text);
+      expect(text).not.toContain(words[section].deleting.text);
     }
   });
 

@@ -11,7 +11,8 @@ import { noticePage } from './document.js';
 import { type PageDefinition } from './page.js';
 import { findPage } from './pages.js';
 import { isMember, People, type Person } from './people.js';
-import { type Refusal, PageContext } from './page-context.js';
+import { type Refusal } from './form-input.js';
+import { contextOf, type PageContext } from './page-context.js';
 
 /**
  * The pages of an organization. For everyone except its members, they do not exist. Pages run the API's operations, so each rule exists
@@ -38,10 +39,10 @@ export class DashboardController {
       try {
         const done = await page.act!(context);
         if ('isShownAgain' in done) return await page.show(context);
-        return 'to' in done ? { redirect: context.path(withFlash(done.to, done.done)) } : done;
+        return 'to' in done ? { redirect: context.address.path(withFlash(done.to, done.done)) } : done;
       } catch (error) {
-        context.refusal = refusalOf(error, context.words);
-        if (!context.refusal) throw error;
+        context.form.refusal = refusalOf(error, context.words);
+        if (!context.form.refusal) throw error;
         // Shows the page again with the typed input.
         return page.show(context);
       }
@@ -84,14 +85,14 @@ export class DashboardController {
 
   /** Errors about permissions or missing records become pages of the organization. */
   private async within(
-    asked: Asked & Pick<ConstructorParameters<typeof PageContext>[0], 'person' | 'params' | 'requireStill'>,
+    asked: Asked & Pick<Parameters<typeof contextOf>[0], 'person' | 'params' | 'requireStill'>,
     make: (context: PageContext) => Promise<Answered>,
   ): Promise<Answered> {
     const find = <T>(type: Type<T>) => this.modules.get(type, { strict: false });
     try {
-      const context = new PageContext({ ...asked, people: this.people, find });
+      const context = contextOf({ ...asked, people: this.people, find });
       const answered = await make(context);
-      await context.finished();
+      await context.api.finished();
       return answered;
     } catch (error) {
       const notice = noticeOf(error, asked.words, asked.person);

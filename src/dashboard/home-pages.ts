@@ -15,21 +15,20 @@ export const homePages: PageDefinition[] = [
     show: async (context) => {
       const { words, person } = context;
       const { home } = words;
-      return context.page({
+      return context.view.page({
         section: 'overview',
         title: words.sections.overview,
         heading: person.organization.name,
         content: html`<p class="lead">${home.text}</p>
-          ${context.may('petition:read') ? await PetitionsOf(context) : null} ${FirstSteps(context)}`,
+          ${context.person.may('petition:read') ? await PetitionsOf(context) : null} ${FirstSteps(context)}`,
       });
     },
   },
 ];
 
-async function PetitionsOf(context: PageContext): Promise<Html> {
-  const { words } = context;
+async function PetitionsOf({ words, address, api }: PageContext): Promise<Html> {
   const { home, petitions } = words;
-  const { records } = await context.run<{ records: PetitionRecord[] }>('petition.list-petitions', {
+  const { records } = await api.run<{ records: PetitionRecord[] }>('petition.list-petitions', {
     limit: LIMIT,
     status: 'PUBLISHED',
   });
@@ -38,7 +37,7 @@ async function PetitionsOf(context: PageContext): Promise<Html> {
     home.open,
     records.map(
       ({ id, title, signatures, goal }) =>
-        html`<h3><a href="${context.path(`petitions/${id}`)}">${title}</a></h3>
+        html`<h3><a href="${address.path(`petitions/${id}`)}">${title}</a></h3>
           ${Progress({ words, name: id, label: petitions.signatures, value: signatures, max: goal })}
           <p class="small">${signatures >= goal ? home.reached : home.missing(numberIn(words, goal - signatures))}</p>`,
     ),
@@ -46,11 +45,10 @@ async function PetitionsOf(context: PageContext): Promise<Html> {
 }
 
 /** First steps that the person's role allows. */
-function FirstSteps(context: PageContext): Html | null {
-  const { words } = context;
+function FirstSteps({ words, person, address }: PageContext): Html | null {
   const { home } = words;
   const step = (needs: string, to: string, text: string) =>
-    context.may(needs) ? ButtonLink(context, to, text, true) : null;
+    person.may(needs) ? ButtonLink(address, to, text, true) : null;
   const actions = Actions([
     step('petition:write', 'petitions/new', words.petitions.add),
     step('contact:write', 'contacts/import', words.contacts.import),

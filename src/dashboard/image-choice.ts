@@ -36,10 +36,13 @@ export function Thumb({ alt, url, width, height, variants }: ImageRecord): Html 
 }
 
 /** The image of a record or a form; null if it does not exist, or the viewer may not read images. */
-export async function findImage(context: PageContext, imageId: string | null): Promise<ImageRecord | null> {
-  if (imageId === null || !context.may('image:read')) return null;
+export async function findImage(
+  { person, api }: PageContext,
+  imageId: string | null,
+): Promise<ImageRecord | null> {
+  if (imageId === null || !person.may('image:read')) return null;
   try {
-    return await context.run<ImageRecord>('image.get-image', { imageId });
+    return await api.run<ImageRecord>('image.get-image', { imageId });
   } catch (error) {
     if (error instanceof RpcError && ['NOT_FOUND', 'BAD_REQUEST'].includes(error.code)) return null;
     throw error;
@@ -48,15 +51,15 @@ export async function findImage(context: PageContext, imageId: string | null): P
 
 /** Offers the newest 100 images. Null if the viewer may not read images: the stored image is then kept. */
 export async function ImageField(
-  context: PageContext,
+  { words, person, form, api }: PageContext,
   imageId: string | null | undefined,
 ): Promise<Html | null> {
-  if (!context.may('image:read')) return null;
-  const { images } = context.words;
-  const { records } = await context.run<{ records: ImageRecord[] }>('image.list-images', { limit: 100 });
+  if (!person.may('image:read')) return null;
+  const { images } = words;
+  const { records } = await api.run<{ records: ImageRecord[] }>('image.list-images', { limit: 100 });
   const known = records.map(({ id, name }) => ({ value: id, text: name }));
   const isElsewhere = imageId && !known.some(({ value }) => value === imageId);
-  return SelectField(context, {
+  return SelectField(form, {
     name: 'imageId',
     label: images.choose,
     hint: images.chooseHint,

@@ -1,11 +1,24 @@
 import { FLASH, html, Html, type Option, OptionsOf } from '#libs/pages';
-import { StreamedAnswer } from '#libs/rpc';
+import { type Page as PageOfRecords, StreamedAnswer } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { csvFor } from './csv.js';
 import { type PageDefinition } from './page.js';
 import { ButtonLink, Actions, Empty, numberIn, Table } from './parts.js';
 import { type Section } from './sections.js';
-import { type ListedPage, type Lister, type PageContext } from './page-context.js';
+import { type Address, type PageContext } from './page-context.js';
+import { type Member } from './people.js';
+
+export type Asked = { limit: number; cursor: string | undefined; q?: unknown };
+
+/** Lists records like an operation, for data that no operation returns. */
+export type Lister<Listed> = (context: PageContext, asked: Asked) => Promise<PageOfRecords<Listed>>;
+
+type ListedPage<Listed> = {
+  records: Listed[];
+  /** The cursor of the next page; null if this is the last. */
+  next: string | null;
+  isFirst: boolean;
+};
 
 type Text = (words: DashboardWords) => string;
 type Back = { href: string; text: string };
@@ -86,14 +99,14 @@ async function showList<Listed>(context: PageContext, options: ListOptions<Liste
   const { words } = context;
   const { section, operation, text, empty, filters, add, actions, before, back } = options;
   const columns = columnsFor(context, options);
-  const search = searchOf(context, options);
+  const search = searchOf(context.person, options);
   const cannotFind = options.cannotFind?.(context);
   const list = async () => {
     if (cannotFind !== undefined) return { records: [], next: null, isFirst: true };
     const asked = askedOf(context, options);
-    const listed = isSearchedHere(context, options)
+    const listed = isSearchedHere(context.address, options)
       ? { records: await searchRecords(context, options), next: null, isFirst: true }
-      : await context.list<Listed>(operation, { ...asked, sort: sortOf(context) });
+      : await listFrom(context, operation, { ...asked, sort: sortOf(context.address) });
     return { ...listed, records: (await options.complete?.(context, listed.records)) ?? listed.records };
   };
   const [listed, title, above, fields, toBack] = await Promise.all([
@@ -103,17 +116,23 @@ async function showList<Listed>(context: PageContext, options: ListOptions<Liste
     filters?.(context) ?? [],
     back?.(context),
   ]);
-  const isSearched = [...context.search.keys()].some((name) => ![FLASH, 'cursor', 'sort'].includes(name));
+  const isSearched = [...context.address.search.keys()].some(
+    (name) => ![FLASH, 'cursor', 'sort'].includes(name),
+  );
   const adding =
-    add && context.may(add.needs)
-      ? ButtonLink(context, typeof add.path === 'string' ? add.path : add.path(context), add.text(words))
+    add && context.person.may(add.needs)
+      ? ButtonLink(
+          context.address,
+          typeof add.path === 'string' ? add.path : add.path(context),
+          add.text(words),
+        )
       : null;
   const rows = listed.records.map((record) => columns.map(({ cell }) => cell(record, context)));
   const none = isSearched
-    ? html`<p>${cannotFind ?? words.nothingFound} <a href="${context.request.path}">${words.showAll}</a></p>`
+    ? html`<p>${cannotFind ?? words.nothingFound} <a href="${context.address.pathname}">${words.showAll}</a></p>`
     : Empty({ ...empty(words), action: adding });
   const isNothing = rows.length === 0 && listed.isFirst && !isSearched;
-  return context.page({
+  return context.view.page({
     section,
     title: titleOf(context, title, isSearched),
     heading: title,
@@ -133,14 +152,33 @@ async function showList<Listed>(context: PageContext, options: ListOptions<Liste
                 rows,
               })}
               ${Paging(context, listed, options.isSorted)}
-              <p><a href="${exportPath(context, options)}">${words.exportList}</a></p>`
+              <p><a href="${exportPath(context.address, options)}">${words.exportList}</a></p>`
         }
       </div>`,
   });
 }
 
+/** The records of the page that the address names. */
+export async function listFrom<Listed>(
+  context: PageContext,
+  by: string | Lister<Listed>,
+  fields: Record<string, unknown>,
+): Promise<ListedPage<Listed>> {
+  const cursor = context.address.query('cursor');
+  const { records, pagination } = await listOnce(context, by, { limit: 50, ...fields, cursor });
+  return { records, next: pagination.cursor, isFirst: cursor === undefined };
+}
+
+function listOnce<Listed>(
+  context: PageContext,
+  by: string | Lister<Listed>,
+  asked: Asked,
+): Promise<PageOfRecords<Listed>> {
+  return typeof by === 'string' ? context.api.run<PageOfRecords<Listed>>(by, asked) : by(context, asked);
+}
+
 /** The window title, which distinguishes searches and pages. */
-function titleOf({ words, query }: PageContext, title: string, isSearched: boolean): string {
+function titleOf({ words, address: { query } }: PageContext, title: string, isSearched: boolean): string {
   const q = query('q');
   const found = isSearched
     ? [title, q === undefined ? words.found : words.quoted(q.slice(0, 50))].join(': ')
@@ -152,21 +190,17 @@ function columnsFor<Listed>(context: PageContext, { columns }: ListOptions<Liste
   return columns.filter(({ isShown }) => isShown?.(context) ?? true);
 }
 
-function searchOf<Listed>(
-  context: PageContext,
-  { search, searchNeeds }: ListOptions<Listed>,
-): Text | undefined {
-  return searchNeeds === undefined || context.may(searchNeeds) ? search : undefined;
+function searchOf<Listed>(person: Member, { search, searchNeeds }: ListOptions<Listed>): Text | undefined {
+  return searchNeeds === undefined || person.may(searchNeeds) ? search : undefined;
 }
 
 /** Updates the list while the user types; without scripts, when the form is sent. */
-function Search(context: PageContext, label: string | undefined, filters: readonly Html[]): Html {
-  const { words } = context;
+function Search({ words, address }: PageContext, label: string | undefined, filters: readonly Html[]): Html {
   return html`<form
     class="find"
     role="search"
     method="get"
-    hx-get="${context.request.path}"
+    hx-get="${address.pathname}"
     hx-trigger="input changed delay:300ms, change, submit"
     hx-select="#list"
     hx-select-oob="#found:innerHTML"
@@ -179,7 +213,7 @@ function Search(context: PageContext, label: string | undefined, filters: readon
         ? null
         : html`<div class="field">
             <label for="q">${label}</label>
-            <input id="q" name="q" type="search" autocomplete="off" maxlength="200" value="${context.query('q') ?? ''}" />
+            <input id="q" name="q" type="search" autocomplete="off" maxlength="200" value="${address.query('q') ?? ''}" />
           </div>`
     }
     ${filters}
@@ -189,7 +223,7 @@ function Search(context: PageContext, label: string | undefined, filters: readon
 
 /** A filter in the search form. @param hasAll whether the first choice is "all". */
 export function FilterField(
-  context: PageContext,
+  { words, address }: PageContext,
   {
     name,
     label,
@@ -197,11 +231,11 @@ export function FilterField(
     hasAll = true,
   }: { name: string; label: string; choices: readonly Option[]; hasAll?: boolean },
 ): Html {
-  const chosen = context.query(name);
+  const chosen = address.query(name);
   return html`<div class="field">
     <label for="${name}">${label}</label>
     <select id="${name}" name="${name}">
-      ${hasAll ? html`<option value="">${context.words.all}</option>` : null}
+      ${hasAll ? html`<option value="">${words.all}</option>` : null}
       ${OptionsOf(choices, chosen)}
     </select>
   </div>`;
@@ -209,15 +243,14 @@ export function FilterField(
 
 /** Pages forward from either end, so that the last page is as close as the first. */
 export function Paging<Listed>(
-  context: PageContext,
+  { words, address }: PageContext,
   { next, isFirst }: Pick<ListedPage<Listed>, 'next' | 'isFirst'>,
   isSorted = true,
 ): Html | null {
   if (isFirst && next === null) return null;
-  const { words } = context;
-  const isOldestFirst = sortOf(context) === 'createdAt';
+  const isOldestFirst = sortOf(address) === 'createdAt';
   const at = (change: Record<string, string | null>, text: string) =>
-    html`<a href="${context.withQuery(change)}">${text}</a>`;
+    html`<a href="${address.withQuery(change)}">${text}</a>`;
   return html`<nav class="paging" aria-label="${words.pages}">
     ${isFirst ? null : at({ cursor: null }, words.firstPage)}
     ${next === null ? null : at({ cursor: next }, words.nextPage)}
@@ -231,8 +264,8 @@ export function Paging<Listed>(
   </nav>`;
 }
 
-function sortOf(context: PageContext): 'createdAt' | undefined {
-  return context.query('sort') === 'createdAt' ? 'createdAt' : undefined;
+function sortOf(address: Address): 'createdAt' | undefined {
+  return address.query('sort') === 'createdAt' ? 'createdAt' : undefined;
 }
 
 /** The number of results, announced by screen readers when the list changes. */
@@ -243,16 +276,16 @@ function foundIn(words: DashboardWords, many: number, hasMore: boolean): string 
 
 /** Input of the list operation, from the address. */
 function askedOf<Listed>(context: PageContext, options: ListOptions<Listed>): Record<string, unknown> {
-  const q = options.searchIn ? undefined : searchOf(context, options) && context.query('q');
+  const q = options.searchIn ? undefined : searchOf(context.person, options) && context.address.query('q');
   return { q, ...options.fields?.(context) };
 }
 
-function isSearchedHere<Listed>(context: PageContext, { searchIn }: ListOptions<Listed>): boolean {
-  return searchIn !== undefined && context.query('q') !== undefined;
+function isSearchedHere<Listed>(address: Address, { searchIn }: ListOptions<Listed>): boolean {
+  return searchIn !== undefined && address.query('q') !== undefined;
 }
 
 async function searchRecords<Listed>(context: PageContext, options: ListOptions<Listed>): Promise<Listed[]> {
-  const wanted = context.query('q')!.toLowerCase();
+  const wanted = context.address.query('q')!.toLowerCase();
   const found: Listed[] = [];
   let searched = 0;
   for await (const records of pagesOf(context, options)) {
@@ -271,19 +304,19 @@ async function* pagesOf<Listed>(
   const asked = { ...askedOf(context, options), limit: 100 };
   let cursor: string | undefined;
   do {
-    const { records, pagination } = await context.listOnce(options.operation, { ...asked, cursor });
+    const { records, pagination } = await listOnce(context, options.operation, { ...asked, cursor });
     yield records;
     cursor = pagination.cursor ?? undefined;
-  } while (cursor !== undefined && context.request.isGivenUp !== true);
+  } while (cursor !== undefined && !context.api.isGivenUp);
 }
 
 /** The export contains the same search results as the page. */
-function exportPath<Listed>(context: PageContext, { path }: ListOptions<Listed>): string {
-  const searchParams = context.search;
+function exportPath<Listed>(address: Address, { path }: ListOptions<Listed>): string {
+  const searchParams = address.search;
   for (const name of ['cursor', FLASH, 'sort']) searchParams.delete(name);
   const query = searchParams.toString();
-  const below = path.replace(/:(\w+)/g, (_, name: string) => context.params[name]!);
-  return context.path(`${below}/export${query === '' ? '' : `?${query}`}`);
+  const below = path.replace(/:(\w+)/g, (_, name: string) => address.params[name]!);
+  return address.path(`${below}/export${query === '' ? '' : `?${query}`}`);
 }
 
 function fileOf<Listed extends { id?: string }>(
@@ -293,7 +326,7 @@ function fileOf<Listed extends { id?: string }>(
   const { path } = options;
   const columns = columnsFor(context, options).filter(({ hasActions }) => !hasActions);
   async function* pages() {
-    if (isSearchedHere(context, options)) yield await searchRecords(context, options);
+    if (isSearchedHere(context.address, options)) yield await searchRecords(context, options);
     else yield* pagesOf(context, options);
   }
   async function* lines() {

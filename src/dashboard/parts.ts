@@ -15,7 +15,7 @@ import {
   trusted,
 } from '#libs/pages';
 import { type DashboardWords } from '#locales';
-import { type PageContext } from './page-context.js';
+import { type Address, type FormInput, type PageContext } from './page-context.js';
 
 /** Distinguishes two identical forms from one form that was sent twice. */
 export function onceOf(): Html {
@@ -37,8 +37,8 @@ export function numberIn({ dates }: DashboardWords, number: number): string {
 }
 
 /** @param to relative to the organization. */
-export function ButtonLink(context: PageContext, to: string, text: string, isPlain = false): Html {
-  return html`<a class="button${isPlain ? ' plain' : ''}" href="${context.path(to)}">${text}</a>`;
+export function ButtonLink(address: Address, to: string, text: string, isPlain = false): Html {
+  return html`<a class="button${isPlain ? ' plain' : ''}" href="${address.path(to)}">${text}</a>`;
 }
 
 /** A row of actions. */
@@ -126,7 +126,7 @@ type FieldOptions = {
 };
 
 /** The field as it is shown. Its label is noted for the list of errors. */
-function fieldIn({ words, refusal, labels }: PageContext, options: FieldOptions): Field {
+function fieldIn({ words, refusal, labels }: FormInput, options: FieldOptions): Field {
   const { name, label, hint, isOptional = false, isChosen = false } = options;
   labels.set(name, label);
   const fault = refusal?.faults.find(({ field }) => field === name)?.text;
@@ -135,7 +135,7 @@ function fieldIn({ words, refusal, labels }: PageContext, options: FieldOptions)
 }
 
 export function TextField(
-  context: PageContext,
+  form: FormInput,
   options: FieldOptions & {
     type?: 'text' | 'email' | 'url' | 'tel' | 'number' | 'search' | 'color' | 'datetime-local' | 'date';
     max?: number;
@@ -146,9 +146,9 @@ export function TextField(
 ): Html {
   const { name, value, type = 'text', max, autocomplete = 'off', offered = [] } = options;
   return FieldOf(
-    fieldIn(context, options),
+    fieldIn(form, options),
     (attributes) =>
-      html`<input ${attributes}${type === 'text' ? trusted(' dir="auto"') : null} type="${type}" autocomplete="${autocomplete}" value="${context.valueOf(name, value)}"${
+      html`<input ${attributes}${type === 'text' ? trusted(' dir="auto"') : null} type="${type}" autocomplete="${autocomplete}" value="${form.valueOf(name, value)}"${
         max === undefined ? null : html` maxlength="${max}"`
       }${offered.length === 0 ? null : html` list="${name}-offered"`} />${
         offered.length === 0
@@ -158,31 +158,25 @@ export function TextField(
   );
 }
 
-export function AreaField(
-  context: PageContext,
-  options: FieldOptions & { max?: number; isLong?: boolean },
-): Html {
+export function AreaField(form: FormInput, options: FieldOptions & { max?: number; isLong?: boolean }): Html {
   const { name, value, max, isLong = false } = options;
   // Browsers ignore the first line break in a textarea.
   return FieldOf(
-    fieldIn(context, options),
+    fieldIn(form, options),
     (attributes) => html`<textarea ${attributes} dir="auto"${isLong ? trusted(' class="long"') : null}${
       max === undefined ? null : html` maxlength="${max}"`
     }>
-${context.valueOf(name, value)}</textarea>`,
+${form.valueOf(name, value)}</textarea>`,
   );
 }
 
 export type Choice = Option & { hint?: string };
 
-export function SelectField(
-  context: PageContext,
-  options: FieldOptions & { choices: readonly Choice[] },
-): Html {
+export function SelectField(form: FormInput, options: FieldOptions & { choices: readonly Choice[] }): Html {
   const { name, value, choices } = options;
-  const chosen = context.valueOf(name, value);
+  const chosen = form.valueOf(name, value);
   return FieldOf(
-    fieldIn(context, { ...options, isOptional: false, isChosen: true }),
+    fieldIn(form, { ...options, isOptional: false, isChosen: true }),
     (attributes) =>
       html`<select ${attributes}>
         ${OptionsOf(choices, chosen)}
@@ -190,16 +184,16 @@ export function SelectField(
   );
 }
 
-export function FileField(context: PageContext, options: FieldOptions & { accept: string }): Html {
+export function FileField(form: FormInput, options: FieldOptions & { accept: string }): Html {
   return FieldOf(
-    fieldIn(context, options),
+    fieldIn(form, options),
     (attributes) => html`<input ${attributes} type="file" accept="${options.accept}" />`,
   );
 }
 
 /** Radio buttons, or checkboxes with `isMany`. */
 export function ChoiceField(
-  context: PageContext,
+  form: FormInput,
   {
     name,
     label,
@@ -213,7 +207,7 @@ export function ChoiceField(
     isMany?: boolean;
   },
 ): Html {
-  const field = fieldIn(context, { name, label, hint });
+  const field = fieldIn(form, { name, label, hint });
   // Groups of checkboxes do not support `aria-required` and `aria-invalid` (WAI-ARIA 1.2, role group).
   const group = isMany
     ? null
@@ -229,7 +223,7 @@ export function ChoiceField(
       return html`<div class="choice">
         <input type="${isMany ? 'checkbox' : 'radio'}" name="${name}" id="${id}" value="${value}"${
           more === undefined ? null : html` aria-describedby="${id}-hint"`
-        }${context.isTicked(name, values.includes(value), value) ? trusted(' checked') : null} />
+        }${form.isTicked(name, values.includes(value), value) ? trusted(' checked') : null} />
         <label for="${id}">${text}</label>
         ${more === undefined ? null : html`<p class="hint" id="${id}-hint">${more}</p>`}
       </div>`;
@@ -239,11 +233,11 @@ export function ChoiceField(
 
 /** A checkbox. Browsers do not send it if it is not checked: use `form.has(name)`. */
 export function CheckField(
-  context: PageContext,
+  form: FormInput,
   { name, label, isTicked = false }: { name: string; label: string; isTicked?: boolean },
 ): Html {
-  context.labels.set(name, label);
-  return CheckOf({ name, label, value: 'true', isChecked: context.isTicked(name, isTicked) });
+  form.labels.set(name, label);
+  return CheckOf({ name, label, value: 'true', isChecked: form.isTicked(name, isTicked) });
 }
 
 /**
@@ -253,7 +247,7 @@ export function CheckField(
  *   irreversible.
  */
 export function FormOf(
-  context: PageContext,
+  form: FormInput,
   {
     fields,
     button,
@@ -270,24 +264,24 @@ export function FormOf(
     isFinal?: boolean;
   },
 ): Html {
-  const { sureOf: sure } = context;
-  return html`${RefusalOf(context)}
+  const { sureOf: sure } = form;
+  return html`${RefusalOf(form)}
     <form method="post"${takesFile ? trusted(' enctype="multipart/form-data"') : null} novalidate>
-      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${context.sinceOf(of)}" />`}
+      ${onceOf()} ${of === undefined ? null : html`<input type="hidden" name="since" value="${form.sinceOf(of)}" />`}
       ${sure === null ? null : html`<input type="hidden" name="sure" value="${sure}" />`} ${fields}
       <p><button class="button${isFinal ? ' final' : ''}">${button}</button> ${secondButton ?? null}</p>
     </form>`;
 }
 
 /** A button that acts immediately. Only for harmless or reversible actions. */
-export function ButtonOf(context: PageContext, to: string, text: string, isPlain = true): Html {
-  return html`<form method="post" action="${context.path(to)}">
+export function ButtonOf(address: Address, to: string, text: string, isPlain = true): Html {
+  return html`<form method="post" action="${address.path(to)}">
     ${onceOf()}<button class="button${isPlain ? ' plain' : ''}">${text}</button>
   </form>`;
 }
 
 /** The errors of a rejected form, at its top. */
-export function RefusalOf({ words, refusal, labels }: PageContext): Html | null {
+export function RefusalOf({ words, refusal, labels }: FormInput): Html | null {
   if (!refusal) return null;
   const faults = refusal.faults.map(({ field, text }) => {
     const label = labels.get(field);
@@ -299,7 +293,7 @@ export function RefusalOf({ words, refusal, labels }: PageContext): Html | null 
 
 /** Explains the action and asks for confirmation. The button names the action. */
 export function ConfirmForm(
-  context: PageContext,
+  { words, address, form }: PageContext,
   {
     text,
     button,
@@ -310,14 +304,14 @@ export function ConfirmForm(
 ): Html {
   return html`<div class="text">
     <p>${text}</p>
-    ${FormOf(context, { fields, button, isFinal })}
-    <p><a href="${context.path(back)}">${context.words.cancel}</a></p>
+    ${FormOf(form, { fields, button, isFinal })}
+    <p><a href="${address.path(back)}">${words.cancel}</a></p>
   </div>`;
 }
 
 /** A secret that is shown only once, with a copy button if scripts run. */
 export function SecretField(
-  { words }: PageContext,
+  words: DashboardWords,
   { name, label, value }: { name: string; label: string; value: string },
 ): Html {
   return html`<div class="field">
@@ -334,11 +328,14 @@ export function SecretField(
  *
  * @param status for screen readers. They read out each change, so it should change rarely.
  */
-export function Live(context: PageContext, { isGoing, status }: { isGoing: boolean; status: string }): Html {
-  const { live } = context.words;
-  const isHeld = context.query('still') !== undefined;
-  if (isGoing && !isHeld) context.refreshSeconds = 3;
-  const asks = html` hx-ext="morph" hx-get="${context.withQuery({})}" hx-trigger="every 2s" hx-select="#main" hx-target="#main" hx-swap="morph:outerHTML"`;
+export function Live(
+  { words, address, view }: PageContext,
+  { isGoing, status }: { isGoing: boolean; status: string },
+): Html {
+  const { live } = words;
+  const isHeld = address.query('still') !== undefined;
+  if (isGoing && !isHeld) view.refreshSeconds = 3;
+  const asks = html` hx-ext="morph" hx-get="${address.withQuery({})}" hx-trigger="every 2s" hx-select="#main" hx-target="#main" hx-swap="morph:outerHTML"`;
   // Polling stops only if its element is removed, so the paused state uses a different id. The status element stays.
   return html`<p class="pot" role="status" id="how-it-is">${status}</p>
     ${
@@ -346,7 +343,7 @@ export function Live(context: PageContext, { isGoing, status }: { isGoing: boole
         ? html`<div id="${isHeld ? 'held' : 'live'}"${isHeld ? null : asks}>
             <p class="small">
               ${isHeld ? live.held : live.going}
-              <a href="${context.withQuery({ still: isHeld ? null : '1' })}">${isHeld ? live.goOn : live.hold}</a>
+              <a href="${address.withQuery({ still: isHeld ? null : '1' })}">${isHeld ? live.goOn : live.hold}</a>
             </p>
           </div>`
         : null

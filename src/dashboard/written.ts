@@ -1,50 +1,49 @@
 import { html, type Html, richText, trusted } from '#libs/pages';
 import { findImage, pathOfImage } from './image-choice.js';
 import { AreaField, Facts, TextField } from './parts.js';
-import { type PageContext } from './page-context.js';
+import { type FormInput, type PageContext } from './page-context.js';
+import { type DashboardWords } from '#locales';
 
 /** Name of the preview button. */
 const PREVIEW = 'preview';
 
 /** Whether the form asks for a preview instead of saving. */
-export function isPreview({ form }: PageContext): boolean {
+export function isPreview(form: FormInput): boolean {
   return form.has(PREVIEW);
 }
 
 /** The title of a petition or a post. For a new record it is the name, from which the operation creates the title. */
 export function TitleField(
-  context: PageContext,
+  form: FormInput,
   { value, ...options }: { label: string; hint?: string; value: string | undefined },
 ): Html {
   const field = value === undefined ? { name: 'name', max: 200 } : { name: 'title', value, max: 500 };
-  return TextField(context, { ...options, ...field });
+  return TextField(form, { ...options, ...field });
 }
 
 /** The typed title, or the name of a new record. */
-export function typedTitle(context: PageContext): { name: string } | { title: string } {
-  return context.form.has('name')
-    ? { name: context.typed('name') ?? '' }
-    : { title: context.typed('title') ?? '' };
+export function typedTitle(form: FormInput): { name: string } | { title: string } {
+  return form.has('name') ? { name: form.typed('name') ?? '' } : { title: form.typed('title') ?? '' };
 }
 
 /** The text of a petition or a post, in Markdown. Text in another program's format cannot be edited. */
 export function ContentField(
-  context: PageContext,
+  form: FormInput,
   content: unknown,
   { label, hint, foreign }: { label: string; hint: string; foreign: string },
 ): Html {
   if (content !== null && content !== undefined && typeof content !== 'string')
     return html`<p class="hint">${foreign}</p>`;
-  return AreaField(context, { name: 'content', label, hint, value: content, isLong: true, isOptional: true });
+  return AreaField(form, { name: 'content', label, hint, value: content, isLong: true, isOptional: true });
 }
 
 /** The typed text; empty if the form has no such field. */
-export function typedContent(context: PageContext): { content?: string | null } {
-  return context.form.has('content') ? { content: context.typed('content') } : {};
+export function typedContent(form: FormInput): { content?: string | null } {
+  return form.has('content') ? { content: form.typed('content') } : {};
 }
 
 /** Requests a preview of the form. Next to the save button. */
-export function PreviewButton({ words }: PageContext): Html {
+export function PreviewButton(words: DashboardWords): Html {
   return html`<button class="button plain" name="${PREVIEW}" value="true">${words.posts.preview}</button>`;
 }
 
@@ -87,17 +86,17 @@ export async function PreviewOf(
     facts,
   }: { before?: Pick<Written, 'image' | 'content'> | undefined; facts?: Written['facts'] } = {},
 ): Promise<Html | null> {
-  if (!isPreview(context)) return null;
+  if (!isPreview(context.form)) return null;
   const { form, words } = context;
   return html`<section class="section" id="preview" aria-labelledby="preview-title" tabindex="-1"${trusted(' autofocus')}>
     <h2 id="preview-title">${words.posts.preview}</h2>
     <p>${words.posts.previewText}</p>
     ${await WrittenOf({
       image: form.has('imageId')
-        ? await findImage(context, context.typed('imageId'))
+        ? await findImage(context, context.form.typed('imageId'))
         : (before?.image ?? null),
-      title: context.typed('name') ?? context.typed('title') ?? heading,
-      description: context.typed('description'),
+      title: context.form.typed('name') ?? context.form.typed('title') ?? heading,
+      description: context.form.typed('description'),
       ...(facts ? { facts } : {}),
       content: form.has('content') ? form.get('content') : before?.content,
     })}

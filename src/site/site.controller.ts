@@ -1,4 +1,4 @@
-import { Controller, Get, Next, Param, Post, Req, Res } from '@nestjs/common';
+import { Controller, Get, Next, Post, Res } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
 import { TtlCache } from '#libs/database';
 import { readForm, sendPage } from '#libs/pages';
@@ -32,7 +32,8 @@ const COUNT_HEADERS = {
   'Cross-Origin-Resource-Policy': 'cross-origin',
 };
 
-type Named = { organization: string; petition?: string; post?: string };
+/** The names in an address. */
+type Named = { organization: string; petition?: string; post?: string; token?: string };
 type Answered = Page | { redirect: string } | undefined;
 /** A petition, its organization, and texts in the organization's language. */
 type About = { organization: FoundOrganization; found: FoundPetition; words: SiteWords };
@@ -70,10 +71,10 @@ export class SiteController {
   }
 
   @Get('embed.js')
-  embedScript(@Req() request: Request, @Res() response: Response, @Next() next: NextFunction): void {
+  embedScript(@Res() response: Response, @Next() next: NextFunction): void {
     if (!this.address.hasSite) return next();
     response.set('Access-Control-Allow-Origin', '*').set('Cross-Origin-Resource-Policy', 'cross-origin');
-    sendText(request, response, 'text/javascript', EMBED_SCRIPT, `public, max-age=${KEPT_SECONDS.script}`);
+    sendText(response, 'text/javascript', EMBED_SCRIPT, `public, max-age=${KEPT_SECONDS.script}`);
   }
 
   /** A new challenge for each request. */
@@ -87,25 +88,16 @@ export class SiteController {
   }
 
   @Get('site/:file')
-  file(
-    @Param('file') file: string,
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): void {
+  file(@Res() response: Response, @Next() next: NextFunction): void {
+    const { file = '' } = response.req.params as { file?: string };
     const known = Object.hasOwn(FILES, file) ? FILES[file] : undefined;
     if (!this.address.hasSite || !known) return next();
-    sendText(request, response, known.type, known.text, `public, max-age=${KEPT_SECONDS.script}`);
+    sendText(response, known.type, known.text, `public, max-age=${KEPT_SECONDS.script}`);
   }
 
   @Get(':organization')
-  organization(
-    @Param() named: Named,
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): Promise<void> {
-    return this.answer(request, response, next, () =>
+  organization(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.answer(response, next, (named) =>
       this.pages.get(named.organization, async () => {
         const found = await this.records.organization(named.organization);
         if (!found) return undefined;
@@ -120,33 +112,18 @@ export class SiteController {
   }
 
   @Get(':organization/feed.xml')
-  rss(
-    @Param() named: Named,
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): Promise<void> {
-    return this.feed(named, request, response, next, 'application/rss+xml', rssOf);
+  rss(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.feed(response, next, 'application/rss+xml', rssOf);
   }
 
   @Get(':organization/feed.json')
-  jsonFeed(
-    @Param() named: Named,
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): Promise<void> {
-    return this.feed(named, request, response, next, 'application/feed+json', jsonFeedOf);
+  jsonFeed(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.feed(response, next, 'application/feed+json', jsonFeedOf);
   }
 
   @Get(':organization/sitemap.xml')
-  async sitemap(
-    @Param() named: Named,
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): Promise<void> {
-    const found = await this.found(named);
+  async sitemap(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    const found = await this.found(response.req.params as Named);
     if (!found) return next();
     const { petitions, posts } = await this.records.all(found.value);
     const urls = [
@@ -155,36 +132,23 @@ export class SiteController {
       ...posts.map(({ url }) => url),
     ];
     const kept = `public, max-age=${KEPT_SECONDS.feed}`;
-    sendText(request, response, 'application/xml', sitemapOf(urls), kept);
+    sendText(response, 'application/xml', sitemapOf(urls), kept);
   }
 
   @Get(':organization/petitions/:petition')
-  petition(
-    @Param() named: Named,
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): Promise<void> {
-    return this.formPage(named, request, response, next, '', petitionPage);
+  petition(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.formPage(response, next, '', petitionPage);
   }
 
   @Get(':organization/petitions/:petition/embed')
-  embed(
-    @Param() named: Named,
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): Promise<void> {
-    return this.formPage(named, request, response, next, '/embed', embedPage);
+  embed(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.formPage(response, next, '/embed', embedPage);
   }
 
   @Get(':organization/petitions/:petition/count.json')
-  async count(
-    @Param() named: Named,
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): Promise<void> {
+  async count(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    const { req: request } = response;
+    const named = request.params as Named;
     if (!this.isOurs(named)) return next();
     const language = typeof request.query.lang === 'string' ? request.query.lang.slice(0, 2) : '';
     const key = `${named.organization} ${named.petition} ${language}`;
@@ -208,13 +172,8 @@ export class SiteController {
   }
 
   @Post(':organization/petitions/:petition/sign')
-  sign(
-    @Param() named: Named,
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): Promise<void> {
-    return this.answer(request, response, next, async () => {
+  sign(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.answer(response, next, async (named, request) => {
       const { about } = await this.petitionOf(named);
       if (!about) return undefined;
       const { organization, found, words } = about;
@@ -250,13 +209,8 @@ export class SiteController {
   }
 
   @Get(':organization/petitions/:petition/thanks')
-  thanks(
-    @Param() named: Named,
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): Promise<void> {
-    return this.answer(request, response, next, async () => {
+  thanks(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.answer(response, next, async (named, request) => {
       const { about } = await this.petitionOf(named);
       if (!about) return undefined;
       const { organization, found, words } = about;
@@ -270,26 +224,16 @@ export class SiteController {
   }
 
   @Get(':organization/petitions/:petition/confirm/:token')
-  confirmation(
-    @Param() { token, ...named }: Named & { token: string },
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): Promise<void> {
-    return this.answer(request, response, next, () => this.showConfirmation(named, token, request));
+  confirmation(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.answer(response, next, (named, request) => this.showConfirmation(named.token!, request));
   }
 
   @Post(':organization/petitions/:petition/confirm/:token')
-  confirm(
-    @Param() { token, ...named }: Named & { token: string },
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): Promise<void> {
-    return this.answer(request, response, next, async () => {
+  confirm(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.answer(response, next, async (named, request) => {
       const given = await readForm(request);
       if (typeof given === 'string' && given !== 'no form') return undefined;
-      const name = this.requests.readToken(token);
+      const name = this.requests.readToken(named.token!);
       if (!name) return this.unknownLink(request);
       const { organizationId } = name;
       const { requestId, state } = await this.requests.latest(name);
@@ -299,19 +243,14 @@ export class SiteController {
         const outcome = await this.signing.confirm(request, organizationId, requestId);
         if (outcome === 'CLOSED') return this.showEnding(organizationId, state.petitionId, 'closed', request);
       }
-      const path = `/${named.organization}/petitions/${named.petition!}/confirm/${token}`;
+      const path = `/${named.organization}/petitions/${named.petition!}/confirm/${named.token!}`;
       return { redirect: path };
     });
   }
 
   @Get(':organization/posts/:post')
-  post(
-    @Param() named: Named,
-    @Req() request: Request,
-    @Res() response: Response,
-    @Next() next: NextFunction,
-  ): Promise<void> {
-    return this.answer(request, response, next, () =>
+  post(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.answer(response, next, (named) =>
       this.pages.get(`${named.organization} posts ${named.post}`, async () => {
         const whose = await this.found(named);
         const found = whose && (await this.records.post(whose.value, named.post!));
@@ -329,16 +268,13 @@ export class SiteController {
 
   /** A page with a form. It is cached, unless its address contains a source. */
   private formPage(
-    named: Named,
-    request: Request,
     response: Response,
     next: NextFunction,
     end: string,
     pageOf: typeof petitionPage,
   ): Promise<void> {
-    const source =
-      readSource(request.query.source ?? request.query.utm_source) ?? (end === '' ? null : 'embed');
-    return this.answer(request, response, next, () => {
+    return this.answer(response, next, (named, { query }) => {
+      const source = readSource(query.source ?? query.utm_source) ?? (end === '' ? null : 'embed');
       const make = async (): Promise<Answered> => {
         const { about, redirect } = await this.petitionOf(named);
         if (redirect !== undefined) return { redirect: redirect + end };
@@ -354,7 +290,7 @@ export class SiteController {
     });
   }
 
-  private async showConfirmation(named: Named, token: string, request: Request): Promise<Answered> {
+  private async showConfirmation(token: string, request: Request): Promise<Answered> {
     const name = this.requests.readToken(token);
     if (!name) return this.unknownLink(request);
     const { requestId, state } = await this.requests.latest(name);
@@ -392,13 +328,12 @@ export class SiteController {
   }
 
   private async feed(
-    named: Named,
-    request: Request,
     response: Response,
     next: NextFunction,
     type: string,
     write: typeof rssOf,
   ): Promise<void> {
+    const named = response.req.params as Named;
     const key = `${named.organization} ${type}`;
     const text = await this.feeds.get(key, async () => {
       const found = await this.found(named);
@@ -409,7 +344,7 @@ export class SiteController {
       return next();
     }
     response.set('Access-Control-Allow-Origin', '*');
-    sendText(request, response, type, text, `public, max-age=${KEPT_SECONDS.feed}`);
+    sendText(response, type, text, `public, max-age=${KEPT_SECONDS.feed}`);
   }
 
   /** Whether an address can belong to the site. Other addresses cause no database look-up. */
@@ -448,16 +383,17 @@ export class SiteController {
 
   /** Sends the page. Browsers also get errors as pages. */
   private async answer(
-    request: Request,
     response: Response,
     next: NextFunction,
-    make: () => Promise<Answered>,
+    make: (named: Named, request: Request) => Promise<Answered>,
   ): Promise<void> {
-    if (!this.isOurs(request.params as Named)) return next();
+    const { req: request } = response;
+    const named = request.params as Named;
+    if (!this.isOurs(named)) return next();
     const words = localeFor(request).site;
     if (readsPages(request))
       request.errorPage = (status) => noticePage({ words, notice: words.unavailable, status });
-    let answered = await make();
+    let answered = await make(named, request);
     if (request.isGivenUp) return;
     if (!answered) {
       delete request.errorPage;
@@ -536,8 +472,8 @@ function readsPages(request: Request): boolean {
   return (request.headers.accept ?? '').includes('text/html');
 }
 
-function sendText(request: Request, response: Response, type: string, text: string, caching: string): void {
-  if (request.isGivenUp) return;
+function sendText(response: Response, type: string, text: string, caching: string): void {
+  if (response.req.isGivenUp) return;
   response
     .status(200)
     .set({ 'Content-Type': `${type}; charset=utf-8`, 'Cache-Control': caching })

@@ -13,7 +13,7 @@ export const lists: typeof en = {
   contacts: 'Kontakte',
   new: { title: 'Neue Liste', button: 'Liste anlegen' },
   edit: { title: (name: string) => `„${name}“ bearbeiten`, link: 'Bearbeiten', button: 'Speichern' },
-  delete: {
+  deleting: {
     link: 'Löschen',
     title: (name: string) => `„${name}“ löschen?`,
     text: 'Nur die Liste wird gelöscht. Die Kontakte bleiben erhalten.',

@@ -12,7 +12,7 @@ export const segments: typeof en = {
   add: 'Neues Segment',
   new: { title: 'Neues Segment', button: 'Segment anlegen' },
   edit: { title: (name: string) => `„${name}“ bearbeiten`, link: 'Bearbeiten', button: 'Speichern' },
-  delete: {
+  deleting: {
     link: 'Löschen',
     title: (name: string) => `„${name}“ löschen?`,
     text: 'Nur das Segment wird gelöscht. Die Kontakte bleiben erhalten.',

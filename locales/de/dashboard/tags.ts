@@ -7,7 +7,7 @@ export const tags: typeof lists = {
   none: { title: 'Noch keine Tags', text: 'Legen Sie ein Tag an und weisen Sie es dann Kontakten zu.' },
   add: 'Neues Tag',
   new: { title: 'Neues Tag', button: 'Tag anlegen' },
-  delete: { ...lists.delete, text: 'Nur das Tag wird gelöscht. Die Kontakte bleiben erhalten.' },
+  deleting: { ...lists.deleting, text: 'Nur das Tag wird gelöscht. Die Kontakte bleiben erhalten.' },
   members: 'Kontakte mit diesem Tag',
   addressLabel: 'Einem Kontakt per E-Mail-Adresse zuweisen',
   addButton: 'Tag zuweisen',

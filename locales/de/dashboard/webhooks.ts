@@ -44,7 +44,7 @@ export const webhooks: typeof en = {
   deleting: {
     title: (url) => `Webhook an ${url} löschen?`,
     text: 'Das Programm bekommt dann keine Ereignisse mehr.',
-    button: 'Webhook löschen',
+    button: () => 'Webhook löschen',
   },
   deliveries: {
     title: 'Zustellungen',

@@ -8,7 +8,7 @@ export const lists = {
   contacts: 'Contacts',
   new: { title: 'New list', button: 'Create list' },
   edit: { title: (name: string) => `Edit “${name}”`, link: 'Edit', button: 'Save' },
-  delete: {
+  deleting: {
     link: 'Delete',
     title: (name: string) => `Delete “${name}”?`,
     text: 'Only the list is deleted. Its contacts are kept.',

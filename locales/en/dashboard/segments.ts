@@ -11,7 +11,7 @@ export const segments = {
   add: 'New segment',
   new: { title: 'New segment', button: 'Create segment' },
   edit: { title: (name: string) => `Edit “${name}”`, link: 'Edit', button: 'Save' },
-  delete: {
+  deleting: {
     link: 'Delete',
     title: (name: string) => `Delete “${name}”?`,
     text: 'Only the segment is deleted. Its contacts are kept.',

@@ -7,7 +7,7 @@ export const tags: typeof lists = {
   none: { title: 'No tags yet', text: 'Create a tag, then assign it to contacts.' },
   add: 'New tag',
   new: { title: 'New tag', button: 'Create tag' },
-  delete: { ...lists.delete, text: 'Only the tag is deleted. Its contacts are kept.' },
+  deleting: { ...lists.deleting, text: 'Only the tag is deleted. Its contacts are kept.' },
   members: 'Contacts with this tag',
   addressLabel: 'Assign to a contact by email address',
   addButton: 'Assign tag',

@@ -38,7 +38,7 @@ export const webhooks = {
   deleting: {
     title: (url: string) => `Delete the webhook to ${url}?`,
     text: 'Your program will no longer receive events.',
-    button: 'Delete webhook',
+    button: () => 'Delete webhook',
   },
   deliveries: {
     title: 'Deliveries',

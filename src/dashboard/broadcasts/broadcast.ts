@@ -1,5 +1,5 @@
 import { type DashboardWords } from '#locales';
-import { type PageContext } from '../page-context.js';
+import { type Address, type PageContext } from '../page-context.js';
 
 /** The recipients. Contains only the parts that were set. */
 export type Audience = {
@@ -37,14 +37,14 @@ export type BroadcastRecord = {
 
 /** The broadcast in the page's address. @throws RpcError NOT_FOUND */
 export function broadcastOf(
-  context: PageContext,
-  broadcastId = context.params.broadcast,
+  { address, api }: PageContext,
+  broadcastId = address.params.broadcast,
 ): Promise<BroadcastRecord> {
-  return context.run<BroadcastRecord>('broadcast.get-broadcast', { broadcastId });
+  return api.run<BroadcastRecord>('broadcast.get-broadcast', { broadcastId });
 }
 
-export function toBroadcast(context: PageContext, { id, name }: BroadcastRecord) {
-  return { href: context.path(`broadcasts/${id}`), text: name };
+export function toBroadcast(address: Address, { id, name }: BroadcastRecord) {
+  return { href: address.path(`broadcasts/${id}`), text: name };
 }
 
 /** Prefixes an error with the label of the field that caused it. @param path the field's name in the operation. */
@@ -53,11 +53,11 @@ export function faultWithin({ broadcasts: { fields } }: DashboardWords, path: st
 }
 
 /** Names the fields of errors on a page that does not contain these fields. @param own fields that the page does contain. */
-export function nameFaults(context: PageContext, own: readonly string[]): void {
-  const { refusal, words } = context;
+export function nameFaults({ words, form }: PageContext, own: readonly string[]): void {
+  const { refusal } = form;
   if (!refusal) return;
   const faults = refusal.faults.map(({ field, text }) =>
     own.includes(field) ? { field, text } : { field: '', text: faultWithin(words, field, text) },
   );
-  context.refusal = { ...refusal, faults };
+  form.refusal = { ...refusal, faults };
 }

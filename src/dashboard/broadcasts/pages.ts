@@ -1,6 +1,6 @@
 import { html } from '#libs/pages';
 import { readableSubject, STATUSES } from '../../broadcasts/index.js';
-import { deletionPage } from '../deletion-page.js';
+import { deletionPage } from '../step-pages.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -20,6 +20,7 @@ import { type PageContext } from '../page-context.js';
 import { type BroadcastRecord, broadcastOf, FIGURES, type Recipients } from './broadcast.js';
 import { sendingPages } from './sending-pages.js';
 import { writingPages } from './writing-pages.js';
+import { type DashboardWords } from '#locales';
 
 export const broadcastPages: PageDefinition[] = [
   ...listPages<BroadcastRecord>({
@@ -31,7 +32,7 @@ export const broadcastPages: PageDefinition[] = [
     text: ({ broadcasts }) => broadcasts.text,
     empty: ({ broadcasts }) => broadcasts.none,
     search: ({ broadcasts }) => broadcasts.search,
-    fields: (context) => ({ status: context.query('status') }),
+    fields: ({ address }) => ({ status: address.query('status') }),
     filters: (context) => {
       const { broadcasts, state } = context.words;
       const choices = STATUSES.map((value) => ({ value, text: broadcasts.statuses[value] }));
@@ -41,7 +42,7 @@ export const broadcastPages: PageDefinition[] = [
     columns: [
       {
         name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, context) => html`<a href="${context.path(`broadcasts/${id}`)}">${name}</a>`,
+        cell: ({ id, name }, { address }) => html`<a href="${address.path(`broadcasts/${id}`)}">${name}</a>`,
         exported: ({ name }) => name,
       },
       {
@@ -70,48 +71,52 @@ async function showBroadcast(context: PageContext) {
   const past = await ActivityLog(context, broadcast.id);
   const { id, status, sendAt, subject } = broadcast;
   const isUnsent = status === 'DRAFT' || status === 'SCHEDULED';
-  const [mayWrite, maySend] = [context.may('broadcast:write'), context.may('broadcast:send')];
-  return context.page({
+  const [mayWrite, maySend] = [context.person.may('broadcast:write'), context.person.may('broadcast:send')];
+  return context.view.page({
     section: 'broadcasts',
-    back: { href: context.path('broadcasts'), text: broadcasts.title },
+    back: { href: context.address.path('broadcasts'), text: broadcasts.title },
     title: broadcast.name,
     content: html`<p class="lead">${readableSubject(subject)}</p>
       <p>
         <span class="badge">${broadcasts.statuses[status]}</span>
         ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}
       </p>
-      ${Live(context, { isGoing: isGoing(broadcast), status: statusText(context, broadcast) })}
-      ${ResultsOf(context, broadcast)}
+      ${Live(context, { isGoing: isGoing(broadcast), status: statusText(context.words, broadcast) })}
+      ${ResultsOf(context.words, broadcast)}
       ${Actions([
         maySend && status === 'SENDING'
-          ? ButtonOf(context, `broadcasts/${id}/pause`, broadcasts.steps.pause)
+          ? ButtonOf(context.address, `broadcasts/${id}/pause`, broadcasts.steps.pause)
           : null,
         maySend && status === 'PAUSED'
-          ? ButtonOf(context, `broadcasts/${id}/resume`, broadcasts.steps.resume, false)
+          ? ButtonOf(context.address, `broadcasts/${id}/resume`, broadcasts.steps.resume, false)
           : null,
         maySend && status === 'DRAFT'
-          ? ButtonLink(context, `broadcasts/${id}/send`, broadcasts.send.link)
+          ? ButtonLink(context.address, `broadcasts/${id}/send`, broadcasts.send.link)
           : null,
         maySend && status === 'SCHEDULED'
-          ? ButtonLink(context, `broadcasts/${id}/send`, broadcasts.send.changeLink)
+          ? ButtonLink(context.address, `broadcasts/${id}/send`, broadcasts.send.changeLink)
           : null,
-        ButtonLink(context, `broadcasts/${id}/preview`, broadcasts.preview, true),
-        isUnsent ? ButtonLink(context, `broadcasts/${id}/audience`, broadcasts.audience.title, true) : null,
+        ButtonLink(context.address, `broadcasts/${id}/preview`, broadcasts.preview, true),
+        isUnsent
+          ? ButtonLink(context.address, `broadcasts/${id}/audience`, broadcasts.audience.title, true)
+          : null,
         maySend && isUnsent
-          ? ButtonLink(context, `broadcasts/${id}/test`, broadcasts.test.title, true)
+          ? ButtonLink(context.address, `broadcasts/${id}/test`, broadcasts.test.title, true)
           : null,
         isUnsent
           ? null
-          : ButtonLink(context, `broadcasts/${id}/recipients`, broadcasts.recipients.title, true),
-        mayWrite && isUnsent ? ButtonLink(context, `broadcasts/${id}/edit`, broadcasts.edit, true) : null,
+          : ButtonLink(context.address, `broadcasts/${id}/recipients`, broadcasts.recipients.title, true),
+        mayWrite && isUnsent
+          ? ButtonLink(context.address, `broadcasts/${id}/edit`, broadcasts.edit, true)
+          : null,
         maySend && (status === 'SENDING' || status === 'PAUSED' || status === 'SCHEDULED')
-          ? ButtonLink(context, `broadcasts/${id}/cancel`, broadcasts.steps.cancel, true)
+          ? ButtonLink(context.address, `broadcasts/${id}/cancel`, broadcasts.steps.cancel, true)
           : null,
         mayWrite && (status === 'SENT' || status === 'CANCELLED')
-          ? ButtonLink(context, `broadcasts/new?like=${id}`, broadcasts.again, true)
+          ? ButtonLink(context.address, `broadcasts/new?like=${id}`, broadcasts.again, true)
           : null,
         mayWrite && (status === 'DRAFT' || status === 'CANCELLED')
-          ? ButtonLink(context, `broadcasts/${id}/delete`, broadcasts.delete, true)
+          ? ButtonLink(context.address, `broadcasts/${id}/delete`, broadcasts.delete, true)
           : null,
       ])}
       ${past}`,
@@ -153,7 +158,7 @@ function isSettled({ recipients }: BroadcastRecord): boolean {
   return recipients === null || doneOf(recipients) >= recipients.total;
 }
 
-function statusText({ words: { broadcasts } }: PageContext, { status, recipients }: BroadcastRecord): string {
+function statusText({ broadcasts }: DashboardWords, { status, recipients }: BroadcastRecord): string {
   const text = broadcasts.statuses[status];
   return status !== 'SENDING' || recipients === null
     ? text
@@ -161,7 +166,7 @@ function statusText({ words: { broadcasts } }: PageContext, { status, recipients
 }
 
 /** Progress and results. At the end, the progress bar shows how many emails were sent. */
-function ResultsOf({ words }: PageContext, broadcast: BroadcastRecord) {
+function ResultsOf(words: DashboardWords, broadcast: BroadcastRecord) {
   const { recipients, status } = broadcast;
   if (recipients === null || status === 'DRAFT' || status === 'SCHEDULED') return null;
   const { broadcasts } = words;

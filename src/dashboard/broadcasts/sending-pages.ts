@@ -13,8 +13,9 @@ import {
 } from '../../broadcasts/index.js';
 import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/pages.js';
-import { FilterField, listPages } from '../list-pages.js';
+import { type Asked, FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
+import { stepPage } from '../step-pages.js';
 import {
   ConfirmForm,
   ButtonLink,
@@ -27,7 +28,7 @@ import {
   TextField,
   timeIn,
 } from '../parts.js';
-import { type Asked, type PageContext } from '../page-context.js';
+import { type Api, type FormInput, type PageContext } from '../page-context.js';
 import { type BroadcastRecord, broadcastOf, faultWithin, nameFaults, toBroadcast } from './broadcast.js';
 
 const EXCLUDED = [
@@ -59,11 +60,11 @@ export const sendingPages: PageDefinition[] = [
       const preview = await audienceOf(context);
       const { total, excluded } = preview;
       const others = EXCLUDED.filter((why) => excluded[why] > 0);
-      return context.page({
+      return context.view.page({
         section: 'broadcasts',
-        back: toBroadcast(context, broadcast),
+        back: toBroadcast(context.address, broadcast),
         title: audience.title,
-        content: html`<p class="lead">${total === 0 ? whyNobody(context, broadcast, preview) : audience.total(total)}</p>
+        content: html`<p class="lead">${total === 0 ? whyNobody(context.words, broadcast, preview) : audience.total(total)}</p>
           ${
             others.length === 0
               ? null
@@ -85,29 +86,35 @@ export const sendingPages: PageDefinition[] = [
       nameFaults(context, ['to']);
       const broadcast = await broadcastOf(context);
       const fields = [
-        TextField(context, { name: 'to', label: test.to, type: 'email', autocomplete: 'email', max: 254 }),
+        TextField(context.form, {
+          name: 'to',
+          label: test.to,
+          type: 'email',
+          autocomplete: 'email',
+          max: 254,
+        }),
       ];
-      return context.page({
+      return context.view.page({
         section: 'broadcasts',
-        back: toBroadcast(context, broadcast),
+        back: toBroadcast(context.address, broadcast),
         title: test.title,
         content: html`<div class="text">
           <p class="lead">${test.text}</p>
-          ${FormOf(context, { fields, button: test.button })}
+          ${FormOf(context.form, { fields, button: test.button })}
         </div>`,
       });
     },
-    act: async (context) => {
-      const broadcastId = context.params.broadcast!;
-      const { outcomes } = await context.run<{ outcomes: { sent: boolean; detail: string }[] }>(
+    act: async ({ words, address, form, api }) => {
+      const broadcastId = address.params.broadcast!;
+      const { outcomes } = await api.run<{ outcomes: { sent: boolean; detail: string }[] }>(
         'broadcast.send-test',
         {
           broadcastId,
-          to: [context.typed('to') ?? ''],
+          to: [form.typed('to') ?? ''],
         },
       );
       const failed = outcomes.find(({ sent }) => !sent);
-      if (failed) throw new RpcError('BAD_REQUEST', context.words.broadcasts.test.failed(failed.detail));
+      if (failed) throw new RpcError('BAD_REQUEST', words.broadcasts.test.failed(failed.detail));
       return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.tested' };
     },
   },
@@ -121,19 +128,19 @@ export const sendingPages: PageDefinition[] = [
       const broadcast = await broadcastOf(context);
       const [preview, { mailFrom, postalAddress }, blockers] = await Promise.all([
         audienceOf(context),
-        senderOf(context),
-        context.find(Starts).blockers(context.organizationId, broadcast.id, broadcast),
+        senderOf(context.api),
+        context.api.find(Starts).blockers(context.api.organizationId, broadcast.id, broadcast),
       ]);
-      const isBlocked = blockers.length > 0 && !context.refusal;
+      const isBlocked = blockers.length > 0 && !context.form.refusal;
       const { total } = preview;
       const isNamed = mailFrom !== null && postalAddress !== null;
-      return context.page({
+      return context.view.page({
         section: 'broadcasts',
-        back: toBroadcast(context, broadcast),
+        back: toBroadcast(context.address, broadcast),
         title: `${send.title}: ${broadcast.name}`,
         content: html`<div class="text">
-          <p class="lead">${total === 0 ? whyNobody(context, broadcast, preview) : send.text(total)}</p>
-          ${total === 0 ? html`<p><a href="${context.path(`broadcasts/${broadcast.id}/audience`)}">${audience.title}</a></p>` : null}
+          <p class="lead">${total === 0 ? whyNobody(context.words, broadcast, preview) : send.text(total)}</p>
+          ${total === 0 ? html`<p><a href="${context.address.path(`broadcasts/${broadcast.id}/audience`)}">${audience.title}</a></p>` : null}
           ${isBlocked ? BlockersOf(context, broadcast, blockers) : null}
           ${
             broadcast.status === 'SCHEDULED'
@@ -142,43 +149,33 @@ export const sendingPages: PageDefinition[] = [
                 ? null
                 : Sending(context, total)
           }
-          ${isNamed ? null : html`<p><a href="${context.path('organization/mails')}">${send.organization}</a></p>`}
-          <p><a href="${context.path(`broadcasts/${broadcast.id}`)}">${words.cancel}</a></p>
+          ${isNamed ? null : html`<p><a href="${context.address.path('organization/mails')}">${send.organization}</a></p>`}
+          <p><a href="${context.address.path(`broadcasts/${broadcast.id}`)}">${words.cancel}</a></p>
         </div>`,
       });
     },
     act: async (context) => {
-      const broadcastId = context.params.broadcast!;
-      const sendAt = momentOf(context, await broadcastOf(context));
-      await context.run('broadcast.send-broadcast', { broadcastId, sendAt });
+      const broadcastId = context.address.params.broadcast!;
+      const sendAt = momentOf(context.form, await broadcastOf(context));
+      await context.api.run('broadcast.send-broadcast', { broadcastId, sendAt });
       const done = sendAt === undefined ? 'broadcasts.sent' : 'broadcasts.scheduled';
       return { to: `broadcasts/${broadcastId}`, done };
     },
   },
-  step('pause', 'broadcasts.paused'),
-  step('resume', 'broadcasts.resumed'),
-  {
-    path: 'broadcasts/:broadcast/cancel',
+  step('pause', 'paused'),
+  step('resume', 'resumed'),
+  stepPage({
+    section: 'broadcasts',
+    record: 'broadcast',
+    step: 'cancel',
     needs: 'broadcast:send',
-    show: async (context) => {
-      const { id, name } = await broadcastOf(context);
+    ask: async (context) => {
+      const { name } = await broadcastOf(context);
       const { cancel, cancelTitle, cancelText } = context.words.broadcasts.steps;
-      return context.page({
-        section: 'broadcasts',
-        title: cancelTitle(name),
-        content: ConfirmForm(context, {
-          text: cancelText,
-          button: cancel,
-          back: `broadcasts/${id}`,
-          isFinal: true,
-        }),
-      });
+      return { title: cancelTitle(name), text: cancelText, button: cancel, isFinal: true };
     },
-    act: async (context) => {
-      await context.run('broadcast.cancel-broadcast', { broadcastId: context.params.broadcast });
-      return { to: `broadcasts/${context.params.broadcast!}`, done: 'broadcasts.cancelled' };
-    },
-  },
+    done: 'cancelled',
+  }),
   ...listPages<Recipient>({
     path: 'broadcasts/:broadcast/recipients',
     section: 'broadcasts',
@@ -190,7 +187,7 @@ export const sendingPages: PageDefinition[] = [
     empty: ({ broadcasts }) => broadcasts.recipients.none,
     search: ({ contacts }) => contacts.search,
     searchNeeds: 'contact:read',
-    fields: ({ params, query }) => ({ broadcastId: params.broadcast, status: query('status') }),
+    fields: ({ address: { params, query } }) => ({ broadcastId: params.broadcast, status: query('status') }),
     filters: (context) => {
       const { broadcasts, state } = context.words;
       const choices = RECIPIENT_STATUSES.map((value) => ({
@@ -199,23 +196,23 @@ export const sendingPages: PageDefinition[] = [
       }));
       return Promise.resolve([FilterField(context, { name: 'status', label: state, choices })]);
     },
-    back: async (context) => toBroadcast(context, await broadcastOf(context)),
+    back: async (context) => toBroadcast(context.address, await broadcastOf(context)),
     before: async (context) => {
       const { status, recipients } = await broadcastOf(context);
-      if (!context.may('broadcast:send') || (status !== 'SENDING' && status !== 'SENT') || !recipients)
+      if (!context.person.may('broadcast:send') || (status !== 'SENDING' && status !== 'SENT') || !recipients)
         return null;
       const { retryFailed, retryInDoubt } = context.words.broadcasts.steps;
-      const path = `broadcasts/${context.params.broadcast!}`;
+      const path = `broadcasts/${context.address.params.broadcast!}`;
       return Actions([
-        recipients.failed ? ButtonOf(context, `${path}/retry-failed`, retryFailed) : null,
+        recipients.failed ? ButtonOf(context.address, `${path}/retry-failed`, retryFailed) : null,
         // Asks for confirmation, because recipients may get the email twice.
-        recipients.inDoubt ? ButtonLink(context, `${path}/retry-in-doubt`, retryInDoubt, true) : null,
+        recipients.inDoubt ? ButtonLink(context.address, `${path}/retry-in-doubt`, retryInDoubt, true) : null,
       ]);
     },
-    complete: async (context, recipients) => {
+    complete: async ({ person, api }, recipients) => {
       const ids = recipients.map(({ contactId }) => contactId);
-      const contacts = context.may('contact:read')
-        ? await context.find(ContactsByIds).find(context.organizationId, ids)
+      const contacts = person.may('contact:read')
+        ? await api.find(ContactsByIds).find(api.organizationId, ids)
         : new Map<string, never>();
       return recipients.map((one) => {
         const contact = contacts.get(one.contactId);
@@ -226,10 +223,10 @@ export const sendingPages: PageDefinition[] = [
     columns: [
       {
         name: ({ broadcasts }) => broadcasts.recipients.who,
-        cell: ({ contactId, name }, context) =>
+        cell: ({ contactId, name }, { words, address }) =>
           name === undefined
-            ? context.words.broadcasts.recipients.gone
-            : html`<a href="${context.path(`contacts/${contactId}`)}">${name}</a>`,
+            ? words.broadcasts.recipients.gone
+            : html`<a href="${address.path(`contacts/${contactId}`)}">${name}</a>`,
         exported: ({ name = null }) => name,
       },
       { name: ({ email }) => email, cell: ({ email = null }) => email },
@@ -257,30 +254,31 @@ export const sendingPages: PageDefinition[] = [
  * recipients.
  */
 async function listRecipients(
-  context: PageContext,
+  { address, api }: PageContext,
   { q, ...asked }: Asked,
 ): Promise<PageOfRecords<Recipient>> {
-  if (typeof q !== 'string') return context.run('broadcast.list-recipients', asked);
-  const { organizationId, params } = context;
-  const { records } = await context.run<PageOfRecords<{ id: string }>>('contact.list-contacts', {
+  if (typeof q !== 'string') return api.run('broadcast.list-recipients', asked);
+  const { organizationId } = api;
+  const { params } = address;
+  const { records } = await api.run<PageOfRecords<{ id: string }>>('contact.list-contacts', {
     organizationId,
     q,
     limit: 100,
   });
   const ids = records.map(({ id }) => id);
-  const found = await context
+  const found = await api
     .find(Recipients)
-    .among(organizationId, params.broadcast!, ids, context.query('status'));
+    .among(organizationId, params.broadcast!, ids, address.query('status'));
   return { records: found, pagination: { cursor: null, hasMore: false } };
 }
 
 /** Why there are no recipients: none chosen, none in the chosen lists, or all excluded. */
 function whyNobody(
-  context: PageContext,
+  words: DashboardWords,
   { audience }: BroadcastRecord,
   { excluded }: AudiencePreview,
 ): string {
-  const { nobody, nobodyThere, nobodyLeft } = context.words.broadcasts.audience;
+  const { nobody, nobodyThere, nobodyLeft } = words.broadcasts.audience;
   const chosen = Object.keys(audience).filter(
     (field) => field.endsWith('Ids') && !field.startsWith('exclude'),
   );
@@ -296,8 +294,11 @@ function detailIn({ broadcasts, faults }: DashboardWords, detail: string): strin
 }
 
 /** What must be corrected before it can be sent. Shown immediately, so that no one learns it only from a rejected form. */
-function BlockersOf(context: PageContext, { id }: BroadcastRecord, blockers: readonly Blocked[]): Html {
-  const { words } = context;
+function BlockersOf(
+  { words, person, address }: PageContext,
+  { id }: BroadcastRecord,
+  blockers: readonly Blocked[],
+): Html {
   const { send, edit } = words.broadcasts;
   return html`<h2>${send.blocked}</h2>
     <ul>
@@ -306,13 +307,13 @@ function BlockersOf(context: PageContext, { id }: BroadcastRecord, blockers: rea
           html`<li>${faultWithin(words, path, faultIn(words.faults, `${blocker}: ${message}`))}</li>`,
       )}
     </ul>
-    ${context.may('broadcast:write') ? Actions([ButtonLink(context, `broadcasts/${id}/edit`, edit)]) : null}`;
+    ${person.may('broadcast:write') ? Actions([ButtonLink(address, `broadcasts/${id}/edit`, edit)]) : null}`;
 }
 
 function Sending(context: PageContext, total: number): Html | null {
-  if (total === 0) return RefusalOf(context);
+  if (total === 0) return RefusalOf(context.form);
   const { send } = context.words.broadcasts;
-  return FormOf(context, { fields: [WhenField(context)], button: send.button(total) });
+  return FormOf(context.form, { fields: [WhenField(context)], button: send.button(total) });
 }
 
 /** Two separate forms, so that rescheduling never sends immediately by mistake. */
@@ -320,14 +321,14 @@ function Rescheduling(context: PageContext, broadcast: BroadcastRecord, total: n
   const { words } = context;
   const { send } = words.broadcasts;
   return html`<p>${send.planned(timeIn(words, broadcast.sendAt!))}</p>
-    ${FormOf(context, { fields: [WhenField(context, broadcast.sendAt)], button: send.change })}
-    ${total === 0 ? null : ButtonOf(context, `broadcasts/${broadcast.id}/send`, send.now(total))}`;
+    ${FormOf(context.form, { fields: [WhenField(context, broadcast.sendAt)], button: send.change })}
+    ${total === 0 ? null : ButtonOf(context.address, `broadcasts/${broadcast.id}/send`, send.now(total))}`;
 }
 
 /** @param planned the scheduled time. If undefined, the field may be left empty to send now. */
-function WhenField(context: PageContext, planned?: string | null): Html {
-  const { send } = context.words.broadcasts;
-  return TextField(context, {
+function WhenField({ words, form }: PageContext, planned?: string | null): Html {
+  const { send } = words.broadcasts;
+  return TextField(form, {
     name: 'sendAt',
     label: send.when,
     hint: planned === undefined ? send.whenHint : send.zone,
@@ -342,11 +343,11 @@ function WhenField(context: PageContext, planned?: string | null): Html {
  *
  * @throws RpcError BAD_REQUEST if the field is empty while rescheduling, or in the past.
  */
-function momentOf(context: PageContext, { status, sendAt: planned }: BroadcastRecord): string | undefined {
-  const at = context.typed('sendAt')?.slice(0, 16);
+function momentOf(form: FormInput, { status, sendAt: planned }: BroadcastRecord): string | undefined {
+  const at = form.typed('sendAt')?.slice(0, 16);
   if (at === undefined) {
     // When rescheduling, a separate button sends now.
-    if (status === 'SCHEDULED' && context.form.has('sendAt'))
+    if (status === 'SCHEDULED' && form.has('sendAt'))
       throw invalid([{ path: 'sendAt', message: 'is required' }]);
     return undefined;
   }
@@ -357,31 +358,26 @@ function momentOf(context: PageContext, { status, sendAt: planned }: BroadcastRe
   return sendAt;
 }
 
-function audienceOf(context: PageContext): Promise<AudiencePreview> {
-  return context.run<AudiencePreview>('broadcast.preview-audience', {
-    broadcastId: context.params.broadcast,
+function audienceOf({ address, api }: PageContext): Promise<AudiencePreview> {
+  return api.run<AudiencePreview>('broadcast.preview-audience', {
+    broadcastId: address.params.broadcast,
   });
 }
 
 /** Reversible, so its button acts without confirmation. Opening the page's address directly asks for one. */
-function step(path: 'pause' | 'resume', done: string): PageDefinition {
-  return {
-    path: `broadcasts/:broadcast/${path}`,
+function step(step: 'pause' | 'resume', done: string): PageDefinition {
+  return stepPage({
+    section: 'broadcasts',
+    record: 'broadcast',
+    step,
     needs: 'broadcast:send',
-    show: async (context) => {
-      const { id, name } = await broadcastOf(context);
-      const button = context.words.broadcasts.steps[path];
-      return context.page({
-        section: 'broadcasts',
-        title: `${button}: ${name}`,
-        content: ConfirmForm(context, { text: name, button, back: `broadcasts/${id}` }),
-      });
+    ask: async (context) => {
+      const { name } = await broadcastOf(context);
+      const button = context.words.broadcasts.steps[step];
+      return { title: `${button}: ${name}`, text: name, button };
     },
-    act: async (context) => {
-      await context.run(`broadcast.${path}-broadcast`, { broadcastId: context.params.broadcast });
-      return { to: `broadcasts/${context.params.broadcast!}`, done };
-    },
-  };
+    done,
+  });
 }
 
 function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
@@ -394,10 +390,10 @@ function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
       const isFailed = status === 'FAILED';
       const many = (isFailed ? recipients?.failed : recipients?.inDoubt) ?? 0;
       const back = {
-        href: context.path(`broadcasts/${id}/recipients`),
+        href: context.address.path(`broadcasts/${id}/recipients`),
         text: context.words.broadcasts.recipients.title,
       };
-      return context.page({
+      return context.view.page({
         section: 'broadcasts',
         title: `${isFailed ? retryFailed : retryInDoubt}: ${name}`,
         ...(many === 0 ? { back } : {}),
@@ -412,13 +408,16 @@ function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
               }),
       });
     },
-    act: async (context) => {
-      await context.run('broadcast.retry-recipients', { broadcastId: context.params.broadcast, status });
-      return { to: `broadcasts/${context.params.broadcast!}/recipients`, done: 'broadcasts.retried' };
+    act: async ({ address, api }) => {
+      await api.run('broadcast.retry-recipients', {
+        broadcastId: address.params.broadcast,
+        status,
+      });
+      return { to: `broadcasts/${address.params.broadcast!}/recipients`, done: 'broadcasts.retried' };
     },
   };
 }
 
-function senderOf(context: PageContext): Promise<{ mailFrom: object | null; postalAddress: string | null }> {
-  return context.run('organization.get-organization', { organizationId: context.organizationId });
+function senderOf(api: Api): Promise<{ mailFrom: object | null; postalAddress: string | null }> {
+  return api.run('organization.get-organization', { organizationId: api.organizationId });
 }

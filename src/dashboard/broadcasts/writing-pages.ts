@@ -26,7 +26,7 @@ import {
 } from '../parts.js';
 import { type FieldRecord } from '../../fields/index.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
-import { type PageContext } from '../page-context.js';
+import { type Api, type FormInput, type PageContext } from '../page-context.js';
 import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadcast } from './broadcast.js';
 
 type Preview = { subject: string; html: string; text: string };
@@ -37,18 +37,18 @@ export const writingPages: PageDefinition[] = [
     needs: 'broadcast:write',
     show: async (context) => {
       const { broadcasts } = context.words;
-      return context.page({
+      return context.view.page({
         section: 'broadcasts',
-        back: { href: context.path('broadcasts'), text: broadcasts.title },
+        back: { href: context.address.path('broadcasts'), text: broadcasts.title },
         title: broadcasts.add,
         content: await WritingOf(context, { like: await likeOf(context) }),
       });
     },
     act: async (context) => {
       const like = await likeOf(context);
-      const { broadcastId } = await context.run<{ broadcastId: string }>('broadcast.create-broadcast', {
+      const { broadcastId } = await context.api.run<{ broadcastId: string }>('broadcast.create-broadcast', {
         ...(like?.format === 'HTML' ? { format: like.format, content: like.content } : {}),
-        ...typedIn(context, like?.audience),
+        ...typedIn(context.form, like?.audience),
       });
       return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.created' };
     },
@@ -58,19 +58,22 @@ export const writingPages: PageDefinition[] = [
     needs: 'broadcast:write',
     show: async (context) => {
       const broadcast = await broadcastOf(context);
-      return context.page({
+      return context.view.page({
         section: 'broadcasts',
-        back: toBroadcast(context, broadcast),
+        back: toBroadcast(context.address, broadcast),
         title: `${context.words.broadcasts.edit}: ${broadcast.name}`,
         content: await WritingOf(context, { like: broadcast, of: broadcast }),
       });
     },
     act: async (context) => {
       const broadcast = await broadcastOf(context);
-      context.requireSame(broadcast);
+      context.form.requireSame(broadcast);
       const { audience } = broadcast;
-      const broadcastId = context.params.broadcast!;
-      await context.run('broadcast.update-broadcast', { broadcastId, ...typedIn(context, audience) });
+      const broadcastId = context.address.params.broadcast!;
+      await context.api.run('broadcast.update-broadcast', {
+        broadcastId,
+        ...typedIn(context.form, audience),
+      });
       return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.changed' };
     },
   },
@@ -80,28 +83,28 @@ export const writingPages: PageDefinition[] = [
     show: async (context) => {
       const { broadcasts } = context.words;
       const broadcast = await broadcastOf(context);
-      const contactId = context.query('contactId');
+      const contactId = context.address.query('contactId');
       const shown = await shownOf(context);
       if ('why' in shown)
-        return context.page({
+        return context.view.page({
           section: 'broadcasts',
-          back: toBroadcast(context, broadcast),
+          back: toBroadcast(context.address, broadcast),
           title: `${broadcasts.preview}: ${broadcast.name}`,
           content: html`<div class="faults" role="alert">${shown.why.map((why) => html`<p>${why}</p>`)}</div>
-            ${context.may('broadcast:write') ? html`<p>${ButtonLink(context, `broadcasts/${broadcast.id}/edit`, broadcasts.edit)}</p>` : null}`,
+            ${context.person.may('broadcast:write') ? html`<p>${ButtonLink(context.address, `broadcasts/${broadcast.id}/edit`, broadcasts.edit)}</p>` : null}`,
         });
       const { subject, text } = shown;
       const query = contactId === undefined ? '' : `?contactId=${encodeURIComponent(contactId)}`;
-      return context.page({
+      return context.view.page({
         section: 'broadcasts',
-        back: toBroadcast(context, broadcast),
+        back: toBroadcast(context.address, broadcast),
         title: `${broadcasts.preview}: ${broadcast.name}`,
         content: html`${await ReaderOf(context, broadcast)}
           <p class="lead">${subject}</p>
           <iframe
             sandbox
             title="${broadcasts.frame}"
-            src="${context.path(`broadcasts/${broadcast.id}/mail${query}`)}"
+            src="${context.address.path(`broadcasts/${broadcast.id}/mail${query}`)}"
           ></iframe>
           ${SectionOf(broadcasts.previewText, html`<pre class="code" tabindex="0">${text}</pre>`)}`,
       });
@@ -119,14 +122,14 @@ export const writingPages: PageDefinition[] = [
 
 /** The broadcast to duplicate, if the address names one. @throws RpcError NOT_FOUND */
 async function likeOf(context: PageContext): Promise<BroadcastRecord | undefined> {
-  const like = context.query('like');
+  const like = context.address.query('like');
   return like === undefined ? undefined : broadcastOf(context, like);
 }
 
-function previewOf(context: PageContext): Promise<Preview> {
-  return context.run<Preview>('broadcast.preview-broadcast', {
-    broadcastId: context.params.broadcast,
-    contactId: context.query('contactId'),
+function previewOf({ address, api }: PageContext): Promise<Preview> {
+  return api.run<Preview>('broadcast.preview-broadcast', {
+    broadcastId: address.params.broadcast,
+    contactId: address.query('contactId'),
   });
 }
 
@@ -145,28 +148,30 @@ async function shownOf(context: PageContext): Promise<Preview | { why: string[] 
 }
 
 /** The form that chooses a recipient for the preview, because each recipient's email differs. */
-async function ReaderOf(context: PageContext, broadcast: BroadcastRecord): Promise<Html | null> {
-  if (!context.may('contact:read')) return null;
-  const { words } = context;
+async function ReaderOf(
+  { words, person, address, api }: PageContext,
+  broadcast: BroadcastRecord,
+): Promise<Html | null> {
+  if (!person.may('contact:read')) return null;
   const { previewAs, previewSearch, anybody } = words.broadcasts;
-  const chosen = context.query('contactId');
-  const { organizationId } = context;
+  const chosen = address.query('contactId');
+  const { organizationId } = api;
   const viewer = {
     organizationId,
-    may: (scope: string) => context.may(scope),
+    may: (scope: string) => person.may(scope),
     listContacts: (fields: Record<string, unknown>) =>
-      context.run<Page<ContactRecord>>('contact.list-contacts', fields),
+      api.run<Page<ContactRecord>>('contact.list-contacts', fields),
   };
-  const all = context.find(PreviewReaders);
+  const all = api.find(PreviewReaders);
   const [found, [own]] = await Promise.all([
-    all.find(viewer, broadcast.audience, context.query('q')),
+    all.find(viewer, broadcast.audience, address.query('q')),
     chosen === undefined ? [] : all.byIds(organizationId, [chosen]),
   ]);
   const readers = own && !found.some(({ id }) => id === own.id) ? [own, ...found] : found;
   return html`<form class="find" method="get">
     <div class="field">
       <label for="q">${previewSearch}</label>
-      <input id="q" name="q" type="search" autocomplete="off" maxlength="200" value="${context.query('q') ?? ''}" />
+      <input id="q" name="q" type="search" autocomplete="off" maxlength="200" value="${address.query('q') ?? ''}" />
     </div>
     <div class="field">
       <label for="contactId">${previewAs}</label>
@@ -189,14 +194,14 @@ function nameAndAddress(contact: ContactRecord): string {
 }
 
 /** Countries and cities come from contacts, so they require `contact:read`. */
-async function placesOf(context: PageContext): Promise<{ country: string[]; city: string[] }> {
-  if (!context.may('contact:read')) return { country: [], city: [] };
-  const places = context.find(Places);
+async function placesOf({ words, person, api }: PageContext): Promise<{ country: string[]; city: string[] }> {
+  if (!person.may('contact:read')) return { country: [], city: [] };
+  const places = api.find(Places);
   const [country, city] = await Promise.all([
-    places.countries(context.organizationId),
-    places.cities(context.organizationId),
+    places.countries(api.organizationId),
+    places.cities(api.organizationId),
   ]);
-  return { country: country.map((one) => countryName(context.words.locale, one)), city };
+  return { country: country.map((one) => countryName(words.locale, one)), city };
 }
 
 /** @param like initial values of the fields. @param of the broadcast to edit; undefined creates a new one. */
@@ -218,25 +223,25 @@ async function WritingOf(
   const choice = (name: `${string}Ids`, label: string, choices: Choice[]) =>
     choices.length === 0
       ? null
-      : ChoiceField(context, { name, label, choices, isMany: true, values: audience?.[name] ?? [] });
+      : ChoiceField(context.form, { name, label, choices, isMany: true, values: audience?.[name] ?? [] });
   const excluding = kinds.flatMap(
     ({ object, excluded, choices }) => choice(excluded, fields.exclude[object]!, choices) ?? [],
   );
   const excludesSome = kinds.some(({ excluded, choices }) =>
     choices.some(({ value }) =>
-      context.isTicked(excluded, audience?.[excluded]?.includes(value) ?? false, value),
+      context.form.isTicked(excluded, audience?.[excluded]?.includes(value) ?? false, value),
     ),
   );
   const written = [
-    TextField(context, {
+    TextField(context.form, {
       name: 'name',
       label: fields.name,
       hint: fields.nameHint,
       value: like?.name,
       max: 200,
     }),
-    TextField(context, { name: 'subject', label: fields.subject, value: like?.subject, max: 200 }),
-    TextField(context, {
+    TextField(context.form, { name: 'subject', label: fields.subject, value: like?.subject, max: 200 }),
+    TextField(context.form, {
       name: 'preheader',
       label: fields.preheader,
       hint: fields.preheaderHint,
@@ -245,7 +250,7 @@ async function WritingOf(
     }),
     like?.format === 'HTML'
       ? html`<p class="hint">${fields.html}</p>`
-      : AreaField(context, {
+      : AreaField(context.form, {
           name: 'content',
           label: fields.content,
           hint: fields.contentHint,
@@ -253,7 +258,7 @@ async function WritingOf(
           isLong: true,
         }),
     MergeFields(context.words, customFields),
-    CheckField(context, { name: 'all', label: fields.all, isTicked: audience?.all === true }),
+    CheckField(context.form, { name: 'all', label: fields.all, isTicked: audience?.all === true }),
     ...kinds.map(({ object, chosen, choices }) => choice(chosen, fields.sendTo[object]!, choices)),
     excluding.length === 0
       ? null
@@ -262,7 +267,7 @@ async function WritingOf(
           ${excluding}
         </details>`,
     ...(['country', 'city'] as const).map((name) =>
-      TextField(context, {
+      TextField(context.form, {
         name,
         label: fields[name],
         hint: fields.placeHint,
@@ -274,23 +279,23 @@ async function WritingOf(
     ),
   ];
   return html`<div class="text">
-    ${FormOf(context, { fields: written, button: of ? save : saveDraft, of })}
+    ${FormOf(context.form, { fields: written, button: of ? save : saveDraft, of })}
   </div>`;
 }
 
 /** The newest records, and all that are already chosen. Saving the form would remove any choice that it does not show. */
 async function choicesWith(context: PageContext, object: string, chosen: string[]): Promise<Choice[]> {
-  if (!context.may(`${object}:read`)) return [];
+  if (!context.person.may(`${object}:read`)) return [];
   const newest = await choicesOf(context, `${object}.list-${object}s`);
   const missing = new Set(chosen.filter((id) => !newest.some(({ value }) => value === id)));
-  const older = await Promise.all([...missing].map((id) => choiceOf(context, object, id)));
+  const older = await Promise.all([...missing].map((id) => choiceOf(context.api, object, id)));
   return [...newest, ...older.filter((choice) => choice !== undefined)];
 }
 
 /** A record as a choice; undefined if it was deleted. */
-async function choiceOf(context: PageContext, object: string, id: string): Promise<Choice | undefined> {
+async function choiceOf(api: Api, object: string, id: string): Promise<Choice | undefined> {
   try {
-    const record = await context.run<{ name: string; title?: string }>(`${object}.get-${object}`, {
+    const record = await api.run<{ name: string; title?: string }>(`${object}.get-${object}`, {
       [`${object}Id`]: id,
     });
     return { value: id, text: record.title ?? record.name };
@@ -330,9 +335,8 @@ function MergeFields(
 }
 
 /** @param before the stored audience. Parts without a field in the form are kept. */
-function typedIn(context: PageContext, before?: Audience): Record<string, unknown> {
-  const { form } = context;
-  const [country, city] = [context.typed('country'), context.typed('city')];
+function typedIn(form: FormInput, before?: Audience): Record<string, unknown> {
+  const [country, city] = [form.typed('country'), form.typed('city')];
   const zip = before?.filter?.zip ?? null;
   const names = kindsOfContacts().flatMap(({ object }) => Object.values(audienceFields(object)));
   const chosen = {
@@ -348,9 +352,9 @@ function typedIn(context: PageContext, before?: Audience): Record<string, unknow
     ...(Object.keys(filter).length > 0 ? { filter } : {}),
   };
   return {
-    name: context.typed('name') ?? '',
-    ...(context.typed('subject') === null ? {} : { subject: context.typed('subject') }),
-    preheader: context.typed('preheader'),
+    name: form.typed('name') ?? '',
+    ...(form.typed('subject') === null ? {} : { subject: form.typed('subject') }),
+    preheader: form.typed('preheader'),
     ...(form.has('content') ? { content: form.get('content') } : {}),
     ...(Object.keys(audience).length > 0 || before ? { audience } : {}),
   };

@@ -9,9 +9,9 @@ const LIMIT = 10;
 /** The consents of a contact with their evidence, newest first. */
 export async function ConsentsOf(context: PageContext, contactId: string): Promise<Html> {
   const { words } = context;
-  const cursor = context.query('consents');
+  const cursor = context.address.query('consents');
   const place = cursor === undefined ? {} : { cursor };
-  const { records, pagination } = await context.run<{
+  const { records, pagination } = await context.api.run<{
     records: ConsentRecord[];
     pagination: { cursor: string | null };
   }>('contact.list-consents', { contactId, limit: LIMIT, ...place });
@@ -43,9 +43,9 @@ export async function ConsentsOf(context: PageContext, contactId: string): Promi
     </ul>`,
     cursor === undefined
       ? null
-      : html`<p><a href="${context.withQuery({ consents: null })}#consents">${words.past.newest}</a></p>`,
+      : html`<p><a href="${context.address.withQuery({ consents: null })}#consents">${words.past.newest}</a></p>`,
     pagination.cursor === null
       ? null
-      : html`<p><a href="${context.withQuery({ consents: pagination.cursor })}#consents">${consents.older}</a></p>`,
+      : html`<p><a href="${context.address.withQuery({ consents: pagination.cursor })}#consents">${consents.older}</a></p>`,
   ]);
 }

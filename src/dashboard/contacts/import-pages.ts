@@ -33,6 +33,7 @@ import {
   type StoredImport,
 } from '../../contacts/import/jobs/index.js';
 import { choicesOf, toContacts } from './pages.js';
+import { type DashboardWords } from '#locales';
 
 export const importPages: PageDefinition[] = [
   {
@@ -41,9 +42,9 @@ export const importPages: PageDefinition[] = [
     takesFile: true,
     show: async (context) => {
       const { imports } = context.words.contacts;
-      const lists = context.may('list:write') ? await choicesOf(context, 'list.list-lists') : [];
+      const lists = context.person.may('list:write') ? await choicesOf(context, 'list.list-lists') : [];
       const fields = [
-        ChoiceField(context, {
+        ChoiceField(context.form, {
           name: 'onConflict',
           label: imports.conflict,
           values: ['fail'],
@@ -53,43 +54,45 @@ export const importPages: PageDefinition[] = [
           ],
         }),
         lists.length === 0
-          ? context.may('list:write')
+          ? context.person.may('list:write')
             ? html`<p class="hint">${imports.listFirst}</p>`
             : null
-          : SelectField(context, {
+          : SelectField(context.form, {
               name: 'listId',
               label: imports.list,
               hint: imports.listHint,
               isOptional: true,
               choices: [{ value: '', text: imports.noList }, ...lists],
             }),
-        FileField(context, {
+        FileField(context.form, {
           name: 'file',
           label: imports.file,
           hint: imports.fileHint,
           accept: '.csv,text/csv,text/plain',
         }),
       ];
-      return context.page({
+      return context.view.page({
         section: 'contacts',
         back: toContacts(context),
         title: imports.title,
         content: html`<div class="text">
           <p class="lead">${imports.text}</p>
-            ${FormOf(context, { fields, button: imports.look, takesFile: true })}
+            ${FormOf(context.form, { fields, button: imports.look, takesFile: true })}
           </div>
           ${await StartedImports(context)}`,
       });
     },
     act: async (context) => {
-      const file = await context.upload();
+      const file = await context.form.upload();
       if (!file) throw invalid([{ path: 'file', message: 'is no file' }]);
       const chosen = {
         file: file.name.slice(-200),
         onConflict: context.form.get('onConflict') === 'update' ? 'update' : 'fail',
-        listId: context.may('list:write') ? context.typed('listId') : null,
+        listId: context.person.may('list:write') ? context.form.typed('listId') : null,
       } as const;
-      const id = await context.find(ImportJobs).keep(userOf(context), chosen, limited(context, file.bytes));
+      const id = await context.api
+        .find(ImportJobs)
+        .keep(userOf(context), chosen, limited(context.words, file.bytes));
       return { to: `contacts/import/${id}` };
     },
   },
@@ -97,19 +100,21 @@ export const importPages: PageDefinition[] = [
     path: 'contacts/import/:import',
     needs: 'contact:write',
     show: async (context) => {
-      const found = await context.find(ImportJobs).find(context.organizationId, context.params.import!);
+      const found = await context.api
+        .find(ImportJobs)
+        .find(context.api.organizationId, context.address.params.import!);
       return found.status === 'KEPT'
         ? preview(context, found, await customFieldsOf(context))
         : progress(context, found);
     },
     act: async (context) => {
-      const id = context.params.import!;
-      if (context.query('cancel') !== undefined) {
-        await context.find(ImportJobs).cancel(context.organizationId, id);
+      const id = context.address.params.import!;
+      if (context.address.query('cancel') !== undefined) {
+        await context.api.find(ImportJobs).cancel(context.api.organizationId, id);
         return { to: `contacts/import/${id}` };
       }
       const customFields = await customFieldsOf(context);
-      await context.find(ImportJobs).begin(userOf(context), id, {
+      await context.api.find(ImportJobs).begin(userOf(context), id, {
         meaningOf: (column) => meaningIn(context.form.get(`column-${column}`), customFields),
         agreed: context.form.has('agreed'),
       });
@@ -123,17 +128,16 @@ export const importPages: PageDefinition[] = [
   },
 ];
 
-function userOf({ organizationId, person }: PageContext) {
+function userOf({ person, api: { organizationId } }: PageContext) {
   return { organizationId, userId: person.session.userId };
 }
 
 /** @throws RpcError PAYLOAD_TOO_LARGE while it is read. */
-async function* limited(context: PageContext, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* limited(words: DashboardWords, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let size = 0;
   for await (const chunk of bytes) {
     size += chunk.length;
-    if (size > LARGEST_TABLE)
-      throw new RpcError('PAYLOAD_TOO_LARGE', context.words.contacts.imports.tooLarge);
+    if (size > LARGEST_TABLE) throw new RpcError('PAYLOAD_TOO_LARGE', words.contacts.imports.tooLarge);
     yield chunk;
   }
 }
@@ -152,14 +156,13 @@ function meaningIn(chosen: string | null, customFields: readonly FieldRecord[]):
 }
 
 /** Links to imports that were started, for people who have left their page. */
-async function StartedImports(context: PageContext): Promise<Html | null> {
-  const { words } = context;
+async function StartedImports({ words, address, api }: PageContext): Promise<Html | null> {
   const { imports } = words.contacts;
-  const begun = await context.find(ImportJobs).listStarted(context.organizationId);
+  const begun = await api.find(ImportJobs).listStarted(api.organizationId);
   if (begun.length === 0) return null;
   const rows = begun.map((one) => [
-    html`<a href="${context.path(`contacts/import/${one.id}`)}">${nameOf(context, one)}</a>`,
-    stateOf(context, one),
+    html`<a href="${address.path(`contacts/import/${one.id}`)}">${nameOf(words, one)}</a>`,
+    stateOf(words, one),
     timeIn(words, one.createdAt),
   ]);
   const columns = [{ name: imports.table }, { name: words.state }, { name: imports.when }];
@@ -167,16 +170,16 @@ async function StartedImports(context: PageContext): Promise<Html | null> {
 }
 
 /** Imports through the API may have no name. */
-function nameOf({ words }: PageContext, { plan }: StoredImport): string {
+function nameOf(words: DashboardWords, { plan }: StoredImport): string {
   return plan.file === '' ? words.contacts.imports.unnamed : plan.file;
 }
 
-function stateOf({ words }: PageContext, { status }: StoredImport): string {
+function stateOf(words: DashboardWords, { status }: StoredImport): string {
   const { states } = words.contacts.imports;
   return status in states ? states[status as keyof typeof states] : states.QUEUED;
 }
 
-function nameOfField({ words }: PageContext, field: (typeof MEANINGS)[number]): string {
+function nameOfField(words: DashboardWords, field: (typeof MEANINGS)[number]): string {
   const { contacts } = words;
   if (isConsent(field)) return contacts.imports.consents[field];
   if (isEvidence(field)) return contacts.imports.evidence[field];
@@ -191,10 +194,11 @@ function preview(context: PageContext, { plan, lines }: StoredImport, customFiel
   const { imports } = context.words.contacts;
   const fields = MEANINGS.filter(
     (field) =>
-      (field !== 'tags' || context.may('tag:write')) && (field !== 'lists' || context.may('list:write')),
+      (field !== 'tags' || context.person.may('tag:write')) &&
+      (field !== 'lists' || context.person.may('list:write')),
   );
   const chosen = [
-    ...fields.map((field) => ({ value: field as string, text: nameOfField(context, field) })),
+    ...fields.map((field) => ({ value: field as string, text: nameOfField(context.words, field) })),
     ...customFields.map((field) => ({ value: meaningOf(field), text: field.name })),
   ];
   const choices = [{ value: '', text: imports.ignored }, ...chosen];
@@ -204,30 +208,30 @@ function preview(context: PageContext, { plan, lines }: StoredImport, customFiel
     { value: UNRELATED, text: imports.unrelated },
   ];
   const columns = plan.columns.map((column, n) =>
-    SelectField(context, {
+    SelectField(context.form, {
       name: `column-${n}`,
       label: column === '' ? `${imports.column} ${n + 1}` : column,
-      hint: exampleOf(context, plan, n),
+      hint: exampleOf(context.words, plan, n),
       value: plan.meanings[n] ?? '',
       isOptional: true,
       choices: plan.suspects?.includes(n) ? choicesOfSuspect : choices,
     }),
   );
-  return context.page({
+  return context.view.page({
     section: 'contacts',
-    back: { href: context.path('contacts/import'), text: imports.again },
+    back: { href: context.address.path('contacts/import'), text: imports.again },
     title: imports.preview,
     content: html`<p class="lead">${imports.previewText(plan.file)}</p>
       <div class="text">
-        ${FormOf(context, { fields: [...columns, ConsentField(context)], button: imports.start(lines) })}
+        ${FormOf(context.form, { fields: [...columns, ConsentField(context)], button: imports.start(lines) })}
       </div>`,
   });
 }
 
 /** Requires an explicit tick, so that a forgotten column never subscribes anyone. */
-function ConsentField(context: PageContext): Html {
-  const { consent, agreed, agreedHint } = context.words.contacts.imports;
-  return ChoiceField(context, {
+function ConsentField({ words, form }: PageContext): Html {
+  const { consent, agreed, agreedHint } = words.contacts.imports;
+  return ChoiceField(form, {
     name: 'agreed',
     label: consent,
     hint: agreedHint,
@@ -236,7 +240,7 @@ function ConsentField(context: PageContext): Html {
   });
 }
 
-function exampleOf({ words }: PageContext, { examples }: ImportPlan, n: number): string {
+function exampleOf(words: DashboardWords, { examples }: ImportPlan, n: number): string {
   const cells = examples.map((row) => row[n]?.trim() ?? '').filter((cell) => cell !== '');
   return cells.length === 0
     ? words.contacts.imports.noExample
@@ -252,18 +256,18 @@ function progress(context: PageContext, stored: StoredImport) {
   const state = isGoing ? imports.going : (ended[status as keyof typeof ended] ?? imports.failed);
   // The rows of a file that no one reviewed were not counted.
   const [done, all] = lines > 0 ? [linesDone, lines] : [Math.min(bytesDone, bytes), bytes];
-  return context.page({
+  return context.view.page({
     section: 'contacts',
     back: toContacts(context),
     // The title of a background tab shows when the import has finished.
     title: isGoing ? imports.title : state,
     heading: imports.title,
-    content: html`<p class="lead">${nameOf(context, stored)}</p>
+    content: html`<p class="lead">${nameOf(context.words, stored)}</p>
       <h2>${state}</h2>
       ${isGoing ? html`<p>${imports.goingText}</p>` : null}
       ${Live(context, { isGoing, status: isGoing ? inQuarters(state, done, all) : state })}
       ${Progress({ words, label: imports.lines, value: isGoing ? done : all, max: all })}
-      ${isGoing ? ButtonOf(context, `contacts/import/${id}?cancel=true`, imports.cancel) : null}
+      ${isGoing ? ButtonOf(context.address, `contacts/import/${id}?cancel=true`, imports.cancel) : null}
       ${result && !isGoing ? ResultOf(context, stored, result) : null}`,
   });
 }
@@ -274,7 +278,7 @@ function ResultOf(context: PageContext, { id, plan, status }: StoredImport, resu
   const { answer } = result;
   const failure =
     status === 'FAILED'
-      ? html`<div class="faults" role="alert"><p>${failureIn(context, result)}</p><p>${imports.failedText}</p></div>`
+      ? html`<div class="faults" role="alert"><p>${failureIn(context.words, result)}</p><p>${imports.failedText}</p></div>`
       : null;
   if (answer === null) return failure ?? html``;
   const { created, updated, unchanged, failed, failedCount } = answer;
@@ -300,58 +304,57 @@ function ResultOf(context: PageContext, { id, plan, status }: StoredImport, resu
               rows: failed.map(({ line, address = '', message }) => [
                 line,
                 address,
-                whyOf(context, message, plan),
+                whyOf(context.words, message, plan),
               ]),
             }),
             failedCount > failed.length ? html`<p>${imports.more(failedCount - failed.length)}</p>` : null,
             html`<p>
-              <a href="${context.path(`contacts/import/${id}/wrong-lines`)}">${imports.download(failedCount)}</a>
+              <a href="${context.address.path(`contacts/import/${id}/wrong-lines`)}">${imports.download(failedCount)}</a>
             </p>`,
           ])
     }
-    ${Actions([ButtonLink(context, 'contacts', imports.toContacts)])}`;
+    ${Actions([ButtonLink(context.address, 'contacts', imports.toContacts)])}`;
 }
 
 /** The rows that were not imported, to be corrected and imported again. */
-async function fileOfWrong(context: PageContext): Promise<StreamedAnswer> {
-  const { words, organizationId } = context;
-  const id = context.params.import!;
-  const { plan } = await context.find(ImportJobs).find(organizationId, id);
-  return context.find(ImportProblems).file(organizationId, id, {
+async function fileOfWrong({ words, address, api }: PageContext): Promise<StreamedAnswer> {
+  const { organizationId } = api;
+  const id = address.params.import!;
+  const { plan } = await api.find(ImportJobs).find(organizationId, id);
+  return api.find(ImportProblems).file(organizationId, id, {
     column: words.contacts.imports.why,
-    reasonOf: (message) => whyOf(context, message, plan),
+    reasonOf: (message) => whyOf(words, message, plan),
     write: csvFor(words),
   });
 }
 
 /** Why the whole import failed. */
-function failureIn({ words }: PageContext, { failure, code }: ImportResult): string | null {
+function failureIn(words: DashboardWords, { failure, code }: ImportResult): string | null {
   const { imports } = words.contacts;
   if (code === 'NOT_FOUND' || code === 'UNAUTHORIZED') return imports.goneFailure;
   return code === 'INSUFFICIENT_PERMISSIONS' ? imports.roleFailure : failure;
 }
 
 /** Why a row was not imported. Messages without a translation are shown as they are. */
-function whyOf(context: PageContext, message: string, { listId }: ImportPlan): string {
-  const { imports } = context.words.contacts;
+function whyOf(words: DashboardWords, message: string, { listId }: ImportPlan): string {
+  const { imports } = words.contacts;
   if (/^has \d+ cells?, but the header/.test(message)) return imports.overlong;
   if (/^(has a quote|has more than|is longer than|is not valid)/.test(message)) return imports.unreadable;
   if (message.startsWith('Another contact in your organization already has this'))
     return listId === null ? imports.taken : imports.takenAndListed;
   return message
     .split('; ')
-    .map((issue) => issueIn(context, issue))
+    .map((issue) => issueIn(words, issue))
     .join('; ');
 }
 
 /** Translates an issue such as "email is required". */
-function issueIn(context: PageContext, issue: string): string {
-  const { words } = context;
+function issueIn(words: DashboardWords, issue: string): string {
   const field = MEANINGS.find((name) => issue.startsWith(`${name} `));
   if (field === undefined) return issue;
   const { subscribed } = words.contacts;
   const { tags, lists } = words.sections;
   const short = { tags, lists, subscribed };
-  const name = field in short ? short[field as keyof typeof short] : nameOfField(context, field);
+  const name = field in short ? short[field as keyof typeof short] : nameOfField(words, field);
   return `${name}: ${faultIn(words.faults, issue.slice(field.length + 1))}`;
 }

@@ -19,12 +19,13 @@ import {
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type SuppressionRecord } from '../../suppressions/index.js';
-import { type PageContext } from '../page-context.js';
+import { type FormInput, type PageContext } from '../page-context.js';
 import { countryChoices, countryName } from '../../contacts/index.js';
 import { sectionOf } from '../sections.js';
 import { type CustomValue, type FieldRecord } from '../../fields/index.js';
 import { ConsentsOf } from './consents.js';
 import { CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
+import { type Member } from '../people.js';
 
 const DETAILS = [
   'firstName',
@@ -67,16 +68,16 @@ export const contactPages: PageDefinition[] = [
     fields: filtersOf,
     filters: FiltersOf,
     add: { path: 'contacts/new', text: ({ contacts }) => contacts.add, needs: 'contact:write' },
-    actions: (context) => [
-      context.may('contact:write')
-        ? ButtonLink(context, 'contacts/import', context.words.contacts.import, true)
+    actions: ({ words, person, address }) => [
+      person.may('contact:write')
+        ? ButtonLink(address, 'contacts/import', words.contacts.import, true)
         : null,
     ],
     columns: [
       {
         name: ({ nameOf }) => nameOf,
-        cell: (contact, context) =>
-          html`<a href="${context.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
+        cell: (contact, { address }) =>
+          html`<a href="${address.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
         exported: nameOf,
       },
       { name: ({ email }) => email, cell: ({ email }) => email },
@@ -94,9 +95,9 @@ export const contactPages: PageDefinition[] = [
     exportBy: async (context) =>
       forExcel(
         context.words,
-        await context.run<StreamedAnswer>('contact.export-contacts', {
+        await context.api.run<StreamedAnswer>('contact.export-contacts', {
           format: 'csv',
-          q: context.query('q'),
+          q: context.address.query('q'),
           ...filtersOf(context),
         }),
       ),
@@ -106,22 +107,22 @@ export const contactPages: PageDefinition[] = [
     needs: 'contact:write',
     show: async (context) => {
       const { contacts } = context.words;
-      const subscribe = CheckField(context, { name: 'subscribed', label: contacts.adding.subscribe });
+      const subscribe = CheckField(context.form, { name: 'subscribed', label: contacts.adding.subscribe });
       const fields = [...FieldsOf(context, await customFieldsOf(context)), subscribe];
-      return context.page({
+      return context.view.page({
         section: 'contacts',
         back: toContacts(context),
         title: contacts.adding.title,
         content: html`<div class="text">
           <p class="lead">${contacts.adding.hint}</p>
-          ${FormOf(context, { fields, button: contacts.adding.button })}
+          ${FormOf(context.form, { fields, button: contacts.adding.button })}
         </div>`,
       });
     },
     act: async (context) => {
-      const { contactId } = await context.run<{ contactId: string }>('contact.create-contact', {
-        organizationId: context.organizationId,
-        ...typedIn(context, await customFieldsOf(context)),
+      const { contactId } = await context.api.run<{ contactId: string }>('contact.create-contact', {
+        organizationId: context.api.organizationId,
+        ...typedIn(context.form, await customFieldsOf(context)),
       });
       return { to: `contacts/${contactId}`, done: 'contacts.created' };
     },
@@ -135,26 +136,28 @@ export const contactPages: PageDefinition[] = [
       const [contact, mails, belonging, consents, past, customFields] = await Promise.all([
         found,
         found.then((one) => MailsTo(context, one)),
-        BelongingOf(context, context.params.contact!),
-        ConsentsOf(context, context.params.contact!),
-        ActivityLog(context, context.params.contact!),
+        BelongingOf(context, context.address.params.contact!),
+        ConsentsOf(context, context.address.params.contact!),
+        ActivityLog(context, context.address.params.contact!),
         customFieldsOf(context),
       ]);
       const { edit, erase, merge, addTo, exportPerson, fields, subscribed } = words.contacts;
-      return context.page({
+      return context.view.page({
         section: 'contacts',
         back: toContacts(context),
         title: nameOf(contact),
         content: html`${
-          context.may('contact:write')
+          context.person.may('contact:write')
             ? Actions([
-                ButtonLink(context, `contacts/${contact.id}/edit`, edit),
-                canGroup(context) ? ButtonLink(context, `contacts/${contact.id}/add`, addTo, true) : null,
-                ButtonLink(context, `contacts/${contact.id}/merge`, merge, true),
-                context.may('contact:export')
-                  ? ButtonLink(context, `contacts/${contact.id}/export`, exportPerson, true)
+                ButtonLink(context.address, `contacts/${contact.id}/edit`, edit),
+                canGroup(context.person)
+                  ? ButtonLink(context.address, `contacts/${contact.id}/add`, addTo, true)
                   : null,
-                ButtonLink(context, `contacts/${contact.id}/erase`, erase, true),
+                ButtonLink(context.address, `contacts/${contact.id}/merge`, merge, true),
+                context.person.may('contact:export')
+                  ? ButtonLink(context.address, `contacts/${contact.id}/export`, exportPerson, true)
+                  : null,
+                ButtonLink(context.address, `contacts/${contact.id}/erase`, erase, true),
               ])
             : null
         }
@@ -165,7 +168,7 @@ export const contactPages: PageDefinition[] = [
             name: fields[name],
             value: name === 'country' ? countryName(words.locale, contact[name]!) : contact[name],
           })),
-          ...factsOf(context, customFields, contact.customFields),
+          ...factsOf(context.words, customFields, contact.customFields),
           ...(contact.externalIds.length > 0
             ? [{ name: fields.externalIds, value: contact.externalIds.join(', ') }]
             : []),
@@ -182,26 +185,26 @@ export const contactPages: PageDefinition[] = [
     show: async (context) => {
       const { contacts } = context.words;
       const [contact, customFields] = await Promise.all([contactOf(context), customFieldsOf(context)]);
-      const subscribe = CheckField(context, {
+      const subscribe = CheckField(context.form, {
         name: 'subscribed',
         label: contacts.adding.subscribe,
         isTicked: contact.subscribed,
       });
-      return context.page({
+      return context.view.page({
         section: 'contacts',
-        back: { href: context.path(`contacts/${contact.id}`), text: nameOf(contact) },
+        back: { href: context.address.path(`contacts/${contact.id}`), text: nameOf(contact) },
         title: contacts.editing.title(nameOf(contact)),
         content: html`<div class="text">
-          ${FormOf(context, { fields: [...FieldsOf(context, customFields, contact), subscribe], button: contacts.editing.button, of: contact })}
+          ${FormOf(context.form, { fields: [...FieldsOf(context, customFields, contact), subscribe], button: contacts.editing.button, of: contact })}
         </div>`,
       });
     },
     act: async (context) => {
-      const contactId = context.params.contact!;
-      context.requireSame(await contactOf(context));
-      await context.run('contact.update-contact', {
+      const contactId = context.address.params.contact!;
+      context.form.requireSame(await contactOf(context));
+      await context.api.run('contact.update-contact', {
         contactId,
-        ...typedIn(context, await customFieldsOf(context)),
+        ...typedIn(context.form, await customFieldsOf(context)),
       });
       return { to: `contacts/${contactId}`, done: 'contacts.changed' };
     },
@@ -209,8 +212,8 @@ export const contactPages: PageDefinition[] = [
   {
     path: 'contacts/:contact/export',
     needs: 'contact:export',
-    show: (context) =>
-      context.run<StreamedAnswer>('contact.export-person', { contactId: context.params.contact }),
+    show: ({ address, api }) =>
+      api.run<StreamedAnswer>('contact.export-person', { contactId: address.params.contact }),
   },
   {
     path: 'contacts/:contact/add',
@@ -218,41 +221,41 @@ export const contactPages: PageDefinition[] = [
     show: async (context) => {
       const { grouping } = context.words.contacts;
       const contact = await contactOf(context);
-      const tags = context.may('tag:write')
-        ? TextField(context, {
+      const tags = context.person.may('tag:write')
+        ? TextField(context.form, {
             name: 'tags',
             label: grouping.tags,
             hint: grouping.tagsHint,
             isOptional: true,
           })
         : null;
-      const choices = context.may('list:write') ? await choicesOf(context, 'list.list-lists') : [];
+      const choices = context.person.may('list:write') ? await choicesOf(context, 'list.list-lists') : [];
       const list =
         choices.length > 0
-          ? SelectField(context, {
+          ? SelectField(context.form, {
               name: 'list',
               label: grouping.list,
               choices: [{ value: '', text: '' }, ...choices],
               isOptional: true,
             })
           : null;
-      return context.page({
+      return context.view.page({
         section: 'contacts',
-        back: { href: context.path(`contacts/${contact.id}`), text: nameOf(contact) },
+        back: { href: context.address.path(`contacts/${contact.id}`), text: nameOf(contact) },
         title: grouping.title(nameOf(contact)),
         content: html`<div class="text">
-          ${FormOf(context, { fields: [tags, list], button: grouping.button })}
+          ${FormOf(context.form, { fields: [tags, list], button: grouping.button })}
         </div>`,
       });
     },
-    act: async (context) => {
-      const contactId = context.params.contact!;
-      const tags = (context.typed('tags') ?? '')
+    act: async ({ address, form, api }) => {
+      const contactId = address.params.contact!;
+      const tags = (form.typed('tags') ?? '')
         .split(',')
         .map((tag) => tag.trim())
         .filter(Boolean);
-      const list = context.typed('list');
-      await context.run('contact.update-contact', {
+      const list = form.typed('list');
+      await api.run('contact.update-contact', {
         contactId,
         ...(tags.length > 0 ? { tags } : {}),
         ...(list ? { listIds: [list] } : {}),
@@ -267,22 +270,27 @@ export const contactPages: PageDefinition[] = [
       const { merging } = context.words.contacts;
       const contact = await contactOf(context);
       const name = nameOf(contact);
-      const otherId = context.query('other');
-      const back = { href: context.path(`contacts/${contact.id}`), text: name };
+      const otherId = context.address.query('other');
+      const back = { href: context.address.path(`contacts/${contact.id}`), text: name };
       if (!otherId) {
-        const email = TextField(context, { name: 'email', label: merging.email, type: 'email', max: 254 });
-        return context.page({
+        const email = TextField(context.form, {
+          name: 'email',
+          label: merging.email,
+          type: 'email',
+          max: 254,
+        });
+        return context.view.page({
           section: 'contacts',
           back,
           title: merging.title(name),
           content: html`<div class="text">
             <p class="lead">${merging.hint(name)}</p>
-            ${FormOf(context, { fields: [email], button: merging.find })}
+            ${FormOf(context.form, { fields: [email], button: merging.find })}
           </div>`,
         });
       }
       const other = await contactOf(context, otherId);
-      return context.page({
+      return context.view.page({
         section: 'contacts',
         back,
         title: merging.sure(name, nameOf(other)),
@@ -299,15 +307,15 @@ export const contactPages: PageDefinition[] = [
         })}`,
       });
     },
-    act: async (context) => {
-      const contactId = context.params.contact!;
-      const otherId = context.typed('other');
+    act: async ({ address, form, api }) => {
+      const contactId = address.params.contact!;
+      const otherId = form.typed('other');
       if (otherId) {
-        await context.run('contact.merge-contacts', { contactId, otherIds: [otherId] });
+        await api.run('contact.merge-contacts', { contactId, otherIds: [otherId] });
         return { to: `contacts/${contactId}`, done: 'contacts.merged' };
       }
-      const { records } = await context.run<{ records: ContactRecord[] }>('contact.list-contacts', {
-        email: context.typed('email') ?? '',
+      const { records } = await api.run<{ records: ContactRecord[] }>('contact.list-contacts', {
+        email: form.typed('email') ?? '',
         limit: 1,
       });
       const [found] = records;
@@ -323,21 +331,21 @@ export const contactPages: PageDefinition[] = [
       const contact = await contactOf(context);
       const { title, text, button } = context.words.contacts.erasing;
       const name = nameOf(contact);
-      return context.page({
+      return context.view.page({
         section: 'contacts',
         title: title(name),
         content: ConfirmForm(context, { text, button: button(name), back: `contacts/${contact.id}` }),
       });
     },
-    act: async (context) => {
-      await context.run('contact.delete-contact', { contactId: context.params.contact });
+    act: async ({ address, api }) => {
+      await api.run('contact.delete-contact', { contactId: address.params.contact });
       return { to: 'contacts', done: 'contacts.erased' };
     },
   },
 ];
 
-export function toContacts(context: PageContext) {
-  return { href: context.path('contacts'), text: context.words.contacts.title };
+export function toContacts({ words, address }: PageContext) {
+  return { href: address.path('contacts'), text: words.contacts.title };
 }
 
 /** The name of a contact, or the address if there is no name. */
@@ -349,13 +357,16 @@ export function nameOf({
   return [firstName, lastName].filter(Boolean).join(' ') || (email ?? '');
 }
 
-function contactOf(context: PageContext, contactId = context.params.contact): Promise<ContactRecord> {
-  const { organizationId } = context;
-  return context.run<ContactRecord>('contact.get-contact', { organizationId, contactId });
+function contactOf(
+  { address, api }: PageContext,
+  contactId = address.params.contact,
+): Promise<ContactRecord> {
+  const { organizationId } = api;
+  return api.run<ContactRecord>('contact.get-contact', { organizationId, contactId });
 }
 
-function canGroup(context: PageContext): boolean {
-  return context.may('tag:write') || context.may('list:write');
+function canGroup(person: Member): boolean {
+  return person.may('tag:write') || person.may('list:write');
 }
 
 async function BelongingOf(context: PageContext, contactId: string) {
@@ -370,17 +381,19 @@ async function BelongingOf(context: PageContext, contactId: string) {
 }
 
 /** Whether a contact is subscribed. A suppressed address receives no email even then. */
-async function MailsTo(context: PageContext, { email, subscribed }: ContactRecord): Promise<Html | string> {
-  const { words } = context;
+async function MailsTo(
+  { words, person, address, api }: PageContext,
+  { email, subscribed }: ContactRecord,
+): Promise<Html | string> {
   const agreed = subscribed ? words.yes : words.no;
-  if (!context.may('suppression:read')) return agreed;
-  const { records } = await context.run<{ records: SuppressionRecord[] }>('suppression.list-suppressions', {
+  if (!person.may('suppression:read')) return agreed;
+  const { records } = await api.run<{ records: SuppressionRecord[] }>('suppression.list-suppressions', {
     email,
     limit: 1,
   });
   const [blocked] = records;
   if (!blocked) return agreed;
-  const path = context.path(`suppressions?email=${encodeURIComponent(email)}`);
+  const path = address.path(`suppressions?email=${encodeURIComponent(email)}`);
   return html`<a href="${path}">${words.contacts.blocked(words.suppressions.reasons[blocked.reason])}</a>`;
 }
 
@@ -390,7 +403,7 @@ function FieldsOf(
   contact?: ContactRecord,
 ): Html[] {
   const { fields } = context.words.contacts;
-  const email = TextField(context, {
+  const email = TextField(context.form, {
     name: 'email',
     label: fields.email,
     value: contact?.email,
@@ -400,14 +413,19 @@ function FieldsOf(
   const details = DETAILS.filter((name) => name !== 'bio').map((name) => {
     const field = { name, label: fields[name], value: contact?.[name], isOptional: true };
     return name === 'country'
-      ? SelectField(context, {
+      ? SelectField(context.form, {
           ...field,
           choices: [{ value: '', text: '–' }, ...countryChoices(context.words.locale, field.value)],
         })
-      : TextField(context, { ...field, type: FIELDS[name] ?? 'text', max: 500 });
+      : TextField(context.form, { ...field, type: FIELDS[name] ?? 'text', max: 500 });
   });
-  const bio = AreaField(context, { name: 'bio', label: fields.bio, value: contact?.bio, isOptional: true });
-  const externalIds = AreaField(context, {
+  const bio = AreaField(context.form, {
+    name: 'bio',
+    label: fields.bio,
+    value: contact?.bio,
+    isOptional: true,
+  });
+  const externalIds = AreaField(context.form, {
     name: 'externalIds',
     label: fields.externalIds,
     hint: context.words.contacts.externalIdsHint,
@@ -418,21 +436,21 @@ function FieldsOf(
 }
 
 /** The submitted fields. An empty field is null. */
-function typedIn(context: PageContext, customFields: readonly FieldRecord[]): Record<string, unknown> {
-  const details = DETAILS.map((name) => [name, context.typed(name)]);
+function typedIn(form: FormInput, customFields: readonly FieldRecord[]): Record<string, unknown> {
+  const details = DETAILS.map((name) => [name, form.typed(name)]);
   return {
-    email: context.typed('email') ?? '',
+    email: form.typed('email') ?? '',
     ...(Object.fromEntries(details) as Record<string, string | null>),
-    customFields: typedValues(context, customFields),
-    externalIds: (context.form.get('externalIds') ?? '').split(/\s+/).filter((id) => id !== ''),
-    subscribed: context.form.has('subscribed'),
+    customFields: typedValues(form, customFields),
+    externalIds: (form.get('externalIds') ?? '').split(/\s+/).filter((id) => id !== ''),
+    subscribed: form.has('subscribed'),
   };
 }
 
-function filtersOf(context: PageContext): Record<string, unknown> {
-  const chosen = kindsIn(context).map(({ idField }) => [idField, context.query(idField)]);
+function filtersOf({ person, address }: PageContext): Record<string, unknown> {
+  const chosen = kindsIn(person).map(({ idField }) => [idField, address.query(idField)]);
   return {
-    subscribed: context.query('subscribed'),
+    subscribed: address.query('subscribed'),
     ...(Object.fromEntries(chosen) as Record<string, string | undefined>),
   };
 }
@@ -441,7 +459,7 @@ async function FiltersOf(context: PageContext): Promise<Html[]> {
   const { words } = context;
   const { filters } = words.contacts;
   const kinds = await Promise.all(
-    kindsIn(context).map(async ({ object, idField }) => {
+    kindsIn(context.person).map(async ({ object, idField }) => {
       const choices = await choicesOf(context, `${object}.list-${object}s`);
       const label = object === 'petition' ? filters.petition : words.kinds[object]!;
       return choices.length === 0 ? null : FilterField(context, { name: idField, label, choices });
@@ -460,15 +478,15 @@ async function FiltersOf(context: PageContext): Promise<Html[]> {
 
 /** The newest hundred records, as choices by name. Those that share a name also show when they were created. */
 export async function choicesOf(
-  context: PageContext,
+  { words, api }: PageContext,
   operation: string,
 ): Promise<{ value: string; text: string }[]> {
   type Named = { id: string; createdAt: string; name: string; title?: string };
-  const { records } = await context.run<{ records: Named[] }>(operation, { limit: 100 });
+  const { records } = await api.run<{ records: Named[] }>(operation, { limit: 100 });
   const names = records.map(({ name, title }) => title ?? name);
   return records.map(({ id, createdAt }, n) => {
     const name = names[n]!;
     const isShared = names.indexOf(name) !== names.lastIndexOf(name);
-    return { value: id, text: isShared ? `${name} (${timeIn(context.words, createdAt)})` : name };
+    return { value: id, text: isShared ? `${name} (${timeIn(words, createdAt)})` : name };
   });
 }

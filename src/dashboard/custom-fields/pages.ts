@@ -2,19 +2,10 @@ import { html } from '#libs/pages';
 import { FIELD_TYPES, type FieldRecord, hasOptions } from '../../fields/index.js';
 import { ActivityLog } from '../activity-log.js';
 import { FilterField, listPages } from '../list-pages.js';
-import { type PageContext } from '../page-context.js';
+import { type FormInput, type PageContext } from '../page-context.js';
 import { type PageDefinition } from '../page.js';
-import {
-  Actions,
-  AreaField,
-  ButtonLink,
-  ChoiceField,
-  ConfirmForm,
-  dateIn,
-  Facts,
-  FormOf,
-  TextField,
-} from '../parts.js';
+import { deletionPage } from '../step-pages.js';
+import { Actions, AreaField, ButtonLink, ChoiceField, dateIn, Facts, FormOf, TextField } from '../parts.js';
 
 const SECTION = 'customFields';
 
@@ -28,7 +19,7 @@ export const customFieldPages: PageDefinition[] = [
     text: ({ customFields }) => customFields.text,
     empty: ({ customFields }) => customFields.none,
     search: ({ nameOf }) => nameOf,
-    fields: (context) => ({ type: context.query('type') }),
+    fields: ({ address }) => ({ type: address.query('type') }),
     filters: (context) => {
       const { type, types } = context.words.customFields;
       const choices = FIELD_TYPES.map((value) => ({ value, text: types[value].name }));
@@ -38,7 +29,7 @@ export const customFieldPages: PageDefinition[] = [
     columns: [
       {
         name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, context) => html`<a href="${context.path(`fields/${id}`)}">${name}</a>`,
+        cell: ({ id, name }, { address }) => html`<a href="${address.path(`fields/${id}`)}">${name}</a>`,
         exported: ({ name }) => name,
       },
       {
@@ -62,23 +53,23 @@ export const customFieldPages: PageDefinition[] = [
       }));
       const fields = [
         NameField(context),
-        ChoiceField(context, { name: 'type', label: type, values: ['TEXT'], choices }),
+        ChoiceField(context.form, { name: 'type', label: type, values: ['TEXT'], choices }),
         OptionsField(context),
       ];
       return Promise.resolve(
-        context.page({
+        context.view.page({
           section: SECTION,
           back: toAll(context),
           title: add,
-          content: html`<div class="text">${FormOf(context, { fields, button: create })}</div>`,
+          content: html`<div class="text">${FormOf(context.form, { fields, button: create })}</div>`,
         }),
       );
     },
-    act: async (context) => {
-      const options = optionsIn(context);
-      const { fieldId } = await context.run<{ fieldId: string }>('field.create-field', {
-        name: context.typed('name') ?? '',
-        type: context.form.get('type') ?? '',
+    act: async ({ form, api }) => {
+      const options = optionsIn(form);
+      const { fieldId } = await api.run<{ fieldId: string }>('field.create-field', {
+        name: form.typed('name') ?? '',
+        type: form.get('type') ?? '',
         ...(options.length > 0 ? { options } : {}),
       });
       return { to: `fields/${fieldId}`, done: 'customFields.created' };
@@ -92,17 +83,17 @@ export const customFieldPages: PageDefinition[] = [
       const { edit, deleting, key, keyHint, type, types, options } = words.customFields;
       const [field, past] = await Promise.all([
         fieldOf(context),
-        ActivityLog(context, context.params.field!),
+        ActivityLog(context, context.address.params.field!),
       ]);
-      return context.page({
+      return context.view.page({
         section: SECTION,
         back: toAll(context),
         title: field.name,
         content: html`${
-          context.may('field:write')
+          context.person.may('field:write')
             ? Actions([
-                ButtonLink(context, `fields/${field.id}/edit`, edit.link, true),
-                ButtonLink(context, `fields/${field.id}/delete`, deleting.link, true),
+                ButtonLink(context.address, `fields/${field.id}/edit`, edit.link, true),
+                ButtonLink(context.address, `fields/${field.id}/delete`, deleting.link, true),
               ])
             : null
         }
@@ -131,61 +122,45 @@ export const customFieldPages: PageDefinition[] = [
         NameField(context, field),
         hasOptions(field.type) ? OptionsField(context, field) : null,
       ];
-      return context.page({
+      return context.view.page({
         section: SECTION,
-        back: { href: context.path(`fields/${field.id}`), text: field.name },
+        back: { href: context.address.path(`fields/${field.id}`), text: field.name },
         title: title(field.name),
         content: html`<div class="text">
-          ${FormOf(context, { fields, button: context.words.save, of: field })}
+          ${FormOf(context.form, { fields, button: context.words.save, of: field })}
         </div>`,
       });
     },
     act: async (context) => {
       const field = await fieldOf(context);
-      context.requireSame(field);
-      await context.run('field.update-field', {
+      context.form.requireSame(field);
+      await context.api.run('field.update-field', {
         fieldId: field.id,
-        name: context.typed('name') ?? '',
-        ...(hasOptions(field.type) ? { options: optionsIn(context) } : {}),
+        name: context.form.typed('name') ?? '',
+        ...(hasOptions(field.type) ? { options: optionsIn(context.form) } : {}),
       });
       return { to: `fields/${field.id}`, done: 'customFields.changed' };
     },
   },
-  {
-    path: 'fields/:field/delete',
-    needs: 'field:write',
-    show: async (context) => {
-      const { id, name } = await fieldOf(context);
-      const { title, text, button } = context.words.customFields.deleting;
-      return context.page({
-        section: SECTION,
-        title: title(name),
-        content: ConfirmForm(context, { text, button: button(name), back: `fields/${id}`, isFinal: true }),
-      });
-    },
-    act: async (context) => {
-      await context.run('field.delete-field', { fieldId: context.params.field });
-      return { to: 'fields', done: 'customFields.deleted' };
-    },
-  },
+  deletionPage({ section: SECTION, path: 'fields', record: 'field', find: fieldOf }),
 ];
 
-function toAll(context: PageContext) {
-  return { href: context.path('fields'), text: context.words.customFields.title };
+function toAll({ words, address }: PageContext) {
+  return { href: address.path('fields'), text: words.customFields.title };
 }
 
-function fieldOf(context: PageContext): Promise<FieldRecord> {
-  return context.run<FieldRecord>('field.get-field', { fieldId: context.params.field });
+function fieldOf({ address, api }: PageContext): Promise<FieldRecord> {
+  return api.run<FieldRecord>('field.get-field', { fieldId: address.params.field });
 }
 
-function NameField(context: PageContext, field?: FieldRecord) {
-  return TextField(context, { name: 'name', label: context.words.nameOf, value: field?.name, max: 200 });
+function NameField({ words, form }: PageContext, field?: FieldRecord) {
+  return TextField(form, { name: 'name', label: words.nameOf, value: field?.name, max: 200 });
 }
 
 /** One option per line. New fields of other types have none. */
-function OptionsField(context: PageContext, field?: FieldRecord) {
-  const { options, optionsHint, newOptionsHint } = context.words.customFields;
-  return AreaField(context, {
+function OptionsField({ words, form }: PageContext, field?: FieldRecord) {
+  const { options, optionsHint, newOptionsHint } = words.customFields;
+  return AreaField(form, {
     name: 'options',
     label: options,
     hint: field ? optionsHint : newOptionsHint,
@@ -194,7 +169,7 @@ function OptionsField(context: PageContext, field?: FieldRecord) {
   });
 }
 
-function optionsIn({ form }: PageContext): string[] {
+function optionsIn(form: FormInput): string[] {
   const lines = (form.get('options') ?? '').split('\n').map((line) => line.trim());
   return lines.filter((line) => line !== '');
 }

@@ -4,7 +4,7 @@ import { Checkpoints } from '#libs/sealing';
 import { faultIn } from '../faults.js';
 import { type PageDefinition } from '../page.js';
 import { ButtonLink, Actions, Facts, numberIn, RefusalOf, SectionOf, TextField, timeIn } from '../parts.js';
-import { type PageContext } from '../page-context.js';
+import { type Api, type PageContext } from '../page-context.js';
 import { fileOf, sealed, toHistory } from './sealed.js';
 
 export type Checkpoint = {
@@ -30,7 +30,7 @@ export const checkpointPages: PageDefinition[] = [
     needs: 'history:read',
     show: (context) =>
       sealed(context, async () => {
-        const { checkpoint, size } = await checkpointOf(context);
+        const { checkpoint, size } = await checkpointOf(context.api);
         return fileOf(TEXT, `checkpoint-${size}.txt`, checkpoint);
       }),
   },
@@ -40,15 +40,18 @@ export const checkpointPages: PageDefinition[] = [
   {
     path: 'history/checkpoint/key',
     needs: 'history:read',
-    show: (context) => Promise.resolve(fileOf(TEXT, 'key.txt', `${keyOf(context)}\n`)),
+    show: ({ api }) => Promise.resolve(fileOf(TEXT, 'key.txt', `${keyOf(api)}\n`)),
   },
   {
     path: 'history/checkpoint/consistency',
     needs: 'history:read',
     show: (context) =>
       sealed(context, async () => {
-        const { size, consistency, checkpoint } = await checkpointOf(context, context.query('size'));
-        const older = Number(context.query('size') ?? size);
+        const { size, consistency, checkpoint } = await checkpointOf(
+          context.api,
+          context.address.query('size'),
+        );
+        const older = Number(context.address.query('size') ?? size);
         const text = `${JSON.stringify({ older, size, path: consistency, checkpoint }, null, 2)}\n`;
         return fileOf('application/json; charset=utf-8', `consistency-${older}-${size}.json`, text);
       }),
@@ -62,7 +65,7 @@ function file(name: string, textOf: (checkpoint: Checkpoint) => string | null): 
     needs: 'history:read',
     show: (context) =>
       sealed(context, async () => {
-        const checkpoint = await checkpointOf(context);
+        const checkpoint = await checkpointOf(context.api);
         const text = textOf(checkpoint);
         if (text === null) throw noSuch('checkpoint');
         return fileOf(TEXT, `checkpoint-${checkpoint.size}.${name}`, text);
@@ -70,20 +73,20 @@ function file(name: string, textOf: (checkpoint: Checkpoint) => string | null): 
   };
 }
 
-export function checkpointOf(context: PageContext, size?: string): Promise<Checkpoint> {
-  return context.run<Checkpoint>('history.get-checkpoint', { size });
+export function checkpointOf(api: Api, size?: string): Promise<Checkpoint> {
+  return api.run<Checkpoint>('history.get-checkpoint', { size });
 }
 
-export function keyOf(context: PageContext): string {
-  return context.find(Checkpoints).keyOf(context.organizationId);
+export function keyOf(api: Api): string {
+  return api.find(Checkpoints).keyOf(api.organizationId);
 }
 
 async function showCheckpoints(context: PageContext) {
   const { words } = context;
   const { checkpoints: said } = words.history;
-  const { checkpoint, witnessed, proof, size } = await checkpointOf(context);
+  const { checkpoint, witnessed, proof, size } = await checkpointOf(context.api);
   const older = OlderOf(context, size);
-  return context.page({
+  return context.view.page({
     section: 'history',
     back: toHistory(context),
     title: said.title,
@@ -95,22 +98,22 @@ async function showCheckpoints(context: PageContext) {
         ]),
         html`<pre class="code" tabindex="0">${checkpoint}</pre>`,
         Actions([
-          ButtonLink(context, 'history/checkpoint', said.download),
-          ButtonLink(context, 'history/verify', words.history.verify, true),
+          ButtonLink(context.address, 'history/checkpoint', said.download),
+          ButtonLink(context.address, 'history/verify', words.history.verify, true),
         ]),
         witnessed === null
           ? html`<p>${said.noWitness}</p>`
           : html`<p>${said.witnessed(numberIn(words, sizeOf(witnessed)))}
-              <a href="${context.path('history/checkpoint/witnessed')}">${said.downloadWitnessed}</a></p>`,
+              <a href="${context.address.path('history/checkpoint/witnessed')}">${said.downloadWitnessed}</a></p>`,
         html`<ul>
-          <li>${said.parts} <a href="${context.path('history/checkpoint/parts')}">${said.downloadParts}</a></li>
-          ${proof === null ? null : html`<li>${said.inAll} <a href="${context.path('history/checkpoint/tlog-proof')}">${said.downloadInAll}</a></li>`}
+          <li>${said.parts} <a href="${context.address.path('history/checkpoint/parts')}">${said.downloadParts}</a></li>
+          ${proof === null ? null : html`<li>${said.inAll} <a href="${context.address.path('history/checkpoint/tlog-proof')}">${said.downloadInAll}</a></li>`}
         </ul>`,
       ])}
       ${SectionOf(said.key, [
         html`<p>${said.keyText}</p>`,
-        html`<pre class="code" tabindex="0">${keyOf(context)}</pre>`,
-        html`<p><a href="${context.path('history/checkpoint/key')}">${said.downloadKey}</a></p>`,
+        html`<pre class="code" tabindex="0">${keyOf(context.api)}</pre>`,
+        html`<p><a href="${context.address.path('history/checkpoint/key')}">${said.downloadKey}</a></p>`,
       ])}
       ${SectionOf(said.older, older)} ${SectionOf(said.log, await LogOf(context))}
       ${SectionOf(said.how, [
@@ -124,18 +127,17 @@ async function showCheckpoints(context: PageContext) {
 const COMMAND = 'npm run -s cli -- history verify events.ndjson --checkpoint checkpoint.txt --key key.txt';
 
 /** Proves that the history of an older checkpoint is the beginning of the current one. */
-function OlderOf(context: PageContext, size: number): Html {
-  const { words } = context;
+function OlderOf({ words, address, form }: PageContext, size: number): Html {
   const { checkpoints: said } = words.history;
-  const asked = context.query('size');
+  const asked = address.query('size');
   const isRight =
     asked !== undefined && /^\d{1,15}$/.test(asked) && Number(asked) >= 1 && Number(asked) <= size;
   if (asked !== undefined && !isRight) {
     const text = faultIn(words.faults, `must be a whole number from 1 to ${size}`);
-    context.form = new URLSearchParams({ size: asked });
-    context.refusal = { status: 422, faults: [{ field: 'size', text }], text: undefined };
+    form.fields = new URLSearchParams({ size: asked });
+    form.refusal = { status: 422, faults: [{ field: 'size', text }], text: undefined };
   }
-  const field = TextField(context, {
+  const field = TextField(form, {
     name: 'size',
     label: said.olderSize,
     hint: said.olderHint,
@@ -143,21 +145,21 @@ function OlderOf(context: PageContext, size: number): Html {
     value: asked,
   });
   return html`<p>${said.olderText}</p>
-    ${RefusalOf(context)}
+    ${RefusalOf(form)}
     <form method="get" novalidate>${field}<p><button class="button plain">${said.olderButton}</button></p></form>
     ${
       isRight
         ? html`<p class="done" role="status">${said.isBeginning(numberIn(words, Number(asked)), numberIn(words, size))}</p>
-            <p><a href="${context.path(`history/checkpoint/consistency?size=${asked}`)}">${said.downloadOlder}</a></p>`
+            <p><a href="${address.path(`history/checkpoint/consistency?size=${asked}`)}">${said.downloadOlder}</a></p>`
         : null
     }`;
 }
 
-async function LogOf(context: PageContext): Promise<Html> {
-  const { log, logPublic, logPrivate } = context.words.history.checkpoints;
-  const { publicLog } = await context.run<{ publicLog: boolean }>('organization.get-organization');
+async function LogOf({ words, api }: PageContext): Promise<Html> {
+  const { log, logPublic, logPrivate } = words.history.checkpoints;
+  const { publicLog } = await api.run<{ publicLog: boolean }>('organization.get-organization');
   return publicLog
-    ? html`<p>${logPublic} <a href="/log/${context.organizationId}/checkpoint">${log}</a></p>`
+    ? html`<p>${logPublic} <a href="/log/${api.organizationId}/checkpoint">${log}</a></p>`
     : html`<p>${logPrivate}</p>`;
 }
 

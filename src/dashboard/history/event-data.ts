@@ -22,13 +22,17 @@ const LONGEST = 400;
 const MAX_PARTS = 20;
 
 /** The page of a record, or undefined if there is none that the user may see. */
-export function pageOfRecord(context: PageContext, recordType: string, recordId: string): string | undefined {
-  if (OF_ORGANIZATION.includes(recordType)) return context.path(places().organization!.path);
+export function pageOfRecord(
+  { person, address }: PageContext,
+  recordType: string,
+  recordId: string,
+): string | undefined {
+  if (OF_ORGANIZATION.includes(recordType)) return address.path(places().organization!.path);
   const section = sectionOf(recordType);
   if (!section) return undefined;
   const { path, needs } = places()[section]!;
   const scope = recordType === 'member' ? 'team:write' : needs;
-  return scope !== null && !context.may(scope) ? undefined : context.path(`${path}/${recordId}`);
+  return scope !== null && !person.may(scope) ? undefined : address.path(`${path}/${recordId}`);
 }
 
 /**
@@ -76,7 +80,7 @@ function TextOf(context: PageContext, name: string, text: string): Html | string
     return page === undefined ? text : html`<a href="${page}">${text}</a>`;
   }
   if (name === 'eventId' && isId(text)) {
-    return html`<a href="${context.path(`history/events/${text}`)}">${text}</a>`;
+    return html`<a href="${context.address.path(`history/events/${text}`)}">${text}</a>`;
   }
   return /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/.test(text)
     ? timeIn(context.words, text)

@@ -4,9 +4,10 @@ import { type EventFilter, type EventRecord, HistoryPaging } from '../../history
 import { FilterField } from '../list-pages.js';
 import { ButtonLink, Actions, numberIn, Table, timeIn } from '../parts.js';
 import { type Actor, eventIn } from '../activity-log.js';
-import { type PageContext } from '../page-context.js';
+import { type Address, type PageContext } from '../page-context.js';
 import { pageOfRecord } from './event-data.js';
 import { type Choice, knownIn, namesOf } from './who.js';
+import { type DashboardWords } from '#locales';
 
 /** Events per page. */
 const LIMIT = 50;
@@ -23,17 +24,17 @@ export async function showEvents(context: PageContext) {
   const nameOf = await namesOf(context, actors, known);
   const people = withChosen(context, known, actors, nameOf);
   const way = (change: Record<'after' | 'before', string | null>, text: string) =>
-    html`<a href="${context.withQuery(change)}">${text}</a>`;
+    html`<a href="${context.address.withQuery(change)}">${text}</a>`;
   const [newest, oldest] = [events[0], events.at(-1)];
-  return context.page({
+  return context.view.page({
     section: 'history',
     title: history.title,
     content: html`<p class="lead">${history.text}</p>
       <p class="small">${history.told}</p>
       ${Actions([
-        ButtonLink(context, 'history/verify', history.verify),
-        ButtonLink(context, 'history/checkpoints', history.checkpoint, true),
-        ButtonLink(context, 'history/export', history.export, true),
+        ButtonLink(context.address, 'history/verify', history.verify),
+        ButtonLink(context.address, 'history/checkpoints', history.checkpoint, true),
+        ButtonLink(context.address, 'history/export', history.export, true),
       ])}
       <p class="small">${history.exportText}</p>
       ${FiltersOf(context, people)} ${OnlyOf(context, events[0])}
@@ -49,24 +50,26 @@ export async function showEvents(context: PageContext) {
   });
 }
 
-function pageOf(context: PageContext, filter: EventFilter) {
-  const place = { after: positionIn(context, 'after'), before: positionIn(context, 'before') };
-  const listEvents = (fields: object) => context.run<Page<EventRecord>>('history.list-events', { ...fields });
-  return context.find(HistoryPaging).page(context.organizationId, listEvents, place, LIMIT, filter);
+function pageOf({ address, api }: PageContext, filter: EventFilter) {
+  const place = {
+    after: positionIn(address, 'after'),
+    before: positionIn(address, 'before'),
+  };
+  const listEvents = (fields: object) => api.run<Page<EventRecord>>('history.list-events', { ...fields });
+  return api.find(HistoryPaging).page(api.organizationId, listEvents, place, LIMIT, filter);
 }
 
 /** Rejects invalid values, because `HistoryPaging` does not check them. */
-function filterOf(context: PageContext): EventFilter {
-  const { words } = context;
-  const from = dayIn(context, 'from');
-  const to = dayIn(context, 'to');
+function filterOf({ words, address }: PageContext): EventFilter {
+  const from = dayIn(address, 'from');
+  const to = dayIn(address, 'to');
   return {
-    type: textIn(context, 'type', (text) => Object.hasOwn(words.events, text)),
-    recordType: textIn(context, 'recordType', (text) => Object.hasOwn(words.kinds, text)),
-    recordId: textIn(context, 'recordId', isId),
+    type: textIn(address, 'type', (text) => Object.hasOwn(words.events, text)),
+    recordType: textIn(address, 'recordType', (text) => Object.hasOwn(words.kinds, text)),
+    recordId: textIn(address, 'recordId', isId),
     // Actors that are neither users nor API keys have a program name.
-    actorId: textIn(context, 'actorId', (text) => /^[a-z0-9-]{1,100}$/.test(text)),
-    requestId: textIn(context, 'requestId', (text) => /^[\x21-\x7e]{1,200}$/.test(text)),
+    actorId: textIn(address, 'actorId', (text) => /^[a-z0-9-]{1,100}$/.test(text)),
+    requestId: textIn(address, 'requestId', (text) => /^[\x21-\x7e]{1,200}$/.test(text)),
     // Times are whole milliseconds, and both bounds are exclusive.
     occurredAfter: from && new Date(from.getTime() - 1).toISOString(),
     occurredBefore: to && new Date(to.getTime() + DAY_MS).toISOString(),
@@ -74,32 +77,31 @@ function filterOf(context: PageContext): EventFilter {
 }
 
 /** @throws RpcError BAD_REQUEST */
-function textIn(context: PageContext, name: string, isRight: (text: string) => boolean): string | undefined {
-  const value = context.query(name);
+function textIn(address: Address, name: string, isRight: (text: string) => boolean): string | undefined {
+  const value = address.query(name);
   if (value === undefined || isRight(value)) return value;
   throw invalid([{ path: name, message: 'must be one of those that are offered' }]);
 }
 
-function dayIn(context: PageContext, name: string): Date | undefined {
+function dayIn(address: Address, name: string): Date | undefined {
   const value = textIn(
-    context,
+    address,
     name,
     (text) => /^[12]\d{3}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)),
   );
   return value === undefined ? undefined : new Date(value);
 }
 
-function positionIn(context: PageContext, name: string): number | undefined {
-  const value = textIn(context, name, (text) => /^\d{1,15}$/.test(text));
+function positionIn(address: Address, name: string): number | undefined {
+  const value = textIn(address, name, (text) => /^\d{1,15}$/.test(text));
   return value === undefined ? undefined : Number(value);
 }
 
 function EventsOf(
-  context: PageContext,
+  { words, address }: PageContext,
   events: readonly EventRecord[],
   nameOf: (actor: Actor) => string,
 ): Html {
-  const { words } = context;
   const { history } = words;
   return Table({
     caption: history.title,
@@ -111,7 +113,7 @@ function EventsOf(
     ],
     rows: events.map(({ id, position, type, actor, occurredAt }) => [
       numberIn(words, position),
-      html`<a href="${context.path(`history/events/${id}`)}">${eventIn(context, type)}</a>`,
+      html`<a href="${address.path(`history/events/${id}`)}">${eventIn(words, type)}</a>`,
       nameOf(actor),
       timeIn(words, occurredAt),
     ]),
@@ -119,21 +121,21 @@ function EventsOf(
 }
 
 /** The name of a kind of record. A kind without one is shown as it is. */
-export function kindIn({ words }: PageContext, recordType: string): string {
+export function kindIn(words: DashboardWords, recordType: string): string {
   return Object.hasOwn(words.kinds, recordType) ? words.kinds[recordType]! : recordType;
 }
 
 /** Adds an actor chosen by a link, such as a former member, whom the filter does not offer. */
 function withChosen(
-  context: PageContext,
+  { words, address }: PageContext,
   known: readonly Choice[],
   actors: readonly Actor[],
   nameOf: (actor: Actor) => string,
 ): readonly Choice[] {
-  const chosen = context.query('actorId');
+  const chosen = address.query('actorId');
   if (chosen === undefined || known.some(({ value }) => value === chosen)) return known;
   const actor = actors.find(({ id }) => id === chosen);
-  return [...known, { value: chosen, text: actor ? nameOf(actor) : context.words.history.somebodyElse }];
+  return [...known, { value: chosen, text: actor ? nameOf(actor) : words.history.somebodyElse }];
 }
 
 /** Unlike in other lists, changing a filter does not search immediately: the history records each search. */
@@ -143,15 +145,15 @@ function FiltersOf(context: PageContext, people: readonly Choice[]): Html {
   const day = (name: string, label: string) =>
     html`<div class="field">
       <label for="${name}">${label}</label>
-      <input id="${name}" name="${name}" type="date" value="${context.query(name) ?? ''}" />
+      <input id="${name}" name="${name}" type="date" value="${context.address.query(name) ?? ''}" />
     </div>`;
   const kept = ['recordId', 'requestId'].map((name) => {
-    const value = context.query(name);
+    const value = context.address.query(name);
     return value === undefined ? null : html`<input type="hidden" name="${name}" value="${value}" />`;
   });
   return html`<form class="find" method="get" role="search">
-    ${FilterField(context, { name: 'type', label: filters.type, choices: sortedIn(context, 'events') })}
-    ${FilterField(context, { name: 'recordType', label: filters.kind, choices: sortedIn(context, 'kinds') })}
+    ${FilterField(context, { name: 'type', label: filters.type, choices: sortedIn(context.words, 'events') })}
+    ${FilterField(context, { name: 'recordType', label: filters.kind, choices: sortedIn(context.words, 'kinds') })}
     ${FilterField(context, { name: 'actorId', label: filters.actor, choices: people })}
     ${day('from', filters.from)} ${day('to', filters.to)} ${kept}
     <button class="button plain">${words.search}</button>
@@ -160,7 +162,7 @@ function FiltersOf(context: PageContext, people: readonly Choice[]): Html {
 
 /** Options sorted by name. Cached per language, because sorting eighty texts takes 0.1 ms. */
 const sorted = new Map<string, readonly Choice[]>();
-function sortedIn({ words }: PageContext, name: 'events' | 'kinds'): readonly Choice[] {
+function sortedIn(words: DashboardWords, name: 'events' | 'kinds'): readonly Choice[] {
   const key = `${words.locale} ${name}`;
   const known = sorted.get(key);
   if (known) return known;
@@ -175,9 +177,9 @@ function sortedIn({ words }: PageContext, name: 'events' | 'kinds'): readonly Ch
 /** Filters that only a link can set, with a link to remove them. */
 function OnlyOf(context: PageContext, event: EventRecord | undefined): Html | null {
   const { only } = context.words.history;
-  const [recordId, requestId] = [context.query('recordId'), context.query('requestId')];
+  const [recordId, requestId] = [context.address.query('recordId'), context.address.query('requestId')];
   if (recordId === undefined && requestId === undefined) return null;
-  const all = html`<a href="${context.withQuery({ recordId: null, requestId: null, after: null, before: null })}">${only.all}</a>`;
+  const all = html`<a href="${context.address.withQuery({ recordId: null, requestId: null, after: null, before: null })}">${only.all}</a>`;
   const page =
     recordId !== undefined && event ? pageOfRecord(context, event.recordType, recordId) : undefined;
   return html`<p>

@@ -40,24 +40,26 @@ export const eventPages: PageDefinition[] = [
   },
 ];
 
-function proofOf(context: PageContext): Promise<Proof> {
-  return context.run<Proof>('history.get-proof', { eventId: context.params.event });
+function proofOf({ address, api }: PageContext): Promise<Proof> {
+  return api.run<Proof>('history.get-proof', { eventId: address.params.event });
 }
 
 async function showEvent(context: PageContext) {
   const { words } = context;
   const { event: said, when, who } = words.history;
-  const event = await context.run<EventRecord>('history.get-event', { eventId: context.params.event });
+  const event = await context.api.run<EventRecord>('history.get-event', {
+    eventId: context.address.params.event,
+  });
   const { id, recordType, recordId, requestId, actor, occurredAt } = event;
   const nameOf = await namesOf(context, [actor], actor.type === 'api-key' ? await keysIn(context) : []);
   const linked = (to: string | undefined, text: string) =>
     to === undefined ? text : html`<a href="${to}">${text}</a>`;
   const ofActor =
-    actor.id === null ? undefined : context.path(`history?actorId=${encodeURIComponent(actor.id)}`);
-  return context.page({
+    actor.id === null ? undefined : context.address.path(`history?actorId=${encodeURIComponent(actor.id)}`);
+  return context.view.page({
     section: 'history',
     back: toHistory(context),
-    title: eventIn(context, event.type),
+    title: eventIn(context.words, event.type),
     content: html`${Facts([
       {
         name: when,
@@ -66,23 +68,23 @@ async function showEvent(context: PageContext) {
       { name: who, value: linked(ofActor, nameOf(actor)) },
       {
         name: said.record,
-        value: linked(pageOfRecord(context, recordType, recordId), kindIn(context, recordType)),
+        value: linked(pageOfRecord(context, recordType, recordId), kindIn(context.words, recordType)),
       },
       { name: said.version, value: numberIn(words, event.version) },
       { name: said.position, value: numberIn(words, event.position) },
       { name: said.id, value: id },
       {
         name: said.request,
-        value: linked(context.path(`history?requestId=${encodeURIComponent(requestId)}`), requestId),
+        value: linked(context.address.path(`history?requestId=${encodeURIComponent(requestId)}`), requestId),
       },
     ])}
-      ${Actions([ButtonLink(context, `history?recordId=${recordId}`, said.all, true)])}
+      ${Actions([ButtonLink(context.address, `history?recordId=${recordId}`, said.all, true)])}
       ${SectionOf(said.data, await SaidBy(context, event))}
       ${SectionOf(said.proof, [
         html`<p>${said.proofText}</p>`,
         Actions([
-          ButtonLink(context, `history/events/${id}/proof`, said.download),
-          ButtonLink(context, `history/events/${id}/tlog-proof`, said.downloadNote, true),
+          ButtonLink(context.address, `history/events/${id}/proof`, said.download),
+          ButtonLink(context.address, `history/events/${id}/tlog-proof`, said.downloadNote, true),
         ]),
         html`<details>
           <summary>${said.how}</summary>

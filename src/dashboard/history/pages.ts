@@ -13,7 +13,7 @@ export const historyPages: PageDefinition[] = [
   {
     path: 'history/export',
     needs: 'history:read',
-    show: (context) => context.run<StreamedAnswer>('history.export-events'),
+    show: ({ api }) => api.run<StreamedAnswer>('history.export-events'),
   },
   {
     path: 'history/verify',
@@ -25,8 +25,8 @@ export const historyPages: PageDefinition[] = [
 async function showVerifying(context: PageContext): Promise<Page> {
   const { words } = context;
   const { verifying } = words.history;
-  const { checkpoint } = await checkpointOf(context);
-  return context.page({
+  const { checkpoint } = await checkpointOf(context.api);
+  return context.view.page({
     section: 'history',
     back: toHistory(context),
     title: verifying.title,
@@ -36,7 +36,7 @@ async function showVerifying(context: PageContext): Promise<Page> {
           <noscript><p>${verifying.script}</p></noscript>
           <form
             hidden
-            data-export="${context.path('history/export')}"
+            data-export="${context.address.path('history/export')}"
             data-worker="${pathOfScript('verify-worker')}"
             data-dates="${context.words.dates}"
             data-words="${JSON.stringify(verifying)}"
@@ -45,7 +45,7 @@ async function showVerifying(context: PageContext): Promise<Page> {
               <label for="key">${verifying.key}</label>
               <p class="hint" id="key-hint">${verifying.keyHint}</p>
               <p class="fault" id="key-fault" hidden>${verifying.noKey}</p>
-              <input id="key" name="key" value="${keyOf(context)}" aria-describedby="key-hint" spellcheck="false" />
+              <input id="key" name="key" value="${keyOf(context.api)}" aria-describedby="key-hint" spellcheck="false" />
             </div>
             <div class="field">
               <label for="checkpoint">${verifying.checkpoint}</label>

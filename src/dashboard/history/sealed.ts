@@ -3,8 +3,8 @@ import { RpcError, StreamedAnswer } from '#libs/rpc';
 import { noticePage } from '../document.js';
 import { type PageContext } from '../page-context.js';
 
-export function toHistory(context: PageContext) {
-  return { href: context.path('history'), text: context.words.history.title };
+export function toHistory({ words, address }: PageContext) {
+  return { href: address.path('history'), text: words.history.title };
 }
 
 export function fileOf(contentType: string, name: string, text: string): StreamedAnswer {
@@ -16,14 +16,13 @@ export function fileOf(contentType: string, name: string, text: string): Streame
 
 /** Shows NOT_SEALED with its own page, because it is not a temporary failure. */
 export async function sealed<Answer>(
-  context: PageContext,
+  { words, person }: PageContext,
   make: () => Promise<Answer>,
 ): Promise<Answer | Page> {
   try {
     return await make();
   } catch (error) {
     if (!(error instanceof RpcError) || error.details.reason !== 'NOT_SEALED') throw error;
-    const { words, person } = context;
     const notice = { title: words.history.notSealed, text: words.reasons.NOT_SEALED! };
     return noticePage(words, notice, { status: 409, person });
   }

@@ -1,5 +1,5 @@
 import { type Actor, actorsOf } from '../activity-log.js';
-import { type PageContext } from '../page-context.js';
+import { type Api, type PageContext } from '../page-context.js';
 
 /** An option of a filter: an id or a program name, and its label. */
 export type Choice = { value: string; text: string };
@@ -9,7 +9,7 @@ const LIMIT = 100;
 
 /** The options of the filter: team members by address, API keys by name. */
 export async function knownIn(context: PageContext): Promise<Choice[]> {
-  const [people, keys] = await Promise.all([peopleIn(context), keysIn(context)]);
+  const [people, keys] = await Promise.all([peopleIn(context.api), keysIn(context)]);
   return [...people, ...keys];
 }
 
@@ -26,8 +26,8 @@ export async function namesOf(
   return (actor) => nameIn(actor) ?? nameOfOthers(actor);
 }
 
-async function peopleIn(context: PageContext): Promise<Choice[]> {
-  const { records } = await context.run<{ records: { userId: string; email: string | null }[] }>(
+async function peopleIn(api: Api): Promise<Choice[]> {
+  const { records } = await api.run<{ records: { userId: string; email: string | null }[] }>(
     'team.list-members',
     { limit: LIMIT },
   );
@@ -35,9 +35,9 @@ async function peopleIn(context: PageContext): Promise<Choice[]> {
 }
 
 /** API keys by name. Empty if the user may not see them. */
-export async function keysIn(context: PageContext): Promise<Choice[]> {
-  if (!context.may('api-key:read')) return [];
-  const { records } = await context.run<{ records: { id: string; name: string; prefix: string }[] }>(
+export async function keysIn({ words, person, api }: PageContext): Promise<Choice[]> {
+  if (!person.may('api-key:read')) return [];
+  const { records } = await api.run<{ records: { id: string; name: string; prefix: string }[] }>(
     'api-key.list-api-keys',
     { limit: LIMIT },
   );
@@ -45,6 +45,6 @@ export async function keysIn(context: PageContext): Promise<Choice[]> {
   const isOneOfSome = (name: string) => records.filter((one) => one.name === name).length > 1;
   return records.map(({ id, name, prefix }) => ({
     value: id,
-    text: context.words.history.key(isOneOfSome(name) ? `${name}, ${prefix}…` : name),
+    text: words.history.key(isOneOfSome(name) ? `${name}, ${prefix}…` : name),
   }));
 }

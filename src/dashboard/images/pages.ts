@@ -1,11 +1,11 @@
 import { html } from '#libs/pages';
 import { invalid, RpcError } from '#libs/rpc';
-import { deletionPage } from '../deletion-page.js';
+import { deletionPage } from '../step-pages.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { ButtonLink, dateIn, Actions, Facts, FileField, FormOf, numberIn, TextField } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type PageContext } from '../page-context.js';
+import { type Api, type PageContext } from '../page-context.js';
 import { type ImageRecord, pathOfImage, Thumb } from '../image-choice.js';
 
 export const imagePages: PageDefinition[] = [
@@ -23,7 +23,7 @@ export const imagePages: PageDefinition[] = [
       { name: ({ images }) => images.picture, cell: (image) => Thumb(image), exported: ({ url }) => url },
       {
         name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, context) => html`<a href="${context.path(`images/${id}`)}">${name}</a>`,
+        cell: ({ id, name }, { address }) => html`<a href="${address.path(`images/${id}`)}">${name}</a>`,
         exported: ({ name }) => name,
       },
       { name: ({ images }) => images.alt, cell: ({ alt }) => alt },
@@ -38,27 +38,32 @@ export const imagePages: PageDefinition[] = [
       const { images } = context.words;
       const fields = [
         ...NamesOf(context),
-        FileField(context, { name: 'file', label: images.file, hint: images.fileHint, accept: 'image/*' }),
+        FileField(context.form, {
+          name: 'file',
+          label: images.file,
+          hint: images.fileHint,
+          accept: 'image/*',
+        }),
       ];
       return Promise.resolve(
-        context.page({
+        context.view.page({
           section: 'images',
           back: toImages(context),
           title: images.add,
-          content: html`<div class="text">${FormOf(context, { fields, button: images.upload, takesFile: true })}</div>`,
+          content: html`<div class="text">${FormOf(context.form, { fields, button: images.upload, takesFile: true })}</div>`,
         }),
       );
     },
     act: async (context) => {
-      const file = await context.upload();
+      const file = await context.form.upload();
       if (!file) throw invalid([{ path: 'file', message: 'is no file' }]);
       const { mediaType, bytes } = file;
       const fields = {
-        name: context.typed('name') ?? file.name.slice(-200),
-        alt: context.typed('alt') ?? undefined,
+        name: context.form.typed('name') ?? file.name.slice(-200),
+        alt: context.form.typed('alt') ?? undefined,
       };
       const body = { mediaType, contentType: mediaType, bytes };
-      const { imageId } = await uploaded(context, fields, body);
+      const { imageId } = await uploaded(context.api, fields, body);
       const isKnown = await updateNames(context, imageId);
       return { to: `images/${imageId}`, done: isKnown ? 'images.known' : 'images.uploaded' };
     },
@@ -72,9 +77,9 @@ export const imagePages: PageDefinition[] = [
       const { images } = words;
       const [image, past] = await Promise.all([
         imageOf(context),
-        ActivityLog(context, context.params.image!),
+        ActivityLog(context, context.address.params.image!),
       ]);
-      return context.page({
+      return context.view.page({
         section: 'images',
         back: toImages(context),
         title: image.name,
@@ -86,24 +91,24 @@ export const imagePages: PageDefinition[] = [
               name: images.size,
               value: `${numberIn(words, image.width)} × ${numberIn(words, image.height)}`,
             },
-            ...(context.may('image:write') ? [] : [{ name: images.alt, value: image.alt }]),
+            ...(context.person.may('image:write') ? [] : [{ name: images.alt, value: image.alt }]),
           ])}
           ${
-            context.may('image:write')
-              ? html`<div class="text">${FormOf(context, { fields: NamesOf(context, image), button: images.edit, of: image })}</div>
-                  ${Actions([ButtonLink(context, `images/${image.id}/delete`, images.delete, true)])}`
+            context.person.may('image:write')
+              ? html`<div class="text">${FormOf(context.form, { fields: NamesOf(context, image), button: images.edit, of: image })}</div>
+                  ${Actions([ButtonLink(context.address, `images/${image.id}/delete`, images.delete, true)])}`
               : null
           }
           ${past}`,
       });
     },
     act: async (context) => {
-      const imageId = context.params.image;
-      context.requireSame(await imageOf(context));
-      await context.run('image.update-image', {
+      const imageId = context.address.params.image;
+      context.form.requireSame(await imageOf(context));
+      await context.api.run('image.update-image', {
         imageId,
-        name: context.typed('name') ?? '',
-        alt: context.typed('alt'),
+        name: context.form.typed('name') ?? '',
+        alt: context.form.typed('alt'),
       });
       return { to: `images/${imageId!}`, done: 'images.changed' };
     },
@@ -111,19 +116,19 @@ export const imagePages: PageDefinition[] = [
   deletionPage({ section: 'images', record: 'image', find: imageOf, fields: { detach: true } }),
 ];
 
-function toImages(context: PageContext) {
-  return { href: context.path('images'), text: context.words.images.title };
+function toImages({ words, address }: PageContext) {
+  return { href: address.path('images'), text: words.images.title };
 }
 
-function imageOf(context: PageContext): Promise<ImageRecord> {
-  return context.run<ImageRecord>('image.get-image', { imageId: context.params.image });
+function imageOf({ address, api }: PageContext): Promise<ImageRecord> {
+  return api.run<ImageRecord>('image.get-image', { imageId: address.params.image });
 }
 
-function NamesOf(context: PageContext, image?: ImageRecord) {
-  const { name, alt, altHint } = context.words.images;
+function NamesOf({ words, form }: PageContext, image?: ImageRecord) {
+  const { name, alt, altHint } = words.images;
   return [
-    TextField(context, { name: 'name', label: name, value: image?.name, max: 200, isOptional: !image }),
-    TextField(context, {
+    TextField(form, { name: 'name', label: name, value: image?.name, max: 200, isOptional: !image }),
+    TextField(form, {
       name: 'alt',
       label: alt,
       hint: altHint,
@@ -135,13 +140,9 @@ function NamesOf(context: PageContext, image?: ImageRecord) {
 }
 
 /** @throws RpcError BAD_REQUEST with an issue of the `file` field. */
-async function uploaded(
-  context: PageContext,
-  fields: Record<string, unknown>,
-  body: Parameters<PageContext['run']>[2],
-) {
+async function uploaded(api: Api, fields: Record<string, unknown>, body: Parameters<Api['run']>[2]) {
   try {
-    return await context.run<{ imageId: string }>('image.upload-image', fields, body);
+    return await api.run<{ imageId: string }>('image.upload-image', fields, body);
   } catch (error) {
     if (!(error instanceof RpcError) || error.details.issues?.some(({ path }) => path !== '')) throw error;
     const message = FAULTS_OF_FILES[error.code];
@@ -150,12 +151,12 @@ async function uploaded(
 }
 
 /** Uploading the same bytes returns the existing image. This updates its name and description. @returns whether they changed */
-async function updateNames(context: PageContext, imageId: string): Promise<boolean> {
-  const known = await context.run<ImageRecord>('image.get-image', { imageId });
-  const name = context.typed('name') ?? known.name;
-  const alt = context.typed('alt') ?? known.alt;
+async function updateNames({ form, api }: PageContext, imageId: string): Promise<boolean> {
+  const known = await api.run<ImageRecord>('image.get-image', { imageId });
+  const name = form.typed('name') ?? known.name;
+  const alt = form.typed('alt') ?? known.alt;
   if (name === known.name && alt === known.alt) return false;
-  await context.run('image.update-image', { imageId, name, alt });
+  await api.run('image.update-image', { imageId, name, alt });
   return true;
 }
 

@@ -41,7 +41,7 @@ export const keyPages: PageDefinition[] = [
     columns: [
       {
         name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, context) => html`<a href="${context.path(`keys/${id}`)}">${name}</a>`,
+        cell: ({ id, name }, { address }) => html`<a href="${address.path(`keys/${id}`)}">${name}</a>`,
         exported: ({ name }) => name,
       },
       { name: ({ keys }) => keys.begins, cell: ({ prefix }) => prefix },
@@ -58,20 +58,20 @@ export const keyPages: PageDefinition[] = [
       const own = scopesOf(context.person.organization.role);
       const scopes = allScopes().filter((scope) => hasScope(own, scope));
       const written = [
-        TextField(context, { name: 'name', label: fields.name, hint: fields.nameHint, max: 200 }),
-        ChoiceField(context, {
+        TextField(context.form, { name: 'name', label: fields.name, hint: fields.nameHint, max: 200 }),
+        ChoiceField(context.form, {
           name: 'scopes',
           label: fields.scopes,
           isMany: true,
           choices: scopes.map((value) => ({ value, text: scopeIn(context.words, value) })),
         }),
-        TextField(context, {
+        TextField(context.form, {
           name: 'rateLimit',
           label: fields.rateLimit,
           type: 'number',
           value: String(DEFAULT_RATE),
         }),
-        TextField(context, {
+        TextField(context.form, {
           name: 'expiresAt',
           label: fields.expiresAt,
           hint: fields.expiresHint,
@@ -80,25 +80,25 @@ export const keyPages: PageDefinition[] = [
         }),
       ];
       return Promise.resolve(
-        context.page({
+        context.view.page({
           section: 'keys',
           back: toKeys(context),
           title: keys.add,
-          content: html`<div class="text">${FormOf(context, { fields: written, button: keys.button })}</div>`,
+          content: html`<div class="text">${FormOf(context.form, { fields: written, button: keys.button })}</div>`,
         }),
       );
     },
     act: async (context) => {
-      const expiresAt = context.typed('expiresAt');
-      const made = await context.run<{ key: string | null }>('api-key.create-api-key', {
-        name: context.typed('name') ?? '',
+      const expiresAt = context.form.typed('expiresAt');
+      const made = await context.api.run<{ key: string | null }>('api-key.create-api-key', {
+        name: context.form.typed('name') ?? '',
         scopes: context.form.getAll('scopes'),
-        rateLimit: Number(context.typed('rateLimit') ?? Number.NaN),
+        rateLimit: Number(context.form.typed('rateLimit') ?? Number.NaN),
         expiresAt: expiresAt === null ? undefined : `${expiresAt.slice(0, 16)}:00Z`,
       });
       return shownOnce(context, {
         ...made,
-        name: context.typed('name') ?? '',
+        name: context.form.typed('name') ?? '',
         scopes: context.form.getAll('scopes'),
       });
     },
@@ -109,18 +109,21 @@ export const keyPages: PageDefinition[] = [
     show: async (context) => {
       const { words } = context;
       const { keys } = words;
-      const [key, past] = await Promise.all([keyOf(context), ActivityLog(context, context.params.key!)]);
-      return context.page({
+      const [key, past] = await Promise.all([
+        keyOf(context),
+        ActivityLog(context, context.address.params.key!),
+      ]);
+      return context.view.page({
         section: 'keys',
         back: toKeys(context),
         title: key.name,
         content: html`${
-          isGood(key) && context.may('api-key:write')
+          isGood(key) && context.person.may('api-key:write')
             ? Actions([
                 key.revokedAt === null
-                  ? ButtonLink(context, `keys/${key.id}/rotate`, keys.rotate, true)
+                  ? ButtonLink(context.address, `keys/${key.id}/rotate`, keys.rotate, true)
                   : null,
-                ButtonLink(context, `keys/${key.id}/revoke`, keys.revoke, true),
+                ButtonLink(context.address, `keys/${key.id}/revoke`, keys.revoke, true),
               ])
             : null
         }
@@ -142,15 +145,15 @@ export const keyPages: PageDefinition[] = [
     show: async (context) => {
       const { rotating } = context.words.keys;
       const { id, name } = await keyOf(context);
-      const overlap = SelectField(context, {
+      const overlap = SelectField(context.form, {
         name: 'overlapSeconds',
         label: rotating.overlap,
         value: '86400',
         choices: OVERLAPS.map((value) => ({ value, text: rotating.overlaps[value]! })),
       });
-      return context.page({
+      return context.view.page({
         section: 'keys',
-        back: { href: context.path(`keys/${id}`), text: name },
+        back: { href: context.address.path(`keys/${id}`), text: name },
         title: rotating.title(name),
         content: ConfirmForm(context, {
           text: rotating.text,
@@ -162,9 +165,9 @@ export const keyPages: PageDefinition[] = [
     },
     act: async (context) => {
       const { name, scopes } = await keyOf(context);
-      const made = await context.run<{ key: string | null }>('api-key.rotate-api-key', {
-        apiKeyId: context.params.key,
-        overlapSeconds: Number(context.typed('overlapSeconds') ?? 0),
+      const made = await context.api.run<{ key: string | null }>('api-key.rotate-api-key', {
+        apiKeyId: context.address.params.key,
+        overlapSeconds: Number(context.form.typed('overlapSeconds') ?? 0),
       });
       return shownOnce(context, { ...made, name, scopes });
     },
@@ -175,7 +178,7 @@ export const keyPages: PageDefinition[] = [
     show: async (context) => {
       const { revoking } = context.words.keys;
       const { id, name } = await keyOf(context);
-      return context.page({
+      return context.view.page({
         section: 'keys',
         title: revoking.title(name),
         content: ConfirmForm(context, {
@@ -186,26 +189,26 @@ export const keyPages: PageDefinition[] = [
         }),
       });
     },
-    act: async (context) => {
-      await context.run('api-key.revoke-api-key', { apiKeyId: context.params.key });
+    act: async ({ address, api }) => {
+      await api.run('api-key.revoke-api-key', { apiKeyId: address.params.key });
       return { to: 'keys', done: 'keys.revoked' };
     },
   },
 ];
 
-function toKeys(context: PageContext) {
-  return { href: context.path('keys'), text: context.words.keys.title };
+function toKeys({ words, address }: PageContext) {
+  return { href: address.path('keys'), text: words.keys.title };
 }
 
 /** No operation returns a single key, so this searches all keys ever created. An organization has a few hundred at most. */
-async function keyOf(context: PageContext): Promise<ApiKeyRecord> {
+async function keyOf({ address, api }: PageContext): Promise<ApiKeyRecord> {
   let cursor: string | undefined;
   do {
-    const { records, pagination } = await context.run<{
+    const { records, pagination } = await api.run<{
       records: ApiKeyRecord[];
       pagination: { cursor: string | null };
     }>('api-key.list-api-keys', { limit: 100, cursor });
-    const found = records.find(({ id }) => id === context.params.key);
+    const found = records.find(({ id }) => id === address.params.key);
     if (found) return found;
     cursor = pagination.cursor ?? undefined;
   } while (cursor !== undefined);
@@ -252,21 +255,21 @@ function operationFor(scopes: readonly string[]): string | undefined {
 
 /** Shows the key only in the response to the form. No URL, list or log ever contains it. */
 function shownOnce(
-  context: PageContext,
+  { words, address, api, view }: PageContext,
   { key, name, scopes }: { key: string | null; name: string; scopes: readonly string[] },
 ): Page {
-  const { keys } = context.words;
+  const { keys } = words;
   if (key === null) throw new RpcError('BAD_REQUEST', keys.shownBefore);
   const operation = operationFor(scopes);
-  const curl = `curl ${context.find(PublicAddress).url}/v1/${operation} -H 'Authorization: Bearer ${key}'`;
-  return context.page({
+  const curl = `curl ${api.find(PublicAddress).url}/v1/${operation} -H 'Authorization: Bearer ${key}'`;
+  return view.page({
     section: 'keys',
     title: keys.shown(name),
     content: html`<div class="text">
         <p class="lead" role="status">${keys.shownText}</p>
-        ${SecretField(context, { name: 'key', label: keys.key, value: key })}
+        ${SecretField(words, { name: 'key', label: keys.key, value: key })}
         ${operation === undefined ? null : html`<h2>${keys.try}</h2><pre class="code" tabindex="0">${curl}</pre>`}
       </div>
-      <p>${ButtonLink(context, 'keys', keys.toKeys)}</p>`,
+      <p>${ButtonLink(address, 'keys', keys.toKeys)}</p>`,
   });
 }

@@ -4,8 +4,9 @@ import { invalid } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { type GroupKind } from '../../contacts/index.js';
 import { type ContactRecord, nameOf } from '../contacts/pages.js';
-import { listPages, Paging } from '../list-pages.js';
+import { listFrom, listPages, Paging } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
+import { stepPage } from '../step-pages.js';
 import {
   AreaField,
   ConfirmForm,
@@ -37,34 +38,36 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
     (words as unknown as Record<string, DashboardWords['lists']>)[section]!;
   const { object: service, object: param, idField } = resource;
   const [reads, writes] = [`${service}:read`, `${service}:write`];
-  const idOf = ({ params }: PageContext) => params[param]!;
+  const idOf = ({ address: { params } }: PageContext) => params[param]!;
   const groupOf = (context: PageContext) =>
-    context.run<GroupRecord>(`${service}.get-${service}`, { [idField]: idOf(context) });
-  const toAll = (context: PageContext) => ({
-    href: context.path(section),
-    text: wordsOf(context.words).title,
+    context.api.run<GroupRecord>(`${service}.get-${service}`, { [idField]: idOf(context) });
+  const toAll = ({ words, address }: PageContext) => ({
+    href: address.path(section),
+    text: wordsOf(words).title,
   });
-  const fieldsOf = (context: PageContext, group?: GroupRecord) => [
-    TextField(context, { name: 'name', label: context.words.nameOf, value: group?.name, max: 200 }),
-    AreaField(context, {
+  const fieldsOf = ({ words, form }: PageContext, group?: GroupRecord) => [
+    TextField(form, { name: 'name', label: words.nameOf, value: group?.name, max: 200 }),
+    AreaField(form, {
       name: 'description',
-      label: wordsOf(context.words).description,
+      label: wordsOf(words).description,
       value: group?.description,
       isOptional: true,
     }),
   ];
-  const typedIn = (context: PageContext) => ({
-    name: context.typed('name') ?? '',
-    description: context.typed('description'),
+  const typedIn = ({ form }: PageContext) => ({
+    name: form.typed('name') ?? '',
+    description: form.typed('description'),
   });
   /** Users cannot tell two groups with the same name apart, so a second one needs a confirmation. */
   const requireOwnName = async (context: PageContext, group?: GroupRecord) => {
     const { name } = typedIn(context);
     if (name === group?.name) return;
-    const [other] = await context.find(Resources).having(resource, context.organizationId, 'name', name, 1);
+    const [other] = await context.api
+      .find(Resources)
+      .having(resource, context.api.organizationId, 'name', name, 1);
     // A form that is submitted twice finds its own record.
-    if (other && other.id !== (await context.madeBefore(`${service}.create-${service}`)))
-      context.requireSure(name, wordsOf(context.words).sameName);
+    if (other && other.id !== (await context.api.madeBefore(`${service}.create-${service}`)))
+      context.form.requireSure(name, wordsOf(context.words).sameName);
   };
   return [
     ...listPages<GroupRecord>({
@@ -80,7 +83,8 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
       columns: [
         {
           name: ({ nameOf }) => nameOf,
-          cell: ({ id, name }, context) => html`<a href="${context.path(`${section}/${id}`)}">${name}</a>`,
+          cell: ({ id, name }, { address }) =>
+            html`<a href="${address.path(`${section}/${id}`)}">${name}</a>`,
           exported: ({ name }) => name,
         },
         {
@@ -98,17 +102,17 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
       show: (context) => {
         const { title, button } = wordsOf(context.words).new;
         return Promise.resolve(
-          context.page({
+          context.view.page({
             section,
             back: toAll(context),
             title,
-            content: html`<div class="text">${FormOf(context, { fields: fieldsOf(context), button })}</div>`,
+            content: html`<div class="text">${FormOf(context.form, { fields: fieldsOf(context), button })}</div>`,
           }),
         );
       },
       act: async (context) => {
         await requireOwnName(context);
-        const made = await context.run<Record<string, string>>(
+        const made = await context.api.run<Record<string, string>>(
           `${service}.create-${service}`,
           typedIn(context),
         );
@@ -122,20 +126,20 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
       show: async (context) => {
         const [group, members, past] = await Promise.all([
           groupOf(context),
-          context.may('contact:read') ? MembersOf(context) : null,
+          context.person.may('contact:read') ? MembersOf(context) : null,
           ActivityLog(context, idOf(context)),
         ]);
-        const { edit, delete: deletion } = wordsOf(context.words);
-        return context.page({
+        const { edit, deleting } = wordsOf(context.words);
+        return context.view.page({
           section,
           back: toAll(context),
           title: group.name,
           content: html`${group.description === null ? null : html`<p class="lead">${group.description}</p>`}
           ${
-            context.may(writes)
+            context.person.may(writes)
               ? Actions([
-                  ButtonLink(context, `${section}/${group.id}/edit`, edit.link, true),
-                  ButtonLink(context, `${section}/${group.id}/delete`, deletion.link, true),
+                  ButtonLink(context.address, `${section}/${group.id}/edit`, edit.link, true),
+                  ButtonLink(context.address, `${section}/${group.id}/delete`, deleting.link, true),
                 ])
               : null
           }
@@ -143,15 +147,18 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
         });
       },
       act: async (context) => {
-        const email = context.typed('email') ?? '';
-        const { records } = await context.run<{ records: ContactRecord[] }>('contact.list-contacts', {
+        const email = context.form.typed('email') ?? '';
+        const { records } = await context.api.run<{ records: ContactRecord[] }>('contact.list-contacts', {
           email,
           limit: 1,
         });
         const [contact] = records;
         // The same shape as the issues of an operation.
         if (!contact) throw invalid([{ path: 'email', message: 'does not belong to any contact' }]);
-        await context.run(`${service}.add-contacts`, { [idField]: idOf(context), contactIds: [contact.id] });
+        await context.api.run(`${service}.add-contacts`, {
+          [idField]: idOf(context),
+          contactIds: [contact.id],
+        });
         return { to: `${section}/${idOf(context)}`, done: `${section}.added` };
       },
     },
@@ -161,38 +168,36 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
       show: async (context) => {
         const group = await groupOf(context);
         const { title, button } = wordsOf(context.words).edit;
-        return context.page({
+        return context.view.page({
           section,
-          back: { href: context.path(`${section}/${group.id}`), text: group.name },
+          back: { href: context.address.path(`${section}/${group.id}`), text: group.name },
           title: title(group.name),
-          content: html`<div class="text">${FormOf(context, { fields: fieldsOf(context, group), button, of: group })}</div>`,
+          content: html`<div class="text">${FormOf(context.form, { fields: fieldsOf(context, group), button, of: group })}</div>`,
         });
       },
       act: async (context) => {
         const group = await groupOf(context);
-        context.requireSame(group);
+        context.form.requireSame(group);
         await requireOwnName(context, group);
-        await context.run(`${service}.update-${service}`, { [idField]: idOf(context), ...typedIn(context) });
+        await context.api.run(`${service}.update-${service}`, {
+          [idField]: idOf(context),
+          ...typedIn(context),
+        });
         return { to: `${section}/${idOf(context)}`, done: `${section}.changed` };
       },
     },
-    {
-      path: `${section}/:${param}/delete`,
-      needs: writes,
-      show: async (context) => {
-        const group = await groupOf(context);
-        const { title, text, button } = wordsOf(context.words).delete;
-        return context.page({
-          section,
-          title: title(group.name),
-          content: ConfirmForm(context, { text, button: button(group.name), back: `${section}/${group.id}` }),
-        });
+    stepPage({
+      section,
+      record: service,
+      step: 'delete',
+      ask: async (context) => {
+        const { name } = await groupOf(context);
+        const { title, text, button } = wordsOf(context.words).deleting;
+        return { title: title(name), text, button: button(name) };
       },
-      act: async (context) => {
-        await context.run(`${service}.delete-${service}`, { [idField]: idOf(context) });
-        return { to: section, done: `${section}.deleted` };
-      },
-    },
+      done: 'deleted',
+      to: section,
+    }),
     {
       path: `${section}/:${param}/contacts/:contact`,
       needs: reads,
@@ -200,12 +205,12 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
       // The confirmation page.
       show: async (context) => {
         const group = await groupOf(context);
-        const contact = await context.run<ContactRecord>('contact.get-contact', {
-          organizationId: context.organizationId,
-          contactId: context.params.contact,
+        const contact = await context.api.run<ContactRecord>('contact.get-contact', {
+          organizationId: context.api.organizationId,
+          contactId: context.address.params.contact,
         });
         const { removeName, removeText } = wordsOf(context.words);
-        return context.page({
+        return context.view.page({
           section,
           title: `${removeName(nameOf(contact))}?`,
           content: ConfirmForm(context, {
@@ -216,8 +221,8 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
         });
       },
       act: async (context) => {
-        const contactIds = [context.params.contact];
-        await context.run(`${service}.remove-contacts`, { [idField]: idOf(context), contactIds });
+        const contactIds = [context.address.params.contact];
+        await context.api.run(`${service}.remove-contacts`, { [idField]: idOf(context), contactIds });
         return { to: `${section}/${idOf(context)}`, done: `${section}.removed` };
       },
     },
@@ -228,16 +233,21 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
     const id = idOf(context);
     const { addressLabel, addressHint, addButton, noMembers, remove, removeName, members, all } =
       wordsOf(words);
-    const listed = await context.list<ContactRecord>('contact.list-contacts', {
+    const listed = await listFrom<ContactRecord>(context, 'contact.list-contacts', {
       [idField]: id,
       limit: 25,
     });
-    const mayChange = context.may(writes);
+    const mayChange = context.person.may(writes);
     return SectionOf(members, [
       mayChange
-        ? FormOf(context, {
+        ? FormOf(context.form, {
             fields: [
-              TextField(context, { name: 'email', label: addressLabel, hint: addressHint, type: 'email' }),
+              TextField(context.form, {
+                name: 'email',
+                label: addressLabel,
+                hint: addressHint,
+                type: 'email',
+              }),
             ],
             button: addButton,
           })
@@ -252,12 +262,12 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
               ...(mayChange ? [{ name: remove }] : []),
             ],
             rows: listed.records.map((contact) => [
-              html`<a href="${context.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
+              html`<a href="${context.address.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
               contact.email,
               ...(mayChange
                 ? [
                     html`<a
-                      href="${context.path(`${section}/${id}/contacts/${contact.id}`)}"
+                      href="${context.address.path(`${section}/${id}/contacts/${contact.id}`)}"
                       aria-label="${removeName(nameOf(contact))}"
                       >${remove}</a
                     >`,
@@ -266,7 +276,7 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
             ]),
           }),
       Paging(context, listed),
-      html`<p><a href="${context.path(`contacts?${idField}=${id}`)}">${all}</a></p>`,
+      html`<p><a href="${context.address.path(`contacts?${idField}=${id}`)}">${all}</a></p>`,
     ]);
   }
 }

@@ -5,7 +5,7 @@ import { findImage, ImageField, Thumb } from '../image-choice.js';
 import { type PageDefinition } from '../page.js';
 import { AreaField, CheckField, Facts, FormOf, SectionOf, SelectField, TextField } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type PageContext } from '../page-context.js';
+import { type Api, type FormInput, type PageContext } from '../page-context.js';
 
 const DEFAULT_COLOUR = '#0b57d0';
 
@@ -18,18 +18,18 @@ export const organizationPages: PageDefinition[] = [
       const { organization: said, yes, no } = words;
       const { fields } = said;
       const [{ url, mailFrom, ...own }, past] = await Promise.all([
-        organizationOf(context),
-        ActivityLog(context, context.organizationId, settingsActivity(context)),
+        organizationOf(context.api),
+        ActivityLog(context, context.api.organizationId, settingsActivity(context.api)),
       ]);
       const logo = await findImage(context, own.imageId);
       const part = (title: string, path: string, facts: { name: string; value: Html | string | null }[]) =>
         SectionOf(title, [
           Facts(facts),
-          context.may('organization:write')
-            ? html`<p><a href="${context.path(path)}" aria-label="${title}: ${said.change}">${said.change}</a></p>`
+          context.person.may('organization:write')
+            ? html`<p><a href="${context.address.path(path)}" aria-label="${title}: ${said.change}">${said.change}</a></p>`
             : null,
         ]);
-      return context.page({
+      return context.view.page({
         section: 'organization',
         title: said.title,
         content: html`<p class="lead">${said.text}</p>
@@ -50,68 +50,73 @@ export const organizationPages: PageDefinition[] = [
           ${part(said.pages, 'organization/pages', [
             { name: fields.page, value: url },
             { name: fields.colour, value: own.colour },
-            ...(context.may('image:read') ? [{ name: fields.logo, value: logo && Thumb(logo) }] : []),
+            ...(context.person.may('image:read') ? [{ name: fields.logo, value: logo && Thumb(logo) }] : []),
             { name: fields.privacyUrl, value: own.privacyUrl },
           ])}
           ${url === null ? null : html`<p>${ButtonOfPage(url, fields.page)}</p>`} ${past}`,
       });
     },
   },
-  form('who', (context, own) => {
-    const { fields, languages } = context.words.organization;
+  form('who', ({ words, person, form }, own) => {
+    const { fields, languages } = words.organization;
     return [
-      TextField(context, { name: 'name', label: fields.name, value: own.name, max: 200 }),
-      TextField(context, {
+      TextField(form, { name: 'name', label: fields.name, value: own.name, max: 200 }),
+      TextField(form, {
         name: 'website',
         label: fields.website,
         value: own.website,
         type: 'url',
         isOptional: true,
       }),
-      TextField(context, {
+      TextField(form, {
         name: 'email',
         label: fields.email,
         value: own.email,
         type: 'email',
         isOptional: true,
       }),
-      TextField(context, { name: 'country', label: fields.country, value: own.country, isOptional: true }),
-      SelectField(context, {
+      TextField(form, {
+        name: 'country',
+        label: fields.country,
+        value: own.country,
+        isOptional: true,
+      }),
+      SelectField(form, {
         name: 'language',
         label: fields.language,
         value: own.language,
         choices: LANGUAGES.map((value) => ({ value, text: languages[value] })),
       }),
       // Only people who can read the history may decide whether it is public.
-      context.may('history:read')
-        ? CheckField(context, { name: 'publicLog', label: fields.publicLog, isTicked: own.publicLog })
+      person.may('history:read')
+        ? CheckField(form, { name: 'publicLog', label: fields.publicLog, isTicked: own.publicLog })
         : null,
     ];
   }),
-  form('mails', (context, own) => {
-    const { fields } = context.words.organization;
+  form('mails', ({ words, form }, own) => {
+    const { fields } = words.organization;
     return [
-      TextField(context, {
+      TextField(form, {
         name: 'mailFrom.name',
         label: fields.fromName,
         value: own.mailFrom?.name,
         isOptional: true,
       }),
-      TextField(context, {
+      TextField(form, {
         name: 'mailFrom.address',
         label: fields.fromAddress,
         hint: fields.fromHint,
         value: own.mailFrom?.address,
         type: 'email',
       }),
-      TextField(context, {
+      TextField(form, {
         name: 'replyTo',
         label: fields.replyTo,
         value: own.replyTo,
         type: 'email',
         isOptional: true,
       }),
-      AreaField(context, {
+      AreaField(form, {
         name: 'postalAddress',
         label: fields.postalAddress,
         hint: fields.postalHint,
@@ -123,7 +128,7 @@ export const organizationPages: PageDefinition[] = [
   form('pages', async (context, own) => {
     const { fields } = context.words.organization;
     return [
-      TextField(context, {
+      TextField(context.form, {
         name: 'slug',
         label: fields.slug,
         hint: fields.slugHint,
@@ -131,13 +136,13 @@ export const organizationPages: PageDefinition[] = [
         max: 80,
         isOptional: true,
       }),
-      TextField(context, {
+      TextField(context.form, {
         name: 'colour',
         label: fields.colour,
         value: own.colour ?? DEFAULT_COLOUR,
         type: 'color',
       }),
-      TextField(context, {
+      TextField(context.form, {
         name: 'privacyUrl',
         label: fields.privacyUrl,
         value: own.privacyUrl,
@@ -154,15 +159,13 @@ function ButtonOfPage(url: string, text: string): Html {
 }
 
 /** Includes other records that the forms change: the language, the sender, and whether anyone can verify the history. */
-function settingsActivity(context: PageContext): Promise<ActivityEvent[]> {
-  const { organizationId } = context;
-  return context
-    .find(Activity)
-    .latestOf(organizationId, [senderId(organizationId), publicLogId(organizationId)]);
+function settingsActivity(api: Api): Promise<ActivityEvent[]> {
+  const { organizationId } = api;
+  return api.find(Activity).latestOf(organizationId, [senderId(organizationId), publicLogId(organizationId)]);
 }
 
-function organizationOf(context: PageContext): Promise<OrganizationRecord> {
-  return context.run<OrganizationRecord>('organization.get-organization');
+function organizationOf(api: Api): Promise<OrganizationRecord> {
+  return api.run<OrganizationRecord>('organization.get-organization');
 }
 
 /** One of three forms. Each changes only its own fields. */
@@ -175,52 +178,52 @@ function form(
     needs: 'organization:write',
     show: async (context) => {
       const { organization } = context.words;
-      const own = await organizationOf(context);
+      const own = await organizationOf(context.api);
       const fields = await fieldsOf(context, own);
-      return context.page({
+      return context.view.page({
         section: 'organization',
-        back: { href: context.path('organization'), text: organization.title },
+        back: { href: context.address.path('organization'), text: organization.title },
         title: organization[task],
-        content: html`<div class="text">${FormOf(context, { fields, button: organization.save, of: own })}</div>`,
+        content: html`<div class="text">${FormOf(context.form, { fields, button: organization.save, of: own })}</div>`,
       });
     },
     act: async (context) => {
-      context.requireSame(await organizationOf(context));
-      await context.run('organization.update-organization', typedIn(context, task));
+      context.form.requireSame(await organizationOf(context.api));
+      await context.api.run('organization.update-organization', typedIn(context, task));
       return { to: 'organization', done: 'organization.changed' };
     },
   };
 }
 
-function typedIn(context: PageContext, task: 'who' | 'mails' | 'pages'): Record<string, unknown> {
-  const typed = (...names: string[]) => Object.fromEntries(names.map((name) => [name, context.typed(name)]));
+function typedIn({ person, form }: PageContext, task: 'who' | 'mails' | 'pages'): Record<string, unknown> {
+  const typed = (...names: string[]) => Object.fromEntries(names.map((name) => [name, form.typed(name)]));
   switch (task) {
     case 'who':
       return {
         ...typed('email', 'country'),
-        website: typedAddress(context, 'website'),
-        name: context.typed('name') ?? '',
-        ...(context.form.has('language') ? { language: context.form.get('language') } : {}),
-        ...(context.may('history:read') ? { publicLog: context.form.has('publicLog') } : {}),
+        website: typedAddress(form, 'website'),
+        name: form.typed('name') ?? '',
+        ...(form.has('language') ? { language: form.get('language') } : {}),
+        ...(person.may('history:read') ? { publicLog: form.has('publicLog') } : {}),
       };
     case 'mails': {
-      const address = context.typed('mailFrom.address');
+      const address = form.typed('mailFrom.address');
       return {
         ...typed('replyTo', 'postalAddress'),
-        mailFrom: { name: context.typed('mailFrom.name'), address: address ?? '' },
+        mailFrom: { name: form.typed('mailFrom.name'), address: address ?? '' },
       };
     }
     case 'pages':
       return {
         ...typed('slug', 'colour'),
-        privacyUrl: typedAddress(context, 'privacyUrl'),
-        ...(context.form.has('imageId') ? { imageId: context.typed('imageId') } : {}),
+        privacyUrl: typedAddress(form, 'privacyUrl'),
+        ...(form.has('imageId') ? { imageId: form.typed('imageId') } : {}),
       };
   }
 }
 
 /** Adds `https://`, because most people type addresses without it, as browsers show them. */
-function typedAddress(context: PageContext, name: string): string | null {
-  const address = context.typed(name);
+function typedAddress(form: FormInput, name: string): string | null {
+  const address = form.typed(name);
   return address === null || /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `https://${address}`;
 }

@@ -3,11 +3,11 @@ import { type ListedMail, type MailFiles, Mailer, MOST_SEARCHED, type ReadMail, 
 import { html, type Html } from '#libs/pages';
 import { isId, noSuch, RpcError } from '#libs/rpc';
 import { mailPage } from '../document.js';
-import { listPages } from '../list-pages.js';
+import { type Lister, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { Facts, numberIn, SectionOf, timeIn } from '../parts.js';
 import { OUTBOX } from '../sections.js';
-import { type Lister, type PageContext } from '../page-context.js';
+import { type Api, type PageContext } from '../page-context.js';
 
 const { needs, isThere } = OUTBOX;
 
@@ -22,15 +22,15 @@ const pages: PageDefinition[] = [
     text: ({ outbox }) => outbox.text,
     empty: ({ outbox }) => outbox.none,
     search: (words) => words.outbox.search(numberIn(words, MOST_SEARCHED)),
-    before: (context) => {
-      const folder = join(filesOf(context).directory, context.organizationId);
-      return Promise.resolve(html`<p>${context.words.outbox.where(folder)}</p>`);
+    before: ({ words, api }) => {
+      const folder = join(filesOf(api).directory, api.organizationId);
+      return Promise.resolve(html`<p>${words.outbox.where(folder)}</p>`);
     },
     columns: [
       {
         name: ({ outbox }) => outbox.subject,
-        cell: ({ id, subject }, context) =>
-          html`<a href="${context.path(`outbox/${id}`)}">${subject === '' ? context.words.outbox.noSubject : subject}</a>`,
+        cell: ({ id, subject }, { words, address }) =>
+          html`<a href="${address.path(`outbox/${id}`)}">${subject === '' ? words.outbox.noSubject : subject}</a>`,
         exported: ({ subject }) => subject,
       },
       { name: ({ outbox }) => outbox.to, cell: ({ to }) => to },
@@ -45,13 +45,14 @@ const pages: PageDefinition[] = [
     path: 'outbox/:mail',
     needs,
     show: async (context) => {
-      const { words, params } = context;
+      const { words } = context;
+      const { params } = context.address;
       const { outbox } = words;
       const mail = await mailOf(context);
       const title = mail.subject === '' ? outbox.noSubject : mail.subject;
-      return context.page({
+      return context.view.page({
         section: 'outbox',
-        back: { href: context.path('outbox'), text: outbox.title },
+        back: { href: context.address.path('outbox'), text: outbox.title },
         title,
         content: html`${Facts([
           { name: outbox.from, value: mail.from },
@@ -72,7 +73,7 @@ const pages: PageDefinition[] = [
                   html`<iframe
                     sandbox
                     title="${outbox.frame}"
-                    src="${context.path(`outbox/${params.mail!}/mail`)}"
+                    src="${context.address.path(`outbox/${params.mail!}/mail`)}"
                   ></iframe>`,
                 )
           }`,
@@ -93,10 +94,10 @@ const pages: PageDefinition[] = [
 /** An organization's emails that this server wrote to files, for trying the product without a mail server. */
 export const outboxPages: PageDefinition[] = pages.map((page) => ({ ...page, isThere }));
 
-const listMails: Lister<ListedMail> = async (context, { q, limit, cursor: before }) => {
+const listMails: Lister<ListedMail> = async ({ api }, { q, limit, cursor: before }) => {
   if (before !== undefined && !isId(before))
     throw new RpcError('BAD_REQUEST', 'The cursor is not the id of an email.');
-  const { mails, hasMore } = await filesOf(context).list(context.organizationId, limit, {
+  const { mails, hasMore } = await filesOf(api).list(api.organizationId, limit, {
     before,
     q: typeof q === 'string' ? q : '',
   });
@@ -105,14 +106,14 @@ const listMails: Lister<ListedMail> = async (context, { q, limit, cursor: before
 };
 
 /** @throws RpcError NOT_FOUND if the organization has no email with this id. */
-async function mailOf(context: PageContext): Promise<ReadMail> {
-  const mail = await filesOf(context).find(context.organizationId, context.params.mail!);
+async function mailOf({ address, api }: PageContext): Promise<ReadMail> {
+  const mail = await filesOf(api).find(api.organizationId, address.params.mail!);
   if (!mail) throw noSuch('mail');
   return mail;
 }
 
-function filesOf(context: PageContext): MailFiles {
-  const files = context.find(Mailer).written;
+function filesOf(api: Api): MailFiles {
+  const files = api.find(Mailer).written;
   if (!files) throw noSuch('mail');
   return files;
 }

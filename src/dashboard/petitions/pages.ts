@@ -5,12 +5,11 @@ import { invalid, type Issue, operationNamed, parseInput, RpcError } from '#libs
 import { Activity, type ActivityEvent } from '../../history/index.js';
 import { DEFAULT_GOAL, STATUSES } from '../../petitions/index.js';
 import { ImageField } from '../image-choice.js';
-import { deletionPage } from '../deletion-page.js';
+import { deletionPage, stepPage } from '../step-pages.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   AreaField,
-  ConfirmForm,
   ButtonLink,
   CheckField,
   ChoiceField,
@@ -27,7 +26,7 @@ import {
   timeIn,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type PageContext } from '../page-context.js';
+import { type FormInput, type PageContext } from '../page-context.js';
 import {
   ContentField,
   isPreview,
@@ -58,7 +57,7 @@ export const petitionPages: PageDefinition[] = [
     text: ({ petitions }) => petitions.text,
     empty: ({ petitions }) => petitions.none,
     search: ({ petitions }) => petitions.search,
-    fields: (context) => ({ status: context.query('status') }),
+    fields: ({ address }) => ({ status: address.query('status') }),
     filters: (context) => {
       const { petitions, state } = context.words;
       const choices = STATUSES.map((value) => ({ value, text: petitions.statuses[value] }));
@@ -68,7 +67,7 @@ export const petitionPages: PageDefinition[] = [
     columns: [
       {
         name: ({ petitions }) => petitions.fields.title,
-        cell: ({ id, title }, context) => html`<a href="${context.path(`petitions/${id}`)}">${title}</a>`,
+        cell: ({ id, title }, { address }) => html`<a href="${address.path(`petitions/${id}`)}">${title}</a>`,
         exported: ({ title }) => title,
       },
       { name: ({ state }) => state, cell: ({ status }, { words }) => words.petitions.statuses[status] },
@@ -91,18 +90,18 @@ export const petitionPages: PageDefinition[] = [
     needs: 'petition:write',
     show: async (context) => {
       const { petitions } = context.words;
-      return context.page({
+      return context.view.page({
         section: 'petitions',
-        back: { href: context.path('petitions'), text: petitions.title },
+        back: { href: context.address.path('petitions'), text: petitions.title },
         title: petitions.add,
         content: await WritingOf(context),
       });
     },
-    act: async (context) => {
-      if (isPreview(context)) return context.again();
-      const fields = typedIn(context);
-      requireOpen(context, null, 'petition.create-petition', fields);
-      const { petitionId } = await context.run<{ petitionId: string }>('petition.create-petition', fields);
+    act: async ({ form, api }) => {
+      if (isPreview(form)) return form.again();
+      const fields = typedIn(form);
+      requireOpen(form, null, 'petition.create-petition', fields);
+      const { petitionId } = await api.run<{ petitionId: string }>('petition.create-petition', fields);
       return { to: `petitions/${petitionId}`, done: 'petitions.created' };
     },
   },
@@ -112,57 +111,48 @@ export const petitionPages: PageDefinition[] = [
     needs: 'petition:write',
     show: async (context) => {
       const petition = await petitionOf(context);
-      return context.page({
+      return context.view.page({
         section: 'petitions',
-        back: toPetition(context, petition),
+        back: toPetition(context.address, petition),
         title: `${context.words.petitions.edit}: ${petition.title}`,
         content: await WritingOf(context, petition),
       });
     },
     act: async (context) => {
-      if (isPreview(context)) return context.again();
-      const petitionId = context.params.petition!;
+      if (isPreview(context.form)) return context.form.again();
+      const petitionId = context.address.params.petition!;
       const petition = await petitionOf(context);
-      context.requireSame(petition);
-      const fields = { petitionId, ...typedIn(context, petition.closesAt) };
-      requireOpen(context, petition.closesAt, 'petition.update-petition', fields);
-      await context.run('petition.update-petition', fields);
+      context.form.requireSame(petition);
+      const fields = { petitionId, ...typedIn(context.form, petition.closesAt) };
+      requireOpen(context.form, petition.closesAt, 'petition.update-petition', fields);
+      await context.api.run('petition.update-petition', fields);
       return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
     },
   },
-  step('publish', 'petition.publish-petition', 'petitions.published'),
-  step('close', 'petition.close-petition', 'petitions.closed'),
+  step('publish', 'published'),
+  step('close', 'closed'),
   deletionPage({ section: 'petitions', record: 'petition', find: petitionOf }),
   ...signaturePages,
 ];
 
-function step(path: 'publish' | 'close', operation: string, done: string): PageDefinition {
-  return {
-    path: `petitions/:petition/${path}`,
-    needs: 'petition:write',
-    show: async (context) => {
-      const { id, title, status } = await petitionOf(context);
-      const { petitions } = context.words;
-      const button = path === 'publish' ? publishingOf(context, status) : petitions.close;
-      return context.page({
-        section: 'petitions',
-        title: `${button}: ${title}`,
-        content: ConfirmForm(context, {
-          text: path === 'publish' ? petitions.publishing : petitions.closing,
-          button,
-          back: `petitions/${id}`,
-        }),
-      });
+function step(step: 'publish' | 'close', done: string): PageDefinition {
+  return stepPage({
+    section: 'petitions',
+    record: 'petition',
+    step,
+    ask: async (context) => {
+      const { title, status } = await petitionOf(context);
+      const { close, closing, publishing } = context.words.petitions;
+      const isClosed = step === 'close';
+      const button = isClosed ? close : publishingOf(context.words, status);
+      return { title: `${button}: ${title}`, text: isClosed ? closing : publishing, button };
     },
-    act: async (context) => {
-      await context.run(operation, { petitionId: context.params.petition });
-      return { to: `petitions/${context.params.petition!}`, done };
-    },
-  };
+    done,
+  });
 }
 
 /** One operation does both, but people distinguish publishing from reopening. */
-function publishingOf({ words }: PageContext, status: PetitionRecord['status']): string {
+function publishingOf(words: DashboardWords, status: PetitionRecord['status']): string {
   const { publish, reopen } = words.petitions;
   return status === 'CLOSED' ? reopen : publish;
 }
@@ -172,39 +162,39 @@ async function showPetition(context: PageContext) {
   const { petitions } = words;
   const [petition, past, stats] = await Promise.all([
     petitionOf(context),
-    ActivityLog(context, context.params.petition!, invalidationsOf(context)),
+    ActivityLog(context, context.address.params.petition!, invalidationsOf(context)),
     StatsOf(context),
   ]);
   const { id, status, url, signatures, pendingSignatures, goal, closesAt } = petition;
-  const mayWrite = context.may('petition:write');
+  const mayWrite = context.person.may('petition:write');
   const isPublic = url !== null && status !== 'DRAFT';
   const facts = [
     ...(isPublic ? [{ name: petitions.address, value: url }] : []),
     ...(closesAt === null ? [] : [{ name: petitions.lastDay, value: timeIn(words, closesAt) }]),
   ];
-  return context.page({
+  return context.view.page({
     section: 'petitions',
-    back: { href: context.path('petitions'), text: petitions.title },
+    back: { href: context.address.path('petitions'), text: petitions.title },
     title: petition.title,
     content: html`<p><span class="badge">${petitions.statuses[status]}</span></p>
       ${Progress({ words, label: petitions.signatures, value: signatures, max: goal })}
       ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
       ${Actions([
         mayWrite && status !== 'PUBLISHED'
-          ? ButtonLink(context, `petitions/${id}/publish`, publishingOf(context, status))
+          ? ButtonLink(context.address, `petitions/${id}/publish`, publishingOf(context.words, status))
           : null,
         isPublic ? html`<a class="button plain" href="${new URL(url).pathname}">${petitions.open}</a>` : null,
-        mayWrite ? ButtonLink(context, `petitions/${id}/edit`, petitions.edit, true) : null,
-        ButtonLink(context, `petitions/${id}/signatures`, petitions.signers.title, true),
+        mayWrite ? ButtonLink(context.address, `petitions/${id}/edit`, petitions.edit, true) : null,
+        ButtonLink(context.address, `petitions/${id}/signatures`, petitions.signers.title, true),
         mayWrite && status === 'PUBLISHED'
-          ? ButtonLink(context, `petitions/${id}/close`, petitions.close, true)
+          ? ButtonLink(context.address, `petitions/${id}/close`, petitions.close, true)
           : null,
         mayWrite && status !== 'PUBLISHED'
-          ? ButtonLink(context, `petitions/${id}/delete`, petitions.delete, true)
+          ? ButtonLink(context.address, `petitions/${id}/delete`, petitions.delete, true)
           : null,
       ])}
       ${facts.length === 0 ? null : Facts(facts)} ${isPublic ? EmbedOf(petitions, url) : null} ${stats}
-      ${SectionOf(words.posts.preview, await WrittenOf({ ...petition, facts: askedOf(context, petition) }))} ${past}`,
+      ${SectionOf(words.posts.preview, await WrittenOf({ ...petition, facts: askedOf(context.words, petition) }))} ${past}`,
   });
 }
 
@@ -221,13 +211,13 @@ function EmbedOf({ embed }: DashboardWords['petitions'], url: string): Html {
 }
 
 /** One event per invalidation or restoration, however many signatures it covers. */
-async function invalidationsOf(context: PageContext): Promise<ActivityEvent[]> {
-  const { records } = await context.run<{ records: { id: string }[] }>('petition.list-invalidations', {
-    petitionId: context.params.petition,
+async function invalidationsOf({ address, api }: PageContext): Promise<ActivityEvent[]> {
+  const { records } = await api.run<{ records: { id: string }[] }>('petition.list-invalidations', {
+    petitionId: address.params.petition,
     limit: MAX_INVALIDATIONS,
   });
-  return context.find(Activity).beginningsOf(
-    context.organizationId,
+  return api.find(Activity).beginningsOf(
+    api.organizationId,
     records.map(({ id }) => id),
   );
 }
@@ -240,11 +230,10 @@ type Stats = {
   sources: { source: string | null; signatures: number }[];
 };
 
-async function StatsOf(context: PageContext): Promise<Html | null> {
-  const { words } = context;
+async function StatsOf({ words, address, api }: PageContext): Promise<Html | null> {
   const { stats } = words.petitions;
-  const { days, countries, sources } = await context.run<Stats>('petition.get-stats', {
-    petitionId: context.params.petition,
+  const { days, countries, sources } = await api.run<Stats>('petition.get-stats', {
+    petitionId: address.params.petition,
   });
   if (days.length === 0) return null;
   const tables = [
@@ -302,7 +291,7 @@ function everyDay(days: Stats['days']): Stats['days'] {
 }
 
 /** The petition's target and demand, labelled as on its public page. */
-function askedOf({ words }: PageContext, { target, ask }: Pick<PetitionRecord, 'target' | 'ask'>) {
+function askedOf(words: DashboardWords, { target, ask }: Pick<PetitionRecord, 'target' | 'ask'>) {
   const { preview } = words.petitions;
   return [
     { name: preview.target, value: target },
@@ -314,25 +303,25 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
   const { petitions, posts } = context.words;
   const { fields } = petitions;
   const more = [
-    ChoiceField(context, {
+    ChoiceField(context.form, {
       name: 'confirmation',
       label: fields.confirmation,
       values: [petition?.confirmation ?? 'EMAIL'],
       choices: (['EMAIL', 'NONE'] as const).map((value) => ({ value, text: fields.confirmations[value] })),
     }),
-    TextField(context, {
+    TextField(context.form, {
       name: 'closesAt',
       label: fields.closesAt,
       value: petition?.closesAt?.slice(0, 16),
       type: 'datetime-local',
       isOptional: true,
     }),
-    CheckField(context, {
+    CheckField(context.form, {
       name: 'publicComments',
       label: fields.publicComments,
       isTicked: petition?.publicComments ?? false,
     }),
-    TextField(context, {
+    TextField(context.form, {
       name: 'slug',
       label: posts.fields.slug,
       hint: posts.fields.slugHint,
@@ -342,39 +331,42 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
     }),
   ];
   const written = [
-    TitleField(context, { label: fields.title, hint: fields.titleHint, value: petition?.title }),
-    AreaField(context, {
+    TitleField(context.form, { label: fields.title, hint: fields.titleHint, value: petition?.title }),
+    AreaField(context.form, {
       name: 'description',
       label: fields.description,
       value: petition?.description,
       isOptional: true,
     }),
-    TextField(context, {
+    TextField(context.form, {
       name: 'target',
       label: fields.target,
       hint: fields.targetHint,
       value: petition?.target,
       isOptional: true,
     }),
-    TextField(context, { name: 'ask', label: fields.ask, value: petition?.ask, isOptional: true }),
-    TextField(context, {
+    TextField(context.form, { name: 'ask', label: fields.ask, value: petition?.ask, isOptional: true }),
+    TextField(context.form, {
       name: 'goal',
       label: fields.goal,
       value: String(petition?.goal ?? DEFAULT_GOAL),
       type: 'number',
     }),
     await ImageField(context, petition?.imageId),
-    ContentField(context, petition?.content, {
+    ContentField(context.form, petition?.content, {
       label: posts.fields.content,
       hint: posts.fields.contentHint,
       foreign: posts.fields.foreign,
     }),
     // Open after an error, because the field with the error may be inside.
-    html`<details${context.refusal ? trusted(' open') : null}><summary>${fields.more}</summary>${more}</details>`,
+    html`<details${context.form.refusal ? trusted(' open') : null}><summary>${fields.more}</summary>${more}</details>`,
   ];
   const button = petition ? petitions.save : petitions.saveDraft;
-  const facts = askedOf(context, { target: context.typed('target'), ask: context.typed('ask') });
-  return html`<div class="text">${FormOf(context, { fields: written, button, secondButton: PreviewButton(context), of: petition })}</div>
+  const facts = askedOf(context.words, {
+    target: context.form.typed('target'),
+    ask: context.form.typed('ask'),
+  });
+  return html`<div class="text">${FormOf(context.form, { fields: written, button, secondButton: PreviewButton(context.words), of: petition })}</div>
     ${await PreviewOf(context, petitions.add, { before: petition, facts })}`;
 }
 
@@ -385,12 +377,12 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
  *   together with this one.
  */
 function requireOpen(
-  context: PageContext,
+  form: FormInput,
   before: string | null,
   operation: string,
   fields: Record<string, unknown>,
 ): void {
-  const closesAt = context.typed('closesAt');
+  const closesAt = form.typed('closesAt');
   if (closesAt === null || closesAt.slice(0, 16) === before?.slice(0, 16)) return;
   if (Date.parse(`${closesAt.slice(0, 16)}:00Z`) > Date.now()) return;
   throw invalid([...issuesOf(operation, fields), { path: 'closesAt', message: 'must be in the future' }]);
@@ -408,16 +400,15 @@ function issuesOf(operation: string, fields: Record<string, unknown>): Issue[] {
 }
 
 /** @param before the stored closing time. It keeps its seconds if unchanged, because the form only shows minutes. */
-function typedIn(context: PageContext, before: string | null = null): Record<string, unknown> {
-  const { form } = context;
-  const closesAt = context.typed('closesAt');
+function typedIn(form: FormInput, before: string | null = null): Record<string, unknown> {
+  const closesAt = form.typed('closesAt');
   return {
-    ...typedTitle(context),
-    description: context.typed('description'),
-    target: context.typed('target'),
-    ask: context.typed('ask'),
-    goal: Number(context.typed('goal') ?? Number.NaN),
-    ...(form.has('imageId') ? { imageId: context.typed('imageId') } : {}),
+    ...typedTitle(form),
+    description: form.typed('description'),
+    target: form.typed('target'),
+    ask: form.typed('ask'),
+    goal: Number(form.typed('goal') ?? Number.NaN),
+    ...(form.has('imageId') ? { imageId: form.typed('imageId') } : {}),
     ...(form.has('confirmation') ? { confirmation: form.get('confirmation') } : {}),
     closesAt:
       closesAt === null
@@ -426,7 +417,7 @@ function typedIn(context: PageContext, before: string | null = null): Record<str
           ? before
           : `${closesAt.slice(0, 16)}:00Z`,
     publicComments: form.has('publicComments'),
-    ...(context.typed('slug') === null ? {} : { slug: context.typed('slug') }),
-    ...typedContent(context),
+    ...(form.typed('slug') === null ? {} : { slug: form.typed('slug') }),
+    ...typedContent(form),
   };
 }

@@ -1,4 +1,4 @@
-import { type PageContext } from '../page-context.js';
+import { type Address, type PageContext } from '../page-context.js';
 
 export type PetitionRecord = {
   updatedAt: string;
@@ -24,10 +24,12 @@ export type PetitionRecord = {
 };
 
 /** The petition in the page's address. @throws RpcError NOT_FOUND */
-export function petitionOf(context: PageContext): Promise<PetitionRecord> {
-  return context.run<PetitionRecord>('petition.get-petition', { petitionId: context.params.petition });
+export function petitionOf({ address, api }: PageContext): Promise<PetitionRecord> {
+  return api.run<PetitionRecord>('petition.get-petition', {
+    petitionId: address.params.petition,
+  });
 }
 
-export function toPetition(context: PageContext, { id, title }: PetitionRecord) {
-  return { href: context.path(`petitions/${id}`), text: title };
+export function toPetition(address: Address, { id, title }: PetitionRecord) {
+  return { href: address.path(`petitions/${id}`), text: title };
 }

@@ -23,6 +23,7 @@ import {
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
 import { petitionOf, toPetition } from './petition.js';
+import { type DashboardWords } from '#locales';
 
 /** Includes the signer if the viewer may read contacts. */
 type SignatureOfPetition = SignatureRecord & { signer?: { name: string; email: string | null } };
@@ -50,7 +51,7 @@ export const signaturePages: PageDefinition[] = [
     empty: ({ petitions }) => petitions.signers.none,
     search: ({ petitions }) => petitions.signers.search,
     searchNeeds: 'contact:read',
-    fields: ({ params, query }) => ({ petitionId: params.petition, status: query('status') }),
+    fields: ({ address: { params, query } }) => ({ petitionId: params.petition, status: query('status') }),
     filters: (context) => {
       const { petitions, state } = context.words;
       const { statuses } = petitions.signers;
@@ -64,12 +65,12 @@ export const signaturePages: PageDefinition[] = [
         FilterField(context, { name: 'status', label: state, choices, hasAll: false }),
       ]);
     },
-    back: async (context) => toPetition(context, await petitionOf(context)),
-    actions: (context) => [
+    back: async (context) => toPetition(context.address, await petitionOf(context)),
+    actions: ({ words, address }) => [
       ButtonLink(
-        context,
-        `petitions/${context.params.petition!}/invalidations`,
-        context.words.petitions.invalidations.title,
+        address,
+        `petitions/${address.params.petition!}/invalidations`,
+        words.petitions.invalidations.title,
         true,
       ),
     ],
@@ -83,7 +84,7 @@ export const signaturePages: PageDefinition[] = [
       {
         name: ({ email }) => email,
         cell: ({ signer }) => signer?.email ?? null,
-        isShown: (context) => context.may('contact:read'),
+        isShown: ({ person }) => person.may('contact:read'),
       },
       { name: ({ petitions }) => petitions.signers.said, cell: ({ comment }) => comment },
       {
@@ -102,22 +103,22 @@ export const signaturePages: PageDefinition[] = [
         cell: RemoveLink,
         hasActions: true,
         // All rows have the same status.
-        isShown: (context) =>
-          context.may('petition:write') && (context.query('status') ?? 'CONFIRMED') === 'CONFIRMED',
+        isShown: ({ person, address }) =>
+          person.may('petition:write') && (address.query('status') ?? 'CONFIRMED') === 'CONFIRMED',
       },
     ],
     // The export operation does not support search.
-    exportBy: async (context, byColumns) =>
-      context.query('q') !== undefined
+    exportBy: async ({ words, person, address, api }, byColumns) =>
+      address.query('q') !== undefined
         ? byColumns()
         : forExcel(
-            context.words,
-            await context.run<StreamedAnswer>('petition.export-signatures', {
-              petitionId: context.params.petition,
+            words,
+            await api.run<StreamedAnswer>('petition.export-signatures', {
+              petitionId: address.params.petition,
               format: 'csv',
               safe: 'true',
-              status: context.query('status'),
-              ...(context.may('contact:read') ? { contacts: 'true' } : {}),
+              status: address.query('status'),
+              ...(person.may('contact:read') ? { contacts: 'true' } : {}),
             }),
           ),
   }),
@@ -127,17 +128,17 @@ export const signaturePages: PageDefinition[] = [
     show: async (context) => {
       const [petition, signer] = await Promise.all([petitionOf(context), signerAsked(context)]);
       const { invalidations, signers } = context.words.petitions;
-      return context.page({
+      return context.view.page({
         section: 'petitions',
-        back: { href: context.path(`petitions/${petition.id}/signatures`), text: signers.title },
+        back: { href: context.address.path(`petitions/${petition.id}/signatures`), text: signers.title },
         title: signer === undefined ? invalidations.takeOut(1) : `${signers.takeOutOf(signer)}?`,
         content: html`<div class="text">
           <p>${signers.takingOut}</p>
-          ${FormOf(context, { fields: [], button: invalidations.takeOut(1) })}
+          ${FormOf(context.form, { fields: [], button: invalidations.takeOut(1) })}
         </div>`,
       });
     },
-    act: (context) => invalidate(context, { signatureIds: [context.params.signature] }),
+    act: (context) => invalidate(context, { signatureIds: [context.address.params.signature] }),
   },
   ...listPages<InvalidationRecord>({
     path: 'petitions/:petition/invalidations',
@@ -147,19 +148,19 @@ export const signaturePages: PageDefinition[] = [
     title: ({ petitions }) => petitions.invalidations.title,
     text: ({ petitions }) => petitions.invalidations.text,
     empty: ({ petitions }) => petitions.invalidations.none,
-    fields: ({ params }) => ({ petitionId: params.petition }),
-    back: async (context) => toPetition(context, await petitionOf(context)),
+    fields: ({ address: { params } }) => ({ petitionId: params.petition }),
+    back: async (context) => toPetition(context.address, await petitionOf(context)),
     add: {
-      path: ({ params }) => `petitions/${params.petition!}/invalidate`,
+      path: ({ address: { params } }) => `petitions/${params.petition!}/invalidate`,
       text: ({ petitions }) => petitions.invalidations.start,
       needs: 'petition:write',
     },
     columns: [
       {
         name: ({ petitions }) => petitions.signers.when,
-        cell: ({ id, createdAt }, context) =>
-          html`<a href="${context.path(`petitions/${context.params.petition!}/invalidations/${id}`)}"
-            >${timeIn(context.words, createdAt)}</a
+        cell: ({ id, createdAt }, { words, address }) =>
+          html`<a href="${address.path(`petitions/${address.params.petition!}/invalidations/${id}`)}"
+            >${timeIn(words, createdAt)}</a
           >`,
         exported: ({ createdAt }) => createdAt,
       },
@@ -182,9 +183,9 @@ export const signaturePages: PageDefinition[] = [
     needs: 'petition:read',
     changes: 'petition:write',
     show: showInvalidation,
-    act: async (context) => {
-      const { petition, invalidation } = context.params;
-      await context.run('petition.restore-signatures', { invalidationId: invalidation });
+    act: async ({ address, api }) => {
+      const { petition, invalidation } = address.params;
+      await api.run('petition.restore-signatures', { invalidationId: invalidation });
       return { to: `petitions/${petition!}/invalidations/${invalidation!}`, done: 'petitions.broughtBack' };
     },
   },
@@ -192,12 +193,12 @@ export const signaturePages: PageDefinition[] = [
 
 /** Adds the signers if the viewer may read contacts. */
 async function withSigners(
-  context: PageContext,
+  { person, api }: PageContext,
   signatures: SignatureOfPetition[],
 ): Promise<SignatureOfPetition[]> {
-  if (!context.may('contact:read')) return signatures;
+  if (!person.may('contact:read')) return signatures;
   const ids = signatures.flatMap(({ contactId }) => contactId ?? []);
-  const contacts = await context.find(ContactsByIds).find(context.organizationId, ids);
+  const contacts = await api.find(ContactsByIds).find(api.organizationId, ids);
   return signatures.map((signature) => {
     const contact = signature.contactId === null ? undefined : contacts.get(signature.contactId);
     return contact ? { ...signature, signer: { name: nameOf(contact), email: contact.email } } : signature;
@@ -205,41 +206,44 @@ async function withSigners(
 }
 
 /** Name of the signer whose signature is to be removed, if the list linked to this page. */
-async function signerAsked(context: PageContext): Promise<string | undefined> {
-  const contactId = context.query('contact');
-  if (contactId === undefined || !isId(contactId) || !context.may('contact:read')) return undefined;
-  const contacts = await context.find(ContactsByIds).find(context.organizationId, [contactId]);
+async function signerAsked({ person, address, api }: PageContext): Promise<string | undefined> {
+  const contactId = address.query('contact');
+  if (contactId === undefined || !isId(contactId) || !person.may('contact:read')) return undefined;
+  const contacts = await api.find(ContactsByIds).find(api.organizationId, [contactId]);
   const contact = contacts.get(contactId);
   return contact && nameOf(contact);
 }
 
-function SignerOf(signature: SignatureOfPetition, context: PageContext): Html | string {
+function SignerOf(signature: SignatureOfPetition, { words, address }: PageContext): Html | string {
   const { contactId, signer } = signature;
-  if (contactId === null || signer === undefined) return nameOfSigner(signature, context);
-  return html`<a href="${context.path(`contacts/${contactId}`)}">${signer.name}</a>`;
+  if (contactId === null || signer === undefined) return nameOfSigner(signature, words);
+  return html`<a href="${address.path(`contacts/${contactId}`)}">${signer.name}</a>`;
 }
 
 /** An unconfirmed signature belongs to no contact. */
-function nameOfSigner({ signer, status }: SignatureOfPetition, { words }: PageContext): string {
+function nameOfSigner({ signer, status }: SignatureOfPetition, words: DashboardWords): string {
   const { gone, unconfirmed } = words.petitions.signers;
   return signer?.name ?? (status === 'PENDING' ? unconfirmed : gone);
 }
 
 /** The status of a removed signature links to its invalidation, which can be restored. */
-function StateOf({ status, invalidationId }: SignatureOfPetition, context: PageContext): Html | string {
-  const text = context.words.petitions.signers.statuses[status];
+function StateOf(
+  { status, invalidationId }: SignatureOfPetition,
+  { words, address }: PageContext,
+): Html | string {
+  const text = words.petitions.signers.statuses[status];
   if (invalidationId === null) return text;
-  const path = `petitions/${context.params.petition!}/invalidations/${invalidationId}`;
-  return html`<a href="${context.path(path)}">${text}</a>`;
+  const path = `petitions/${address.params.petition!}/invalidations/${invalidationId}`;
+  return html`<a href="${address.path(path)}">${text}</a>`;
 }
 
-function RemoveLink(signature: SignatureOfPetition, context: PageContext): Html {
+function RemoveLink(signature: SignatureOfPetition, { words, address }: PageContext): Html {
   const { id, contactId } = signature;
-  const { signers } = context.words.petitions;
-  const href = context.path(
-    `petitions/${context.params.petition!}/signatures/${id}/invalidate?contact=${contactId ?? ''}`,
+  const { signers } = words.petitions;
+  const href = address.path(
+    `petitions/${address.params.petition!}/signatures/${id}/invalidate?contact=${contactId ?? ''}`,
   );
-  return html`<a href="${href}" aria-label="${signers.takeOutOf(nameOfSigner(signature, context))}">${signers.takeOut}</a>`;
+  return html`<a href="${href}" aria-label="${signers.takeOutOf(nameOfSigner(signature, words))}">${signers.takeOut}</a>`;
 }
 
 const CONDITIONS = ['emailDomain', 'createdAfter', 'createdBefore', 'clientAddress', 'suspicion'] as const;
@@ -267,9 +271,9 @@ async function showChoosing(context: PageContext) {
   const { words } = context;
   const { invalidations, suspicions } = words.petitions;
   const petition = await petitionOf(context);
-  const typed = (name: string) => context.form.get(name) ?? context.query(name);
+  const typed = (name: string) => context.form.get(name) ?? context.address.query(name);
   const fields = [
-    TextField(context, {
+    TextField(context.form, {
       name: 'emailDomain',
       label: invalidations.emailDomain,
       hint: invalidations.emailDomainHint,
@@ -277,7 +281,7 @@ async function showChoosing(context: PageContext) {
       isOptional: true,
     }),
     ...(['createdAfter', 'createdBefore'] as const).map((name) =>
-      TextField(context, {
+      TextField(context.form, {
         name,
         label: name === 'createdAfter' ? invalidations.after : invalidations.before,
         value: typed(name),
@@ -285,14 +289,14 @@ async function showChoosing(context: PageContext) {
         isOptional: true,
       }),
     ),
-    TextField(context, {
+    TextField(context.form, {
       name: 'clientAddress',
       label: invalidations.network,
       hint: invalidations.networkHint,
       value: typed('clientAddress'),
       isOptional: true,
     }),
-    SelectField(context, {
+    SelectField(context.form, {
       name: 'suspicion',
       label: invalidations.suspicion,
       value: typed('suspicion'),
@@ -303,14 +307,14 @@ async function showChoosing(context: PageContext) {
       ],
     }),
   ];
-  const found = context.found === undefined ? null : FoundOf(context, context.found);
-  return context.page({
+  const found = context.form.found === undefined ? null : FoundOf(context, context.form.found);
+  return context.view.page({
     section: 'petitions',
-    back: { href: context.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
+    back: { href: context.address.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
     title: invalidations.chooseTitle,
     content: html`<div class="text">
       <p class="lead">${invalidations.chooseText}</p>
-      ${found} ${FormOf(context, { fields, button: invalidations.look })}
+      ${found} ${FormOf(context.form, { fields, button: invalidations.look })}
     </div>`,
   });
 }
@@ -337,18 +341,18 @@ async function removeChosen(context: PageContext) {
   if (Object.keys(condition).length === 0)
     throw new RpcError('BAD_REQUEST', context.words.petitions.invalidations.nothingSaid);
   if (context.form.has('takeOut')) return invalidate(context, condition);
-  const { signatures } = await context.run<{ signatures: number }>('petition.invalidate-signatures', {
-    petitionId: context.params.petition,
+  const { signatures } = await context.api.run<{ signatures: number }>('petition.invalidate-signatures', {
+    petitionId: context.address.params.petition,
     ...condition,
     dryRun: true,
   });
-  context.found = signatures;
-  return context.again();
+  context.form.found = signatures;
+  return context.form.again();
 }
 
-async function invalidate(context: PageContext, condition: Record<string, unknown>) {
-  const petitionId = context.params.petition!;
-  const { invalidationId } = await context.run<{ invalidationId: string | null }>(
+async function invalidate({ address, api }: PageContext, condition: Record<string, unknown>) {
+  const petitionId = address.params.petition!;
+  const { invalidationId } = await api.run<{ invalidationId: string | null }>(
     'petition.invalidate-signatures',
     {
       petitionId,
@@ -362,20 +366,20 @@ async function invalidate(context: PageContext, condition: Record<string, unknow
 async function showInvalidation(context: PageContext) {
   const { words } = context;
   const { invalidations } = words.petitions;
-  const invalidationId = context.params.invalidation!;
+  const invalidationId = context.address.params.invalidation!;
   const [petition, found] = await Promise.all([
     petitionOf(context),
-    context.run<InvalidationRecord>('petition.get-invalidation', { invalidationId }),
+    context.api.run<InvalidationRecord>('petition.get-invalidation', { invalidationId }),
   ]);
   // Loaded after the invalidation. A page that shows a final status stops polling, so its activity must be complete.
   const past = await ActivityLog(context, invalidationId);
   const { status, matched, invalidated, restored } = found;
   const isGoing = status === 'INVALIDATING' || status === 'RESTORING';
   const value = status === 'RESTORING' || status === 'RESTORED' ? restored : invalidated;
-  const facts = factsOf(context, found);
-  return context.page({
+  const facts = factsOf(context.words, found);
+  return context.view.page({
     section: 'petitions',
-    back: { href: context.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
+    back: { href: context.address.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
     title: matched === 1 ? invalidations.single : invalidations.title,
     content: html`<p><span class="badge">${invalidations.statuses[status]}</span></p>
       ${Live(context, {
@@ -387,8 +391,12 @@ async function showInvalidation(context: PageContext) {
       ${Progress({ words, label: invalidations.progress, value, max: matched })}
       ${facts.length > 0 ? Facts(facts) : null}
       ${
-        context.may('petition:write') && (status === 'INVALIDATED' || status === 'INVALIDATING')
-          ? ButtonOf(context, `petitions/${petition.id}/invalidations/${found.id}`, invalidations.restore)
+        context.person.may('petition:write') && (status === 'INVALIDATED' || status === 'INVALIDATING')
+          ? ButtonOf(
+              context.address,
+              `petitions/${petition.id}/invalidations/${found.id}`,
+              invalidations.restore,
+            )
           : null
       }
       ${past}`,
@@ -397,7 +405,7 @@ async function showInvalidation(context: PageContext) {
 
 /** The condition of an invalidation; empty if signatures were selected individually. */
 function factsOf(
-  { words }: PageContext,
+  words: DashboardWords,
   { condition }: InvalidationRecord,
 ): { name: string; value: string }[] {
   const { invalidations, suspicions } = words.petitions;
@@ -411,8 +419,8 @@ function factsOf(
   ].flatMap(({ name, value }) => (value ? [{ name, value }] : []));
 }
 
-function chosenIn(record: InvalidationRecord, context: PageContext): string {
-  const { named } = context.words.petitions.invalidations;
-  const facts = factsOf(context, record);
+function chosenIn(record: InvalidationRecord, { words }: PageContext): string {
+  const { named } = words.petitions.invalidations;
+  const facts = factsOf(words, record);
   return facts.map(({ name, value }) => `${name}: ${value}`).join('; ') || named(record.matched);
 }

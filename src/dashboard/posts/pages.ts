@@ -1,21 +1,12 @@
 import { html, type Html, richText } from '#libs/pages';
 import { STATUSES } from '../../posts/index.js';
 import { ImageField, pathOfImage } from '../image-choice.js';
-import { deletionPage } from '../deletion-page.js';
+import { deletionPage, stepPage } from '../step-pages.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import {
-  AreaField,
-  ConfirmForm,
-  ButtonLink,
-  ButtonOf,
-  dateIn,
-  Actions,
-  FormOf,
-  TextField,
-} from '../parts.js';
+import { AreaField, ButtonLink, ButtonOf, dateIn, Actions, FormOf, TextField } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
-import { type PageContext } from '../page-context.js';
+import { type FormInput, type PageContext } from '../page-context.js';
 import {
   ContentField,
   isPreview,
@@ -51,7 +42,7 @@ export const postPages: PageDefinition[] = [
     text: ({ posts }) => posts.text,
     empty: ({ posts }) => posts.none,
     search: ({ posts }) => posts.search,
-    fields: (context) => ({ status: context.query('status') }),
+    fields: ({ address }) => ({ status: address.query('status') }),
     filters: (context) => {
       const { status, statuses } = context.words.posts;
       const choices = STATUSES.map((value) => ({ value, text: statuses[value] }));
@@ -61,7 +52,7 @@ export const postPages: PageDefinition[] = [
     columns: [
       {
         name: ({ posts }) => posts.fields.title,
-        cell: ({ id, title }, context) => html`<a href="${context.path(`posts/${id}`)}">${title}</a>`,
+        cell: ({ id, title }, { address }) => html`<a href="${address.path(`posts/${id}`)}">${title}</a>`,
         exported: ({ title }) => title,
       },
       { name: ({ state }) => state, cell: ({ status }, { words }) => words.posts.statuses[status] },
@@ -73,16 +64,16 @@ export const postPages: PageDefinition[] = [
     needs: 'post:write',
     show: async (context) => {
       const { posts } = context.words;
-      return context.page({
+      return context.view.page({
         section: 'posts',
         back: toPosts(context),
         title: posts.add,
         content: await WritingOf(context),
       });
     },
-    act: async (context) => {
-      if (isPreview(context)) return context.again();
-      const { postId } = await context.run<{ postId: string }>('post.create-post', typedIn(context));
+    act: async ({ form, api }) => {
+      if (isPreview(form)) return form.again();
+      const { postId } = await api.run<{ postId: string }>('post.create-post', typedIn(form));
       return { to: `posts/${postId}`, done: 'posts.created' };
     },
   },
@@ -91,25 +82,28 @@ export const postPages: PageDefinition[] = [
     needs: 'post:read',
     show: async (context) => {
       const { posts } = context.words;
-      const [post, past] = await Promise.all([postOf(context), ActivityLog(context, context.params.post!)]);
-      const mayWrite = context.may('post:write');
-      return context.page({
+      const [post, past] = await Promise.all([
+        postOf(context),
+        ActivityLog(context, context.address.params.post!),
+      ]);
+      const mayWrite = context.person.may('post:write');
+      return context.view.page({
         section: 'posts',
         back: toPosts(context),
         title: post.title,
         content: html`<p><span class="badge">${posts.statuses[post.status]}</span></p>
           ${Actions([
-            mayWrite ? ButtonLink(context, `posts/${post.id}/edit`, posts.edit) : null,
+            mayWrite ? ButtonLink(context.address, `posts/${post.id}/edit`, posts.edit) : null,
             mayWrite && post.status !== 'PUBLISHED'
-              ? ButtonOf(context, `posts/${post.id}/publish`, posts.publish, false)
+              ? ButtonOf(context.address, `posts/${post.id}/publish`, posts.publish, false)
               : null,
             mayWrite && post.status === 'PUBLISHED'
-              ? ButtonLink(context, `posts/${post.id}/archive`, posts.archive, true)
+              ? ButtonLink(context.address, `posts/${post.id}/archive`, posts.archive, true)
               : null,
             post.url !== null && post.status === 'PUBLISHED'
               ? html`<a class="button plain" href="${new URL(post.url).pathname}">${posts.open}</a>`
               : null,
-            mayWrite ? ButtonLink(context, `posts/${post.id}/delete`, posts.delete, true) : null,
+            mayWrite ? ButtonLink(context.address, `posts/${post.id}/delete`, posts.delete, true) : null,
           ])}
           ${
             post.image
@@ -129,65 +123,53 @@ export const postPages: PageDefinition[] = [
     needs: 'post:write',
     show: async (context) => {
       const post = await postOf(context);
-      return context.page({
+      return context.view.page({
         section: 'posts',
-        back: { href: context.path(`posts/${post.id}`), text: post.title },
+        back: { href: context.address.path(`posts/${post.id}`), text: post.title },
         title: `${context.words.posts.edit}: ${post.title}`,
         content: await WritingOf(context, post),
       });
     },
     act: async (context) => {
-      if (isPreview(context)) return context.again();
-      const postId = context.params.post!;
-      context.requireSame(await postOf(context));
-      await context.run('post.update-post', { postId, ...typedIn(context) });
+      if (isPreview(context.form)) return context.form.again();
+      const postId = context.address.params.post!;
+      context.form.requireSame(await postOf(context));
+      await context.api.run('post.update-post', { postId, ...typedIn(context.form) });
       return { to: `posts/${postId}`, done: 'posts.changed' };
     },
   },
-  step('publish', 'post.publish-post', 'posts.published'),
-  step('archive', 'post.archive-post', 'posts.archived'),
+  step('publish', 'published'),
+  step('archive', 'archived'),
   deletionPage({ section: 'posts', record: 'post', find: postOf }),
 ];
 
-/** Asks for confirmation, and performs the step. */
-function step(path: 'publish' | 'archive', operation: string, done: string): PageDefinition {
-  return {
-    path: `posts/:post/${path}`,
-    needs: 'post:write',
-    show: async (context) => {
-      const { id, title } = await postOf(context);
-      const { posts } = context.words;
-      const button = posts[path];
-      return context.page({
-        section: 'posts',
-        title: `${button}: ${title}`,
-        content: ConfirmForm(context, {
-          text: path === 'publish' ? posts.publishing : posts.archiving,
-          button,
-          back: `posts/${id}`,
-        }),
-      });
+function step(step: 'publish' | 'archive', done: string): PageDefinition {
+  return stepPage({
+    section: 'posts',
+    record: 'post',
+    step,
+    ask: async (context) => {
+      const { title } = await postOf(context);
+      const { [step]: button, publishing, archiving } = context.words.posts;
+      return { title: `${button}: ${title}`, text: step === 'publish' ? publishing : archiving, button };
     },
-    act: async (context) => {
-      await context.run(operation, { postId: context.params.post });
-      return { to: `posts/${context.params.post!}`, done };
-    },
-  };
+    done,
+  });
 }
 
-function toPosts(context: PageContext) {
-  return { href: context.path('posts'), text: context.words.posts.title };
+function toPosts({ words, address }: PageContext) {
+  return { href: address.path('posts'), text: words.posts.title };
 }
 
-function postOf(context: PageContext): Promise<PostRecord> {
-  return context.run<PostRecord>('post.get-post', { postId: context.params.post });
+function postOf({ address, api }: PageContext): Promise<PostRecord> {
+  return api.run<PostRecord>('post.get-post', { postId: address.params.post });
 }
 
 async function WritingOf(context: PageContext, post?: PostRecord): Promise<Html> {
   const { fields, save, add } = context.words.posts;
   const written = [
-    TitleField(context, { label: fields.title, value: post?.title }),
-    AreaField(context, {
+    TitleField(context.form, { label: fields.title, value: post?.title }),
+    AreaField(context.form, {
       name: 'description',
       label: fields.description,
       hint: fields.descriptionHint,
@@ -195,12 +177,12 @@ async function WritingOf(context: PageContext, post?: PostRecord): Promise<Html>
       isOptional: true,
     }),
     await ImageField(context, post?.imageId),
-    ContentField(context, post?.content, {
+    ContentField(context.form, post?.content, {
       label: fields.content,
       hint: fields.contentHint,
       foreign: fields.foreign,
     }),
-    TextField(context, {
+    TextField(context.form, {
       name: 'slug',
       label: fields.slug,
       hint: fields.slugHint,
@@ -210,18 +192,17 @@ async function WritingOf(context: PageContext, post?: PostRecord): Promise<Html>
     }),
   ];
   return html`<div class="text">
-      ${FormOf(context, { fields: written, button: save, secondButton: PreviewButton(context), of: post })}
+      ${FormOf(context.form, { fields: written, button: save, secondButton: PreviewButton(context.words), of: post })}
     </div>
     ${await PreviewOf(context, add, { before: post })}`;
 }
 
-function typedIn(context: PageContext): Record<string, unknown> {
-  const { form } = context;
+function typedIn(form: FormInput): Record<string, unknown> {
   return {
-    ...typedTitle(context),
-    description: context.typed('description'),
-    ...(form.has('imageId') ? { imageId: context.typed('imageId') } : {}),
-    ...(context.typed('slug') === null ? {} : { slug: context.typed('slug') }),
-    ...typedContent(context),
+    ...typedTitle(form),
+    description: form.typed('description'),
+    ...(form.has('imageId') ? { imageId: form.typed('imageId') } : {}),
+    ...(form.typed('slug') === null ? {} : { slug: form.typed('slug') }),
+    ...typedContent(form),
   };
 }

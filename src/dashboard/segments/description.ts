@@ -6,6 +6,7 @@ import { customFieldsOf } from '../contacts/custom-values.js';
 import { type PageContext } from '../page-context.js';
 import { dateIn, numberIn, timeIn } from '../parts.js';
 import { type RowOp, type Subject, type Subjects } from './rows.js';
+import { type DashboardWords } from '#locales';
 
 /** The names of records, by the name of their condition and their id. */
 export type RecordNames = ReadonlyMap<string, string>;
@@ -13,13 +14,13 @@ export type RecordNames = ReadonlyMap<string, string>;
 export const keyOfRecord = (condition: string, id: string) => `${condition} ${id}`;
 
 /** The names of all records in a filter that exist and that the viewer may see. */
-export async function namesIn(context: PageContext, filter: Filter): Promise<RecordNames> {
+export async function namesIn({ person, api }: PageContext, filter: Filter): Promise<RecordNames> {
   const names = new Map<string, string>();
   const found = recordsIn(filter);
   for (const [condition, { resource }] of namedInFilters()) {
     const ids = found.filter((one) => one.name === condition && isId(one.id)).map(({ id }) => id);
-    if (ids.length === 0 || !context.may(`${resource.object}:read`)) continue;
-    for (const { id, name } of await context.find(Resources).named(resource, context.organizationId, ids))
+    if (ids.length === 0 || !person.may(`${resource.object}:read`)) continue;
+    for (const { id, name } of await api.find(Resources).named(resource, api.organizationId, ids))
       names.set(keyOfRecord(condition, id), name);
   }
   return names;
@@ -27,8 +28,10 @@ export async function namesIn(context: PageContext, filter: Filter): Promise<Rec
 
 /** Everything that conditions can be about and that the viewer may see. */
 export async function subjectsOf(context: PageContext): Promise<Subjects> {
-  const nameOf = (name: string) => subjectIn(context, undefined, name);
-  const kinds = [...namedInFilters()].filter(([, { resource }]) => context.may(`${resource.object}:read`));
+  const nameOf = (name: string) => subjectIn(context.words, undefined, name);
+  const kinds = [...namedInFilters()].filter(([, { resource }]) =>
+    context.person.may(`${resource.object}:read`),
+  );
   return new Map<string, Subject>([
     ...[...filterFields()].map(([name, type]) => [name, { name: nameOf(name), type }] as const),
     ...(await customFieldsOf(context)).map(
@@ -38,13 +41,13 @@ export async function subjectsOf(context: PageContext): Promise<Subjects> {
   ]);
 }
 
-function subjectIn({ words }: PageContext, subject: Subject | undefined, name: string): string {
+function subjectIn(words: DashboardWords, subject: Subject | undefined, name: string): string {
   const names: Record<string, string> = { ...words.contacts.fields, ...words.segments.subjects };
   return subject?.name ?? names[name] ?? name;
 }
 
 /** The comparison as text. Numbers have other words than times. */
-export function opIn({ words }: PageContext, subject: Subject | undefined, op: RowOp): string {
+export function opIn(words: DashboardWords, subject: Subject | undefined, op: RowOp): string {
   const { ops, numberOps } = words.segments;
   return subject?.type === 'NUMBER' && (op === 'atLeast' || op === 'atMost') ? numberOps[op] : ops[op];
 }
@@ -53,24 +56,24 @@ export function opIn({ words }: PageContext, subject: Subject | undefined, op: R
 export type Named = { subjects: Subjects; records: RecordNames };
 
 /** A filter as text, with a list for each group of conditions. */
-export function FilterText(context: PageContext, filter: Filter, names: Named): Html {
-  const { segments } = context.words;
+export function FilterText(words: DashboardWords, filter: Filter, names: Named): Html {
+  const { segments } = words;
   const part = partOf(filter);
   switch (part.kind) {
     case 'all':
     case 'any':
       return html`${segments.described[part.kind]}
-        <ul>${part.parts.map((one) => html`<li>${FilterText(context, one, names)}</li>`)}</ul>`;
+        <ul>${part.parts.map((one) => html`<li>${FilterText(words, one, names)}</li>`)}</ul>`;
     case 'not':
       return html`${segments.described.not}
-        <ul><li>${FilterText(context, part.part, names)}</li></ul>`;
+        <ul><li>${FilterText(words, part.part, names)}</li></ul>`;
     case 'field': {
       const { field, op } = part.condition;
       const subject = names.subjects.get(field);
       return html`${[
-        subjectIn(context, subject, field),
-        opIn(context, subject, op),
-        valueIn(context, subject, part.condition),
+        subjectIn(words, subject, field),
+        opIn(words, subject, op),
+        valueIn(words, subject, part.condition),
       ]
         .filter((text) => text !== '')
         .join(' ')}`;
@@ -79,7 +82,7 @@ export function FilterText(context: PageContext, filter: Filter, names: Named): 
       const { name, id, inLast } = part;
       const record = names.records.get(keyOfRecord(name, id));
       const text = [
-        subjectIn(context, undefined, name),
+        subjectIn(words, undefined, name),
         segments.ops.is,
         record === undefined ? segments.described.deleted : segments.described.quoted(record),
         inLast === undefined ? '' : segments.described.inLast(inLast),
@@ -90,7 +93,7 @@ export function FilterText(context: PageContext, filter: Filter, names: Named): 
 }
 
 function valueIn(
-  { words }: PageContext,
+  words: DashboardWords,
   subject: Subject | undefined,
   { op, value }: Extract<ReturnType<typeof partOf>, { kind: 'field' }>['condition'],
 ): string {

@@ -5,13 +5,13 @@ import { type Filter, namedInFilters } from '../../contacts/index.js';
 import { ActivityLog } from '../activity-log.js';
 import { type ContactRecord, nameOf } from '../contacts/pages.js';
 import { listPages } from '../list-pages.js';
-import { type PageContext } from '../page-context.js';
+import { type Api, type FormInput, type PageContext } from '../page-context.js';
 import { type PageDefinition } from '../page.js';
+import { deletionPage } from '../step-pages.js';
 import {
   Actions,
   ButtonLink,
   ChoiceField,
-  ConfirmForm,
   dateIn,
   FormOf,
   SectionOf,
@@ -54,7 +54,7 @@ export const segmentPages: PageDefinition[] = [
     columns: [
       {
         name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, context) => html`<a href="${context.path(`segments/${id}`)}">${name}</a>`,
+        cell: ({ id, name }, { address }) => html`<a href="${address.path(`segments/${id}`)}">${name}</a>`,
         exported: ({ name }) => name,
       },
       { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
@@ -65,7 +65,7 @@ export const segmentPages: PageDefinition[] = [
     needs: 'segment:write',
     show: async (context) => {
       const { title, button } = context.words.segments.new;
-      return context.page({
+      return context.view.page({
         section: 'segments',
         back: toAll(context),
         title,
@@ -73,11 +73,11 @@ export const segmentPages: PageDefinition[] = [
       });
     },
     act: async (context) => {
-      if (context.form.has(AGAIN)) return context.again();
+      if (context.form.has(AGAIN)) return context.form.again();
       const filter = await typedFilter(context, await subjectsOf(context));
-      const fields = { name: context.typed('name') ?? '', filter: filter.filter };
+      const fields = { name: context.form.typed('name') ?? '', filter: filter.filter };
       const { segmentId } = await inRows(filter.rows, () =>
-        context.run<{ segmentId: string }>('segment.create-segment', fields),
+        context.api.run<{ segmentId: string }>('segment.create-segment', fields),
       );
       return { to: `segments/${segmentId}`, done: 'segments.created' };
     },
@@ -90,23 +90,23 @@ export const segmentPages: PageDefinition[] = [
       const [subjects, records, people, past] = await Promise.all([
         subjectsOf(context),
         namesIn(context, segment.filter),
-        context.may('contact:read') ? PeopleOf(context, segment) : null,
+        context.person.may('contact:read') ? PeopleOf(context, segment) : null,
         ActivityLog(context, segment.id),
       ]);
-      const { edit, delete: deletion, conditions } = context.words.segments;
-      return context.page({
+      const { edit, deleting, conditions } = context.words.segments;
+      return context.view.page({
         section: 'segments',
         back: toAll(context),
         title: segment.name,
         content: html`${
-          context.may('segment:write')
+          context.person.may('segment:write')
             ? Actions([
-                ButtonLink(context, `segments/${segment.id}/edit`, edit.link, true),
-                ButtonLink(context, `segments/${segment.id}/delete`, deletion.link, true),
+                ButtonLink(context.address, `segments/${segment.id}/edit`, edit.link, true),
+                ButtonLink(context.address, `segments/${segment.id}/delete`, deleting.link, true),
               ])
             : null
         }
-        ${SectionOf(conditions, html`<div class="text">${FilterText(context, segment.filter, { subjects, records })}</div>`)} ${people} ${past}`,
+        ${SectionOf(conditions, html`<div class="text">${FilterText(context.words, segment.filter, { subjects, records })}</div>`)} ${people} ${past}`,
       });
     },
   },
@@ -116,58 +116,44 @@ export const segmentPages: PageDefinition[] = [
     show: async (context) => {
       const segment = await segmentOf(context);
       const { title, button } = context.words.segments.edit;
-      return context.page({
+      return context.view.page({
         section: 'segments',
-        back: { href: context.path(`segments/${segment.id}`), text: segment.name },
+        back: { href: context.address.path(`segments/${segment.id}`), text: segment.name },
         title: title(segment.name),
         content: await SegmentForm(context, button, segment),
       });
     },
     act: async (context) => {
-      if (context.form.has(AGAIN)) return context.again();
+      if (context.form.has(AGAIN)) return context.form.again();
       const segment = await segmentOf(context);
-      context.requireSame(segment);
+      context.form.requireSame(segment);
       const subjects = await subjectsOf(context);
       const before = rowsOf(segment.filter, subjects);
       const { filter, rows } = before
         ? await typedFilter(context, subjects, before.rows)
         : { filter: undefined, rows: [] };
-      const fields = { segmentId: segment.id, name: context.typed('name') ?? '', filter };
-      await inRows(rows, () => context.run('segment.update-segment', fields));
+      const fields = { segmentId: segment.id, name: context.form.typed('name') ?? '', filter };
+      await inRows(rows, () => context.api.run('segment.update-segment', fields));
       return { to: `segments/${segment.id}`, done: 'segments.changed' };
     },
   },
-  {
-    path: 'segments/:segment/delete',
-    needs: 'segment:write',
-    show: async (context) => {
-      const { id, name } = await segmentOf(context);
-      const { title, text, button } = context.words.segments.delete;
-      return context.page({
-        section: 'segments',
-        title: title(name),
-        content: ConfirmForm(context, { text, button: button(name), back: `segments/${id}` }),
-      });
-    },
-    act: async (context) => {
-      await context.run('segment.delete-segment', { segmentId: context.params.segment });
-      return { to: 'segments', done: 'segments.deleted' };
-    },
-  },
+  deletionPage({ section: 'segments', record: 'segment', find: segmentOf, isFinal: false }),
 ];
 
-function toAll(context: PageContext) {
-  return { href: context.path('segments'), text: context.words.segments.title };
+function toAll({ words, address }: PageContext) {
+  return { href: address.path('segments'), text: words.segments.title };
 }
 
-function segmentOf(context: PageContext): Promise<SegmentRecord> {
-  return context.run<SegmentRecord>('segment.get-segment', { segmentId: context.params.segment });
+function segmentOf({ address, api }: PageContext): Promise<SegmentRecord> {
+  return api.run<SegmentRecord>('segment.get-segment', { segmentId: address.params.segment });
 }
 
-async function PeopleOf(context: PageContext, { id: segmentId }: SegmentRecord): Promise<Html> {
-  const { words } = context;
+async function PeopleOf(
+  { words, address, api }: PageContext,
+  { id: segmentId }: SegmentRecord,
+): Promise<Html> {
   const { people } = words.segments;
-  const { count, isExact, contacts } = await context.run<{
+  const { count, isExact, contacts } = await api.run<{
     count: number;
     isExact: boolean;
     contacts: ContactRecord[];
@@ -180,11 +166,11 @@ async function PeopleOf(context: PageContext, { id: segmentId }: SegmentRecord):
           caption: people.newest,
           columns: [{ name: words.nameOf }, { name: words.email }],
           rows: contacts.map((contact) => [
-            html`<a href="${context.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
+            html`<a href="${address.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
             contact.email,
           ]),
         }),
-    html`<p><a href="${context.path(`contacts?segmentId=${segmentId}`)}">${people.all}</a></p>`,
+    html`<p><a href="${address.path(`contacts?segmentId=${segmentId}`)}">${people.all}</a></p>`,
   ]);
 }
 
@@ -198,16 +184,16 @@ async function SegmentForm(context: PageContext, button: string, segment?: Segme
   const names = { subjects, records };
   const shown = segment ? rowsOf(segment.filter, subjects) : { match: 'all' as const, rows: [] };
   const fields = [
-    TextField(context, { name: 'name', label, value: segment?.name, max: 200 }),
+    TextField(context.form, { name: 'name', label, value: segment?.name, max: 200 }),
     shown
       ? ConditionsOf(context, shown, names)
       : html`<p>${segments.complex}</p>
-          <div>${FilterText(context, segment!.filter, names)}</div>`,
+          <div>${FilterText(context.words, segment!.filter, names)}</div>`,
   ];
   // After the main button, because Enter in a field presses the first one.
   const secondButton =
     shown && html`<button class="button plain" name="${AGAIN}" value="more">${segments.more}</button>`;
-  return html`<div class="text">${FormOf(context, { fields, button, secondButton, of: segment })}</div>`;
+  return html`<div class="text">${FormOf(context.form, { fields, button, secondButton, of: segment })}</div>`;
 }
 
 function ConditionsOf(
@@ -216,12 +202,12 @@ function ConditionsOf(
   names: Named,
 ): Html {
   const { segments } = context.words;
-  const typed = typedRows(context);
+  const typed = typedRows(context.form);
   const added = context.form.get(AGAIN) === 'more' ? 1 : 0;
   const count = Math.min(typed > 0 ? typed + added : rows.length + 1, MOST_ROWS);
   // Scripts adapt a row as soon as its field or comparison changes. Without them, the buttons do.
-  return html`<div id="conditions" hx-post="${context.request.path}" hx-trigger="change target:select" hx-vals="${JSON.stringify({ [AGAIN]: 'same' })}" hx-select="#conditions" hx-swap="outerHTML" hx-sync="this:replace">
-    ${ChoiceField(context, {
+  return html`<div id="conditions" hx-post="${context.address.pathname}" hx-trigger="change target:select" hx-vals="${JSON.stringify({ [AGAIN]: 'same' })}" hx-select="#conditions" hx-swap="outerHTML" hx-sync="this:replace">
+    ${ChoiceField(context.form, {
       name: 'match',
       label: segments.match.label,
       values: [match],
@@ -236,7 +222,7 @@ function ConditionsOf(
 }
 
 /** The number of rows that the form had. */
-function typedRows({ form }: PageContext): number {
+function typedRows(form: FormInput): number {
   let rows = 0;
   while (rows < MOST_ROWS && form.has(`subject-${rows}`)) rows += 1;
   return rows;
@@ -246,15 +232,15 @@ function typedRows({ form }: PageContext): number {
 function RowOf(context: PageContext, n: number, row: Row | undefined, { subjects, records }: Named): Html {
   const { row: words } = context.words.segments;
   const [nameOfSubject, nameOfOp] = [`subject-${n}`, `op-${n}`];
-  const subject = subjects.get(context.valueOf(nameOfSubject, row?.subject));
+  const subject = subjects.get(context.form.valueOf(nameOfSubject, row?.subject));
   const ops = subject ? rowOpsOf(subject) : ROW_OPS;
-  const typed = context.valueOf(nameOfOp, row?.op) as RowOp;
+  const typed = context.form.valueOf(nameOfOp, row?.op) as RowOp;
   const op = ops.includes(typed) ? typed : ops[0]!;
   const value = row && (records.get(keyOfRecord(row.subject, row.value)) ?? row.value);
   return html`<fieldset>
     <legend>${words.title(n + 1)}</legend>
     <div class="find">
-      ${SelectField(context, {
+      ${SelectField(context.form, {
         name: nameOfSubject,
         label: words.subject,
         value: row?.subject,
@@ -263,11 +249,11 @@ function RowOf(context: PageContext, n: number, row: Row | undefined, { subjects
           ...[...subjects].map(([one, { name }]) => ({ value: one, text: name })),
         ],
       })}
-      ${SelectField(context, {
+      ${SelectField(context.form, {
         name: nameOfOp,
         label: words.op,
         value: row?.op,
-        choices: ops.map((one) => ({ value: one, text: opIn(context, subject, one) })),
+        choices: ops.map((one) => ({ value: one, text: opIn(context.words, subject, one) })),
       })}
       ${
         subject && !needsValue(subject, op)
@@ -280,19 +266,18 @@ function RowOf(context: PageContext, n: number, row: Row | undefined, { subjects
 }
 
 function ValueField(
-  context: PageContext,
+  { words, form }: PageContext,
   field: { name: string; label: string; value: string | undefined },
   subject: Subject | undefined,
   op: RowOp,
 ): Html {
-  const { yes, no } = context.words;
+  const { yes, no } = words;
   const options = { ...field, isOptional: true };
   const select = (choices: { value: string; text: string }[]) =>
-    SelectField(context, { ...options, choices: [{ value: '', text: '–' }, ...choices] });
-  if (op === 'inLast' || subject?.type === 'NUMBER')
-    return TextField(context, { ...options, type: 'number' });
+    SelectField(form, { ...options, choices: [{ value: '', text: '–' }, ...choices] });
+  if (op === 'inLast' || subject?.type === 'NUMBER') return TextField(form, { ...options, type: 'number' });
   if (subject?.type === 'DATE' || subject?.type === 'time')
-    return TextField(context, { ...options, type: 'date' });
+    return TextField(form, { ...options, type: 'date' });
   if (subject?.type === 'BOOLEAN')
     return select([
       { value: 'true', text: yes },
@@ -300,7 +285,7 @@ function ValueField(
     ]);
   return subject && 'field' in subject && subject.field.options
     ? select(subject.field.options.map((option) => ({ value: option, text: option })))
-    : TextField(context, { ...options, max: 500 });
+    : TextField(form, { ...options, max: 500 });
 }
 
 /** The filter that the form describes, and the number of the row of each condition. @param before the rows as stored. */
@@ -309,8 +294,8 @@ async function typedFilter(
   subjects: Subjects,
   before: readonly Row[] = [],
 ): Promise<{ filter: Filter; rows: number[] }> {
-  const rows = Array.from({ length: typedRows(context) }, (_, n) => n).filter(
-    (n) => context.typed(`subject-${n}`) !== null,
+  const rows = Array.from({ length: typedRows(context.form) }, (_, n) => n).filter(
+    (n) => context.form.typed(`subject-${n}`) !== null,
   );
   const conditions: Filter[] = [];
   const issues: Issue[] = rows.length > 0 ? [] : [{ path: 'subject-0', message: 'is required' }];
@@ -327,12 +312,12 @@ async function typedFilter(
 }
 
 async function typedCondition(
-  context: PageContext,
+  { form, api }: PageContext,
   subjects: Subjects,
   n: number,
   before: Row | undefined,
 ): Promise<Filter> {
-  const typed = (part: string) => context.typed(`${part}-${n}`) ?? '';
+  const typed = (part: string) => form.typed(`${part}-${n}`) ?? '';
   const row = {
     subject: typed('subject'),
     op: typed('op') as RowOp,
@@ -348,20 +333,20 @@ async function typedCondition(
   if (!(subject.type === 'record' ? rowOpsOf(subject) : ROW_OPS).includes(row.op))
     throw invalid([{ path: `op-${n}`, message: 'must be one of the offered comparisons' }]);
   if (subject.type !== 'record') return conditionOf(row, subject);
-  const id = await recordNamed(context, row, before);
+  const id = await recordNamed(api, row, before);
   if (id === undefined) throw invalid([{ path: `value-${n}`, message: 'is not the name of a record' }]);
   return conditionOf(row, subject, id);
 }
 
 /** The record that a row names. Of those that share the name: the one that the row had before, otherwise the oldest. */
 async function recordNamed(
-  context: PageContext,
+  api: Api,
   { subject, value }: Row,
   before: Row | undefined,
 ): Promise<string | undefined> {
   const { resource } = namedInFilters().get(subject)!;
-  const resources = context.find(Resources);
-  const found = await resources.having(resource, context.organizationId, resource.nameColumn, value, 50);
+  const resources = api.find(Resources);
+  const found = await resources.having(resource, api.organizationId, resource.nameColumn, value, 50);
   const same = found.find(({ id }) => before?.subject === subject && id === before.value);
   return (same ?? found[0])?.id;
 }

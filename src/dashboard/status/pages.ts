@@ -5,6 +5,7 @@ import { type Failures, Subscriptions } from '#libs/subscriptions';
 import { type PageDefinition } from '../page.js';
 import { Live, numberIn, SectionOf, Table } from '../parts.js';
 import { type PageContext } from '../page-context.js';
+import { type DashboardWords } from '#locales';
 
 /** A lag of at most this many events is normal and clears within moments. */
 const MOMENTARY = 100;
@@ -39,8 +40,8 @@ async function showSystemStatus(context: PageContext) {
         ? said.verdicts.behind
         : said.verdicts.fine;
   const part = (title: string, text: string, parts: readonly Part[]) =>
-    SectionOf(title, [html`<p>${text}</p>`, PartsOf(context, title, parts)]);
-  return context.page({
+    SectionOf(title, [html`<p>${text}</p>`, PartsOf(context.words, title, parts)]);
+  return context.view.page({
     section: 'systemStatus',
     title: said.title,
     content: html`<p class="lead">${said.text}</p>
@@ -55,15 +56,15 @@ async function showSystemStatus(context: PageContext) {
 async function progressOf(context: PageContext) {
   const { words } = context;
   const { systemStatus: said } = words;
-  const subscriptions = context.find(Subscriptions);
+  const subscriptions = context.api.find(Subscriptions);
   const [models, reactions] = await Promise.all([
-    context.find(DatabaseMonitor).ask(),
+    context.api.find(DatabaseMonitor).ask(),
     subscriptions.lastSeen ?? subscriptions.status(),
   ]);
   const hasFailed = reactions.some(({ retrying, parked }) => retrying + parked > 0);
-  const failures = hasFailed ? await subscriptions.failuresOf(context.organizationId) : [];
+  const failures = hasFailed ? await subscriptions.failuresOf(context.api.organizationId) : [];
   const isParked = (name: string) => failures.some((one) => one.name === name && one.parked.length > 0);
-  const sealing = context.find(Sealer).lastSeen;
+  const sealing = context.api.find(Sealer).lastSeen;
   return {
     failures,
     models: [
@@ -72,28 +73,28 @@ async function progressOf(context: PageContext) {
         state: stateOf(lag, failure !== null),
         lag,
       })),
-      ...(sealing ? [sealsOf(context, Math.max(0, sealing.last - sealing.sealed))] : []),
+      ...(sealing ? [sealsOf(context.words, Math.max(0, sealing.last - sealing.sealed))] : []),
     ],
     reactions: reactions.map(({ name, lag }) => ({
       name: namedIn(said.namesOfReactions, name),
       state: stateOf(lag, isParked(name)),
       lag,
     })),
-    webhooks: context.may('webhook:read') ? await webhooksOf(context) : [],
+    webhooks: context.person.may('webhook:read') ? await webhooksOf(context) : [],
   };
 }
 
 /** All events are signed every few seconds, so a few unsigned ones are not a delay. */
-function sealsOf({ words }: PageContext, lag: number): Part {
+function sealsOf(words: DashboardWords, lag: number): Part {
   return { name: words.systemStatus.seals, state: stateOf(lag, false), lag };
 }
 
-async function webhooksOf(context: PageContext): Promise<Part[]> {
-  const { records } = await context.run<{ records: WebhookRecord[] }>('webhook.list-webhooks', {
+async function webhooksOf({ address, api }: PageContext): Promise<Part[]> {
+  const { records } = await api.run<{ records: WebhookRecord[] }>('webhook.list-webhooks', {
     limit: 100,
   });
   return records.map(({ id, url, status, lag }) => ({
-    name: html`<a href="${context.path(`webhooks/${id}`)}">${url}</a>`,
+    name: html`<a href="${address.path(`webhooks/${id}`)}">${url}</a>`,
     // Failing webhooks are retried automatically.
     state: status === 'PAUSED' ? 'paused' : stateOf(lag ?? 0, status === 'DISABLED'),
     lag: lag ?? 0,
@@ -110,7 +111,7 @@ function namedIn(names: Readonly<Record<string, string>>, name: string): string 
   return Object.hasOwn(names, name) ? names[name]! : name;
 }
 
-function PartsOf({ words }: PageContext, caption: string, parts: readonly Part[]): Html {
+function PartsOf(words: DashboardWords, caption: string, parts: readonly Part[]): Html {
   const { systemStatus: said } = words;
   return Table({
     caption,
@@ -123,12 +124,11 @@ function PartsOf({ words }: PageContext, caption: string, parts: readonly Part[]
   });
 }
 
-function FailuresOf(context: PageContext, failures: readonly Failures[]): Html | null {
+function FailuresOf({ words, address }: PageContext, failures: readonly Failures[]): Html | null {
   if (failures.length === 0) return null;
-  const { words } = context;
   const { systemStatus: said } = words;
   const eventAt = (position: number) =>
-    html`<a href="${context.path(`history?before=${position + 1}`)}">${numberIn(words, position)}</a> `;
+    html`<a href="${address.path(`history?before=${position + 1}`)}">${numberIn(words, position)}</a> `;
   return SectionOf(said.failures, [
     html`<p>${said.failuresText}</p>`,
     Table({

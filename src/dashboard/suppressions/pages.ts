@@ -4,7 +4,7 @@ import { type SuppressionRecord } from '../../suppressions/index.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { ConfirmForm, dateIn, FormOf, TextField } from '../parts.js';
-import { type PageContext } from '../page-context.js';
+import { type Address, type PageContext } from '../page-context.js';
 
 export const suppressionPages: PageDefinition[] = [
   ...listPages<SuppressionRecord>({
@@ -15,20 +15,18 @@ export const suppressionPages: PageDefinition[] = [
     title: ({ suppressions }) => suppressions.title,
     text: ({ suppressions }) => suppressions.text,
     empty: ({ suppressions }) => suppressions.none,
-    fields: (context) => ({ email: searchedIn(context) }),
+    fields: ({ address }) => ({ email: searchedIn(address) }),
     // The search uses a keyed hash of the whole address, so part of an address never matches.
-    cannotFind: (context) => {
-      const email = searchedIn(context);
-      return email === undefined || isEmailAddress(email)
-        ? undefined
-        : context.words.suppressions.wholeAddress;
+    cannotFind: ({ words, address }) => {
+      const email = searchedIn(address);
+      return email === undefined || isEmailAddress(email) ? undefined : words.suppressions.wholeAddress;
     },
-    filters: (context) => {
-      const { email } = context.words.suppressions;
+    filters: ({ words, address }) => {
+      const { email } = words.suppressions;
       return Promise.resolve([
         html`<div class="field">
           <label for="email">${email}</label>
-          <input id="email" name="email" type="search" autocomplete="off" value="${context.query('email') ?? ''}" />
+          <input id="email" name="email" type="search" autocomplete="off" value="${address.query('email') ?? ''}" />
         </div>`,
       ]);
     },
@@ -46,10 +44,10 @@ export const suppressionPages: PageDefinition[] = [
       { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
       {
         name: ({ suppressions }) => suppressions.lift,
-        cell: ({ email }, context) => {
-          if (email === null || !context.may('suppression:write')) return null;
-          const { lift, liftOf } = context.words.suppressions;
-          const href = context.path(`suppressions/lift?email=${encodeURIComponent(email)}`);
+        cell: ({ email }, { words, person, address }) => {
+          if (email === null || !person.may('suppression:write')) return null;
+          const { lift, liftOf } = words.suppressions;
+          const href = address.path(`suppressions/lift?email=${encodeURIComponent(email)}`);
           return html`<a href="${href}" aria-label="${liftOf(email)}">${lift}</a>`;
         },
         exported: () => null,
@@ -62,19 +60,19 @@ export const suppressionPages: PageDefinition[] = [
     show: (context) => {
       const { suppressions } = context.words;
       const fields = [
-        TextField(context, { name: 'email', label: suppressions.email, type: 'email', max: 254 }),
+        TextField(context.form, { name: 'email', label: suppressions.email, type: 'email', max: 254 }),
       ];
       return Promise.resolve(
-        context.page({
+        context.view.page({
           section: 'suppressions',
           back: toAll(context),
           title: suppressions.add,
-          content: html`<div class="text">${FormOf(context, { fields, button: suppressions.button })}</div>`,
+          content: html`<div class="text">${FormOf(context.form, { fields, button: suppressions.button })}</div>`,
         }),
       );
     },
-    act: async (context) => {
-      await context.run('suppression.create-suppression', { email: context.typed('email') ?? '' });
+    act: async ({ form, api }) => {
+      await api.run('suppression.create-suppression', { email: form.typed('email') ?? '' });
       return { to: 'suppressions', done: 'suppressions.added' };
     },
   },
@@ -83,9 +81,9 @@ export const suppressionPages: PageDefinition[] = [
     needs: 'suppression:write',
     show: (context) => {
       const { lifting } = context.words.suppressions;
-      const email = context.query('email') ?? context.typed('email') ?? '';
+      const email = context.address.query('email') ?? context.form.typed('email') ?? '';
       return Promise.resolve(
-        context.page({
+        context.view.page({
           section: 'suppressions',
           title: lifting.title(email),
           content: ConfirmForm(context, {
@@ -97,18 +95,18 @@ export const suppressionPages: PageDefinition[] = [
         }),
       );
     },
-    act: async (context) => {
-      await context.run('suppression.delete-suppression', { email: context.typed('email') ?? '' });
+    act: async ({ form, api }) => {
+      await api.run('suppression.delete-suppression', { email: form.typed('email') ?? '' });
       return { to: 'suppressions', done: 'suppressions.lifted' };
     },
   },
 ];
 
-function searchedIn(context: PageContext): string | undefined {
-  const email = context.query('email')?.trim();
+function searchedIn(address: Address): string | undefined {
+  const email = address.query('email')?.trim();
   return email === '' ? undefined : email;
 }
 
-function toAll(context: PageContext) {
-  return { href: context.path('suppressions'), text: context.words.suppressions.title };
+function toAll({ words, address }: PageContext) {
+  return { href: address.path('suppressions'), text: words.suppressions.title };
 }

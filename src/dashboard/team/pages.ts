@@ -16,6 +16,8 @@ import {
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
+import { type DashboardWords } from '#locales';
+import { type Member } from '../people.js';
 
 export const teamPages: PageDefinition[] = [
   ...listPages<MemberRecord>({
@@ -29,8 +31,8 @@ export const teamPages: PageDefinition[] = [
     search: ({ email }) => email,
     searchIn: ({ email }) => email ?? '',
     add: { path: 'team/invite', text: ({ team }) => team.invite, needs: 'team:write' },
-    actions: (context) => [
-      ButtonLink(context, 'team/invitations', context.words.team.invitations.title, true),
+    actions: ({ words, address }) => [
+      ButtonLink(address, 'team/invitations', words.team.invitations.title, true),
     ],
     columns: [
       { name: ({ email }) => email, cell: MemberName, exported: ({ email }) => email },
@@ -75,25 +77,24 @@ export const teamPages: PageDefinition[] = [
       const { words } = context;
       const { title, text, button } = words.team.inviting;
       const fields = [
-        TextField(context, { name: 'email', label: words.email, type: 'email', max: 254 }),
+        TextField(context.form, { name: 'email', label: words.email, type: 'email', max: 254 }),
         RoleField(context),
       ];
       return Promise.resolve(
-        context.page({
+        context.view.page({
           section: 'team',
           back: toTeam(context),
           title,
-          content: html`<div class="text"><p class="lead">${text}</p>${FormOf(context, { fields, button })}</div>`,
+          content: html`<div class="text"><p class="lead">${text}</p>${FormOf(context.form, { fields, button })}</div>`,
         }),
       );
     },
-    act: async (context) => {
-      const { form } = context;
-      await context.run('team.invite-member', {
-        email: context.typed('email') ?? '',
+    act: async ({ form, api }) => {
+      await api.run('team.invite-member', {
+        email: form.typed('email') ?? '',
         role: form.get('role') ?? '',
       });
-      const isWritten = context.find(Mailer).written !== undefined;
+      const isWritten = api.find(Mailer).written !== undefined;
       return { to: 'team/invitations', done: isWritten ? 'team.written' : 'team.invited' };
     },
   },
@@ -104,23 +105,23 @@ export const teamPages: PageDefinition[] = [
       const { words } = context;
       const [member, past, isLast] = await Promise.all([
         memberOf(context),
-        ActivityLog(context, context.params.member!),
+        ActivityLog(context, context.address.params.member!),
         isLastOwner(context),
       ]);
       const { save, remove, removeText, last } = words.team.member;
       const { name, may } = words.roles[member.role];
-      const mayChange = rolesFor(context).includes(member.role);
-      return context.page({
+      const mayChange = rolesFor(context.person).includes(member.role);
+      return context.view.page({
         section: 'team',
         back: toTeam(context),
-        title: nameOf(context, member.email),
+        title: nameOf(context.words, member.email),
         content: html`<div class="text">
           <p>${name}: ${may}</p>
           ${isLast ? html`<p>${last}</p>` : null}
           ${
             mayChange && !isLast
-              ? html`${FormOf(context, { fields: [RoleField(context, member.role)], button: save })}
-                ${SectionOf(remove, html`<p>${removeText}</p><p>${ButtonLink(context, `team/${member.id}/remove`, remove, true)}</p>`)}`
+              ? html`${FormOf(context.form, { fields: [RoleField(context, member.role)], button: save })}
+                ${SectionOf(remove, html`<p>${removeText}</p><p>${ButtonLink(context.address, `team/${member.id}/remove`, remove, true)}</p>`)}`
               : null
           }
           ${past}
@@ -129,7 +130,7 @@ export const teamPages: PageDefinition[] = [
     },
     act: async (context) => {
       const { id: memberId } = await memberOf(context);
-      await context.run('team.update-member', { memberId, role: context.form.get('role') ?? '' });
+      await context.api.run('team.update-member', { memberId, role: context.form.get('role') ?? '' });
       return { to: 'team', done: 'team.roleChanged' };
     },
   },
@@ -139,20 +140,20 @@ export const teamPages: PageDefinition[] = [
     show: async (context) => {
       const { id, email } = await memberOf(context);
       const { title, text, keys, webhooks, invitations, button } = context.words.team.removal;
-      const name = nameOf(context, email);
-      return context.page({
+      const name = nameOf(context.words, email);
+      return context.view.page({
         section: 'team',
         title: title(name),
         content: html`${ConfirmForm(context, { text, button: button(name), back: `team/${id}`, isFinal: true })}
           ${Actions([
-            ButtonLink(context, 'keys', keys, true),
-            ButtonLink(context, 'webhooks', webhooks, true),
-            ButtonLink(context, 'team/invitations', invitations, true),
+            ButtonLink(context.address, 'keys', keys, true),
+            ButtonLink(context.address, 'webhooks', webhooks, true),
+            ButtonLink(context.address, 'team/invitations', invitations, true),
           ])}`,
       });
     },
-    act: async (context) => {
-      await context.run('team.remove-member', { memberId: context.params.member });
+    act: async ({ address, api }) => {
+      await api.run('team.remove-member', { memberId: address.params.member });
       return { to: 'team', done: 'team.removed' };
     },
   },
@@ -160,62 +161,69 @@ export const teamPages: PageDefinition[] = [
     path: 'team/invitations/:invitation',
     needs: 'team:write',
     show: async (context) => {
-      const { state } = await context.find(Team).load(context.organizationId, context.params.invitation!);
+      const { state } = await context.api
+        .find(Team)
+        .load(context.api.organizationId, context.address.params.invitation!);
       if (state.status !== 'INVITED') throw noSuch('invitation');
-      const email = await context.find(Team).emailOf(context.organizationId, context.params.invitation!);
+      const email = await context.api
+        .find(Team)
+        .emailOf(context.api.organizationId, context.address.params.invitation!);
       const { title, text, button } = context.words.team.revocation;
-      return context.page({
+      return context.view.page({
         section: 'team',
-        title: title(nameOf(context, email)),
+        title: title(nameOf(context.words, email)),
         content: ConfirmForm(context, { text, button, back: 'team/invitations' }),
       });
     },
-    act: async (context) => {
-      await context.run('team.revoke-invitation', { invitationId: context.params.invitation });
+    act: async ({ address, api }) => {
+      await api.run('team.revoke-invitation', { invitationId: address.params.invitation });
       return { to: 'team/invitations', done: 'team.revoked' };
     },
   },
 ];
 
-function toTeam(context: PageContext) {
-  return { href: context.path('team'), text: context.words.team.title };
+function toTeam({ words, address }: PageContext) {
+  return { href: address.path('team'), text: words.team.title };
 }
 
 /**
  * Checks only teams of fewer than 100 members. In larger ones, the operation itself rejects removing the last
  * owner.
  */
-async function isLastOwner(context: PageContext): Promise<boolean> {
-  const { records } = await context.run<{ records: MemberRecord[] }>('team.list-members', { limit: 100 });
+async function isLastOwner({ address, api }: PageContext): Promise<boolean> {
+  const { records } = await api.run<{ records: MemberRecord[] }>('team.list-members', { limit: 100 });
   const owners = records.filter(({ role }) => role === 'OWNER');
-  return records.length < 100 && owners.length === 1 && owners[0]!.id === context.params.member;
+  return records.length < 100 && owners.length === 1 && owners[0]!.id === address.params.member;
 }
 
 /** @throws RpcError NOT_FOUND */
-async function memberOf(context: PageContext): Promise<MemberRecord> {
-  const found = await context.find(Team).find(context.organizationId, context.params.member!);
+async function memberOf({ address, api }: PageContext): Promise<MemberRecord> {
+  const found = await api.find(Team).find(api.organizationId, address.params.member!);
   if (!found) throw noSuch('member');
   return found;
 }
 
-function nameOf({ words }: PageContext, email: string | null): string {
+function nameOf(words: DashboardWords, email: string | null): string {
   return email ?? words.team.formerly;
 }
 
-function MemberName({ id, email, userId }: MemberRecord, context: PageContext): Html {
-  const { team } = context.words;
-  const name = nameOf(context, email);
-  const shown = context.may('team:write')
-    ? html`<a href="${context.path(`team/${id}`)}" aria-label="${team.change(name)}">${name}</a>`
+function MemberName({ id, email, userId }: MemberRecord, { words, person, address }: PageContext): Html {
+  const { team } = words;
+  const name = nameOf(words, email);
+  const shown = person.may('team:write')
+    ? html`<a href="${address.path(`team/${id}`)}" aria-label="${team.change(name)}">${name}</a>`
     : name;
-  return html`${shown} ${userId === context.person.session.userId ? team.you : null}`;
+  return html`${shown} ${userId === person.session.userId ? team.you : null}`;
 }
 
-function InvitedName({ id, email }: InvitationRecord, context: PageContext): Html | string {
-  const name = nameOf(context, email);
-  if (!context.may('team:write')) return name;
-  const says = context.words.team.invitations.revoke(name);
-  return html`<a href="${context.path(`team/invitations/${id}`)}" aria-label="${says}">${name}</a>`;
+function InvitedName(
+  { id, email }: InvitationRecord,
+  { words, person, address }: PageContext,
+): Html | string {
+  const name = nameOf(words, email);
+  if (!person.may('team:write')) return name;
+  const says = words.team.invitations.revoke(name);
+  return html`<a href="${address.path(`team/invitations/${id}`)}" aria-label="${says}">${name}</a>`;
 }
 
 function EndOf({ expiresAt }: InvitationRecord, { words }: PageContext): string {
@@ -223,13 +231,12 @@ function EndOf({ expiresAt }: InvitationRecord, { words }: PageContext): string 
   return isOver ? words.team.invitations.expired : dateIn(words, expiresAt);
 }
 
-function RoleField(context: PageContext, role?: Role): Html {
-  const { words } = context;
-  return ChoiceField(context, {
+function RoleField({ words, person, form }: PageContext, role?: Role): Html {
+  return ChoiceField(form, {
     name: 'role',
     label: words.team.member.role,
     values: role ? [role] : [],
-    choices: rolesFor(context).map((one) => ({
+    choices: rolesFor(person).map((one) => ({
       value: one,
       text: words.roles[one].name,
       hint: words.roles[one].may,
@@ -238,6 +245,6 @@ function RoleField(context: PageContext, role?: Role): Html {
 }
 
 /** The roles that this person can assign. */
-function rolesFor({ person }: PageContext): readonly Role[] {
+function rolesFor(person: Member): readonly Role[] {
   return person.organization.role === 'OWNER' ? ROLES : ROLES.filter((role) => role !== 'OWNER');
 }

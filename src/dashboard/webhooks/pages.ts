@@ -2,6 +2,7 @@ import { html, type Page } from '#libs/pages';
 import { RpcError } from '#libs/rpc';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
+import { deletionPage } from '../step-pages.js';
 import {
   ConfirmForm,
   ButtonLink,
@@ -16,7 +17,7 @@ import {
   timeIn,
 } from '../parts.js';
 import { eventIn, ActivityLog } from '../activity-log.js';
-import { type PageContext } from '../page-context.js';
+import { type Address, type FormInput, type PageContext } from '../page-context.js';
 
 type WebhookRecord = {
   updatedAt: string;
@@ -57,7 +58,7 @@ export const webhookPages: PageDefinition[] = [
     columns: [
       {
         name: ({ webhooks }) => webhooks.url,
-        cell: ({ id, url }, context) => html`<a href="${context.path(`webhooks/${id}`)}">${url}</a>`,
+        cell: ({ id, url }, { address }) => html`<a href="${address.path(`webhooks/${id}`)}">${url}</a>`,
         exported: ({ url }) => url,
       },
       { name: ({ webhooks }) => webhooks.description, cell: ({ description }) => description },
@@ -69,19 +70,19 @@ export const webhookPages: PageDefinition[] = [
     needs: 'webhook:write',
     show: async (context) => {
       const { webhooks } = context.words;
-      return context.page({
+      return context.view.page({
         section: 'webhooks',
         back: toAll(context),
         title: webhooks.add,
         content: html`<div class="text">
-          ${FormOf(context, { fields: await FieldsOf(context), button: webhooks.button })}
+          ${FormOf(context.form, { fields: await FieldsOf(context), button: webhooks.button })}
         </div>`,
       });
     },
     act: async (context) => {
-      const made = await context.run<{ webhookId: string; secret: string | null }>(
+      const made = await context.api.run<{ webhookId: string; secret: string | null }>(
         'webhook.create-webhook',
-        typedIn(context),
+        typedIn(context.form),
       );
       return secretOnce(context, made.webhookId, made.secret);
     },
@@ -93,41 +94,38 @@ export const webhookPages: PageDefinition[] = [
     show: async (context) => {
       const { webhooks } = context.words;
       const webhook = await webhookOf(context);
-      return context.page({
+      return context.view.page({
         section: 'webhooks',
-        back: toWebhook(context, webhook),
+        back: toWebhook(context.address, webhook),
         title: `${webhooks.edit}: ${webhook.description ?? webhook.url}`,
         content: html`<div class="text">
-          ${FormOf(context, { fields: await FieldsOf(context, webhook), button: webhooks.save, of: webhook })}
+          ${FormOf(context.form, { fields: await FieldsOf(context, webhook), button: webhooks.save, of: webhook })}
         </div>`,
       });
     },
     act: async (context) => {
-      const webhookId = context.params.webhook!;
-      context.requireSame(await webhookOf(context));
-      await context.run('webhook.update-webhook', { webhookId, ...typedIn(context) });
+      const webhookId = context.address.params.webhook!;
+      context.form.requireSame(await webhookOf(context));
+      await context.api.run('webhook.update-webhook', { webhookId, ...typedIn(context.form) });
       return { to: `webhooks/${webhookId}`, done: 'webhooks.changed' };
     },
   },
-  step('pause', async (context, webhookId) => {
-    await context.run('webhook.pause-webhook', { webhookId });
+  step('pause', async ({ api }, webhookId) => {
+    await api.run('webhook.pause-webhook', { webhookId });
     return 'webhooks.paused';
   }),
-  step('resume', async (context, webhookId) => {
-    await context.run('webhook.resume-webhook', { webhookId });
+  step('resume', async ({ api }, webhookId) => {
+    await api.run('webhook.resume-webhook', { webhookId });
     return 'webhooks.resumed';
   }),
-  step('test', async (context, webhookId) => {
-    const { delivered, reason, statusCode } = await context.run<{
+  step('test', async ({ words, api }, webhookId) => {
+    const { delivered, reason, statusCode } = await api.run<{
       delivered: boolean;
       reason: string | null;
       statusCode: number | null;
     }>('webhook.test-webhook', { webhookId });
     if (!delivered)
-      throw new RpcError(
-        'BAD_REQUEST',
-        context.words.webhooks.testFailed(reason ?? String(statusCode ?? '')),
-      );
+      throw new RpcError('BAD_REQUEST', words.webhooks.testFailed(reason ?? String(statusCode ?? '')));
     return 'webhooks.tested';
   }),
   {
@@ -136,7 +134,7 @@ export const webhookPages: PageDefinition[] = [
     show: async (context) => {
       const { webhooks } = context.words;
       const webhook = await webhookOf(context);
-      return context.page({
+      return context.view.page({
         section: 'webhooks',
         title: webhooks.rotate,
         content: ConfirmForm(context, {
@@ -147,8 +145,8 @@ export const webhookPages: PageDefinition[] = [
       });
     },
     act: async (context) => {
-      const webhookId = context.params.webhook!;
-      const made = await context.run<{ secret: string | null }>('webhook.rotate-secret', {
+      const webhookId = context.address.params.webhook!;
+      const made = await context.api.run<{ secret: string | null }>('webhook.rotate-secret', {
         webhookId,
         overlapSeconds: OVERLAP,
       });
@@ -161,8 +159,8 @@ export const webhookPages: PageDefinition[] = [
     show: async (context) => {
       const { replay, replaying } = context.words.webhooks;
       const { id } = await webhookOf(context);
-      const from = TextField(context, { name: 'from', label: replaying.from, type: 'datetime-local' });
-      return context.page({
+      const from = TextField(context.form, { name: 'from', label: replaying.from, type: 'datetime-local' });
+      return context.view.page({
         section: 'webhooks',
         title: replay,
         content: ConfirmForm(context, {
@@ -173,38 +171,21 @@ export const webhookPages: PageDefinition[] = [
         }),
       });
     },
-    act: async (context) => {
-      const webhookId = context.params.webhook!;
-      const from = context.typed('from');
-      await context.run('webhook.replay-webhook', {
+    act: async ({ address, form, api }) => {
+      const webhookId = address.params.webhook!;
+      const from = form.typed('from');
+      await api.run('webhook.replay-webhook', {
         webhookId,
         from: from === null ? '' : `${from.slice(0, 16)}:00Z`,
       });
       return { to: `webhooks/${webhookId}`, done: 'webhooks.replayed' };
     },
   },
-  {
-    path: 'webhooks/:webhook/delete',
-    needs: 'webhook:write',
-    show: async (context) => {
-      const { deleting } = context.words.webhooks;
-      const { id, url } = await webhookOf(context);
-      return context.page({
-        section: 'webhooks',
-        title: deleting.title(url),
-        content: ConfirmForm(context, {
-          text: deleting.text,
-          button: deleting.button,
-          back: `webhooks/${id}`,
-          isFinal: true,
-        }),
-      });
-    },
-    act: async (context) => {
-      await context.run('webhook.delete-webhook', { webhookId: context.params.webhook });
-      return { to: 'webhooks', done: 'webhooks.deleted' };
-    },
-  },
+  deletionPage({
+    section: 'webhooks',
+    record: 'webhook',
+    find: async (context) => ({ name: (await webhookOf(context)).url }),
+  }),
   ...listPages<DeliveryRecord>({
     path: 'webhooks/:webhook/deliveries',
     section: 'webhooks',
@@ -214,20 +195,14 @@ export const webhookPages: PageDefinition[] = [
     text: ({ webhooks }) => webhooks.deliveries.text,
     empty: ({ webhooks }) => webhooks.deliveries.none,
     search: ({ webhooks }) => webhooks.deliveries.search,
-    searchIn: ({ type, outcome, statusCode, reason }, context) =>
-      [
-        eventIn(context, type),
-        type,
-        context.words.webhooks.deliveries.outcomes[outcome],
-        statusCode,
-        reason,
-      ].join(' '),
-    fields: ({ params }) => ({ webhookId: params.webhook }),
-    back: async (context) => toWebhook(context, await webhookOf(context)),
+    searchIn: ({ type, outcome, statusCode, reason }, { words }) =>
+      [eventIn(words, type), type, words.webhooks.deliveries.outcomes[outcome], statusCode, reason].join(' '),
+    fields: ({ address: { params } }) => ({ webhookId: params.webhook }),
+    back: async (context) => toWebhook(context.address, await webhookOf(context)),
     columns: [
       {
         name: ({ webhooks }) => webhooks.deliveries.event,
-        cell: ({ type }, context) => eventIn(context, type),
+        cell: ({ type }, { words }) => eventIn(words, type),
       },
       {
         name: ({ webhooks }) => webhooks.deliveries.when,
@@ -244,11 +219,11 @@ export const webhookPages: PageDefinition[] = [
       },
       {
         name: ({ webhooks }) => webhooks.deliveries.again,
-        cell: ({ eventId, type }, context) => {
-          if (!context.may('webhook:write')) return null;
-          const { again, againOf } = context.words.webhooks.deliveries;
-          const href = context.path(`webhooks/${context.params.webhook!}/deliveries/${eventId}/again`);
-          return html`<a href="${href}" aria-label="${againOf(eventIn(context, type))}">${again}</a>`;
+        cell: ({ eventId, type }, { words, person, address }) => {
+          if (!person.may('webhook:write')) return null;
+          const { again, againOf } = words.webhooks.deliveries;
+          const href = address.path(`webhooks/${address.params.webhook!}/deliveries/${eventId}/again`);
+          return html`<a href="${href}" aria-label="${againOf(eventIn(words, type))}">${again}</a>`;
         },
         exported: ({ eventId }) => eventId,
       },
@@ -260,7 +235,7 @@ export const webhookPages: PageDefinition[] = [
     show: async (context) => {
       const { deliveries } = context.words.webhooks;
       const { id } = await webhookOf(context);
-      return context.page({
+      return context.view.page({
         section: 'webhooks',
         title: deliveries.again,
         content: ConfirmForm(context, {
@@ -270,9 +245,9 @@ export const webhookPages: PageDefinition[] = [
         }),
       });
     },
-    act: async (context) => {
-      const { webhook: webhookId, event: eventId } = context.params;
-      await context.run('webhook.redeliver', { webhookId, eventId });
+    act: async ({ address, api }) => {
+      const { webhook: webhookId, event: eventId } = address.params;
+      await api.run('webhook.redeliver', { webhookId, eventId });
       return { to: `webhooks/${webhookId!}/deliveries`, done: 'webhooks.redelivered' };
     },
   },
@@ -283,34 +258,36 @@ async function showWebhook(context: PageContext) {
   const { webhooks } = words;
   const [webhook, past] = await Promise.all([
     webhookOf(context),
-    ActivityLog(context, context.params.webhook!),
+    ActivityLog(context, context.address.params.webhook!),
   ]);
   const { id, status, lastDelivery, eventTypes, lag } = webhook;
   const path = `webhooks/${id}`;
-  const actions = context.may('webhook:write')
+  const actions = context.person.may('webhook:write')
     ? [
-        ButtonOf(context, `${path}/test`, webhooks.test),
+        ButtonOf(context.address, `${path}/test`, webhooks.test),
         status === 'ACTIVE' || status === 'FAILING'
-          ? ButtonOf(context, `${path}/pause`, webhooks.pause)
-          : ButtonOf(context, `${path}/resume`, webhooks.resume, false),
-        ButtonLink(context, `${path}/edit`, webhooks.edit, true),
-        ButtonLink(context, `${path}/rotate`, webhooks.rotate, true),
-        ButtonLink(context, `${path}/replay`, webhooks.replay, true),
-        ButtonLink(context, `${path}/delete`, webhooks.delete, true),
+          ? ButtonOf(context.address, `${path}/pause`, webhooks.pause)
+          : ButtonOf(context.address, `${path}/resume`, webhooks.resume, false),
+        ButtonLink(context.address, `${path}/edit`, webhooks.edit, true),
+        ButtonLink(context.address, `${path}/rotate`, webhooks.rotate, true),
+        ButtonLink(context.address, `${path}/replay`, webhooks.replay, true),
+        ButtonLink(context.address, `${path}/delete`, webhooks.delete, true),
       ]
     : [];
   const heard =
-    eventTypes === null ? webhooks.allEvents : eventTypes.map((type) => eventIn(context, type)).join(', ');
+    eventTypes === null
+      ? webhooks.allEvents
+      : eventTypes.map((type) => eventIn(context.words, type)).join(', ');
   const last =
     lastDelivery === null
       ? webhooks.never
       : `${timeIn(words, lastDelivery.at)}: ${webhooks.deliveries.outcomes[lastDelivery.outcome]}`;
-  return context.page({
+  return context.view.page({
     section: 'webhooks',
     back: toAll(context),
     title: webhook.description ?? webhook.url,
     content: html`<p><span class="badge">${webhooks.statuses[status]}</span></p>
-      ${Actions([ButtonLink(context, `${path}/deliveries`, webhooks.deliveries.title), ...actions])}
+      ${Actions([ButtonLink(context.address, `${path}/deliveries`, webhooks.deliveries.title), ...actions])}
       ${Facts([
         { name: webhooks.url, value: webhook.url },
         { name: webhooks.events, value: heard },
@@ -321,16 +298,16 @@ async function showWebhook(context: PageContext) {
   });
 }
 
-function toAll(context: PageContext) {
-  return { href: context.path('webhooks'), text: context.words.webhooks.title };
+function toAll({ words, address }: PageContext) {
+  return { href: address.path('webhooks'), text: words.webhooks.title };
 }
 
-function toWebhook(context: PageContext, { id, url, description }: WebhookRecord) {
-  return { href: context.path(`webhooks/${id}`), text: description ?? url };
+function toWebhook(address: Address, { id, url, description }: WebhookRecord) {
+  return { href: address.path(`webhooks/${id}`), text: description ?? url };
 }
 
-function webhookOf(context: PageContext): Promise<WebhookRecord> {
-  return context.run<WebhookRecord>('webhook.get-webhook', { webhookId: context.params.webhook });
+function webhookOf({ address, api }: PageContext): Promise<WebhookRecord> {
+  return api.run<WebhookRecord>('webhook.get-webhook', { webhookId: address.params.webhook });
 }
 
 function step(
@@ -343,24 +320,24 @@ function step(
     show: async (context) => {
       const { id, url } = await webhookOf(context);
       const button = context.words.webhooks[path];
-      return context.page({
+      return context.view.page({
         section: 'webhooks',
         title: `${button}: ${url}`,
         content: ConfirmForm(context, { text: url, button, back: `webhooks/${id}` }),
       });
     },
     act: async (context) => {
-      const webhookId = context.params.webhook!;
+      const webhookId = context.address.params.webhook!;
       return { to: `webhooks/${webhookId}`, done: await work(context, webhookId) };
     },
   };
 }
 
-async function FieldsOf(context: PageContext, webhook?: WebhookRecord) {
-  const { url, urlHint, description, events, eventsHint } = context.words.webhooks;
-  const { records } = await context.run<{ records: { type: string }[] }>('webhook.list-event-types');
+async function FieldsOf({ words, form, api }: PageContext, webhook?: WebhookRecord) {
+  const { url, urlHint, description, events, eventsHint } = words.webhooks;
+  const { records } = await api.run<{ records: { type: string }[] }>('webhook.list-event-types');
   return [
-    TextField(context, {
+    TextField(form, {
       name: 'url',
       label: url,
       hint: urlHint,
@@ -368,14 +345,14 @@ async function FieldsOf(context: PageContext, webhook?: WebhookRecord) {
       type: 'url',
       max: 2_000,
     }),
-    TextField(context, {
+    TextField(form, {
       name: 'description',
       label: description,
       value: webhook?.description,
       max: 500,
       isOptional: true,
     }),
-    ChoiceField(context, {
+    ChoiceField(form, {
       name: 'eventTypes',
       label: events,
       hint: eventsHint,
@@ -383,32 +360,32 @@ async function FieldsOf(context: PageContext, webhook?: WebhookRecord) {
       values: webhook?.eventTypes ?? [],
       // Sorted by text, which groups the events of one kind of record.
       choices: records
-        .map(({ type }) => ({ value: type, text: eventIn(context, type) }))
-        .toSorted((one, other) => one.text.localeCompare(other.text, context.words.locale)),
+        .map(({ type }) => ({ value: type, text: eventIn(words, type) }))
+        .toSorted((one, other) => one.text.localeCompare(other.text, words.locale)),
     }),
   ];
 }
 
-function typedIn(context: PageContext): Record<string, unknown> {
-  const eventTypes = context.form.getAll('eventTypes');
+function typedIn(form: FormInput): Record<string, unknown> {
+  const eventTypes = form.getAll('eventTypes');
   return {
-    url: context.typed('url') ?? '',
-    description: context.typed('description'),
+    url: form.typed('url') ?? '',
+    description: form.typed('description'),
     eventTypes: eventTypes.length === 0 ? null : eventTypes,
   };
 }
 
 /** Shown only in the response to the form. */
-function secretOnce(context: PageContext, webhookId: string, secret: string | null): Page {
-  const { webhooks } = context.words;
+function secretOnce({ words, address, view }: PageContext, webhookId: string, secret: string | null): Page {
+  const { webhooks } = words;
   if (secret === null) throw new RpcError('BAD_REQUEST', webhooks.secretBefore);
-  return context.page({
+  return view.page({
     section: 'webhooks',
     title: webhooks.secret,
     content: html`<div class="text">
         <p class="lead" role="status">${webhooks.secretText}</p>
-        ${SecretField(context, { name: 'secret', label: webhooks.secret, value: secret })}
+        ${SecretField(words, { name: 'secret', label: webhooks.secret, value: secret })}
       </div>
-      <p>${ButtonLink(context, `webhooks/${webhookId}`, webhooks.toWebhook)}</p>`,
+      <p>${ButtonLink(address, `webhooks/${webhookId}`, webhooks.toWebhook)}</p>`,
   });
 }
