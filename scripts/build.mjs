@@ -60,6 +60,8 @@ export async function build(folder = root) {
         swcrc: false,
         filename: join(folder, source),
         sourceFileName: relative(dirname(output), join(folder, source)),
+        // Without comments and indentation.
+        minify: source.includes(`${sep}browser${sep}`),
         sourceMaps: true,
         inlineSourcesContent: false,
       }).catch((error) => {
@@ -68,7 +70,7 @@ export async function build(folder = root) {
       });
       return {
         output,
-        code: `${withPaths(code, folder, output)}//# sourceMappingURL=${basename(output)}.map\n`,
+        code: `${withPaths(code, folder, output).trimEnd()}\n//# sourceMappingURL=${basename(output)}.map\n`,
         map,
       };
     }),

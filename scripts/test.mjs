@@ -47,7 +47,8 @@ const CHECKS = [
   ['Format', 'oxfmt', '--list-different', '.'],
   ['Lint', 'oxlint', '.'],
   ['Types', 'tsc'],
-  ['Types in browsers', 'tsc', '--project', 'src/dashboard/browser'],
+  ['Types in browsers of the dashboard', 'tsc', '--project', 'src/dashboard/browser'],
+  ['Types in browsers of the site', 'tsc', '--project', 'src/site/browser'],
   ['Unused code', 'knip', '--no-progress'],
   ['Module walls', 'scripts/walls.mjs'],
 ];

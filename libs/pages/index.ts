@@ -16,4 +16,5 @@ export { html, Html, trusted } from './html.js';
 export { type Browser, languageOf } from './language.js';
 export { readForm } from './read-form.js';
 export { richText } from './rich-text.js';
+export { scriptFile } from './script-file.js';
 export { type Style, styleFrom, styleOf } from './style.js';

@@ -1,7 +1,7 @@
 import { Controller, Get, Next, Post, Res } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
 import { TtlCache } from '#libs/database';
-import { readForm, sendPage } from '#libs/pages';
+import { readForm, scriptFile, sendPage } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { Documented, isId, LONGEST_SLUG, RpcError, SLUG } from '#libs/rpc';
 import { localeFor, localeIn, type SiteWords } from '#locales';
@@ -17,7 +17,6 @@ import { embedPage, petitionPage } from './petition-page.js';
 import { postPage } from './post-page.js';
 import { ProofOfWork } from './proof-of-work.js';
 import { QuickPages, type SharedAnswer } from './quick-pages.js';
-import { EMBED_SCRIPT, FRAME_SCRIPT, ICON, PAGE_SCRIPT, PROOF_SCRIPT } from './scripts.js';
 import { readSource, Signing } from './signing.js';
 import { type Found, type FoundOrganization, type FoundPetition, SiteRecords } from './site-records.js';
 import { type SignForm } from './site-types.js';
@@ -74,7 +73,7 @@ export class SiteController {
   embedScript(@Res() response: Response, @Next() next: NextFunction): void {
     if (!this.address.hasSite) return next();
     response.set('Access-Control-Allow-Origin', '*').set('Cross-Origin-Resource-Policy', 'cross-origin');
-    sendText(response, 'text/javascript', EMBED_SCRIPT, `public, max-age=${KEPT_SECONDS.script}`);
+    sendFile(response, 'text/javascript', scriptFile('#site-browser/embed').text);
   }
 
   /** A new challenge for each request. */
@@ -92,7 +91,7 @@ export class SiteController {
     const { file = '' } = response.req.params as { file?: string };
     const known = Object.hasOwn(FILES, file) ? FILES[file] : undefined;
     if (!this.address.hasSite || !known) return next();
-    sendText(response, known.type, known.text, `public, max-age=${KEPT_SECONDS.script}`);
+    sendFile(response, known.type, known.text());
   }
 
   @Get(':organization')
@@ -444,12 +443,24 @@ function confirmedBy(
   };
 }
 
-const FILES: Record<string, { type: string; text: string } | undefined> = {
-  'page.js': { type: 'text/javascript', text: PAGE_SCRIPT },
-  'proof.js': { type: 'text/javascript', text: PROOF_SCRIPT },
-  'frame.js': { type: 'text/javascript', text: FRAME_SCRIPT },
-  'icon.svg': { type: 'image/svg+xml', text: ICON },
+/** The icon of every page. */
+const ICON = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><rect width="32" height="32" rx="7" fill="#0b57d0"/><path d="M7 21.5c4-9 6-9 5.5-2-.3 4 2 4.500 4-.5s3-3 2.700.2c-.2 2.300 2 2.800 5.800-.7" fill="none" stroke="#fff" stroke-width="2.600" stroke-linecap="round" stroke-linejoin="round"/></svg>
+`;
+
+const script = (name: string) => ({
+  type: 'text/javascript',
+  text: () => scriptFile(`#site-browser/${name}`).text,
+});
+const FILES: Record<string, { type: string; text: () => Buffer | string } | undefined> = {
+  'page.js': script('page'),
+  'proof.js': script('proof'),
+  'frame.js': script('frame'),
+  'icon.svg': { type: 'image/svg+xml', text: () => ICON },
 };
+
+function sendFile(response: Response, type: string, text: Buffer | string): void {
+  sendText(response, type, text, `public, max-age=${KEPT_SECONDS.script}`);
+}
 
 const PATHS: [RegExp, string][] = [
   [/^\/embed\.js$/, '/embed.js'],
@@ -472,7 +483,7 @@ function readsPages(request: Request): boolean {
   return (request.headers.accept ?? '').includes('text/html');
 }
 
-function sendText(response: Response, type: string, text: string, caching: string): void {
+function sendText(response: Response, type: string, text: Buffer | string, caching: string): void {
   if (response.req.isGivenUp) return;
   response
     .status(200)

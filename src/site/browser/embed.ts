@@ -1,0 +1,46 @@
+/**
+ * For other sites: `<advocacy-petition src="https://…/petitions/…"></advocacy-petition>` becomes a frame with the height of its
+ * content. The content between the tags, such as a link, is the fallback without scripts.
+ */
+if ('customElements' in window && !customElements.get('advocacy-petition')) {
+  const own = new URL((document.currentScript as HTMLScriptElement).src).origin;
+  customElements.define(
+    'advocacy-petition',
+    class extends HTMLElement {
+      private frame: HTMLIFrameElement | undefined;
+      private named: string | undefined;
+
+      connectedCallback() {
+        let url: URL;
+        try {
+          url = new URL(this.getAttribute('src') ?? '', own);
+        } catch {
+          return;
+        }
+        if (url.origin !== own || this.frame) return;
+        // Moving the element connects it again, without its first content.
+        this.named ??= [this.getAttribute('title'), this.textContent.trim(), 'Petition'].find(Boolean)!;
+        const frame = document.createElement('iframe');
+        frame.src = `${own}${url.pathname.replace(/\/+$/, '')}/embed${url.search}`;
+        frame.title = this.named;
+        frame.loading = 'lazy';
+        frame.style.cssText = 'display:block;width:100%;height:40rem;border:0';
+        this.frame = frame;
+        window.addEventListener('message', this);
+        this.replaceChildren(frame);
+      }
+
+      /** A message from the frame: see frame.ts. */
+      handleEvent({ origin, source, data }: MessageEvent<{ advocacyHeight?: unknown } | null>) {
+        const height = Number(data?.advocacyHeight);
+        if (origin !== own || !this.frame || source !== this.frame.contentWindow || !(height > 0)) return;
+        this.frame.style.height = `${Math.min(height, 10_000)}px`;
+      }
+
+      disconnectedCallback() {
+        window.removeEventListener('message', this);
+        this.frame = undefined;
+      }
+    },
+  );
+}

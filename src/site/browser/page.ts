@@ -1,0 +1,45 @@
+/** Updates the number of signatures, and adds the button that copies the link. Pages also work without it. */
+type Count = {
+  signatures: number;
+  goal: number;
+  texts: { counted: string; aim: string; progress: string };
+};
+
+// A block, because classic scripts share their top-level names.
+{
+  const counter = document.querySelector<HTMLElement>('[data-count]');
+  if (counter) {
+    const show = ({ signatures, goal, texts }: Count) => {
+      counter.querySelector('[data-signatures]')!.textContent = texts.counted;
+      counter.querySelector('[data-goal]')!.textContent = texts.aim;
+      const bar = counter.querySelector('progress')!;
+      bar.max = goal;
+      bar.value = Math.min(signatures, goal);
+      bar.setAttribute('aria-label', texts.progress);
+    };
+    setInterval(() => {
+      if (document.visibilityState !== 'visible') return;
+      fetch(`${counter.dataset.count}?lang=${document.documentElement.lang}`)
+        .then(async (answer) => answer.ok && show((await answer.json()) as Count))
+        .catch(() => undefined);
+    }, 10_000);
+  }
+
+  const copy = document.querySelector<HTMLElement>('[data-copy]');
+  if (copy && (navigator.clipboard as Clipboard | undefined)) {
+    const button = document.createElement('button');
+    button.type = 'button';
+    button.className = 'button plain';
+    button.textContent = copy.dataset.copy!;
+    button.addEventListener('click', () => {
+      navigator.clipboard.writeText(copy.querySelector('input')!.value).then(
+        () => (button.textContent = copy.dataset.copied!),
+        () => undefined,
+      );
+    });
+    copy.append(button);
+  }
+
+  const faults = document.querySelector<HTMLElement>('#faults');
+  if (faults) faults.focus();
+}
