@@ -15,6 +15,7 @@ import {
   systemInput,
 } from '#libs/rpc';
 import { expectEntries } from '#libs/testing';
+import { groupsOfContacts } from '../src/contacts/index.js';
 import { operations, projections, streams } from '../src/modules.js';
 import { CreateOrganization } from '../src/organizations/index.js';
 import { documentedReasons, requireDocumented } from './documented.js';
@@ -195,8 +196,11 @@ describe('scopes', () => {
       contact: { email: 'ada@example.org' },
       contactIds: [uuid()],
       contacts: true,
-      tags: ['Donor'],
-      listIds: [uuid()],
+      ...Object.fromEntries(
+        groupsOfContacts().map(({ kind, assignedBy }) =>
+          assignedBy === 'name' ? [`${kind}s`, ['Donor']] : [`${kind}Ids`, [uuid()]],
+        ),
+      ),
       publicLog: true,
       audience: { contactIds: [uuid()] },
     };
@@ -209,8 +213,7 @@ describe('scopes', () => {
       'contact.create-contact': own.person(),
       'contact.update-contact': { contactId: uuid() },
       'contact.get-contact': { contactId: uuid() },
-      'list.list-lists': {},
-      'tag.list-tags': {},
+      ...Object.fromEntries(groupsOfContacts().map(({ kind }) => [`${kind}.list-${kind}s`, {}])),
       'import.create-import': {},
     };
     const [name, word] = field.split('=') as [string, string?];
