@@ -6,7 +6,12 @@ export type FormFault =
   | 'tooLong'
   | 'tooLate'
   | 'tooFast'
-  | 'unstorable';
+  | 'unstorable'
+  | 'missing'
+  | 'unchecked'
+  | 'number'
+  | 'date'
+  | 'choice';
 
 /** Title and text of a page with one message. */
 export type Notice = { title: string; text: string };
@@ -38,6 +43,7 @@ export type SiteWords = {
   sign: Notice;
   button: string;
   optional: string;
+  yes: string;
   fields: {
     firstName: string;
     lastName: string;

@@ -332,7 +332,10 @@ async function makeHistory(): Promise<string> {
   const { invalidationId } = await post('petition.invalidate-signatures', { petitionId, signatureIds });
   await post('petition.restore-signatures', { invalidationId });
   await post('petition.invalidate-signatures', { petitionId, signatureIds: signatureIds.slice(0, 1) });
-  await post('petition.update-petition', { petitionId, slug: 'river', publicComments: true });
+  await post('petition.update-petition', {
+    ...{ petitionId, slug: 'river', publicComments: true },
+    formFields: [{ fieldId, required: true }],
+  });
   const bus = app.get(CommandBus);
   const publicly = <T extends Input>(type: new () => T, fields: Partial<T>): Promise<any> => {
     const actor = { type: 'public', id: null } as const;
@@ -343,7 +346,14 @@ async function makeHistory(): Promise<string> {
   for (const name of ['Fatou', 'Greta']) {
     const details = { email: `${name.toLowerCase()}@example.org`, firstName: name, lastName: null, zip: '1' };
     const { requestId } = await publicly(RequestSignature, {
-      ...{ petitionId, ...details, country: 'France', comment: `I am ${name}`, clientAddress: '192.0.2.7' },
+      ...{
+        petitionId,
+        ...details,
+        country: 'France',
+        comment: `I am ${name}`,
+        customFields: { [fieldId]: 'Ω "L"' },
+        clientAddress: '192.0.2.7',
+      },
       ...{ isCommentPublic: true, subscribe: true, source: 'newsletter', suspicion: ['HONEYPOT'] },
     });
     requestIds.push(requestId);

@@ -97,6 +97,16 @@ describe('create-petition', () => {
     ['a slug of 81 characters', { slug: 'x'.repeat(81) }, 'slug'],
     ['a slug that ends with a hyphen', { slug: 'save-' }, 'slug'],
     ['another confirmation', { confirmation: 'SMS' }, 'confirmation'],
+    ['form fields that are no list', { formFields: {} }, 'formFields'],
+    ['form fields that are no objects', { formFields: ['a'] }, 'formFields.0'],
+    ['a form field without an id', { formFields: [{ required: true }] }, 'formFields.0.fieldId'],
+    [
+      'an unknown part of a form field',
+      { formFields: [{ fieldId: 'a', hidden: true }] },
+      'formFields.0.hidden',
+    ],
+    ['a form field twice', { formFields: [{ fieldId: 'a' }, { fieldId: 'a' }] }, 'formFields.1.fieldId'],
+    ['21 form fields', { formFields: Array(21).fill({ fieldId: 'a' }) }, 'formFields'],
     ['a closesAt without an offset', { closesAt: '2027-01-01T00:00:00' }, 'closesAt'],
     ['a target of 501 characters', { target: 'x'.repeat(501) }, 'target'],
     ['an unknown field', { signatures: 5 }, 'signatures'],
@@ -126,6 +136,27 @@ describe('update-petition', () => {
     const petitionId = await create({ content: [1] });
     await client.post('petition.update-petition', { petitionId, goal: 100, content: [1] });
     expect(await api.eventTypes(client.organizationId)).not.toContain('PetitionUpdated');
+  });
+});
+
+describe('form fields', () => {
+  it('are stored in their order, changed and cleared; an unknown or deleted one returns 404', async () => {
+    const fieldId = async (name: string) =>
+      (await client.post('field.create-field', { name })).body.data.fieldId as string;
+    const [first, second] = [await fieldId('First'), await fieldId('Second')];
+    const formFields = [{ fieldId: second, required: true }, { fieldId: first }];
+    const petitionId = await create({ formFields });
+    const stored = async () => (await get(petitionId)).body.data.formFields;
+    expect(await stored()).toEqual([formFields[0], { fieldId: first, required: false }]);
+    const update = (change: object) => client.post('petition.update-petition', { petitionId, ...change });
+    await client.delete('field.delete-field', { fieldId: first });
+    expect((await update({ goal: 7 })).status).toBe(200);
+    expect((await update({ formFields: [{ fieldId: first }] })).status).toBe(404);
+    expect(
+      (await client.post('petition.create-petition', { name: 'B', formFields: [{ fieldId: first }] })).status,
+    ).toBe(404);
+    expect((await update({ formFields: [] })).body.data.formFields).toEqual([]);
+    expect(await create({ formFields: [] })).toBe(await create());
   });
 });
 

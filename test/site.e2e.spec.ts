@@ -6,6 +6,7 @@ import { picture } from './pictures.js';
 import { eventually } from './processes.js';
 import { comeDue } from './timers.js';
 import { isLong } from './length.js';
+import { LOCALES } from '#locales';
 
 let people: Public;
 beforeAll(async () => {
@@ -78,6 +79,127 @@ describe('signing', () => {
       expect(text).toContain('1 signature</span>');
       expect(text).toContain('I swim &lt;there&gt;');
     });
+  });
+
+  it('asks for custom fields, keeps answers after an error, and gives them to the contact once confirmed', async () => {
+    const client = await people.api.organization();
+    const { organizationId } = client;
+    const fieldIds: Record<string, string> = {};
+    for (const [name, type, options] of [
+      ['Note', 'TEXT'],
+      ['Shoe size', 'NUMBER'],
+      ['Born', 'DATE'],
+      ['Volunteer', 'BOOLEAN'],
+      ['Shirt', 'CHOICE', ['S', 'X "L"']],
+      ['Skills', 'CHOICES', ['Design', 'Law', 'Sums']],
+      ['Gone', 'TEXT'],
+    ] as const)
+      fieldIds[name] = (
+        await call(client, 'field.create-field', { name, type, ...(options ? { options } : {}) })
+      ).fieldId;
+    const required = ['Born', 'Volunteer', 'Shirt', 'Skills', 'Gone'];
+    const formFields = Object.entries(fieldIds).map(([name, fieldId]) => ({
+      fieldId,
+      required: required.includes(name),
+    }));
+    const page = await people.petition({ formFields }, client);
+    await client.delete('field.delete-field', { fieldId: fieldIds.Gone });
+    const shown = async (path: string) => (await people.get(path)).text;
+    await eventually(async () => {
+      const text = await shown(page.path);
+      expect(text).toContain('name="fields.shoeSize"');
+      expect(text).not.toContain('fields.gone');
+    });
+
+    const wrong = new URLSearchParams({
+      ...{ token: people.token(page.petitionId), firstName: 'Ada', email: 'ada@example.org', country: 'GB' },
+      ...{ 'fields.note': 'x'.repeat(1_001), 'fields.shoeSize': 'many', 'fields.born': '2024-02-30' },
+      ...{ 'fields.shirt': 'XXL', 'fields.skills': 'Law' },
+    });
+    wrong.append('fields.skills', 'Sums');
+    for (const embed of ['', '?embed']) {
+      const answer = await fetch(`${people.api.origin}${page.path}/sign${embed}`, {
+        ...{
+          method: 'POST',
+          body: wrong,
+          headers: { Accept: 'text/html', 'X-Forwarded-For': randomAddress() },
+        },
+      });
+      const text = await answer.text();
+      expect(answer.status).toBe(422);
+      const faults = [...text.matchAll(/id="fields\.(\w+)-fault">([^<]*)</g)].map(([, ...found]) => found);
+      const { faults: words } = LOCALES.en!.site;
+      expect(faults).toEqual([
+        ['note', words.tooLong],
+        ['shoeSize', words.number],
+        ['born', words.date],
+        ['volunteer', words.unchecked],
+        ['shirt', words.choice],
+      ]);
+      expect(text).toContain(`<a href="#fields.shoeSize">Shoe size: ${words.number}</a>`);
+      for (const kept of [
+        'value="many"',
+        '<option value="GB" selected>',
+        /value="Law" checked/,
+        /value="Sums" checked/,
+      ])
+        expect(text).toMatch(kept);
+    }
+    expect(await counted(page)).toEqual([0, 0]);
+
+    const answers = {
+      ...{ 'fields.note': ' Hello ', 'fields.shoeSize': '41,5', 'fields.born': '1985-05-31' },
+      ...{
+        'fields.volunteer': 'yes',
+        'fields.shirt': 'X "L"',
+        'fields.skills': 'Law',
+        'fields.unasked': 'x',
+      },
+    };
+    const values = {
+      ...{
+        note: 'Hello',
+        shoeSize: 41.5,
+        born: '1985-05-31',
+        volunteer: true,
+        shirt: 'X "L"',
+        skills: ['Law'],
+      },
+    };
+    expect((await people.sign(page, answers)).status).toBe(303);
+    const link = await people.linkTo('ada@example.org');
+    const confirmation = await shown(link);
+    for (const text of ['41.5', 'X &quot;L&quot;', '31 May 1985', 'Volunteer'])
+      expect(confirmation).toContain(text);
+    // Nobody can read them before, not even in the history once the request has ended.
+    await confirm(link);
+    const contact = async (email: string) =>
+      (await client.get('contact.get-contact', { organizationId, email })).body.data;
+    expect((await contact('ada@example.org')).customFields).toEqual(values);
+    const exported = (
+      await client.get('petition.export-signatures', {
+        ...{ petitionId: page.petitionId, format: 'csv', contacts: 'true' },
+      })
+    ).body as string;
+    expect(exported.split('\r\n')[0]).toMatch(/,fields\.note,fields\.shoeSize,/);
+    expect(exported).toContain('41.5');
+
+    // A contact who exists: empty values are filled in. Others are only replaced if the address is proved.
+    const [proved, unproved] = [page, await people.petition({ formFields, confirmation: 'NONE' }, client)];
+    for (const [name, signed, note] of [
+      ['proved', proved, 'Hello'],
+      ['unproved', unproved, 'old'],
+    ] as const) {
+      const email = `${name}@example.org`;
+      await call(client, 'contact.create-contact', {
+        organizationId,
+        email,
+        customFields: { note: 'old', shirt: null },
+      });
+      await people.sign(signed, { ...answers, email });
+      if (signed === proved) await confirm(await people.linkTo(email));
+      await eventually(async () => expect((await contact(email)).customFields).toEqual({ ...values, note }));
+    }
   });
 
   it('counts once for repeated confirmations, another spelling of the mailbox, and contacts who signed with a key', async () => {

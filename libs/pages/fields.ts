@@ -15,7 +15,7 @@ export type Field = {
 export function FieldOf(field: Field, input: (attributes: Html) => Html): Html {
   const { name, label, fault, optional, isRequired = false } = field;
   return html`<div class="field${fault === undefined ? '' : ' wrong'}">
-    <label for="${name}">${label}${optional === undefined ? null : html` <span class="optional">(${optional})</span>`}</label>
+    <label for="${name}">${label}${OptionalOf(optional)}</label>
     ${HintOf(field)}
     ${input(
       html`id="${name}" name="${name}"${describedBy(field)}${
@@ -49,20 +49,29 @@ export function OptionsOf(options: readonly Option[], chosen: string | undefined
 
 /** A checkbox. Browsers do not send it if it is not checked. */
 export function CheckOf({
-  name,
-  label,
+  id,
   value,
   isChecked,
-}: {
-  name: string;
-  label: string;
+  ...field
+}: Omit<Field, 'hint'> & {
+  /** If several boxes share a name. */
+  id?: string;
   value: string;
   isChecked: boolean;
 }): Html {
+  const { name, label, fault, optional, isRequired = false } = field;
+  const own = id ?? name;
   return html`<div class="check">
-    <input type="checkbox" id="${name}" name="${name}" value="${value}"${isChecked ? trusted(' checked') : null} />
-    <label for="${name}">${label}</label>
+    <input type="checkbox" id="${own}" name="${name}" value="${value}"${describedBy(field)}${
+      fault === undefined ? null : trusted(' aria-invalid="true"')
+    }${isRequired ? trusted(' required') : null}${isChecked ? trusted(' checked') : null} />
+    <label for="${own}">${label}${OptionalOf(optional)}</label>
   </div>`;
+}
+
+/** The label of an optional field says so. */
+export function OptionalOf(optional: string | undefined): Html | null {
+  return optional === undefined ? null : html` <span class="optional">(${optional})</span>`;
 }
 
 /** Errors at the top of a form, where people read them first. They link to their fields, and receive the focus when the page loads. */

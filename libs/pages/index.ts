@@ -8,6 +8,7 @@ export {
   FieldOf,
   HintOf,
   type Option,
+  OptionalOf,
   OptionsOf,
 } from './fields.js';
 export { FLASH, flashIn, withFlash } from './flash.js';

@@ -1,4 +1,10 @@
-import { type Decider, type DomainEvent, type Folded, type RecordedEvent } from '#libs/event-store';
+import {
+  type Decider,
+  type DomainEvent,
+  type Folded,
+  type JsonObject,
+  type RecordedEvent,
+} from '#libs/event-store';
 import { type Counted, type Link, LinkTable } from '#libs/links';
 import {
   type Column,
@@ -39,7 +45,10 @@ export type ResourceDeclaration<State extends object, Event extends DomainEvent>
   columns: Record<string, Column>;
   /** A large field that lists omit unless it is requested. */
   apart?: string;
-  /** Fields that contain the id of a record of another kind, which must exist when an event sets the field. */
+  /**
+   * Fields that contain the id of a record of another kind, or a list of objects with such ids. These records must exist when an
+   * event sets the field.
+   */
   refers?: Readonly<Record<string, Resource>>;
   /** Links that are counted exactly for each record: the field with the number, and the table of the links. */
   counts?: { link: Link; field: string; table: string };
@@ -144,7 +153,12 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   /** The records of other kinds to which these events refer. */
   referred(events: readonly DomainEvent[]): { resource: Resource; id: string }[] {
     return Object.entries(this.declared.refers ?? {}).flatMap(([field, resource]) =>
-      events.flatMap(({ data }) => (typeof data[field] === 'string' ? [{ resource, id: data[field] }] : [])),
+      events.flatMap(({ data: { [field]: value } }) => {
+        const given = Array.isArray(value)
+          ? value.map((one) => (one as JsonObject)[resource.idField])
+          : [value];
+        return given.flatMap((id) => (typeof id === 'string' ? [{ resource, id }] : []));
+      }),
     );
   }
 

@@ -52,10 +52,11 @@ export function inputSchema(input: new () => object): object {
     type: 'object',
     additionalProperties: false,
     properties: Object.fromEntries(
-      fields.map(([name, { schema, nested }]) => [
-        name,
-        nested ? { ...schema, ...inputSchema(nested()) } : schema,
-      ]),
+      fields.map(([name, { schema, nested }]) => {
+        if (!nested) return [name, schema];
+        const own = inputSchema(nested());
+        return [name, schema.type === 'array' ? { ...schema, items: own } : { ...schema, ...own }];
+      }),
     ),
     required: fields.filter(([, { required }]) => required).map(([name]) => name),
   };

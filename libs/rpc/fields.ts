@@ -47,7 +47,7 @@ export type Field = {
   problem(value: unknown): string | undefined;
   /** Whether it must be the id of an existing record. Otherwise the response is 404. */
   namesRecord: boolean;
-  /** The class of an object field with its own fields. */
+  /** The class of an object field with its own fields, or of each object of a list. */
   nested?: () => new () => object;
 };
 
@@ -498,6 +498,21 @@ export function Names(
 export function Nested(type: () => new () => object, options: FieldOptions = {}): PropertyDecorator {
   const decorate = field(options, { type: 'object' }, (value) =>
     typeof value === 'object' && value !== null && !Array.isArray(value) ? undefined : 'must be an object',
+  );
+  return (target, property) => {
+    decorate(target, property);
+    ownFields.get(target)!.get(String(property))!.nested = type;
+  };
+}
+
+/** A list of at most `max` objects with fields of their own, declared by a class that is no operation. */
+export function NestedList(
+  type: () => new () => object,
+  options: FieldOptions & { max: number },
+): PropertyDecorator {
+  const { max } = options;
+  const decorate = field(options, { type: 'array', maxItems: max }, (value) =>
+    Array.isArray(value) && value.length <= max ? undefined : `must be a list of at most ${max} objects`,
   );
   return (target, property) => {
     decorate(target, property);

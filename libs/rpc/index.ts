@@ -36,6 +36,7 @@ export {
   LONGEST_SLUG,
   Names,
   Nested,
+  NestedList,
   OneOf,
   PastTimestamp,
   SLUG,

@@ -100,8 +100,10 @@ function readFields<T extends object>(
       continue;
     }
     let value = given === undefined ? field.default : field.normalize(given, source);
-    if (field.nested && isObject(value))
-      value = readFields(field.nested(), value, source, `${path}.`, issues);
+    const nested = field.nested?.();
+    if (nested && field.schema.type !== 'array' && isObject(value))
+      value = readFields(nested, value, source, `${path}.`, issues);
+    if (nested && Array.isArray(value)) value = readList(nested, value, source, path, issues);
     if (value !== undefined) (input as Record<string, unknown>)[name] = value;
     const problem = field.problem(value);
     if (problem !== undefined) wrong.set(name, problem);
@@ -116,6 +118,20 @@ function readFields<T extends object>(
     if (!issues.some((issue) => issue.path === path)) issues.push({ path, message });
   }
   return input;
+}
+
+function readList(
+  type: new () => object,
+  list: readonly unknown[],
+  source: Source,
+  path: string,
+  issues: Issue[],
+): unknown[] {
+  return list.map((one, n) => {
+    if (isObject(one)) return readFields(type, one, source, `${path}.${n}.`, issues);
+    issues.push({ path: `${path}.${n}`, message: 'must be an object' });
+    return one;
+  });
 }
 
 function isObject(value: unknown): value is object {

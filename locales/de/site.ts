@@ -31,6 +31,7 @@ export const site: SiteWords = {
   sign: { title: 'Petition unterschreiben', text: 'Das dauert nur zehn Sekunden.' },
   button: 'Jetzt unterschreiben',
   optional: 'optional',
+  yes: 'Ja',
   fields: {
     firstName: 'Vorname',
     lastName: 'Nachname',
@@ -60,6 +61,11 @@ export const site: SiteWords = {
       'Die Seite war zu lange geöffnet. Bitte senden Sie das Formular noch einmal ab. Ihre Eingaben sind noch da.',
     tooFast: 'Das ging zu schnell. Bitte senden Sie das Formular noch einmal ab. Ihre Eingaben sind noch da.',
     unstorable: 'Der Text enthält Zeichen, die nicht gespeichert werden können. Bitte entfernen Sie sie',
+    missing: 'Beantworten Sie diese Frage',
+    unchecked: 'Setzen Sie das Häkchen, um zu unterschreiben',
+    number: 'Geben Sie eine Zahl ein, etwa 42 oder 1,5',
+    date: 'Geben Sie ein Datum ein',
+    choice: 'Wählen Sie eine Antwort aus der Liste',
   },
   comments: 'Warum Menschen unterschreiben',
   share: {

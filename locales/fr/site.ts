@@ -30,6 +30,7 @@ export const site: SiteWords = {
   sign: { title: 'Signer la pétition', text: 'Dix secondes suffisent.' },
   button: 'Signer maintenant',
   optional: 'facultatif',
+  yes: 'Oui',
   fields: {
     firstName: 'Prénom',
     lastName: 'Nom',
@@ -60,6 +61,11 @@ export const site: SiteWords = {
     tooFast: 'L’envoi a été trop rapide. Veuillez renvoyer le formulaire. Votre saisie a été conservée.',
     unstorable:
       'Ce texte contient des caractères qui ne peuvent pas être enregistrés. Veuillez les supprimer',
+    missing: 'Répondez à cette question',
+    unchecked: 'Cochez cette case pour signer',
+    number: 'Saisissez un nombre, comme 42 ou 1,5',
+    date: 'Saisissez une date',
+    choice: 'Choisissez une réponse dans la liste',
   },
   comments: 'Raisons de signer',
   share: {

@@ -66,5 +66,6 @@ export {
   suppressImportedBy,
 } from './import/import-contacts.js';
 export { isConsent, isEvidence, type Meaning, MEANINGS } from './import/columns.js';
+export { writeNames } from './import/name-cells.js';
 export { importContactsByName } from './import/imported-contacts.js';
 export { type ChosenBy, type ChosenContact, chosenContacts } from './filters/chosen-contacts.js';

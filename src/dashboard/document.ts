@@ -30,7 +30,6 @@ th,td{padding:var(--space-2) var(--space-3) var(--space-2) 0;border-bottom:1px s
 th{color:var(--quiet);font-size:var(--text-1);font-weight:600}
 tbody a{display:inline-block;margin:-.5rem 0;padding:.5rem 0}
 .number{min-width:0;text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
-fieldset{min-width:0;margin:0 0 var(--space-4);padding:0;border:0}legend{padding:0;font-weight:600}
 .choice{display:grid;grid-template-columns:auto 1fr;gap:0 var(--space-2);margin:0;align-items:center}
 .choice input{width:1.5rem;height:1.5rem;min-height:0;margin:0;accent-color:var(--accent)}
 .choice label{padding:.6rem 0}

@@ -1,6 +1,6 @@
 import { createHandler, slugOf } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
-import { DEFAULT_GOAL, momentOf, PetitionFieldsInput } from './petition-fields.js';
+import { DEFAULT_GOAL, momentOf, PetitionFieldsInput, readFormFields } from './petition-fields.js';
 import { type PetitionEvent } from './petition.js';
 import { petitionIdSchema, petitions } from './petitions.js';
 
@@ -26,12 +26,14 @@ export const CreatePetitionHandler = createHandler(CreatePetition, petitions, (c
   const title = (command.title ??= name);
   const goal = (command.goal ??= DEFAULT_GOAL);
   const { slug = slugOf(name), confirmation = 'EMAIL', publicComments = false } = command;
+  const formFields = readFormFields(command.formFields ?? []);
   const closesAt = momentOf(command.closesAt) ?? null;
   // Left out if default: earlier versions did not have these fields, and a request sent to one of them may be
   // retried here.
   if (confirmation === 'EMAIL') delete command.confirmation;
   if (!publicComments) delete command.publicComments;
-  const page = { slug, confirmation, closesAt, publicComments, formFields: [] };
+  if (formFields.length === 0) delete command.formFields;
+  const page = { slug, confirmation, closesAt, publicComments, formFields };
   return {
     type: 'PetitionCreated',
     data: { name, title, goal, target, description, ask, imageId, content, ...page },

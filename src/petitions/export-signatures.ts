@@ -5,7 +5,8 @@ import { findRows, type RowPage } from '#libs/projections';
 import { writeCsv, writeNdjson } from '#libs/records';
 import { Resources } from '#libs/resources';
 import { CreationFilters, Flag, Id, OneOf, Operation, StreamedAnswer, textOrNull } from '#libs/rpc';
-import { type ContactRecord, ContactsByIds } from '../contacts/index.js';
+import { type ContactRecord, ContactsByIds, writeNames } from '../contacts/index.js';
+import { CustomFields, type CustomValue } from '../fields/index.js';
 import { petitions } from './petitions.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
 import { signatureRecord, type SignatureRow, SIGNATURES } from './signature-rows.js';
@@ -15,8 +16,14 @@ const PAGE = 1_000;
 
 /** The signer's fields. */
 const SIGNER_FIELDS = ['email', 'firstName', 'lastName', 'zip', 'city', 'country'] as const;
-type Signer = { [field in (typeof SIGNER_FIELDS)[number]]: string | null };
-const NO_SIGNER = Object.fromEntries(SIGNER_FIELDS.map((field) => [field, null])) as Signer;
+type Signer = { [field in (typeof SIGNER_FIELDS)[number]]: string | null } & Pick<
+  ContactRecord,
+  'customFields'
+>;
+const NO_SIGNER = {
+  ...Object.fromEntries(SIGNER_FIELDS.map((field) => [field, null])),
+  customFields: {},
+} as Signer;
 
 const OF_SIGNATURE = Object.keys(signatureSchema.properties!) as (keyof SignatureRecord)[];
 
@@ -40,6 +47,12 @@ type Exported = SignatureRecord & Partial<Signer>;
       ...Object.fromEntries(
         SIGNER_FIELDS.map((field) => [field, { ...textOrNull, description: 'Only with `contacts`.' }]),
       ),
+      customFields: {
+        type: 'object',
+        additionalProperties: true,
+        description:
+          'Values of the signer by the keys of custom fields. Only with `contacts`. In CSV, each field has a column, such as `fields.shoeSize`.',
+      },
     },
   },
   answerTypes: ['application/x-ndjson', 'text/csv'],
@@ -72,6 +85,7 @@ export class ExportSignaturesHandler implements IQueryHandler<ExportSignatures> 
     private readonly resources: Resources,
     private readonly store: EventStore,
     private readonly contacts: ContactsByIds,
+    private readonly fields: CustomFields,
   ) {}
 
   async execute(query: ExportSignatures): Promise<StreamedAnswer> {
@@ -82,12 +96,26 @@ export class ExportSignaturesHandler implements IQueryHandler<ExportSignatures> 
   }
 
   private async *write(query: ExportSignatures): AsyncGenerator<string> {
-    const { petitionId, status = 'CONFIRMED', contacts = false, format, safe = false } = query;
+    const {
+      organizationId,
+      petitionId,
+      status = 'CONFIRMED',
+      contacts = false,
+      format,
+      safe = false,
+    } = query;
     const columns = [...OF_SIGNATURE, ...(contacts ? SIGNER_FIELDS : [])];
+    const keys = contacts && format === 'csv' ? [...(await this.fields.keysOf(organizationId)).values()] : [];
     const write = (records: readonly Exported[]) =>
       format === 'csv'
         ? writeCsv(
-            records.map((record) => columns.map((column) => cellOf(record[column]))),
+            records.map((record) => [
+              ...columns.map((column) => cellOf(record[column])),
+              ...keys.map((key) => {
+                const value = record.customFields?.[key];
+                return Array.isArray(value) ? writeNames(value) : cellOf(value);
+              }),
+            ]),
             { isSafe: safe },
           )
         : writeNdjson(records);
@@ -99,8 +127,11 @@ export class ExportSignaturesHandler implements IQueryHandler<ExportSignatures> 
       });
       const records = rows.map((row) => signatureRecord(row, status, this.store));
       // Written with the first page, so that an unreachable database is still reported as an error.
-      const header = after === undefined && format === 'csv' ? writeCsv([columns]) : '';
-      const text = header + write(contacts ? await this.withSigners(query.organizationId, records) : records);
+      const header =
+        after === undefined && format === 'csv'
+          ? writeCsv([[...columns, ...keys.map((key) => `fields.${key}`)]])
+          : '';
+      const text = header + write(contacts ? await this.withSigners(organizationId, records) : records);
       if (text !== '') yield text;
       after = next;
     } while (after !== undefined);
@@ -116,11 +147,16 @@ export class ExportSignaturesHandler implements IQueryHandler<ExportSignatures> 
   }
 }
 
-function cellOf(value: string | readonly string[] | null | undefined): string | null {
-  return typeof value === 'object' ? (value?.join(' ') ?? null) : (value ?? null);
+function cellOf(value: CustomValue | null | undefined): string | null {
+  if (value === null || value === undefined) return null;
+  return Array.isArray(value) ? value.join(' ') : String(value);
 }
 
 function signerOf(contact: ContactRecord | undefined): Signer {
   if (!contact) return NO_SIGNER;
-  return Object.fromEntries(SIGNER_FIELDS.map((field) => [field, contact[field]])) as Signer;
+  const { customFields } = contact;
+  return {
+    ...Object.fromEntries(SIGNER_FIELDS.map((field) => [field, contact[field]])),
+    customFields,
+  } as Signer;
 }

@@ -6,7 +6,7 @@ export { PublishPetition } from './publish-petition.js';
 export { invalidation } from './invalidation.js';
 export { invalidationPlan, invalidationPlanId } from './invalidation-plan.js';
 export { ExpireRequest } from './expire-request.js';
-export { type Confirmation, petition, STATUSES } from './petition.js';
+export { type Confirmation, type FormField, petition, STATUSES } from './petition.js';
 export { DEFAULT_GOAL } from './petition-fields.js';
 export { ConfirmSignature, type Confirmed } from './confirm-signature.js';
 export { PublicComments } from './public-comments.js';

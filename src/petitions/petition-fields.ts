@@ -1,9 +1,31 @@
 import { type Json } from '#libs/event-store';
-import { AnyJson, Flag, Input, Integer, OneOf, Slug, Text, Timestamp } from '#libs/rpc';
-import { type Confirmation } from './petition.js';
+import {
+  AnyJson,
+  Flag,
+  Id,
+  Input,
+  Integer,
+  invalid,
+  NestedList,
+  OneOf,
+  Slug,
+  Text,
+  Timestamp,
+} from '#libs/rpc';
+import { type Confirmation, type FormField } from './petition.js';
 
 export const DEFAULT_GOAL = 100;
 const MAX_CONTENT_BYTES = 256 * 1024;
+/** Fewer people complete a longer form. */
+const MAX_FORM_FIELDS = 20;
+
+class FormFieldInput {
+  @Id()
+  fieldId!: string;
+
+  @Flag({ default: false, description: 'Whether the form must be sent with an answer.' })
+  required!: boolean;
+}
 
 /** The fields shared by create-petition and update-petition, all optional. */
 export abstract class PetitionFieldsInput extends Input {
@@ -76,6 +98,24 @@ export abstract class PetitionFieldsInput extends Input {
     description: 'Whether its page shows the newest comments whose authors allow it.',
   })
   publicComments?: boolean;
+
+  @NestedList(() => FormFieldInput, {
+    optional: true,
+    max: MAX_FORM_FIELDS,
+    description:
+      'The custom fields that the form on its page asks for, in this order, and whether an answer is required. A field of ' +
+      'the type BOOLEAN is a checkbox: if required, it must be checked. Answers become values of the signer. Those of ' +
+      'a contact who signed before are only replaced if the signature is confirmed by email.',
+  })
+  formFields?: FormField[];
+}
+
+/** @throws RpcError BAD_REQUEST if a field is given twice. */
+export function readFormFields(given: readonly FormField[]): FormField[] {
+  const ids = given.map(({ fieldId }) => fieldId);
+  const twice = ids.findIndex((id, n) => ids.indexOf(id) !== n);
+  if (twice >= 0) throw invalid([{ path: `formFields.${twice}.fieldId`, message: 'is in the list twice' }]);
+  return given.map(({ fieldId, required }) => ({ fieldId, required }));
 }
 
 /** Normalizes a time for storage: the same time can be written in many ways. */

@@ -1,5 +1,5 @@
 import { changedFields } from '#libs/commands';
-import { type Cast, type Decider, type Json, type Upcasters } from '#libs/event-store';
+import { type Decider, type Json, type Upcasters } from '#libs/event-store';
 import { type Slugged, withSlug } from '#libs/resources';
 import { noSuch, RpcError } from '#libs/rpc';
 
@@ -26,7 +26,7 @@ export type PetitionFields = {
   formFields: FormField[];
 };
 
-type FormField = { fieldId: string; required: boolean };
+export type FormField = { fieldId: string; required: boolean };
 
 export type PetitionEvent =
   | { type: 'PetitionCreated'; data: PetitionFields }
@@ -43,21 +43,15 @@ const WITHOUT_PAGE = {
   publicComments: false,
 } as const satisfies Partial<PetitionFields>;
 
-/** Earlier releases do not know which custom fields the form on the page asks for. */
-const withoutFormFields: Cast = ({ data: { formFields: _, ...data }, personal }) => ({ data, personal });
-
 export const petitionShapes: Upcasters = {
   PetitionCreated: {
     reads: [
       ({ data, personal }) => ({ data: { ...data, ...WITHOUT_PAGE }, personal }),
       ({ data, personal }) => ({ data: { ...data, formFields: [] }, personal }),
     ],
-    writes: { asBefore: withoutFormFields },
+    writes: 'newest',
   },
-  PetitionUpdated: {
-    reads: [(body) => body, (body) => body],
-    writes: { asBefore: withoutFormFields },
-  },
+  PetitionUpdated: { reads: [(body) => body, (body) => body], writes: 'newest' },
 };
 
 export const STATUSES = ['DRAFT', 'PUBLISHED', 'CLOSED'] as const;

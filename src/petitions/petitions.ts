@@ -3,6 +3,7 @@ import { type Counted, type Facts } from '#libs/links';
 import { Resource } from '#libs/resources';
 import { imageSchema, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { chooseContactsBy, contactLink } from '../contacts/index.js';
+import { fields } from '../fields/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
 import { exists, petition, STATUSES, updatePetition } from './petition.js';
 
@@ -156,7 +157,7 @@ export const petitions = new Resource({
     status: { type: 'text', index: true },
     [IMAGE_COLUMN]: { type: 'text', index: true },
   },
-  refers: { imageId: images },
+  refers: { imageId: images, formFields: fields },
   apart: 'content',
   counts: { link: signature, field: 'signatures', table: 'signatures' },
   alsoCounts: { link: pending, field: 'pendingSignatures', table: 'pending_signatures' },

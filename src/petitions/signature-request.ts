@@ -48,13 +48,7 @@ export type SignatureRequestEvent =
 export const signatureRequestShapes: Upcasters = {
   SignatureRequested: {
     reads: [({ data, personal }) => ({ data, personal: personal && { ...personal, customFields: {} } })],
-    writes: {
-      asBefore: ({ data, personal }) => {
-        if (!personal) return { data, personal };
-        const { customFields: _, ...before } = personal;
-        return { data, personal: before };
-      },
-    },
+    writes: 'newest',
   },
 };
 

@@ -1,6 +1,6 @@
 import { changeHandler } from '#libs/resources';
 import { Id, Operation } from '#libs/rpc';
-import { momentOf, PetitionFieldsInput } from './petition-fields.js';
+import { momentOf, PetitionFieldsInput, readFormFields } from './petition-fields.js';
 import { updatePetition } from './petition.js';
 import { petitions, petitionSchema } from './petitions.js';
 
@@ -21,5 +21,9 @@ export class UpdatePetition extends PetitionFieldsInput {
 export const UpdatePetitionHandler = changeHandler(UpdatePetition, petitions, (state, command) => {
   const { context, organizationId, petitionId, ...changes } = command;
   const closesAt = momentOf(changes.closesAt);
-  return updatePetition(state, { ...changes, ...(closesAt === undefined ? {} : { closesAt }) });
+  return updatePetition(state, {
+    ...changes,
+    ...(closesAt === undefined ? {} : { closesAt }),
+    ...(changes.formFields ? { formFields: readFormFields(changes.formFields) } : {}),
+  });
 });

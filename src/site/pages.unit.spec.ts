@@ -1,5 +1,6 @@
 import { Parser } from 'htmlparser2';
 import { html } from '#libs/pages';
+import { FIELD_TYPES } from '../fields/index.js';
 import { LOCALES, type SiteWords } from '#locales';
 import { submittedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { type Page } from './document.js';
@@ -44,13 +45,24 @@ const petition: SitePetition = {
   closesAt: at,
   image,
   takesComments: true,
+  questions: FIELD_TYPES.map((type) => ({
+    ...{ id: type, key: type.toLowerCase(), name: `${type} ${evil}`, type, required: type === 'TEXT' },
+    options: type.startsWith('CHOICE') ? [evil, 'Other'] : null,
+  })),
   comments: [{ name: evil, text: evil, at }],
 };
 const form: SignForm = {
   token: 'abc.def',
   source: evil,
   values: { email: evil, firstName: evil, lastName: evil, zip: evil, country: evil, comment: evil },
-  faults: { email: 'email', form: 'tooLate', comment: 'tooLong' },
+  answers: { 'fields.text': [evil], 'fields.choices': [evil] },
+  faults: {
+    'fields.choices': 'missing',
+    'fields.boolean': 'unchecked',
+    email: 'email',
+    form: 'tooLate',
+    comment: 'tooLong',
+  },
 };
 
 const pagesIn = (words: SiteWords): Record<string, Page> => {

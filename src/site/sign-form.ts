@@ -1,6 +1,7 @@
 import { CheckOf, FaultsOf, FieldOf, html, type Html, OptionsOf } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { countryChoices } from '../contacts/index.js';
+import { inputOfQuestion, QuestionOf } from './questions.js';
 import { type SignForm, type SiteOrganization, type SitePetition, type TextField } from './site-types.js';
 
 /** The autofill and the keyboard of each field. */
@@ -55,7 +56,10 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
           text: whole && texts[whole],
           faults: faults
             .filter(([name]) => name !== 'form')
-            .map(([name, fault]) => ({ field: name, text: texts[fault] })),
+            .map(([name, fault]) => {
+              const question = petition.questions.find((one) => inputOfQuestion(one) === name);
+              return { field: name, text: question ? `${question.name}: ${texts[fault]}` : texts[fault] };
+            }),
         })
   }
     <form method="post" action="${petition.path}/sign${isFramed ? '?embed' : ''}" novalidate${proof === null ? null : html` data-proof="${proof}" data-working="${words.proof.working}"`}>
@@ -70,6 +74,7 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
             <option value=""></option>${OptionsOf(countryChoices(words.locale, country), country)}
           </select>`,
         )}</div>
+      ${petition.questions.map((question) => QuestionOf(question, form, words))}
       ${FieldOf(
         of('comment', false, words.hints.comment),
         (attributes) => html`<textarea ${attributes} rows="3" maxlength="10000">

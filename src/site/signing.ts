@@ -8,6 +8,7 @@ import { ConfirmSignature, type Confirmed, RequestSignature } from '../petitions
 import { Budgets } from './budgets.js';
 import { faultOf, formToken } from './form-token.js';
 import { ProofOfWork } from './proof-of-work.js';
+import { inputOfQuestion, readAnswers } from './questions.js';
 import { type FoundOrganization, type FoundPetition } from './site-records.js';
 import { type SignForm, TEXT_FIELDS, type TextField, type Values } from './site-types.js';
 
@@ -38,7 +39,13 @@ export class Signing {
 
   /** An empty form. @param source the campaign or site that the visitor came from */
   emptyForm({ id }: FoundPetition, source: string | null): SignForm {
-    return { token: formToken(this.store.keyring, id, new Date()), source, values: {}, faults: {} };
+    return {
+      token: formToken(this.store.keyring, id, new Date()),
+      source,
+      values: {},
+      answers: {},
+      faults: {},
+    };
   }
 
   /** @throws RpcError CONFLICT if the petition has closed in the meantime. */
@@ -76,6 +83,7 @@ export class Signing {
         language: words.locale,
       },
       suspicion,
+      customFields: readAnswers(petition.petition.questions, form.answers).values,
     };
     await this.runner.execute(inputOf(RequestSignature, fields, contextOf(request, organization.id)));
     return { status: 'taken' };
@@ -95,11 +103,18 @@ export class Signing {
       isCommentPublic: given.has('isCommentPublic'),
       subscribe: given.has('subscribe'),
     };
+    const { questions } = petition.petition;
+    const answers = Object.fromEntries(
+      questions
+        .map(inputOfQuestion)
+        .map((name) => [name, given.getAll(name).map((text) => text.replace(OVERRIDES, ''))]),
+    );
     const faults: SignForm['faults'] = {};
     for (const field of TEXT_FIELDS) {
       const fault = faultIn(field, values[field]);
       if (fault) faults[field] = fault;
     }
+    Object.assign(faults, readAnswers(questions, answers).faults);
     const { keyring } = this.store;
     const token = given.get('token') ?? '';
     const stale = faultOf(keyring, petition.id, token, new Date());
@@ -110,6 +125,7 @@ export class Signing {
       token: stale === 'tooFast' ? token : formToken(keyring, petition.id, new Date(Date.now() - 2_000)),
       source: readSource(source),
       values,
+      answers,
       faults,
     };
   }

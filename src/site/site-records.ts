@@ -12,11 +12,18 @@ import {
   senderOf,
   SiteAddress,
 } from '../organizations/index.js';
-import { type Confirmation, petitions, PublicComments } from '../petitions/index.js';
+import { CustomFields } from '../fields/index.js';
+import { type Confirmation, type FormField, petitions, PublicComments } from '../petitions/index.js';
 import { posts } from '../posts/index.js';
 import { PublicAddress } from '../config/index.js';
 import { type FeedPost } from './feeds.js';
-import { type Picture, type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';
+import {
+  type Picture,
+  type Question,
+  type SiteOrganization,
+  type SitePetition,
+  type SitePost,
+} from './site-types.js';
 
 /** Limits of comments and records on a page, and of records in a feed. */
 const MAX_COMMENTS = 10;
@@ -44,6 +51,7 @@ export class SiteRecords {
     private readonly slugs: OrganizationSlugs,
     private readonly addresses: SiteAddress,
     private readonly comments: PublicComments,
+    private readonly customFields: CustomFields,
     private readonly address: PublicAddress,
   ) {}
 
@@ -135,7 +143,7 @@ export class SiteRecords {
     record: ResourceRecord,
     isListed = false,
   ): Promise<FoundPetition> {
-    const { id, slug, title, description, ask, target, goal, signatures, publicComments } =
+    const { id, slug, title, description, ask, target, goal, signatures, publicComments, formFields } =
       record as ResourceRecord & {
         slug: string | null;
         title: string;
@@ -145,6 +153,7 @@ export class SiteRecords {
         goal: number;
         signatures: number;
         publicComments: boolean;
+        formFields: FormField[];
       };
     const closesAt = record.closesAt === null ? null : new Date(record.closesAt as string);
     const end = `/petitions/${slug ?? id}`;
@@ -169,9 +178,19 @@ export class SiteRecords {
         image: await this.picture(organization.id, record.imageId as string | null),
         // Without a confirmed address, anyone could publish a comment under another person's name.
         takesComments: publicComments && isConfirmed,
+        questions: isListed ? [] : await this.questions(organization.id, formFields),
         comments: comments.map(({ firstName: name, text, at }) => ({ name, text, at })),
       },
     };
+  }
+
+  /** Without fields that were deleted since. */
+  private async questions(organizationId: string, formFields: readonly FormField[]): Promise<Question[]> {
+    if (formFields.length === 0) return [];
+    const known = await this.customFields.definitions(organizationId);
+    return formFields.flatMap(({ fieldId, required }) =>
+      known.filter(({ id }) => id === fieldId).map((field) => ({ ...field, required })),
+    );
   }
 
   private async postOf(organization: FoundOrganization, record: ResourceRecord): Promise<SitePost> {

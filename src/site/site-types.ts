@@ -1,5 +1,6 @@
 import { type Html } from '#libs/pages';
 import { type FormFault } from '#locales';
+import { type FieldDefinition } from '../fields/index.js';
 
 /** An image for pages: paths on this server, narrowest first. */
 export type Picture = {
@@ -27,6 +28,9 @@ export type SiteOrganization = {
 
 export type Comment = { name: string; text: string; at: Date };
 
+/** A custom field that the form asks for. */
+export type Question = FieldDefinition & { required: boolean };
+
 export type SitePetition = {
   title: string;
   path: string;
@@ -42,6 +46,7 @@ export type SitePetition = {
   closesAt: Date | null;
   image: Picture | null;
   takesComments: boolean;
+  questions: readonly Question[];
   comments: readonly Comment[];
 };
 
@@ -64,5 +69,8 @@ export type SignForm = {
   token: string;
   source: string | null;
   values: Values;
-  faults: Partial<Record<TextField | 'form', FormFault>>;
+  /** What was entered for questions, by the name of the input. */
+  answers: { readonly [name: string]: readonly string[] };
+  /** By the name of the input. `form` concerns the whole form. */
+  faults: { [name: string]: FormFault };
 };

@@ -1,10 +1,12 @@
 import { Controller, Get, Next, Post, Res } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
 import { TtlCache } from '#libs/database';
-import { readForm, scriptFile, sendPage } from '#libs/pages';
+import { formatDate, formatNumber, readForm, scriptFile, sendPage } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { Documented, isId, LONGEST_SLUG, RpcError, SLUG } from '#libs/rpc';
 import { localeFor, localeIn, type SiteWords } from '#locales';
+import { countryName } from '../contacts/index.js';
+import { type CustomValue } from '../fields/index.js';
 import { isReserved } from '../organizations/index.js';
 import { type Requested, SignatureRequests, type SignerDetails } from '../petitions/index.js';
 import { PublicAddress } from '../config/index.js';
@@ -19,7 +21,7 @@ import { ProofOfWork } from './proof-of-work.js';
 import { QuickPages, type SharedAnswer } from './quick-pages.js';
 import { readSource, Signing } from './signing.js';
 import { type Found, type FoundOrganization, type FoundPetition, SiteRecords } from './site-records.js';
-import { type SignForm } from './site-types.js';
+import { type Question, type SignForm } from './site-types.js';
 
 /** Seconds for which shared caches may keep files that rarely change. */
 const KEPT_SECONDS = { feed: 60, script: 3_600 };
@@ -425,13 +427,17 @@ function confirmedBy(
   { signer, isCommentPublic, subscribe }: Requested & { signer: SignerDetails | null },
   { organization, found, words }: About,
 ): { facts: { name: string; value: string }[]; consents: string[] } {
-  const { firstName, lastName, zip, country, comment } = signer!;
+  const { firstName, lastName, zip, country, comment, customFields } = signer!;
   const { confirm, fields } = words;
   const isShown = comment !== null && isCommentPublic && found.petition.takesComments;
   const facts: [string, string | null][] = [
     [confirm.name, [firstName, lastName].filter((part) => part !== null).join(' ')],
     [fields.zip, zip],
-    [fields.country, country],
+    [fields.country, country && countryName(words.locale, country)],
+    ...found.petition.questions.map(({ id, name, type }): [string, string | null] => [
+      name,
+      answerIn(words, type, customFields[id]),
+    ]),
     [confirm.comment, comment],
   ];
   return {
@@ -441,6 +447,14 @@ function confirmedBy(
       ...(subscribe ? [`${words.subscribe(organization.name)}.`] : []),
     ],
   };
+}
+
+function answerIn(words: SiteWords, type: Question['type'], value: CustomValue | undefined): string | null {
+  if (value === undefined) return null;
+  if (typeof value === 'number') return formatNumber(words.dates, value);
+  if (typeof value === 'boolean') return words.yes;
+  if (typeof value !== 'string') return value.join(', ');
+  return type === 'DATE' ? formatDate(words.dates, { dateStyle: 'long' }, new Date(value)) : value;
 }
 
 /** The icon of every page. */

@@ -1,5 +1,6 @@
 import { ProductModule } from '#libs/modules';
 import { RateLimitGuard } from '#libs/rate-limit';
+import { FieldsModule } from '../fields/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
 import { PetitionsModule } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
@@ -12,7 +13,7 @@ import { SiteRecords } from './site-records.js';
 @ProductModule({
   // Public pages need no operations or keys.
   operations: {},
-  imports: [OrganizationsModule, PetitionsModule],
+  imports: [FieldsModule, OrganizationsModule, PetitionsModule],
   controllers: [SiteController],
   providers: [SiteRecords, Signing, Budgets, ProofOfWork, QuickPages, RateLimitGuard],
 })

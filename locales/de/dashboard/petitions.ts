@@ -52,6 +52,11 @@ export const petitions: typeof en = {
     closesAt: 'Ende der Petition (Datum und Uhrzeit, UTC)',
     publicComments: 'Kommentare auf der Seite anzeigen',
   },
+  questions: {
+    title: 'Zusätzliche Fragen',
+    hint: 'Das Formular auf der Seite der Petition kann auch nach Ihren eigenen Feldern fragen. Je weniger Fragen, desto mehr Menschen unterschreiben.',
+    choices: { none: 'Nicht fragen', optional: 'Optional', required: 'Pflichtfeld' },
+  },
   preview: { target: 'Petition an', ask: 'Unsere Forderung' },
   stats: {
     title: 'Unterschriften im Zeitverlauf',

@@ -48,6 +48,11 @@ export const petitions = {
     closesAt: 'Closing date and time (UTC)',
     publicComments: 'Show signers’ comments on the page',
   },
+  questions: {
+    title: 'Additional questions',
+    hint: 'The form on the petition’s page can also ask for your custom fields. The fewer questions, the more people sign.',
+    choices: { none: 'Don’t ask', optional: 'Optional', required: 'Required' },
+  },
   // As on the public page.
   preview: { target: 'Petition to', ask: 'What we’re asking for' },
   stats: {

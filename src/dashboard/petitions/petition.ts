@@ -21,6 +21,7 @@ export type PetitionRecord = {
   confirmation: 'EMAIL' | 'NONE';
   closesAt: string | null;
   publicComments: boolean;
+  formFields: { fieldId: string; required: boolean }[];
 };
 
 /** The petition in the page's address. @throws RpcError NOT_FOUND */
