@@ -64,6 +64,37 @@ const factsIn = (page: string) =>
     ]),
   );
 
+it('the form of a petition chooses the custom fields that its page asks for, and keeps their order', async () => {
+  const fieldId = async (name: string) =>
+    (await call(client, 'field.create-field', { name })).fieldId as string;
+  const [first, second, third] = [await fieldId('First'), await fieldId('Second'), await fieldId('Third')];
+  const form = {
+    title: 'Asks',
+    goal: '7',
+    [`question-${second}`]: 'required',
+    [`question-${first}`]: 'optional',
+  };
+  const { location } = await post('petitions/new', { ...form, [`question-${third}`]: '' });
+  const petitionId = /petitions\/([0-9a-f-]{36})/.exec(location ?? '')![1]!;
+  const formFields = async () =>
+    (await client.get('petition.get-petition', { petitionId })).body.data.formFields;
+  const asked = [
+    { fieldId: second, required: true },
+    { fieldId: first, required: false },
+  ];
+  expect(await formFields()).toEqual(asked);
+  await client.delete('field.delete-field', { fieldId: first });
+  const { text } = await get(`petitions/${petitionId}/edit`);
+  expect(text).toMatch(/<details open>\s*<summary>Additional questions/);
+  expect([...text.matchAll(/<select id="question-([^"]+)"/g)].map(([, id]) => id)).toEqual([second, third]);
+  await post(`petitions/${petitionId}/edit`, {
+    title: 'Asks',
+    goal: '7',
+    [`question-${second}`]: 'optional',
+  });
+  expect(await formFields()).toEqual([{ fieldId: second, required: false }]);
+});
+
 describe('the activity', () => {
   it('of a petition shows removed and restored signatures, and who did it', async () => {
     const { petitionId, signatureIds } = await signedPetition('one@example.org', 'two@example.org');

@@ -7,6 +7,7 @@ import { exclusively } from '#libs/database';
 import { type Input, type InputClass, OperationRunner, systemInput } from '#libs/rpc';
 import { CreateBroadcast, SendBroadcast } from '../broadcasts/index.js';
 import { CreateContact } from '../contacts/index.js';
+import { CreateField } from '../fields/index.js';
 import { UploadImage } from '../images/index.js';
 import { AddContacts, CreateList } from '../lists/index.js';
 import { CreateOrganization, UpdateOrganization } from '../organizations/index.js';
@@ -42,6 +43,8 @@ const COMMENTS: Record<string, string> = {
   Vera: 'We pay for a treatment plant. Please use it.',
   Jana: 'For the kingfishers.',
 };
+/** What signers can offer in the petition's form. */
+const HELP = ['Hand out leaflets', 'Collect signatures', 'Speak in public'];
 const SOURCES = ['newsletter', null, 'whatsapp', null, 'embed'];
 
 const STORY = `For three years the plant above the old bridge has let untreated water into the river whenever it rains. **It doesn't have to be this way**:
@@ -124,6 +127,15 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
     name: 'Donors abroad',
     filter: { all: [{ tag: tagId }, { field: 'country', op: 'isNot', value: 'United Kingdom' }] },
   });
+  const { fieldId } = await run<CreateField, { fieldId: string }>(CreateField, {
+    name: 'Can help',
+    type: 'CHOICES',
+    options: HELP,
+  });
+  await run(CreateSegment, {
+    name: 'Can collect signatures',
+    filter: { field: 'fields.canHelp', op: 'contains', value: HELP[1]! },
+  });
 
   const upload = async (name: string, alt: string, file: string): Promise<string> => {
     const mediaType = file.endsWith('logo') ? 'image/png' : 'image/jpeg';
@@ -154,6 +166,7 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
     ask: 'Stop the discharge of untreated water.',
     content: STORY,
     publicComments: true,
+    formFields: [{ fieldId, required: false }],
   });
   await run(PublishPetition, { petitionId });
   for (const contactId of contactIds) await run(AddSignature, { petitionId, contactId });
@@ -173,6 +186,7 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
       source: SOURCES[n % SOURCES.length]!,
       clientAddress: null,
       suspicion: [],
+      customFields: n % 4 === 0 ? { [fieldId]: [HELP[n % HELP.length]!] } : {},
     });
     await run(ConfirmSignature, { requestId, isProved: true });
   }
