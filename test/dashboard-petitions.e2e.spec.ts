@@ -69,7 +69,7 @@ it('the form of a petition chooses the custom fields that its page asks for, and
     (await call(client, 'field.create-field', { name })).fieldId as string;
   const [first, second, third] = [await fieldId('First'), await fieldId('Second'), await fieldId('Third')];
   const form = {
-    title: 'Asks',
+    name: 'Asks',
     goal: '7',
     [`question-${second}`]: 'required',
     [`question-${first}`]: 'optional',
@@ -88,7 +88,7 @@ it('the form of a petition chooses the custom fields that its page asks for, and
   expect(text).toMatch(/<details open>\s*<summary>Additional questions/);
   expect([...text.matchAll(/<select id="question-([^"]+)"/g)].map(([, id]) => id)).toEqual([second, third]);
   await post(`petitions/${petitionId}/edit`, {
-    title: 'Asks',
+    name: 'Asks',
     goal: '7',
     [`question-${second}`]: 'optional',
   });
