@@ -45,6 +45,7 @@ select{display:block;max-width:100%;min-height:2.75rem;padding:.5rem .75rem;bord
 textarea{min-height:6rem;resize:vertical}
 .check{display:grid;grid-template-columns:auto 1fr;gap:var(--space-2);align-items:start;margin:0 0 var(--space-3)}
 .check input{width:1.5rem;height:1.5rem;margin:.6rem 0;accent-color:var(--accent)}
+fieldset .check{margin:0}
 .check label{margin:0;padding:.6rem 0;font-weight:400}
 .wrong input:not([type=checkbox]),.wrong textarea,.wrong select{border-color:var(--fault);border-width:2px}
 .fault{margin:0 0 var(--space-1);color:var(--fault);font-weight:600}
