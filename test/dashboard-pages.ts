@@ -62,6 +62,7 @@ export const TABLE: Record<string, PageEntry> = {
   contacts: { see: READERS },
   'contacts/export': { see: READERS },
   'contacts/new': { see: EDITORS, act: EDITORS, form: () => ({ email: newAddress(), firstName: 'Ada' }) },
+  'contacts/duplicates': { see: EDITORS },
   'contacts/import': {
     see: EDITORS,
     act: EDITORS,

@@ -347,3 +347,84 @@ describe('races', () => {
     await expectExact();
   });
 });
+
+describe('list-duplicates', () => {
+  const pairs = async (query: Record<string, string> = {}) => {
+    const { status, body } = await own.send('contact.list-duplicates', query);
+    expect([status, body.object, body.error]).toEqual([200, 'duplicates', undefined]);
+    return body;
+  };
+  const ids = (data: { contacts: { id: string }[] }[]) =>
+    data.map(({ contacts }) => contacts.map(({ id }) => id));
+
+  it('proposes contacts with the same name and postcode, phone number or mailbox', async () => {
+    const ada = { firstName: 'Ada', lastName: 'Lovelace', zip: 'SW1 4', phone: '+44 20 7946 0018' };
+    const first = await create(ada);
+    const second = await create({
+      ...ada,
+      firstName: 'ADA',
+      zip: 'sw14',
+      phone: null,
+      mobile: '020 79460018',
+    });
+    const third = await create({ ...ada, phone: null });
+    const grace = await create({ email: 'grace+news@example.org', lastName: 'Hopper', phone: '123' });
+    const other = await create({ email: 'grace@example.org', lastName: 'Hopper', phone: '123' });
+    await create({ firstName: 'Ada', lastName: 'Lovelace' });
+
+    const { data, pagination } = await pairs();
+    expect(pagination).toEqual({ cursor: null, hasMore: false });
+    expect(data.map(({ reasons }: { reasons: string[] }) => reasons)).toEqual([
+      ['NAME_AND_ZIP', 'PHONE'],
+      ['NAME_AND_ZIP'],
+      ['EMAIL'],
+    ]);
+    expect(ids(data)).toEqual([
+      [first, second],
+      [second, third],
+      [grace, other],
+    ]);
+    expect(data[0].contacts[0]).toEqual(await own.ask('contact.get-contact', { contactId: first }));
+
+    const listed = [];
+    let cursor: string | null | undefined;
+    do {
+      const page = await pairs({ limit: '1', ...(cursor ? { cursor } : {}) });
+      listed.push(...page.data);
+      ({ cursor } = page.pagination);
+    } while (cursor && listed.length < 10);
+    expect(listed).toEqual(data);
+
+    await merge(first, second);
+    expect(ids((await pairs()).data)).toEqual([
+      [first, third],
+      [grace, other],
+    ]);
+    await own.ask('contact.update-contact', { contactId: third, lastName: 'Byron' });
+    await own.ask('contact.delete-contact', { contactId: other });
+    expect((await pairs()).data).toEqual([]);
+    await expectExact();
+  });
+
+  it('shows only contacts of the own organization', async () => {
+    const ada = { firstName: 'Ada', lastName: 'Lovelace', zip: '1' };
+    await create(ada);
+    own = new Fixture(api, await api.organization());
+    await create(ada);
+    expect((await pairs()).data).toEqual([]);
+  });
+
+  const written = (place: unknown) => Buffer.from(JSON.stringify(place)).toString('base64url');
+  it.each([
+    'no',
+    written(null),
+    written(['NAME_AND_ZIP', '9999999999999999999', NOBODY]),
+    written(['PHONE', '3000000000', NOBODY]),
+    written(['EMAIL', 'a\u0000', NOBODY]),
+    written(['EMAIL', '', 'me']),
+    written(['CITY', '1', NOBODY]),
+  ])('returns 400 for the cursor %s', async (cursor) => {
+    const refused = await own.send('contact.list-duplicates', { cursor });
+    expect(refused).toMatchObject({ status: 400, body: { error: { issues: [{ path: 'cursor' }] } } });
+  });
+});

@@ -311,6 +311,36 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     ask: (own) => own.a('contact'),
     reasons: { MERGED: (own) => asMerged(own, 'contact.export-person') },
   },
+  'contact.update-contacts': {
+    scope: 'contact:write',
+    fields: {
+      addTags: 'tag:write',
+      removeTags: 'tag:write',
+      addListIds: 'list:write',
+      removeListIds: 'list:write',
+    },
+    ask: async (own) => ({ contactIds: [(await own.a('contact')).contactId], city: own.unique() }),
+    otherAsks: [
+      async (own) => {
+        const { contactId } = await linked(own, 'list');
+        const { listId } = await own.a('list');
+        return {
+          contactIds: [contactId, (await own.a('contact')).contactId],
+          addTags: [own.unique()],
+          addListIds: [listId],
+        };
+      },
+      async (own) => {
+        const { listId, contactId } = await linked(own, 'list');
+        return { contactIds: [contactId], removeTags: ['Donor'], removeListIds: [listId] };
+      },
+    ],
+  },
+  'contact.list-duplicates': {
+    scope: 'contact:read',
+    answeredBy: 'replica',
+    ask: () => ({}),
+  },
   'contact.list-consents': {
     scope: 'contact:read',
     answeredBy: { primary: 'reads the few events that say yes or no for one person, by their index' },

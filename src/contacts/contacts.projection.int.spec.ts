@@ -9,6 +9,8 @@ import { Places } from './filters/places.js';
 import { CONTACT_BYTES } from './contact-columns.js';
 import { COUNT_OPTIONS } from './option-counts.js';
 import { CONTACTS_TABLE, contactsProjection } from './contacts.projection.js';
+import { DUPLICATE_REASONS } from './duplicates/duplicate-keys.js';
+import { DUPLICATES } from './duplicates/list-duplicates.js';
 
 const CONTACTS = 20_000;
 const organizationId = uuidv7();
@@ -106,3 +108,21 @@ it('the contacts with an option are counted by an index, even if most contacts h
   const [row] = await source.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${COUNT_OPTIONS}`, asked);
   expect(widest(row['QUERY PLAN'][0].Plan)).toBeLessThan(100);
 });
+
+it.each(DUPLICATE_REASONS)(
+  'duplicates by %s are found in an index, without reading all contacts',
+  async (reason) => {
+    const { source } = database;
+    await source.query(
+      `UPDATE ${CONTACTS_TABLE} SET phone_key = abs(hashtext(email)) % 16777216,
+       mailbox = CASE WHEN right(email, 13) = '7@example.org' THEN 'p1' || right(email, 13) END
+     WHERE organization_id = $1`,
+      [organizationId],
+    );
+    await source.query(`ANALYZE ${CONTACTS_TABLE}`);
+    const first = reason === 'EMAIL' ? '' : '0';
+    const asked = [organizationId, first, organizationId, 500, 25];
+    const [row] = await source.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${DUPLICATES[reason]}`, asked);
+    expect(widest(row['QUERY PLAN'][0].Plan)).toBeLessThan(1_010);
+  },
+);

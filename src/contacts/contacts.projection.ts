@@ -22,11 +22,24 @@ import {
   type ContactPersonal,
   NO_DETAILS,
 } from './contact.js';
+import { otherMailbox, phoneKey } from './duplicates/duplicate-keys.js';
 import { withoutCase } from './filters/folded-text.js';
 
-const TEXT_AND_BYTES = [...PLAIN_COLUMNS, ...SEALED_COLUMNS];
-const PERSONAL_COLUMNS = [...TEXT_AND_BYTES, 'external_ids', 'custom_fields'];
+/** By which contacts of the same person are found. */
+const KEY_COLUMNS = { phone_key: 'integer', mobile_key: 'integer', mailbox: 'text' } as const;
+const PERSONAL_COLUMNS = [
+  ...PLAIN_COLUMNS,
+  ...SEALED_COLUMNS,
+  ...Object.keys(KEY_COLUMNS),
+  'external_ids',
+  'custom_fields',
+];
 const COLUMN_OF = new Map(DETAIL_COLUMNS.map((one) => [one.detail, one]));
+
+/** SQL: what identifies a person who has no other address; null if part of it is unknown. */
+const NAME_AND_ZIP = ['first_name', 'last_name', `replace(zip, ' ', '')`]
+  .map((text) => withoutCase(text))
+  .join(` || E'\\n' || `);
 
 /** The combined effect of a page of events on one contact. */
 type Change = {
@@ -39,7 +52,14 @@ type Change = {
   updated_at: Date;
   /** Columns to set; an absent one keeps its value. */
   set: {
-    [column: string]: string | boolean | Buffer | null | readonly string[] | ContactPersonal['customFields'];
+    [column: string]:
+      | string
+      | number
+      | boolean
+      | Buffer
+      | null
+      | readonly string[]
+      | ContactPersonal['customFields'];
     external_ids?: readonly string[];
     /** Values to set; null clears one. */
     custom_fields?: ContactPersonal['customFields'];
@@ -62,11 +82,11 @@ const DELETE_ERASED = `
 
 export const contactsProjection: Projection<ContactEvent> = {
   name: 'contacts',
-  version: 3,
+  version: 4,
   erasure: {
     event: 'ContactErased',
     inPlain: true,
-    earlier: { 1: DELETE_ERASED, 2: DELETE_ERASED },
+    earlier: { 1: DELETE_ERASED, 2: DELETE_ERASED, 3: DELETE_ERASED },
   },
   appliesBy: [],
   handles: [
@@ -88,12 +108,16 @@ export const contactsProjection: Projection<ContactEvent> = {
       subscribed      boolean        NOT NULL,
       ${PLAIN_COLUMNS.map((column) => `${column} text`).join(',\n      ')},
       ${SEALED_COLUMNS.map((column) => `${column} bytea`).join(',\n      ')},
+      ${Object.entries(KEY_COLUMNS)
+        .map(([column, type]) => `${column} ${type}`)
+        .join(',\n      ')},
+      name_key        bigint GENERATED ALWAYS AS (hashtextextended(${NAME_AND_ZIP}, 0)) STORED,
       external_ids    text[],
       custom_fields   jsonb,
       PRIMARY KEY (organization_id, id)
     );
     -- ANALYZE stores samples of a column's values, which would outlive the erasure of a person.
-    ALTER TABLE contacts ${PERSONAL_COLUMNS.map((column) => `ALTER COLUMN ${column} SET STATISTICS 0`).join(', ')};
+    ALTER TABLE contacts ${[...PERSONAL_COLUMNS, 'name_key'].map((column) => `ALTER COLUMN ${column} SET STATISTICS 0`).join(', ')};
     CREATE INDEX contacts_by_creation ON contacts (organization_id, created_at, id);
     CREATE INDEX contacts_by_update ON contacts (organization_id, updated_at, id);
     CREATE INDEX contacts_by_email ON contacts (organization_id, email_compared, id);
@@ -103,6 +127,13 @@ export const contactsProjection: Projection<ContactEvent> = {
     CREATE INDEX contacts_by_${column} ON contacts (organization_id, ${withoutCase(column)}) WHERE ${column} IS NOT NULL;
     ALTER INDEX contacts_by_${column} ALTER COLUMN 2 SET STATISTICS 0;`,
     ).join('')}
+    -- Neighbors in these may be the same person.
+    ${['name_key', ...Object.keys(KEY_COLUMNS)]
+      .map(
+        (column) => `
+    CREATE INDEX contacts_by_${column} ON contacts (organization_id, ${column}, id) WHERE ${column} IS NOT NULL;`,
+      )
+      .join('')}
     CREATE INDEX contacts_by_external_id ON contacts USING gin (external_ids) WHERE external_ids IS NOT NULL;
     -- Finds values by @>. The ids of fields in the keys keep organizations apart.
     CREATE INDEX contacts_by_custom_field ON contacts USING gin (custom_fields jsonb_path_ops)
@@ -258,7 +289,11 @@ function personalColumns(event: RecordedEvent, personal: ContactPersonal | null,
   for (const [name, value] of Object.entries(details)) {
     const { detail, column, sealed } = COLUMN_OF.get(name as keyof ContactDetails)!;
     columns[column] = sealed && value !== null ? seal(event, sealedAs(detail), value) : value;
-    if (detail === 'email' && value !== null) columns.email_compared = comparableEmail(value);
+    if (detail === 'phone' || detail === 'mobile') columns[`${detail}_key`] = value && phoneKey(value);
+    if (detail === 'email' && value !== null) {
+      columns.email_compared = comparableEmail(value);
+      columns.mailbox = otherMailbox(value);
+    }
   }
   return columns;
 }
@@ -277,6 +312,8 @@ const fromSet = (column: string) => {
   if (column === 'external_ids') return textsIn(`change.set->'external_ids'`);
   if (column === 'custom_fields')
     return withoutNulls(`coalesce(contacts.custom_fields, '{}') || (change.set->'custom_fields')`);
+  if (column in KEY_COLUMNS)
+    return `(change.set->>'${column}')::${KEY_COLUMNS[column as keyof typeof KEY_COLUMNS]}`;
   return column.startsWith('sealed_')
     ? `decode(change.set->>'${column}', 'hex')`
     : `change.set->>'${column}'`;
@@ -317,6 +354,9 @@ const COLUMNS: [string, ElementType][] = [
   ['subscribed', 'boolean'],
   ...PLAIN_COLUMNS.map((column): [string, ElementType] => [column, 'text']),
   ...SEALED_COLUMNS.map((column): [string, ElementType] => [column, 'bytea']),
+  ['phone_key', 'int'],
+  ['mobile_key', 'int'],
+  ['mailbox', 'text'],
   ...JSON_COLUMNS.map((column): [string, ElementType] => [column, 'jsonb']),
 ];
 const NAMES = COLUMNS.map(([column]) => column);

@@ -17,6 +17,7 @@ export {
 export { CUSTOM_OPS, type FieldType, filterFields, type Op, OPS_OF } from './filters/filter-fields.js';
 export { filterProjections, filterSql } from './filters/filter-sql.js';
 export { type FilteredContact, matchesFilter } from './filters/filter-match.js';
+export { canonicalEmail } from './canonical-email.js';
 export { contactLink } from './contact-links.js';
 export {
   AcceptsGroups,

@@ -1,4 +1,5 @@
 import { broadcastPages } from './broadcasts/pages.js';
+import { duplicatePage } from './contacts/duplicate-pages.js';
 import { importPages } from './contacts/import-pages.js';
 import { contactPages } from './contacts/pages.js';
 import { customFieldPages } from './custom-fields/pages.js';
@@ -24,6 +25,7 @@ export const PAGES: PageDefinition[] = [
   ...homePages,
   ...petitionPages,
   ...contactPages,
+  duplicatePage,
   ...importPages,
   ...customFieldPages,
   ...segmentPages,

@@ -4,7 +4,7 @@ import { Commands, RecordReader } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
 import { Input, inputOf, OperationRunner, type OwnFields } from '#libs/rpc';
 import { reactionTo, type Subscription, Subscriptions } from '#libs/subscriptions';
-import { canonicalEmail } from './canonical-email.js';
+import { canonicalEmail } from '../contacts/index.js';
 import { ConfirmSignature } from './confirm-signature.js';
 import { ConfirmationMails } from './confirmation-mails.js';
 import { EXPIRY_TIMER, ExpireRequest } from './expire-request.js';

@@ -4,7 +4,7 @@ import { EventStore, type Guard, type JsonObject } from '#libs/event-store';
 import { Input, inputOf, RpcError } from '#libs/rpc';
 import { Consents, ContactsByEmail, createInline, type Evidence, InlineContact } from '../contacts/index.js';
 import { Suppressions } from '../suppressions/index.js';
-import { canonicalEmail } from './canonical-email.js';
+import { canonicalEmail } from '../contacts/index.js';
 import { networksOf } from './client-networks.js';
 import { mailboxKey } from './mailbox-keys.js';
 import { OpenPetitions } from './open-petitions.js';

@@ -5,7 +5,7 @@ import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { domainOf, Mailer, type MailOutcome } from '#libs/mail';
 import { senderOf } from '../organizations/index.js';
-import { canonicalEmail } from './canonical-email.js';
+import { canonicalEmail } from '../contacts/index.js';
 import { writeMail } from './write-confirmation-mail.js';
 
 /** Emails to one mailbox per day, over all petitions. */

@@ -1,6 +1,6 @@
 import { type Folded } from '#libs/event-store';
 import { eraseWithContacts, exportWithPersons } from '../contacts/index.js';
-import { canonicalEmail } from './canonical-email.js';
+import { canonicalEmail } from '../contacts/index.js';
 import { requestKey } from './mailbox-keys.js';
 import { petitions } from './petitions.js';
 import { expireRequest, signatureRequest, type SignatureRequest } from './signature-request.js';

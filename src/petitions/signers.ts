@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { Commands } from '#libs/commands';
 import { emailKeys } from '../contacts/index.js';
-import { canonicalEmail } from './canonical-email.js';
+import { canonicalEmail } from '../contacts/index.js';
 import { mailboxKey } from './mailbox-keys.js';
 import { signature } from './petitions.js';
 

@@ -56,6 +56,18 @@ export const contacts: typeof en = {
     text: 'Listen, Tags, Unterschriften und Einwilligungen der Dublette gehen auf diesen Kontakt über. Ihre Angaben füllen seine leeren Felder; vorhandene Angaben bleiben. Ist einer der beiden abgemeldet, wird der Kontakt abgemeldet. Das lässt sich nicht rückgängig machen.',
     button: 'Kontakte zusammenführen',
   },
+  duplicates: {
+    title: 'Mögliche Dubletten',
+    find: 'Dubletten suchen',
+    text: 'Diese Kontakte könnten dieselbe Person sein. Vergleichen Sie jedes Paar, bevor Sie es zusammenführen.',
+    none: 'Keine Dubletten gefunden.',
+    noneHere: 'Bisher keine Dubletten gefunden. Die nächste Seite setzt die Suche fort.',
+    older: 'Kontakt',
+    newer: 'Mögliche Dublette',
+    shared: 'Gemeinsam',
+    reasons: { NAME_AND_ZIP: 'Name und Postleitzahl', PHONE: 'Telefonnummer', EMAIL: 'E-Mail-Postfach' },
+    merge: (name) => `Mit ${name} zusammenführen`,
+  },
   grouping: {
     title: (name) => `${name} zu einer Liste oder einem Tag hinzufügen`,
     tags: 'Tags',

@@ -48,6 +48,18 @@ export const contacts = {
     text: 'Lists, tags, signatures and consents of the duplicate move to this contact. The duplicate’s details fill its empty fields, and existing values are kept. If either of them is unsubscribed, the contact is unsubscribed. You can’t undo this.',
     button: 'Merge contacts',
   },
+  duplicates: {
+    title: 'Possible duplicates',
+    find: 'Find duplicates',
+    text: 'These contacts may be the same person. Compare each pair before you merge it.',
+    none: 'No duplicates found.',
+    noneHere: 'No duplicates found so far. Continue on the next page.',
+    older: 'Contact',
+    newer: 'Possible duplicate',
+    shared: 'In common',
+    reasons: { NAME_AND_ZIP: 'Name and postcode', PHONE: 'Phone number', EMAIL: 'Email mailbox' },
+    merge: (name: string) => `Merge into ${name}`,
+  },
   grouping: {
     title: (name: string) => `Add ${name} to a list or tag`,
     tags: 'Tags',

@@ -8,6 +8,8 @@ import { type Group, type GroupDecider } from './group.js';
 
 /** The maximum number of groups of one kind in a request. */
 const MOST_GROUPS = 50;
+/** The same in a request on many contacts, for each change. */
+const MOST_CHANGED = 10;
 
 /** A kind of groups to which commands on a contact can add it. */
 type Assignable = {
@@ -23,21 +25,58 @@ type Assignable = {
 
 const kinds: Assignable[] = [];
 const inputs: InputClass[] = [];
+const bulkInputs: InputClass[] = [];
 
 /** Adding a contact to a list or tag needs the scope that add-contacts needs. */
 export const ASSIGNED_SCOPES: Record<string, string> = {};
+/** The same for commands on many contacts: `addTags`, `removeTags`. */
+export const CHANGED_SCOPES: Record<string, string> = {};
 
 /** Lets commands name groups of this kind. Groups named by name are created if they do not exist. */
 export function assignContactsTo(kind: Assignable): void {
   kinds.push(kind);
   ASSIGNED_SCOPES[kind.field] = `${kind.resource.object}:write`;
+  for (const change of CHANGES) CHANGED_SCOPES[changedField(change, kind)] = `${kind.resource.object}:write`;
   for (const input of inputs) declare(input, kind);
+  for (const input of bulkInputs) declareChanges(input, kind);
 }
 
 /** Gives a command on one contact the fields of all kinds. Its operation has the scopes `ASSIGNED_SCOPES`. */
 export function AcceptsGroups(input: InputClass): void {
   inputs.push(input);
   for (const kind of kinds) declare(input, kind);
+}
+
+const CHANGES = ['add', 'remove'] as const;
+type Change = (typeof CHANGES)[number];
+
+/** Gives a command on many contacts the fields of all kinds. Its operation has the scopes `CHANGED_SCOPES`. */
+export function ChangesGroups(input: InputClass): void {
+  bulkInputs.push(input);
+  for (const kind of kinds) declareChanges(input, kind);
+}
+
+function changedField(change: Change, { field }: Assignable): string {
+  return `${change}${capital(field)}`;
+}
+
+function declareChanges(input: InputClass, kind: Assignable): void {
+  const { object } = kind.resource;
+  const texts = {
+    name: {
+      add: `Names of ${object}s to add. Missing ones are created. Case does not matter.`,
+      remove: `Names of ${object}s to remove. Missing ones are ignored.`,
+    },
+    id: {
+      add: `${capital(object)}s to add the contacts to.`,
+      remove: `${capital(object)}s to remove the contacts from.`,
+    },
+  };
+  for (const change of CHANGES) {
+    const options = { optional: true, max: MOST_CHANGED, description: texts[kind.by][change] };
+    const decorate = kind.by === 'name' ? Names({ ...options, longest: kind.longestName }) : Ids(options);
+    decorate(input.prototype as object, changedField(change, kind));
+  }
 }
 
 function declare(input: InputClass, { field, by, longestName, resource }: Assignable): void {
@@ -52,6 +91,10 @@ function declare(input: InputClass, { field, by, longestName, resource }: Assign
         })
       : Ids({ optional: true, max: MOST_GROUPS, description: `${capital(object)}s to add the contact to.` });
   decorate(input.prototype as object, field);
+}
+
+function givenIn(command: Input, field: string): string[] {
+  return (command as unknown as { [field: string]: string[] | undefined })[field] ?? [];
 }
 
 const capital = (word: string) => word.charAt(0).toUpperCase() + word.slice(1);
@@ -90,7 +133,7 @@ export class AssignedGroups {
   async of(command: Input, contactId: string, isNew: boolean): Promise<Assignment> {
     const all: Assignment[] = [];
     for (const kind of kinds) {
-      const given = (command as unknown as { [field: string]: string[] | undefined })[kind.field] ?? [];
+      const given = givenIn(command, kind.field);
       if (given.length > 0) all.push(await this.ofKind(kind, command, [...new Set(given)], contactId, isNew));
     }
     return {
@@ -98,6 +141,55 @@ export class AssignedGroups {
       claims: all.flatMap(({ claims }) => claims),
       guards: all.flatMap(({ guards }) => guards),
     };
+  }
+
+  /** The groups with an id that a command on many contacts names. @throws RpcError NOT_FOUND if one does not exist. */
+  async requireChanged(command: Input): Promise<void> {
+    for (const kind of kinds.filter(({ by }) => by === 'id'))
+      for (const change of CHANGES) {
+        const field = changedField(change, kind);
+        await this.require({ ...kind, field }, command, givenIn(command, field));
+      }
+  }
+
+  /**
+   * What a command on many contacts changes, after `requireChanged`. Creates the missing groups that it adds by name.
+   *
+   * @param command without an Idempotency-Key.
+   */
+  async changes(command: Input): Promise<{ change: Change; resource: Resource<Group>; id: string }[]> {
+    const all = [];
+    for (const kind of kinds)
+      for (const change of CHANGES) {
+        const given = givenIn(command, changedField(change, kind));
+        const ids = kind.by === 'id' ? new Set(given) : await this.named(kind, command, given, change);
+        for (const id of ids) all.push({ change, resource: kind.resource, id });
+      }
+    return all;
+  }
+
+  private async named(
+    kind: Assignable,
+    command: Input,
+    names: readonly string[],
+    change: Change,
+  ): Promise<Iterable<string>> {
+    if (names.length === 0) return [];
+    const { ids, missing } = await this.findByName(kind, command, names);
+    if (change === 'remove' || missing(new Set()).length === 0) return ids;
+    const { decision } = await this.commands.run(command, async () => {
+      const found = await this.findByName(kind, command, names);
+      const created = found.missing(new Set()).map((name) => this.create(kind, command, name));
+      return {
+        recordId: created[0]?.id ?? found.ids[0]!,
+        writes: created.map(({ write }) => write),
+        claims: created.map(({ claim }) => claim),
+      };
+    });
+    return new Set([
+      ...(await this.findByName(kind, command, names)).ids,
+      ...(decision?.writes ?? []).map(({ streamId }) => streamId),
+    ]);
   }
 
   private async ofKind(

@@ -87,7 +87,8 @@ export class ImportedLinks {
     return answer[resource.idField]!;
   }
 
-  private async add(
+  /** Contacts that were erased in the meantime are left out. @throws RpcError NOT_FOUND if the record does not exist. */
+  async add(
     context: RequestContext,
     { resource, id }: Target,
     contactIds: readonly string[],

@@ -72,6 +72,9 @@ export const contactPages: PageDefinition[] = [
       person.may('contact:write')
         ? ButtonLink(address, 'contacts/import', words.contacts.import, true)
         : null,
+      person.may('contact:write')
+        ? ButtonLink(address, 'contacts/duplicates', words.contacts.duplicates.find, true)
+        : null,
     ],
     columns: [
       {

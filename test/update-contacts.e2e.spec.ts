@@ -1,0 +1,123 @@
+import { Fixture } from './fixture.js';
+import { Api, NOBODY } from './harness.js';
+
+let api: Api;
+let own: Fixture;
+beforeAll(async () => {
+  api = await Api.start();
+});
+afterAll(() => api.stop());
+beforeEach(async () => {
+  own = new Fixture(api, await api.organization());
+});
+
+const create = async (fields: object = {}): Promise<string> =>
+  (await own.ask('contact.create-contact', { ...own.person(), ...fields })).contactId;
+const update = (contactIds: string[], changes: object, headers = {}) =>
+  own.send('contact.update-contacts', { contactIds, ...changes }, { headers });
+const whole = async (contactId: string) => {
+  const record = await own.ask('contact.get-contact', { contactId, include: 'tags,lists' });
+  const names = (part: { data: { name: string }[] }) => part.data.map(({ name }) => name).toSorted();
+  return { ...record, tags: names(record.tags), lists: names(record.lists) };
+};
+const typesOf = async (recordId: string) =>
+  (await own.ask('history.list-events', { recordId })).map(({ type }: { type: string }) => type);
+
+describe('update-contacts', () => {
+  it('sets fields of all contacts, adds and removes tags and lists, and records nothing twice', async () => {
+    await own.ask('field.create-field', { name: 'Shoe size', type: 'NUMBER' });
+    const [may, june] = [await own.a('list'), await own.a('list')];
+    const listIds = [may.listId!];
+    const ids = [await create({ tags: ['Donor'], listIds }), await create({ city: 'Paris', region: 'IDF' })];
+    const other = await create({ tags: ['Donor'] });
+    const changes = {
+      ...{ city: 'Paris', region: null, customFields: { shoeSize: 42 } },
+      ...{ addTags: ['member', 'New'], removeTags: ['DONOR', 'none'] },
+      ...{ addListIds: [june.listId], removeListIds: listIds },
+    };
+    const before = await typesOf(ids[1]!);
+    for (let n = 0; n < 2; n += 1)
+      expect(await update([...ids, ids[0]!], changes)).toMatchObject({
+        status: 200,
+        body: { data: { contacts: 2 }, object: 'update' },
+      });
+    const { name } = await own.ask('list.get-list', june);
+    for (const id of ids) {
+      const changed = { city: 'Paris', region: null, customFields: { shoeSize: 42 } };
+      expect(await whole(id)).toMatchObject({
+        ...changed,
+        subscribed: true,
+        tags: ['New', 'member'],
+        lists: [name],
+      });
+    }
+    expect(await whole(other)).toMatchObject({
+      city: 'London',
+      tags: ['Donor'],
+      lists: [],
+      customFields: {},
+    });
+    expect(await typesOf(ids[1]!)).toEqual([...before, 'ContactUpdated']);
+    expect(await own.ask('list.get-list', june)).toMatchObject({ contacts: 2 });
+    expect(await own.ask('list.get-list', may)).toMatchObject({ contacts: 0 });
+  });
+
+  it('changes nothing if a contact, a list or a value is not valid', async () => {
+    const id = await create();
+    const { listId } = await own.a('list');
+    const stranger = new Fixture(api, await api.organization());
+    const foreign = (await stranger.ask('contact.create-contact', stranger.person())).contactId;
+    const foreignList = (await stranger.a('list')).listId;
+    const cases: [string[], object, number, string][] = [
+      [[id, NOBODY], { city: 'Rome', addTags: ['A'] }, 404, NOBODY],
+      [[id, 'me'], { city: 'Rome', addTags: ['A'] }, 404, 'me'],
+      [[id, foreign], { city: 'Rome', addListIds: [listId] }, 404, foreign],
+      [[id], { city: 'Rome', addListIds: [listId, foreignList] }, 404, 'addListIds'],
+      [[id], { city: 'Rome', removeListIds: [NOBODY] }, 404, 'removeListIds'],
+      [[id], { city: 'Rome', customFields: { no: 1 } }, 400, 'customFields.no'],
+      [[], { city: 'Rome' }, 400, 'contactIds'],
+      [Array.from({ length: 1_001 }, () => id), { city: 'Rome' }, 400, 'contactIds'],
+      [[id], { email: 'a@example.org' }, 400, 'email'],
+      [[id], { subscribed: true }, 400, 'subscribed'],
+      [[id], { addTags: Array.from({ length: 11 }, (_, n) => `${n}`) }, 400, 'addTags'],
+    ];
+    for (const [contactIds, changes, status, named] of cases) {
+      const refused = await update(contactIds, changes);
+      expect([changes, refused.status]).toEqual([changes, status]);
+      expect(JSON.stringify(refused.body.error)).toContain(named);
+    }
+    expect(await typesOf(id)).toEqual(['ContactCreated']);
+    expect(await whole(id)).toMatchObject({ city: 'London', tags: [], lists: [] });
+  });
+
+  it('concurrent updates with the same new tag create it once', async () => {
+    const ids = await Promise.all(Array.from({ length: 20 }, () => create()));
+    const answers = await Promise.all(ids.map((id) => update([id], { addTags: ['Fresh'], city: 'Rome' })));
+    expect(answers.map(({ status }) => status)).toEqual(ids.map(() => 200));
+    expect(await own.ask('tag.list-tags')).toMatchObject([{ name: 'Fresh', contacts: 20 }]);
+  });
+
+  it('rejects another body with the same Idempotency-Key', async () => {
+    const id = await create();
+    const headers = { 'Idempotency-Key': own.unique() };
+    expect((await update([id], { city: 'Rome', addTags: ['A'] }, headers)).status).toBe(200);
+    expect((await update([id], { city: 'Rome', addTags: ['A'] }, headers)).status).toBe(200);
+    expect((await update([id], { city: 'Rome', addTags: ['B'] }, headers)).status).toBe(422);
+    expect(await whole(id)).toMatchObject({ city: 'Rome', tags: ['A'] });
+  });
+
+  it('changes a thousand contacts', async () => {
+    const lines = Array.from({ length: 1_000 }, (_, n) => `many-${n}@example.org`);
+    const body = ['email', ...lines].join('\n');
+    await own.ask('contact.import-contacts', { body, contentType: 'text/csv', subscribed: 'false' });
+    const ids: string[] = [];
+    for (let cursor: string | undefined; ids.length < 1_000;) {
+      const page = await own.send('contact.list-contacts', { limit: '100', ...(cursor ? { cursor } : {}) });
+      ids.push(...page.body.data.map((record: { id: string }) => record.id));
+      ({ cursor } = page.body.pagination);
+    }
+    expect((await update(ids, { city: 'Rome', addTags: ['Many'] })).body.data).toEqual({ contacts: 1_000 });
+    expect(await own.ask('tag.list-tags')).toMatchObject([{ name: 'Many', contacts: 1_000 }]);
+    expect((await own.ask('contact.list-contacts', { city: 'Rome', limit: '100' })).length).toBe(100);
+  });
+});
