@@ -335,9 +335,16 @@ function fieldsIn(page: string): Field[] {
   return fields;
 }
 
-/** Fills text fields with invalid, overlong text, and chooses the last option of each choice. */
+/** Choices that decide which others are offered. */
+const DECIDES = /^subject-\d+$/;
+
+/** Fills text fields with invalid, overlong text, and chooses the last option of each choice that decides nothing else. */
 function wronglyFilled(fields: readonly Field[]): Field[] {
-  const isLast = ({ name }: Field, n: number) => fields.findLastIndex((one) => one.name === name) === n;
+  const isLast = ({ name }: Field, n: number) => {
+    const own = fields.filter((one) => one.name === name);
+    const chosen = DECIDES.test(name) ? (own.find((one) => one.isChosen) ?? own[0]) : own.at(-1);
+    return fields[n] === chosen;
+  };
   return fields
     .filter((field, n) => !/^(select|radio)$/.test(field.type) || isLast(field, n))
     .map((field, n) => {

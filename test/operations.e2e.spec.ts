@@ -63,6 +63,8 @@ describe('the tables', () => {
   const NOT_CREATED = [
     // A suppression is a state of an address, with the same stream each time.
     'suppression.create-suppression',
+    // It changes many contacts.
+    'contact.update-contacts',
     // No request creates an organization, an image is identified by its bytes (image.e2e), and a member has no name.
     ...[
       'organization.update-organization',
@@ -178,7 +180,11 @@ describe('scopes', () => {
         'segment.preview-segment filter',
       ];
       const isHidden = (field: string) => HIDDEN.includes(`${name} ${field}`);
-      const isForeign = (field: string) => (foreign.test(field) && !own.test(field)) || isHidden(field);
+      // addListIds is about listIds.
+      const plain = (field: string) =>
+        field.replace(/^(add|remove)([A-Z])/, (_, __, first: string) => first.toLowerCase());
+      const isForeign = (field: string) =>
+        (foreign.test(plain(field)) && !own.test(field)) || isHidden(field);
       const body = documented.requestBody?.content['application/json']?.schema.properties ?? {};
       const query = documented.parameters.filter((parameter: any) => parameter.in === 'query');
       const fields = [...Object.keys(body), ...query.map((parameter: any) => parameter.name)];
@@ -197,9 +203,11 @@ describe('scopes', () => {
       contactIds: [uuid()],
       contacts: true,
       ...Object.fromEntries(
-        groupsOfContacts().map(({ kind, assignedBy }) =>
-          assignedBy === 'name' ? [`${kind}s`, ['Donor']] : [`${kind}Ids`, [uuid()]],
-        ),
+        groupsOfContacts().flatMap(({ kind, assignedBy }) => {
+          const [field, value] = assignedBy === 'name' ? [`${kind}s`, 'Donor'] : [`${kind}Ids`, uuid()];
+          const ending = `${field[0]!.toUpperCase()}${field.slice(1)}`;
+          return [field, `add${ending}`, `remove${ending}`].map((name) => [name, [value]]);
+        }),
       ),
       publicLog: true,
       audience: { contactIds: [uuid()] },
@@ -212,6 +220,7 @@ describe('scopes', () => {
     const records: { [operation: string]: Fields } = {
       'contact.create-contact': own.person(),
       'contact.update-contact': { contactId: uuid() },
+      'contact.update-contacts': { contactIds: [uuid()] },
       'contact.get-contact': { contactId: uuid() },
       ...Object.fromEntries(groupsOfContacts().map(({ kind }) => [`${kind}.list-${kind}s`, {}])),
       'import.create-import': {},

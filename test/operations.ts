@@ -322,17 +322,17 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     ask: async (own) => ({ contactIds: [(await own.a('contact')).contactId], city: own.unique() }),
     otherAsks: [
       async (own) => {
-        const { contactId } = await linked(own, 'list');
+        const { contactIds } = await linked(own, 'list');
         const { listId } = await own.a('list');
         return {
-          contactIds: [contactId, (await own.a('contact')).contactId],
+          contactIds: [...contactIds, (await own.a('contact')).contactId],
           addTags: [own.unique()],
           addListIds: [listId],
         };
       },
       async (own) => {
-        const { listId, contactId } = await linked(own, 'list');
-        return { contactIds: [contactId], removeTags: ['Donor'], removeListIds: [listId] };
+        const { listId, contactIds } = await linked(own, 'list');
+        return { contactIds, removeTags: ['Donor'], removeListIds: [listId] };
       },
     ],
   },

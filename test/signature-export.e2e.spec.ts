@@ -48,7 +48,10 @@ it('NDJSON: returns the signatures like list-signatures, and with contacts=true 
   expect(lines(body)).toEqual(listed);
   expect(listed).toHaveLength(2);
 
-  const nobody = { email: null, firstName: null, lastName: null, zip: null, city: null, country: null };
+  const nobody = {
+    ...{ email: null, firstName: null, lastName: null, zip: null, city: null, country: null },
+    customFields: {},
+  };
   expect(lines((await exported(petitionId, { contacts: true })).body)).toEqual([
     { ...listed[0], ...nobody, ...ada },
     { ...listed[1], contactId: null, comment: null, ...nobody },
@@ -78,7 +81,7 @@ it('CSV: returns cells unchanged, or with `safe` without formulas', async () => 
   }
   const empty = await exported(await petition(), { format: 'csv' });
   expect(empty.body).toBe(
-    'id,createdAt,petitionId,contactId,comment,status,invalidationId,source,suspicion\r\n',
+    'id,createdAt,signedAt,petitionId,contactId,comment,status,invalidationId,source,suspicion\r\n',
   );
 });
 

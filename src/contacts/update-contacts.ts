@@ -76,9 +76,11 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
     const { organizationId, context, contactIds: given, zip, city, region, country, ...named } = command;
     const contactIds = [...new Set(given)];
     const values = await this.fields.read(organizationId, command.customFields);
-    await this.groups.requireChanged(command);
     const changes: ContactChanges = { zip, city, region, country, ...values };
-    await this.commands.run(command, () => this.decide(command, contactIds, changes));
+    await this.commands.run(command, async () => {
+      await this.groups.requireChanged(command);
+      return this.decide(command, contactIds, changes);
+    });
 
     // Their own commands: the request's Idempotency-Key belongs to the fields.
     const { idempotencyKey: _, ...own } = context;

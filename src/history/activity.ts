@@ -1,5 +1,12 @@
 import { Injectable } from '@nestjs/common';
-import { type Actor, EventStore, isObject, type JsonObject, type RecordedEvent } from '#libs/event-store';
+import {
+  type Actor,
+  EventStore,
+  isObject,
+  type JsonObject,
+  type RecordedEvent,
+  withoutSalt,
+} from '#libs/event-store';
 
 /** An event without its personal data. */
 export type ActivityEvent = {
@@ -71,6 +78,6 @@ function activityEvent({
   personal,
 }: RecordedEvent): ActivityEvent {
   const known = isObject(data) ? data : null;
-  const fields = known ? [...Object.keys(known), ...Object.keys(personal ?? {})] : [];
+  const fields = known ? [...Object.keys(known), ...Object.keys(withoutSalt(personal ?? null) ?? {})] : [];
   return { type, position, recordedAt, actor: metadata.actor, data: known, fields };
 }
