@@ -19,7 +19,9 @@ it.each(deciders.map((decider) => [decider.streamType, decider] as const))(
   'a %s is the same if its history contains events of unknown types',
   (streamType, decider) => {
     const events = history.filter((event) => event.streamType === streamType);
-    expect(new Set(events.map(({ type }) => type))).toEqual(new Set(Object.keys(decider.events)));
+    // What only the next release writes is in no history yet.
+    const written = Object.keys(decider.events).filter((type) => upcasters[type]?.writes !== 'not yet');
+    expect(new Set(events.map(({ type }) => type))).toEqual(new Set(written));
     for (const id of new Set(events.map(({ streamId }) => streamId))) {
       const own = events.filter(({ streamId }) => streamId === id);
       for (let n = 0; n <= own.length; n += 1) {

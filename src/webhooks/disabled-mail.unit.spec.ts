@@ -10,7 +10,7 @@ const webhook = {
 it.each([
   ['en', 'Webhook disabled for Rivers', '20 November 2026'],
   ['de', 'Ein Webhook von Rivers wurde deaktiviert', '20. November 2026'],
-  ['fr', 'Un webhook de Rivers a été désactivé', '20 novembre 2026'],
+  ['fr', 'Webhook désactivé\u00A0: Rivers', '20 novembre 2026'],
   ['es', 'Se ha desactivado un webhook de Rivers', '20 de noviembre de 2026'],
   ['pl', 'Webhook disabled for Rivers', '20 November 2026'],
 ])('uses the language of the organization: %s', (language, subject, since) => {

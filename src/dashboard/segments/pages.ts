@@ -275,8 +275,12 @@ function ValueField(
   const options = { ...field, isOptional: true };
   const select = (choices: { value: string; text: string }[]) =>
     SelectField(form, { ...options, choices: [{ value: '', text: '–' }, ...choices] });
-  if (op === 'inLast' || subject?.type === 'NUMBER') return TextField(form, { ...options, type: 'number' });
-  if (subject?.type === 'DATE' || subject?.type === 'time')
+  // A browser would show an empty field for what is no number or no date, so such input stays text.
+  const typed = form.valueOf(field.name, field.value) ?? '';
+  const isNumber = op === 'inLast' || subject?.type === 'NUMBER';
+  const isDate = subject?.type === 'DATE' || subject?.type === 'time';
+  if (isNumber && /^(-?\d+(\.\d+)?)?$/.test(typed)) return TextField(form, { ...options, type: 'number' });
+  if (!isNumber && isDate && /^(\d{4}-\d\d-\d\d)?$/.test(typed))
     return TextField(form, { ...options, type: 'date' });
   if (subject?.type === 'BOOLEAN')
     return select([
