@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
 import { ALL_ORGANIZATIONS, Signers } from '#libs/sealing';
 import { HistoryReads } from '../src/history/index.js';
+import { eventually } from '#libs/testing';
 import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
 import { isLong, longIt } from './length.js';
 
@@ -187,6 +188,30 @@ describe('list-events', () => {
     });
     await client.get('history.get-event', { eventId });
     expect(await hourOver()).toHaveLength(1);
+  });
+
+  it('records an hour in one event when two instances take it at once', async () => {
+    for (const type of ['ContactCreated', 'PostCreated', 'ListCreated']) await events({ type });
+    const { source } = api.database;
+    const organization = [client.organizationId];
+    const past = `UPDATE history_reads SET hour = hour - interval '2 hours' WHERE organization_id = $1`;
+    await source.query(past, organization);
+    const other = source.createQueryRunner();
+    await other.startTransaction();
+    await other.query(
+      'SELECT 1 FROM history_reads WHERE organization_id = $1 LIMIT 1 FOR UPDATE',
+      organization,
+    );
+    const recording = api.instances[0]!.app.get(HistoryReads).recordHours();
+    await eventually(async () => {
+      const waiting = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+      expect(await source.query(waiting)).not.toEqual([]);
+    });
+    await other.commitTransaction();
+    await other.release();
+    await recording;
+    const collected = await events({ type: 'HistoryReadsCollected' });
+    expect(collected.map(({ data }) => data.reads.length)).toEqual([3]);
   });
 
   it('records a polling client only once on every instance, and another key separately', async () => {

@@ -159,7 +159,8 @@ const KEEP = `
   RETURNING hour`;
 
 // Reads at the very end of the hour are stored by then. The condition is repeated, because claims by others become
-// visible only once the row is locked.
+// visible only once the row is locked. Another instance waits for these locks instead of skipping the rows: otherwise
+// each would take a part of the hour, and record it in an event of its own.
 const TAKE = `
   WITH one AS (
     SELECT organization_id, api_key_id, hour FROM history_reads
@@ -169,8 +170,9 @@ const TAKE = `
   ), those AS (
     SELECT organization_id, api_key_id, hour, operation, asked
     FROM history_reads JOIN one USING (organization_id, api_key_id, hour)
-    WHERE taken_at IS NULL OR taken_at < clock_timestamp() - interval '1 minute' LIMIT $1
-    FOR UPDATE OF history_reads SKIP LOCKED
+    WHERE taken_at IS NULL OR taken_at < clock_timestamp() - interval '1 minute'
+    ORDER BY operation, asked LIMIT $1
+    FOR UPDATE OF history_reads
   ), taken AS (
     UPDATE history_reads kept SET taken_at = clock_timestamp() FROM those
     WHERE (kept.organization_id, kept.api_key_id, kept.hour, kept.operation, kept.asked) =
