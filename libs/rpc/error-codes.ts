@@ -62,12 +62,13 @@ const COMMON = {
     DEADLINE_EXCEEDED:
       'The response was not ready in time. The change may or may not have been applied. Retry, with the same Idempotency-Key if the request had one.',
     SHUTTING_DOWN: 'This instance is shutting down. Retry: other instances are serving.',
-    RECORD_BUSY: 'Too many concurrent requests change one record. Send fewer of them at a time.',
+    RECORD_BUSY:
+      'Too many requests are changing the same record at once. Wait a second, then retry with fewer at a time.',
     STORAGE_UNREACHABLE:
       'The image storage is unreachable, or rejects files. Everything else works. Retry later.',
     TIMED_OUT: 'The database took too long. Request less data.',
     NEWER_VERSION:
-      'A later version of this program changed the record in a way this instance does not know. Retry: another instance may respond.',
+      'A newer version of the program changed the record in a way that this instance cannot read. Retry: another instance may respond.',
     HISTORY_DAMAGED:
       'The stored history of the record was altered, so it cannot be used. Contact the operator and mention error.requestId.',
     OVERLOADED: 'The server is overloaded. Wait for the time in the Retry-After header.',

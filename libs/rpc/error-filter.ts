@@ -149,7 +149,7 @@ function toRpcError(error: unknown): RpcError {
   if (error instanceof NewerEvent) {
     return new RpcError(
       'SERVICE_UNAVAILABLE',
-      'A later version of this program changed the record in a way this instance does not know. Retry: another instance may respond.',
+      'A newer version of the program changed the record in a way that this instance cannot read. Retry: another instance may respond.',
       { reason: 'NEWER_VERSION', headers: { 'Retry-After': '1' } },
       { cause: error },
     );

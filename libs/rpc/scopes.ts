@@ -72,8 +72,10 @@ export function scopeNeededBy(handler: object): string | undefined {
 
 /** A description for the documentation. */
 export function describeScopes(operation: OperationDefinition): string {
-  const fields = Object.entries(operation.fieldScopes ?? {});
-  const besides = fields.map(([field, scope]) => `, with \`${field}\` also \`${scope}\``);
+  const fieldsOf = new Map<string, string[]>();
+  for (const [field, scope] of Object.entries(operation.fieldScopes ?? {}))
+    fieldsOf.set(scope, [...(fieldsOf.get(scope) ?? []), `\`${field}\``]);
+  const besides = [...fieldsOf].map(([scope, fields]) => `, with ${fields.join(' or ')} also \`${scope}\``);
   return `Needs the scope \`${scopeOf(operation)}\`${besides.join('')}.`;
 }
 

@@ -15,11 +15,11 @@ import { ImportedLinks } from './import/imported-links.js';
   object: 'update',
   summary: 'Update many contacts',
   description:
-    'Sets the same fields for up to 1,000 contacts, and adds or removes tags and lists. Changes only the fields you send; ' +
-    '`null` clears one. If a contact does not exist, nothing is changed. Fields change first, for all contacts or ' +
-    'none; then each tag and list. After an error, send the request again: changes that were made are not ' +
-    'repeated. Nobody is subscribed or unsubscribed. For a segment, send the ids from contact.list-contacts with ' +
-    '`segmentId`.',
+    'Sets the same fields of up to 1,000 contacts, and adds or removes tags and lists. Changes only the ' +
+    'fields you send; `null` clears a field. If one of the contacts does not exist, nothing is changed. Fields are ' +
+    'changed first, for all contacts or for none, followed by one tag or list after another. After an error, send the ' +
+    'request again: what was already changed is not changed twice. No one is subscribed or unsubscribed. To update the ' +
+    'contacts of a segment, send the ids that contact.list-contacts returns with `segmentId`.',
   answers: recordSchema({
     contacts: {
       type: 'integer',

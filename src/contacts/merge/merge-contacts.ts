@@ -29,11 +29,11 @@ import { MergedLinks } from './merged-links.js';
   object: 'contact',
   summary: 'Merge contacts of the same person',
   description:
-    'The contact `contactId` is kept. Lists, tags, signatures and consents of the others move to it. Their details fill ' +
-    'its empty fields. If both signed a petition, one signature is kept. If any of them is unsubscribed, or its address is suppressed ' +
-    'because the person objected, the contact is unsubscribed. The others are deleted: their ids return 404 with the reason ' +
-    '`MERGED` and `mergedInto`. You can’t undo this, but the history of the contact shows what they contained. Returns the ' +
-    'contact.',
+    'Merges the contacts `otherIds` into the contact `contactId`, and returns it. It receives their lists, tags, ' +
+    'signatures and consents, and their details fill its empty fields. If several of them signed the same petition, one ' +
+    'signature is kept. If one of them has unsubscribed, or the person objected to mail at one of the addresses, the ' +
+    'contact is unsubscribed. The other contacts are then deleted: requests with their ids return 404 with the reason ' +
+    '`MERGED` and `mergedInto`. You can’t undo a merge, but the history of the contact shows what the others contained.',
   answers: contactSchema,
   reasons: ['MERGED'],
 })

@@ -9,7 +9,7 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
   name: 'import.get-import',
   object: 'import',
   scope: SCOPE,
-  summary: 'Get an import',
+  summary: 'Retrieve an import',
   description:
     'Returns its status and the counts so far. Imports can be found for seven days, including those started in the dashboard.',
   answers: importSchema,
