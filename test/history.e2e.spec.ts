@@ -223,11 +223,11 @@ it('replay reports unreadable events, and personal data that the server never st
   expect(await replay(newer, '--until', String(at))).toEqual({
     status: 0,
     records: 65,
-    stderr: `Only the author of the file, and no checkpoint, confirms the readable personal data of ${readable(lines.slice(0, at))} events.\n`,
+    stderr: `Replay does not verify the file, which has readable personal data in ${readable(lines.slice(0, at))} events. Use history verify.\n`,
   });
   const forged = lines.with(at, lines[at]!.replace('"personal":null', '"personal":{"name":"Eve"}'));
   expect((await replay(forged.join('\n'))).stderr).toBe(
-    `Only the author of the file, and no checkpoint, confirms the readable personal data of ${readable(forged)} events. ` +
+    `Replay does not verify the file, which has readable personal data in ${readable(forged)} events. Use history verify. ` +
       'For 1 event, the server never stored personal data.\n',
   );
 });

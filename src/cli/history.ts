@@ -41,7 +41,7 @@ export function historyCommands(program: Command): void {
     )
     .addHelpText(
       'after',
-      '\nWith --out, prints { "size", "position" }: the number of sealed events, and the position of the last one. Also writes ' +
+      '\nWith --out, prints { "size", "position" }: the number of sealed events, and the position up to which all events are in it. Also writes ' +
         '<file>.parts, which locates differences, and <file>.tlog-proof, the proof that the checkpoint is in the log of all ' +
         'organizations. For --organization all, size is the number of checkpoints, and <file>.organizations lists the last ' +
         'checkpoint of each organization. A quarantined history is checked again, and signed if it was repaired. Otherwise the ' +

@@ -37,10 +37,11 @@ export function monitorCommand(history: Command): void {
       'after',
       `
 Needs no database. Run it on another machine than the server. It verifies the signature of each checkpoint and, with the server's
-tiles, that the history begins with what was seen before. Prints { "time", "size", "position", "sealedAt" } for each new checkpoint.
+tiles, that the history begins with what was seen before. The first check only stores the checkpoint. Prints
+{ "time", "size", "position", "sealedAt" } for each new checkpoint; with --once, for the current one in any case.
 If the server shows another or a shorter history, exits with status 1 and prints both signed checkpoints on standard error, as
 evidence. If the server does not respond, reports this once and continues. Exits with status 2 if it cannot watch at all or, with
---once, if nothing could be compared.`,
+--once, if the check was not possible.`,
     )
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
   command.action(async (options: Options) => {

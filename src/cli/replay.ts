@@ -62,11 +62,11 @@ export async function replayFile(
   }
 }
 
-/** No digest covers the readable data, and only the server has the keys to the encrypted data. */
+/** Replay does not compare the readable data with its digests. `history verify` does. */
 function unverifiedNotice(readable: number, unstored: number): string {
   const events = (count: number) => `${count.toLocaleString('en')} ${count === 1 ? 'event' : 'events'}`;
   const worse = unstored > 0 ? ` For ${events(unstored)}, the server never stored personal data.` : '';
-  return `Only the author of the file, and no checkpoint, confirms the readable personal data of ${events(readable)}.${worse}`;
+  return `Replay does not verify the file, which has readable personal data in ${events(readable)}. Use history verify.${worse}`;
 }
 
 /** The events to apply. For a time, cuts each stream at its first later event, like `asOf` in the API. */
