@@ -326,8 +326,8 @@ function errorsPage() {
   return page(
     'Errors',
     'Every error is `{ "error": { "code", "reason", "message", "docs", "requestId", "issues" } }`. `code` and `reason` come from the closed ' +
-      'lists below and are never renamed. `reason` is missing for codes without a table of reasons. `issues` is present on 400 and on ' +
-      'some 409. [Requests, errors and retries](../guides/errors-and-idempotency.md) explains how to handle them.',
+      'lists below and are never renamed. `reason` is missing if the code has no table of reasons, or if no row applies. `issues` is present on ' +
+      '400 and on some 409. [Requests, errors and retries](../guides/errors-and-idempotency.md) explains how to handle them.',
     table(
       ['Status', 'Code'],
       codes.map(([name, status]) => [status, `[${code(name)}](#${name.toLowerCase()})`]),
@@ -393,7 +393,7 @@ function rateLimitsPage() {
           '429 `KEY_RATE`',
         ],
         [
-          'requests of all keys of an organization that were not created on the command line',
+          'requests of an organization, without those of keys that were created on the command line',
           `${organization} per second (\`ORGANIZATION_RATE_LIMIT\`)`,
           '429 `ORGANIZATION_RATE`',
         ],
