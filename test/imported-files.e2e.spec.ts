@@ -1,3 +1,5 @@
+import { parse } from 'csv-parse/sync';
+import { stringify } from 'csv-stringify/sync';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DASHBOARD } from '#locales';
@@ -6,6 +8,7 @@ import { Api, type Client } from './harness.js';
 import { signedIn } from './people-in.js';
 import { isLong } from './length.js';
 import { eventually } from './processes.js';
+import { pick, type Random, randomOf } from './random.js';
 
 const CASES = join(import.meta.dirname, 'imported-files');
 /** Other fields of a contact are free. */
@@ -97,6 +100,45 @@ it('every file has an expectation', () => {
   expect(files.toSorted()).toEqual(FILES.toSorted());
 });
 
+/** Everyone in the file is a contact with what is expected of them, and with nothing less. */
+async function expectPeopleOf(file: string, client: Client): Promise<void> {
+  const people = expected[file]!;
+  const { data } = (await client.get('contact.list-contacts', { limit: '100', sort: 'email' })).body;
+  const contacts = data as (Expected & { id: string })[];
+  const wanted = people.map((person) => ({
+    subscribed: true,
+    ...Object.fromEntries(FIELDS.flatMap((field) => (field in person ? [[field, person[field]]] : []))),
+  }));
+  expect(contacts).toEqual(wanted.map((fields) => expect.objectContaining(fields)));
+  for (const { email, externalIds } of people) {
+    if (externalIds === undefined) continue;
+    const found = contacts.find((contact) => contact.email === email)!;
+    expect([email, found.externalIds?.toSorted()]).toEqual([email, externalIds.toSorted()]);
+  }
+
+  const { data: tags } = (await client.get('tag.list-tags', { limit: '100' })).body;
+  const tagged = new Map<string, string[]>();
+  for (const { id, name } of tags as { id: string; name: string }[]) {
+    const { body } = await client.get('contact.list-contacts', { tagId: id, limit: '100' });
+    for (const contact of body.data) tagged.set(contact.email, [...(tagged.get(contact.email) ?? []), name]);
+  }
+  const named = people.map(({ email, tags: names = [] }) => [email, names.toSorted()]);
+  expect(people.map(({ email }) => [email, (tagged.get(email) ?? []).toSorted()])).toEqual(named);
+
+  const { data: suppressions } = (await client.get('suppression.list-suppressions')).body;
+  const blocked = people.flatMap(({ email, suppressed }) => (suppressed ? [[email, suppressed]] : []));
+  expect(suppressions.map(({ email, reason }: any) => [email, reason]).toSorted()).toEqual(blocked);
+
+  for (const { email, consentAt, refusedAt } of people) {
+    const at = consentAt ?? refusedAt;
+    if (at === undefined) continue;
+    const { id: contactId } = contacts.find((contact) => contact.email === email)!;
+    const { body } = await client.get('contact.list-consents', { contactId });
+    const [{ given, at: recorded }] = body.data;
+    expect([email, given, recorded]).toEqual([email, consentAt !== undefined, new Date(at).toISOString()]);
+  }
+}
+
 describe.each(Object.keys(WAYS))('by %s', (way) => {
   // All ways use the same importer, so each file takes two of them, unless there is time for all.
   const place = Object.keys(WAYS).indexOf(way);
@@ -105,46 +147,62 @@ describe.each(Object.keys(WAYS))('by %s', (way) => {
     async (file) => {
       const client = await api.organization();
       await WAYS[way]!(client, file, new Uint8Array(readFileSync(join(CASES, file))));
-      const people = expected[file]!;
-      const { data } = (await client.get('contact.list-contacts', { limit: '100', sort: 'email' })).body;
-      const contacts = data as (Expected & { id: string })[];
-      const wanted = people.map((person) => ({
-        subscribed: true,
-        ...Object.fromEntries(FIELDS.flatMap((field) => (field in person ? [[field, person[field]]] : []))),
-      }));
-      expect(contacts).toEqual(wanted.map((fields) => expect.objectContaining(fields)));
-      for (const { email, externalIds } of people) {
-        if (externalIds === undefined) continue;
-        const found = contacts.find((contact) => contact.email === email)!;
-        expect([email, found.externalIds?.toSorted()]).toEqual([email, externalIds.toSorted()]);
-      }
-
-      const { data: tags } = (await client.get('tag.list-tags', { limit: '100' })).body;
-      const tagged = new Map<string, string[]>();
-      for (const { id, name } of tags as { id: string; name: string }[]) {
-        const { body } = await client.get('contact.list-contacts', { tagId: id, limit: '100' });
-        for (const contact of body.data)
-          tagged.set(contact.email, [...(tagged.get(contact.email) ?? []), name]);
-      }
-      const named = people.map(({ email, tags: names = [] }) => [email, names.toSorted()]);
-      expect(people.map(({ email }) => [email, (tagged.get(email) ?? []).toSorted()])).toEqual(named);
-
-      const { data: suppressions } = (await client.get('suppression.list-suppressions')).body;
-      const blocked = people.flatMap(({ email, suppressed }) => (suppressed ? [[email, suppressed]] : []));
-      expect(suppressions.map(({ email, reason }: any) => [email, reason]).toSorted()).toEqual(blocked);
-
-      for (const { email, consentAt, refusedAt } of people) {
-        const at = consentAt ?? refusedAt;
-        if (at === undefined) continue;
-        const { id: contactId } = contacts.find((contact) => contact.email === email)!;
-        const { body } = await client.get('contact.list-consents', { contactId });
-        const [{ given, at: recorded }] = body.data;
-        expect([email, given, recorded]).toEqual([
-          email,
-          consentAt !== undefined,
-          new Date(at).toISOString(),
-        ]);
-      }
+      await expectPeopleOf(file, client);
     },
   );
+});
+
+const DELIMITERS = [',', ';', '\t', '|'];
+
+/**
+ * A file as another program would write the same rows: with other delimiters, quotes, line ends and character sets,
+ * and the columns in another order.
+ */
+function rewritten(file: string, random: Random): { bytes: Uint8Array<ArrayBuffer>; about: string } {
+  const [encoding] = /125\d/.exec(file) ?? (file.includes('latin1') ? ['1252'] : []);
+  const text = new TextDecoder(encoding ? `windows-${encoding}` : 'utf-8').decode(
+    readFileSync(join(CASES, file)),
+  );
+  const unquoted = text.replaceAll(/"[^"]*"/g, '');
+  const [delimiter] = DELIMITERS.toSorted((a, b) => unquoted.split(b).length - unquoted.split(a).length);
+  // Also tables with titles above, and those in which a quotation mark is an ordinary character.
+  const options = { delimiter: delimiter!, relax_quotes: true, relax_column_count: true };
+  const rows: string[][] = parse(text, options);
+  const { length } = rows.at(-1)!;
+  const places = Array.from({ length }, (_, n) => n);
+  // Of columns with the same name, the first counts.
+  const order = file === 'duplicate-headers.csv' ? places : shuffled(places, random);
+  const written = pick(random, DELIMITERS);
+  const record_delimiter = pick(random, ['\n', '\r\n', '\r']);
+  const quoted = random(2) === 0;
+  const isWide = random(3) === 0;
+  const csv = stringify(
+    rows.map((row) => (row.length === length ? order.map((at) => row[at]!) : row)),
+    // Readers guess the delimiter, so programs quote each cell with any of the usual ones.
+    { delimiter: written, record_delimiter, quoted, quoted_match: /[\r\n|;,\t]/ },
+  );
+  const bytes = isWide ? Buffer.from(`\uFEFF${csv}`, 'utf16le') : Buffer.from(csv);
+  return {
+    bytes: new Uint8Array(bytes),
+    about: JSON.stringify({ written, record_delimiter, quoted, isWide, order }),
+  };
+}
+
+function shuffled<One>(all: readonly One[], random: Random): One[] {
+  const left = [...all];
+  return all.map(() => left.splice(random(left.length), 1)[0]!);
+}
+
+it.each(FILES)('%s, written differently: everyone arrives in the same way', async (file) => {
+  const random = randomOf(FILES.indexOf(file));
+  for (let n = 0; n < (isLong ? 40 : 2); n += 1) {
+    const { bytes, about } = rewritten(file, random);
+    const client = await api.organization();
+    try {
+      await WAYS['contact.import-contacts']!(client, file, bytes);
+      await expectPeopleOf(file, client);
+    } catch (error) {
+      throw new Error(about, { cause: error });
+    }
+  }
 });
