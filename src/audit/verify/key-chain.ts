@@ -40,16 +40,23 @@ export function successorsOf(
           'Someone inserted the event.',
       );
     }
-    const { bytes: own, publicKey } = parseVerifierKey(to);
+    const { bytes: own, publicKey } = parseRecordedKey(to);
     last = { name: key.name, id: keyIdOf(key.name, own), bytes: own, publicKey };
     keys.push(last);
   }
   return keys;
 }
 
+/** Unlike a key that an auditor pastes, a key in an event has one spelling: verifiers must agree on it. */
+function parseRecordedKey(text: string): VerifierKey {
+  if (text !== text.trim())
+    throw new NotAuthentic('A verifier key in the history has white space around it.');
+  return parseVerifierKey(text);
+}
+
 function parseVerifierKeyOf(text: string): VerifierKey | undefined {
   try {
-    return parseVerifierKey(text);
+    return parseRecordedKey(text);
   } catch (error) {
     if (error instanceof NotAuthentic) return undefined;
     throw error;

@@ -170,8 +170,12 @@ describe('a replaced key', () => {
   const nameOf = ({ verifierKey }: Signer) => verifierKey.split('+', 2).join('+');
 
   function succession(from: Signer, to: Signer, by = from, of = organizationId): JsonObject {
-    const statement = `advocacy-api signing key\n${of}\n${from.verifierKey}\n${to.verifierKey}\n`;
-    return { from: from.verifierKey, to: to.verifierKey, signature: by.sign(statement).toString('base64') };
+    return spelled(from.verifierKey, to.verifierKey, by, of);
+  }
+
+  function spelled(from: string, to: string, by: Signer, of = organizationId): JsonObject {
+    const statement = `advocacy-api signing key\n${of}\n${from}\n${to}\n`;
+    return { from, to, signature: by.sign(statement).toString('base64') };
   }
 
   /** A history with the key changes, and a checkpoint signed only by the third key, also with its own name. */
@@ -231,6 +235,16 @@ describe('a replaced key', () => {
       'rotations to a key other than the signer',
       [succession(signer, second)],
       /not signed with the key \S+ or its successor \S+\. Use/,
+    ],
+    [
+      'white space after the previous key',
+      [spelled(`${signer.verifierKey}\n`, third.verifierKey, signer)],
+      /not signed with the key/,
+    ],
+    [
+      'white space after the next key',
+      [spelled(signer.verifierKey, `${third.verifierKey} `, signer)],
+      /white space around it/,
     ],
     ['what is none', [{ from: 7, to: null }, { from: 'rubbish' }], /not signed with the key/],
   ])('proves nothing with %s', async (_, successions, reason) => {

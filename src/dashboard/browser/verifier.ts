@@ -196,7 +196,7 @@ async function keyId(name: string, key: Bytes): Promise<string> {
 }
 
 async function readKey(text: string): Promise<Key> {
-  const [, name, id, encoded] = /^([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
+  const [, name, id, encoded] = /^([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text) ?? [];
   demand(name !== undefined && id !== undefined, null, 'key');
   const bytes = fromBase64(encoded);
   demand(bytes.length === 33 && bytes[0] === 1 && (await keyId(name, bytes)) === id, null, 'key');
@@ -246,7 +246,7 @@ function readParts(lines: readonly string[], size: number): Part[] | undefined {
 
 /** @throws Difference if this is not a checkpoint signed by this key. */
 export async function openCheckpoint(note: string, verifierKey: string): Promise<Checkpoint> {
-  return openWith(note, await readKey(verifierKey));
+  return openWith(note, await readKey(verifierKey.trim()));
 }
 
 async function openWith(note: string, { name, id, bytes: key }: Key): Promise<Checkpoint> {
@@ -491,7 +491,7 @@ async function follow(
   verifierKey: string,
   download: () => AsyncIterable<Uint8Array>,
 ): Promise<Checkpoint> {
-  const key = await readKey(verifierKey);
+  const key = await readKey(verifierKey.trim());
   try {
     return await openWith(note, key);
   } catch (error) {
