@@ -21,14 +21,13 @@ function run(program: string, ...args: string[]) {
   return spawnSync(process.execPath, [program, ...args], { cwd: copy, encoding: 'utf8' });
 }
 
-it('the generated kind adds one line elsewhere and passes the type check', () => {
+it('the generated kind adds one line elsewhere', () => {
   const changed = COPIED.filter(
     (file) => !readFileSync(join(ROOT, file)).equals(readFileSync(join(copy, file))),
   );
   expect(changed).toEqual(['src/kinds.ts']);
   const added = readFileSync(join(copy, 'src/kinds.ts'), 'utf8').trim().split('\n').at(-1);
   expect(added).toBe("export { GatheringsModule } from './gatherings/index.js';");
-  expect(run('node_modules/typescript/bin/tsc')).toMatchObject({ status: 0, stdout: '' });
 });
 
 it('a name that is not one word, or that exists, is rejected', () => {
@@ -37,8 +36,9 @@ it('a name that is not one word, or that exists, is rejected', () => {
 });
 
 longIt(
-  'the generated kind passes its tests, and is documented and in the lists of the product',
+  'the generated kind passes the type check and its tests, and is documented and in the lists of the product',
   () => {
+    expect(run('node_modules/typescript/bin/tsc')).toMatchObject({ status: 0, stdout: '' });
     const files = ['test/gathering', 'test/documentation', 'src/modules', 'src/dashboard/sections'];
     const env = { ...process.env, UPDATE_OPENAPI: '1', TEST_LENGTH: '' };
     const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/test.mjs', ...files], {
