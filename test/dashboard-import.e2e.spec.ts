@@ -311,6 +311,15 @@ describe('failed lines', () => {
   });
 });
 
+it('the import page recommends a list without claiming that emails need one', async () => {
+  const { text } = await editor.get(at('contacts/import'));
+  expect(text).toContain(en.contacts.imports.listFirst);
+  await call(client, 'list.create-list', { name: 'Friends' });
+  const { text: withList } = await editor.get(at('contacts/import'));
+  expect(withList).toContain(en.contacts.imports.listHint);
+  expect(text + withList).not.toContain('You send emails to lists');
+});
+
 it.each(['fail', 'update'])(
   'every contact of the file ends up on the list, even unchanged ones, with %s',
   async (onConflict) => {

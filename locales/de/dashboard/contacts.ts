@@ -98,9 +98,9 @@ export const contacts: typeof en = {
     fail: 'Vorhandene Kontakte überspringen und Abweichungen auflisten',
     update: 'Vorhandene Kontakte aktualisieren',
     list: 'Alle zu einer Liste hinzufügen',
-    listHint: 'E-Mails gehen an Listen. Wählen Sie eine, wenn Sie diesen Kontakten später schreiben möchten.',
+    listHint: 'Mit einer Liste können Sie später allen diesen Kontakten gemeinsam schreiben.',
     listFirst:
-      'E-Mails gehen an Listen. Legen Sie zuerst eine Liste an, wenn Sie diesen Kontakten später schreiben möchten.',
+      'Mit einer Liste können Sie später allen diesen Kontakten gemeinsam schreiben. Legen Sie dafür zuerst eine an.',
     noList: 'Keine Liste',
     look: 'Spalten prüfen',
     tooLarge: 'Diese Datei ist größer als 20 MB. Teilen Sie sie in kleinere Dateien auf.',
