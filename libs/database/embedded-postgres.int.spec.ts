@@ -199,6 +199,17 @@ describe('embedded PostgreSQL', () => {
     expect(await serverProcess()).toBeUndefined();
   });
 
+  it('a forced stop closes open connections, but leaves the server to another user', async () => {
+    const [one, two] = await Promise.all([start(), start()]);
+    const client = new Client(one.url);
+    client.on('error', () => undefined);
+    await client.connect();
+    await one.stop(true);
+    await expect(client.query('SELECT 1')).resolves.toBeDefined();
+    await two.stop(true);
+    expect(await serverProcess()).toBeUndefined();
+  });
+
   it('recovers at the same address with every commit after kill -9', async () => {
     const { url } = await start();
     await query(url, 'CREATE TABLE survivor AS SELECT 42 AS answer');

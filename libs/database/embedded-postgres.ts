@@ -17,8 +17,12 @@ import { findPrograms } from './embedded-postgres-programs.js';
 export interface EmbeddedPostgres {
   /** For the application's role, which only owns its database. */
   url: string;
-  /** Stops using this PostgreSQL, and shuts it down if no one else is connected. */
-  stop(): Promise<void>;
+  /**
+   * Stops using this PostgreSQL, and shuts it down if no one else is connected.
+   *
+   * @param isForced closes connections that are still open, unless another process uses this PostgreSQL.
+   */
+  stop(isForced?: boolean): Promise<void>;
 }
 
 export interface EmbeddedPostgresOptions {
@@ -96,10 +100,10 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
       }
     }
   };
-  const stop = async () => {
+  const stop = async (isForced: boolean) => {
     await recovery;
     try {
-      if (await isLastUser(lease.client)) {
+      if (await isLastUser(lease.client, isForced)) {
         await cluster.run(cluster.programs.pg_ctl, ['stop', '-D', cluster.data, '--mode=fast', '--silent']);
         log('The built-in PostgreSQL stopped');
       }
@@ -119,7 +123,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
   return {
     url: `postgres://${applicationRole}:${cluster.passwords.application}@127.0.0.1:${port}/${applicationRole}`,
-    stop: () => (stopping ??= stop()),
+    stop: (isForced = false) => (stopping ??= stop(isForced)),
   };
 }
 
@@ -200,7 +204,7 @@ function loginOf({ passwords }: Cluster, port: number): ClientConfig {
   };
 }
 
-async function isLastUser(client: Client): Promise<boolean> {
+async function isLastUser(client: Client, isForced: boolean): Promise<boolean> {
   try {
     // Release before requesting. Otherwise, of two processes leaving together, each would find the other's lease.
     await client.query('SELECT pg_advisory_unlock_shared($1)', [leaseKey]);
@@ -209,7 +213,7 @@ async function isLastUser(client: Client): Promise<boolean> {
     ]);
     if (!rows[0]?.alone) return false;
     const end = Date.now() + farewellSeconds * 1000;
-    while (await isUsed(client)) {
+    while (!isForced && (await isUsed(client))) {
       if (Date.now() > end) return false;
       await sleep(50);
     }

@@ -13,7 +13,7 @@ export { type TransactionLimits } from './connection.js';
 export { fewAtOnce } from './few-at-once.js';
 export { containsDatabase } from './embedded-postgres-cluster.js';
 export { findPrograms, findSystemUser, findWayToRun } from './embedded-postgres-programs.js';
-export { startEmbeddedPostgres } from './embedded-postgres.js';
+export { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.js';
 export { binaryArray, type ElementType } from './binary-arrays.js';
 export { TtlCache } from './ttl-cache.js';
 export { Lease } from './lease.js';

@@ -7,6 +7,7 @@ import {
   ReadSource,
   RESERVED_CONNECTIONS,
   ReservedConnections,
+  type EmbeddedPostgres,
   startEmbeddedPostgres,
   IncidentLog,
 } from '#libs/database';
@@ -48,6 +49,8 @@ export type Runtime = {
   incidents: IncidentLog;
   embedded: boolean;
   close(): Promise<void>;
+  /** Stops the embedded PostgreSQL even if connections are still open. For a process that can wait no longer. */
+  stopEmbedded(): Promise<void>;
 };
 
 type OpenOptions = {
@@ -116,7 +119,7 @@ async function untilAvailable(
 async function openOn(
   address: Address,
   master: Buffer,
-  embedded: { stop(): Promise<void> } | undefined,
+  embedded: EmbeddedPostgres | undefined,
   { migratesBesideIncompatible }: OpenOptions,
 ): Promise<Runtime> {
   const { config, logger, incidents } = address;
@@ -176,6 +179,7 @@ async function openOn(
         await closeAll();
         await embedded?.stop();
       },
+      stopEmbedded: async () => embedded?.stop(true),
     };
   } catch (error) {
     await closeAll();

@@ -28,6 +28,8 @@ const DATABASE_WAIT_MS = 30_000;
 const GRACE_MS = 7_000;
 /** Orchestrators kill ten seconds after SHUTDOWN_DELAY. Work that still hangs by then, for example on a lock, is abandoned. */
 const MAX_STOP_MS = 9_500;
+/** How long the embedded PostgreSQL may take after that. Orchestrators use a database of their own. */
+const EMBEDDED_STOP_MS = 10_000;
 /**
  * Ctrl-C and supervisors signal a whole process group, and some processes pass the signal on. Signals within this time count as one.
  * A later one means that an operator does not want to wait for SHUTDOWN_DELAY.
@@ -92,7 +94,7 @@ async function run(
       life.startDraining();
       await sleep(config.shutdownDelay * 1_000, undefined, { signal: stop.hurried }).catch(() => undefined);
     }
-    exitAtDeadline(logger);
+    exitAtDeadline(logger, runtime);
     clearInterval(cleaning);
     await Promise.all([life.drain(GRACE_MS), workers.stop()]);
     await app.close();
@@ -188,10 +190,11 @@ function report(error: unknown, { config, logger, isServing, isStopping }: Failu
   return 1;
 }
 
-function exitAtDeadline(logger: LoggerService): void {
+function exitAtDeadline(logger: LoggerService, runtime: Runtime): void {
   setTimeout(() => {
     logger.warn({ message: 'stopped before all connections were closed: the shutdown deadline passed' });
-    void exit(1);
+    const stopped = runtime.stopEmbedded().catch(() => undefined);
+    void Promise.race([stopped, sleep(EMBEDDED_STOP_MS)]).then(() => exit(1));
   }, MAX_STOP_MS);
 }
 
