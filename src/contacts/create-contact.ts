@@ -20,9 +20,10 @@ import { AcceptsGroups, ASSIGNED_SCOPES, AssignedGroups, withAssignment } from '
   description:
     'Each email address can belong to one contact. Addresses are compared without regard to case, Unicode forms, ' +
     'invisible characters or the spelling of international domains. With `onConflict: update`, your details are ' +
-    'merged into the existing contact. That contact is resubscribed only if you send `subscribed: true`. Sending ' +
-    'the same body again returns the first contact, as long as it still has the address. If a contact has one of the ' +
-    '`externalIds`, `onConflict` applies to that contact, even if its address differs.',
+    'merged into the existing contact. That contact is resubscribed only if you send `subscribed: true`. ' +
+    'Without an `Idempotency-Key`, sending the same body again returns the first contact, as long as it still has ' +
+    'the address. If a contact has one of the `externalIds`, `onConflict` applies to that contact, even if its ' +
+    'address differs.',
   answers: contactIdSchema,
   reasons: ['EMAIL_TAKEN', 'EXTERNAL_ID_TAKEN'],
   fieldScopes: ASSIGNED_SCOPES,

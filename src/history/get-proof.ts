@@ -21,8 +21,8 @@ type Proof = { event: object; index: number; path: string[]; checkpoint: string 
   reasons: ['NOT_SEALED'],
   answers: recordSchema({
     event: exportedEventSchema,
-    index: { type: 'integer' },
-    path: { type: 'array', items: { type: 'string', description: 'base64' } },
+    index: { type: 'integer', description: 'The number of the leaf, counted from 0.' },
+    path: { type: 'array', items: { type: 'string', description: 'A hash of 32 bytes in base64.' } },
     checkpoint: { type: 'string', description: 'A signed note (C2SP tlog-checkpoint).' },
   }),
 })

@@ -1,7 +1,9 @@
 import { allEventTypes } from '#libs/modules';
 import { invalid, type RpcError } from '#libs/rpc';
 
-export const URL_RULE = 'A public https URL without a user name or password. Redirects are not followed.';
+export const URL_RULE =
+  'A public https URL without a user name or password. Redirects are not followed. Operators can allow private ' +
+  'addresses and http.';
 
 /** The event types that a webhook can select. */
 export function typeNames(): string[] {

@@ -5,7 +5,7 @@ export const suppressions: typeof en = {
   text: 'An diese Adressen werden keine E-Mails gesendet, auch wenn sie auf einer Liste stehen.',
   none: {
     title: 'Keine gesperrten Adressen',
-    text: 'Adressen erscheinen hier, wenn sich jemand abmeldet oder E-Mails unzustellbar sind.',
+    text: 'Adressen erscheinen hier, wenn sich jemand in einer E-Mail abmeldet, sie als Spam meldet oder sie unzustellbar ist.',
   },
   email: 'E-Mail-Adresse',
   wholeAddress:

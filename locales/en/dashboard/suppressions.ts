@@ -3,7 +3,7 @@ export const suppressions = {
   text: 'No email is sent to these addresses, even if they are on a list.',
   none: {
     title: 'No suppressed addresses',
-    text: 'Addresses appear here when people unsubscribe or their email bounces.',
+    text: 'Addresses appear here when people unsubscribe in an email or report it as spam, and when their email bounces.',
   },
   email: 'Email address',
   wholeAddress:
