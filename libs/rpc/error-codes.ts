@@ -119,10 +119,16 @@ export const errorAnswers = new Tally(
   ERROR_CODES.flatMap((code) => [...(isReasoned(code) ? [] : [code]), ...reasonsOf(code)]),
 );
 
-/** Declares the reasons of all modules, in the order of the documentation. */
-export function declareReasons(ofModules: readonly Reasons[]): void {
+/**
+ * Declares the reasons of all modules, in the order of the documentation.
+ *
+ * @returns those declared before.
+ */
+export function declareReasons(ofModules: readonly Reasons[]): readonly Reasons[] {
+  const [, ...previous] = declared;
   declared = [COMMON, ...ofModules];
   errorAnswers.expect(ERROR_CODES.flatMap(reasonsOf));
+  return previous;
 }
 
 /** The reasons of a code with their explanations; none if the code is specific enough. */

@@ -1,6 +1,10 @@
 import { declareReasons, errorAnswers, explainedReasons, fieldsOfReason, reasonsOf } from './error-codes.js';
 import { RpcError } from './errors.js';
 
+/** The other test files of this worker read the same registry. */
+let restore: (() => void) | undefined;
+afterEach(() => restore?.());
+
 it('an error whose code has several causes cannot be created without its reason, or with a reason of another code', () => {
   const described = [
     // @ts-expect-error: a CONFLICT has a reason.
@@ -21,10 +25,11 @@ it('an error whose code has several causes cannot be created without its reason,
 
 it('reasons of modules join those of the library, each with its explanation, fields and count', () => {
   const fields = { ringFrom: { description: 'when to ring again.', example: '9:00' } };
-  declareReasons([
+  const declared = declareReasons([
     { CONFLICT: { BELL_RUNG: 'The bell was rung.' } },
     { NOT_FOUND: { BELL_GONE: { text: 'It is gone.', fields } } },
   ]);
+  restore = () => declareReasons(declared);
   expect(reasonsOf('CONFLICT')).toEqual(['SLUG_TAKEN', 'BELL_RUNG']);
   expect(explainedReasons('NOT_FOUND')).toEqual({ BELL_GONE: 'It is gone.' });
   expect(fieldsOfReason('NOT_FOUND', 'BELL_GONE')).toEqual(fields);
