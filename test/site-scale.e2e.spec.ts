@@ -134,12 +134,12 @@ it('neither the response nor the statements reveal whether an address has signed
 const OF_READ_MODELS = /advance_checkpoint|pending_signatures|^UPDATE petitions|^COMMIT$/;
 
 /** The pulse of the instance. On a busy machine, it falls into most rounds. */
-const PULSE = /^WITH h AS MATERIALIZED \(SELECT event_horizon\(\)/;
+const PULSE = 'WITH h AS MATERIALIZED (SELECT event_horizon()';
 
 /** The statements of most rounds. Other background statements occur in few. */
 function usual(rounds: readonly Set<string>[]): string[] {
   return [...new Set(rounds.flatMap((round) => [...round]))]
-    .filter((statement) => !OF_READ_MODELS.test(statement) && !PULSE.test(statement))
+    .filter((statement) => !OF_READ_MODELS.test(statement) && !statement.startsWith(PULSE))
     .filter((statement) => rounds.filter((round) => round.has(statement)).length > rounds.length / 2)
     .toSorted();
 }
