@@ -36,6 +36,8 @@ for (let n = 1; n <= Number(times); n += 1) {
   isComplete &&= results !== undefined;
   console.log(`Run ${n} of ${times}: ${failed.length} failed; load average ${loadavg()[0].toFixed(1)}`);
 }
+// Running children would keep this process alive.
+stopBusy();
 rmSync(directory, { recursive: true, force: true });
 for (const [name, count] of failures) console.log(`${count} of ${times}  ${name}`);
 if (failures.size > 0 || !isComplete) process.exitCode = 1;

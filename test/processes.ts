@@ -216,7 +216,9 @@ export function deploymentOfEach(give: (own: Deployment, organization: Client) =
 export async function createDirectory(): Promise<{ path: string; remove(): Promise<void> }> {
   const path = await mkdtemp(join(tmpdir(), 'embedded-'));
   await chmod(path, 0o711);
-  return { path, remove: () => rm(path, { recursive: true, force: true }) };
+  // The PostgreSQL of a killed server may write until it notices.
+  const remove = () => rm(path, { recursive: true, force: true, maxRetries: 50 });
+  return { path, remove };
 }
 
 /** Runs `work` for 0 to count - 1, with at most `atATime` in parallel. */
