@@ -420,8 +420,10 @@ describe('embedded', () => {
     await symlink(join(root, 'node_modules'), join(folder, 'node_modules'));
     let receiver: Program | undefined;
 
-    // The ids that earlier calls returned.
-    const ids: Environment = { KEY: key, ORG: organizationId };
+    // The ids that earlier calls returned, and one that readers look up.
+    const client = new Client(server.origin, organizationId, key);
+    const { body: signed } = await client.get('history.list-events', { type: 'PetitionSigned', limit: '1' });
+    const ids: Environment = { KEY: key, ORG: organizationId, EVENT: signed.data[0].id };
     try {
       for (const { page, call } of calls) {
         const here = call
