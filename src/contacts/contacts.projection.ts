@@ -36,7 +36,7 @@ const PERSONAL_COLUMNS = [
 ];
 const COLUMN_OF = new Map(DETAIL_COLUMNS.map((one) => [one.detail, one]));
 
-/** SQL: what identifies a person who has no other address; null if part of it is unknown. */
+/** SQL: first name, last name and postcode, to find a person who uses several addresses; null if one is missing. */
 const NAME_AND_ZIP = ['first_name', 'last_name', `replace(zip, ' ', '')`]
   .map((text) => withoutCase(text))
   .join(` || E'\\n' || `);

@@ -15,7 +15,7 @@ import { ImportedLinks } from './import/imported-links.js';
   object: 'update',
   summary: 'Update many contacts',
   description:
-    'Sets the same fields of up to 1,000 contacts, and adds or removes tags and lists. Changes only the ' +
+    'Gives fields of up to 1,000 contacts the same values, and adds or removes tags and lists. Changes only the ' +
     'fields you send; `null` clears a field. If one of the contacts does not exist, nothing is changed. Fields are ' +
     'changed first, for all contacts or for none, followed by one tag or list after another. After an error, send the ' +
     'request again: what was already changed is not changed twice. No one is subscribed or unsubscribed. To update the ' +
