@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
+import { RecordReader } from '#libs/commands';
 import { type Sql } from '#libs/database';
 import { type Condition, findRows, type ListedTable } from '#libs/projections';
 import { Resources } from '#libs/resources';
@@ -240,4 +241,77 @@ it('lists of what belongs to a contact use the index by contact, beside 20,000 l
     expect(used.map((step) => step['Index Name'])).toContain(index);
     expect(Math.max(...used.map((step) => step['Actual Rows'] * step['Actual Loops']))).toBeLessThan(20);
   }
+});
+
+describe('a link that two requests end', () => {
+  const signed = async () => {
+    const [contactId, petition] = [await contact(), await own.a('petition')];
+    const { signatureId } = await own.ask('petition.add-signature', { ...petition, contactId });
+    return { petitionId: petition.petitionId!, contactId, signatureId: signatureId as string };
+  };
+  const count = async (petitionId: string) =>
+    (await own.ask('petition.get-petition', { petitionId })).signatures;
+  const withdraw = (one: { petitionId: string; contactId: string }) =>
+    own.ask('petition.remove-signature', { petitionId: one.petitionId, contactId: one.contactId });
+  const typesOf = async (recordId: string) =>
+    (await own.client.get('event.list-events', { recordId })).body.data.map((event: any) => event.type);
+
+  it('ends once if the second request found it before the first ended it', async () => {
+    const one = await signed();
+    const { store } = api.instances[0]!.runtime;
+    const original = store.append.bind(store);
+    const append = jest.spyOn(store, 'append');
+    const originalLoad = RecordReader.prototype.load;
+    const load = jest.spyOn(RecordReader.prototype, 'load');
+    let again: any;
+    // The first attempt fails, because the contact withdraws and signs again.
+    append.mockImplementationOnce(async (asked) => {
+      append.mockRestore();
+      await withdraw(one);
+      again = await own.ask('petition.add-signature', {
+        petitionId: one.petitionId,
+        contactId: one.contactId,
+      });
+      // The second attempt has found the new signature when that is withdrawn.
+      load.mockImplementation(async function (this: RecordReader, ...given: unknown[]) {
+        if ((given[0] as { streamType: string }).streamType === 'signature') {
+          load.mockRestore();
+          await withdraw(one);
+        }
+        return Reflect.apply(originalLoad, this, given);
+      });
+      return original(asked);
+    });
+    const answer = await withdraw(one);
+    expect(answer).toMatchObject({ signatureId: again.signatureId, signatures: 0 });
+    expect(await typesOf(again.signatureId)).toEqual(['PetitionSigned', 'SignatureWithdrawn']);
+    expect(await count(one.petitionId)).toBe(0);
+  });
+
+  it('is subtracted once if the history ends it twice', async () => {
+    const { petitionId, contactId, signatureId } = await signed();
+    const { listId } = await own.a('list');
+    await own.ask('list.add-contacts', { listId, contactIds: [contactId] });
+    await own.ask('petition.add-signature', { petitionId, contactId: await contact() });
+    const { runtime } = api.instances[0]!;
+    const [{ id: memberId }] = await api.database.source.query(
+      `SELECT id FROM ${lists.linkTable} WHERE organization_id = $1 AND subject_id = $2`,
+      [own.organizationId, contactId],
+    );
+    const twice = [
+      petitions.link!.end(signatureId, petitionId, contactId).write,
+      lists.link!.end(memberId, listId!, contactId).write,
+    ].map((write) => ({ ...write, events: [...write.events, ...write.events] }));
+    await runtime.store.append({
+      organizationId: own.organizationId,
+      metadata: { actor: { type: 'system', id: 'test' }, requestId: 'test' },
+      writes: twice,
+    });
+    await runtime.projections.catchUpWithLog();
+    expect(await count(petitionId)).toBe(1);
+    expect((await own.ask('list.get-list', { listId })).contacts).toBe(0);
+    // A rebuild reads both ends, and the beginning, in one page.
+    await runtime.projections.maintenance.rebuild('petitions');
+    expect(await count(petitionId)).toBe(1);
+  });
 });

@@ -1,3 +1,4 @@
+import { RecordReader } from '#libs/commands';
 import { unsubscribeToken } from '../src/broadcasts/index.js';
 import { Fixture } from './fixture.js';
 import { command } from './commands.js';
@@ -326,6 +327,44 @@ describe('races', () => {
     );
     expect([await countOf(petition), await countOf(both)]).toEqual([1, 1]);
     expect([lists.data.length, (await own.ask('list.get-list', { listId })).contacts]).toEqual([1, 2]);
+    await expectExact();
+  });
+
+  it('a signature of a duplicate that is withdrawn while the merge is decided is not moved', async () => {
+    const [survivor, other] = [await create(), await create()];
+    const petition = await own.a('petition');
+    const { signatureId } = await sign(petition, other);
+    await sign(petition, await create());
+    const { store } = api.instances[0]!.runtime;
+    const original = store.append.bind(store);
+    const append = jest.spyOn(store, 'append');
+    const originalLoad = RecordReader.prototype.load;
+    const load = jest.spyOn(RecordReader.prototype, 'load');
+    let attempts = 0;
+    append.mockImplementation(async (asked) => {
+      const merges = asked.writes.some(({ events }) => events.some(({ type }) => type === 'ContactMerged'));
+      // The first attempt fails. The second one finds the signature withdrawn after it has listed the signatures.
+      if (merges && (attempts += 1) === 1) {
+        await own.ask('contact.update-contact', { contactId: other, city: 'Rome' });
+        load.mockImplementation(async function (this: RecordReader, ...given: unknown[]) {
+          if ((given[0] as { streamType: string }).streamType === 'signature') {
+            load.mockRestore();
+            await own.ask('petition.remove-signature', { ...petition, contactId: other });
+          }
+          return Reflect.apply(originalLoad, this, given);
+        });
+      }
+      return original(asked);
+    });
+    await merge(survivor, other).finally(() => append.mockRestore());
+    expect(attempts).toBe(2);
+    const history = await own.client.get('event.list-events', { recordId: signatureId });
+    expect(history.body.data.map((event: any) => event.type)).toEqual([
+      'PetitionSigned',
+      'SignatureWithdrawn',
+    ]);
+    expect((await whole(survivor)).signatures.data).toEqual([]);
+    expect(await countOf(petition)).toBe(1);
     await expectExact();
   });
 

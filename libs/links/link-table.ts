@@ -177,7 +177,10 @@ export class LinkTable {
     seal: Seal,
   ): Promise<void> {
     const begun = new Map<string, LinkRow & Record<string, unknown>>();
-    const ended: { organization_id: string; id: string; ended_at: Date; position: number }[] = [];
+    const ended = new Map<
+      string,
+      { organization_id: string; id: string; ended_at: Date; position: number }
+    >();
     const moved = new Map<string, Record<string, unknown>>();
     const erased: { organization_id: string; subject_id: string; erased_at: Date; position: number }[] = [];
     const counts = new Map<string, { organization_id: string; record_id: string; difference: number }>();
@@ -200,11 +203,14 @@ export class LinkTable {
           break;
         }
         case 'ends': {
+          // A history can end a link twice, because earlier versions did so in a race. Only the first end counts.
           const row = begun.get(id);
-          if (row) Object.assign(row, { ended_at: recordedAt, ended_position: position });
-          else ended.push({ organization_id, id, ended_at: recordedAt, position });
-          // A suspended link is already excluded from the count. `endAll` finds out from the rows.
-          if (row || !this.isSuspendable) count(organization_id, change.recordId, -1);
+          if (!row) {
+            if (!ended.has(id)) ended.set(id, { organization_id, id, ended_at: recordedAt, position });
+          } else if (row.ended_at === null) {
+            Object.assign(row, { ended_at: recordedAt, ended_position: position });
+            count(organization_id, change.recordId, -1);
+          }
           break;
         }
         case 'moved': {
@@ -229,22 +235,9 @@ export class LinkTable {
     if (begun.size > 0) {
       void transaction.send(this.insertion, columnsOf(begun.values(), { ...ROW_TYPES, ...this.factTypes }));
     }
-    if (ended.length > 0 && this.isSuspendable) {
-      for (const link of await this.endAll(ended, transaction))
+    if (ended.size > 0) {
+      for (const link of await this.endAll([...ended.values()], transaction))
         count(link.organization_id, link.record_id, -1);
-    } else if (ended.length > 0) {
-      void transaction.send(
-        `UPDATE ${this.table} l SET ended_at = e.ended_at, ended_position = e.position
-         FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::bigint[])
-           AS e(organization_id, id, ended_at, position)
-         WHERE l.organization_id = e.organization_id AND l.id = e.id`,
-        columnsOf(ended, {
-          organization_id: 'uuid',
-          id: 'uuid',
-          ended_at: 'timestamptz',
-          position: 'bigint',
-        }),
-      );
     }
     if (moved.size > 0) {
       const types = this.movedTypes;
@@ -322,7 +315,8 @@ export class LinkTable {
   }
 
   /**
-   * Ends links. A suspended link keeps the time of its suspension as its end, and cannot be resumed.
+   * Ends links. An ended link does not change. A suspended link keeps the time of its suspension as its end, and cannot be
+   * resumed.
    *
    * @returns the links that counted until then.
    */
@@ -337,8 +331,9 @@ export class LinkTable {
            AS e(organization_id, id, ended_at, position)
          JOIN ${this.table} l ON l.organization_id = e.organization_id AND l.id = e.id
        ), over AS (
-         UPDATE ${this.table} l SET suspended_by = NULL, ended_at = coalesce(l.ended_at, gone.ended_at),
+         UPDATE ${this.table} l SET ended_at = coalesce(l.ended_at, gone.ended_at),
            ended_position = coalesce(l.ended_position, gone.position)
+           ${this.isSuspendable ? ', suspended_by = NULL' : ''}
          FROM gone WHERE l.organization_id = gone.organization_id AND l.id = gone.id
        )
        SELECT organization_id, record_id, stood FROM gone`,

@@ -100,8 +100,9 @@ export class Link implements Counted {
       streamType,
       initial: { status: 'unknown' },
       events: { [begins]: true, [ends]: true, ...(moves ? { [moves]: true } : {}) },
-      evolve: (_state, { type, data }) => ({
-        status: type === ends ? 'ended' : 'standing',
+      evolve: (state, { type, data }) => ({
+        // A history can move a link after its end, because earlier versions did so in a race.
+        status: type === ends || state.status === 'ended' ? 'ended' : 'standing',
         ...this.endsOf(data),
       }),
     };

@@ -8,7 +8,7 @@ export const {
   Add: AddContacts,
 } = groupOfContacts({
   kind: 'list',
-  version: 3,
+  version: 4,
   name: { max: 200, example: 'Volunteers' },
   description: { max: 10_000 },
   link: {

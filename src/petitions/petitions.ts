@@ -150,7 +150,7 @@ export const petitions = new Resource({
   decider: petition,
   existing: (state) => (exists(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
   answers: petitionSchema,
-  version: 8,
+  version: 9,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },
@@ -174,6 +174,7 @@ export const petitions = new Resource({
       5: FORGET_COMMENTS,
       6: FORGET_COMMENTS,
       7: FORGET_COMMENTS,
+      8: FORGET_COMMENTS,
     },
   },
 });

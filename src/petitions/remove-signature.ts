@@ -67,9 +67,13 @@ export class RemoveSignatureHandler implements ICommandHandler<RemoveSignature> 
       return { recordId: withdrawn ?? petitionId, writes: [] };
     }
     // A valid signature has more than its first event only if it was moved to this contact.
-    const { version } = skipCache
-      ? await this.records.load(signature.decider, organizationId, signatureId)
-      : { version: 1 };
+    let version = 1;
+    if (skipCache) {
+      const current = await this.records.load(signature.decider, organizationId, signatureId);
+      // Another request has withdrawn it since its key was read.
+      if (current.state.status === 'ended') return { recordId: signatureId, writes: [] };
+      ({ version } = current);
+    }
     const { write } = signature.end(signatureId, petitionId, contactId, version);
     // This also releases the mailbox's key, if the petition was signed on the public site.
     return { recordId: signatureId, writes: [write], releasesAll: [signatureId] };

@@ -7,7 +7,7 @@ export const {
   Add: TagContacts,
 } = groupOfContacts({
   kind: 'tag',
-  version: 1,
+  version: 2,
   name: { max: 100, example: 'Donor' },
   description: { max: 500 },
   link: {

@@ -72,10 +72,13 @@ export class MergedLinks {
       );
       // Valid signatures come first, so that they are kept rather than invalidated ones.
       for (const { id, record_id, subject_id } of rows.filter((row) => row.subject_id !== survivorId)) {
+        const { state, version } = await this.records.load(link.decider, organizationId, id);
+        // Another request has ended or moved it since the rows were read.
+        if (state.status !== 'standing' || state.subjectId !== subject_id) continue;
         const isFirst = !linked.has(record_id);
         linked.add(record_id);
         if (isFirst && link.isMovable) {
-          const { version, personal } = await this.lastOf(organizationId, link, id);
+          const personal = await this.personalOf(organizationId, id);
           const ends = { from: subject_id, to: survivorId };
           const { write, claim, release } = link.move(
             id,
@@ -90,7 +93,6 @@ export class MergedLinks {
           moved.releases.push(release);
           continue;
         }
-        const { version } = await this.records.load(link.decider, organizationId, id);
         const { write, release } = link.end(id, record_id, subject_id, version);
         moved.writes.push(write);
         moved.releases.push(release);
@@ -155,18 +157,12 @@ export class MergedLinks {
     return state.status === 'standing' ? link.end(id, recordId, subjectId, version) : undefined;
   }
 
-  /** The version of a link's stream, and the personal data of its last event. */
-  private async lastOf(
-    organizationId: string,
-    { decider }: Link,
-    id: string,
-  ): Promise<{ version: number; personal: JsonObject | null }> {
-    // Throws if an event is of a type that only a later version knows.
-    const { version } = await this.records.load(decider, organizationId, id);
+  /** The personal data of a link's last event. */
+  private async personalOf(organizationId: string, id: string): Promise<JsonObject | null> {
     let personal: JsonObject | null = null;
     for await (const events of this.store.readStreamPages(organizationId, id, {}))
       personal = events.at(-1)?.personal ?? null;
-    return { version, personal };
+    return personal;
   }
 
   /** Active and suspended links: active ones first, then the oldest. */
