@@ -39,8 +39,9 @@ export type SiteWords = {
   ask: string;
   closes: (date: string) => string;
   closed: Notice;
+  /** The short text of the button that leads to the form. */
   toForm: string;
-  sign: Notice;
+  sign: { title: string };
   button: string;
   optional: string;
   yes: string;
@@ -52,7 +53,9 @@ export type SiteWords = {
     country: string;
     comment: string;
   };
-  hints: { email: string; comment: string };
+  /** The part of the form with optional fields. */
+  more: string;
+  hints: { comment: string };
   commentPublic: string;
   subscribe: (organization: string) => string;
   /** Only visible in the source of the page. */

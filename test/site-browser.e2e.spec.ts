@@ -7,6 +7,8 @@ import { ageForm, Public, type PetitionPage, call } from './petition-page.js';
 import { picture } from './pictures.js';
 import { isLong, someOf } from './length.js';
 import { eventually } from './processes.js';
+import { LOCALES } from '#locales';
+import { formatNumber } from '#libs/pages';
 
 const withChromium = findChromium() === undefined ? describe.skip : describe;
 
@@ -16,6 +18,23 @@ let page: PetitionPage;
 let origin: string;
 
 const LONG = 'Rettet die Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
+
+/** A Sign button and the count lie in the window, and are not covered. A string, because it runs in the page. */
+const SEEN = `(() => {
+  const isSeen = (element) => {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    const isInside = bottom > top && left >= 0 && right <= innerWidth && top >= 0 && bottom <= innerHeight;
+    return isInside && element.contains(document.elementFromPoint((left + right) / 2, (top + bottom) / 2));
+  };
+  const scrolls = (element) => /auto|scroll/.test(getComputedStyle(element).overflowY);
+  return {
+    button: [...document.querySelectorAll('form .submit .button, .sign-bar .button')].some(isSeen),
+    count: scrollY > 0 || [...document.querySelectorAll('[data-signatures]')].some(isSeen),
+    innerScrolling: [...document.querySelectorAll('body *:not(textarea)')].some(scrolls),
+    isTooWide: document.documentElement.scrollWidth > document.documentElement.clientWidth,
+  };
+})()`;
+const ALL_SEEN = { button: true, count: true, innerScrolling: false, isTooWide: false };
 
 withChromium('in Chromium', () => {
   beforeAll(async () => {
@@ -108,6 +127,75 @@ withChromium('in Chromium', () => {
     120_000,
   );
 
+  const sizes = [
+    { width: 1_280, height: 720 },
+    { width: 1_366, height: 768 },
+    { width: 1_440, height: 900 },
+    { width: 360, height: 740 },
+  ];
+
+  it.each(['en', 'de', 'fr', 'es'])(
+    'in %s, a Sign button is in the first screen of each window and stays in view, without inner scroll areas',
+    async (language) => {
+      const { site: words } = LOCALES[language]!;
+      const client = await people.api.organization();
+      await call(client, 'organization.update-organization', {
+        name: 'Friends of the Clean Rivers',
+        language,
+      });
+      const { fieldId } = await call(client, 'field.create-field', { name: 'Which part do you live in?' });
+      const short = await people.petition({ name: 'Save the river', goal: 1_000_000 }, client);
+      const long = await people.petition(
+        {
+          name: `${LONG} `.repeat(3).slice(0, 200).trim(),
+          description: 'They left.',
+          target: 'The council',
+          ask: 'Switch the basin on.',
+          content: 'A paragraph about kingfishers. '.repeat(200),
+          closesAt: '2099-03-01T00:00:00Z',
+          formFields: [{ fieldId, required: true }],
+        },
+        client,
+      );
+      const { petitionId } = short;
+      await call(client, 'petition.add-signature', { petitionId, contact: { email: 'one@example.org' } });
+      const [scripted, plain] = [await browser.open(), await browser.open({ javaScript: false })];
+      for (const { page: tab } of [scripted, plain])
+        for (const { path } of [short, long]) {
+          await tab.goto(origin + path);
+          for (const million of [false, true]) {
+            if (million)
+              for (const count of await tab.locator('[data-signatures]').all())
+                await count.evaluate(
+                  (element, text) => (element.textContent = text),
+                  words.signatures(1_000_000, formatNumber(language, 1_000_000)),
+                );
+            for (const size of sizes) {
+              await tab.setViewportSize(size);
+              for (const at of [0, 0.5, 1]) {
+                // Without scripts, the form is in the first screen, and scrolls with the page.
+                if (at > 0 && tab === plain.page && size.width > 360) continue;
+                await tab.evaluate(`scrollTo(0, ${at} * document.documentElement.scrollHeight)`);
+                const seen = await tab.evaluate(SEEN);
+                expect([path, million, size, at, seen]).toEqual([path, million, size, at, ALL_SEEN]);
+              }
+            }
+          }
+        }
+      // In a frame on another site. Only the embedding page can scroll.
+      for (const { path } of [short, long])
+        for (const width of [320, 360, 700]) {
+          const { page: tab } = plain;
+          // The questions of the organization are in addition.
+          const height = path === long.path ? 760 : 640;
+          await tab.setViewportSize({ width, height });
+          await tab.goto(`${origin}${path}/embed`);
+          expect([path, width, await tab.evaluate(SEEN)]).toEqual([path, width, ALL_SEEN]);
+        }
+    },
+    120_000,
+  );
+
   // `site.e2e.spec.ts` sends this form without a browser, so without scripts.
   it.each(
     someOf<[string, boolean]>([
@@ -121,7 +209,7 @@ withChromium('in Chromium', () => {
       const window = await browser.open({ javaScript, width: 360 });
       const { page: tab } = window;
       await tab.goto(origin + page.path);
-      const before = await tab.locator('[data-signatures]').textContent();
+      const before = await tab.locator('.count [data-signatures]').textContent();
       // axe-core needs scripts. Without them the page is the same.
       const look = async () => expect(javaScript ? await window.findings() : []).toEqual([]);
       const press = async (name: string, text = '') => {
@@ -134,6 +222,8 @@ withChromium('in Chromium', () => {
       await press('First name', 'Ada');
       await press('Last name', 'Lovelace');
       await press('Email address', email);
+      await window.tabTo('Comment and other details');
+      await tab.keyboard.press('Enter');
       await press('Why are you signing?', 'For the kingfishers');
       await window.tabTo('Show my first name and comment');
       await tab.keyboard.press('Space');
@@ -156,7 +246,7 @@ withChromium('in Chromium', () => {
       await tab.waitForURL(`**${page.path}`);
       await eventually(async () => {
         await tab.reload();
-        expect(await tab.locator('[data-signatures]').textContent()).not.toBe(before);
+        expect(await tab.locator('.count [data-signatures]').textContent()).not.toBe(before);
         expect(await tab.locator('.comments').innerText()).toContain('For the kingfishers');
       });
       window.requireQuiet(origin);
@@ -206,6 +296,7 @@ withChromium('in Chromium', () => {
     await tab.goto(origin + page.path);
     await ageForm(tab, people.api, page.petitionId);
     await tab.fill('#email', 'not an address');
+    await tab.click('summary');
     await tab.fill('#comment', 'Still here');
     await tab.click('form .button');
     await tab.waitForSelector('#faults');
@@ -216,7 +307,7 @@ withChromium('in Chromium', () => {
     const email = tab.locator('#email');
     expect([await email.getAttribute('aria-invalid'), await email.getAttribute('aria-describedby')]).toEqual([
       'true',
-      'email-hint email-fault',
+      'email-fault',
     ]);
     expect(await window.findings()).toEqual([]);
     await tab.click('#faults a[href="#email"]');
@@ -252,11 +343,11 @@ withChromium('in Chromium', () => {
     const { page: tab } = window;
     await tab.clock.install();
     await tab.goto(origin + page.path);
-    const before = await tab.locator('[data-signatures]').textContent();
+    const before = await tab.locator('.count [data-signatures]').textContent();
     await call(client, 'petition.add-signature', { petitionId, contact: { email: 'counted@example.org' } });
     await eventually(async () => {
       await tab.clock.fastForward(11_000);
-      expect(await tab.locator('[data-signatures]').textContent()).not.toBe(before);
+      expect(await tab.locator('.count [data-signatures]').textContent()).not.toBe(before);
     });
     expect(await tab.locator('.copy button').textContent()).toBe('Copy');
     window.requireQuiet(origin);

@@ -134,13 +134,15 @@ describe('signing', () => {
       expect(answer.status).toBe(422);
       const faults = [...text.matchAll(/id="fields\.(\w+)-fault">([^<]*)</g)].map(([, ...found]) => found);
       const { faults: words } = LOCALES.en!.site;
+      // Optional fields are in the part that opens.
       expect(faults).toEqual([
-        ['note', words.tooLong],
-        ['shoeSize', words.number],
         ['born', words.date],
         ['volunteer', words.unchecked],
         ['shirt', words.choice],
+        ['note', words.tooLong],
+        ['shoeSize', words.number],
       ]);
+      expect(text).toContain('<details open>');
       expect(text).toContain(`<a href="#fields.shoeSize">Shoe size: ${words.number}</a>`);
       for (const kept of [
         'value="many"',

@@ -1,7 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
-import { dateIn, PictureOf, Progress, Share } from './parts.js';
+import { dateIn, PictureOf, Progress, progressTexts, Share } from './parts.js';
 import { SignFormOf } from './sign-form.js';
 import { type Comment, type SignForm, type SiteOrganization, type SitePetition } from './site-types.js';
 
@@ -34,7 +34,6 @@ export function petitionPage({ organization, petition, form, words, proof }: Pro
     content: html`<div class="wide columns">
       <article>
         <h1>${title}</h1>
-        ${isOpen ? html`<p class="jump"><a class="button" href="#sign">${words.toForm}</a></p>` : null}
         ${
           image
             ? html`<figure class="picture">${PictureOf({ picture: image, sizes: '(min-width:60rem) 42rem, 100vw' })}</figure>`
@@ -43,6 +42,7 @@ export function petitionPage({ organization, petition, form, words, proof }: Pro
         ${description === null ? null : html`<p class="lead">${description}</p>`}
         ${Facts({ petition, words })}
         ${petition.content ? html`<div class="text">${petition.content}</div>` : null}
+        ${isOpen ? SignBar({ petition, words }) : null}
       </article>
       <div class="beside">
         <section class="sheet" id="sign" aria-labelledby="sign-title">
@@ -50,7 +50,6 @@ export function petitionPage({ organization, petition, form, words, proof }: Pro
           ${
             isOpen
               ? html`<h2 id="sign-title">${words.sign.title}</h2>
-                ${petition.closesAt ? html`<p>${words.closes(dateIn(words, petition.closesAt, true))}</p>` : null}
                 ${SignFormOf({ petition, organization, form, words, proof })}`
               : html`<h2 id="sign-title">${words.closed.title}</h2>
                 <p>${words.closed.text}</p>`
@@ -59,10 +58,19 @@ export function petitionPage({ organization, petition, form, words, proof }: Pro
       </div>
       <div>
         ${petition.comments.length > 0 ? Comments({ comments: petition.comments, words }) : null}
-        ${isOpen ? Share({ title, url, words }) : null}
+        ${isOpen ? html`${Share({ title, url, words })} ${SignBar({ petition, words })}` : null}
       </div>
     </div>`,
   });
+}
+
+/** On narrow screens, stays at the bottom of the window while the form is not in view. */
+function SignBar({ petition, words }: { petition: SitePetition; words: SiteWords }): Html {
+  const { counted } = progressTexts(petition.signatures, petition.goal, words);
+  return html`<div class="sign-bar">
+    <strong data-signatures>${counted}</strong>
+    <a class="button" href="#sign">${words.toForm}</a>
+  </div>`;
 }
 
 function Facts({

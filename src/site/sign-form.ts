@@ -1,6 +1,7 @@
-import { CheckOf, FaultsOf, FieldOf, html, type Html, OptionsOf } from '#libs/pages';
+import { CheckOf, FaultsOf, FieldOf, html, type Html, OptionalOf, OptionsOf, trusted } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { countryChoices } from '../contacts/index.js';
+import { dateIn } from './parts.js';
 import { inputOfQuestion, QuestionOf } from './questions.js';
 import { type SignForm, type SiteOrganization, type SitePetition, type TextField } from './site-types.js';
 
@@ -32,16 +33,20 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
   const faults = Object.entries(form.faults);
   const { form: whole } = form.faults;
   const { country } = form.values;
+  const questions = (isRequired: boolean) =>
+    petition.questions
+      .filter(({ required }) => required === isRequired)
+      .map((question) => QuestionOf(question, form, words));
   const of = (name: TextField, isRequired: boolean, hint?: string) => {
     const fault = form.faults[name];
     const optional = isRequired ? undefined : words.optional;
     return { name, label: words.fields[name], hint, fault: fault && texts[fault], optional, isRequired };
   };
-  const field = (name: keyof typeof INPUTS, hint?: string) => {
+  const field = (name: keyof typeof INPUTS) => {
     const { type, autocomplete, required } = INPUTS[name];
     const max = name === 'email' ? 254 : 200;
     return FieldOf(
-      of(name, required, hint),
+      of(name, required),
       (attributes) =>
         html`<input ${attributes} type="${type}" autocomplete="${autocomplete}" maxlength="${max}" value="${form.values[name] ?? ''}" />`,
     );
@@ -66,31 +71,47 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
       <input type="hidden" name="token" value="${form.token}" />
       ${form.source === null ? null : html`<input type="hidden" name="source" value="${form.source}" />`}
       <div class="pair">${field('firstName')} ${field('lastName')}</div>
-      ${field('email', petition.isConfirmed ? words.hints.email : undefined)}
-      <div class="pair">${field('zip')}
+      ${field('email')}
+      ${questions(true)}
+      <details${isFilledIn(petition, form) ? trusted(' open') : null}>
+        <summary>${words.more}${OptionalOf(words.optional)}</summary>
+        ${questions(false)}
         ${FieldOf(
-          of('country', false),
-          (attributes) => html`<select ${attributes} autocomplete="country">
-            <option value=""></option>${OptionsOf(countryChoices(words.locale, country), country)}
-          </select>`,
-        )}</div>
-      ${petition.questions.map((question) => QuestionOf(question, form, words))}
-      ${FieldOf(
-        of('comment', false, words.hints.comment),
-        (attributes) => html`<textarea ${attributes} rows="3" maxlength="10000">
+          of('comment', false, words.hints.comment),
+          (attributes) => html`<textarea ${attributes} rows="3" maxlength="10000">
 ${form.values.comment ?? ''}</textarea
     >`,
-      )}
-      ${petition.takesComments ? check('isCommentPublic', words.commentPublic) : null}
+        )}
+        ${petition.takesComments ? check('isCommentPublic', words.commentPublic) : null}
+        <div class="pair">${field('zip')}
+          ${FieldOf(
+            of('country', false),
+            (attributes) => html`<select ${attributes} autocomplete="country">
+              <option value=""></option>${OptionsOf(countryChoices(words.locale, country), country)}
+            </select>`,
+          )}</div>
+      </details>
       ${check('subscribe', words.subscribe(organization.name))}
       <div class="pot" aria-hidden="true">
         <label for="website">${words.honeypot}</label>
         <input id="website" name="website" type="text" tabindex="-1" autocomplete="off" />
       </div>
-      <p><button class="button">${words.button}</button></p>
+      <p class="submit"><button class="button">${words.button}</button></p>
       <p class="small">
+        ${petition.closesAt ? words.closes(dateIn(words, petition.closesAt, true)) : null}
         ${petition.isConfirmed ? words.data(organization.name) : words.dataNone(organization.name)}
         ${organization.privacyUrl === null ? null : html`<a href="${organization.privacyUrl}">${words.privacy}</a>`}
       </p>
     </form>`;
+}
+
+/** Whether a field of the optional part has input or an error, so that it must be open. */
+function isFilledIn({ questions }: SitePetition, { values, answers, faults }: SignForm): boolean {
+  const { zip, country, comment } = values;
+  const optional = questions.filter(({ required }) => !required).map(inputOfQuestion);
+  return (
+    [zip, country, comment].some(Boolean) ||
+    ['zip', 'country', 'comment', ...optional].some((name) => name in faults) ||
+    optional.some((name) => answers[name]?.some(Boolean))
+  );
 }

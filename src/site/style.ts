@@ -10,6 +10,14 @@ const OWN_STYLE = `
 .foot ul{display:flex;flex-wrap:wrap;gap:0 var(--space-4);margin:0;padding:0;list-style:none}
 .foot a{display:inline-block;padding:.6rem 0;color:inherit}
 .columns{display:grid;gap:var(--space-5)}
+html{scroll-padding-bottom:5rem}
+.sheet>h2,.embed h1{margin-bottom:var(--space-2);font-size:var(--text-3)}
+.sheet progress,.embed progress{margin-bottom:var(--space-3)}
+.sheet .field,.sheet .check,.embed .field,.embed .check{margin-bottom:var(--space-2)}
+summary{min-height:2.75rem;padding:.6rem 0;color:var(--accent);font-weight:600;cursor:pointer}
+.submit{margin-bottom:var(--space-2)}
+.sign-bar{position:sticky;bottom:0;z-index:1;display:flex;gap:var(--space-2);align-items:center;justify-content:space-between;margin:var(--space-4) calc(-1*var(--space-4)) 0;padding:var(--space-2) var(--space-4);border-top:1px solid var(--line);background:var(--sheet)}
+.sign-bar strong{font-size:var(--text-1);line-height:1.3}.sign-bar .button{flex:none;width:auto;padding:.7rem 1rem}
 .columns>*{min-width:0}
 .count{margin:0 0 var(--space-2);font-size:var(--text-4);font-weight:700;line-height:1.2}
 .count small{display:block;color:var(--quiet);font-size:var(--text-2);font-weight:400}
@@ -25,14 +33,16 @@ const OWN_STYLE = `
 .list .inside{padding:var(--space-4)}
 .list .picture{margin:0}.list .picture img{border-radius:0;aspect-ratio:2;object-fit:cover}
 .list p:last-child{margin:0}
-.jump{margin:0 0 var(--space-4)}
-.embed{padding:var(--space-3)}
+.embed{padding:var(--space-3)}.embed main{padding:0}
+.embed h1{display:-webkit-box;overflow:hidden;-webkit-box-orient:vertical;-webkit-line-clamp:3}.embed .pair{grid-template-columns:1fr 1fr;align-items:end}
+@media (max-width:30rem){.sign-bar{margin-inline:calc(-1*var(--space-3));padding-inline:var(--space-3)}}
 @media (min-width:40rem){.pair{grid-template-columns:1fr 1fr;align-items:end}.list{grid-template-columns:repeat(auto-fill,minmax(18rem,1fr))}}
 @media (min-width:60rem){
-.columns{grid-template-columns:minmax(0,1fr) 24rem;gap:var(--space-6)}
-.beside{position:sticky;top:var(--space-4);align-self:start;max-height:calc(100vh - 2rem);overflow-y:auto}
-.jump{display:none}}
-@media print{.sheet form,.sheet h2,.share p,.share ul,.share h2,.jump,.foot{display:none}.sheet{border:0;padding:0}.beside{position:static;overflow:visible}}`;
+.columns{grid-template:auto 1fr/minmax(0,1fr) 24rem;gap:var(--space-5) var(--space-6)}
+.beside{grid-area:1/2/3;position:sticky;align-self:start}
+.sheet .submit{position:sticky;bottom:0;padding:var(--space-2) 0;background:var(--sheet)}
+.sign-bar{display:none}}
+@media print{.sheet form,.sheet h2,.share p,.share ul,.share h2,.sign-bar,.foot{display:none}.sheet{border:0;padding:0}.beside{position:static}}`;
 
 const styles = new Map<string, Style>();
 /** At this number, the cache is cleared. Organizations can choose any colour. */

@@ -7,10 +7,22 @@ type Count = {
 
 // A block, because classic scripts share their top-level names.
 {
+  /** Pixels between the form and the edges of the window. */
+  const MARGIN = 16;
+  const column = document.querySelector<HTMLElement>('.beside');
+  if (column) {
+    // The form stays in view. If it is taller than the window, it first scrolls until its end is in view.
+    const stick = () => {
+      column.style.top = `${Math.min(MARGIN, innerHeight - column.offsetHeight - MARGIN)}px`;
+    };
+    new ResizeObserver(stick).observe(column);
+    addEventListener('resize', stick);
+  }
+
   const counter = document.querySelector<HTMLElement>('[data-count]');
   if (counter) {
     const show = ({ signatures, goal, texts }: Count) => {
-      counter.querySelector('[data-signatures]')!.textContent = texts.counted;
+      document.querySelectorAll('[data-signatures]').forEach((one) => (one.textContent = texts.counted));
       counter.querySelector('[data-goal]')!.textContent = texts.aim;
       const bar = counter.querySelector('progress')!;
       bar.max = goal;
