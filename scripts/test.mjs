@@ -257,7 +257,27 @@ async function createTemplate(serverUrl, stops) {
   const { href: url } = Object.assign(new URL(serverUrl), { pathname: `/${name}` });
   const template = await openDatabase({ url, poolSize: 1, migrations });
   await migrate(template).finally(() => template.destroy());
+  await createStartedTemplate(serverUrl, name, onServer, stops);
   return url;
+}
+
+/** A copy of the template with the tables of all projections, which every server would create at its first start. */
+async function createStartedTemplate(serverUrl, template, onServer, stops) {
+  const name = `${template}_started`;
+  await onServer(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+  stops.push(() => onServer(`DROP DATABASE ${name}`));
+  const [{ openDatabase }, { EventStore, Keyring }, { Projections }, { projections }] = await Promise.all(
+    ['libs/database', 'libs/event-store', 'libs/projections', 'src/modules.js'].map(
+      (path) => import(`../dist/${path.endsWith('.js') ? path : `${path}/index.js`}`),
+    ),
+  );
+  const { href: url } = Object.assign(new URL(serverUrl), { pathname: `/${name}` });
+  const source = await openDatabase({ url, poolSize: 2, migrations: [] });
+  const store = new EventStore(source, new Keyring(randomBytes(32)));
+  const started = new Projections(source, store, projections, console);
+  await started.start();
+  await started.stop();
+  await source.destroy();
 }
 
 async function startRedis(directory, stops) {

@@ -261,8 +261,9 @@ describe('a link that two requests end', () => {
     const { store } = api.instances[0]!.runtime;
     const original = store.append.bind(store);
     const append = jest.spyOn(store, 'append');
-    const originalLoad = RecordReader.prototype.load;
-    const load = jest.spyOn(RecordReader.prototype, 'load');
+    const reader = api.instances[0]!.app.get(RecordReader, { strict: false });
+    const originalLoad = reader.load.bind(reader);
+    const load = jest.spyOn(reader, 'load');
     let again: any;
     // The first attempt fails, because the contact withdraws and signs again.
     append.mockImplementationOnce(async (asked) => {
@@ -273,12 +274,12 @@ describe('a link that two requests end', () => {
         contactId: one.contactId,
       });
       // The second attempt has found the new signature when that is withdrawn.
-      load.mockImplementation(async function (this: RecordReader, ...given: unknown[]) {
-        if ((given[0] as { streamType: string }).streamType === 'signature') {
+      load.mockImplementation(async (...given) => {
+        if (given[0].streamType === 'signature') {
           load.mockRestore();
           await withdraw(one);
         }
-        return Reflect.apply(originalLoad, this, given);
+        return originalLoad(...given);
       });
       return original(asked);
     });

@@ -13,7 +13,7 @@ import { type MailMessage, type MailOutcome, Mailer } from '#libs/mail';
 import { JsonLogger } from '#libs/operations';
 import { type Projections } from '#libs/projections';
 import { type InputClass, ServerLife, systemInput, undeclaredErrors } from '#libs/rpc';
-import { createTestDatabase, eventually, type TestDatabase } from '#libs/testing';
+import { createTestDatabase, startedTemplateOn, eventually, type TestDatabase } from '#libs/testing';
 import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config/index.js';
 import { HistoryReads } from '../src/history/index.js';
@@ -322,7 +322,8 @@ export class Api extends Product {
     environment = {},
     dump,
   }: { instances?: number; environment?: Environment; dump?: string } = {}): Promise<Api> {
-    const database = await createTestDatabase(undefined, dump);
+    const template = dump === undefined ? startedTemplateOn() : undefined;
+    const database = await createTestDatabase(undefined, dump, template);
     const api = new Api(database, environment, []);
     for (let n = 0; n < instances; n += 1) await api.addInstance();
     return api;

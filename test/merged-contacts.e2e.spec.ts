@@ -338,20 +338,21 @@ describe('races', () => {
     const { store } = api.instances[0]!.runtime;
     const original = store.append.bind(store);
     const append = jest.spyOn(store, 'append');
-    const originalLoad = RecordReader.prototype.load;
-    const load = jest.spyOn(RecordReader.prototype, 'load');
+    const reader = api.instances[0]!.app.get(RecordReader, { strict: false });
+    const originalLoad = reader.load.bind(reader);
+    const load = jest.spyOn(reader, 'load');
     let attempts = 0;
     append.mockImplementation(async (asked) => {
       const merges = asked.writes.some(({ events }) => events.some(({ type }) => type === 'ContactMerged'));
       // The first attempt fails. The second one finds the signature withdrawn after it has listed the signatures.
       if (merges && (attempts += 1) === 1) {
         await own.ask('contact.update-contact', { contactId: other, city: 'Rome' });
-        load.mockImplementation(async function (this: RecordReader, ...given: unknown[]) {
-          if ((given[0] as { streamType: string }).streamType === 'signature') {
+        load.mockImplementation(async (...given) => {
+          if (given[0].streamType === 'signature') {
             load.mockRestore();
             await own.ask('petition.remove-signature', { ...petition, contactId: other });
           }
-          return Reflect.apply(originalLoad, this, given);
+          return originalLoad(...given);
         });
       }
       return original(asked);

@@ -4,7 +4,13 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { EventStore, Keyring } from '#libs/event-store';
-import { createTestDatabase, eventually, killAtExit, type TestDatabase } from '#libs/testing';
+import {
+  createTestDatabase,
+  startedTemplateOn,
+  eventually,
+  killAtExit,
+  type TestDatabase,
+} from '#libs/testing';
 import { newApiKey } from '../src/auth/index.js';
 import { upcasters } from '../src/modules.js';
 import { organization } from '../src/organizations/index.js';
@@ -158,7 +164,8 @@ export class Deployment {
    * @param dump an older database to start with (`stored-databases.ts`)
    */
   static async create(server?: string, dump?: string): Promise<Deployment> {
-    return new Deployment(await createTestDatabase(server, dump));
+    const template = dump === undefined ? startedTemplateOn(server) : undefined;
+    return new Deployment(await createTestDatabase(server, dump, template));
   }
 
   /** A copy of the database. No server may be running. */

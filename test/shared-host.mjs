@@ -38,7 +38,7 @@ const name = `test_shared_${randomBytes(6).toString('hex')}`;
 const administrator = new pg.Client({ connectionString: TEST_DATABASE_URL });
 administrator.on('error', () => undefined);
 await administrator.connect();
-await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${template.slice(1)}`);
+await administrator.query(`CREATE DATABASE ${name} TEMPLATE ${template.slice(1)}_started`);
 const { href: url } = Object.assign(new URL(TEST_DATABASE_URL), { pathname: `/${name}` });
 const environment = {
   NODE_ENV: 'test',
@@ -54,7 +54,6 @@ const config = readConfig(environment);
 const runtime = await openRuntime(config, logger);
 const app = await createApplication(config, runtime, logger);
 await app.init();
-runtime.projections.poll();
 
 const origins = await Promise.all([startServer(), startServer()]);
 process.on('message', async ({ n, ...asked }) => {

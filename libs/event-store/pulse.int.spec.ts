@@ -70,6 +70,25 @@ it('polls with one statement for all work, and not while none waits', async () =
   await proxy.close();
 });
 
+it('polls less often if there was nothing to do for a while', async () => {
+  const proxy = await startCountingProxy(database.url);
+  const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });
+  const idle = new Pulse(source, 0);
+  const stop = new AbortController();
+  const waiting = idle.watch('false').next(stop.signal, LONG);
+  await eventually(() => expect(idle.answeredAt).toBeGreaterThan(0));
+  proxy.forget();
+  // A busy one, which polls four times as often.
+  const busy = newStore().pulse.watch('true');
+  for (let n = 0; n < 12; n += 1) await busy.next(new AbortController().signal, LONG);
+  expect(proxy.turns.length).toBeGreaterThan(0);
+  expect(proxy.turns.length).toBeLessThanOrEqual(6);
+  stop.abort();
+  await waiting;
+  await source.destroy();
+  await proxy.close();
+});
+
 it('wakes the work that an append of the same instance concerns, without polling', async () => {
   const store = newStore();
   const stop = new AbortController();

@@ -2,8 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Sql } from '#libs/database';
 import { type AppendCommand } from './append.js';
 
-/** Appends of other instances are noticed within 250 ms. */
+/** Appends of other instances are noticed within 250 ms, or within a second if there was nothing to do for a while. */
 const POLL_MS = 235;
+const IDLE_POLL_MS = 940;
+/** Without any work for this time, an instance counts as idle. */
+const IDLE_AFTER_MS = 10_000;
 /** The pause after a poll that failed. */
 const RETRY_MS = 1_000;
 /** After this time, all work starts without waiting for the poll, because one of the tables may be locked. */
@@ -60,7 +63,8 @@ export class Poller {
 
 /**
  * Polls PostgreSQL for all background work of an instance: one statement, four times a second, regardless of the number of
- * kinds of work, organizations and webhooks. Does not poll while all work is busy.
+ * kinds of work, organizations and webhooks. Polls once a second if there was nothing to do for a while, and not at all while
+ * all work is busy.
  */
 export class Pulse {
   private readonly watches: Poller[] = [];
@@ -69,8 +73,13 @@ export class Pulse {
   private asking: Promise<boolean[]> | undefined;
   /** When PostgreSQL last answered (`performance.now()`). */
   answeredAt = -Infinity;
+  private busyAt = performance.now();
 
-  constructor(private readonly source: Sql) {}
+  /** @param idleAfterMs the time without work after which it polls less often. */
+  constructor(
+    private readonly source: Sql,
+    private readonly idleAfterMs = IDLE_AFTER_MS,
+  ) {}
 
   /**
    * @param question an SQL expression that is true while there is work. It must be very cheap, and may use `h.horizon`; see
@@ -88,6 +97,7 @@ export class Pulse {
   }
 
   appended(command: AppendCommand): void {
+    this.busyAt = performance.now();
     for (const watch of this.watches) if (watch.concerns(command)) watch.wakeSoon();
   }
 
@@ -99,7 +109,10 @@ export class Pulse {
       const answers = await this.ask();
       // Without answers, all work starts. So a locked table does not delay work on others, and each reports its own errors.
       for (const watch of waiting) if (answers?.[this.watches.indexOf(watch)] ?? true) watch.wake();
-      await sleep(answers ? POLL_MS : RETRY_MS, undefined, { ref: false });
+      if (answers?.includes(true)) this.busyAt = performance.now();
+      const isIdle = performance.now() - this.busyAt > this.idleAfterMs;
+      const pollMs = isIdle ? IDLE_POLL_MS : POLL_MS;
+      await sleep(answers ? pollMs : RETRY_MS, undefined, { ref: false });
     }
     this.polling = undefined;
   }

@@ -82,6 +82,12 @@ function templateOn(server: string): string | undefined {
   return host === new URL(server).host ? pathname.slice(1) : undefined;
 }
 
+/** A template that also has the tables of all projections, for tests that start the product. */
+export function startedTemplateOn(server = testServerUrl()): string | undefined {
+  const template = templateOn(server);
+  return template && `${template}_started`;
+}
+
 async function asAdministrator(server: string, work: (client: Client) => Promise<unknown>): Promise<void> {
   const client = new Client({ connectionString: server });
   await client.connect();

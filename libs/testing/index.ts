@@ -1,6 +1,6 @@
 export { catalogOf } from './catalog.js';
 export { type CountingProxy, startCountingProxy, type Turn } from './counting-proxy.js';
-export { createTestDatabase, testServerUrl, type TestDatabase } from './database.js';
+export { createTestDatabase, startedTemplateOn, testServerUrl, type TestDatabase } from './database.js';
 export { expectEntries } from './entries.js';
 export { eventually } from './eventually.js';
 export { given } from './given.js';
