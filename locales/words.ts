@@ -50,7 +50,10 @@ export type SiteWords = {
     lastName: string;
     email: string;
     zip: string;
+    city: string;
+    region: string;
     country: string;
+    phone: string;
     comment: string;
   };
   /** The part of the form with optional fields. */

@@ -51,7 +51,7 @@ export type LinkDeclaration = {
  */
 export type Facts = {
   readonly [column: string]: {
-    type: 'text' | 'boolean' | 'timestamptz';
+    type: 'text' | 'boolean' | 'timestamptz' | 'uuid';
     /** Removed when the person is erased. */
     isPersonal?: true;
     of: (event: RecordedEvent) => string | boolean | Date | null;

@@ -2,7 +2,7 @@ import {
   type Decider,
   type DomainEvent,
   type Folded,
-  type JsonObject,
+  type Json,
   type RecordedEvent,
 } from '#libs/event-store';
 import { type Counted, type Link, LinkTable } from '#libs/links';
@@ -46,8 +46,8 @@ export type ResourceDeclaration<State extends object, Event extends DomainEvent>
   /** A large field that lists omit unless it is requested. */
   apart?: string;
   /**
-   * Fields that contain the id of a record of another kind, or a list of objects with such ids. These records must exist when an
-   * event sets the field.
+   * Fields that contain the id of a record of another kind, or objects with such ids. These records must exist when an event sets
+   * the field.
    */
   refers?: Readonly<Record<string, Resource>>;
   /** Links that are counted exactly for each record: the field with the number, and the table of the links. */
@@ -153,12 +153,12 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   /** The records of other kinds to which these events refer. */
   referred(events: readonly DomainEvent[]): { resource: Resource; id: string }[] {
     return Object.entries(this.declared.refers ?? {}).flatMap(([field, resource]) =>
-      events.flatMap(({ data: { [field]: value } }) => {
-        const given = Array.isArray(value)
-          ? value.map((one) => (one as JsonObject)[resource.idField])
-          : [value];
-        return given.flatMap((id) => (typeof id === 'string' ? [{ resource, id }] : []));
-      }),
+      events.flatMap(({ data: { [field]: value } }) =>
+        (typeof value === 'string' ? [value] : valuesIn(value, resource.idField)).map((id) => ({
+          resource,
+          id,
+        })),
+      ),
     );
   }
 
@@ -239,6 +239,14 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   keyOfSlug(slug: string): string[] {
     return [`${this.object}.slug`, slug];
   }
+}
+
+/** The texts of a field in objects, at any depth. */
+function valuesIn(within: Json | undefined, field: string): string[] {
+  if (typeof within !== 'object' || within === null) return [];
+  return Object.entries(within).flatMap(([name, value]) =>
+    name === field && typeof value === 'string' ? [value] : valuesIn(value, field),
+  );
 }
 
 function columnOf(field: string): string {

@@ -18,10 +18,13 @@ export function audienceFields(kind: string): { chosen: `${string}Ids`; excluded
   return { chosen: `${kind}Ids`, excluded: `exclude${kind.charAt(0).toUpperCase()}${kind.slice(1)}Ids` };
 }
 
-/** Audiences of earlier releases have lists, petitions and contacts only, and mean the same as before. */
+/** Audiences first had lists, petitions and contacts only, and mean the same as then. Later, clicks could be counted. */
 export const broadcastShapes: Upcasters = {
-  BroadcastCreated: { reads: [(body) => body], writes: 'newest' },
-  BroadcastUpdated: { reads: [(body) => body], writes: 'newest' },
+  BroadcastCreated: {
+    reads: [(body) => body, ({ data, personal }) => ({ data: { ...data, countClicks: false }, personal })],
+    writes: { asBefore: ({ data: { countClicks: _, ...data }, personal }) => ({ data, personal }) },
+  },
+  BroadcastUpdated: { reads: [(body) => body, (body) => body], writes: { asBefore: (body) => body } },
 };
 
 export type Format = 'MARKDOWN' | 'HTML';
@@ -33,6 +36,8 @@ export type BroadcastFields = {
   content: string;
   format: Format;
   audience: Audience;
+  /** Whether clicks on its links are counted, without the persons. */
+  countClicks: boolean;
 };
 
 /** The results of the recipients in the history: as of the end or cancellation of sending. */

@@ -22,6 +22,7 @@ const created: BroadcastEvent = {
     preheader: null,
     content: 'Hello',
     format: 'MARKDOWN',
+    countClicks: false,
     audience: { listIds: ['l'] },
   },
 };

@@ -75,7 +75,7 @@ export const broadcasts = new Resource({
   // newsletter.
   isRepeated: (state) => exists(state) && state.status === 'DRAFT',
   answers: broadcastSchema,
-  version: 3,
+  version: 4,
   columns: {
     name: { type: 'text', index: true, search: true },
     subject: { type: 'text', search: true },

@@ -32,7 +32,7 @@ export class CreateBroadcastHandler implements ICommandHandler<CreateBroadcast> 
   execute(command: CreateBroadcast): Promise<Record<string, string>> {
     const { name, subject = name, preheader = null, content = '', format = 'MARKDOWN' } = command;
     const audience = audienceOf(command.audience) ?? {};
-    const data = { name, subject, preheader, content, format, audience };
+    const data = { name, subject, preheader, content, format, audience, countClicks: false };
     const event: BroadcastEvent = { type: 'BroadcastCreated', data };
     return this.commands.create(broadcasts, command, event, () => checkAudience(command, this.resources));
   }

@@ -62,7 +62,7 @@ export class MessageBuilder {
   async prepare(
     organizationId: string,
     broadcastId: string,
-    fields: BroadcastFields,
+    fields: Omit<BroadcastFields, 'countClicks'>,
   ): Promise<{ writing?: MessageTemplate; blockers: Blocked[] }> {
     const blockers: Blocked[] = [];
     const block = (blocker: Blocker, path: string, message: string) => {

@@ -62,7 +62,11 @@ export class Starts {
   }
 
   /** The blockers to sending it now. Stores nothing. */
-  async blockers(organizationId: string, broadcastId: string, fields: BroadcastFields): Promise<Blocked[]> {
+  async blockers(
+    organizationId: string,
+    broadcastId: string,
+    fields: Parameters<MessageBuilder['prepare']>[2],
+  ): Promise<Blocked[]> {
     const { blockers } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
     return blockers;
   }

@@ -13,18 +13,17 @@ export type OrganizationFields = {
   colour: string | null;
   imageId: string | null;
   privacyUrl: string | null;
+  /** IANA name. */
+  timeZone: string;
 };
 
 export type OrganizationEvent =
   | { type: 'OrganizationCreated'; data: { name: string } }
   | { type: 'OrganizationUpdated'; data: Partial<OrganizationFields> };
 
-/** Organizations created before pages existed. */
+/** Organizations had no pages first, then no time zone. */
 export const organizationShapes: Upcasters = {
-  OrganizationUpdated: {
-    reads: [(body) => body],
-    writes: 'newest',
-  },
+  OrganizationUpdated: { reads: [(body) => body, (body) => body], writes: { asBefore: (body) => body } },
 };
 
 const WITHOUT_PAGE = { slug: null, colour: null, imageId: null, privacyUrl: null };
@@ -46,6 +45,7 @@ export const organization: Decider<Organization, OrganizationEvent> = {
           email: null,
           country: null,
           ...WITHOUT_PAGE,
+          timeZone: 'UTC',
         };
       case 'OrganizationUpdated':
         return state.status === 'unknown' ? state : { ...state, ...event.data };

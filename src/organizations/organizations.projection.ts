@@ -11,7 +11,7 @@ const table = new RecordTable(organization, 'organizations', { name: { type: 'te
  */
 export const organizationsProjection: Projection<OrganizationEvent> = {
   name: 'organizations',
-  version: 2,
+  version: 3,
   handles: ['OrganizationCreated', 'OrganizationUpdated'],
   tables: table.definition,
   apply: (events, transaction) => table.apply(events, transaction),

@@ -35,9 +35,16 @@ const REPEATED_WITHIN_MS = 10 * 60_000;
 type Pending = Requested & { signer: SignerDetails };
 
 /** The signer's input, without the parts that depend on when and from where it was sent. */
-function signerInputOf({ petitionId, source, isCommentPublic, subscribe, signer }: Pending): object {
+function signerInputOf({
+  petitionId,
+  source,
+  isCommentPublic,
+  subscribe,
+  appearance,
+  signer,
+}: Pending): object {
   const { clientAddress: _, ...written } = signer;
-  return { petitionId, source, isCommentPublic, subscribe, ...written };
+  return { petitionId, source, isCommentPublic, subscribe, appearance, ...written };
 }
 
 /** The command of this subscription. It is not an operation of the API. */

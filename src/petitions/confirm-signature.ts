@@ -149,7 +149,6 @@ function contactOf(
   { signer, subscribe }: Pending,
   consent: Evidence | undefined,
 ): InlineContact {
-  const { email, firstName, lastName, zip, country } = signer;
-  const fields = { email, firstName, lastName, zip, country, subscribed: subscribe, consent };
-  return inputOf(InlineContact, fields, context);
+  const { comment: _, clientAddress: _address, customFields: _values, ...details } = signer;
+  return inputOf(InlineContact, { ...details, subscribed: subscribe, consent }, context);
 }

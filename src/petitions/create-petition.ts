@@ -1,6 +1,8 @@
 import { createHandler, slugOf } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
 import { DEFAULT_GOAL, momentOf, PetitionFieldsInput, readFormFields } from './petition-fields.js';
+import { formWith } from './petition-form.js';
+import { NOT_SET_YET } from './petition-shapes.js';
 import { type PetitionEvent } from './petition.js';
 import { petitionIdSchema, petitions } from './petitions.js';
 
@@ -33,9 +35,10 @@ export const CreatePetitionHandler = createHandler(CreatePetition, petitions, (c
   if (confirmation === 'EMAIL') delete command.confirmation;
   if (!publicComments) delete command.publicComments;
   if (formFields.length === 0) delete command.formFields;
-  const page = { slug, confirmation, closesAt, publicComments, formFields };
+  const comments = publicComments ? 'SHOWN' : 'OFF';
+  const page = { slug, confirmation, closesAt, comments, form: formWith(formFields) } as const;
   return {
     type: 'PetitionCreated',
-    data: { name, title, goal, target, description, ask, imageId, content, ...page },
+    data: { name, title, goal, target, description, ask, imageId, content, ...NOT_SET_YET, ...page },
   };
 });

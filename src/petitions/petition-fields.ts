@@ -12,7 +12,8 @@ import {
   Text,
   Timestamp,
 } from '#libs/rpc';
-import { type Confirmation, type FormField } from './petition.js';
+import { type FormField } from './petition-form.js';
+import { type Confirmation } from './petition.js';
 
 export const DEFAULT_GOAL = 100;
 const MAX_CONTENT_BYTES = 256 * 1024;

@@ -1,7 +1,8 @@
 import { changedFields } from '#libs/commands';
-import { type Decider, type Json, type Upcasters } from '#libs/event-store';
+import { type Decider, type Json } from '#libs/event-store';
 import { type Slugged, withSlug } from '#libs/resources';
 import { noSuch, RpcError } from '#libs/rpc';
+import { type PetitionForm } from './petition-form.js';
 
 /** Whether signatures from the public site must be confirmed by email. */
 export type Confirmation = 'EMAIL' | 'NONE';
@@ -20,39 +21,51 @@ export type PetitionFields = {
   confirmation: Confirmation;
   /** When it closes automatically: RFC 3339, UTC. */
   closesAt: string | null;
-  /** Whether its page shows the comments that signers made public. */
-  publicComments: boolean;
-  /** The custom fields that the form on its page asks for. It ignores those that were deleted since. */
-  formFields: FormField[];
+  /** Which of the comments that signers made public its page shows. */
+  comments: 'OFF' | 'SHOWN' | 'APPROVED';
+  form: PetitionForm;
+  /** What its page shows after signing; null: the site's own texts. */
+  thankYou: ThankYou | null;
+  /** Sent once a signature is confirmed. */
+  thankYouMail: ThankYouMail | null;
+  /** Whether the goal is raised when it is nearly reached. */
+  autoGoal: boolean;
+  outcome: 'WON' | 'LOST' | null;
+  outcomeText: string | null;
+  /** Its language; null: the organization's. */
+  language: string | null;
+  /** Its texts in other languages. */
+  translations: { [language: string]: Translation };
 };
 
-export type FormField = { fieldId: string; required: boolean };
+type ThankYou = {
+  title: string | null;
+  text: string | null;
+  nextUrl: string | null;
+  nextLabel: string | null;
+};
+type ThankYouMail = { subject: string; content: string };
+
+/** Texts that are left out are shown in the petition's own language. */
+type Translation = Partial<
+  Pick<PetitionFields, 'title' | 'target' | 'description' | 'ask' | 'content' | 'outcomeText'> & {
+    consent: string;
+    thankYou: ThankYou;
+    thankYouMail: ThankYouMail;
+  }
+>;
+
+/** `translations`: only those that changed; null: deleted. */
+export type PetitionChanges = Partial<Omit<PetitionFields, 'translations'>> & {
+  translations?: { [language: string]: Translation | null };
+};
 
 export type PetitionEvent =
   | { type: 'PetitionCreated'; data: PetitionFields }
-  | { type: 'PetitionUpdated'; data: Partial<PetitionFields> }
+  | { type: 'PetitionUpdated'; data: PetitionChanges }
   | { type: 'PetitionPublished'; data: Record<string, never> }
   | { type: 'PetitionClosed'; data: Record<string, never> }
   | { type: 'PetitionDeleted'; data: Record<string, never> };
-
-/** Values of petitions created before pages existed. */
-const WITHOUT_PAGE = {
-  slug: null,
-  confirmation: 'EMAIL',
-  closesAt: null,
-  publicComments: false,
-} as const satisfies Partial<PetitionFields>;
-
-export const petitionShapes: Upcasters = {
-  PetitionCreated: {
-    reads: [
-      ({ data, personal }) => ({ data: { ...data, ...WITHOUT_PAGE }, personal }),
-      ({ data, personal }) => ({ data: { ...data, formFields: [] }, personal }),
-    ],
-    writes: 'newest',
-  },
-  PetitionUpdated: { reads: [(body) => body, (body) => body], writes: 'newest' },
-};
 
 export const STATUSES = ['DRAFT', 'PUBLISHED', 'CLOSED'] as const;
 type PetitionStatus = (typeof STATUSES)[number];
@@ -74,7 +87,12 @@ export const petition: Decider<Petition, PetitionEvent> = {
     if (state.status === 'UNKNOWN' || state.status === 'DELETED') return state;
     switch (event.type) {
       case 'PetitionUpdated':
-        return { ...state, ...event.data, ...withSlug(state, event.data.slug, at) };
+        return {
+          ...state,
+          ...event.data,
+          ...withSlug(state, event.data.slug, at),
+          translations: translated(state.translations, event.data.translations),
+        };
       case 'PetitionPublished':
         return { ...state, status: 'PUBLISHED' };
       case 'PetitionClosed':
@@ -84,6 +102,14 @@ export const petition: Decider<Petition, PetitionEvent> = {
     }
   },
 };
+
+function translated(
+  before: PetitionFields['translations'],
+  changed: PetitionChanges['translations'] = {},
+): PetitionFields['translations'] {
+  const after = Object.entries({ ...before, ...changed });
+  return Object.fromEntries(after.flatMap(([language, texts]) => (texts ? [[language, texts]] : [])));
+}
 
 export function exists(state: Petition): state is ExistingPetition {
   return state.status !== 'UNKNOWN' && state.status !== 'DELETED';

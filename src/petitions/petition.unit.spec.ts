@@ -9,6 +9,8 @@ import {
   publishPetition as publishAt,
   requireOpen,
 } from './petition.js';
+import { formWith } from './petition-form.js';
+import { NOT_SET_YET } from './petition-shapes.js';
 
 const data = {
   name: 'Save the river',
@@ -22,8 +24,9 @@ const data = {
   slug: null,
   confirmation: 'EMAIL' as const,
   closesAt: null,
-  publicComments: false,
-  formFields: [],
+  comments: 'OFF' as const,
+  form: formWith([]),
+  ...NOT_SET_YET,
 };
 const created: PetitionEvent = { type: 'PetitionCreated', data };
 const updated: PetitionEvent = { type: 'PetitionUpdated', data: { goal: 5 } };

@@ -21,7 +21,7 @@ import { EndPetitionHandler, PetitionEnd, PetitionEnds } from './petition-end.js
 import { invalidationPlan } from './invalidation-plan.js';
 import { PlannedInvalidations } from './planned-invalidations.js';
 import { petitionGoal } from './petition-goal.js';
-import { petitionShapes } from './petition.js';
+import { petitionShapes } from './petition-shapes.js';
 import { petitions, signatureShapes } from './petitions.js';
 import { PublicComments } from './public-comments.js';
 import { RequestSignatureHandler } from './request-signature.js';

@@ -1,11 +1,13 @@
 import { type RecordedEvent, type Upcasters } from '#libs/event-store';
 import { type Counted, type Facts } from '#libs/links';
 import { Resource } from '#libs/resources';
-import { imageSchema, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { imageSchema, isId, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { fields } from '../fields/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
 import { exists, petition, STATUSES, updatePetition } from './petition.js';
+import { asEarlier } from './petition-shapes.js';
+import { type Appearance, unasked } from './signature-request.js';
 
 /** Stores the reasons to review a signature in one column, separated by commas, which PostgreSQL splits. */
 const suspicionIn = ({ data }: RecordedEvent): string | null =>
@@ -14,6 +16,12 @@ const suspicionIn = ({ data }: RecordedEvent): string | null =>
 /** null: when the event was recorded. */
 const momentOf = (signedAt: unknown): Date | null =>
   typeof signedAt === 'string' ? new Date(signedAt) : null;
+
+/** Anything else would stop the projection. */
+const idIn = (field: string) => ({
+  type: 'uuid' as const,
+  of: ({ data: { [field]: id } }: RecordedEvent) => (typeof id === 'string' && isId(id) ? id : null),
+});
 
 const FACTS: Facts = {
   source: { type: 'text', of: ({ data }) => (data.source as string | null | undefined) ?? null },
@@ -40,6 +48,9 @@ export const signature = contactLink({
   facts: {
     ...FACTS,
     signed_at: { type: 'timestamptz', of: ({ data }) => momentOf(data.signedAt) },
+    appearance: { type: 'text', of: ({ data }) => data.appearance as Appearance },
+    via: idIn('via'),
+    broadcast_id: idIn('broadcastId'),
     client_networks: {
       type: 'text',
       isPersonal: true,
@@ -50,7 +61,8 @@ export const signature = contactLink({
     CREATE INDEX ${table}_public_comments ON ${table} (organization_id, record_id, created_at)
       WHERE is_comment_public AND detail IS NOT NULL;
     CREATE INDEX ${table}_suspicious ON ${table} (organization_id, record_id, created_at)
-      WHERE suspicion IS NOT NULL;`,
+      WHERE suspicion IS NOT NULL;
+    CREATE INDEX ${table}_recruited ON ${table} (organization_id, via) WHERE via IS NOT NULL;`,
 });
 
 /** Signatures awaiting confirmation. Each is its own subject: when it ends, all its data is destroyed. */
@@ -82,7 +94,9 @@ const pending: Counted = {
 /**
  * Upcasts signatures from before petitions had pages. `source`: what led the signer there; `suspicion`: why
  * to review it. `signedAt`: when the person signed, if that was before it was recorded, for example on paper;
- * otherwise null. `personal` may also contain `clientAddress`.
+ * otherwise null. `appearance`: how the page names the signer. `via`: the signature whose share link led the
+ * signer there. `broadcastId`: the broadcast whose personal link the signer followed, which proved the address.
+ * `language`: that of the page. `personal` may also contain `clientAddress`.
  */
 export const signatureShapes: Upcasters = {
   PetitionSigned: {
@@ -92,8 +106,20 @@ export const signatureShapes: Upcasters = {
         personal,
       }),
       ({ data, personal }) => ({ data: { ...data, signedAt: null }, personal }),
+      ({ data, personal }) => ({
+        data: { ...data, ...unasked(data), broadcastId: null },
+        personal,
+      }),
     ],
-    writes: { asBefore: ({ data: { signedAt: _, ...data }, personal }) => ({ data, personal }) },
+    writes: {
+      asBefore: ({
+        data: { appearance: _, via: _via, broadcastId: _from, language: _in, ...data },
+        personal,
+      }) => ({
+        data: { ...data, signedAt: data.signedAt ?? null },
+        personal,
+      }),
+    },
   },
 };
 
@@ -148,7 +174,8 @@ const FORGET_COMMENTS = `
 export const petitions = new Resource({
   object: 'petition',
   decider: petition,
-  existing: (state) => (exists(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
+  existing: (state) =>
+    exists(state) ? { ...state, ...asEarlier(state), [IMAGE_COLUMN]: state.imageId } : undefined,
   answers: petitionSchema,
   version: 9,
   columns: {
@@ -157,7 +184,7 @@ export const petitions = new Resource({
     status: { type: 'text', index: true },
     [IMAGE_COLUMN]: { type: 'text', index: true },
   },
-  refers: { imageId: images, formFields: fields },
+  refers: { imageId: images, form: fields },
   apart: 'content',
   counts: { link: signature, field: 'signatures', table: 'signatures' },
   alsoCounts: { link: pending, field: 'pendingSignatures', table: 'pending_signatures' },

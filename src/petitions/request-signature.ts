@@ -5,10 +5,12 @@ import { Input } from '#libs/rpc';
 import { Consents } from '../contacts/index.js';
 import { OpenPetitions } from './open-petitions.js';
 import {
+  NOT_ASKED_FOR,
   signatureRequest,
   type SignatureRequestEvent,
   type SignerDetails,
   type Suspicion,
+  unasked,
 } from './signature-request.js';
 
 /**
@@ -52,10 +54,11 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
       command;
     const { source, suspicion, isCommentPublic, subscribe, consent, customFields = {} } = command;
     const evidence = consent && { ...consent, ...(clientAddress === null ? {} : { ip: clientAddress }) };
+    const details = { ...NOT_ASKED_FOR, email, firstName, lastName, zip, country, comment };
     const requested: SignatureRequestEvent = {
       type: 'SignatureRequested',
-      data: { petitionId, source, suspicion, isCommentPublic, subscribe },
-      personal: { email, firstName, lastName, zip, country, comment, clientAddress, customFields },
+      data: { petitionId, source, suspicion, isCommentPublic, subscribe, ...unasked({ isCommentPublic }) },
+      personal: { ...details, clientAddress, customFields },
     };
     const { recordId } = await this.commands.run(command, async (skipCache) => {
       const requestId = newId();

@@ -1,4 +1,4 @@
-import { type Decider, type Upcasters } from '#libs/event-store';
+import { type Decider, type JsonObject, type Upcasters } from '#libs/event-store';
 import { type CustomValue } from '../fields/index.js';
 
 /**
@@ -11,13 +11,19 @@ export type Suspicion = (typeof SUSPICIONS)[number];
 /** Days to confirm a signature. Afterwards its data is destroyed. */
 export const DAYS_TO_CONFIRM = 7;
 
+/** How a petition's page names a signer. NONE: not at all, so no comment is public either. */
+export type Appearance = 'FULL_NAME' | 'FIRST_NAME' | 'NONE';
+
 /** The signer's input on a petition's page. */
 export type SignerDetails = {
   email: string;
   firstName: string | null;
   lastName: string | null;
   zip: string | null;
+  city: string | null;
+  region: string | null;
   country: string | null;
+  phone: string | null;
   comment: string | null;
   clientAddress: string | null;
   /** Values of custom fields by the id of the field. */
@@ -31,7 +37,23 @@ export type Requested = {
   isCommentPublic: boolean;
   /** Whether the signer subscribes to the organization's emails. */
   subscribe: boolean;
+  appearance: Appearance;
+  /** The signature whose share link led the signer there. */
+  via: string | null;
+  /** The language of the page. null: unknown. */
+  language: string | null;
 };
+
+/**
+ * The values of signers who were not asked. Their page showed the first name next to a public comment, and named
+ * no one else.
+ */
+export function unasked({ isCommentPublic }: JsonObject): Pick<Requested, 'appearance' | 'via' | 'language'> {
+  return { appearance: isCommentPublic === true ? 'FIRST_NAME' : 'NONE', via: null, language: null };
+}
+
+/** Details that no form asked for. */
+export const NOT_ASKED_FOR = { city: null, region: null, phone: null };
 
 /**
  * TIME: it was not confirmed. ASKED_AGAIN: `by` replaces it. SIGNED_BEFORE: the same person has signed.
@@ -44,11 +66,23 @@ export type SignatureRequestEvent =
   | { type: 'SignatureConfirmed'; data: { petitionId: string; signatureId: string } }
   | { type: 'SignatureExpired'; data: { petitionId: string; reason: ExpiryReason; by: string | null } };
 
-/** Earlier releases would confirm a signature without its values of custom fields. */
+/** Earlier releases would confirm a signature without its newer details. */
 export const signatureRequestShapes: Upcasters = {
   SignatureRequested: {
-    reads: [({ data, personal }) => ({ data, personal: personal && { ...personal, customFields: {} } })],
-    writes: 'newest',
+    reads: [
+      ({ data, personal }) => ({ data, personal: personal && { ...personal, customFields: {} } }),
+      ({ data, personal }) => ({
+        data: { ...data, ...unasked(data) },
+        personal: personal && { ...personal, ...NOT_ASKED_FOR },
+      }),
+    ],
+    writes: {
+      asBefore({ data: { appearance: _, via: _via, language: _in, ...data }, personal }) {
+        if (!personal) return { data, personal };
+        const { city: _city, region: _region, phone: _phone, ...known } = personal;
+        return { data, personal: known };
+      },
+    },
   },
 };
 

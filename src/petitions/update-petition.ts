@@ -1,7 +1,9 @@
+import { changedFields } from '#libs/commands';
 import { changeHandler } from '#libs/resources';
 import { Id, Operation } from '#libs/rpc';
 import { momentOf, PetitionFieldsInput, readFormFields } from './petition-fields.js';
-import { updatePetition } from './petition.js';
+import { asEarlier, type Earlier, fromEarlier } from './petition-shapes.js';
+import { existingPetition, updatePetition } from './petition.js';
 import { petitions, petitionSchema } from './petitions.js';
 
 @Operation({
@@ -19,11 +21,12 @@ export class UpdatePetition extends PetitionFieldsInput {
 }
 
 export const UpdatePetitionHandler = changeHandler(UpdatePetition, petitions, (state, command) => {
-  const { context, organizationId, petitionId, ...changes } = command;
+  const { context, organizationId, petitionId, publicComments, formFields, ...changes } = command;
   const closesAt = momentOf(changes.closesAt);
+  const given = { publicComments, formFields: formFields && readFormFields(formFields) };
   return updatePetition(state, {
     ...changes,
     ...(closesAt === undefined ? {} : { closesAt }),
-    ...(changes.formFields ? { formFields: readFormFields(changes.formFields) } : {}),
+    ...fromEarlier(changedFields<Partial<Earlier>>(asEarlier(existingPetition(state)), given) ?? {}),
   });
 });

@@ -1,7 +1,7 @@
 import { createHandler, slugOf } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
 import { PostFieldsInput } from './post-fields.js';
-import { type PostEvent } from './post.js';
+import { NOT_SET_YET, type PostEvent } from './post.js';
 import { postIdSchema, posts } from './posts.js';
 
 @Operation({
@@ -25,5 +25,5 @@ export const CreatePostHandler = createHandler(CreatePost, posts, (command): Pos
   // The default is set before requests are compared: a request with the default equals one without it.
   const title = (command.title ??= name);
   const { slug = slugOf(name) } = command;
-  return { type: 'PostCreated', data: { name, title, description, imageId, content, slug } };
+  return { type: 'PostCreated', data: { name, title, description, imageId, content, slug, ...NOT_SET_YET } };
 });

@@ -11,7 +11,14 @@ export type PostFields = {
   content: Json;
   /** The path of its page; null: its id. */
   slug: string | null;
+  /** The petition on whose page it is an update. */
+  petitionId: string | null;
+  /** When it is published automatically: RFC 3339, UTC. */
+  publishAt: string | null;
 };
+
+/** What this release reads, but cannot set yet. */
+export const NOT_SET_YET = { petitionId: null, publishAt: null } as const satisfies Partial<PostFields>;
 
 export type PostEvent =
   | { type: 'PostCreated'; data: PostFields }
@@ -20,13 +27,18 @@ export type PostEvent =
   | { type: 'PostArchived'; data: Record<string, never> }
   | { type: 'PostDeleted'; data: Record<string, never> };
 
-/** Posts created before pages existed. */
+/** Posts had no pages first. */
 export const postShapes: Upcasters = {
   PostCreated: {
-    reads: [({ data, personal }) => ({ data: { ...data, slug: null }, personal })],
-    writes: 'newest',
+    reads: [
+      ({ data, personal }) => ({ data: { ...data, slug: null }, personal }),
+      ({ data, personal }) => ({ data: { ...data, ...NOT_SET_YET }, personal }),
+    ],
+    writes: {
+      asBefore: ({ data: { petitionId: _, publishAt: _at, ...data }, personal }) => ({ data, personal }),
+    },
   },
-  PostUpdated: { reads: [(body) => body], writes: 'newest' },
+  PostUpdated: { reads: [(body) => body, (body) => body], writes: { asBefore: (body) => body } },
 };
 
 export const STATUSES = ['DRAFT', 'PUBLISHED', 'ARCHIVED'] as const;

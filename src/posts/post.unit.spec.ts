@@ -1,5 +1,5 @@
 import { given } from '#libs/testing';
-import { archivePost, deletePost, post, type PostEvent, publishPost } from './post.js';
+import { archivePost, deletePost, NOT_SET_YET, post, type PostEvent, publishPost } from './post.js';
 
 const data = {
   name: 'We did it',
@@ -8,6 +8,7 @@ const data = {
   imageId: null,
   content: null,
   slug: null,
+  ...NOT_SET_YET,
 };
 const created: PostEvent = { type: 'PostCreated', data };
 const published: PostEvent = { type: 'PostPublished', data: {} };

@@ -33,7 +33,7 @@ export const posts = new Resource({
   decider: post,
   existing: (state) => (exists(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
   answers: postSchema,
-  version: 5,
+  version: 6,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },

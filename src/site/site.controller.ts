@@ -427,13 +427,16 @@ function confirmedBy(
   { signer, isCommentPublic, subscribe }: Requested & { signer: SignerDetails | null },
   { organization, found, words }: About,
 ): { facts: { name: string; value: string }[]; consents: string[] } {
-  const { firstName, lastName, zip, country, comment, customFields } = signer!;
+  const { firstName, lastName, zip, city, region, country, phone, comment, customFields } = signer!;
   const { confirm, fields } = words;
   const isShown = comment !== null && isCommentPublic && found.petition.takesComments;
   const facts: [string, string | null][] = [
     [confirm.name, [firstName, lastName].filter((part) => part !== null).join(' ')],
     [fields.zip, zip],
+    [fields.city, city],
+    [fields.region, region],
     [fields.country, country && countryName(words.locale, country)],
+    [fields.phone, phone],
     ...found.petition.questions.map(({ id, name, type }): [string, string | null] => [
       name,
       answerIn(words, type, customFields[id]),

@@ -1,0 +1,68 @@
+import { type Cast, type Upcasters } from '#libs/event-store';
+import { customFieldsOf, type FormField, formWith } from './petition-form.js';
+import { type PetitionFields } from './petition.js';
+
+/** What this release reads, but cannot set yet. */
+export const NOT_SET_YET = {
+  thankYou: null,
+  thankYouMail: null,
+  autoGoal: false,
+  outcome: null,
+  outcomeText: null,
+  language: null,
+  translations: {},
+} as const satisfies Partial<PetitionFields>;
+
+type Later = Pick<PetitionFields, 'comments' | 'form'>;
+
+/** What `comments` and `form` were before. The API still has these fields. */
+export type Earlier = { publicComments: boolean; formFields: FormField[] };
+
+/** Other custom fields bring back the rest of the form as it was then. */
+export function fromEarlier({ publicComments, formFields }: Partial<Earlier>): Partial<Later> {
+  return {
+    ...(publicComments === undefined ? {} : { comments: publicComments ? 'SHOWN' : 'OFF' }),
+    ...(formFields === undefined ? {} : { form: formWith(formFields) }),
+  };
+}
+
+/** Comments that need approval were not shown then. */
+export function asEarlier({ comments, form }: Partial<Later>): Partial<Earlier> {
+  return {
+    ...(comments === undefined ? {} : { publicComments: comments === 'SHOWN' }),
+    ...(form === undefined ? {} : { formFields: customFieldsOf(form) }),
+  };
+}
+
+/** Petitions created before pages existed. */
+const toPage: Cast = ({ data, personal }) => ({
+  data: { ...data, slug: null, confirmation: 'EMAIL', closesAt: null, publicComments: false },
+  personal,
+});
+
+const toFormFields: Cast = ({ data, personal }) => ({ data: { ...data, formFields: [] }, personal });
+
+const toForm: Cast = ({ data: { publicComments, formFields, ...data }, personal }) => ({
+  data: { ...data, ...fromEarlier({ publicComments, formFields } as Partial<Earlier>) },
+  personal,
+});
+
+const asBefore: Cast = ({ data: { comments, form, ...data }, personal }) => ({
+  data: {
+    ...Object.fromEntries(Object.entries(data).filter(([field]) => !Object.hasOwn(NOT_SET_YET, field))),
+    ...asEarlier({ comments, form } as Partial<Later>),
+  },
+  personal,
+});
+
+export const petitionShapes: Upcasters = {
+  PetitionCreated: {
+    reads: [
+      toPage,
+      toFormFields,
+      ({ data, personal }) => toForm({ data: { ...NOT_SET_YET, ...data }, personal }),
+    ],
+    writes: { asBefore },
+  },
+  PetitionUpdated: { reads: [(body) => body, (body) => body, toForm], writes: { asBefore } },
+};
