@@ -5,7 +5,7 @@ import { Projections } from '#libs/projections';
 import { newId } from '#libs/random';
 import { Suppressions } from '../suppressions/index.js';
 import { reachOf } from './audience.js';
-import { broadcast, momentOfSending, type BroadcastFields, type ExistingBroadcast } from './broadcast.js';
+import { broadcast, momentOfSending, type ExistingBroadcast } from './broadcast.js';
 import { type Blocked, MessageBuilder } from './message-builder.js';
 import { Recipients } from './recipients.js';
 
