@@ -1,6 +1,23 @@
-import { type Cast, type DomainEvent, EventStore, type Upcasters } from '#libs/event-store';
+import { Readable } from 'node:stream';
+import { RecordReader } from '#libs/commands';
+import {
+  type Cast,
+  type Decider,
+  type DomainEvent,
+  EventStore,
+  fold,
+  type JsonObject,
+  type RecordedEvent,
+  type Upcasters,
+} from '#libs/event-store';
+import { replay } from '#libs/projections';
 import { newId } from '#libs/random';
-import { projections, streams, upcasters } from '../src/modules.js';
+import { broadcast } from '../src/broadcasts/index.js';
+import { readExported } from '../src/history/index.js';
+import { projections, replayables, streams, upcasters } from '../src/modules.js';
+import { organization } from '../src/organizations/index.js';
+import { petition, petitions, SignatureRequests } from '../src/petitions/index.js';
+import { post } from '../src/posts/index.js';
 import { csv, Fixture } from './fixture.js';
 import { Api, Client, differencesIn } from './harness.js';
 import { type Made, RECORD_KINDS, type RecordKind } from './record-kinds.js';
@@ -220,13 +237,13 @@ describe('a single record', () => {
 describe('what only the next release writes', () => {
   hasOrganization(beforeEach);
 
-  /** Stores an event about a contact in its newest shape. */
-  async function write(streamType: string, streamId: string, contactId: string, event: DomainEvent) {
+  /** Stores an event in its newest shape. @param subjectId whose personal data it contains. */
+  async function write(streamType: string, streamId: string, subjectId: string, event: DomainEvent) {
     const { source, store, projections: readModels } = api.instances[0]!.runtime;
     const shapes = Object.entries(upcasters).map(([type, { reads }]) => [type, { reads, writes: 'newest' }]);
     const next = new EventStore(source, store.keyring, Object.fromEntries(shapes) as Upcasters);
     const expectedVersion = (await next.readStream(own.organizationId, streamId)).length;
-    const write = { streamType, streamId, expectedVersion, events: [event], subjectId: contactId };
+    const write = { streamType, streamId, expectedVersion, events: [event], subjectId };
     const metadata = { actor: { type: 'system', id: null }, requestId: 'next' } as const;
     const { organizationId } = own;
     expect(await next.append({ organizationId, metadata, writes: [write] })).toMatchObject({
@@ -240,7 +257,7 @@ describe('what only the next release writes', () => {
     const { contactId } = await own.ask('contact.create-contact', own.person());
     const before = new Date().toISOString();
     const [signatureId, signedAt] = [newId(), '2024-05-31T12:00:00.000Z'];
-    const data = { petitionId, contactId, source: 'paper', suspicion: [], isCommentPublic: false, signedAt };
+    const data = { ...signed, ...asked, petitionId, contactId, broadcastId: null, signedAt };
     const personal = { comment: 'For the river' };
     await write('signature', signatureId, contactId, { type: 'PetitionSigned', data, personal });
 
@@ -265,6 +282,126 @@ describe('what only the next release writes', () => {
     expect(await signedIn({ signed: petitionId })).toBe(1);
     expect(await signedIn({ signed: petitionId, inLast: 30 })).toBe(0);
     expect(await signedIn({ signed: petitionId, inLast: 3_650 })).toBe(1);
+  });
+
+  const signed = { source: 'paper', suspicion: [], isCommentPublic: false, signedAt: null };
+  const asked = { appearance: 'FULL_NAME', via: newId(), language: 'fr' };
+
+  it('a signature keeps how it appears and what led to it, also after it was moved', async () => {
+    const { petitionId } = (await own.a('petition')) as { petitionId: string };
+    const [one, other] = [await own.a('contact'), await own.a('contact')];
+    const [signatureId, broadcastId] = [newId(), newId()];
+    const data = { ...signed, ...asked, petitionId, contactId: one.contactId!, broadcastId };
+    await write('signature', signatureId, one.contactId!, { type: 'PetitionSigned', data });
+    await own.ask('contact.merge-contacts', { contactId: other.contactId, otherIds: [one.contactId] });
+    const [row] = await api.database.source.query(
+      `SELECT subject_id, appearance, via, broadcast_id FROM ${petitions.linkTable} WHERE id = $1`,
+      [signatureId],
+    );
+    expect(row).toEqual({
+      ...{ subject_id: other.contactId, appearance: 'FULL_NAME', via: asked.via, broadcast_id: broadcastId },
+    });
+  });
+
+  it('a request is shown and confirmed with every detail that its form asked for', async () => {
+    const { petitionId } = (await own.a('petition')) as { petitionId: string };
+    const { organizationId } = own;
+    const requestId = newId();
+    const details = { zip: '1', city: 'Lyon', region: 'Rhône', country: 'FR', phone: '+33 4' };
+    const personal = { ...own.person(), ...details, comment: 'Ω', clientAddress: null, customFields: {} };
+    const data = { ...signed, ...asked, petitionId, subscribe: false };
+    await write('signature-request', requestId, requestId, { type: 'SignatureRequested', data, personal });
+    const requests = api.instances[0]!.app.get(SignatureRequests, { strict: false });
+    const token = requests.tokenOf({ organizationId, requestId });
+    const page = `${api.origin}/${organizationId}/petitions/${petitionId}/confirm/${token}`;
+    const shown = await (await fetch(page)).text();
+    for (const detail of ['Lyon', 'Rhône', '+33 4']) expect(shown).toContain(detail);
+    expect((await fetch(page, { method: 'POST' })).status).toBe(200);
+    const { email } = personal;
+    const [signer] = await own.ask('contact.list-contacts', { petitionId, email });
+    expect(signer).toMatchObject(details);
+  });
+
+  const form = (fieldId: string): JsonObject => ({
+    fields: [
+      { field: 'phone', required: true },
+      { fieldId, required: true },
+    ],
+    consent: { text: 'Write to me', required: true },
+  });
+  const thankYou = { title: 'Thanks', text: null, nextUrl: 'https://example.org/', nextLabel: 'Donate' };
+
+  const read = async (decider: Decider<any, any>, id: string): Promise<object> => {
+    const records = api.instances[0]!.app.get(RecordReader, { strict: false });
+    const { state } = await records.look(decider, own.organizationId, id);
+    const events = await api.instances[0]!.runtime.store.readStream(own.organizationId, id);
+    expect(fold(decider, events as RecordedEvent<any>[]).state).toEqual(state);
+    return state;
+  };
+
+  it.each<[string, Decider<any, any>, (fieldId: string) => JsonObject]>([
+    [
+      'petition',
+      petition,
+      (fieldId) => ({
+        ...{ comments: 'APPROVED', form: form(fieldId), thankYou, autoGoal: true, language: 'fr' },
+        ...{ thankYouMail: { subject: 'Thanks', content: 'Ω' }, outcome: 'WON', outcomeText: 'Won' },
+        translations: { de: { title: 'Fluss', content: 'Ω' }, es: { title: 'Río' } },
+      }),
+    ],
+    ['post', post, () => ({ petitionId: newId(), publishAt: '2099-01-01T00:00:00.000Z' })],
+    ['broadcast', broadcast, () => ({ countClicks: true })],
+    ['organization', organization, () => ({ timeZone: 'Europe/Berlin' })],
+  ])('a %s keeps what this release cannot set', async (kind, decider, fieldsOf) => {
+    const { fieldId } = await own.a('field');
+    const idField = `${kind}Id`;
+    const made =
+      kind === 'organization' ? { organizationId: own.organizationId } : await own.a(kind as 'post');
+    const id = (made as Record<string, string>)[idField]!;
+    const get = (more: object = {}) => own.ask(`${kind}.get-${kind}`, { [idField]: id, ...more });
+    const before = await get();
+    const fields = fieldsOf(fieldId!);
+    const type = `${kind.charAt(0).toUpperCase()}${kind.slice(1)}Updated`;
+    await write(kind, id, id, { type, data: fields });
+    expect(await read(decider, id)).toMatchObject(fields);
+
+    // A change by this release keeps them, also if it sends back all that it was shown.
+    const sent = {
+      name: 'Renamed',
+      ...(kind === 'petition' ? { publicComments: false, formFields: [{ fieldId, required: true }] } : {}),
+    };
+    const changed = await own.ask(`${kind}.update-${kind}`, { [idField]: id, ...sent });
+    expect(changed).toEqual({ ...before, ...sent, updatedAt: expect.any(String) });
+    expect(await read(decider, id)).toMatchObject({ ...fields, name: 'Renamed' });
+    expect(await get()).toEqual(changed);
+    expect(await get({ asOf: '9999-01-01T00:00:00Z' })).toMatchObject(sent);
+    const lines: string[] = (await own.send('history.export-events')).body.trimEnd().split('\n');
+    const events = Readable.from(lines.map((line) => readExported(line, upcasters)!));
+    const replayed = (await replay(replayables, events)).find(({ object }) => object === kind)!;
+    expect([...replayed.records]).toContainEqual(expect.objectContaining({ id, ...sent }));
+  });
+
+  it('a changed translation of a petition leaves the others', async () => {
+    const { petitionId } = (await own.a('petition')) as { petitionId: string };
+    const update = (translations: JsonObject) =>
+      write('petition', petitionId, petitionId, { type: 'PetitionUpdated', data: { translations } });
+    await update({ de: { title: 'Fluss' }, es: { title: 'Río' } });
+    await update({ de: null, fr: { title: 'Fleuve' } });
+    const translations = { es: { title: 'Río' }, fr: { title: 'Fleuve' } };
+    expect(await read(petition, petitionId)).toHaveProperty('translations', translations);
+  });
+
+  it('other custom fields, set by this release, bring back the rest of its form', async () => {
+    const { petitionId } = (await own.a('petition')) as { petitionId: string };
+    const { fieldId } = await own.a('field');
+    const data = { form: form(fieldId!), comments: 'APPROVED' };
+    await write('petition', petitionId, petitionId, { type: 'PetitionUpdated', data });
+    const changed = { formFields: [], publicComments: true };
+    expect(await own.ask('petition.update-petition', { petitionId, ...changed })).toMatchObject(changed);
+    expect(await read(petition, petitionId)).toMatchObject({
+      comments: 'SHOWN',
+      form: { fields: ['firstName', 'lastName', 'zip', 'country', 'comment'].map((field) => ({ field })) },
+    });
   });
 
   it('a retracted consent is not listed, and can be recorded again', async () => {
