@@ -355,8 +355,7 @@ describe('what only the next release writes', () => {
   ])('a %s keeps what this release cannot set', async (kind, decider, fieldsOf) => {
     const { fieldId } = await own.a('field');
     const idField = `${kind}Id`;
-    const made =
-      kind === 'organization' ? { organizationId: own.organizationId } : await own.a(kind as 'post');
+    const made = kind === 'organization' ? { organizationId: own.organizationId } : await own.a(kind);
     const id = (made as Record<string, string>)[idField]!;
     const get = (more: object = {}) => own.ask(`${kind}.get-${kind}`, { [idField]: id, ...more });
     const before = await get();

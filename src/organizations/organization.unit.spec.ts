@@ -26,6 +26,7 @@ it('can be created with only a name', () => {
     colour: null,
     imageId: null,
     privacyUrl: null,
+    timeZone: 'UTC',
     name: 'Rivers',
     website: null,
     email: null,

@@ -89,6 +89,7 @@ export const fields: typeof en = {
   sendingId: 'Versand-ID',
   sent: 'Versendet',
   signature: 'Signatur',
+  signedAt: 'Unterschrieben am',
   signatureId: 'Unterschrift',
   signatureIds: 'Unterschriften',
   signatures: 'Unterschriften',

@@ -88,6 +88,7 @@ export const fields = {
   sendingId: 'Sending ID',
   sent: 'Sent',
   signature: 'Signature',
+  signedAt: 'Signed on',
   signatureId: 'Signature',
   signatureIds: 'Signatures',
   signatures: 'Signatures',
