@@ -56,7 +56,7 @@ type Translation = Partial<
 >;
 
 /** `translations`: only those that changed; null: deleted. */
-export type PetitionChanges = Partial<Omit<PetitionFields, 'translations'>> & {
+type PetitionChanges = Partial<Omit<PetitionFields, 'translations'>> & {
   translations?: { [language: string]: Translation | null };
 };
 
