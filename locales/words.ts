@@ -70,7 +70,21 @@ export type SiteWords = {
   share: Notice;
   shareBy: { mail: string; whatsapp: string; address: string; copy: string; copied: string };
   shareText: (petition: string) => string;
-  asked: Notice & { hint: string };
+  /** If the domain of an address looks mistyped. */
+  didYouMean: {
+    title: (email: string) => string;
+    text: (typed: string) => string;
+    use: (email: string) => string;
+    keep: (typed: string) => string;
+  };
+  asked: Notice & {
+    /** Instead of `text`, if the address is known. */
+    to: (email: string) => string;
+    open: (webmail: string) => string;
+    wrong: string;
+    sendAgain: string;
+    hint: string;
+  };
   signed: Notice;
   confirm: {
     title: string;

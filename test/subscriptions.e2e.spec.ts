@@ -351,7 +351,7 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
         body,
         redirect: 'manual',
       });
-      expect(status).toBe(303);
+      expect(status).toBe(200);
       if (n === 6) killed!.send('SIGKILL');
     }
     const links = new Map<string, string>();

@@ -81,9 +81,20 @@ export const site: SiteWords = {
     copied: 'Kopiert',
   },
   shareText: (petition) => `Ich habe „${petition}“ unterschrieben. Machen Sie auch mit?`,
+  didYouMean: {
+    title: (email) => `Meinten Sie ${email}?`,
+    text: (typed) => `Eingegeben haben Sie ${typed}.`,
+    use: (email) => `${email} verwenden`,
+    keep: (typed) => `${typed} beibehalten`,
+  },
   asked: {
     title: 'Bitte prüfen Sie Ihr Postfach',
     text: 'Wir haben Ihnen einen Link geschickt. Öffnen Sie ihn und bestätigen Sie Ihre Unterschrift, damit sie zählt.',
+    to: (email) =>
+      `Wir haben einen Link an ${email} geschickt. Öffnen Sie ihn und bestätigen Sie Ihre Unterschrift, damit sie zählt.`,
+    open: (webmail) => `${webmail} öffnen`,
+    wrong: 'Stimmt die Adresse nicht?',
+    sendAgain: 'Link an diese Adresse schicken',
     hint: 'Nach einigen Minuten noch keine E-Mail? Sehen Sie im Spam-Ordner nach oder unterschreiben Sie noch einmal mit derselben Adresse.',
   },
   signed: { title: 'Vielen Dank für Ihre Unterschrift', text: 'Ihre Unterschrift zählt.' },

@@ -81,9 +81,20 @@ export const site: SiteWords = {
     copied: 'Copié',
   },
   shareText: (petition) => `J’ai signé « ${petition} ». Et vous ?`,
+  didYouMean: {
+    title: (email) => `Vouliez-vous écrire ${email} ?`,
+    text: (typed) => `Vous avez saisi ${typed}.`,
+    use: (email) => `Utiliser ${email}`,
+    keep: (typed) => `Garder ${typed}`,
+  },
   asked: {
     title: 'Vérifiez votre boîte de réception',
     text: 'Nous vous avons envoyé un lien par e-mail. Ouvrez-le et confirmez votre signature pour qu’elle compte.',
+    to: (email) =>
+      `Nous avons envoyé un lien à ${email}. Ouvrez-le et confirmez votre signature pour qu’elle compte.`,
+    open: (webmail) => `Ouvrir ${webmail}`,
+    wrong: 'L’adresse est incorrecte ?',
+    sendAgain: 'Envoyer le lien à cette adresse',
     hint: 'Toujours rien après quelques minutes ? Vérifiez vos courriers indésirables ou signez à nouveau avec la même adresse.',
   },
   signed: { title: 'Merci pour votre signature', text: 'Votre signature compte.' },

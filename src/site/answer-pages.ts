@@ -1,8 +1,10 @@
-import { html, type Html } from '#libs/pages';
+import { FieldOf, html, type Html } from '#libs/pages';
 import { type Notice, type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import { NoticeOf, Progress, Share } from './parts.js';
-import { type SiteOrganization, type SitePetition } from './site-types.js';
+import { webmailOf } from './mail-providers.js';
+import { proofOf, scriptsFor, signPath } from './sign-form.js';
+import { type Kept, type SiteOrganization, type SitePetition } from './site-types.js';
 
 type About = { organization: SiteOrganization; petition: SitePetition; words: SiteWords };
 
@@ -12,23 +14,71 @@ export function submittedPage({
   petition,
   words,
   isFramed = false,
-}: About & { isFramed?: boolean }): Page {
-  const notice = petition.isConfirmed ? words.asked : words.signed;
-  const back = BackTo({ petition, words });
+  sent,
+  proof = null,
+}: About & {
+  isFramed?: boolean;
+  /** The address that a link was sent to, and the rest of the input. Undefined after the page was reloaded. */
+  sent?: { email: string; kept: Kept };
+  /** The path of the challenge; null if no proof of work is required. */
+  proof?: string | null;
+}): Page {
+  const { asked, signed } = words;
+  const notice = petition.isConfirmed ? { ...asked, text: sent ? asked.to(sent.email) : asked.text } : signed;
+  const next = sent
+    ? html`${Webmail(sent.email, words)}${Correction({ sent, petition, words, isFramed, proof })}`
+    : null;
   return pageOf({
     organization,
     words,
     title: notice.title,
     isFramed,
-    ...(isFramed ? { scripts: ['/site/frame.js'] } : {}),
+    scripts: [isFramed ? '/site/frame.js' : '/site/page.js', ...scriptsFor(proof)],
     content: isFramed
-      ? html`<main id="content"><h1>${notice.title}</h1><p>${notice.text}</p></main>`
+      ? html`<main id="content"><h1>${notice.title}</h1><p>${notice.text}</p>${next}</main>`
       : NoticeOf({
           notice,
-          more: html`${petition.isConfirmed ? html`<p>${words.asked.hint}</p>` : null} ${back}
-          ${Share({ title: petition.title, url: petition.url, words })}`,
+          more: html`${next}${petition.isConfirmed ? html`<p>${asked.hint}</p>` : null}
+          ${BackTo({ petition, words })} ${Share({ title: petition.title, url: petition.url, words })}`,
         }),
   });
+}
+
+/** Leads to the mailbox of the address, if its provider is known. */
+function Webmail(email: string, { asked }: SiteWords): Html | null {
+  const webmail = webmailOf(email);
+  return webmail
+    ? html`<p><a class="button" href="${webmail.url}" target="_blank" rel="noopener">${asked.open(webmail.name)}</a></p>`
+    : null;
+}
+
+/** Sends the same input again, with another address. */
+function Correction({
+  sent: { email, kept },
+  petition,
+  words,
+  isFramed,
+  proof,
+}: {
+  sent: { email: string; kept: Kept };
+  petition: SitePetition;
+  words: SiteWords;
+  isFramed: boolean;
+  proof: string | null;
+}): Html {
+  const { wrong, sendAgain } = words.asked;
+  return html`<details data-thanks="${petition.path}/thanks">
+    <summary>${wrong}</summary>
+    <form method="post" action="${signPath(petition, isFramed)}" novalidate${proofOf(proof, words)}>
+      ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
+      ${FieldOf(
+        { name: 'email', label: words.fields.email, isRequired: true },
+        (attributes) =>
+          html`<input ${attributes} type="email" autocomplete="email" maxlength="254" value="${email}" />`,
+      )}
+      <p><button class="button plain">${sendAgain}</button></p>
+    </form>
+  </details>`;
 }
 
 /** Thanks people who have confirmed, also on later visits. */

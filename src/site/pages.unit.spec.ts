@@ -71,7 +71,17 @@ const pagesIn = (words: SiteWords): Record<string, Page> => {
     petition: petitionPage({ ...about, form, proof: null }),
     closed: petitionPage({ ...about, petition: { ...petition, isOpen: false }, form, proof: null }),
     embed: embedPage({ ...about, form, proof: null }),
-    submitted: submittedPage(about),
+    'a mistyped address': petitionPage({
+      ...about,
+      form: { ...form, faults: {}, meant: evil },
+      proof: '/site/challenge',
+    }),
+    submitted: submittedPage({
+      ...about,
+      sent: { email: evil, kept: [['lastName', evil]] },
+      proof: '/site/challenge',
+    }),
+    'submitted and reloaded': submittedPage(about),
     'submitted in a frame': submittedPage({ ...about, isFramed: true }),
     signed: signedPage(about),
     confirm: confirmPage({

@@ -2,7 +2,7 @@ import { html, type Html } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import { dateIn, PictureOf, Progress, progressTexts, Share } from './parts.js';
-import { SignFormOf } from './sign-form.js';
+import { scriptsFor, SignFormOf } from './sign-form.js';
 import { type Comment, type SignForm, type SiteOrganization, type SitePetition } from './site-types.js';
 
 type Props = {
@@ -16,21 +16,18 @@ type Props = {
 /** Seconds for which shared caches may keep the page. */
 const CACHE_SECONDS = 1;
 
-function scriptsFor(proof: string | null): string[] {
-  return proof === null ? [] : ['/site/proof.js'];
-}
-
 /** The page of a petition, with the form. */
 export function petitionPage({ organization, petition, form, words, proof }: Props): Page {
   const { title, image, description, url, isOpen } = petition;
   const hasFaults = Object.keys(form.faults).length > 0;
+  const isAgain = hasFaults || form.meant !== undefined;
   return pageOf({
     organization,
     words,
     title: hasFaults ? `${words.faults.prefix}${title}` : title,
     shared: { url, description: description ?? petition.ask, image, type: 'website' },
     scripts: ['/site/page.js', ...scriptsFor(proof)],
-    ...(hasFaults ? { status: 422 } : { seconds: CACHE_SECONDS }),
+    ...(isAgain ? { status: 422 } : { seconds: CACHE_SECONDS }),
     content: html`<div class="wide columns">
       <article>
         <h1>${title}</h1>
@@ -114,14 +111,14 @@ function Comments({ comments, words }: { comments: readonly Comment[]; words: Si
 /** A smaller version for frames on other sites. */
 export function embedPage({ organization, petition, form, words, proof }: Props): Page {
   const { title, isOpen, path } = petition;
-  const hasFaults = Object.keys(form.faults).length > 0;
+  const isAgain = Object.keys(form.faults).length > 0 || form.meant !== undefined;
   return pageOf({
     organization,
     words,
     title: words.embedTitle(title),
     isFramed: true,
     scripts: ['/site/frame.js', ...scriptsFor(proof)],
-    ...(hasFaults ? { status: 422 } : { seconds: CACHE_SECONDS }),
+    ...(isAgain ? { status: 422 } : { seconds: CACHE_SECONDS }),
     content: html`<main id="content">
       <h1><a href="${path}" target="_blank" rel="noopener">${title}</a></h1>
       ${Progress({ petition, words })}

@@ -67,7 +67,8 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
             }),
         })
   }
-    <form method="post" action="${petition.path}/sign${isFramed ? '?embed' : ''}" novalidate${proof === null ? null : html` data-proof="${proof}" data-working="${words.proof.working}"`}>
+    <form method="post" action="${signPath(petition, isFramed)}" novalidate${proofOf(proof, words)}>
+      ${form.meant === undefined ? null : QuestionAbout(form.values.email!, form.meant, words)}
       <input type="hidden" name="token" value="${form.token}" />
       ${form.source === null ? null : html`<input type="hidden" name="source" value="${form.source}" />`}
       <div class="pair">${field('firstName')} ${field('lastName')}</div>
@@ -103,6 +104,31 @@ ${form.values.comment ?? ''}</textarea
         ${organization.privacyUrl === null ? null : html`<a href="${organization.privacyUrl}">${words.privacy}</a>`}
       </p>
     </form>`;
+}
+
+/** The path that a form is sent to. The next page opens in the same frame. */
+export function signPath({ path }: Pick<SitePetition, 'path'>, isFramed: boolean): string {
+  return `${path}/sign${isFramed ? '?embed' : ''}`;
+}
+
+export function scriptsFor(proof: string | null): string[] {
+  return proof === null ? [] : ['/site/proof.js'];
+}
+
+/** The attributes with which a script computes the proof of work before the form is sent. */
+export function proofOf(proof: string | null, words: SiteWords): Html | null {
+  return proof === null ? null : html` data-proof="${proof}" data-working="${words.proof.working}"`;
+}
+
+/** Asks whether an address was mistyped. The page's script moves the focus to it. */
+function QuestionAbout(typed: string, meant: string, { didYouMean }: SiteWords): Html {
+  return html`<div class="faults question" id="faults" role="alert" tabindex="-1" autofocus>
+    <h2>${didYouMean.title(meant)}</h2>
+    <p>${didYouMean.text(typed)}</p>
+    <input type="hidden" name="questioned" value="${typed}" />
+    <button class="button" name="useEmail" value="${meant}">${didYouMean.use(meant)}</button>
+    <button class="button plain" name="useEmail" value="${typed}">${didYouMean.keep(typed)}</button>
+  </div>`;
 }
 
 /** Whether a field of the optional part has input or an error, so that it must be open. */

@@ -7,10 +7,11 @@ import { localeIn, type FormFault } from '#locales';
 import { ConfirmSignature, type Confirmed, RequestSignature } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
 import { faultOf, formToken } from './form-token.js';
+import { probablyMeant } from './mail-providers.js';
 import { ProofOfWork } from './proof-of-work.js';
 import { inputOfQuestion, readAnswers } from './questions.js';
 import { type FoundOrganization, type FoundPetition } from './site-records.js';
-import { type SignForm, TEXT_FIELDS, type TextField, type Values } from './site-types.js';
+import { type Kept, type SignForm, TEXT_FIELDS, type TextField, type Values } from './site-types.js';
 
 const MAX_LENGTH: Record<TextField, number> = {
   firstName: 200,
@@ -23,9 +24,15 @@ const MAX_LENGTH: Record<TextField, number> = {
 /** Characters that change the direction of the surrounding text, which names and comments do not need. */
 const OVERRIDES = /[\u202A-\u202E\u2066-\u2069]/gu;
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}|\s/gu;
+/** Inputs that belong to one attempt. */
+const ONCE: readonly string[] = ['token', 'email', 'questioned', 'useEmail', 'altcha'];
 const SOURCE = /^[\w.-]{1,100}$/;
 
-export type Signed = { status: 'taken' } | { status: 'too many' } | { status: 'faults'; form: SignForm };
+/** `kept`: the input apart from the address, to request the signature with another address. */
+export type Signed =
+  | { status: 'taken'; email: string; kept: Kept }
+  | { status: 'too many' }
+  | { status: 'faults'; form: SignForm };
 
 /** Actions on a petition page. They use the same commands as the API, on behalf of the public. */
 @Injectable()
@@ -56,7 +63,7 @@ export class Signing {
     request: Request,
   ): Promise<Signed> {
     const form = this.read(petition, given);
-    if (Object.keys(form.faults).length > 0) return { status: 'faults', form };
+    if (Object.keys(form.faults).length > 0 || form.meant !== undefined) return { status: 'faults', form };
     const suspicion = await this.budgets.take(petition.id, request.ip);
     if (!suspicion) return { status: 'too many' };
     if (given.get('website')) suspicion.push('HONEYPOT');
@@ -86,7 +93,9 @@ export class Signing {
       customFields: readAnswers(petition.petition.questions, form.answers).values,
     };
     await this.runner.execute(inputOf(RequestSignature, fields, contextOf(request, organization.id)));
-    return { status: 'taken' };
+    const kept = [...given].filter(([name]) => !ONCE.includes(name));
+    kept.push(['token', form.token]);
+    return { status: 'taken', email: values.email!, kept };
   }
 
   confirm(request: Request, organizationId: string, requestId: string): Promise<Confirmed> {
@@ -103,6 +112,9 @@ export class Signing {
       isCommentPublic: given.has('isCommentPublic'),
       subscribe: given.has('subscribe'),
     };
+    // The buttons below “Did you mean …?” choose between addresses. Whoever changed the field since means neither.
+    const isQuestioned = values.email !== undefined && values.email === given.get('questioned');
+    if (isQuestioned) values.email = given.get('useEmail')?.replace(OVERRIDES, '').trim() ?? values.email;
     const { questions } = petition.petition;
     const answers = Object.fromEntries(
       questions
@@ -120,7 +132,10 @@ export class Signing {
     const stale = faultOf(keyring, petition.id, token, new Date());
     if (stale) faults.form = stale;
     const source = given.get('source');
+    const hasFaults = Object.keys(faults).length > 0;
+    const meant = isQuestioned || hasFaults ? undefined : probablyMeant(values.email!);
     return {
+      ...(meant === undefined ? {} : { meant }),
       // If the form was sent too fast, the next attempt does not have to wait again.
       token: stale === 'tooFast' ? token : formToken(keyring, petition.id, new Date(Date.now() - 2_000)),
       source: readSource(source),

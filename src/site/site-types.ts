@@ -65,12 +65,17 @@ export const TEXT_FIELDS = ['firstName', 'lastName', 'email', 'zip', 'country', 
 export type TextField = (typeof TEXT_FIELDS)[number];
 export type Values = Partial<Record<TextField, string>> & { isCommentPublic?: boolean; subscribe?: boolean };
 
+/** Names and values of inputs, to send them again. */
+export type Kept = readonly (readonly [name: string, value: string])[];
+
 export type SignForm = {
   token: string;
   source: string | null;
   values: Values;
   /** What was entered for questions, by the name of the input. */
   answers: { readonly [name: string]: readonly string[] };
+  /** The address that was probably meant instead of the typed one. */
+  meant?: string;
   /** By the name of the input. `form` concerns the whole form. */
   faults: { [name: string]: FormFault };
 };

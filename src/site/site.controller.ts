@@ -192,6 +192,7 @@ export class SiteController {
       const showForm = (form: SignForm) =>
         (isFramed ? embedPage : petitionPage)({ organization, petition, form, words, proof: this.proofUrl });
       if (!petition.isOpen) return showForm(this.signing.emptyForm(found, null));
+      let sent: Parameters<typeof submittedPage>[0]['sent'];
       try {
         const signed = await this.quick.yieldToWrites(() =>
           this.signing.sign(organization, found, given, request),
@@ -199,11 +200,15 @@ export class SiteController {
         if (signed.status === 'faults') return showForm(signed.form);
         if (signed.status === 'too many')
           return noticePage({ organization, words, notice: words.tooMany, status: 429, isFramed });
+        sent = signed;
       } catch (error) {
         // It was closed or deleted since the page was looked up.
         if (!(error instanceof RpcError) || !['CONFLICT', 'NOT_FOUND'].includes(error.code)) throw error;
         return endedPage({ organization, petition, words, ending: 'closed' });
       }
+      // Answered without a redirect, because neither an address nor a cookie may contain the email address.
+      if (petition.isConfirmed)
+        return submittedPage({ organization, petition, words, isFramed, sent, proof: this.proofUrl });
       // Reloading the next page does not sign again.
       return { redirect: `${petition.path}/thanks${isFramed ? '?embed' : ''}` };
     });

@@ -15,6 +15,7 @@ html{scroll-padding-bottom:5rem}
 .sheet progress,.embed progress{margin-bottom:var(--space-3)}
 .sheet .field,.sheet .check,.embed .field,.embed .check{margin-bottom:var(--space-2)}
 summary{min-height:2.75rem;padding:.6rem 0;color:var(--accent);font-weight:600;cursor:pointer}
+.question{border-color:var(--accent)}.question p,.question .button{margin-bottom:var(--space-2)}
 .submit{margin-bottom:var(--space-2)}
 .sign-bar{position:sticky;bottom:0;z-index:1;display:flex;gap:var(--space-2);align-items:center;justify-content:space-between;margin:var(--space-4) calc(-1*var(--space-4)) 0;padding:var(--space-2) var(--space-4);border-top:1px solid var(--line);background:var(--sheet)}
 .sign-bar strong{font-size:var(--text-1);line-height:1.3}.sign-bar .button{flex:none;width:auto;padding:.7rem 1rem}

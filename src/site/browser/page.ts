@@ -52,6 +52,10 @@ type Count = {
     copy.append(button);
   }
 
+  // Reloading the page would send the form again.
+  const submitted = document.querySelector<HTMLElement>('[data-thanks]');
+  if (submitted) history.replaceState(null, '', submitted.dataset.thanks);
+
   const faults = document.querySelector<HTMLElement>('#faults');
   if (faults) faults.focus();
 }

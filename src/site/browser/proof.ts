@@ -36,19 +36,30 @@ type Task = { algorithm: string; challenge: string; salt: string; signature: str
   const form = document.querySelector<HTMLFormElement>('form[data-proof]');
   // Pages served over plain HTTP have no `subtle`.
   if (form && (crypto.subtle as SubtleCrypto | undefined)) {
-    const button = form.querySelector<HTMLButtonElement>('.button')!;
-    const name = button.textContent;
-    // Restores the form if the browser returns to the page from its cache.
-    window.addEventListener('pageshow', () => {
-      button.disabled = false;
-      button.textContent = name;
-      form.querySelectorAll('[name=altcha]').forEach((input) => input.remove());
-    });
+    let isReady = false;
     form.addEventListener('submit', (event) => {
+      if (isReady) return;
       event.preventDefault();
+      const button = event.submitter as HTMLButtonElement;
+      const name = button.textContent;
       button.disabled = true;
       button.textContent = form.dataset.working!;
-      const send = () => form.submit();
+      const send = () => {
+        button.disabled = false;
+        isReady = true;
+        // Includes the value of the button, which `submit()` does not.
+        form.requestSubmit(button);
+      };
+      // Restores the form if the browser returns to the page from its cache.
+      window.addEventListener(
+        'pagehide',
+        () => {
+          isReady = false;
+          button.textContent = name;
+          form.querySelectorAll('[name=altcha]').forEach((input) => input.remove());
+        },
+        { once: true },
+      );
       prove(form).then(send, send);
     });
   }
