@@ -154,9 +154,12 @@ function describeOperation(operation) {
     `## ${name}`,
     `${code(`${method} /v1/${name}`)}: ${summary}`,
     // The scopes follow in the notes.
-    ...[description?.replace(/ ?Needs the scope `[^`]*`(, with `[^`]*` also `[^`]*`)*\.$/, '')].filter(
-      Boolean,
-    ),
+    ...[
+      description?.replace(
+        / ?Needs the scope `[^`]*`\.( (`[^`]*` and )*`[^`]*` also needs? `[^`]*`\.)*$/,
+        '',
+      ),
+    ].filter(Boolean),
     notes.map((note) => `- ${note}`).join('\n'),
     ...(fields.length > 0
       ? [

@@ -243,7 +243,7 @@ async function startPostgres(directory, stops) {
   return postgres.url;
 }
 
-/** A migrated database, of which tests use hundreds of copies, because migrating takes four times as long as copying. */
+/** A migrated database. Tests use hundreds of copies, because migrating takes four times as long as copying. */
 async function createTemplate(serverUrl, stops) {
   const { migrate, openDatabase } = await import('../dist/libs/database/index.js');
   const { migrations } = await import('../dist/migrations/index.js');

@@ -369,7 +369,7 @@ describe('the audience of a broadcast', () => {
     const broadcastId = await to({ listIds: [listId], filter: { country: 'Austria' } });
     const text = await get(`broadcasts/${broadcastId}/audience`);
     expect(wordsOf(text)).toContain('No recipients. Everyone you chose is excluded.');
-    expect(wordsOf(text)).toContain('Lives somewhere else');
+    expect(wordsOf(text)).toContain('Lives in another country or town');
     expect(text).not.toContain('Edit the email and select recipients');
     const sending = await get(`broadcasts/${broadcastId}/send`);
     expect(wordsOf(sending)).toContain('No recipients. Everyone you chose is excluded.');

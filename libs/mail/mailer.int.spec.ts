@@ -105,7 +105,7 @@ const message = (changes: Partial<MailMessage> = {}): MailMessage => {
 /** A server that only greets. */
 const greeting = (text: string) => rawServer((socket) => void socket.write(text));
 
-/** A minimal server, for behavior that no real server has. */
+/** A minimal server, for behaviour that no real server has. */
 async function rawServer(talk: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>();
   const server: Server = createServer((socket) => {

@@ -5,7 +5,7 @@ const colours = levels.flatMap((red) =>
   levels.flatMap((green) => levels.map((blue) => `#${red}${green}${blue}`)),
 );
 
-it('turns every color into an accent that is readable as text and as a background, in both schemes', () => {
+it('turns every colour into an accent that is readable as text and as a background, in both schemes', () => {
   const unreadable = [...colours, '#767676', '#777777', '#0b6e4f'].flatMap((colour) =>
     (['light', 'dark'] as const).flatMap((scheme) => {
       const { accent, onAccent } = accentsOf(colour)[scheme];
@@ -19,7 +19,7 @@ it('turns every color into an accent that is readable as text and as a backgroun
   expect(unreadable).toEqual([]);
 });
 
-it('keeps a readable color', () => {
+it('keeps a readable colour', () => {
   expect(accentsOf('#0b6e4f').light).toEqual({ accent: '#0b6e4f', onAccent: '#ffffff' });
   expect(accentsOf('#ffff00').dark).toEqual({ accent: '#ffff00', onAccent: '#000000' });
 });

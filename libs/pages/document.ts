@@ -5,7 +5,7 @@ import { type Style } from './style.js';
 /** A page that is ready to be sent. */
 export type Page = { status: number; headers: Readonly<Record<string, string>>; body: Buffer };
 
-/** Resources that a page may load from this server, besides its own style. */
+/** Resources that a page may load from this server, in addition to its own style. */
 type Loaded = 'img' | 'script' | 'connect' | 'worker' | 'frame';
 
 type HeaderOptions = {

@@ -195,7 +195,7 @@ export class Rebuild {
         this.retrying(() => this.step((transaction) => transaction.query(definition))),
       );
     }
-    // Statistics for the first readers, also of indexed expressions.
+    // Statistics for the first readers, including those of indexed expressions.
     if (this.indexes.length > 0) await this.analyze();
   }
 

@@ -137,7 +137,7 @@ const ALWAYS_EXPANDED = 1024 * 1024;
  * Returns a body to be read as it arrives. An unread rest does not affect the response.
  *
  * @param accepted `largestBody` limits the bytes of the request.
- * @throws RpcError BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE or PAYLOAD_TOO_LARGE, also while reading. Reading can
+ * @throws RpcError BAD_REQUEST, UNSUPPORTED_MEDIA_TYPE or PAYLOAD_TOO_LARGE, even while reading. Reading can
  *   also throw ClientGone.
  */
 export function streamBody(

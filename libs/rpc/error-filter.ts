@@ -23,7 +23,7 @@ import { type ErrorBody, RpcError } from './errors.js';
 import { identifyRequest } from './request.js';
 
 /**
- * Not logged as errors: a single client could fill the log with them, or they are no failures. The request log
+ * Not logged as errors: a single client could fill the log with them, or they are not failures. The request log
  * has them.
  */
 const UNLOGGED: readonly unknown[] = ['OVERLOADED', 'TIMED_OUT', 'SHUTTING_DOWN'];

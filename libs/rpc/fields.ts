@@ -505,7 +505,7 @@ export function Nested(type: () => new () => object, options: FieldOptions = {})
   };
 }
 
-/** A list of at most `max` objects with fields of their own, declared by a class that is no operation. */
+/** A list of at most `max` objects with fields of their own, declared by a class that is not an operation. */
 export function NestedList(
   type: () => new () => object,
   options: FieldOptions & { max: number },

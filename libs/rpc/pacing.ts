@@ -96,7 +96,7 @@ function isTooSlow(pace: Pace, bytes: number, patience: number, isClientsTurn: b
   return pace.seconds < 0;
 }
 
-/** The connection's bytes that the system has accepted for sending, also those of a partly accepted write. */
+/** The connection's bytes that the system has accepted for sending, including those of a partly accepted write. */
 function bytesTaken(socket: Socket): number {
   // Node.js's own timeout uses the same field. There is no public one.
   const { _handle } = socket as { _handle?: { bytesWritten?: number; writeQueueSize?: number } };

@@ -75,8 +75,11 @@ export function describeScopes(operation: OperationDefinition): string {
   const fieldsOf = new Map<string, string[]>();
   for (const [field, scope] of Object.entries(operation.fieldScopes ?? {}))
     fieldsOf.set(scope, [...(fieldsOf.get(scope) ?? []), `\`${field}\``]);
-  const besides = [...fieldsOf].map(([scope, fields]) => `, with ${fields.join(' or ')} also \`${scope}\``);
-  return `Needs the scope \`${scopeOf(operation)}\`${besides.join('')}.`;
+  const others = [...fieldsOf].map(
+    ([scope, fields]) =>
+      ` ${fields.join(' and ')} also ${fields.length > 1 ? 'need' : 'needs'} \`${scope}\`.`,
+  );
+  return `Needs the scope \`${scopeOf(operation)}\`.${others.join('')}`;
 }
 
 export function hasScope(scopes: readonly string[], scope: string): boolean {

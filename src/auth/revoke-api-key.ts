@@ -14,9 +14,10 @@ import { OrganizationKeys } from './organization-keys.js';
   summary: 'Revoke an API key',
   description:
     'All instances reject the key within a second, together with every key created with it, directly or ' +
-    'indirectly. If the key rotated itself, its successor also ends, unless that successor is the key revoking ' +
-    'it. If another key rotated it, the successor and the keys it created stay active. Revoked keys stay in the ' +
-    'list. Only a key with all of its scopes, its rate limit and its lifetime can revoke another key.',
+    'indirectly. If the key rotated itself, its successor also ends, unless that successor is the key ' +
+    'revoking it. If another key rotated it, the successor and the keys it created stay active. Revoked ' +
+    'keys stay in the list. A key can revoke another key only if it has all scopes of that key, and at ' +
+    'least the same rate limit and lifetime.',
   answers: apiKeyIdSchema,
   reasons: ['KEY_EXCEEDS_YOURS'],
 })

@@ -17,9 +17,9 @@ import { MAX_LIVE_KEYS, OrganizationKeys, tooManyKeys } from './organization-key
   summary: 'Rotate an API key',
   description:
     "The new key has the old key's name, scopes, rate limit and expiry. The old key ends after `overlapSeconds`. " +
-    'Keys that the old key created stay active and end with the new one. Only a key with all of its scopes, its ' +
-    'rate limit and its lifetime can rotate another key. A key can always rotate itself; if it is then revoked, ' +
-    'its successor ends with it. Both keys share one rate limit. The response contains the new key only once: ' +
+    'Keys that the old key created stay active and end with the new one. A key can rotate another key only if it ' +
+    'has all scopes of that key, and at least the same rate limit and lifetime. A key can always rotate itself; if ' +
+    'it is then revoked, its successor ends with it. Both keys share one rate limit. The response contains the new key only once: ' +
     'repeating the request returns the same `apiKeyId` with `key: null`. If you lost the response, rotate the ' +
     'new key.',
   answers: newApiKeySchema,

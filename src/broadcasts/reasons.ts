@@ -1,7 +1,8 @@
 export const reasons = {
   CONFLICT: {
     BROADCAST_BEGUN:
-      'The broadcast is being sent, was sent or was cancelled, so it can no longer be changed like this. error.message says what you can do.',
+      'The broadcast is being sent, was sent or was cancelled, so it can no longer be changed like this. ' +
+      'error.message explains what you can do.',
     BROADCAST_NOT_SENDING: 'The broadcast is not being sent, so it cannot be paused, resumed or retried.',
     BROADCAST_NOT_READY:
       'The broadcast cannot be sent yet. error.issues lists every problem. Fix them and send it again.',

@@ -91,7 +91,7 @@ const revokedWith = (API_KEYS_TABLE: string) => `
   )
   ORDER BY k.created_at, k.id`;
 
-/** Finds an API key by its id or by its text, of which the public part is enough. */
+/** Finds an API key by its id or by its text. The public part of the text is enough. */
 async function findApiKey(
   { runtime: { source }, requireOrganization }: Session,
   { apiKey: key, organization: organizationId }: { apiKey: string; organization?: string },

@@ -36,7 +36,7 @@ export function monitorCommand(history: Command): void {
     .addHelpText(
       'after',
       `
-Needs no database. Run it on another machine than the server. It verifies the signature of each checkpoint and, with the server's
+Needs no database. Run it on a different machine from the server. It verifies the signature of each checkpoint and, with the server's
 tiles, that the history begins with what was seen before. The first check only stores the checkpoint. Prints
 { "time", "size", "position", "sealedAt" } for each new checkpoint; with --once, for the current one in any case.
 If the server shows another or a shorter history, exits with status 1 and prints both signed checkpoints on standard error, as

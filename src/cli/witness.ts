@@ -33,7 +33,7 @@ export function witnessCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-Needs no database. Let someone else run it, on another machine than the server. With --make-key, prints { "verifierKey" }, which
+Needs no database. Someone else should run it, on a different machine from the server. With --make-key, prints { "verifierKey" }, which
 auditors pass to history verify. With --listen, also prints { "listening" }, and a line of JSON on standard error for each
 rejected checkpoint. A 409 or 422 can mean that the server signed two histories.`,
     )

@@ -69,8 +69,8 @@ export abstract class ContactFields extends Input {
     values: { type: ['string', 'number', 'boolean', 'array', 'null'], items: { type: 'string' } },
     example: { shoeSize: 42 },
     description:
-      'Values of custom fields by their keys. Fields that you leave out keep their value; `null` clears one. All values ' +
-      `of a contact may have up to ${MOST_VALUE_BYTES / 1024} KiB.`,
+      'Values of custom fields by their keys. Fields that you leave out keep their value; `null` clears one. The values ' +
+      `of a contact can have up to ${MOST_VALUE_BYTES / 1024} KiB in total.`,
   })
   customFields?: GivenValues | null;
 }

@@ -127,7 +127,7 @@ export const contactsProjection: Projection<ContactEvent> = {
     CREATE INDEX contacts_by_${column} ON contacts (organization_id, ${withoutCase(column)}) WHERE ${column} IS NOT NULL;
     ALTER INDEX contacts_by_${column} ALTER COLUMN 2 SET STATISTICS 0;`,
     ).join('')}
-    -- Neighbors in these may be the same person.
+    -- Neighbours in these may be the same person.
     ${['name_key', ...Object.keys(KEY_COLUMNS)]
       .map(
         (column) => `

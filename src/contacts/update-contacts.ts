@@ -15,11 +15,12 @@ import { ImportedLinks } from './import/imported-links.js';
   object: 'update',
   summary: 'Update many contacts',
   description:
-    'Gives fields of up to 1,000 contacts the same values, and adds or removes tags and lists. Changes only the ' +
-    'fields you send; `null` clears a field. If one of the contacts does not exist, nothing is changed. Fields are ' +
-    'changed first, for all contacts or for none, followed by one tag or list after another. After an error, send the ' +
-    'request again: what was already changed is not changed twice. No one is subscribed or unsubscribed. To update the ' +
-    'contacts of a segment, send the ids that contact.list-contacts returns with `segmentId`.',
+    'Sets fields of up to 1,000 contacts to the same values, and adds or removes tags and lists. Changes ' +
+    'only the fields you send; `null` clears a field. If one of the contacts does not exist, nothing is ' +
+    'changed. Fields are changed first, for all contacts or for none, followed by one tag or list after ' +
+    'another. After an error, send the request again: completed changes are not repeated. No one is ' +
+    'subscribed or unsubscribed. To update the contacts of a segment, send the ids that ' +
+    'contact.list-contacts returns with `segmentId`.',
   answers: recordSchema({
     contacts: {
       type: 'integer',

@@ -40,7 +40,7 @@ export class CreateField extends Input {
     optional: true,
     max: MAX_OPTIONS,
     longest: LONGEST_OPTION,
-    description: 'What can be chosen. Required for CHOICE and CHOICES.',
+    description: 'The options to choose from. Required for CHOICE and CHOICES.',
   })
   options?: string[];
 }

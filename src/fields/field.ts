@@ -13,7 +13,7 @@ export type FieldFields = {
   key: string;
   name: string;
   type: FieldType;
-  /** What can be chosen; null for types without a choice. */
+  /** The options to choose from; null for types without a choice. */
   options: string[] | null;
 };
 

@@ -16,7 +16,7 @@ export const fieldSchema = recordSchema({
   options: {
     type: ['array', 'null'],
     items: { type: 'string' },
-    description: 'What can be chosen; null unless the type is CHOICE or CHOICES.',
+    description: 'The options to choose from; null unless the type is CHOICE or CHOICES.',
   },
   organizationId: { type: 'string' },
 });

@@ -24,7 +24,7 @@ export type EventRecord = {
 
 export const eventSchema = recordSchema({
   id: { type: 'string' },
-  position: { type: 'integer', description: "The event's position in the single order of all events." },
+  position: { type: 'integer', description: "The event's position in the order of all events." },
   type: { type: 'string', example: 'PetitionSigned' },
   recordType: { type: 'string', example: 'signature' },
   recordId: { type: 'string' },

@@ -16,10 +16,11 @@ const HORIZON_PAUSE_MS = 5;
   object: 'events',
   summary: 'Export the history',
   description:
-    'Streams all events recorded so far, oldest first, one per line, in a format that can be verified without ' +
-    'this server. To resume an interrupted export, send the position of its last complete line as `after`. A ' +
-    'response without its last chunk (RFC 9112, section 8) is incomplete. The export itself is recorded as its ' +
-    'last event. If a person is erased during the export, the export continues up to that erasure instead.',
+    'Streams all events recorded so far, oldest first, one per line, in a format that can be verified ' +
+    'without this server. To resume an interrupted export, send the position of its last complete line as ' +
+    '`after`. A response without its last chunk (RFC 9112, section 8) is incomplete. The export itself is ' +
+    'recorded as its last event. If a person is erased during the export, the export also contains all ' +
+    'events up to that erasure.',
   answers: exportedEventSchema,
   answerTypes: ['application/x-ndjson'],
 })

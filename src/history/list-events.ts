@@ -11,9 +11,9 @@ import { HistoryReads } from './history-reads.js';
   summary: 'List events',
   description:
     'Lists events oldest first, in a fixed order: no event ever appears before a position that was already ' +
-    'returned. Reads are recorded, too. The first read of an API key in an hour is recorded immediately as a ' +
-    '`HistoryRead` event. After the hour, `HistoryReadsCollected` records all its reads with their filters and ' +
-    'positions. Texts used as filters are recorded only as a keyed hash.',
+    'returned. Reads are recorded, too. The first read of an API key in an hour is recorded immediately as ' +
+    'a `HistoryRead` event. After the hour, `HistoryReadsCollected` records all its reads with their ' +
+    'filters and positions. Filter texts are recorded only as keyed hashes.',
   answers: eventSchema,
   list: true,
 })

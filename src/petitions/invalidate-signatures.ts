@@ -39,10 +39,11 @@ export type InvalidateAnswer = { invalidationId: string | null; petitionId: stri
   object: 'invalidation',
   summary: 'Invalidate signatures',
   description:
-    'Excludes signatures from the count: either those you name (`signatureIds`), or all existing ones that match ' +
-    'every given condition. They stay in the history, and their signers cannot sign again. To count them again, ' +
-    'use `petition.restore-signatures`. The first 200 are excluded before the response is sent, the others ' +
-    'within seconds; others can keep signing. `petition.get-invalidation` returns the progress.',
+    'Excludes signatures from the count: either those you name (`signatureIds`), or all existing ones that ' +
+    'match every given condition. They stay in the history, and their signers cannot sign again. To count ' +
+    'them again, use `petition.restore-signatures`. The first 200 are excluded before the response is ' +
+    'sent, the rest within seconds. Other people can keep signing during that time. ' +
+    '`petition.get-invalidation` returns the progress.',
   answers: recordSchema({
     invalidationId: { ...textOrNull, description: 'null with `dryRun`, and if no signature matches.' },
     petitionId: { type: 'string' },

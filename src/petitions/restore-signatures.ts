@@ -13,8 +13,9 @@ import { invalidations, invalidationSchema } from './invalidations.js';
   object: 'invalidation',
   summary: 'Restore invalidated signatures',
   description:
-    'Counts all signatures that this invalidation excluded, except those withdrawn since. An invalidation in ' +
-    'progress is stopped. The first 200 count again before the response is sent, the others within seconds.',
+    'Counts again all signatures that this invalidation excluded, except those withdrawn since. An ' +
+    'invalidation in progress is stopped. The first 200 count again before the response is sent, the rest ' +
+    'within seconds.',
   answers: invalidationSchema,
 })
 export class RestoreSignatures extends Input {

@@ -57,7 +57,7 @@ export const signatureSchema = recordSchema({
   petitionId: { type: 'string' },
   contactId: {
     ...textOrNull,
-    description: 'null until the signer confirms, and once the signer was erased.',
+    description: 'null until the signer confirms, and after the signer was erased.',
   },
   comment: textOrNull,
   status: { type: 'string', enum: ['CONFIRMED', 'PENDING', 'INVALIDATED'] },

@@ -209,8 +209,8 @@ const REGISTER = `
   WHERE NOT EXISTS (SELECT FROM self_checks c WHERE (c.kind, c.subject) = (s.kind, s.subject))
   ON CONFLICT DO NOTHING`;
 
-// Later than a round from now, or begun in the future, is what no instance writes. Whoever alters other tables can alter this one,
-// too, and must not silence the checks by it.
+// No instance writes a time later than a round from now, or a start in the future. Someone who alters other
+// tables can alter this one too, and must not be able to stop the checks that way.
 const CLAIM = `
   WITH due AS (
     SELECT kind, subject FROM self_checks

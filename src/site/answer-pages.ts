@@ -81,7 +81,7 @@ function Correction({
   </details>`;
 }
 
-/** Thanks people who have confirmed, also on later visits. */
+/** Thanks people who have confirmed, even on later visits. */
 export function signedPage({ organization, petition, words }: About): Page {
   return pageOf({
     organization,

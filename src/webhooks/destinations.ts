@@ -68,7 +68,7 @@ export class DestinationNotAllowed extends Error {
  */
 export class Destinations {
   /**
-   * @param allowsPrivate for development: allows every address, also over http.
+   * @param allowsPrivate for development: allows every address, even over http.
    * @param resolver resolves names; the machine's by default.
    */
   constructor(

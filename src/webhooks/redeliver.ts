@@ -13,8 +13,10 @@ import { webhooks, webhookSchema } from './webhooks.js';
   object: 'webhook',
   summary: 'Redeliver an event',
   description:
-    'Sends any event of the history again with the same `webhook-id`, whether it was delivered, dead-lettered or ' +
-    'never selected. The event is sent once the webhook is active, and retried if it fails.',
+    'Sends any event of the history again with the same `webhook-id`, whether it was delivered, ' +
+    'dead-lettered or never selected. The event is sent once the webhook is active, and retried if it ' +
+    'fails. The response does not show the progress: `position`, `lag` and `lastDelivery` are null. To ' +
+    'follow it, use `webhook.list-deliveries`.',
   answers: webhookSchema,
 })
 export class Redeliver extends Input {

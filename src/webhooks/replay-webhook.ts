@@ -13,7 +13,8 @@ import { webhooks, webhookSchema } from './webhooks.js';
   description:
     'Resends all selected events after a position or since a time. They are sent in order and with their ' +
     'original `webhook-id`. Events that were not delivered yet are included. Without an `Idempotency-Key`, ' +
-    'repeating the request starts the replay again.',
+    'repeating the request starts the replay again. The response does not show the progress: `position`, ' +
+    '`lag` and `lastDelivery` are null. To follow it, use `webhook.get-webhook`.',
   answers: webhookSchema,
 })
 export class ReplayWebhook extends Input {

@@ -4,7 +4,7 @@ import { exists, webhook } from './webhook.js';
 
 /** Fields from the operations table, which only exist for the present. */
 const OF_NOW =
-  'Only in get-webhook and list-webhooks; null in responses to changes, with `asOf`, and in replays.';
+  'Only get-webhook and list-webhooks return it; it is null with `asOf` and in the responses of all other operations.';
 
 export const webhookSchema = recordSchema({
   id: { type: 'string' },
@@ -40,13 +40,13 @@ export const webhookSchema = recordSchema({
   },
   lastDelivery: {
     type: ['object', 'null'],
-    description: `The last attempt. ${OF_NOW}`,
+    description: `The last attempt; null if there was none in the last 30 days. ${OF_NOW}`,
     properties: {
       eventId: { type: 'string' },
       at: timestamp,
       outcome: { type: 'string', enum: ['DELIVERED', 'FAILED', 'PARKED'] },
-      statusCode: { type: ['integer', 'null'] },
-      ms: { type: 'integer' },
+      statusCode: { type: ['integer', 'null'], description: 'null if there was no response.' },
+      ms: { type: 'integer', description: 'Duration in milliseconds.' },
     },
   },
   organizationId: { type: 'string' },

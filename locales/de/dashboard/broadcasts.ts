@@ -76,7 +76,7 @@ export const broadcasts: typeof en = {
       duplicate: 'Mehrfach ausgewählt (bekommt die E-Mail einmal)',
       unknown: 'Ist kein Kontakt mehr',
       excluded: 'Von Ihnen ausgeschlossen',
-      filtered: 'Wohnt anderswo',
+      filtered: 'Wohnt in einem anderen Land oder Ort',
       unsubscribed: 'Hat keine E-Mails abonniert',
       withoutAddress: 'Keine E-Mail-Adresse',
       suppressed: 'Gesperrte Adresse',

@@ -72,7 +72,7 @@ export const common: typeof en = {
     going: 'Aktualisiert sich automatisch.',
     held: 'Aktualisierung angehalten.',
     hold: 'Anhalten',
-    goOn: 'Wieder aktualisieren',
+    goOn: 'Aktualisierung fortsetzen',
   },
   roles: {
     OWNER: { name: 'Inhaber·in', may: 'Voller Zugriff, einschließlich der Verwaltung von Inhaber·innen' },
@@ -129,7 +129,7 @@ export const common: typeof en = {
     number: 'Geben Sie eine Zahl ein, zum Beispiel 42 oder 1,5',
     date: 'Geben Sie ein Datum ein',
     tooMuch: (most: string) =>
-      `Alle eigenen Felder eines Kontakts können zusammen ${most} KB haben. Kürzen Sie einige`,
+      `Die eigenen Felder eines Kontakts dürfen zusammen höchstens ${most} KB groß sein. Kürzen Sie einige`,
     noOptions: 'Geben Sie mindestens eine Option ein',
     notOptions: 'Entfernen Sie die Optionen, oder wählen Sie als Art „Eine Option“ oder „Mehrere Optionen“',
     atLeast: (least: string) => `Geben Sie eine ganze Zahl ab ${least} ein`,

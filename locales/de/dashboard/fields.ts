@@ -48,7 +48,7 @@ export const fields: typeof en = {
   hindrances: 'Hinderungsgründe',
   hour: 'Beginn der Stunde',
   imageId: 'Bild',
-  inDoubt: 'Zustellung unbekannt',
+  inDoubt: 'Zustellung unklar',
   into: 'Zusammengeführt mit',
   invalidationId: 'Entfernen von Unterschriften',
   ip: 'IP-Adresse',

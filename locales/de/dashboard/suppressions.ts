@@ -9,7 +9,8 @@ export const suppressions: typeof en = {
   },
   email: 'E-Mail-Adresse',
   wholeAddress:
-    'Nichts gefunden. Geben Sie die vollständige Adresse ein. Diese Adressen sind so gespeichert, dass sich nicht nach Teilen suchen lässt.',
+    'Nichts gefunden. Geben Sie die vollständige Adresse ein. Nach einem Teil der Adresse lässt sich hier ' +
+    'nicht suchen.',
   add: 'Adresse sperren',
   button: 'Adresse sperren',
   why: 'Grund',

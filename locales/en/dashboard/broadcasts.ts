@@ -76,7 +76,7 @@ export const broadcasts = {
       duplicate: 'Chosen more than once (receives it once)',
       unknown: 'No longer a contact',
       excluded: 'Excluded by your choice',
-      filtered: 'Lives somewhere else',
+      filtered: 'Lives in another country or town',
       unsubscribed: 'Not subscribed',
       withoutAddress: 'No email address',
       suppressed: 'Suppressed address',

@@ -130,7 +130,8 @@ export const common = {
     externalIdTaken: 'Another contact has one of these IDs',
     number: 'Enter a number, like 42 or 1.5',
     date: 'Enter a date',
-    tooMuch: (most: string) => `All custom fields of a contact can have ${most} KB together. Shorten some`,
+    tooMuch: (most: string) =>
+      `A contact’s custom fields can have up to ${most} KB in total. Shorten some of them`,
     noOptions: 'Enter at least one option',
     notOptions: 'Remove the options, or choose “One option” or “Several options” as the type',
     atLeast: (least: string) => `Enter a whole number, ${least} or more`,

@@ -124,7 +124,7 @@ export const contacts = {
       'If you don’t tick this box, these people are imported without being subscribed. Existing contacts keep their subscription status. Contacts who unsubscribed are subscribed again only if their row shows that they opted in later.',
     start: (n: number) => `Import ${counted('en-GB', n, 'row', 'rows')}`,
     going: 'Import in progress',
-    goingText: 'You can leave this page. The import continues without you.',
+    goingText: 'You can leave this page. The import continues in the background.',
     done: 'Import finished',
     failed: 'Import stopped early',
     failedText:

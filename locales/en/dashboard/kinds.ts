@@ -23,7 +23,7 @@ export const kinds = {
   'signature-invalidation': 'Removed signatures',
   'signature-invalidation-plan': 'Removal of signatures',
   'signature-request': 'Unconfirmed signature',
-  'signing-key': 'Signing key of the history',
+  'signing-key': 'History signing key',
   'suppressed-address': 'Suppressed address',
   suppression: 'Suppression',
   tag: 'Tag',

@@ -2,7 +2,7 @@ import { counted } from '#libs/pages';
 
 export const segments = {
   title: 'Segments',
-  text: 'Save a search for contacts. A segment always contains everyone who matches at the moment.',
+  text: 'Save a search for contacts. A segment always contains everyone who currently matches.',
   none: {
     title: 'No segments yet',
     text: 'Create a segment, such as members in one town without a phone number.',

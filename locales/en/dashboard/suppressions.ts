@@ -3,11 +3,10 @@ export const suppressions = {
   text: 'No email is sent to these addresses, even if they are on a list.',
   none: {
     title: 'No suppressed addresses',
-    text: 'Addresses appear here when people unsubscribe in an email or report it as spam, and when their email bounces.',
+    text: 'Addresses appear here when people unsubscribe from an email or report it as spam, and when an email to them bounces.',
   },
   email: 'Email address',
-  wholeAddress:
-    'Nothing found. Enter the full address. These addresses are stored in a form that can’t be searched by parts.',
+  wholeAddress: 'Nothing found. Enter the full address. You can’t search for part of a suppressed address.',
   add: 'Suppress an address',
   button: 'Suppress address',
   why: 'Reason',

@@ -22,7 +22,7 @@ export const systemStatus = {
   reactions: 'Background tasks',
   reactionsText: 'If one of these is behind, its work is done later. Nothing is lost.',
   webhooksText: 'Where your events are sent, and how many are still waiting.',
-  seals: 'Signing of the history',
+  seals: 'History signing',
   name: 'Name',
   lag: 'Events behind',
   retrying: 'Being retried',

@@ -15,7 +15,7 @@ export function headOf(checkpoint: string): (TreeHead & { origin: string }) | un
   return { origin, size: Number(size), root: hash };
 }
 
-/** What a checkpoint says about its tree besides the root. `sealedAt`: RFC 3339 in UTC with milliseconds, so that it sorts. */
+/** The claims of a checkpoint about its tree, other than the root. `sealedAt`: RFC 3339 in UTC with milliseconds, so that it sorts. */
 export type Claims = Pick<TreeHead, 'size'> & { position: number; sealedAt: string };
 
 /** Parses the extension lines, regardless of signatures. Undefined for the checkpoints of other kinds of logs. */

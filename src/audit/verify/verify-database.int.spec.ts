@@ -803,7 +803,7 @@ describe('the log of all organizations', () => {
     expect(seals.alone.wrong[0]!.reason).toMatch(/^Its seals end at .* It was rolled back/);
   });
 
-  it('reveals which organization has a rewritten history, whoever rewrote it', async () => {
+  it('reveals which organization has a rewritten history, no matter who rewrote it', async () => {
     const { alone } = await found(async (sql) => {
       const [row] = await sql.query<{ position: string }[]>(
         'SELECT min(position) AS position FROM events WHERE organization_id = $1',

@@ -518,10 +518,10 @@ describe('events of one stream, or about one person', () => {
   const nobody = { ...erased, version: 1, streamId: uuidv7() };
   const updated = { ...erased, type: 'ContactUpdated' };
   it.each([
-    ['nobody was erased', { 10: person, 20: unread }, 10],
-    ['somebody else was erased', { 10: other, 20: nobody }, 10],
+    ['no one was erased', { 10: person, 20: unread }, 10],
+    ['someone else was erased', { 10: other, 20: nobody }, 10],
     ['their record ended otherwise', { 10: person, 20: updated }, 10],
-    ['it is about nobody', { 30: { ...unread, subjectId: null } }, 30],
+    ['it is about no one', { 30: { ...unread, subjectId: null } }, 30],
     ['it is the later one of two', { 10: person, 15: { ...unread, subjectId: uuidv7() }, 20: erased }, 15],
   ] as [string, { [index: number]: Partial<Line> }, number][])(
     'are named if data cannot be read although %s',
@@ -848,7 +848,7 @@ describe('a checkpoint of five lines', () => {
   const foreign = new Signer(5, `advocacy-api/${uuidv7()}`);
   it.each([
     ['several signers', signed(text, stranger, witness, ownSigner, signer), key],
-    ['false signatures of keys that nobody asked for', note + stranger.line('another text\n'), key],
+    ['false signatures of keys that no one asked for', note + stranger.line('another text\n'), key],
     ['the same signature twice', note + signer.line(text), key],
     ['a line of another kind of signature', `${note}— witness.example/w ${'A'.repeat(104)}\n`, key],
   ])('is verified with %s', async (_, given, verifierKey) => {
@@ -862,7 +862,7 @@ describe('a checkpoint of five lines', () => {
     ['no signature under the name of the key', signed(text, ownSigner), key],
     ['a key of the same name and another origin', signed(text, foreign), foreign.verifierKey],
     ['a key of another name', signed(text, witness), witness.verifierKey],
-    ['a line that is no signature', `${note}paid\n`, key],
+    ['a line that is not a signature', `${note}paid\n`, key],
     ['an empty line more', `${note}\n`, key],
     ['a sixth line', signed(`${text}paid\n`, signer), key],
     ['no time', signed(text.replace(/sealed .*\n/, ''), signer), key],

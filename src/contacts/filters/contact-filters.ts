@@ -95,7 +95,7 @@ export function kindOf({ idField }: Resource): KindOfContacts {
   return choices.get(idField)!;
 }
 
-/** Calls the listener for each of these kinds, also for those that are declared later. */
+/** Calls the listener for each of these kinds, including those that are declared later. */
 export function forEachKindOfContacts(listener: (kind: KindOfContacts) => void): void {
   listeners.push(listener);
   for (const kind of choices.values()) listener(kind);

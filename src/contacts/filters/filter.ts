@@ -121,7 +121,7 @@ function readPart(given: unknown, path: string, depth: number, reading: Reading)
     return wrong(path, 'must be an object: all, any, not, or a condition');
   const [key, ...others] = Object.keys(given);
   if (key === 'all' || key === 'any' || key === 'not') {
-    if (others.length > 0) return wrong(path, `must have no other field next to ${key}`);
+    if (others.length > 0) return wrong(path, `must not have any field other than ${key}`);
     if (depth === DEEPEST) return wrong(path, `must not be nested deeper than ${DEEPEST} levels`);
     const inner = (given as JsonObject)[key];
     if (key === 'not') return { not: readPart(inner, `${path}.not`, depth + 1, reading) };

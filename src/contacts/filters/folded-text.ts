@@ -2,7 +2,7 @@ import { type Bind } from '#libs/projections';
 
 /**
  * Texts are compared without regard to case, by one rule in PostgreSQL and here. The lower() of PostgreSQL
- * depends on the database's locale and JavaScript's on the letters around, so an auditor could recompute other
+ * depends on the database's locale and JavaScript's on the surrounding letters, so an auditor could recompute other
  * recipients than those of a broadcast. Instead, letters are replaced one by one: those that have a single
  * lowercase letter. COLLATE "C" limits lower() to A–Z; other letters are replaced by `translate`.
  */

@@ -38,7 +38,7 @@ import { capitalized, type Group, groupDecider, type GroupDecider } from './grou
 /** Sentences of the API's documentation. */
 type OperationText = { summary: string; description: string };
 
-/** A further field of a group, besides name and description. It may be left out and cleared with `null`. */
+/** A further field of a group, in addition to name and description. It may be left out and cleared with `null`. */
 type GroupField = { decorator: PropertyDecorator; schema: FieldSchema };
 
 export type GroupDeclaration = {
@@ -276,7 +276,7 @@ export function groupsOfContacts(): readonly GroupKind[] {
   return groups;
 }
 
-/** Calls the listener for each kind of groups, also for those that are declared later. */
+/** Calls the listener for each kind of groups, including those that are declared later. */
 export function forEachGroupOfContacts(listener: (group: GroupKind) => void): void {
   listeners.push(listener);
   groups.forEach(listener);

@@ -182,7 +182,7 @@ function nameOf(column: string): string {
  *
  * @param values some of each column.
  */
-export function recognise(
+export function recognize(
   columns: readonly string[],
   values: readonly (readonly string[] | undefined)[],
   fields: readonly FieldDefinition[] = [],

@@ -1,4 +1,4 @@
-import { recognise } from './columns.js';
+import { recognize } from './columns.js';
 import { momentIn } from './evidence.js';
 
 describe('momentIn', () => {
@@ -45,4 +45,4 @@ it.each([
   ['Origine', 'consentSource'],
   ['Fuente', 'consentSource'],
   ['unsubscribed_at', 'optOut'],
-])('a column %s becomes %s', (column, meaning) => expect(recognise([column], [[]])).toEqual([meaning]));
+])('a column %s becomes %s', (column, meaning) => expect(recognize([column], [[]])).toEqual([meaning]));

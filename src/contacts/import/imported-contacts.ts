@@ -23,7 +23,7 @@ import {
   isOfOneColumn,
   type Meaning,
   phoneKindOf,
-  recognise,
+  recognize,
   suggestsOptOut,
 } from './columns.js';
 import { splitName, withoutFormatCharacters } from './names.js';
@@ -121,8 +121,8 @@ export function describeNamingColumns(): string[] {
     ([column, kind]) =>
       `\`${column}\` contains the names of the ${kind.resource.object}s to assign to the contact, even if it is ` +
       '`unchanged`. If several have the same name, the oldest is used; those that do not exist are created. A line ' +
-      `can name up to ${MOST_NAMES}: in CSV, separated by commas, semicolons or pipes; in NDJSON, as a list or ` +
-      `such a text. Requires the scope \`${scopeToName(kind)}\`.`,
+      `can name up to ${MOST_NAMES}, separated by commas, semicolons or pipes. An NDJSON line can also contain a list. ` +
+      `Requires the scope \`${scopeToName(kind)}\`.`,
   );
 }
 
@@ -394,7 +394,7 @@ export async function decideColumns(
   );
   const unrecognized = columns.flatMap((column, n) => {
     const isOpen = meanings[n] === null && !map.has(column) && !IGNORED.includes(column);
-    return isOpen && column !== '' && columns.indexOf(column) === n && recognise([column], [])[0] === null
+    return isOpen && column !== '' && columns.indexOf(column) === n && recognize([column], [])[0] === null
       ? [n]
       : [];
   });
@@ -419,20 +419,20 @@ function meaningsOf(
   map: ColumnMap = new Map(),
 ): (string | null)[] {
   const taken = new Set([...map.values()].filter(isOfOneColumn));
-  const recognised = recognise(columns, values, fields);
+  const recognized = recognize(columns, values, fields);
   const isKnown = (column: string) => COLUMNS.includes(column);
-  const recognisedOrKnown = columns.map((column, n) => {
+  const recognizedOrKnown = columns.map((column, n) => {
     if (IGNORED.includes(column)) return null;
     const isRepeated = isOfOneColumn(column) && columns.indexOf(column) < n;
     if (isKnown(column)) return isRepeated && unknown === 'ignore' ? null : column;
-    const meaning = recognised[n] ?? null;
+    const meaning = recognized[n] ?? null;
     const isTaken = isOfOneColumn(meaning) && meaning !== column && columns.includes(meaning!);
     return isTaken ? null : meaning;
   });
   const meanings = columns.map((column, n) => {
     const mapped = columns.indexOf(column) === n ? map.get(column) : null;
     if (map.has(column)) return mapped!;
-    const meaning = recognisedOrKnown[n]!;
+    const meaning = recognizedOrKnown[n]!;
     return taken.has(meaning as Meaning) ? null : meaning;
   });
   checkColumns(columns, meanings, values, {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isConsent, recognise, suggestsOptOut } from './columns.js';
+import { isConsent, recognize, suggestsOptOut } from './columns.js';
 import { type Consent, type ConsentColumn, consentIn, together } from './consent.js';
 import { decoderOf } from './encodings.js';
 import { completeRows, FormatDetector, formatOf, headOf, lookAt, rowsOf } from './table.js';
@@ -20,7 +20,7 @@ describe('files of other systems', () => {
   const files = Object.keys(expected).filter((name) => name !== 'about');
   it.each(files)('%s: no column is flagged without a reason', async (file) => {
     const { columns, values } = await look(readFileSync(join(CASES, file)));
-    const meanings = recognise(columns, values);
+    const meanings = recognize(columns, values);
     const suspects = columns.filter(
       (column, n) => !isConsent(meanings[n]!) && suggestsOptOut(column, values[n] ?? [], columns),
     );
@@ -96,11 +96,11 @@ describe('a column', () => {
     ['External ID', [], 'externalIds'],
     ['Name', [], 'name'],
   ])('%s with %j is %s', (column, values, meaning) => {
-    expect(recognise([column], [values])).toEqual([meaning]);
+    expect(recognize([column], [values])).toEqual([meaning]);
   });
 
   it('of names contains the last name next to one of first names, and is ignored next to both', () => {
-    const meant = (...columns: string[]) => recognise(columns, []);
+    const meant = (...columns: string[]) => recognize(columns, []);
     expect(meant('Vorname', 'Name')).toEqual(['firstName', 'lastName']);
     expect(meant('Full name', 'First name')).toEqual([null, 'firstName']);
     expect(meant('Name', 'Given Name', 'Family Name')).toEqual([null, 'firstName', 'lastName']);

@@ -84,7 +84,7 @@ export const importPages: PageDefinition[] = [
     },
     act: async (context) => {
       const file = await context.form.upload();
-      if (!file) throw invalid([{ path: 'file', message: 'is no file' }]);
+      if (!file) throw invalid([{ path: 'file', message: 'is not a file' }]);
       const chosen = {
         file: file.name.slice(-200),
         onConflict: context.form.get('onConflict') === 'update' ? 'update' : 'fail',

@@ -56,7 +56,7 @@ export const imagePages: PageDefinition[] = [
     },
     act: async (context) => {
       const file = await context.form.upload();
-      if (!file) throw invalid([{ path: 'file', message: 'is no file' }]);
+      if (!file) throw invalid([{ path: 'file', message: 'is not a file' }]);
       const { mediaType, bytes } = file;
       const fields = {
         name: context.form.typed('name') ?? file.name.slice(-200),
@@ -161,7 +161,7 @@ async function updateNames({ form, api }: PageContext, imageId: string): Promise
 }
 
 const FAULTS_OF_FILES: Partial<Record<string, string>> = {
-  UNSUPPORTED_MEDIA_TYPE: 'is no picture',
+  UNSUPPORTED_MEDIA_TYPE: 'is not an image',
   BAD_REQUEST: 'is a picture that cannot be read',
   PAYLOAD_TOO_LARGE: 'is too large a picture',
 };

@@ -275,7 +275,7 @@ function ValueField(
   const options = { ...field, isOptional: true };
   const select = (choices: { value: string; text: string }[]) =>
     SelectField(form, { ...options, choices: [{ value: '', text: '–' }, ...choices] });
-  // A browser would show an empty field for what is no number or no date, so such input stays text.
+  // A browser would show an empty field for text that is not a number or a date, so such input stays text.
   const typed = form.valueOf(field.name, field.value) ?? '';
   const isNumber = op === 'inLast' || subject?.type === 'NUMBER';
   const isDate = subject?.type === 'DATE' || subject?.type === 'time';

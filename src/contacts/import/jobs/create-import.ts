@@ -52,15 +52,16 @@ const IGNORE = 'ignore';
   scope: SCOPE,
   summary: 'Import contacts in the background',
   description:
-    'Send the file as the body: CSV, tab-separated values, or NDJSON with one contact per line. It can be of any ' +
-    'size, and compressed (`Content-Encoding: gzip`). The response is sent once the file is stored. The import then ' +
-    'continues without you; `import.get-import` returns its progress. Rows are read and imported as by ' +
-    '`contact.import-contacts`: the same columns are recognized, and no one is subscribed by accident.\n\n' +
-    'The file is stored encrypted and deleted when the import ends, or after seven days. The outcomes of its rows ' +
-    'are kept for seven days. If the API key is revoked, or the user loses a permission that the import needs, it ' +
-    'stops with the status `FAILED`. To resume it, send the file again: rows that were imported are `unchanged`. ' +
-    'Columns of tags, of lists and of bounced addresses need the scopes `tag:write`, `list:write` and ' +
-    '`suppression:write`. An organization can have 20 imports that have not ended.',
+    'Send the file as the body: CSV, tab-separated values, or NDJSON with one contact per line. It can be ' +
+    'of any size, and compressed (`Content-Encoding: gzip`). The response is sent once the file is stored. ' +
+    'The import then continues in the background; `import.get-import` returns its progress. Rows are read ' +
+    'and imported as by `contact.import-contacts`: the same columns are recognized, and no one is ' +
+    'subscribed by accident.\n\nThe file is stored encrypted and deleted when the import ends, or after ' +
+    'seven days. The outcomes of its rows are kept for seven days. If the API key is revoked, or the user ' +
+    'loses a permission that the import needs, it stops with the status `FAILED`. To resume it, send the ' +
+    'file again: rows that were imported are `unchanged`. Columns of tags, of lists and of bounced ' +
+    'addresses need the scopes `tag:write`, `list:write` and `suppression:write`. An organization can have ' +
+    '20 imports that have not ended.',
   answers: recordSchema({ importId: { type: 'string' } }),
   bodyTypes: ['text/csv', 'text/tab-separated-values', NDJSON],
   acceptsGzip: true,
@@ -75,7 +76,7 @@ export class CreateImport extends StreamedInput {
     optional: true,
     example: '{"Mail":"email","Keine Post":"optOut","Shoe size":"ignore"}',
     description:
-      `How columns are used, as a JSON object from column names to ${MEANINGS.map((one) => `\`${one}\``).join(', ')} ` +
+      `How columns are used, as a JSON object from column names to ${MEANINGS.map((one) => `\`${one}\``).join(', ')}, ` +
       '`customFields.` with the key of a custom field, or `ignore`. Other columns are recognized by their names.',
   })
   map?: string;
@@ -114,8 +115,8 @@ export class CreateImport extends StreamedInput {
   @Flag({
     default: false,
     description:
-      'Only checks the file: the import reports what would become of each row, and stores nothing. Rows are ' +
-      'compared with stored contacts, not with each other.',
+      'Only checks the file: the import reports what would happen to each row, and stores nothing. Rows ' +
+      'are compared with stored contacts, not with each other.',
   })
   dryRun!: boolean;
 }

@@ -13,7 +13,7 @@ import { SCOPE } from './import-plan.js';
   description:
     `Streams the failed rows with their original columns and \`${PROBLEM_COLUMN}\`, the reason. Correct them and ` +
     `import the file again: imports ignore \`${PROBLEM_COLUMN}\`. The rows of a table are CSV in UTF-8; those of ` +
-    'NDJSON are NDJSON. Rows of contacts that were erased since are left out.',
+    'NDJSON are NDJSON. Rows of contacts that have since been erased are omitted.',
   answers: { type: 'object', properties: { [PROBLEM_COLUMN]: textOrNull } },
   answerTypes: ['text/csv', NDJSON],
 })

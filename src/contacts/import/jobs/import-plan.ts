@@ -1,5 +1,5 @@
 import { hasScope, invalid } from '#libs/rpc';
-import { isConsent, isOfOneColumn, type Meaning, recognise, suggestsOptOut } from '../columns.js';
+import { isConsent, isOfOneColumn, type Meaning, recognize, suggestsOptOut } from '../columns.js';
 import { type FieldDefinition } from '../../../fields/index.js';
 import { type DecidedColumns } from '../imported-contacts.js';
 import { type Look, type TableFormat } from '../table.js';
@@ -44,7 +44,7 @@ export function planFor(
   chosen: ImportChoices,
   fields: readonly FieldDefinition[],
 ): ImportPlan {
-  const meanings = recognise(columns, values, fields);
+  const meanings = recognize(columns, values, fields);
   const suspects = columns.flatMap((column, n) =>
     isConsent(meanings[n]!) || suggestsOptOut(column, values[n] ?? [], columns) ? [n] : [],
   );
