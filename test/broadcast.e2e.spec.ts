@@ -127,6 +127,29 @@ it.each([
   expect([status, body.error.issues?.[0].path]).toEqual([400, path]);
 });
 
+it('duplicate-broadcast returns 200 with the id of a draft like the original, sent or not, with an audience of deleted lists', async () => {
+  const ask = async (operation: string, body: object) => (await client.post(operation, body)).body.data;
+  const { listId } = await ask('list.create-list', { name: 'Friends' });
+  const fields = {
+    subject: 'Ω',
+    preheader: 'May',
+    content: '<p>Hello</p>',
+    format: 'HTML',
+    audience: { listIds: [listId] },
+  };
+  const original = await ask('broadcast.create-broadcast', { name: 'Original', ...fields });
+  await client.delete('list.delete-list', { listId });
+  await ask('broadcast.cancel-broadcast', original);
+  const body = { ...original, name: 'Copy' };
+  const copy = await ask('broadcast.duplicate-broadcast', body);
+  expect(await ask('broadcast.duplicate-broadcast', body)).toEqual(copy);
+  const { data } = (await client.get('broadcast.get-broadcast', copy)).body;
+  expect(data).toMatchObject({ ...fields, name: 'Copy', status: 'DRAFT', finishedAt: null });
+  await client.delete('broadcast.delete-broadcast', original);
+  expect(await ask('broadcast.duplicate-broadcast', body)).toEqual(copy);
+  expect((await client.post('broadcast.duplicate-broadcast', { ...body, name: 'Late' })).status).toBe(404);
+});
+
 it('create-broadcast returns 404 for an unknown record of an audience, and 403 without the scope to read it', async () => {
   const parts = kindsOfContacts().flatMap(({ object }) => Object.values(audienceFields(object)));
   expect(parts).toEqual(expect.arrayContaining(['listIds', 'petitionIds', 'excludeTagIds']));

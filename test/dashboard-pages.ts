@@ -125,6 +125,7 @@ export const TABLE: Record<string, PageEntry> = {
     act: EDITORS,
     form: () => ({ title: newName(), goal: '20', content: '**Why**' }),
   },
+  'petitions/:petition/duplicate': { see: EDITORS, act: EDITORS, form: () => ({ name: newName() }) },
   'petitions/:petition/publish': { see: EDITORS, act: EDITORS },
   'petitions/:petition/close': { see: EDITORS, act: EDITORS, records: { petition: publishedPetition } },
   'petitions/:petition/delete': { isGone: true, see: EDITORS, act: EDITORS },

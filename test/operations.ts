@@ -436,6 +436,10 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     },
     reasons: { SLUG_TAKEN: (own) => takenSlug(own, 'petition') },
   },
+  'petition.duplicate-petition': {
+    scope: 'petition:write',
+    ask: async (own) => ({ ...(await own.the('petition')), name: own.unique() }),
+  },
   'petition.get-petition': {
     scope: 'petition:read',
     answeredBy: BY_KEY,
@@ -1028,6 +1032,10 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       list: 'broadcast.list-broadcasts',
       end: 'broadcast.delete-broadcast',
     },
+  },
+  'broadcast.duplicate-broadcast': {
+    scope: 'broadcast:write',
+    ask: async (own) => ({ ...(await own.the('broadcast')), name: own.unique() }),
   },
   'broadcast.get-broadcast': {
     scope: 'broadcast:read',

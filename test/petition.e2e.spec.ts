@@ -116,6 +116,42 @@ describe('create-petition', () => {
   });
 });
 
+describe('duplicate-petition', () => {
+  const duplicate = (body: object, headers = {}) => client.post('petition.duplicate-petition', body, headers);
+
+  it('returns 200 with the id of a draft that has every field, except what belongs to the original', async () => {
+    const { fieldId } = (await client.post('field.create-field', { name: 'Gone' })).body.data;
+    const content = { markdown: 'Ω'.repeat(9_000) };
+    const fields = { title: 'River', goal: 7, ask: 'Stop', confirmation: 'NONE', publicComments: true };
+    const closesAt = '2099-01-01T00:00:00.000Z';
+    const formFields = [{ fieldId, required: true }];
+    const petitionId = await create({ ...fields, content, closesAt, formFields, slug: 'river' });
+    await client.post('petition.publish-petition', { petitionId });
+    await client.post('petition.add-signature', { petitionId, contact: { email: 'ada@example.org' } });
+    // A form ignores it from now on.
+    await client.delete('field.delete-field', { fieldId });
+    const { status, body } = await duplicate({ petitionId, name: 'Save the lake' });
+    expect([status, Object.keys(body.data)]).toEqual([200, ['petitionId']]);
+    expect((await get(body.data.petitionId)).body.data).toMatchObject({
+      ...{ ...fields, content, formFields, name: 'Save the lake', slug: 'save-the-lake' },
+      ...{ status: 'DRAFT', signatures: 0, closesAt: null },
+    });
+  });
+
+  it('returns the first copy for the same body, also after the original is deleted, and another one for another key', async () => {
+    const petitionId = await create({ name: 'Original' });
+    const body = { petitionId, name: 'Copy' };
+    const [first, twin] = await Promise.all([duplicate(body), duplicate(body)]);
+    expect(twin.body).toEqual(first.body);
+    const other = await duplicate(body, { 'Idempotency-Key': 'another' });
+    expect(other.body.data.petitionId).not.toBe(first.body.data.petitionId);
+    expect((await get(other.body.data.petitionId)).body.data.slug).toBe('copy-2');
+    await client.delete('petition.delete-petition', { petitionId });
+    expect((await duplicate(body)).body).toEqual(first.body);
+    expect((await duplicate({ petitionId, name: 'Too late' })).status).toBe(404);
+  });
+});
+
 describe('update-petition', () => {
   it('returns 200 with the whole petition and its count, in every state', async () => {
     const petitionId = await open();

@@ -25,6 +25,27 @@ export function createHandler<Command extends Input & { name: string }, Event ex
   return Handler;
 }
 
+/** The handler of an operation that creates a copy of a record. @param event returns the copy's first event. */
+export function duplicateHandler<
+  State extends object,
+  Command extends Input & { name: string },
+  Event extends DomainEvent,
+>(
+  input: InputClass<Command>,
+  resource: Resource<State, Event>,
+  event: (state: State, command: Command) => NoInfer<Event>,
+): Type {
+  @CommandHandler(input)
+  class Handler {
+    constructor(readonly commands: ResourceCommands) {}
+
+    execute(command: Command): Promise<object> {
+      return this.commands.duplicate(resource, command, (state) => event(state, command));
+    }
+  }
+  return Handler;
+}
+
 /** The handler of an operation that returns a record, or its past state at `asOf`. */
 export function getHandler(input: InputClass, resource: Resource): Type {
   @QueryHandler(input)

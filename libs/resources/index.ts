@@ -2,6 +2,7 @@ export {
   changeHandler,
   createHandler,
   deleteHandler,
+  duplicateHandler,
   getHandler,
   linkHandler,
   listHandler,

@@ -28,24 +28,56 @@ export class ResourceCommands {
    *
    * @param require throws if something that the input refers to is missing. Not called for repeated requests.
    */
-  async create<Event extends DomainEvent>(
+  create<Event extends DomainEvent>(
     resource: Resource<object, Event>,
     input: Input & { name: string },
     event: NoInfer<Event>,
     require?: () => Promise<unknown>,
   ): Promise<Record<string, string>> {
+    return this.begin(resource, input, async () => {
+      await require?.();
+      await this.requireReferred(resource, input, [event]);
+      return event;
+    });
+  }
+
+  /**
+   * Creates a copy of the input's record and returns its id. The copy may refer to records that were deleted since, as the
+   * original does. See `Commands.create`.
+   *
+   * @param copy returns its first event.
+   * @throws RpcError NOT_FOUND if the original does not exist.
+   */
+  duplicate<State extends object, Event extends DomainEvent>(
+    resource: Resource<State, Event>,
+    input: Input & { name: string },
+    copy: (state: State) => NoInfer<Event>,
+  ): Promise<Record<string, string>> {
+    return this.begin(resource, input, async () => {
+      const id = idIn(input, resource);
+      const { state } = await this.records.load(resource.decider, input.organizationId, id);
+      resource.existing(state);
+      return copy(state);
+    });
+  }
+
+  /** @param first returns the record's first event. Not called for repeated requests. */
+  private async begin<State extends object, Event extends DomainEvent>(
+    resource: Resource<State, Event>,
+    input: Input & { name: string },
+    first: () => Promise<NoInfer<Event>>,
+  ): Promise<Record<string, string>> {
     // A derived slug is changed if another record has it. A chosen one is rejected.
     const isChosen = 'slug' in input && typeof input.slug === 'string';
-    const derived = isChosen ? null : ((event.data.slug ?? null) as string | null);
     let attempt = 0;
     const { recordId } = await this.commands.create(
       resource.decider,
       input,
       async () => {
-        await require?.();
-        await this.requireReferred(resource, input, [event]);
-        if (derived === null) return [event];
-        return [{ ...event, data: { ...event.data, slug: numbered(derived, attempt) } }];
+        const event = await first();
+        const { slug } = event.data;
+        if (isChosen || typeof slug !== 'string') return [event];
+        return [{ ...event, data: { ...event.data, slug: numbered(slug, attempt) } }];
       },
       (id, [created]) => {
         attempt += 1;

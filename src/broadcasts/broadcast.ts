@@ -161,6 +161,15 @@ export function existingBroadcast(state: Broadcast): ExistingBroadcast {
   return state;
 }
 
+/** The first event of a copy. */
+export function duplicateBroadcast(state: Broadcast, name: string): BroadcastEvent {
+  const { subject, preheader, content, format, audience, countClicks } = existingBroadcast(state);
+  return {
+    type: 'BroadcastCreated',
+    data: { name, subject, preheader, content, format, audience, countClicks },
+  };
+}
+
 /** Fields that are not given stay unchanged. Only before sending starts. */
 export function updateBroadcast(state: Broadcast, given: Partial<BroadcastFields>): BroadcastEvent[] {
   const before = existingBroadcast(state);

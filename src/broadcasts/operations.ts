@@ -1,5 +1,6 @@
 /** The operations of the service `broadcast`, in the order of its documentation. */
 export * from './create-broadcast.js';
+export * from './duplicate-broadcast.js';
 export * from './get-broadcast.js';
 export * from './list-broadcasts.js';
 export * from './update-broadcast.js';

@@ -1,5 +1,6 @@
 /** The operations of the service `petition`, in the order of its documentation. */
 export * from './create-petition.js';
+export * from './duplicate-petition.js';
 export * from './list-petitions.js';
 export * from './get-petition.js';
 export * from './update-petition.js';

@@ -127,6 +127,13 @@ export function updatePetition(state: Petition, given: Partial<PetitionFields>):
   return data ? [{ type: 'PetitionUpdated', data }] : [];
 }
 
+/** The first event of a copy. Its outcome and its closing time are not those of the original. */
+export function duplicatePetition(state: Petition, name: string, slug: string | null): PetitionEvent {
+  const { status: _, formerSlugs: _former, ...fields } = existingPetition(state);
+  const own = { name, slug, closesAt: null, outcome: null, outcomeText: null };
+  return { type: 'PetitionCreated', data: { ...fields, ...own } };
+}
+
 /** Whether its closing time has passed. From then on, it cannot be signed, even before it is marked as closed. */
 function isOver({ closesAt }: Pick<PetitionFields, 'closesAt'>, now: Date): boolean {
   return closesAt !== null && Date.parse(closesAt) <= now.getTime();

@@ -27,6 +27,13 @@ export const petitions: typeof en = {
   closing:
     'Danach kann die Petition nicht mehr unterschrieben werden. Ihre Seite bleibt online, und Sie können sie wieder öffnen.',
   reopen: 'Wieder öffnen',
+  duplicating: {
+    link: 'Duplizieren',
+    title: (name: string) => `„${name}“ duplizieren`,
+    text: 'Die Kopie ist ein Entwurf mit denselben Texten und Einstellungen. Sie hat keine Unterschriften und kein Enddatum.',
+    name: (original: string) => `Kopie von ${original}`,
+    button: 'Petition duplizieren',
+  },
   delete: 'Löschen',
   deleting: {
     title: (name) => `„${name}“ löschen?`,

@@ -23,6 +23,13 @@ export const petitions = {
   closing:
     'People will no longer be able to sign it. Its page stays online, and you can reopen the petition.',
   reopen: 'Reopen',
+  duplicating: {
+    link: 'Duplicate',
+    title: (name: string) => `Duplicate “${name}”`,
+    text: 'The copy is a draft with the same texts and settings. It has no signatures and no closing date.',
+    name: (original: string) => `Copy of ${original}`,
+    button: 'Duplicate petition',
+  },
   delete: 'Delete',
   deleting: {
     title: (name: string) => `Delete “${name}”?`,

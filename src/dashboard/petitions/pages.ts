@@ -131,6 +131,36 @@ export const petitionPages: PageDefinition[] = [
       return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
     },
   },
+  {
+    path: 'petitions/:petition/duplicate',
+    needs: 'petition:write',
+    show: async (context) => {
+      const { petitions, nameOf } = context.words;
+      const petition = await petitionOf(context);
+      const { title, button, name } = petitions.duplicating;
+      const field = {
+        name: 'name',
+        label: nameOf,
+        value: name(petition.name).slice(0, 200),
+        isRequired: true,
+      };
+      return context.view.page({
+        section: 'petitions',
+        back: toPetition(context.address, petition),
+        title: title(petition.name),
+        content: html`<div class="text">
+          <p>${petitions.duplicating.text}</p>
+          ${FormOf(context.form, { fields: [TextField(context.form, field)], button })}
+        </div>`,
+      });
+    },
+    act: async ({ address, api, form }) => {
+      const name = form.typed('name') ?? '';
+      const fields = { petitionId: address.params.petition, name };
+      const { petitionId } = await api.run<{ petitionId: string }>('petition.duplicate-petition', fields);
+      return { to: `petitions/${petitionId}`, done: 'petitions.created' };
+    },
+  },
   step('publish', 'published'),
   step('close', 'closed'),
   deletionPage({ section: 'petitions', record: 'petition', find: petitionOf }),
@@ -188,6 +218,9 @@ async function showPetition(context: PageContext) {
         isPublic ? html`<a class="button plain" href="${new URL(url).pathname}">${petitions.open}</a>` : null,
         mayWrite ? ButtonLink(context.address, `petitions/${id}/edit`, petitions.edit, true) : null,
         ButtonLink(context.address, `petitions/${id}/signatures`, petitions.signers.title, true),
+        mayWrite
+          ? ButtonLink(context.address, `petitions/${id}/duplicate`, petitions.duplicating.link, true)
+          : null,
         mayWrite && status === 'PUBLISHED'
           ? ButtonLink(context.address, `petitions/${id}/close`, petitions.close, true)
           : null,
