@@ -146,7 +146,6 @@ it('duplicate-broadcast returns 200 with the id of a draft like the original, se
   const { data } = (await client.get('broadcast.get-broadcast', copy)).body;
   expect(data).toMatchObject({ ...fields, name: 'Copy', status: 'DRAFT', finishedAt: null });
   await client.delete('broadcast.delete-broadcast', original);
-  expect(await ask('broadcast.duplicate-broadcast', body)).toEqual(copy);
   expect((await client.post('broadcast.duplicate-broadcast', { ...body, name: 'Late' })).status).toBe(404);
 });
 
