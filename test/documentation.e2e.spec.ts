@@ -220,6 +220,7 @@ describe('the contact operations', () => {
       createdBefore: moment,
       updatedAfter: moment,
       updatedBefore: moment,
+      asOf: moment,
     },
     'POST contact.import-contacts': {
       organizationId: ownOrganization,

@@ -47,6 +47,14 @@ async function replayed(file: string, ...options: string[]): Promise<{ [object: 
     const { object, data } = JSON.parse(line);
     (records[object] ??= []).push(data);
   }
+  // No operation returns the other fields of these links.
+  for (const [kind, object] of [
+    ['list', 'list-membership'],
+    ['tag', 'tagging'],
+  ])
+    records[object!] = (records[object!] ?? [])
+      .map((link) => linkOf(kind!, link[`${kind}Id`], link.contactId))
+      .toSorted(byContact);
   return records;
 }
 
@@ -56,6 +64,44 @@ function withoutServer(image: { url: string; variants: { url: string }[] }): obj
   const variants = image.variants.map((variant) => ({ ...variant, url: path(variant.url) }));
   return { ...image, url: path(image.url), variants };
 }
+
+/** The signatures of every petition, in the order of their status. */
+async function signatures(more = {}): Promise<object[]> {
+  const petitions = (await client.get('petition.list-petitions', { sort: 'createdAt', limit: '100' })).body
+    .data;
+  const found: object[] = [];
+  for (const status of ['CONFIRMED', 'PENDING'])
+    for (const { id: petitionId } of petitions) {
+      const query = { petitionId, status, sort: 'createdAt', limit: '100', ...more };
+      found.push(...(await client.get('petition.list-signatures', query)).body.data);
+    }
+  return found;
+}
+
+/** The contacts of each list and tag, as a replay prints them. */
+async function members(more = {}): Promise<{ [object: string]: any[] }> {
+  const found: { [object: string]: any[] } = {};
+  for (const [kind, object] of [
+    ['list', 'list-membership'],
+    ['tag', 'tagging'],
+  ]) {
+    const { data } = (await client.get(`${kind}.list-${kind}s`)).body;
+    found[object!] = [];
+    for (const { id } of data as { id: string }[]) {
+      const contacts = await client.get('contact.list-contacts', {
+        [`${kind}Id`]: id,
+        limit: '100',
+        ...more,
+      });
+      found[object!]!.push(...contacts.body.data.map((one: { id: string }) => linkOf(kind!, id, one.id)));
+    }
+    found[object!] = found[object!]!.toSorted(byContact);
+  }
+  return found;
+}
+const linkOf = (kind: string, id: string, contactId: string) => ({ [`${kind}Id`]: id, contactId });
+const byContact = (one: { contactId: string }, other: { contactId: string }) =>
+  one.contactId.localeCompare(other.contactId);
 
 /** The API's current responses, in the same order. */
 async function answered(): Promise<{ [object: string]: any[] }> {
@@ -89,6 +135,8 @@ async function answered(): Promise<{ [object: string]: any[] }> {
       image: null,
       url: null,
     })),
+    signature: await signatures(),
+    ...(await members()),
     post: (await all('post.list-posts', { include: 'content' })).map((post: object) => ({
       ...post,
       url: null,
@@ -147,7 +195,9 @@ it('an exported history, continued where it stopped, replays to what the API ret
   const first = await exported(file);
   expect(first.events).toBeGreaterThan(12);
   expect(await replayed(file)).toEqual(then);
-  const { position } = JSON.parse((await readFile(file, 'utf8')).trimEnd().split('\n').at(-1)!);
+  const { position, recordedAt: asOf } = JSON.parse(
+    (await readFile(file, 'utf8')).trimEnd().split('\n').at(-1)!,
+  );
 
   await client.delete('petition.remove-signature', { petitionId, contactId: contactIds[0] });
   await client.delete('field.delete-field', { fieldId });
@@ -159,6 +209,15 @@ it('an exported history, continued where it stopped, replays to what the API ret
     publicLog: false,
     mailFrom: null,
   });
+  await client.delete('list.remove-contacts', { listId, contactIds: [contactIds[0]] });
+  await client.delete('suppression.delete-suppression', { email: 'nobody@example.org' });
+  await client.post('suppression.create-suppression', { email: 'nobody@example.org' });
+  await client.post('suppression.create-suppression', { email: 'later@example.org' });
+  await client.post('api-key.create-api-key', { name: 'Later', scopes: ['list:read'] });
+  const other = { organizationId, email: 'mary@example.org', lastName: 'Maathai' };
+  const { contactId: mergedId } = (await client.post('contact.create-contact', other)).body.data;
+  const merge = { contactId: mergedId, otherIds: [contactIds[2]] };
+  expect((await client.post('contact.merge-contacts', merge)).status).toBe(200);
   const whole = await exported(join(directory, 'whole.ndjson'));
   // As if the first export had been interrupted in the middle of a line.
   const { length } = await readFile(file);
@@ -170,6 +229,60 @@ it('an exported history, continued where it stopped, replays to what the API ret
   const untilThen = await replayed(file, '--until', String(position));
   expect([untilThen.petition, untilThen.list, untilThen.tag]).toEqual([then.petition, then.list, then.tag]);
   expect(untilThen.contact).toHaveLength(3);
+  const named = (signatures: any[]) => signatures.map(({ contactId }) => contactId);
+  expect(named(untilThen.signature!)).toEqual(contactIds);
+  expect(named((await replayed(file)).signature!)).toEqual([null, mergedId]);
+  // A file written after an erasure or a merge no longer contains what the person wrote then.
+  const later = await replayed(join(directory, 'whole.ndjson'), '--until', String(position));
+  expect(later.signature!.map(({ comment }) => comment)).toEqual(['Why not', null, null]);
+  expect(untilThen['list-membership']).toEqual(then['list-membership']);
+
+  // The same lists from the API. Only what erased people wrote is gone.
+  const sorted = { sort: 'createdAt', limit: '100', asOf };
+  const past = async (operation: string) => (await client.get(operation, sorted)).body.data;
+  expect(await signatures({ asOf })).toEqual(
+    then.signature!.map((one) => (one.contactId === contactIds[1] ? { ...one, comment: null } : one)),
+  );
+  expect(await members({ asOf })).toEqual({
+    'list-membership': then['list-membership'],
+    tagging: then.tagging,
+  });
+  // The address of a contact is erased with the contact, any other when its suppression ends.
+  expect(then.suppression!.map(({ email }) => email)).toEqual(['grace@example.org', 'nobody@example.org']);
+  expect(await past('suppression.list-suppressions')).toEqual(
+    then.suppression!.map((one) => ({ ...one, email: null })),
+  );
+  expect(await past('api-key.list-api-keys')).toEqual(then['api-key']);
+  // Page by page, newest first.
+  const pages: any[] = [];
+  for (let cursor: string | undefined; cursor !== null;) {
+    const query = { petitionId, asOf, limit: '1', ...(cursor ? { cursor } : {}) };
+    const { body } = await client.get('petition.list-signatures', query);
+    expect(body.asOf.moment).toBe(asOf);
+    pages.push(...body.data);
+    ({ cursor } = body.pagination);
+  }
+  expect(pages).toEqual((await signatures({ asOf })).toReversed());
+  const future = new Date(Date.now() + 3_600_000).toISOString();
+  expect(await signatures({ asOf: future })).toEqual(await signatures());
+  for (const [operation, query, path] of [
+    ['petition.list-signatures', {}, 'petitionId'],
+    ['petition.list-signatures', { petitionId, contactId: mergedId }, 'contactId'],
+    ['petition.list-signatures', { petitionId, q: 'ada' }, 'q'],
+    ['petition.list-signatures', { petitionId, status: 'INVALIDATED' }, 'status'],
+    ['contact.list-contacts', {}, 'asOf'],
+    ['contact.list-contacts', { listId, tagId }, 'asOf'],
+    ['contact.list-contacts', { petitionId }, 'asOf'],
+    ['contact.list-contacts', { listId, sort: 'email' }, 'sort'],
+    ['suppression.list-suppressions', { reason: 'MANUAL' }, 'reason'],
+    ['api-key.list-api-keys', { q: 'x' }, 'q'],
+    ['api-key.list-api-keys', { sort: 'name' }, 'sort'],
+  ] as const) {
+    const { status, body } = await client.get(operation, { ...query, asOf });
+    expect([operation, status, body.error?.issues?.[0]?.path]).toEqual([operation, 400, path]);
+  }
+  const before = { listId, asOf: '2001-01-01T00:00:00Z' };
+  expect((await client.get('contact.list-contacts', before)).status).toBe(404);
 
   const lines = (await command(['history', 'replay', file], {})).stdout;
   const { stdout } = await command(['history', 'replay', file, '--sha256'], {});

@@ -57,6 +57,8 @@ export type CreateColumn = {
 /** Records that are named by `name`. */
 const named = { field: 'name' as const, nameOf: (word: string) => `Name ${word}` };
 
+const now = () => ({ asOf: new Date().toISOString() });
+
 const BY_KEY = {
   primary: 'reads one record by its key: to ask whether the replica has it costs the primary as much',
 };
@@ -273,7 +275,11 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     answeredBy: 'replica',
     ask: () => ({}),
     asks: { q: () => ({ q: 'ada' }) },
-    otherAsks: [...OF_CONTACTS, () => ({ sort: 'email' })],
+    otherAsks: [
+      ...OF_CONTACTS,
+      () => ({ sort: 'email' }),
+      async (own) => ({ ...(await own.the('list')), ...now() }),
+    ],
   },
   'contact.update-contact': {
     scope: 'contact:write',
@@ -531,6 +537,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     otherAsks: [
       async (own) => ({ ...(await own.the('petition')), status: 'INVALIDATED' }),
       async (own) => ({ contactId: (await signed(own)).contactId }),
+      async (own) => ({ ...(await own.the('petition')), ...now() }),
     ],
     reasons: { MERGED: (own) => asMerged(own, 'petition.list-signatures') },
   },
@@ -655,7 +662,12 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       },
     },
   },
-  'api-key.list-api-keys': { scope: 'api-key:read', answeredBy: 'replica', ask: () => ({}) },
+  'api-key.list-api-keys': {
+    scope: 'api-key:read',
+    answeredBy: 'replica',
+    ask: () => ({}),
+    otherAsks: [now],
+  },
   'api-key.rotate-api-key': {
     scope: 'api-key:write',
     bottleneck: 'one record',
@@ -1003,7 +1015,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     scope: 'suppression:read',
     answeredBy: 'replica',
     ask: () => ({}),
-    otherAsks: [() => ({ email: 'ada@example.org' }), () => ({ reason: 'MANUAL', sort: 'createdAt' })],
+    otherAsks: [() => ({ email: 'ada@example.org' }), () => ({ reason: 'MANUAL', sort: 'createdAt' }), now],
   },
   'suppression.delete-suppression': {
     scope: 'suppression:write',

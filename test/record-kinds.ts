@@ -66,6 +66,13 @@ export type LoadingColumn = {
   isSubject?: true;
 };
 
+/** Lists with `asOf` of records that are not in the order of the list, or not of one record. `history.e2e.spec.ts` tests them. */
+export const OTHER_LISTS_OF_THE_PAST = [
+  'api-key.list-api-keys',
+  'contact.list-contacts',
+  'suppression.list-suppressions',
+];
+
 type PastColumn = {
   /** The field with the id of the record. */
   idField: string;
@@ -583,7 +590,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
     },
     past: {
       idField: 'petitionId',
-      shownBy: ['petition.get-petition', 'petition.get-stats'],
+      shownBy: ['petition.get-petition', 'petition.get-stats', 'petition.list-signatures'],
       steps: (history) => [
         async () => {
           const fields = { name: history.name() };

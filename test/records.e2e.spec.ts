@@ -1,4 +1,3 @@
-import { fieldsOf, operationNamed } from '#libs/rpc';
 import { type Fields, Fixture, png } from './fixture.js';
 import { type Answer, Api, type Client } from './harness.js';
 import { isLong } from './length.js';
@@ -206,7 +205,7 @@ describe('the past', () => {
     client = await api.organization();
   });
 
-  const shownInPast = Object.keys(OPERATIONS).filter((name) => fieldsOf(operationNamed(name)).has('asOf'));
+  const shownInPast = Object.values(RECORD_KINDS).flatMap(({ past }) => past?.shownBy ?? []);
 
   it.each(shownInPast)('%s returns 404 with advice before the record was created', async (operation) => {
     const own = new Fixture(api, client);

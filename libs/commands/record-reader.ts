@@ -84,6 +84,30 @@ export class RecordReader {
     return this.read(decider, organizationId, recordId, until, 'skipped');
   }
 
+  /** The past states of many records, for display. Throws like `look`. */
+  async lookMany<State, Event extends DomainEvent>(
+    decider: Decider<State, Event>,
+    organizationId: string,
+    recordIds: readonly string[],
+    past: Past,
+  ): Promise<Map<string, Folded<State>>> {
+    const records = new Map<string, Folded<State>>();
+    if (recordIds.length === 0) return records;
+    const isLater = ({ recordedAt, position }: RecordedEvent) =>
+      recordedAt > past.moment || position > past.position;
+    const streams = await this.store.readStreamsThen<Event>(organizationId, recordIds);
+    for (const [id, { events, isWhole }] of streams) {
+      const before = initialState(decider);
+      if (!isWhole) {
+        records.set(id, await this.foldRest(decider, organizationId, id, before, past, 'skipped'));
+      } else if (isOwn(decider, events)) {
+        const end = events.findIndex(isLater);
+        records.set(id, fold(decider, end === -1 ? events : events.slice(0, end), before));
+      }
+    }
+    return records;
+  }
+
   /**
    * The past at `asOf`. Moment and position together determine forever which events belong to it, even if some were not
    * yet committed at the time of the call. Waits until every projection contains it.

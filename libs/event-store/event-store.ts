@@ -123,15 +123,17 @@ export class EventStore {
    * projection has not processed yet, `MOST_ALONG` at most.
    *
    * @param snapshots the SELECT of `Snapshots`. Without it, streams are read from their first event.
+   * @param sql the primary. A replica suffices for past states.
    */
   async readStreamsNow<Event extends DomainEvent>(
     organizationId: string,
     streamIds: readonly string[],
     snapshots?: string,
+    sql: Sql = this.source,
   ): Promise<Map<string, StreamNow<Event>>> {
     const along = streamIds.length === 1 ? MOST_ALONG : MOST_ALONG_MANY;
     const values = [organizationId, streamIds, along];
-    const rows = await this.source.query<SnapshotRow[]>(streamsNow(snapshots), values);
+    const rows = await sql.query<SnapshotRow[]>(streamsNow(snapshots), values);
     const streams = new Map<string, StreamNow<Event>>();
     for (const { id, snapshot_version: version, created_at, updated_at, state } of rows) {
       if (streams.has(id)) continue;
@@ -149,6 +151,14 @@ export class EventStore {
       stream.isWhole = stream.events.length < along && ours.length === found.length;
     }
     return streams;
+  }
+
+  /** The first events of streams, for past states: see `readStreamsNow`. */
+  readStreamsThen<Event extends DomainEvent>(
+    organizationId: string,
+    streamIds: readonly string[],
+  ): Promise<Map<string, StreamNow<Event>>> {
+    return this.readStreamsNow(organizationId, streamIds, undefined, this.reads);
   }
 
   /**

@@ -1,6 +1,8 @@
 export { type Counted, type Facts, Link, type LinkDeclaration, type LinkState } from './link.js';
 export {
+  activeAt,
   countAt,
+  existedAt,
   LINK_BYTES,
   LINK_DETAIL,
   stoodAt,

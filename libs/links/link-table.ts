@@ -1,6 +1,6 @@
 import { binaryArray, type ElementType, type Sql, type Transaction } from '#libs/database';
-import { type Seal } from '#libs/event-store';
-import { type LinkChange } from '#libs/projections';
+import { type Past, type Seal } from '#libs/event-store';
+import { type Condition, type LinkChange } from '#libs/projections';
 import { type Counted, type Facts } from './link.js';
 
 /** The name under which a link's `detail` is sealed. */
@@ -421,13 +421,36 @@ export function countAt(table: string, isSuspendable: boolean): string {
 
 /** SQL condition: link `l` of a record was active at a past. Parameters: see `countAt`. */
 export function stoodAt(table: string, isSuspendable: boolean): string {
-  const stood = `l.organization_id = $1 AND l.record_id = $2 AND l.created_at <= $3 AND l.created_position <= $4
-            AND (l.ended_at IS NULL OR l.ended_at > $3 OR l.ended_position > $4)`;
-  if (!isSuspendable) return stood;
-  return `${stood}
-            AND NOT EXISTS (
-              SELECT FROM ${suspensionsOf(table)} s WHERE s.organization_id = l.organization_id AND s.id = l.id
-                AND s.begun_at <= $3 AND s.begun_position <= $4 AND (s.ended_at > $3 OR s.ended_position > $4))`;
+  const stood = `l.organization_id = $1 AND l.record_id = $2 AND ${existedAt('$3', '$4', 'l.')}`;
+  return isSuspendable ? `${stood} AND ${notSuspendedAt(table, '$3', '$4', 'l.')}` : stood;
+}
+
+/** The same for a list of the links of one record. */
+export function activeAt(table: string, isSuspendable: boolean, { moment, position }: Past): Condition {
+  return {
+    write(bind) {
+      const [at, upTo] = [`${bind(moment)}::timestamptz`, `${bind(position)}::bigint`];
+      const existed = existedAt(at, upTo);
+      return isSuspendable ? `${existed} AND ${notSuspendedAt(table, at, upTo)}` : existed;
+    },
+  };
+}
+
+/** SQL condition: a row with a beginning and an end existed at a past. @param row a prefix of its columns. */
+export function existedAt(moment: string, position: string, row = ''): string {
+  return `${row}created_at <= ${moment} AND ${row}created_position <= ${position}
+    AND (${row}ended_at IS NULL OR ${row}ended_at > ${moment} OR ${row}ended_position > ${position})`;
+}
+
+function notSuspendedAt(table: string, moment: string, position: string, row = ''): string {
+  // Renamed, so that `id` without a prefix is that of the link.
+  return `NOT EXISTS (
+    SELECT FROM (
+      SELECT id AS link_id, begun_at, begun_position, ended_at AS over_at, ended_position AS over_position
+      FROM ${suspensionsOf(table)} WHERE organization_id = $1
+    ) s
+    WHERE s.link_id = ${row}id AND s.begun_at <= ${moment} AND s.begun_position <= ${position}
+      AND (s.over_at > ${moment} OR s.over_position > ${position}))`;
 }
 
 function suspensionsOf(table: string): string {

@@ -7,7 +7,7 @@ import {
   type RecordedEvent,
   type StreamWrite,
 } from '#libs/event-store';
-import { type AtErasure, type LinkChange } from '#libs/projections';
+import { type AtErasure, type LinkChange, type PrintedLinks } from '#libs/projections';
 
 /** A link's state according to its stream: its record and person, and whether it is active. */
 export type LinkState =
@@ -43,6 +43,8 @@ export type LinkDeclaration = {
   suspended?: Suspension;
   facts?: Facts;
   indexes?: (table: string) => string;
+  /** Default: the ids of the link, its record and its person. */
+  printed?: PrintedLinks;
 };
 
 /**
@@ -69,6 +71,8 @@ export type Counted = {
   readonly facts?: Facts | undefined;
   /** SQL for additional indexes on the table. */
   readonly indexes?: ((table: string) => string) | undefined;
+  /** How a replay prints them. */
+  readonly printed?: PrintedLinks | undefined;
 };
 
 /**
@@ -118,6 +122,22 @@ export class Link implements Counted {
 
   get indexes(): ((table: string) => string) | undefined {
     return this.declared.indexes;
+  }
+
+  get printed(): PrintedLinks {
+    const { recordField, subjectField, declared } = this;
+    return (
+      declared.printed ?? {
+        object: declared.streamType,
+        record: (link) => ({
+          id: link.id,
+          createdAt: link.createdAt,
+          [recordField]: link.recordId,
+          [subjectField]: link.subjectId,
+          organizationId: link.organizationId,
+        }),
+      }
+    );
   }
 
   get atErasure(): AtErasure {

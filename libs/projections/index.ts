@@ -24,4 +24,12 @@ export {
   searchElsewhere,
 } from './row-page.js';
 export { UnderWay } from './rebuild.js';
-export { type AtErasure, folding, type LinkChange, replay, type Replayable, replayable } from './replay.js';
+export {
+  type AtErasure,
+  folding,
+  type LinkChange,
+  type PrintedLinks,
+  replay,
+  type Replayable,
+  replayable,
+} from './replay.js';

@@ -14,8 +14,34 @@ export type LinkChange =
 /** The effect of a person's erasure on their links. */
 export type AtErasure = 'loses its name' | 'ends';
 
+/** A link that has not ended. */
+type ReplayedLink = {
+  id: string;
+  organizationId: string;
+  createdAt: Date;
+  recordId: string;
+  /** null once the person was erased. */
+  subjectId: string | null;
+  /** The person's own text. */
+  detail: string | null;
+  /** The stream that suspended it. */
+  suspendedBy: string | null;
+  facts: { [name: string]: unknown };
+};
+
 /** Links that are counted per record, event by event. */
-export type CountedLinks = { changes: (event: RecordedEvent) => LinkChange[]; atErasure: AtErasure };
+export type CountedLinks = {
+  changes: (event: RecordedEvent) => LinkChange[];
+  atErasure: AtErasure;
+  /** Prints each link as a record of this kind. `facts` come from its first event and must not identify the person. */
+  printed?: PrintedLinks | undefined;
+};
+
+export type PrintedLinks = {
+  object: string;
+  facts?: (event: RecordedEvent) => { [name: string]: unknown };
+  record: (link: ReplayedLink) => object;
+};
 
 /** A kind of records that can be rebuilt in memory from the history. */
 export type Replayable = {
@@ -91,7 +117,7 @@ export function folding<State, Event extends DomainEvent>(
  * Rebuilds records from events in order.
  *
  * @param onUnknown called for events of an unknown type, which are skipped.
- * @returns the records of each kind.
+ * @returns the records of each kind, followed by the links that it counts.
  */
 export async function replay(
   kinds: readonly Replayable[],
@@ -112,73 +138,99 @@ export async function replay(
     if (known.includes(false)) onUnknown(event);
     for (const { counters } of running) for (const counter of counters) counter.apply(event);
   }
-  return running.map(({ kind, records, counters }) => ({
-    object: kind.object,
-    records: records((id) => counters.map(({ numbers }) => numbers.get(id) ?? 0)),
-  }));
+  return running.flatMap(({ kind, records, counters }) => [
+    {
+      object: kind.object,
+      records: records((id) => counters.map(({ numbers }) => numbers.get(id) ?? 0)),
+    },
+    ...counters.flatMap((counter) => counter.printed()),
+  ]);
 }
 
-/** Counts active links per record, in memory. */
+/** The links of a kind of records, and their number per record, in memory. */
 class LinkCounter {
   readonly numbers = new Map<string, number>();
-  /** The record of each link that has not ended. */
-  private readonly active = new Map<string, string>();
+  /** Links that have not ended, in the order of their first events. */
+  private readonly active = new Map<string, ReplayedLink>();
   private readonly bySubject = new Map<string, Set<string>>();
-  /** The stream that suspended each suspended link. */
-  private readonly suspended = new Map<string, string>();
 
   constructor(private readonly links: CountedLinks) {}
+
+  printed(): { object: string; records: Iterable<object> }[] {
+    const { printed } = this.links;
+    return printed ? [{ object: printed.object, records: mapped(this.active.values(), printed.record) }] : [];
+  }
 
   apply(event: RecordedEvent): void {
     for (const change of this.links.changes(event)) {
       const { streamId } = change.event;
       switch (change.kind) {
-        case 'begins':
-          this.active.set(streamId, change.recordId);
-          if (!this.bySubject.has(change.subjectId)) this.bySubject.set(change.subjectId, new Set());
-          this.bySubject.get(change.subjectId)!.add(streamId);
-          this.count(change.recordId, +1);
+        case 'begins': {
+          const { organizationId, recordedAt: createdAt } = event;
+          const { recordId, subjectId, detail = null } = change;
+          const facts = this.links.printed?.facts?.(event) ?? {};
+          const link = { id: streamId, organizationId, createdAt, recordId, subjectId, detail, facts };
+          this.active.set(streamId, { ...link, suspendedBy: null });
+          this.linksOf(subjectId).add(streamId);
+          this.count(recordId, +1);
           break;
+        }
         case 'ends':
           this.end(streamId);
           this.bySubject.get(change.subjectId)?.delete(streamId);
           break;
-        case 'moved':
-          this.bySubject.get(change.from)?.delete(streamId);
-          if (!this.bySubject.has(change.subjectId)) this.bySubject.set(change.subjectId, new Set());
-          this.bySubject.get(change.subjectId)!.add(streamId);
+        case 'moved': {
+          const { from, subjectId, detail = null } = change;
+          this.bySubject.get(from)?.delete(streamId);
+          this.linksOf(subjectId).add(streamId);
+          const link = this.active.get(streamId);
+          if (link) Object.assign(link, { subjectId, detail });
           break;
+        }
         case 'suspended':
           for (const id of change.linkIds) {
-            if (this.active.get(id) !== change.recordId || this.suspended.has(id)) continue;
-            this.suspended.set(id, streamId);
+            const link = this.active.get(id);
+            if (link?.recordId !== change.recordId || link.suspendedBy !== null) continue;
+            link.suspendedBy = streamId;
             this.count(change.recordId, -1);
           }
           break;
         case 'resumed':
           for (const id of change.linkIds) {
-            if (this.suspended.get(id) !== streamId) continue;
-            this.suspended.delete(id);
+            const link = this.active.get(id);
+            if (link?.suspendedBy !== streamId) continue;
+            link.suspendedBy = null;
             this.count(change.recordId, +1);
           }
           break;
         case 'erased':
-          if (this.links.atErasure === 'ends') {
-            for (const id of this.bySubject.get(streamId) ?? []) this.end(id);
+          for (const id of this.bySubject.get(streamId) ?? []) {
+            if (this.links.atErasure === 'ends') this.end(id);
+            else Object.assign(this.active.get(id) ?? {}, { subjectId: null, detail: null });
           }
           this.bySubject.delete(streamId);
       }
     }
   }
 
+  private linksOf(subjectId: string): Set<string> {
+    let links = this.bySubject.get(subjectId);
+    if (!links) this.bySubject.set(subjectId, (links = new Set()));
+    return links;
+  }
+
   private end(id: string): void {
-    const recordId = this.active.get(id);
-    if (recordId === undefined) return;
+    const link = this.active.get(id);
+    if (!link) return;
     this.active.delete(id);
-    if (!this.suspended.delete(id)) this.count(recordId, -1);
+    if (link.suspendedBy === null) this.count(link.recordId, -1);
   }
 
   private count(recordId: string, difference: number): void {
     this.numbers.set(recordId, (this.numbers.get(recordId) ?? 0) + difference);
   }
+}
+
+function* mapped<From, To>(all: Iterable<From>, to: (one: From) => To): Iterable<To> {
+  for (const one of all) yield to(one);
 }

@@ -142,7 +142,7 @@ export class Resource<State extends object = object, Event extends DomainEvent =
       decider,
       (organizationId, id, folded, counts) =>
         declared.existing(folded.state) && this.record(organizationId, id, folded, counts),
-      counted.map(({ link }) => ({ changes: (event) => link.changes(event), atErasure: link.atErasure })),
+      counted.map(({ link }) => link),
     );
   }
 

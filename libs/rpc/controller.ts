@@ -94,10 +94,12 @@ function addRoute(controller: Type, input: InputClass): void {
       // A command's change is stored, so it is answered anyway.
       if (method === 'GET') requireReading(request);
       countAnswer(request, response);
-      if (result instanceof PastRecord) return { data: result.record as object, object, asOf: result.asOf };
-      if (!list) return { data: result, object };
-      const { records, pagination } = result as Page<unknown>;
-      return { data: records, object, pagination };
+      const isPast = result instanceof PastRecord;
+      const answer: unknown = isPast ? result.record : result;
+      const past = isPast ? { asOf: result.asOf } : {};
+      if (!list) return { data: answer, object, ...past };
+      const { records, pagination } = answer as Page<unknown>;
+      return { data: records, object, pagination, ...past };
     } finally {
       // A client reads the response only after it has sent its whole body.
       if (bodyTypes) request.resume();

@@ -93,5 +93,5 @@ export { RpcExpressAdapter } from './http-adapter.js';
 export { ServerLife } from './http-server.js';
 export { allowLongBody } from './pacing.js';
 export { RpcModule } from './rpc.module.js';
-export { PastRecord } from './past.js';
+export { PastRecord, rejectWithPast, requireCreationOrder, until } from './past.js';
 export { errorDocumentation } from './operation-documentation.js';

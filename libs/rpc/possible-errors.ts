@@ -15,7 +15,8 @@ export function possibleErrors(
     largestBody,
     answerTypes,
     reasons = [],
-  }: Pick<OperationDefinition, 'method' | 'bodyTypes' | 'largestBody' | 'answerTypes' | 'reasons'>,
+    list = false,
+  }: Pick<OperationDefinition, 'method' | 'bodyTypes' | 'largestBody' | 'answerTypes' | 'reasons' | 'list'>,
 ): PossibleError[] {
   const streams = bodyTypes !== undefined || answerTypes !== undefined;
   const changes = method !== 'GET';
@@ -34,7 +35,8 @@ export function possibleErrors(
     UNAUTHORIZED: true,
     FORBIDDEN: true,
     INSUFFICIENT_PERMISSIONS: true,
-    NOT_FOUND: namesRecords(input),
+    // A list in the past may be empty, a record may not have existed yet.
+    NOT_FOUND: namesRecords(input) || (!list && fieldsOf(input).has('asOf')),
     // A separate route returns it.
     METHOD_NOT_ALLOWED: false,
     CONFLICT: reasonsOf('CONFLICT').some(mayHave),
@@ -60,6 +62,6 @@ export function possibleErrors(
 function namesRecords(input: new () => object): boolean {
   return [...fieldsOf(input)].some(
     ([name, { namesRecord, nested }]) =>
-      (namesRecord && name !== 'organizationId') || name === 'asOf' || (nested && namesRecords(nested())),
+      (namesRecord && name !== 'organizationId') || (nested && namesRecords(nested())),
   );
 }

@@ -7,6 +7,7 @@ import {
   invalid,
   Operation,
   PastRecord,
+  rejectWithPast,
   RpcError,
   Text,
   Timestamp,
@@ -83,9 +84,7 @@ export class GetContactHandler implements IQueryHandler<GetContact> {
   ) {}
 
   async execute(query: GetContact): Promise<FoundContact | PastRecord<ContactRecord>> {
-    const { asOf, include = [] } = query;
-    if (asOf !== undefined && include.length > 0)
-      throw invalid([{ path: 'include', message: 'must be omitted with asOf, which returns the past' }]);
+    rejectWithPast(query, ['include']);
     const contactId = await this.idOf(query);
     const record = await this.find({ ...query, contactId });
     return record instanceof PastRecord

@@ -1,7 +1,8 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { RecordReader } from '#libs/commands';
 import { ReadSource } from '#libs/database';
-import { EventStore } from '#libs/event-store';
+import { EventStore, type Past } from '#libs/event-store';
+import { activeAt } from '#libs/links';
 import { compare, type Condition, findRows, SEARCH_RULE } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import {
@@ -13,7 +14,11 @@ import {
   Operation,
   type Page,
   pageOf,
+  PastRecord,
+  rejectWithPast,
   Text,
+  Timestamp,
+  until,
 } from '#libs/rpc';
 import {
   contact,
@@ -22,9 +27,15 @@ import {
   includeInContacts,
   searchContacts,
 } from '../contacts/index.js';
-import { petitions } from './petitions.js';
+import { petitions, signature } from './petitions.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
-import { signatureRecord, type SignatureRow, SIGNATURES, SIGNATURES_OF_CONTACT } from './signature-rows.js';
+import {
+  PAST_SIGNATURES,
+  signatureRecord,
+  type SignatureRow,
+  SIGNATURES,
+  SIGNATURES_OF_CONTACT,
+} from './signature-rows.js';
 
 @Operation({
   method: 'GET',
@@ -33,7 +44,8 @@ import { signatureRecord, type SignatureRow, SIGNATURES, SIGNATURES_OF_CONTACT }
   summary: 'List the signatures of a petition or a contact',
   description:
     'Send `petitionId`, `contactId` or both. Returns valid signatures by default. With `status`, returns signatures awaiting confirmation, or those ' +
-    'invalidated by `petition.invalidate-signatures`. Withdrawn and expired signatures are not included.',
+    'invalidated by `petition.invalidate-signatures`. Withdrawn and expired signatures are not included. With `asOf`, returns the ' +
+    'signatures of a petition that were valid or pending at that time. The comments of people who were erased since are null.',
   answers: signatureSchema,
   list: true,
   reasons: ['MERGED'],
@@ -55,6 +67,13 @@ export class ListSignatures extends CreatedPageInput() {
     description: `Part of the signer's name or email address. Signers are found only after they have confirmed. ${SEARCH_RULE}`,
   })
   q?: string;
+
+  @Timestamp({
+    optional: true,
+    description:
+      'Returns the signatures as they were at this time. Requires `petitionId`. Not with `contactId`, `q` or `status` `INVALIDATED`.',
+  })
+  asOf?: string;
 }
 
 @QueryHandler(ListSignatures)
@@ -66,12 +85,50 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
     private readonly records: RecordReader,
   ) {}
 
-  async execute(query: ListSignatures): Promise<Page<SignatureRecord>> {
+  async execute(query: ListSignatures): Promise<Page<SignatureRecord> | PastRecord<Page<SignatureRecord>>> {
     const { organizationId, petitionId, contactId, q } = query;
+    rejectWithPast(query, [
+      'contactId',
+      'q',
+      ...(query.status === 'INVALIDATED' ? (['status'] as const) : []),
+    ]);
+    const past = await this.records.past(query.asOf);
+    if (past) return new PastRecord(await this.pastPage(query, past), past);
     if (petitionId !== undefined) await this.resources.require(petitions, organizationId, petitionId);
     if (contactId !== undefined)
       existingContact((await this.records.look(contact, organizationId, contactId)).state);
     return signaturePage(this, query, [searchContacts('subject_id', q)]);
+  }
+
+  private async pastPage(query: ListSignatures, past: Past): Promise<Page<SignatureRecord>> {
+    const { organizationId, petitionId, status = 'CONFIRMED' } = query;
+    if (petitionId === undefined) throw invalid([{ path: 'petitionId', message: 'is required with asOf' }]);
+    petitions.existing((await this.records.look(petitions.decider, organizationId, petitionId, past)).state);
+    const isPending = status === 'PENDING';
+    const list = PAST_SIGNATURES[isPending ? 'PENDING' : 'CONFIRMED'];
+    const { rows, next } = await findRows<SignatureRow>(
+      this.reads,
+      { ...until(listingOf(query), past), within: petitionId },
+      list,
+      { conditions: [activeAt(list.table, !isPending, past)] },
+    );
+    // The row contains the contact who has the signature now: another one after a merge, none after an erasure.
+    const ids = isPending ? [] : rows.map(({ id }) => id);
+    const then = await this.records.lookMany(signature.decider, organizationId, ids, past);
+    const signers = new Map<string, string>();
+    for (const [id, { state }] of then) if (state.status !== 'unknown') signers.set(id, state.subjectId);
+    const nameless = rows.flatMap(({ id, subject_id }) =>
+      subject_id === null ? [signers.get(id) ?? id] : [],
+    );
+    const erased = await this.records.lookMany(contact, organizationId, isPending ? [] : nameless, past);
+    const records = rows.map((row) => {
+      const signer = signers.get(row.id);
+      const isGone =
+        signer === undefined || (erased.has(signer) && erased.get(signer)!.state.status !== 'standing');
+      const record = signatureRecord({ ...row, suspended_by: null }, status, this.store);
+      return { ...record, contactId: isGone ? null : signer };
+    });
+    return pageOf(query, records, next);
   }
 }
 

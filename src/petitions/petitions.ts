@@ -1,5 +1,6 @@
 import { type RecordedEvent, type Upcasters } from '#libs/event-store';
 import { type Counted, type Facts } from '#libs/links';
+import { type PrintedLinks } from '#libs/projections';
 import { Resource } from '#libs/resources';
 import { imageSchema, isId, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { chooseContactsBy, contactLink } from '../contacts/index.js';
@@ -7,7 +8,8 @@ import { fields } from '../fields/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
 import { exists, petition, STATUSES, updatePetition } from './petition.js';
 import { asEarlier } from './petition-shapes.js';
-import { type Appearance, unasked } from './signature-request.js';
+import { type Appearance, type Suspicion, unasked } from './signature-request.js';
+import { type SignatureRecord } from './signature-record.js';
 
 /** Stores the reasons to review a signature in one column, separated by commas, which PostgreSQL splits. */
 const suspicionIn = ({ data }: RecordedEvent): string | null =>
@@ -29,6 +31,27 @@ const FACTS: Facts = {
   is_comment_public: { type: 'boolean', of: ({ data }) => data.isCommentPublic === true },
 };
 
+/** Signatures in a replay, as list-signatures returns them. */
+const printed = (isPending: boolean): PrintedLinks => ({
+  object: 'signature',
+  facts: ({ data: { signedAt, source, suspicion } }) => ({ signedAt, source, suspicion }),
+  record({ id, createdAt, recordId, subjectId, detail, suspendedBy, facts }): SignatureRecord {
+    const recorded = createdAt.toISOString();
+    return {
+      id,
+      createdAt: recorded,
+      signedAt: momentOf(facts.signedAt)?.toISOString() ?? recorded,
+      petitionId: recordId,
+      contactId: isPending ? null : subjectId,
+      comment: detail,
+      status: isPending ? 'PENDING' : suspendedBy === null ? 'CONFIRMED' : 'INVALIDATED',
+      invalidationId: suspendedBy,
+      source: facts.source as string | null,
+      suspicion: facts.suspicion as Suspicion[],
+    };
+  },
+});
+
 /** SQL: when the person signed. Never later than `created_at`, when the signature was recorded. */
 export function signedAt(row: string): string {
   return `coalesce(${row}.signed_at, ${row}.created_at)`;
@@ -45,6 +68,7 @@ export const signature = contactLink({
   atErasure: 'loses its name',
   detail: 'comment',
   suspended: { begins: 'SignaturesInvalidated', ends: 'SignaturesRestored', field: 'signatureIds' },
+  printed: printed(false),
   facts: {
     ...FACTS,
     signed_at: { type: 'timestamptz', of: ({ data }) => momentOf(data.signedAt) },
@@ -71,6 +95,7 @@ const pending: Counted = {
   atErasure: 'loses its name',
   isSuspendable: false,
   facts: FACTS,
+  printed: printed(true),
   changes(event) {
     const recordId = event.data.petitionId as string;
     const subjectId = event.streamId;

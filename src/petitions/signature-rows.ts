@@ -42,6 +42,12 @@ export const SIGNATURES: ByStatus = {
   INVALIDATED: { ...CONFIRMED, within: { sql: 'record_id = ? AND suspended_by IS NOT NULL', type: 'uuid' } },
 };
 
+/** The same without the condition that they are active now. */
+export const PAST_SIGNATURES = {
+  CONFIRMED: { ...SIGNATURES.CONFIRMED, within: { sql: 'record_id = ?', type: 'uuid' } },
+  PENDING: { ...SIGNATURES.PENDING, within: { sql: 'record_id = ?', type: 'uuid' } },
+} satisfies Partial<ByStatus>;
+
 /** The signatures of one contact, which are few. */
 export const SIGNATURES_OF_CONTACT: ByStatus = {
   CONFIRMED: { ...CONFIRMED, within: { sql: 'subject_id = ? AND ended_at IS NULL', type: 'uuid' } },

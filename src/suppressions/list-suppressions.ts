@@ -1,12 +1,26 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { RecordReader } from '#libs/commands';
 import { momentAsText, ReadSource } from '#libs/database';
-import { EventStore, wrappedKeyOf } from '#libs/event-store';
+import { EventStore, type Past, wrappedKeyOf } from '#libs/event-store';
+import { existedAt } from '#libs/links';
 import { compare, findRows, type ListedTable } from '#libs/projections';
-import { CreatedPageInput, Email, listingOf, OneOf, Operation, type Page, pageOf } from '#libs/rpc';
+import {
+  CreatedPageInput,
+  Email,
+  listingOf,
+  OneOf,
+  Operation,
+  type Page,
+  pageOf,
+  PastRecord,
+  rejectWithPast,
+  Timestamp,
+  until,
+} from '#libs/rpc';
 import { suppressionIdOf } from './suppression-id.js';
 import { type SuppressionRecord, suppressionSchema } from './suppression-record.js';
-import { type Reason, REASONS } from './suppression.js';
-import { SEALED_EMAIL, SUPPRESSIONS_TABLE } from './suppressions.projection.js';
+import { isSuppressed, type Reason, REASONS, suppression } from './suppression.js';
+import { SEALED_EMAIL, SUPPRESSION_PERIODS_TABLE, SUPPRESSIONS_TABLE } from './suppressions.projection.js';
 
 @Operation({
   method: 'GET',
@@ -23,6 +37,12 @@ export class ListSuppressions extends CreatedPageInput() {
 
   @OneOf(REASONS, { optional: true, description: 'The first of the current reasons.' })
   reason?: Reason;
+
+  @Timestamp({
+    optional: true,
+    description: 'Returns the suppressions as they were at this time. Not with `email` or `reason`.',
+  })
+  asOf?: string;
 }
 
 type Row = {
@@ -44,14 +64,28 @@ const PAGE: ListedTable = {
   widest: 4 * 254 + 100,
 };
 
+/** When addresses were suppressed. An address can have several periods, one after another. */
+const PERIODS: ListedTable = {
+  table: SUPPRESSION_PERIODS_TABLE,
+  columns: `id, ${momentAsText('page.created_at')} AS created_at`,
+  bytes: '16',
+  widest: 100,
+};
+
 @QueryHandler(ListSuppressions)
 export class ListSuppressionsHandler implements IQueryHandler<ListSuppressions> {
   constructor(
     private readonly reads: ReadSource,
     private readonly store: EventStore,
+    private readonly records: RecordReader,
   ) {}
 
-  async execute(query: ListSuppressions): Promise<Page<SuppressionRecord>> {
+  async execute(
+    query: ListSuppressions,
+  ): Promise<Page<SuppressionRecord> | PastRecord<Page<SuppressionRecord>>> {
+    rejectWithPast(query, ['email', 'reason']);
+    const past = await this.records.past(query.asOf);
+    if (past) return new PastRecord(await this.pastPage(query, past), past);
     const { organizationId, email, reason } = query;
     const id = email && suppressionIdOf(this.store.keyring, organizationId, email);
     const conditions = [
@@ -64,6 +98,24 @@ export class ListSuppressionsHandler implements IQueryHandler<ListSuppressions> 
       rows.map((row) => this.record(row)),
       next,
     );
+  }
+
+  private async pastPage(query: ListSuppressions, past: Past): Promise<Page<SuppressionRecord>> {
+    const { organizationId } = query;
+    const listing = until(listingOf(query), past);
+    const active = {
+      write: (bind: (value: unknown) => string) =>
+        existedAt(`${bind(past.moment)}::timestamptz`, `${bind(past.position)}::bigint`),
+    };
+    const { rows, next } = await findRows<Row>(this.reads, listing, PERIODS, { conditions: [active] });
+    const ids = rows.map(({ id }) => id);
+    const then = await this.records.lookMany(suppression, organizationId, ids, past);
+    const records = rows.flatMap(({ id, created_at: createdAt }) => {
+      const state = then.get(id)?.state;
+      if (!state || !isSuppressed(state)) return [];
+      return [{ id, createdAt, reason: state.reasons[0]!, email: state.email, organizationId }];
+    });
+    return pageOf(query, records, next);
   }
 
   private record({ subject_id, sealed_email, wrapped_key, ...row }: Row): SuppressionRecord {

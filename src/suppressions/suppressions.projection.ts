@@ -18,6 +18,15 @@ type Row = {
   sealed_email: string | null;
 };
 
+type Period = {
+  organization_id: string;
+  id: string;
+  created_at: Date;
+  created_position: number;
+  ended_at: Date | null;
+  ended_position: number | null;
+};
+
 /** The context under which the address is encrypted. */
 export const SEALED_EMAIL = 'suppression.email';
 
@@ -38,6 +47,16 @@ const END = `
   DELETE FROM suppressions s USING unnest($1::uuid[], $2::uuid[]) AS e(organization_id, id)
   WHERE s.organization_id = e.organization_id AND s.id = e.id`;
 
+const BEGIN_PERIODS = `
+  INSERT INTO suppression_periods (organization_id, id, created_at, created_position, ended_at, ended_position)
+  SELECT * FROM jsonb_to_recordset($1::jsonb) AS row(organization_id uuid, id uuid, created_at timestamptz,
+    created_position bigint, ended_at timestamptz, ended_position bigint)`;
+
+const END_PERIODS = `
+  UPDATE suppression_periods p SET ended_at = e.at, ended_position = e.position
+  FROM unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::bigint[]) AS e(organization_id, id, at, position)
+  WHERE p.organization_id = e.organization_id AND p.id = e.id AND p.ended_at IS NULL`;
+
 const FORGET = `
   UPDATE suppressions s SET subject_id = NULL, sealed_email = NULL
   FROM unnest($1::uuid[], $2::uuid[]) AS e(organization_id, subject_id)
@@ -46,9 +65,9 @@ const FORGET = `
 /** Active suppressions, by the id derived from their address's hash. The address itself is encrypted. */
 export const suppressionsProjection: Projection<SuppressionEvent | SuppressedAddressEvent | ContactErased> = {
   name: 'suppressions',
-  version: 1,
+  version: 2,
   handles: ['AddressSuppressed', 'SuppressionEnded', 'SuppressedAddressErased', 'ContactErased'],
-  erasure: { event: 'ContactErased', inPlain: false, earlier: {} },
+  erasure: { event: 'ContactErased', inPlain: false, earlier: { 1: FORGET } },
   appliesBy: ['suppressions_by_subject'],
   tables: `
     CREATE TABLE suppressions (
@@ -63,7 +82,18 @@ export const suppressionsProjection: Projection<SuppressionEvent | SuppressedAdd
     );
     CREATE INDEX suppressions_by_creation ON suppressions (organization_id, created_at, id);
     CREATE INDEX suppressions_by_reason ON suppressions (organization_id, reason, id);
-    CREATE INDEX suppressions_by_subject ON suppressions (organization_id, subject_id) WHERE subject_id IS NOT NULL;`,
+    CREATE INDEX suppressions_by_subject ON suppressions (organization_id, subject_id) WHERE subject_id IS NOT NULL;
+    -- Each time that an address was suppressed, also in the past. No address, no reason.
+    CREATE TABLE suppression_periods (
+      organization_id  uuid           NOT NULL,
+      id               uuid           NOT NULL,
+      created_at       timestamptz(3) NOT NULL,
+      created_position bigint         NOT NULL,
+      ended_at         timestamptz(3),
+      ended_position   bigint,
+      PRIMARY KEY (organization_id, id, created_position)
+    );
+    CREATE INDEX suppression_periods_by_creation ON suppression_periods (organization_id, created_at, id);`,
 
   async apply(events, transaction, seal) {
     const changes = events.filter(({ streamType }) => streamType === suppression.streamType);
@@ -74,6 +104,9 @@ export const suppressionsProjection: Projection<SuppressionEvent | SuppressedAdd
       for (const row of found) rows.set(row.id, row);
     }
     const erased = new Map<string, string>();
+    const begun = new Map<string, Period>();
+    const over: { organization_id: string; id: string; ended_at: Date; ended_position: number }[] = [];
+    const periods: Period[] = [];
     for (const event of events) {
       const { streamId: id, organizationId: organization_id, recordedAt: created_at } = event;
       switch (event.type) {
@@ -83,8 +116,18 @@ export const suppressionsProjection: Projection<SuppressionEvent | SuppressedAdd
           const reasons = reasonsAfter(before?.reasons ?? [], event);
           const [reason] = reasons;
           if (reason === undefined) {
+            const end = { ended_at: created_at, ended_position: event.position };
+            const period = begun.get(id);
+            if (period) Object.assign(period, end);
+            else if (before) over.push({ organization_id, id, ...end });
+            begun.delete(id);
             rows.delete(id);
             break;
+          }
+          if (!before) {
+            const period = { organization_id, id, created_at, created_position: event.position };
+            periods.push({ ...period, ended_at: null, ended_position: null });
+            begun.set(id, periods.at(-1)!);
           }
           const row = before ?? { organization_id, id, created_at, subject_id: null, sealed_email: null };
           rows.set(id, { ...row, reason, reasons });
@@ -106,6 +149,14 @@ export const suppressionsProjection: Projection<SuppressionEvent | SuppressedAdd
     }
     const ended = [...keys].filter(([id]) => !rows.has(id));
     if (rows.size > 0) void transaction.send(UPSERT, [JSON.stringify([...rows.values()])]);
+    if (over.length > 0) {
+      const columns = ['organization_id', 'id', 'ended_at', 'ended_position'] as const;
+      void transaction.send(
+        END_PERIODS,
+        columns.map((column) => over.map((period) => period[column])),
+      );
+    }
+    if (periods.length > 0) void transaction.send(BEGIN_PERIODS, [JSON.stringify(periods)]);
     if (ended.length > 0) void transaction.send(END, [ended.map(([, of]) => of), ended.map(([id]) => id)]);
     // Last, because no event concerns a person after their erasure.
     if (erased.size > 0) void transaction.send(FORGET, [[...erased.values()], [...erased.keys()]]);
@@ -113,3 +164,4 @@ export const suppressionsProjection: Projection<SuppressionEvent | SuppressedAdd
 };
 
 export const SUPPRESSIONS_TABLE = `${schemaOf(suppressionsProjection)}.suppressions`;
+export const SUPPRESSION_PERIODS_TABLE = `${schemaOf(suppressionsProjection)}.suppression_periods`;

@@ -1,6 +1,6 @@
 import { compare, type Condition, search, SEARCH_RULE } from '#libs/projections';
 import { type Resource, type Resources } from '#libs/resources';
-import { comparableEmail, Email, Flag, Id, noSuch, Text, TimeFilters } from '#libs/rpc';
+import { comparableEmail, Email, fieldsOf, Flag, Id, invalid, noSuch, Text, TimeFilters } from '#libs/rpc';
 import { inCountry } from './countries.js';
 import { LONGEST_EXTERNAL_ID, SEARCHED } from '../contact-columns.js';
 import { type Filter, filterContactsBy } from './filter.js';
@@ -99,6 +99,23 @@ export function kindOf({ idField }: Resource): KindOfContacts {
 export function forEachKindOfContacts(listener: (kind: KindOfContacts) => void): void {
   listeners.push(listener);
   for (const kind of choices.values()) listener(kind);
+}
+
+/**
+ * The record whose contacts at a past time a list can return: its links never move to another contact.
+ *
+ * @throws RpcError BAD_REQUEST unless the filters are one such record.
+ */
+export function membersOf(filters: ContactFilters): { resource: Resource; id: string } {
+  const given = Object.entries(filters).filter(
+    ([name, value]) => value !== undefined && fieldsOf(ContactFilters).has(name) && name !== 'organizationId',
+  );
+  const kinds = [...choices.values()].filter(({ resource: { link } }) => link && !link.isMovable);
+  const [[name, id] = []] = given;
+  const resource = kinds.find(({ resource: { idField } }) => idField === name)?.resource;
+  if (resource && given.length === 1) return { resource, id: id as string };
+  const fields = kinds.map(({ resource: { idField } }) => idField).join(' or ');
+  throw invalid([{ path: 'asOf', message: `requires ${fields}, and no other filter` }]);
 }
 
 /** The conditions for `findRows`. @throws RpcError NOT_FOUND if a named record does not exist. */
