@@ -1,3 +1,4 @@
+import { type ShareWords } from '#libs/pages';
 /** What is wrong with an answer, or with the form. */
 export type FormFault =
   | 'email'
@@ -68,7 +69,7 @@ export type SiteWords = {
   faults: { title: string; prefix: string } & Record<FormFault, string>;
   comments: string;
   share: Notice;
-  shareBy: { mail: string; whatsapp: string; address: string; copy: string; copied: string };
+  shareBy: ShareWords;
   shareText: (petition: string) => string;
   /** If the domain of an address looks mistyped. */
   didYouMean: {

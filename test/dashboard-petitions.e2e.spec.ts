@@ -135,16 +135,20 @@ describe('the activity', () => {
   });
 });
 
-it('the page of an open petition shows the code that embeds it', async () => {
+it('the page of an open petition has its links, its QR code and the code that embeds it', async () => {
   const petitionId = await newId('petition');
   const codeIn = async () =>
-    /<pre class="code"[^>]*>([^<]*)</.exec((await get(`petitions/${petitionId}`, viewer)).text)?.[1];
+    /<textarea id="embed"[^>]*>([^<]*)</.exec((await get(`petitions/${petitionId}`, viewer)).text)?.[1];
   expect(await codeIn()).toBeUndefined();
   await call(client, 'petition.publish-petition', { petitionId });
   const { url } = (await client.get('petition.get-petition', { petitionId })).body.data;
   expect((await codeIn())!.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"')).toBe(
     `<script src="${new URL(url).origin}/embed.js" async></script>\n<advocacy-petition src="${url}"></advocacy-petition>`,
   );
+  const { pathname } = new URL(url);
+  const { text } = await get(`petitions/${petitionId}`, viewer);
+  for (const shown of [`value="${url}"`, `src="${pathname}/qr.svg"`, 'https://share.joinmastodon.org/#text='])
+    expect(text).toContain(shown);
   const script = await fetch(`${api.origin}/embed.js`);
   expect([script.status, await script.text()]).toEqual([200, expect.stringContaining('advocacy-petition')]);
 });

@@ -1,5 +1,6 @@
 import { getStorageToken } from '@nestjs/throttler';
 import { Parser } from 'htmlparser2';
+import sharp from 'sharp';
 import { networkOf, type WindowStorage } from '#libs/rate-limit';
 import { type PetitionPage, Public, PUBLIC_URL, call, linkIn, randomAddress } from './petition-page.js';
 import { picture } from './pictures.js';
@@ -79,6 +80,23 @@ describe('signing', () => {
       expect(text).toContain('1 signature</span>');
       expect(text).toContain('I swim &lt;there&gt;');
     });
+  });
+
+  it('has a QR code of its address as SVG and PNG', async () => {
+    const page = await people.petition();
+    const read = async (path: string) => {
+      const response = await fetch(people.api.origin + path);
+      const body = Buffer.from(await response.arrayBuffer());
+      return [response.status, response.headers.get('content-type'), body] as const;
+    };
+    const [svgStatus, svgType, svg] = await read(`${page.path}/qr.svg`);
+    expect([svgStatus, svgType]).toEqual([200, 'image/svg+xml; charset=utf-8']);
+    const [pngStatus, , png] = await read(`${page.path}/qr.png`);
+    const { format, width, height } = await sharp(png).metadata();
+    expect([pngStatus, format, width]).toEqual([200, 'png', height]);
+    const [, , other] = await read(`${(await people.petition()).path}/qr.svg`);
+    expect(svg.equals(other)).toBe(false);
+    expect((await read('/nobody/petitions/nothing/qr.png'))[0]).toBe(404);
   });
 
   it('asks about a mistyped domain, and counts the address that the visitor chooses', async () => {

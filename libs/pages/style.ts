@@ -42,7 +42,7 @@ fieldset{min-width:0;margin:0 0 var(--space-4);padding:0;border:0}legend{padding
 .hint{margin:0 0 var(--space-1);color:var(--quiet);font-size:var(--text-1)}
 input:not([type=checkbox]),textarea{display:block;width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--edge);border-radius:.375rem;background:var(--ground);color:inherit;font:inherit}
 select{display:block;max-width:100%;min-height:2.75rem;padding:.5rem .75rem;border:1px solid var(--edge);border-radius:.375rem;background:var(--ground);color:inherit;font:inherit}
-textarea{min-height:6rem;resize:vertical}
+textarea{min-height:6rem;resize:vertical;field-sizing:content}
 .check{display:grid;grid-template-columns:auto 1fr;gap:var(--space-2);align-items:start;margin:0 0 var(--space-3)}
 .check input{width:1.5rem;height:1.5rem;margin:.6rem 0;accent-color:var(--accent)}
 fieldset .check{margin:0}
@@ -58,11 +58,14 @@ form .button{width:100%}
 .plain{background:transparent;border-color:var(--accent);color:var(--accent)}
 .small{color:var(--quiet);font-size:var(--text-1)}
 .pot{position:absolute;left:-99rem;width:1px;height:1px;overflow:hidden}
-.copy{display:flex;flex-wrap:wrap;gap:var(--space-2)}.copy input{flex:1 1 14rem;min-width:0}`;
+.copy{display:flex;flex-wrap:wrap;gap:var(--space-2)}.copy :is(input,textarea){flex:1 1 14rem;min-width:0}
+.share{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-3);padding:0;list-style:none}
+.qr{margin:0 0 var(--space-3)}
+summary{min-height:2.75rem;padding:.6rem 0;cursor:pointer}`;
 
 /** Last, because they change rules of every kind. */
 const MEDIA = `
-@media (max-width:30rem){h1{font-size:var(--text-4)}.wide,.narrow{padding:0 var(--space-3)}.sheet{padding:var(--space-3)}.button{width:100%}}
+@media (max-width:30rem){h1{font-size:var(--text-4)}.wide,.narrow{padding-inline:var(--space-3)}.sheet{padding:var(--space-3)}.button{width:100%}}
 @media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 @media print{h1,h2,h3,dt{break-after:avoid}.skip,.faults,.copy .button{display:none}body{background:#fff;color:#000}}`;
 

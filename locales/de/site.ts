@@ -75,10 +75,14 @@ export const site: SiteWords = {
   },
   shareBy: {
     mail: 'E-Mail',
-    whatsapp: 'WhatsApp',
     address: 'Link zum Teilen',
     copy: 'Kopieren',
     copied: 'Kopiert',
+    qrCode: 'QR-Code',
+    qrAlt: 'QR-Code, der zur Petition führt',
+    download: (format) => `Als ${format} herunterladen`,
+    embed: 'Formular einbetten',
+    embedText: 'Fügen Sie diesen Code auf Ihrer Website dort ein, wo das Formular erscheinen soll.',
   },
   shareText: (petition) => `Ich habe „${petition}“ unterschrieben. Machen Sie auch mit?`,
   didYouMean: {

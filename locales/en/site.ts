@@ -67,10 +67,14 @@ export const site: SiteWords = {
   share: { title: 'Share this petition', text: 'Every signature helps. Who else should know about it?' },
   shareBy: {
     mail: 'Email',
-    whatsapp: 'WhatsApp',
     address: 'Link to this petition',
     copy: 'Copy',
     copied: 'Copied',
+    qrCode: 'QR code',
+    qrAlt: 'QR code that leads to the petition',
+    download: (format) => `Download as ${format}`,
+    embed: 'Embed the form',
+    embedText: 'Copy this code into the page of your website where the form should appear.',
   },
   shareText: (petition) => `I signed “${petition}”. Will you sign too?`,
   didYouMean: {

@@ -71,10 +71,14 @@ export const site: SiteWords = {
   share: { title: 'Compartir la petición', text: 'Cada firma cuenta. ¿Quién más debería conocerla?' },
   shareBy: {
     mail: 'Correo electrónico',
-    whatsapp: 'WhatsApp',
     address: 'Enlace a la petición',
     copy: 'Copiar',
     copied: 'Copiado',
+    qrCode: 'Código QR',
+    qrAlt: 'Código QR que lleva a la petición',
+    download: (format) => `Descargar en ${format}`,
+    embed: 'Insertar el formulario',
+    embedText: 'Copie este código en la página de su sitio web donde deba aparecer el formulario.',
   },
   shareText: (petition) => `He firmado «${petition}». ¿Se suma?`,
   didYouMean: {

@@ -75,10 +75,14 @@ export const site: SiteWords = {
   },
   shareBy: {
     mail: 'E-mail',
-    whatsapp: 'WhatsApp',
     address: 'Lien vers la pétition',
     copy: 'Copier',
     copied: 'Copié',
+    qrCode: 'Code QR',
+    qrAlt: 'Code QR qui mène à la pétition',
+    download: (format) => `Télécharger en ${format}`,
+    embed: 'Intégrer le formulaire',
+    embedText: 'Copiez ce code dans la page de votre site où le formulaire doit apparaître.',
   },
   shareText: (petition) => `J’ai signé « ${petition} ». Et vous ?`,
   didYouMean: {

@@ -56,7 +56,6 @@ input,select,textarea,fieldset{scroll-margin-top:8rem}
 .faults h2{margin-top:0}
 form details{margin:0 0 var(--space-4)}
 main p>a:only-child:not(.button){display:inline-block;padding:.6rem 0}
-main summary{min-height:2.75rem;padding:.6rem 0;cursor:pointer}
 .code{overflow-x:auto;padding:var(--space-3);background:var(--sheet);border:1px solid var(--line);border-radius:.5rem;font-size:var(--text-1);white-space:pre-wrap}
 .secret{font-family:ui-monospace,monospace;font-weight:600}
 textarea.long{min-height:20rem}

@@ -13,6 +13,7 @@ import {
   type Option,
   OptionsOf,
   trusted,
+  CopyOf,
 } from '#libs/pages';
 import { type DashboardWords } from '#locales';
 import { type Address, type FormInput, type PageContext } from './page-context.js';
@@ -314,12 +315,11 @@ export function SecretField(
   words: DashboardWords,
   { name, label, value }: { name: string; label: string; value: string },
 ): Html {
-  return html`<div class="field">
-    <label for="${name}">${label}</label>
-    <div class="copy" data-copy="${words.copy}" data-copied="${words.copied}">
-      <input id="${name}" class="secret" readonly value="${value}" autocomplete="off" spellcheck="false" />
-    </div>
-  </div>`;
+  return CopyOf(
+    { name, label, copy: words.copy, copied: words.copied },
+    (attributes) =>
+      html`<input ${attributes} class="secret" value="${value}" autocomplete="off" spellcheck="false" />`,
+  );
 }
 
 /**

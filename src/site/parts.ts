@@ -1,4 +1,4 @@
-import { formatDate, formatNumber, html, type Html } from '#libs/pages';
+import { formatDate, formatNumber, html, type Html, ShareLinks } from '#libs/pages';
 import { type Notice, type SiteWords } from '#locales';
 import { type Picture, type SitePetition } from './site-types.js';
 
@@ -66,33 +66,15 @@ export function progressTexts(
   };
 }
 
-/** Plain links for sharing, without third-party buttons. */
-export function Share({ title, url, words }: { title: string; url: string; words: SiteWords }): Html {
-  const text = words.shareText(title);
-  const encoded = (part: string) => encodeURIComponent(part);
-  const links = [
-    {
-      name: words.shareBy.mail,
-      href: `mailto:?subject=${encoded(title)}&body=${encoded(`${text}\n\n${url}`)}`,
-    },
-    { name: words.shareBy.whatsapp, href: `https://wa.me/?text=${encoded(`${text} ${url}`)}` },
-    { name: 'Facebook', href: `https://www.facebook.com/sharer/sharer.php?u=${encoded(url)}` },
-    { name: 'X', href: `https://x.com/intent/post?text=${encoded(text)}&url=${encoded(url)}` },
-  ];
-  return html`<section class="share" aria-labelledby="share">
+/** Ways to share a petition. @param share `ShareKit` adds the QR code and the code to embed the form */
+export function Share(
+  { petition: { title, url }, words }: { petition: Pick<SitePetition, 'title' | 'url'>; words: SiteWords },
+  share: typeof ShareLinks = ShareLinks,
+): Html {
+  return html`<section class="sharing" aria-labelledby="share">
     <h2 id="share">${words.share.title}</h2>
     <p>${words.share.text}</p>
-    <ul>
-      ${links.map(
-        ({ href, name }) => html`<li><a class="button plain" href="${href}" rel="noopener">${name}</a></li>`,
-      )}
-    </ul>
-    <div class="field">
-      <label for="address">${words.shareBy.address}</label>
-      <div class="copy" data-copy="${words.shareBy.copy}" data-copied="${words.shareBy.copied}">
-        <input id="address" type="url" value="${url}" readonly />
-      </div>
-    </div>
+    ${share({ title, url, text: words.shareText(title) }, words.shareBy)}
   </section>`;
 }
 

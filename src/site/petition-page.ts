@@ -55,7 +55,7 @@ export function petitionPage({ organization, petition, form, words, proof }: Pro
       </div>
       <div>
         ${petition.comments.length > 0 ? Comments({ comments: petition.comments, words }) : null}
-        ${isOpen ? html`${Share({ title, url, words })} ${SignBar({ petition, words })}` : null}
+        ${isOpen ? html`${Share({ petition, words })} ${SignBar({ petition, words })}` : null}
       </div>
     </div>`,
   });

@@ -1,7 +1,7 @@
 import { Controller, Get, Next, Post, Res } from '@nestjs/common';
 import { type NextFunction, type Request, type Response } from 'express';
 import { TtlCache } from '#libs/database';
-import { formatDate, formatNumber, readForm, scriptFile, sendPage } from '#libs/pages';
+import { formatDate, formatNumber, qrCode, readForm, scriptFile, sendPage } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { Documented, isId, LONGEST_SLUG, RpcError, SLUG } from '#libs/rpc';
 import { localeFor, localeIn, type SiteWords } from '#locales';
@@ -55,6 +55,8 @@ export class SiteController {
     1_000,
     (text = '') => text.length,
   );
+
+  private readonly codes = new TtlCache<Buffer>(KEPT_SECONDS.feed * 1_000, 1_000, (code) => code.length);
 
   constructor(
     private readonly records: SiteRecords,
@@ -170,6 +172,16 @@ export class SiteController {
     if (request.method === 'GET' && isPlain)
       this.quick.keep(request.url, nameOfSitePath(request.path)!, answered);
     response.status(200).set(answered.headers).end(answered.body);
+  }
+
+  @Get(':organization/petitions/:petition/qr.svg')
+  qrSvg(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.code(response, next, 'svg', 'image/svg+xml');
+  }
+
+  @Get(':organization/petitions/:petition/qr.png')
+  qrPng(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.code(response, next, 'png', 'image/png');
   }
 
   @Post(':organization/petitions/:petition/sign')
@@ -294,6 +306,22 @@ export class SiteController {
         ? this.pages.get(`${named.organization} petitions ${named.petition}${end}`, make)
         : make();
     });
+  }
+
+  /** The QR code of a petition's page. The signatures that it brings have the source `qr`. */
+  private async code(
+    response: Response,
+    next: NextFunction,
+    format: 'svg' | 'png',
+    type: string,
+  ): Promise<void> {
+    const { about } = await this.petitionOf(response.req.params as Named);
+    if (!about) return next();
+    const { url } = about.found.petition;
+    const code = await this.codes.get(`${format} ${url}`, () =>
+      Promise.resolve(qrCode(`${url}?source=qr`, format)),
+    );
+    sendText(response, type, code, `public, max-age=${KEPT_SECONDS.script}`);
   }
 
   private async showConfirmation(token: string, request: Request): Promise<Answered> {
@@ -487,7 +515,10 @@ function sendFile(response: Response, type: string, text: Buffer | string): void
 const PATHS: [RegExp, string][] = [
   [/^\/embed\.js$/, '/embed.js'],
   [/^\/site\/[\w.]+$/, '/site'],
-  [/^\/[^/]+\/petitions\/[^/]+\/(embed|count\.json|sign|thanks)$/, '/:organization/petitions/:petition/$1'],
+  [
+    /^\/[^/]+\/petitions\/[^/]+\/(embed|count\.json|qr\.svg|qr\.png|sign|thanks)$/,
+    '/:organization/petitions/:petition/$1',
+  ],
   [/^\/[^/]+\/petitions\/[^/]+\/confirm\/[^/]+$/, '/:organization/petitions/:petition/confirm'],
   [/^\/[^/]+\/(petitions|posts)\/[^/]+$/, '/:organization/$1'],
   [/^\/[^/]+\/(feed\.xml|feed\.json|sitemap\.xml)$/, '/:organization/$1'],

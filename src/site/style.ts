@@ -14,7 +14,8 @@ html{scroll-padding-bottom:5rem}
 .sheet>h2,.embed h1{margin-bottom:var(--space-2);font-size:var(--text-3)}
 .sheet progress,.embed progress{margin-bottom:var(--space-3)}
 .sheet .field,.sheet .check,.embed .field,.embed .check{margin-bottom:var(--space-2)}
-summary{min-height:2.75rem;padding:.6rem 0;color:var(--accent);font-weight:600;cursor:pointer}
+summary{color:var(--accent);font-weight:600}
+.sharing{margin-top:var(--space-5)}
 .question{border-color:var(--accent)}.question p,.question .button{margin-bottom:var(--space-2)}
 .submit{margin-bottom:var(--space-2)}
 .sign-bar{position:sticky;bottom:0;z-index:1;display:flex;gap:var(--space-2);align-items:center;justify-content:space-between;margin:var(--space-4) calc(-1*var(--space-4)) 0;padding:var(--space-2) var(--space-4);border-top:1px solid var(--line);background:var(--sheet)}
@@ -23,8 +24,6 @@ summary{min-height:2.75rem;padding:.6rem 0;color:var(--accent);font-weight:600;c
 .count{margin:0 0 var(--space-2);font-size:var(--text-4);font-weight:700;line-height:1.2}
 .count small{display:block;color:var(--quiet);font-size:var(--text-2);font-weight:400}
 .pair{display:grid;gap:0 var(--space-3)}.pair>*{min-width:0}.field select{width:100%}
-.share{margin-top:var(--space-5)}
-.share ul{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-3);padding:0;list-style:none}
 .comments{margin:0;padding:0;list-style:none}
 .comments li{padding:var(--space-3) 0;border-top:1px solid var(--line)}
 .comments p{margin:0 0 var(--space-1);white-space:pre-line}
@@ -43,7 +42,7 @@ summary{min-height:2.75rem;padding:.6rem 0;color:var(--accent);font-weight:600;c
 .beside{grid-area:1/2/3;position:sticky;align-self:start}
 .sheet .submit{position:sticky;bottom:0;padding:var(--space-2) 0;background:var(--sheet)}
 .sign-bar{display:none}}
-@media print{.sheet form,.sheet h2,.share p,.share ul,.share h2,.sign-bar,.foot{display:none}.sheet{border:0;padding:0}.beside{position:static}}`;
+@media print{.sheet form,.sheet h2,.sharing :not(.field,.field *),.sign-bar,.foot{display:none}.sheet{border:0;padding:0}.beside{position:static}}`;
 
 const styles = new Map<string, Style>();
 /** At this number, the cache is cleared. Organizations can choose any colour. */

@@ -15,11 +15,7 @@ export const petitions: typeof en = {
   signatures: 'Unterschriften',
   goal: 'Ziel',
   open: 'Seite ansehen',
-  address: 'Link zum Teilen',
-  embed: {
-    title: 'In Ihre Website einbinden',
-    text: 'Kopieren Sie diesen Code in die Seite, auf der das Formular erscheinen soll.',
-  },
+  share: 'Teilen',
   lastDay: 'Endet am',
   publish: 'Veröffentlichen',
   publishing: 'Danach kann die Petition auf ihrer Seite unterschrieben werden.',

@@ -11,11 +11,7 @@ export const petitions = {
   signatures: 'Signatures',
   goal: 'Goal',
   open: 'View page',
-  address: 'Link to share',
-  embed: {
-    title: 'Embed on your website',
-    text: 'Copy this code into the page where the form should appear.',
-  },
+  share: 'Share',
   lastDay: 'Closes',
   publish: 'Publish',
   publishing: 'People will be able to sign it on its page.',

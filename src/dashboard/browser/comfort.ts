@@ -29,7 +29,7 @@ for (const field of document.querySelectorAll<HTMLElement>('[data-copy]')) {
   button.className = 'button plain';
   button.textContent = copy!;
   button.addEventListener('click', () => {
-    const { value } = field.querySelector('input')!;
+    const { value } = field.querySelector<HTMLInputElement>('[readonly]')!;
     navigator.clipboard.writeText(value).then(
       () => (button.textContent = copied!),
       () => undefined,

@@ -1,6 +1,6 @@
-import { html, type Html, trusted } from '#libs/pages';
+import { html, type Html, ShareKit, trusted } from '#libs/pages';
 import { countryName } from '../../contacts/index.js';
-import { type DashboardWords } from '#locales';
+import { type DashboardWords, localeIn } from '#locales';
 import { invalid, type Issue, operationNamed, parseInput, RpcError } from '#libs/rpc';
 import { Activity, type ActivityEvent } from '../../history/index.js';
 import { DEFAULT_GOAL, STATUSES } from '../../petitions/index.js';
@@ -200,10 +200,7 @@ async function showPetition(context: PageContext) {
   const { id, status, url, signatures, pendingSignatures, goal, closesAt } = petition;
   const mayWrite = context.person.may('petition:write');
   const isPublic = url !== null && status !== 'DRAFT';
-  const facts = [
-    ...(isPublic ? [{ name: petitions.address, value: url }] : []),
-    ...(closesAt === null ? [] : [{ name: petitions.lastDay, value: timeIn(words, closesAt) }]),
-  ];
+  const { shareBy } = localeIn(words.locale).site;
   return context.view.page({
     section: 'petitions',
     back: { href: context.address.path('petitions'), text: petitions.title },
@@ -228,21 +225,11 @@ async function showPetition(context: PageContext) {
           ? ButtonLink(context.address, `petitions/${id}/delete`, petitions.delete, true)
           : null,
       ])}
-      ${facts.length === 0 ? null : Facts(facts)} ${isPublic ? EmbedOf(petitions, url) : null} ${stats}
+      ${closesAt === null ? null : Facts([{ name: petitions.lastDay, value: timeIn(words, closesAt) }])}
+      ${stats}
+      ${isPublic ? SectionOf(petitions.share, ShareKit({ title: petition.title, text: petition.title, url }, shareBy)) : null}
       ${SectionOf(words.posts.preview, await WrittenOf({ ...petition, facts: askedOf(context.words, petition) }))} ${past}`,
   });
-}
-
-/** The code with which another website shows the form: docs/guides/public-site.md, "Embed a petition". */
-function EmbedOf({ embed }: DashboardWords['petitions'], url: string): Html {
-  const code =
-    `<script src="${new URL('/embed.js', url).href}" async></script>\n` +
-    `<advocacy-petition src="${url}"></advocacy-petition>`;
-  return html`<details>
-    <summary>${embed.title}</summary>
-    <p>${embed.text}</p>
-    <pre class="code" tabindex="0">${code}</pre>
-  </details>`;
 }
 
 /** One event per invalidation or restoration, however many signatures it covers. */

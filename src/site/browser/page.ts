@@ -37,14 +37,14 @@ type Count = {
     }, 10_000);
   }
 
-  const copy = document.querySelector<HTMLElement>('[data-copy]');
-  if (copy && (navigator.clipboard as Clipboard | undefined)) {
+  for (const copy of document.querySelectorAll<HTMLElement>('[data-copy]')) {
+    if (!(navigator.clipboard as Clipboard | undefined)) break;
     const button = document.createElement('button');
     button.type = 'button';
     button.className = 'button plain';
     button.textContent = copy.dataset.copy!;
     button.addEventListener('click', () => {
-      navigator.clipboard.writeText(copy.querySelector('input')!.value).then(
+      navigator.clipboard.writeText(copy.querySelector<HTMLInputElement>('[readonly]')!.value).then(
         () => (button.textContent = copy.dataset.copied!),
         () => undefined,
       );
