@@ -56,9 +56,11 @@ const COMMON = {
   },
   SERVICE_UNAVAILABLE: {
     DATABASE_UNREACHABLE:
-      'The database is unreachable, or cannot process the request. error.message may give details. Retry later.',
+      'The database is unreachable, or cannot process the request. error.message may contain details. ' +
+      'Retry later.',
     DATABASE_TAKES_NO_WRITES:
-      'The database accepts no writes at the moment: it is failing over, its disk is full, or something blocks writes. error.message may give details. Reads work. Retry later.',
+      'The database accepts no writes at the moment: it is failing over, its disk is full, or something ' +
+      'blocks writes. error.message may contain details. Reads work. Retry later.',
     DEADLINE_EXCEEDED:
       'The response was not ready in time. The change may or may not have been applied. Retry, with the same Idempotency-Key if the request had one.',
     SHUTTING_DOWN: 'This instance is shutting down. Retry: other instances are serving.',

@@ -18,7 +18,7 @@ export function audienceFields(kind: string): { chosen: `${string}Ids`; excluded
   return { chosen: `${kind}Ids`, excluded: `exclude${kind.charAt(0).toUpperCase()}${kind.slice(1)}Ids` };
 }
 
-/** Audiences first had lists, petitions and contacts only, and mean the same as then. Later, clicks could be counted. */
+/** The first audiences had lists, petitions and contacts only. Their meaning has not changed. `countClicks` came later. */
 export const broadcastShapes: Upcasters = {
   BroadcastCreated: {
     reads: [(body) => body, ({ data, personal }) => ({ data: { ...data, countClicks: false }, personal })],
@@ -36,7 +36,7 @@ export type BroadcastFields = {
   content: string;
   format: Format;
   audience: Audience;
-  /** Whether clicks on its links are counted, without the persons. */
+  /** Whether clicks on its links are counted, without recording who clicked. */
   countClicks: boolean;
 };
 

@@ -14,7 +14,7 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^has to wait for other imports/, ({ laterFile }) => laterFile],
   [/^is not an image/, ({ noPicture }) => noPicture],
   [/^is a picture that cannot/, ({ brokenPicture }) => brokenPicture],
-  [/^is too large a picture/, ({ largePicture }) => largePicture],
+  [/^is too large an image/, ({ largePicture }) => largePicture],
   [/^must have at most (\d+) characters$/, ({ tooLong }, [, most]) => tooLong(most!)],
   [/^must be an e-?mail address/, ({ email }) => email],
   [/^must be a URL that starts with https/, ({ webAddress }) => webAddress],

@@ -21,7 +21,7 @@ export type OrganizationEvent =
   | { type: 'OrganizationCreated'; data: { name: string } }
   | { type: 'OrganizationUpdated'; data: Partial<OrganizationFields> };
 
-/** Organizations had no pages first, then no time zone. */
+/** The first organizations had no pages, and later ones no time zone. */
 export const organizationShapes: Upcasters = {
   OrganizationUpdated: { reads: [(body) => body, (body) => body], writes: { asBefore: (body) => body } },
 };

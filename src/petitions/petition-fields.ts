@@ -24,7 +24,7 @@ class FormFieldInput {
   @Id()
   fieldId!: string;
 
-  @Flag({ default: false, description: 'Whether the form must be sent with an answer.' })
+  @Flag({ default: false, description: 'Whether an answer is required.' })
   required!: boolean;
 }
 

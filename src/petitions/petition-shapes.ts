@@ -15,10 +15,10 @@ export const NOT_SET_YET = {
 
 type Later = Pick<PetitionFields, 'comments' | 'form'>;
 
-/** What `comments` and `form` were before. The API still has these fields. */
+/** The fields that `comments` and `form` replace. The API still has them. */
 export type Earlier = { publicComments: boolean; formFields: FormField[] };
 
-/** Other custom fields bring back the rest of the form as it was then. */
+/** Setting custom fields restores the rest of the form to its earlier default. */
 export function fromEarlier({ publicComments, formFields }: Partial<Earlier>): Partial<Later> {
   return {
     ...(publicComments === undefined ? {} : { comments: publicComments ? 'SHOWN' : 'OFF' }),
@@ -26,7 +26,7 @@ export function fromEarlier({ publicComments, formFields }: Partial<Earlier>): P
   };
 }
 
-/** Comments that need approval were not shown then. */
+/** Earlier shapes cannot express approval, so such comments are not shown. */
 export function asEarlier({ comments, form }: Partial<Later>): Partial<Earlier> {
   return {
     ...(comments === undefined ? {} : { publicComments: comments === 'SHOWN' }),

@@ -27,7 +27,7 @@ export type PostEvent =
   | { type: 'PostArchived'; data: Record<string, never> }
   | { type: 'PostDeleted'; data: Record<string, never> };
 
-/** Posts had no pages first. */
+/** The first posts had no pages. */
 export const postShapes: Upcasters = {
   PostCreated: {
     reads: [

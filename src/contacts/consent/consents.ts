@@ -37,7 +37,7 @@ function isRecorded(event: RecordedEvent): event is RecordedEvent<Recorded> {
   return event.type === RECORDED && isKnown<Consent, ConsentEvent>(consent, event);
 }
 
-/** Each import of a contact that was undone retracts at most one. */
+/** Retractions read per contact. Each undone import of the contact retracts at most one piece of evidence. */
 const MOST_RETRACTED = 1_000;
 /** Consents of each contact that a merge copies. */
 const MOST_COPIED = 100;

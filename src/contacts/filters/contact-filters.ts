@@ -26,7 +26,8 @@ export abstract class ContactFilters extends TimeFilters {
     max: 500,
     optional: true,
     description:
-      'A name or ISO 3166 code. Names in English, German, French and Spanish and codes are the same.',
+      'A name or ISO 3166 code. The code of a country and its names in English, German, French and Spanish ' +
+      'match each other.',
   })
   country?: string;
 

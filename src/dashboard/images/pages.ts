@@ -163,5 +163,5 @@ async function updateNames({ form, api }: PageContext, imageId: string): Promise
 const FAULTS_OF_FILES: Partial<Record<string, string>> = {
   UNSUPPORTED_MEDIA_TYPE: 'is not an image',
   BAD_REQUEST: 'is a picture that cannot be read',
-  PAYLOAD_TOO_LARGE: 'is too large a picture',
+  PAYLOAD_TOO_LARGE: 'is too large an image',
 };

@@ -12,8 +12,8 @@ import { SCOPE } from './import-plan.js';
   summary: 'Get the rows that failed',
   description:
     `Streams the failed rows with their original columns and \`${PROBLEM_COLUMN}\`, the reason. Correct them and ` +
-    `import the file again: imports ignore \`${PROBLEM_COLUMN}\`. The rows of a table are CSV in UTF-8; those of ` +
-    'NDJSON are NDJSON. Rows of contacts that have since been erased are omitted.',
+    `import the file again: imports ignore \`${PROBLEM_COLUMN}\`. The rows of a table are returned as CSV in ` +
+    'UTF-8, those of an NDJSON file as NDJSON. Rows of contacts that have since been erased are omitted.',
   answers: { type: 'object', properties: { [PROBLEM_COLUMN]: textOrNull } },
   answerTypes: ['text/csv', NDJSON],
 })
