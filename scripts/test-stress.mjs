@@ -10,7 +10,7 @@ import { root } from './build.mjs';
 
 const [times = '3', ...jestArguments] = process.argv.slice(2);
 if (!/^[1-9]\d*$/.test(times)) {
-  console.error('Give the number of runs: npm run test:stress -- 5');
+  console.error('Pass the number of runs: npm run test:stress -- 5');
   process.exit(2);
 }
 // Without any argument npm test also checks types and format, which need no repetition.

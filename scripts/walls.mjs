@@ -62,7 +62,7 @@ function imports(modules) {
   return found;
 }
 
-/** Floors from the top down. A folder stands in a row above everything that it imports. */
+/** Floors from the top down. A folder is in a row above everything that it imports. */
 function draw(found) {
   const upper = forbidden
     .filter(({ name }) => name === 'floors-build-upwards')

@@ -217,7 +217,7 @@ describe('create-api-key', () => {
 describe('a key can only grant scopes that it has itself', () => {
   const may = ['api-key:write', 'contact:read'];
 
-  it('returns 403 with the missing scope, also for the default scopes, and creates nothing', async () => {
+  it('returns 403 with the missing scope, even for the default scopes, and creates nothing', async () => {
     const lesser = await clientWith({ scopes: may });
     const before = await countOf('ApiKeyCreated');
     const attempts: [object, string][] = [
@@ -790,7 +790,7 @@ describe('revoke-api-key', () => {
   });
 });
 
-describe('streaming with a key that is revoked meanwhile', () => {
+describe('streaming with a key that is revoked during the stream', () => {
   /** The first chunk of each body, and the chunks that follow. */
   const BODIES: {
     [operation: string]: { path: string; type: string; first: string; piece: (n: number) => string };

@@ -203,7 +203,7 @@ it('preview-audience counts the union of all parts without exclusions, and each 
       suppressed: 1,
     },
   });
-  // Everyone who is subscribed, once each, also if a tag selects them too.
+  // Everyone who is subscribed, once each, even if a tag also selects them.
   const tagged = await tag([ada, bob, cem], 'C');
   const all = { all: true, tagIds: [tagged], excludeListIds: [without] };
   expect(await audience(await create({ name: 'All', audience: all }))).toMatchObject({

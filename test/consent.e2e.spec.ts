@@ -207,13 +207,13 @@ describe('consent', () => {
       expect(given(await consentsOf(await contactId()))).toEqual([true, true]);
     });
 
-    it('changes no contact who said no, and says so', async () => {
+    it('changes no contact who said no, and reports it', async () => {
       await create({ subscribed: false });
       expect(await sign({ subscribed: true, consent: EVIDENCE })).toMatchObject({ consentRecorded: false });
       expect(given(await consentsOf(await contactId()))).toEqual([false]);
     });
 
-    it('unsubscribes a contact who refuses with evidence, also if they have signed before', async () => {
+    it('unsubscribes a contact who refuses with evidence, even if they have signed before', async () => {
       const id = await create();
       const { petitionId } = await sign({ subscribed: false });
       expect(given(await consentsOf(id))).toEqual([true]);

@@ -72,7 +72,7 @@ it('get-contact includes tags, lists, signatures and consents on request, and no
     });
 });
 
-it('get-contact includes at most 100 records of a kind, and says that there are more', async () => {
+it('get-contact includes at most 100 records of a kind, and shows that there are more', async () => {
   const contactId = await contact();
   const tagIds: string[] = [];
   for (let n = 0; n < 101; n += 1) tagIds.push((await own.ask('tag.create-tag', { name: `Tag ${n}` })).tagId);

@@ -368,7 +368,7 @@ it('returns 200 for different parallel updates and upserts of one contact on two
 });
 
 describe('delete-contact', () => {
-  it('returns 200 with the id, also for repeats, then the contact is no longer returned or listed', async () => {
+  it('returns 200 with the id, even for repeats, then the contact is no longer returned or listed', async () => {
     const contactId = await create();
     const first = await client.delete('contact.delete-contact', { contactId });
     const again = await client.delete('contact.delete-contact', { contactId });

@@ -84,7 +84,7 @@ it.each([
   expect([status, body.error.issues[0].path]).toEqual([400, path]);
 });
 
-it('create-field returns 409 above 100 fields, also for concurrent requests, and 200 after a deletion', async () => {
+it('create-field returns 409 above 100 fields, even for concurrent requests, and 200 after a deletion', async () => {
   const answers = await Promise.all(
     Array.from({ length: 103 }, (_, n) => client.post('field.create-field', { name: `Field ${n}` })),
   );
@@ -279,7 +279,7 @@ describe('region, external ids and values of a contact', () => {
     expect(await keep(ids.sizes!, 'M, L', 'S')).toEqual([200, undefined, false]);
   });
 
-  it('an external id belongs to one contact, also for concurrent requests, until it is removed', async () => {
+  it('an external id belongs to one contact, even for concurrent requests, until it is removed', async () => {
     const answers = await Promise.all(
       Array.from({ length: 8 }, () =>
         client.post('contact.create-contact', {

@@ -376,7 +376,7 @@ describe('the audience of a broadcast', () => {
     expect(hasDeed(sending, `broadcasts/${broadcastId}/audience`)).toBe(true);
   });
 
-  it('shows at once what must be corrected, without a button to send', async () => {
+  it('shows immediately what must be corrected, without a button to send', async () => {
     const broadcastId = await draft();
     await call(client, 'broadcast.update-broadcast', { broadcastId, content: 'Hi {{ contact.frstName }}' });
     const text = await get(`broadcasts/${broadcastId}/send`);

@@ -101,7 +101,7 @@ describe('the subscriptions of imported contacts', () => {
     expect(answers.map(([, is]) => is)).toEqual([...yes.map(() => true), ...no.map(() => false)]);
   });
 
-  it('use the default of the import where a cell is empty', async () => {
+  it('use the default of the import if a cell is empty', async () => {
     await imported('email,Newsletter\nada@example.org,\nalan@example.org,x\ngrace@example.org,nein\n');
     expect(await subscribed()).toEqual({
       'ada@example.org': false,

@@ -234,7 +234,7 @@ it.each(['new', 'edit'])('all errors of a petition are shown together: %s', asyn
 describe('the list of signatures', () => {
   const header = (text: string) => tableIn(text)[0]!;
 
-  it('shows the signers’ addresses, also in search results', async () => {
+  it('shows the signers’ addresses, even in search results', async () => {
     const { petitionId } = await signedPetition('grace@spam.example', 'ada@example.org');
     const { text } = await get(`petitions/${petitionId}/signatures?q=spam`);
     expect(tableIn(text)).toEqual([

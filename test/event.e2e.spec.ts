@@ -190,7 +190,7 @@ describe('list-events', () => {
     expect(await hourOver()).toHaveLength(1);
   });
 
-  it('records an hour in one event when two instances take it at once', async () => {
+  it('records an hour in one event when two instances claim it at the same time', async () => {
     for (const type of ['ContactCreated', 'PostCreated', 'ListCreated']) await events({ type });
     const { source } = api.database;
     const organization = [client.organizationId];

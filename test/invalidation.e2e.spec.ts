@@ -166,7 +166,7 @@ it('does not restore signatures withdrawn since, and restores those of erased si
   expect(await sign(petitionId, 'ada@example.org')).toMatchObject({ signatures: 3 });
 });
 
-it('many are invalidated page by page while others sign, and the count stays exact, also when restored', async () => {
+it('many are invalidated page by page while others sign, and the count stays exact, even when restored', async () => {
   const petitionId = await petition();
   // Pages have 200 signatures.
   const count = isLong ? 900 : 450;

@@ -271,7 +271,7 @@ it('an erased contact leaves all lists exactly once, even while it is added and 
 });
 
 describe('delete-list', () => {
-  it('returns 200 with the id, also for repeats, and keeps the contacts', async () => {
+  it('returns 200 with the id, even for repeats, and keeps the contacts', async () => {
     const listId = await create();
     const [contactId] = (await persons(1)) as [string];
     await add(listId, [contactId]);

@@ -17,7 +17,7 @@ const update = (fields: object, headers: Record<string, string> = {}) =>
   client.post('organization.update-organization', fields, headers);
 
 describe('get-organization', () => {
-  it('returns 200 with every field, also with its own organizationId', async () => {
+  it('returns 200 with every field, even with its own organizationId', async () => {
     const { organizationId } = client;
     const { status, body } = await get();
     expect([status, body]).toEqual([

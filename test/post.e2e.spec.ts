@@ -184,7 +184,7 @@ describe('states', () => {
 });
 
 describe('delete-post', () => {
-  it('returns 200 with the id, also for repeats, and the post no longer exists', async () => {
+  it('returns 200 with the id, even for repeats, and the post no longer exists', async () => {
     const postId = await create();
     for (let n = 0; n < 2; n += 1) {
       const { status, body } = await client.delete('post.delete-post', { postId });

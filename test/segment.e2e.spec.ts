@@ -114,7 +114,7 @@ it.each<[what: string, filter: unknown, path: string, message?: RegExp]>([
   }
 });
 
-it('preview-segment returns 400 for both or neither of segmentId and filter, and for a filter that is no JSON', async () => {
+it('preview-segment returns 400 for both or neither of segmentId and filter, and for a filter that is not JSON', async () => {
   const segmentId = await create(BERLIN);
   for (const [fields, path] of [
     [{}, 'segmentId'],

@@ -124,7 +124,7 @@ it('an erased contact loses the tag', async () => {
   expect((await remove(tagId, [goes])).body.data.contacts).toBe(1);
 });
 
-it('delete-tag returns 200 with the id, also for repeats, and keeps the contacts', async () => {
+it('delete-tag returns 200 with the id, even for repeats, and keeps the contacts', async () => {
   const tagId = await create();
   const contactId = await person('ada@example.org');
   await add(tagId, [contactId]);

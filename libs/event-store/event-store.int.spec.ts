@@ -451,7 +451,7 @@ describe('plans', () => {
     }
   });
 
-  it("an event's key is found by its subject, also of an organization without statistics", async () => {
+  it("an event's key is found by its subject, even in an organization without statistics", async () => {
     await database.source.query('ANALYZE events, subject_keys');
     const plan = await database.source.query(
       `EXPLAIN ${EVENTS_WITH_KEYS} WHERE e.organization_id = $1 AND e.stream_id = ANY ($2::uuid[])`,

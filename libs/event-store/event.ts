@@ -44,7 +44,7 @@ export type RecordedEvent<Event extends DomainEvent = DomainEvent> = Event & {
 };
 
 /**
- * A deterministic stream id, in the form of all others (UUIDv7), for streams of which each thing has exactly one.
+ * A deterministic stream id, in the form of all others (UUIDv7), for streams that exist once per thing.
  *
  * @param hash at least 20 bytes of a hash that identifies the thing.
  */

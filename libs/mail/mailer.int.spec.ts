@@ -666,7 +666,7 @@ describe('files instead of a server', () => {
       expect(await files.head(other, id!)).toBeUndefined();
     });
 
-    it("are not shown where they are nobody's, or of a version before", async () => {
+    it('are not shown if they belong to no one, or are from an earlier version', async () => {
       await mailer.send(message({ organizationId: null }));
       await mkdir(join(folder, own));
       const [name] = await readdir(folder);

@@ -13,7 +13,7 @@ export class RequestCounts {
   private readonly byOperation = new Map<string, Counters>();
 
   /**
-   * @param path a known path, of which there are a few dozen; undefined for any other.
+   * @param path one of a few dozen known paths; undefined for any other.
    * @param status of the response; undefined if the client disconnected before it.
    */
   add(path: string | undefined, status: number | undefined, milliseconds: number): void {

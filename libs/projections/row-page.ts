@@ -32,7 +32,7 @@ export type RowPage<Row> = { rows: Row[]; next: readonly [value: string, id: str
 export type Comparison = {
   sql: string;
   value: unknown;
-  /** An index finds its rows, of which there are few, for example one. Then the rows are always found by the condition. */
+  /** An index finds its rows, and they are few, for example one. Then the rows are always found by the condition. */
   selective?: boolean;
   /**
    * Set by `search`: the columns and the text. `elsewhere` is set if the columns belong to another table;

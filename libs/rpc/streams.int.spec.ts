@@ -392,7 +392,7 @@ describe('simultaneous streams', () => {
     await untilFree();
   });
 
-  it('allows 32 per process, of which a few organizations cannot take all', async () => {
+  it('allows 32 per process, and a few organizations cannot use them all', async () => {
     const counts = [];
     for (const organization of 'ABCDEFGH') {
       let open = 0;

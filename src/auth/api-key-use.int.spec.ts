@@ -43,7 +43,7 @@ it('keeps the latest use of all instances, in whichever order they write', async
   expect(await lastUse()).toEqual(latest);
 });
 
-it('writes the same keys from many instances at once without a deadlock', async () => {
+it('writes the same keys from many instances concurrently without a deadlock', async () => {
   const keys = Array.from({ length: 300 }, () => uuidv7());
   const instances = await Promise.all(Array.from({ length: 4 }, instance));
   for (let round = 0; round < 10; round += 1) {

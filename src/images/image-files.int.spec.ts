@@ -69,7 +69,7 @@ const removing = (removeFolder: () => Promise<void>) =>
     Object.create(storage, { removeFolder: { value: removeFolder } }) as Storage,
   );
 
-it('resumes a removal after a crash, and meanwhile no image can use the files', async () => {
+it('resumes a removal after a crash, and no image can use the files until then', async () => {
   const one = use('a');
   await put(one);
   void removing(() => new Promise(() => undefined)).release(one);

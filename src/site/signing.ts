@@ -112,7 +112,8 @@ export class Signing {
       isCommentPublic: given.has('isCommentPublic'),
       subscribe: given.has('subscribe'),
     };
-    // The buttons below “Did you mean …?” choose between addresses. A person who has edited the field since then means neither.
+    // The buttons below “Did you mean …?” choose between addresses. A person who has edited the field since
+    // then means neither.
     const isQuestioned = values.email !== undefined && values.email === given.get('questioned');
     if (isQuestioned) values.email = given.get('useEmail')?.replace(OVERRIDES, '').trim() ?? values.email;
     const { questions } = petition.petition;

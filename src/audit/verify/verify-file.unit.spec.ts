@@ -178,7 +178,7 @@ describe('a replaced key', () => {
     return { from, to, signature: by.sign(statement).toString('base64') };
   }
 
-  /** A history with the key changes, and a checkpoint signed only by the third key, also with its own name. */
+  /** A history with the key changes, and a checkpoint signed only by the third key, including under its own name. */
   function telling(...successions: JsonObject[]): [history: string, checkpoint: string] {
     const lines = fabricate(successions.length + 2).map((line, n) => {
       const data = successions[n - 1];

@@ -55,7 +55,7 @@ it.each<Filter>([
   expect(rowOpsOf(subject)).toContain(row!.op);
 });
 
-it('a form shows a list of conditions, of which all or any match', () => {
+it('a form shows a list of conditions that are combined by all or any', () => {
   const rows = [
     { subject: 'city', op: 'is', value: 'Bonn' },
     { subject: 'subscribed', op: 'is', value: '' },
