@@ -10,6 +10,8 @@ export type MergeFields = {
   /** Available only if the audience is a single petition. */
   petition?: { [field in (typeof PETITION_FIELDS)[number]]: string | number | null };
   unsubscribeUrl: string;
+  /** The language of the message, in which numbers of the petition are written. Not a merge field. */
+  language: string;
 };
 
 export const CONTACT_FIELDS = [
@@ -28,6 +30,7 @@ export const ORGANIZATION_FIELDS = ['name', 'website', 'email', 'country', 'post
 export const PETITION_FIELDS = [
   'name',
   'title',
+  'url',
   'goal',
   'target',
   'description',

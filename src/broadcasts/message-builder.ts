@@ -189,6 +189,7 @@ export class MessageBuilder {
       organization,
       ...(petition ? { petition } : {}),
       unsubscribeUrl,
+      language: sender.language,
     });
     return {
       subject: rendered.subject,

@@ -1,8 +1,9 @@
 import { convert } from 'html-to-text';
-import { Liquid, type Template as Node, Tokenizer, type Variables } from 'liquidjs';
+import { Drop, filters, Liquid, type Template as Node, Tokenizer, type Variables } from 'liquidjs';
 import MarkdownIt from 'markdown-it';
 import { randomBytes } from 'node:crypto';
 import sanitizeHtml from 'sanitize-html';
+import { formatNumber } from '#libs/pages';
 import { type BroadcastFields } from './broadcast.js';
 import {
   CONTACT_FIELDS,
@@ -52,9 +53,35 @@ const OPTIONS = { ...LIMITS, templates: {}, strictFilters: true, ownPropertyOnly
 /** Other tags read files, or write values unescaped. */
 const TAGS = ['if', 'unless', 'case', 'for', 'break', 'continue', 'assign', 'capture', 'comment', 'raw', '#'];
 
-const plain = engine(new Liquid(OPTIONS));
+/** A number that is written in the format of a language. Conditions and filters use the number. */
+class Quantity extends Drop {
+  constructor(
+    private readonly number: number,
+    private readonly language: string,
+  ) {
+    super();
+  }
+
+  override valueOf(): number {
+    return this.number;
+  }
+
+  /** The value of an output. Others than quantities stay as they are. */
+  static written(this: void, value: unknown): string {
+    return value instanceof Quantity ? formatNumber(value.language, value.number) : (value as string);
+  }
+}
+
+const plain = engine(new Liquid({ ...OPTIONS, outputEscape: Quantity.written }));
 /** Escapes each value: a person's name is never markup. */
-const escaping = engine(new Liquid({ ...OPTIONS, outputEscape: 'escape' }));
+const escaping = engine(
+  new Liquid({
+    ...OPTIONS,
+    outputEscape(value) {
+      return (filters.escape as (this: unknown, value: string) => string).call(this, Quantity.written(value));
+    },
+  }),
+);
 
 function engine(liquid: Liquid): Liquid {
   for (const tag of Object.keys(liquid.tags)) if (!TAGS.includes(tag)) delete liquid.tags[tag];
@@ -188,7 +215,18 @@ function tooMany(what: string, most: number): TemplateError {
 
 /** @throws TemplateError if it takes too much time or memory. */
 export function render(template: Template, fields: MergeFields): Rendered {
-  const values = fields as unknown as object;
+  const { petition, language } = fields;
+  const values = {
+    ...fields,
+    petition:
+      petition &&
+      Object.fromEntries(
+        Object.entries(petition).map(([name, value]) => [
+          name,
+          typeof value === 'number' ? new Quantity(value, language) : value,
+        ]),
+      ),
+  };
   spent = 0;
   try {
     return {
@@ -244,6 +282,9 @@ function unknownFields(nodes: Node[], available: Available): string[] {
 /** The start of a tag or an output. */
 const BEGINNING = /\{[{%]/g;
 
+/** Values that are addresses of this server. */
+const OWN_ADDRESS = /^\s*\{\{-?\s*(unsubscribeUrl|petition\.url)\s*-?\}\}/;
+
 /** Hides a template's tags and outputs from Markdown and HTML parsers, behind words that no author can guess. */
 class Merges {
   private readonly word = `m${randomBytes(8).toString('hex')}n`;
@@ -283,7 +324,7 @@ class Merges {
   /** Whether an address begins with a value that a contact or the organization chose: it could be any address. */
   beginsWithValue(address: string): boolean {
     const shown = this.shown(address);
-    return shown !== address && /^\s*\{/.test(shown) && !/^\s*\{\{-?\s*unsubscribeUrl\s*-?\}\}/.test(shown);
+    return shown !== address && /^\s*\{/.test(shown) && !OWN_ADDRESS.test(shown);
   }
 }
 

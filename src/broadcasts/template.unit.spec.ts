@@ -24,6 +24,7 @@ function written(
   words: Words,
   person: Partial<MergeFields['contact']> = {},
   petition?: MergeFields['petition'],
+  language = 'en',
 ) {
   const { subject = 'News', preheader = null, content = '', format = 'MARKDOWN' } = words;
   const template = compile(
@@ -35,6 +36,7 @@ function written(
     organization,
     ...(petition ? { petition } : {}),
     unsubscribeUrl,
+    language,
   });
 }
 
@@ -72,15 +74,31 @@ it('offers petition fields if the audience is a single petition', () => {
   const petition = {
     name: 'Dam',
     title: 'No dam',
-    goal: 100,
+    url: 'https://act.example.org/rivers/petitions/dam',
+    goal: 10_000,
     target: null,
     description: null,
     ask: null,
-    signatures: 42,
+    signatures: 9_876,
   };
-  const content = '{{ petition.signatures }} of {{ petition.goal }}';
-  expect(written({ content }, {}, petition).text).toContain('42 of 100');
+  const content =
+    '{{ petition.signatures }} of {{ petition.goal }}: [sign]({{ petition.url }}), {{ petition.url }}';
+  const { html, text } = written({ content }, {}, petition);
+  expect(text).toContain(`9,876 of 10,000: sign <${petition.url}>`);
+  expect(html).toContain(`<a href="${petition.url}">sign</a>, ${petition.url}`);
+  expect(written({ content, subject: '{{ petition.signatures }}' }, {}, petition, 'de')).toMatchObject({
+    subject: '9.876',
+    html: expect.stringContaining('9.876 of 10.000'),
+  });
   expect(reasonOf({ content })).toBe('UNKNOWN_MERGE_FIELD');
+  // Conditions and filters see numbers.
+  const remaining =
+    '{% if petition.signatures < petition.goal and petition.goal == 10000 %}{{ petition.goal | minus: petition.signatures }} more{% endif %}';
+  expect(written({ content: remaining }, {}, petition).text).toContain('124 more');
+  const without = { ...petition, signatures: 0 };
+  expect(
+    written({ content: '{% if petition.signatures %}some{% else %}none{% endif %}' }, {}, without).text,
+  ).toContain('none');
 });
 
 describe('escapes values entered by contacts', () => {
