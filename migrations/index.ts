@@ -32,6 +32,7 @@ import { Releases1764000000036 } from './0036-releases.js';
 import { MovedLinks1764000000037 } from './0037-moved-links.js';
 import { Imports1764000000038 } from './0038-imports.js';
 import { ImportsByVersion1764000000039 } from './0039-imports-by-version.js';
+import { ImportedSignatures1764000000040 } from './0040-imported-signatures.js';
 
 export { schema } from './schema.js';
 
@@ -72,4 +73,5 @@ export const migrations = [
   MovedLinks1764000000037,
   Imports1764000000038,
   ImportsByVersion1764000000039,
+  ImportedSignatures1764000000040,
 ];

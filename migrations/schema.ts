@@ -261,6 +261,7 @@ export const schema: readonly string[] = [
   'index contact_imports_by_created_at: CREATE INDEX contact_imports_by_created_at ON contact_imports USING btree (organization_id, created_at, id)',
   "index contact_imports_due: CREATE INDEX contact_imports_due ON contact_imports USING btree (lease_expires_at) WHERE (status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text]))",
   "index contact_imports_running: CREATE INDEX contact_imports_running ON contact_imports USING btree (leased_until) WHERE (status = 'RUNNING'::text)",
+  "index contact_imports_to_run: CREATE INDEX contact_imports_to_run ON contact_imports USING btree (lease_expires_at) WHERE (status = ANY (ARRAY['QUEUED'::text, 'WAITING'::text, 'TO_SIGN'::text, 'RUNNING'::text, 'WORKING'::text, 'SIGNING'::text]))",
   "index contact_imports_unfinished: CREATE INDEX contact_imports_unfinished ON contact_imports USING btree (lease_expires_at) WHERE (status = ANY (ARRAY['QUEUED'::text, 'RUNNING'::text, 'WAITING'::text, 'WORKING'::text]))",
   'index erasures: CREATE INDEX erasures ON events USING btree ("position") WHERE (type = \'ContactErased\'::text)',
   'index events_about_others: CREATE INDEX events_about_others ON events USING btree (organization_id, subject_id) WHERE (subject_id <> stream_id)',

@@ -807,6 +807,12 @@ describe('streaming with a key that is revoked during the stream', () => {
       first: 'email\n',
       piece: (n) => `person-${n}@example.org\n`,
     },
+    'petition.import-signatures': {
+      path: 'petition.import-signatures?subscribed=true',
+      type: 'text/csv',
+      first: 'email\n',
+      piece: (n) => `person-${n}@example.org\n`,
+    },
     'image.upload-image': {
       path: 'image.upload-image',
       type: 'image/png',
@@ -830,8 +836,14 @@ describe('streaming with a key that is revoked during the stream', () => {
   });
 
   it.each(Object.keys(BODIES))('%s stops reading and returns 401', async (operation) => {
-    const { path, type, first, piece } = BODIES[operation]!;
+    const { type, first, piece } = BODIES[operation]!;
     const caller = await clientWith({ scopes: ['*'] });
+    let { path } = BODIES[operation]!;
+    if (operation.startsWith('petition.')) {
+      const { petitionId } = (await owner.post('petition.create-petition', { name: 'Streamed' })).body.data;
+      await owner.post('petition.publish-petition', { petitionId });
+      path += `&petitionId=${petitionId}`;
+    }
     const sent = request(`${api.origin}/v1/${path}`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${caller.key}`, 'Content-Type': type },

@@ -492,24 +492,4 @@ describe('if an instance is killed in the middle', () => {
     expect([done.status, ...counts(done)]).toEqual(['DONE', 1, 1, 0, 0, 0]);
     await own.stop();
   });
-
-  it('instances of the version before leave imports alone that they cannot read', async () => {
-    const own = await Api.start();
-    const by = await own.organization();
-    const { source } = own.database;
-    // What 0.5.0 takes.
-    const taken = `SELECT FROM contact_imports WHERE organization_id = $1 AND status IN ('QUEUED', 'RUNNING')
-      AND lease_expires_at < clock_timestamp() AND (kept_until IS NOT NULL OR leased_until < clock_timestamp())`;
-    const theirs = async () => (await source.query(taken, [by.organizationId])).length;
-    const options = { by, query: { subscribed: 'true' } };
-    await send(text('email', 'a@example.org'), options);
-    expect(await theirs()).toBe(1);
-    // Its lines may have fields of this version.
-    const { body } = await send('{"email":"b@example.org"}\n', { ...options, type: NDJSON });
-    const { importId } = body.data;
-    expect([await theirs(), (await find(importId, by)).status]).toEqual([1, 'QUEUED']);
-    own.startWorkers();
-    expect((await ended(importId, by)).status).toBe('DONE');
-    await own.stop();
-  });
 });

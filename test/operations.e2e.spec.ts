@@ -217,7 +217,7 @@ describe('scopes', () => {
     const [service] = operation.split('.');
     const needsName = service === 'organization' || /\.create-(broadcast|petition|post)$/.test(operation);
     const record = needsName ? { name: 'x' } : field === 'filter' ? {} : { [`${service}Id`]: uuid() };
-    const isImport = /\.(import-contacts|create-import)$/.test(operation);
+    const isImport = /\.(import-contacts|create-import|import-signatures)$/.test(operation);
     const body = isImport ? csv('email', 'ada@example.org') : {};
     const records: { [operation: string]: Fields } = {
       'contact.create-contact': own.person(),

@@ -115,6 +115,11 @@ async function merged(own: Fixture): Promise<string> {
   return contactId!;
 }
 
+/** Only 20 imports may wait. */
+async function endImports(own: Fixture): Promise<void> {
+  await changeTable(own, `UPDATE contact_imports SET status = 'CANCELLED'`);
+}
+
 async function asMerged(own: Fixture, operation: string): Promise<Answer> {
   return own.send(operation, { contactId: await merged(own) });
 }
@@ -522,6 +527,30 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         await own.ask('petition.close-petition', { petitionId });
         return own.send('petition.add-signature', { petitionId, contact: own.person() });
       },
+    },
+  },
+  'petition.import-signatures': {
+    scope: 'petition:write',
+    fields: { listId: 'list:write' },
+    bottleneck: 'streams of a key',
+    ask: async (own) => {
+      await endImports(own);
+      return { ...csv('email,comment', `${own.unique()}@example.org,Yes`), ...(await own.the('petition')) };
+    },
+    otherAsks: [
+      async (own) => ({
+        ...csv('email,signedAt,tags', `${own.unique()}@example.org,2021-03-04,Donor`),
+        ...(await own.the('petition')),
+        ...(await own.the('list')),
+        onConflict: 'update',
+      }),
+    ],
+    reasons: {
+      PETITION_NOT_PUBLISHED: async (own) =>
+        own.send('petition.import-signatures', {
+          ...csv('email', `${own.unique()}@example.org`),
+          ...(await own.a('draft')),
+        }),
     },
   },
   'petition.remove-signature': {
@@ -1213,8 +1242,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     fields: { listId: 'list:write' },
     bottleneck: 'streams of a key',
     ask: async (own) => {
-      // Only 20 may wait.
-      await changeTable(own, `UPDATE contact_imports SET status = 'CANCELLED'`);
+      await endImports(own);
       return csv('email,firstName', `${own.unique()}@example.org,Ada`);
     },
     otherAsks: [

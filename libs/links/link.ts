@@ -191,6 +191,7 @@ export class Link implements Counted {
    * @param taken called if the person is already linked: see `Claim`.
    * @param personal the event's personal data.
    * @param more further fields of the event's data, next to record and person.
+   * @param linkId of the new link. Chosen by the caller, a repeated attempt cannot begin the same link twice.
    */
   begin(
     recordId: string,
@@ -198,8 +199,8 @@ export class Link implements Counted {
     taken: Claim['taken'],
     personal: JsonObject | null = null,
     more: JsonObject = {},
+    linkId = newId(),
   ): { linkId: string; write: StreamWrite; claim: Claim } {
-    const linkId = newId();
     const event = {
       type: this.declared.begins,
       data: { ...this.dataOf(recordId, subjectId), ...more },

@@ -8,7 +8,7 @@ export {
   listHandler,
   unlinkHandler,
 } from './handlers.js';
-export { Linking } from './linking.js';
+export { type LinkDetails, Linking } from './linking.js';
 export { Resource, type ResourceRecord } from './resource.js';
 export { ResourceCommands } from './resource-commands.js';
 export { comparableName, type ListQuery, Resources } from './resources.js';

@@ -1,4 +1,5 @@
 import { type Commands, type Decision, type Outcome, type RecordReader } from '#libs/commands';
+import { type JsonObject } from '#libs/event-store';
 import { type Input, RpcError } from '#libs/rpc';
 import { type Resource } from './resource.js';
 import { idIn } from './resources.js';
@@ -11,6 +12,18 @@ export interface Subjects {
   findErased(organizationId: string, ids: readonly string[]): Promise<Set<string>>;
 }
 
+/** What the first event of a new link contains. `linkId`: the same in each attempt to add the link. */
+export type LinkDetails = { linkId: string; personal: JsonObject | null; more: JsonObject };
+
+/**
+ * `isNew`: whether the caller has just created this person. They are only looked up if storing their link fails.
+ * `details`: by person.
+ */
+type Adding = {
+  isNew?: (subjectId: string) => boolean;
+  details?: ReadonlyMap<string, LinkDetails> | undefined;
+};
+
 /** Adds and removes links between records and people, many at a time. */
 export class Linking {
   constructor(
@@ -22,17 +35,16 @@ export class Linking {
   /**
    * Links the input's record to all of these people or to none. Existing links stay.
    *
-   * @param isNew whether the caller has just created this person. They are only looked up if storing their link fails.
    * @throws RpcError NOT_FOUND with the id of a person who does not exist.
    */
   add(
     resource: Resource,
     input: Input,
     subjectIds: readonly string[],
-    isNew: (subjectId: string) => boolean = () => false,
+    { isNew = () => false, details }: Adding = {},
   ): Promise<Outcome> {
     return this.commands.run(input, (isRetry) =>
-      this.decideToAdd(resource, input, subjectIds, isRetry ? () => false : isNew),
+      this.decideToAdd(resource, input, subjectIds, isRetry ? { details, isRetry } : { isNew, details }),
     );
   }
 
@@ -49,7 +61,7 @@ export class Linking {
     resource: Resource,
     input: Input,
     subjectIds: readonly string[],
-    isNew: (subjectId: string) => boolean,
+    { isNew = () => false, details, isRetry = false }: Adding & { isRetry?: boolean },
   ): Promise<Decision> {
     const { organizationId } = input;
     const link = resource.link!;
@@ -61,10 +73,18 @@ export class Linking {
 
     const owners = await this.findLinks(resource, input, known);
     const linked = new Set(known.filter((_, index) => owners[index] !== undefined));
+    // An earlier attempt may have begun a link that ended since. It does not begin again.
+    const chosen = isRetry ? ids.flatMap((id) => details?.get(id)?.linkId ?? []) : [];
+    const before = await this.records.loadMany(link.decider, organizationId, chosen);
     // If a concurrent request has just added one of these links or deleted a person, the command decides again.
     const begun = ids
       .filter((id) => !linked.has(id))
-      .map((id) => link.begin(record.recordId, id, () => undefined));
+      .flatMap((id) => {
+        const { linkId, personal, more } = details?.get(id) ?? {};
+        const { version = 0 } = before.get(linkId ?? '') ?? {};
+        if (version > 0) return [];
+        return [link.begin(record.recordId, id, () => undefined, personal, more, linkId)];
+      });
     return {
       ...record,
       writes: begun.map(({ write }) => write),

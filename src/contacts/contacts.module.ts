@@ -12,6 +12,7 @@ import { contactsProjection } from './contacts.projection.js';
 import { AssignedGroups } from './groups/assigned-groups.js';
 import { Places } from './filters/places.js';
 import { ImportedLinks } from './import/imported-links.js';
+import { ImportedSignatures } from './import/imported-signatures.js';
 import { FieldsModule } from '../fields/index.js';
 import { OptionCounts } from './option-counts.js';
 import * as operations from './operations.js';
@@ -26,7 +27,16 @@ const linking = {
     new Linking(commands, records, contacts),
   inject: [Commands, RecordReader, ContactsTable],
 };
-const forOthers = [AssignedGroups, Consents, ContactsByEmail, ContactsByIds, ContactsTable, linking, Places];
+const forOthers = [
+  AssignedGroups,
+  Consents,
+  ContactsByEmail,
+  ContactsByIds,
+  ContactsTable,
+  ImportedSignatures,
+  linking,
+  Places,
+];
 
 @ProductModule({
   operations,

@@ -66,6 +66,7 @@ export {
   importContactsInto,
   suppressImportedBy,
 } from './import/import-contacts.js';
+export { importSignaturesOf } from './import/imported-signatures.js';
 export { isConsent, isEvidence, type Meaning, MEANINGS } from './import/columns.js';
 export { writeNames } from './import/name-cells.js';
 export { importContactsByName } from './import/imported-contacts.js';

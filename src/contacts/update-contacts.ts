@@ -87,7 +87,7 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
     const { idempotencyKey: _, ...own } = context;
     const step = Object.assign(new ChangeGroups(), named, { organizationId, context: own });
     for (const { change, resource, id } of await this.groups.changes(step)) {
-      if (change === 'add') await this.links.add(own, { resource, id }, contactIds, () => false);
+      if (change === 'add') await this.links.add(own, { resource, id }, contactIds);
       else
         await this.linking.remove(
           resource,

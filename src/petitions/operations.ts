@@ -8,6 +8,7 @@ export * from './publish-petition.js';
 export * from './close-petition.js';
 export * from './delete-petition.js';
 export * from './add-signature.js';
+export * from './import-signatures.js';
 export * from './remove-signature.js';
 export * from './list-signatures.js';
 export * from './export-signatures.js';

@@ -191,6 +191,14 @@ export function deletePetition(state: Petition): PetitionEvent[] {
   return [{ type: 'PetitionDeleted', data: {} }];
 }
 
+const NOT_PUBLISHED = 'This petition is a draft and cannot be signed yet. Publish it first.';
+
+/** Signatures on paper, or from another system, may arrive after the end. @throws RpcError CONFLICT for a draft. */
+export function requirePublishedOnce(state: Petition): void {
+  if (existingPetition(state).status === 'DRAFT')
+    throw new RpcError('CONFLICT', NOT_PUBLISHED, { reason: 'PETITION_NOT_PUBLISHED' });
+}
+
 /** @throws RpcError CONFLICT unless the petition accepts signatures. */
 export function requireOpen(state: Petition, now: Date): void {
   const existing = existingPetition(state);
@@ -198,9 +206,7 @@ export function requireOpen(state: Petition, now: Date): void {
     case 'PUBLISHED':
       return;
     case 'DRAFT':
-      throw new RpcError('CONFLICT', 'This petition is a draft and cannot be signed yet. Publish it first.', {
-        reason: 'PETITION_NOT_PUBLISHED',
-      });
+      return requirePublishedOnce(existing);
     case 'CLOSED':
       throw new RpcError(
         'CONFLICT',

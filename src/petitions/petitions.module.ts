@@ -1,6 +1,7 @@
 import './requests-of-contacts.js';
 import { ProductModule } from '#libs/modules';
 import { ContactsModule } from '../contacts/index.js';
+import { ImportJobsModule } from '../contacts/import/jobs/index.js';
 import { FieldsModule } from '../fields/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
 import { SuppressionsModule } from '../suppressions/index.js';
@@ -44,7 +45,7 @@ import { Signers } from './signers.js';
   ],
   timers: [SignatureExpiry, PetitionEnd],
   upcasters: { ...petitionShapes, ...signatureShapes, ...signatureRequestShapes },
-  imports: [ContactsModule, FieldsModule, OrganizationsModule, SuppressionsModule],
+  imports: [ContactsModule, FieldsModule, ImportJobsModule, OrganizationsModule, SuppressionsModule],
   providers: [
     OpenPetitions,
     ChosenSignatures,

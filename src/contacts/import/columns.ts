@@ -9,10 +9,12 @@ import {
 } from './consent.js';
 import { type FieldDefinition } from '../../fields/index.js';
 import { EVIDENCE_COLUMNS, type EvidenceColumn } from './evidence.js';
+import { isSignatureStatus, SIGNATURE_COLUMNS, type SignatureColumn } from './signed-rows.js';
 
 /** The columns that name records of other modules. */
 const NAMING_COLUMNS = ['tags', 'lists'] as const;
 
+/** What a column of contacts can mean. */
 export const MEANINGS = [
   ...CONTACT_DETAILS,
   'externalIds',
@@ -26,12 +28,22 @@ export const MEANINGS = [
  * column. `name` contains the first and the last name, `customFields.key` the values of a custom field.
  */
 export type Meaning = FixedMeaning | `${typeof CUSTOM}${string}`;
-type FixedMeaning = (typeof MEANINGS)[number];
+type FixedMeaning = ContactMeaning | SignatureColumn;
+type ContactMeaning = (typeof MEANINGS)[number];
 /** The start of the meaning of a column with values of a custom field. The field's key follows. */
 const CUSTOM = 'customFields.';
 
 export function isConsent(meaning: string | null): meaning is ConsentColumn {
   return CONSENT_COLUMNS.some((one) => one === meaning);
+}
+
+/** What a column of contacts can mean, and in a file of signatures one of signatures. */
+export function meaningsIn(hasSignatures: boolean): FixedMeaning[] {
+  return [...MEANINGS, ...(hasSignatures ? SIGNATURE_COLUMNS : [])];
+}
+
+export function isOfSignature(meaning: string | null): meaning is SignatureColumn {
+  return SIGNATURE_COLUMNS.some((one) => one === meaning);
 }
 
 export function isEvidence(meaning: string | null): meaning is EvidenceColumn {
@@ -46,7 +58,7 @@ export function isOfOneColumn(meaning: string | null): boolean {
 const words = (text: string) => text.trim().split(/\s+/);
 
 /** The names that people and systems give their columns: lower case, letters and digits only, without accents. */
-const NAMES: Record<FixedMeaning, readonly string[]> = {
+const NAMES: Record<ContactMeaning, readonly string[]> = {
   email: words(`
     email mail emailaddress mailaddress email1 email1value primaryemail emailprimary preferredemail
     emailadresse mailadresse adresseemail adressemail adressedemessagerie adressecourriel
@@ -156,6 +168,31 @@ const NAMES: Record<FixedMeaning, readonly string[]> = {
   `),
   lists: words('lists'),
 };
+/** In files of signatures, these come first. Their statuses are recognized by their values. */
+const NAMES_OF_SIGNATURES: Record<SignatureColumn, readonly string[]> = {
+  signedAt: words(`
+    signedat signedon signed datesigned signeddate signaturedate dateofsignature signaturetime signaturecreatedat actiondate
+    unterschriebenam unterzeichnetam gezeichnetam unterschriftsdatum datumderunterschrift datumderunterzeichnung
+    signele signeele datedesignature datedelasignature datesignature
+    firmadoel firmadael fechadefirma fechadelafirma fechafirma
+  `),
+  comment: words(`
+    comment comments reason reasons reasonforsigning whyimsigning whysigned personalmessage message petitioncomment
+    kommentar kommentare begrundung grund nachricht warumichunterschreibe
+    commentaire commentaires raison raisons motif message pourquoijesigne
+    comentario comentarios motivo razon mensaje porquefirmo
+  `),
+  source: words(`
+    source sourcecode sourcecodes can2source referrer referrersource referrerdatasource utmsource via
+    quelle herkunft origine fuente origen procedencia
+  `),
+  status: [],
+};
+/** Names of the time of signing, unless another column has one of those above. */
+const SIGNED_AT = words(`
+  createdat createdon createddate datecreated timestamp timestamputc date datum zeitpunkt erstelltam
+  creele datedecreation fecha fechadecreacion creadoel
+`);
 /** Names that state consent in some systems and something else in others. */
 const AMBIGUOUS = ['status', 'state', 'statut', 'estado', 'etat', 'optoutstatus'];
 /** Last names next to a column of first names, otherwise whole names. */
@@ -186,9 +223,12 @@ export function recognize(
   columns: readonly string[],
   values: readonly (readonly string[] | undefined)[],
   fields: readonly FieldDefinition[] = [],
+  hasSignatures = false,
 ): (Meaning | null)[] {
   const taken = new Set<Meaning>();
-  const meant = columns.map((column) => meaningOf(nameOf(column)));
+  const meant = hasSignatures
+    ? meaningsOfSignatures(columns, values)
+    : columns.map((column) => meaningOf(nameOf(column)));
   return columns.map((column, n) => {
     const name = nameOf(column);
     let meaning: Meaning | undefined = meant[n];
@@ -201,7 +241,8 @@ export function recognize(
     if (meaning === undefined && values[phoneKindOf(columns, n) ?? -1]?.some(isMobile)) meaning = 'mobile';
     const custom = fieldNamed(column, fields);
     // A column that states consent never becomes anything else.
-    if (custom && !isConsent(meaning ?? null)) meaning = custom;
+    if (custom && !isConsent(meaning ?? null) && !isOfSignature(meaning ?? null)) meaning = custom;
+    if (meaning === 'status') return meaning;
     if (AMBIGUOUS.includes(name) && cells.some(isOptOutWord)) meaning = undefined;
     if (AMBIGUOUS.includes(name) && cells.length > 0 && cells.every(isConsentWord)) return 'subscribed';
     if (meaning === undefined) return null;
@@ -214,7 +255,23 @@ export function recognize(
   });
 }
 
-function meaningOf(name: string): FixedMeaning | undefined {
+function meaningsOfSignatures(
+  columns: readonly string[],
+  values: readonly (readonly string[] | undefined)[],
+): (FixedMeaning | undefined)[] {
+  const isNamed = (column: string, names: readonly string[]) => names.includes(nameOf(column));
+  const isDated = columns.some((column) => isNamed(column, NAMES_OF_SIGNATURES.signedAt));
+  return columns.map((column, n) => {
+    const ofSignature = SIGNATURE_COLUMNS.find((one) => isNamed(column, NAMES_OF_SIGNATURES[one]));
+    if (ofSignature) return ofSignature;
+    if (!isDated && isNamed(column, SIGNED_AT)) return 'signedAt';
+    const cells = (values[n] ?? []).filter((cell) => cell.trim() !== '');
+    if (isNamed(column, AMBIGUOUS) && cells.length > 0 && cells.every(isSignatureStatus)) return 'status';
+    return meaningOf(nameOf(column));
+  });
+}
+
+function meaningOf(name: string): ContactMeaning | undefined {
   return MEANINGS.find((one) => NAMES[one].includes(name));
 }
 

@@ -35,6 +35,7 @@ import {
 import { CustomFields } from '../../fields/index.js';
 import { externalIdKey, externalIdTaken } from '../external-ids.js';
 import { ImportedLinks, type NamedRecords, type Target } from './imported-links.js';
+import { ImportedSignatures, type Signing } from './imported-signatures.js';
 
 /** Failed lines that a response lists; it only counts the others. */
 const MOST_FAILURES = 100;
@@ -137,6 +138,8 @@ export class ImportContacts extends StreamedInput {
   columns?: DecidedColumns;
   /** Whether a contact that differs from its line and is left unchanged is still linked. Not a field. */
   linksTaken?: boolean;
+  /** The petition that each contact signs. Not a field. */
+  signing?: Signing;
   /** The background import that this is a part of. Not a field. */
   run?: ImportRun;
 }
@@ -160,9 +163,12 @@ export type ImportRun = {
 /** `lastLine`: all lines up to this one are finished. */
 export type FinishedPage = { lastLine: number; bytes: number; rows: FinishedRow[] };
 
-/** `source`: the cells or fields of a line that failed; undefined if it could not be read. */
+/**
+ * `hasSigned`: whether the line added a signature. `source`: the cells or fields of a line that failed; undefined if it
+ * could not be read.
+ */
 export type FinishedRow = { line: number; contactId: string | null } & (
-  | { did: 'created' | 'updated' | 'unchanged' }
+  | { did: 'created' | 'updated' | 'unchanged'; hasSigned?: true }
   | { problem: string; address: string; source: LineSource | undefined }
 );
 
@@ -189,7 +195,12 @@ type Done =
    * `contactId`: null in a dry run for a contact that would be created. `position`: of the line's last event, if this
    * attempt stored one.
    */
-  | { did: 'created' | 'updated' | 'unchanged'; contactId: string | null; position?: number | undefined }
+  | {
+      did: 'created' | 'updated' | 'unchanged';
+      contactId: string | null;
+      position?: number | undefined;
+      hasSigned?: true;
+    }
   /** `contactId`: the contact that has the address and is not changed. */
   | { problem: string; contactId?: string }
   /** The import ended before. */
@@ -220,6 +231,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     private readonly records: RecordReader,
     private readonly projections: Projections,
     private readonly links: ImportedLinks,
+    private readonly signatures: ImportedSignatures,
     private readonly byEmail: ContactsByEmail,
     private readonly runner: OperationRunner,
     private readonly consents: Consents,
@@ -245,7 +257,8 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     const imported = prefetch(this.importPages(command, lookedUp));
     const shown = run?.isDry ? imported : prefetch(this.showPages(imported));
     const linked = run?.isDry ? shown : prefetch(this.linkPages(command, { context, into }, shown));
-    for await (const { page, results } of linked) {
+    const signed = command.signing ? prefetch(this.signPages(command, context, linked)) : linked;
+    for await (const { page, results } of signed) {
       results.forEach((done, index) => add(answer, page[index]!.line, done));
       await run?.finish(finishedPage(page, results));
       onProgress?.(answer);
@@ -285,6 +298,45 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       try {
         await this.links.link(context, into, contacts);
         await this.block(context, page);
+      } catch (error) {
+        if (!run?.ending()) throw error;
+      }
+      yield { page, results };
+    }
+  }
+
+  /** Adds the signatures of each page. In a dry run, finds out which of them exist. */
+  private async *signPages(
+    { organizationId, signing, run }: ImportContacts,
+    context: RequestContext,
+    pages: AsyncIterable<ImportedPage>,
+  ): AsyncGenerator<ImportedPage, void> {
+    const { petitionId, signatureIdOf } = signing!;
+    for await (const { page, results } of pages) {
+      const signers = results.flatMap((done, index) => {
+        const line = page[index]!;
+        if (!('did' in done) || !('signature' in line) || !line.signature) return [];
+        const { contactId, did } = done;
+        const signer = { signature: line.signature, signatureId: signatureIdOf(line.line), contactId };
+        return [{ ...signer, isNew: did === 'created', done }];
+      });
+      const known = signers.flatMap(({ contactId, ...signer }) =>
+        contactId === null ? [] : [{ ...signer, contactId }],
+      );
+      try {
+        let hasSigned: (signer: (typeof signers)[number]) => boolean;
+        if (run?.isDry) {
+          const ids = known.map(({ contactId }) => contactId);
+          const before = await this.signatures.findSigners(organizationId, petitionId, ids);
+          hasSigned = ({ contactId }) => contactId === null || !before.has(contactId);
+        } else {
+          const added = await this.signatures.add(context, petitionId, known);
+          hasSigned = ({ signatureId }) => added.has(signatureId);
+        }
+        for (const signer of signers.filter(hasSigned)) {
+          signer.done.hasSigned = true;
+          if (signer.done.did === 'unchanged') signer.done.did = 'updated';
+        }
       } catch (error) {
         if (!run?.ending()) throw error;
       }
@@ -437,7 +489,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
 
   private async importOne(
     { contact: given, line }: ImportedLine & { contact: ImportedContact },
-    { onConflict, subscribed = false, run }: ImportContacts,
+    { onConflict, subscribed = false, signing, run }: ImportContacts,
     known?: Known,
   ): Promise<Done> {
     if (run?.ending()) return { isLeftOut: true };
@@ -451,7 +503,10 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
 
     const meet = async ({ contactId, ...found }: Known): Promise<Decision> => {
       // A contact who refused stays unsubscribed, whatever an older file states.
-      const { subscribed: stated, consent, ...others } = details;
+      const { subscribed: stated, consent, ...stating } = details;
+      const { keepsDetails = false } = signing ?? {};
+      const { email } = found.state.details;
+      const others: typeof stating = keepsDetails ? { email: email! } : stating;
       const isProved = asNew.subscribed && consent !== undefined && onConflict === 'update';
       const again =
         isProved && !found.state.subscribed
@@ -461,7 +516,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
       if (stated === false) {
         // Another proof of a known refusal is not a difference, so the line does not fail.
         const isKnown = onConflict === 'fail' && !found.state.subscribed;
-        said = isKnown ? { ...others, subscribed: false } : details;
+        said = { ...others, subscribed: false, ...(consent && !isKnown && { consent }) };
       }
       if (again) said = { ...others, consent, subscribed: true };
       else if (isProved && found.state.subscribed) said = { ...others, consent };
@@ -470,7 +525,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
         guards: again ? [again] : [],
       };
       did = merged.writes.every(({ events }) => events.length === 0) ? 'unchanged' : 'updated';
-      if (did === 'updated' && onConflict === 'fail') {
+      if (did === 'updated' && onConflict === 'fail' && !keepsDetails) {
         takenBy = contactId;
         if (!hasEmail(found.state, details.email))
           throw externalIdTaken(idIn(found.state, details), contactId);
@@ -524,8 +579,9 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   }
 }
 
-function readingOf({ mediaType, subscribed, unknown, columns, run }: ImportContacts) {
-  return { mediaType, subscribed, unknown, columns, after: run?.after };
+function readingOf({ mediaType, subscribed, unknown, columns, signing, run }: ImportContacts) {
+  const hasSignatures = signing !== undefined;
+  return { mediaType, subscribed, unknown, columns, hasSignatures, after: run?.after };
 }
 
 /** The result of a line that an earlier attempt stored. @param known the contact that has its address now. */
@@ -540,7 +596,7 @@ function finishedPage(page: readonly ImportedLine[], results: readonly Done[]): 
     if ('isLeftOut' in done) return [];
     const { contactId = null } = done;
     return 'did' in done
-      ? [{ line, did: done.did, contactId }]
+      ? [{ line, did: done.did, contactId, ...(done.hasSigned && { hasSigned: true }) }]
       : [{ line, problem: done.problem, address, source, contactId }];
   });
   return { lastLine: page.at(-1)!.line, bytes: page.reduce((sum, { bytes }) => sum + bytes, 0), rows };

@@ -21,6 +21,7 @@ import {
   isEvidence,
   isMobile,
   isOfOneColumn,
+  isOfSignature,
   type Meaning,
   phoneKindOf,
   recognize,
@@ -32,13 +33,14 @@ import { EVIDENCE_COLUMNS, EVIDENCE_FIELDS, momentIn } from './evidence.js';
 import { completeRows, formatOf, headOf, rowsOf, type TableFormat, type TableHead } from './table.js';
 import { type FieldDefinition, readValues, valueIn } from '../../fields/index.js';
 import { type NamedKind, type NamedRecords } from './imported-links.js';
+import { SIGNATURE_COLUMNS, type SignedRow, takeSignature } from './signed-rows.js';
 
 /** The cells of a row, or the fields of an NDJSON line. */
 export type LineSource = readonly string[] | Readonly<Record<string, unknown>>;
 
 /** A line of an import: a contact and the records it names, or the problem. `address`: as in the line. */
 export type ImportedLine = { line: number; bytes: number; address?: string; source?: LineSource } & (
-  | { contact: ImportedContact; names: NamedRecords; blocked?: Blocked }
+  | { contact: ImportedContact; names: NamedRecords; blocked?: Blocked; signature?: SignedRow }
   | { problem: string }
 );
 
@@ -56,6 +58,8 @@ export type Reading = {
   after?: number | undefined;
   /** The custom fields of the organization. */
   fields: readonly FieldDefinition[];
+  /** Whether each line is also a signature. */
+  hasSignatures?: boolean | undefined;
 };
 
 /** How the columns of a table are used. */
@@ -79,6 +83,8 @@ export const PROBLEM_COLUMN = 'importProblem';
 
 /** Exported fields that an import ignores, so that exports can be imported unchanged. */
 const IGNORED = ['id', 'createdAt', 'updatedAt', PROBLEM_COLUMN];
+/** Exported fields of signatures that an import of signatures ignores too. */
+const IGNORED_OF_SIGNATURES = ['petitionId', 'contactId', 'invalidationId', 'suspicion'];
 const COLUMNS: string[] = [
   ...CONTACT_DETAILS,
   'externalIds',
@@ -93,6 +99,10 @@ const COLUMNS: string[] = [
 const VISIBLE = ['email', 'firstName', 'lastName', 'name'];
 /** Between several values in a cell of Google Contacts. */
 const GOOGLE_SEPARATOR = ' ::: ';
+
+function ignoredIn(hasSignatures = false): readonly string[] {
+  return hasSignatures ? [...IGNORED, ...IGNORED_OF_SIGNATURES] : IGNORED;
+}
 
 /** The columns in which a line names records of other modules. */
 const namingColumns = new Map<string, NamedKind>();
@@ -166,8 +176,9 @@ type ReadLine = ImportedLine extends infer One ? (One extends unknown ? Omit<One
 
 async function* readObjects(
   bytes: AsyncIterable<Uint8Array>,
-  { context, subscribed, after = 0, fields: custom }: Reading,
+  reading: Reading,
 ): AsyncGenerator<ImportedLine> {
+  const { subscribed, after = 0 } = reading;
   let isDecided = subscribed !== undefined;
   for await (const record of readNdjson(bytes)) {
     if ('problem' in record) {
@@ -181,7 +192,7 @@ async function* readObjects(
       throw invalid([undecided('the first line does not state it')]);
     if (line <= after) continue;
     const sized = { bytes: size, source: { ...fields } };
-    const read = toLine(line, fields, context, custom);
+    const read = toLine(line, fields, reading);
     const isProvedOnly = 'contact' in read && read.contact.consent && read.contact.subscribed === undefined;
     if (isProvedOnly && subscribed === undefined)
       yield { line, ...sized, problem: `subscribed ${MUST_BE_STATED}` };
@@ -262,7 +273,7 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
       fields.consent = evidence;
     } else if (consent.subscribed === false && refusedAt !== undefined) fields.consent = { at: refusedAt };
     fields.customFields = customFields;
-    const read = inColumns(toLine(line, fields, context, reading.fields));
+    const read = inColumns(toLine(line, fields, reading));
     if (problem !== undefined) {
       yield { ...sized, problem: 'problem' in read ? `${problem}; ${read.problem}` : problem };
       continue;
@@ -393,7 +404,8 @@ export async function decideColumns(
     (n) => meanings[n] === null && !map.has(columns[n]!),
   );
   const unrecognized = columns.flatMap((column, n) => {
-    const isOpen = meanings[n] === null && !map.has(column) && !IGNORED.includes(column);
+    const isOpen =
+      meanings[n] === null && !map.has(column) && !ignoredIn(reading.hasSignatures).includes(column);
     return isOpen && column !== '' && columns.indexOf(column) === n && recognize([column], [])[0] === null
       ? [n]
       : [];
@@ -415,14 +427,15 @@ export async function requireDecided(first: TableHead, reading: Reading): Promis
 function meaningsOf(
   columns: readonly string[],
   values: readonly (readonly string[])[],
-  { context, subscribed, unknown = 'refuse', fields }: Reading,
+  { context, subscribed, unknown = 'refuse', fields, hasSignatures = false }: Reading,
   map: ColumnMap = new Map(),
 ): (string | null)[] {
   const taken = new Set([...map.values()].filter(isOfOneColumn));
-  const recognized = recognize(columns, values, fields);
+  const recognized = recognize(columns, values, fields, hasSignatures);
   const isKnown = (column: string) => COLUMNS.includes(column);
   const recognizedOrKnown = columns.map((column, n) => {
-    if (IGNORED.includes(column)) return null;
+    if (isOfSignature(recognized[n]!)) return recognized[n];
+    if (ignoredIn(hasSignatures).includes(column)) return null;
     const isRepeated = isOfOneColumn(column) && columns.indexOf(column) < n;
     if (isKnown(column)) return isRepeated && unknown === 'ignore' ? null : column;
     const meaning = recognized[n] ?? null;
@@ -438,7 +451,8 @@ function meaningsOf(
   checkColumns(columns, meanings, values, {
     unknown,
     isDecided: subscribed !== undefined,
-    isMapped: (column) => map.has(column),
+    isIgnored: (column) => map.has(column) || ignoredIn(hasSignatures).includes(column),
+    accepted: [...COLUMNS, ...(hasSignatures ? SIGNATURE_COLUMNS : [])],
   });
   for (const meaning of meanings) {
     const kind = namingColumns.get(meaning ?? '');
@@ -461,11 +475,10 @@ function isEmpty(value: unknown): boolean {
 function toLine(
   line: number,
   fields: Record<string, unknown>,
-  context: RequestContext,
-  custom: readonly FieldDefinition[],
+  { context, fields: custom, hasSignatures = false }: Reading,
 ): ReadLine {
-  for (const ignored of IGNORED) delete fields[ignored];
-  for (const column of COLUMNS) {
+  for (const ignored of ignoredIn(hasSignatures)) delete fields[ignored];
+  for (const column of [...COLUMNS, ...(hasSignatures ? SIGNATURE_COLUMNS : [])]) {
     const saysNothing = isEmpty(fields[column]);
     if (saysNothing && column !== 'email') delete fields[column];
   }
@@ -478,6 +491,7 @@ function toLine(
     fields = { ...splitName(fields.name), ...others };
   }
   try {
+    const signed = hasSignatures ? { signature: takeSignature(fields) } : {};
     const contact = parseInput(ImportedContact, fields, 'body');
     contact.organizationId ??= context.organizationId;
     contact.context = context;
@@ -490,7 +504,7 @@ function toLine(
     // Empty values are left unchanged, like every empty field.
     const set = Object.entries(values).filter(([, value]) => value !== null);
     if (set.length > 0) contact.values = Object.fromEntries(set);
-    return { line, contact, names: takeNames(contact, context) };
+    return { line, contact, names: takeNames(contact, context), ...signed };
   } catch (error) {
     if (!(error instanceof RpcError)) throw error;
     const { issues } = error.details;
@@ -532,15 +546,21 @@ function checkColumns(
   {
     unknown,
     isDecided,
-    isMapped,
-  }: { unknown: 'refuse' | 'ignore'; isDecided: boolean; isMapped: (column: string) => boolean },
+    isIgnored,
+    accepted,
+  }: {
+    unknown: 'refuse' | 'ignore';
+    isDecided: boolean;
+    isIgnored: (column: string) => boolean;
+    accepted: readonly string[];
+  },
 ): void {
   const issues = columns.flatMap((column, at): Issue[] => {
     const path = column === '' ? `Column ${at + 1}` : column.slice(0, 100);
     const meaning = meanings[at] ?? null;
     if (isOfOneColumn(meaning) && meanings.indexOf(meaning) < at)
       return [{ path, message: 'is used for two columns: keep one of them' }];
-    if (meaning !== null || isMapped(column) || IGNORED.includes(column)) return [];
+    if (meaning !== null || isIgnored(column)) return [];
     if (suggestsOptOut(column, values[at] ?? [], columns))
       return [
         {
@@ -566,7 +586,7 @@ function checkColumns(
     : '';
   throw new RpcError(
     'BAD_REQUEST',
-    `${message}${hint} An import accepts these columns: ${COLUMNS.join(', ')}.`,
+    `${message}${hint} An import accepts these columns: ${accepted.join(', ')}.`,
     {
       issues: details.issues ?? [],
     },

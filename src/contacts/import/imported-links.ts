@@ -46,7 +46,7 @@ export class ImportedLinks {
     const all = imported.map(({ contactId }) => contactId);
     const created = new Set(imported.flatMap(({ contactId, isNew }) => (isNew ? [contactId] : [])));
     const isNew = (contactId: string) => created.has(contactId);
-    if (all.length > 0) for (const target of targets) await this.add(context, target, all, isNew);
+    if (all.length > 0) for (const target of targets) await this.add(context, target, all, { isNew });
 
     const named = new Map<NamedKind, Map<string, Named>>();
     for (const { contactId, names } of imported) {
@@ -70,7 +70,7 @@ export class ImportedLinks {
       );
       const addNamed = async ({ name, contactIds }: Named) => {
         const id = ids.get(name) ?? (await this.create(context, kind, name));
-        await this.add(context, { resource: kind.resource, id }, contactIds, isNew).catch(unlessDeleted);
+        await this.add(context, { resource: kind.resource, id }, contactIds, { isNew }).catch(unlessDeleted);
       };
       // Concurrently, they share calls of the event store: two thousand new names took more than a minute one
       // by one, and 15 s this way.
@@ -92,17 +92,17 @@ export class ImportedLinks {
     context: RequestContext,
     { resource, id }: Target,
     contactIds: readonly string[],
-    isNew: (contactId: string) => boolean,
+    adding: Parameters<Linking['add']>[3] = {},
   ): Promise<void> {
     const input = inputOf(LinkContacts, { [resource.idField]: id }, context);
     try {
-      await this.linking.add(resource, input, [...new Set(contactIds)], isNew);
+      await this.linking.add(resource, input, [...new Set(contactIds)], adding);
     } catch (error) {
       // Contacts erased since their line was read must not affect the others.
       const gone = new Set(await this.contacts.findUnknown(context.organizationId, contactIds));
       if (gone.size === 0) throw error;
       const rest = contactIds.filter((contactId) => !gone.has(contactId));
-      if (rest.length > 0) await this.add(context, { resource, id }, rest, isNew);
+      if (rest.length > 0) await this.add(context, { resource, id }, rest, adding);
     }
   }
 }

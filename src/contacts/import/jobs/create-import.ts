@@ -1,49 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Requests } from '#libs/commands';
-import { Resources } from '#libs/resources';
-import {
-  Flag,
-  Id,
-  invalid,
-  OneOf,
-  Operation,
-  OperationRunner,
-  recordSchema,
-  type RequestContext,
-  requireScope,
-  RpcError,
-  StreamedInput,
-  Text,
-} from '#libs/rpc';
-import { CreateField, CustomFields, type FieldDefinition, MAX_FIELDS } from '../../../fields/index.js';
-import { customMeaning, type Meaning, MEANINGS } from '../columns.js';
-import { targetsOf } from '../import-contacts.js';
-import {
-  type ColumnMap,
-  decideColumns,
-  type DecidedColumns,
-  NDJSON,
-  type Reading,
-  requireDecided,
-} from '../imported-contacts.js';
-import { FormatDetector } from '../table.js';
-import { ImportJobs } from './import-jobs.js';
-import { type ImportPlan, SCOPE, scopesFor } from './import-plan.js';
-
-const CHARSETS = [
-  'utf-8',
-  'utf-16le',
-  'utf-16be',
-  'windows-1252',
-  'windows-1250',
-  'iso-8859-1',
-  'iso-8859-2',
-  'iso-8859-15',
-] as const;
-const DELIMITERS = { comma: ',', semicolon: ';', tab: '\t', pipe: '|' };
-type DecidedTable = Awaited<ReturnType<typeof decideColumns>>;
-/** For a column that is not imported. */
-const IGNORE = 'ignore';
+import { OneOf, Operation, recordSchema } from '#libs/rpc';
+import { SCOPE } from './import-plan.js';
+import { IMPORTED_TYPES, ImportedFile, StartImport } from './start-import.js';
 
 @Operation({
   method: 'POST',
@@ -63,212 +21,23 @@ const IGNORE = 'ignore';
     'addresses need the scopes `tag:write`, `list:write` and `suppression:write`. An organization can have ' +
     '20 imports that have not ended.',
   answers: recordSchema({ importId: { type: 'string' } }),
-  bodyTypes: ['text/csv', 'text/tab-separated-values', NDJSON],
+  bodyTypes: IMPORTED_TYPES,
   acceptsGzip: true,
   fieldScopes: { listId: 'list:write' },
 })
-export class CreateImport extends StreamedInput {
-  @Text({ max: 200, optional: true, description: 'A name for this import, such as that of the file.' })
-  name?: string;
-
-  @Text({
-    max: 10_000,
-    optional: true,
-    example: '{"Mail":"email","Keine Post":"optOut","Shoe size":"ignore"}',
-    description:
-      `How columns are used, as a JSON object from column names to ${MEANINGS.map((one) => `\`${one}\``).join(', ')}, ` +
-      '`customFields.` with the key of a custom field, or `ignore`. Other columns are recognized by their names.',
-  })
-  map?: string;
-
+export class CreateImport extends ImportedFile {
   @OneOf(['fail', 'update'], {
     default: 'fail',
     description: 'Whether a row fails or updates the contact if it exists with other details.',
   })
   onConflict!: 'fail' | 'update';
-
-  @Flag({
-    optional: true,
-    description:
-      'Whether contacts are subscribed if their row does not state it. Required unless a column states it. ' +
-      'Existing contacts keep their setting.',
-  })
-  subscribed?: boolean;
-
-  @Id({ optional: true, description: 'A list to which all contacts in the file are added.' })
-  listId?: string;
-
-  @OneOf(['refuse', 'ignore', 'field'], {
-    default: 'refuse',
-    description:
-      'Whether a table with unrecognized columns is rejected, imported without them, or imported with a new custom ' +
-      'field of the type TEXT for each. The latter requires the scope `field:write`.',
-  })
-  unknown!: 'refuse' | 'ignore' | 'field';
-
-  @OneOf(CHARSETS, { optional: true, description: 'The character set of a table. Default: detected.' })
-  charset?: (typeof CHARSETS)[number];
-
-  @OneOf(Object.keys(DELIMITERS), { optional: true, description: 'Default: detected.' })
-  delimiter?: keyof typeof DELIMITERS;
-
-  @Flag({
-    default: false,
-    description:
-      'Only checks the file: the import reports what would happen to each row, and stores nothing. Rows ' +
-      'are compared with stored contacts, not with each other.',
-  })
-  dryRun!: boolean;
 }
 
 @CommandHandler(CreateImport)
 export class CreateImportHandler implements ICommandHandler<CreateImport> {
-  constructor(
-    private readonly jobs: ImportJobs,
-    private readonly requests: Requests,
-    private readonly resources: Resources,
-    private readonly fields: CustomFields,
-    private readonly runner: OperationRunner,
-  ) {}
+  constructor(private readonly imports: StartImport) {}
 
   execute(command: CreateImport): Promise<{ importId: string }> {
-    return this.requests.runStreamed(command, (bytes) => this.store(command, bytes));
+    return this.imports.start(command);
   }
-
-  private async store(
-    command: CreateImport,
-    bytes: AsyncIterable<Uint8Array>,
-  ): Promise<{ importId: string }> {
-    const { context, organizationId } = command;
-    if (command.unknown === 'field') requireScope(context.scopes, 'field:write', 'unknown');
-    const fields = await this.fields.definitions(organizationId);
-    const map = readMap(command.map, fields);
-    for (const { resource, id } of targetsOf(command))
-      await this.resources.require(resource, organizationId, id);
-    const { charset, delimiter } = command;
-    const known = { charset, delimiter: delimiter && DELIMITERS[delimiter] };
-    const detector = new FormatDetector();
-    const plan = () => planOf(command, map, detector, known, fields);
-    let isChecked = false;
-    const see = async (chunk: Uint8Array) => {
-      detector.see(chunk);
-      // A wrong header is reported before the rest has arrived.
-      if (isChecked || !detector.hasHead) return;
-      isChecked = true;
-      await plan();
-    };
-    const importId = await this.jobs.upload(
-      { organizationId, actor: context.actor },
-      bytes,
-      see,
-      async (stored, size) => {
-        const { unrecognized, ...planned } = await plan();
-        // For bytes that arrived before the key was revoked.
-        await context.requireAccess?.();
-        if (command.unknown === 'field' && !command.dryRun)
-          await this.createFields(context, planned, unrecognized, fields.length);
-        await this.jobs.queue(stored, planned, size);
-        return stored.id;
-      },
-    );
-    return { importId };
-  }
-
-  /** Creates a custom field for each of these columns of the plan. */
-  private async createFields(
-    context: RequestContext,
-    plan: ImportPlan,
-    columns: readonly number[],
-    existing: number,
-  ): Promise<void> {
-    const refuse = (message: string) => invalid([{ path: 'unknown', message }]);
-    if (existing + columns.length > MAX_FIELDS) {
-      throw refuse(
-        `would create ${columns.length} custom fields, and you can have ${MAX_FIELDS}: map columns that you do not need to ignore`,
-      );
-    }
-    const { idempotencyKey: _key, onReplay: _replay, ...own } = context;
-    for (const n of columns) {
-      const name = plan.columns[n]!;
-      const { fieldId } = await this.runner
-        .run<{ fieldId: string }>(CreateField, { name, type: 'TEXT' }, own)
-        .catch((error: unknown) => {
-          if (!(error instanceof RpcError) || error.status >= 500) throw error;
-          throw refuse(`cannot create a custom field for ${name.slice(0, 100)}: ${error.message}`);
-        });
-      const created = (await this.fields.definitions(context.organizationId)).find(
-        ({ id }) => id === fieldId,
-      );
-      if (created) plan.meanings[n] = customMeaning(created.key);
-    }
-  }
-}
-
-/** @throws RpcError BAD_REQUEST */
-function readMap(text: string | undefined, fields: readonly FieldDefinition[]): ColumnMap {
-  if (text === undefined) return new Map();
-  const refuse = (message: string) => invalid([{ path: 'map', message }]);
-  let map: unknown;
-  try {
-    map = JSON.parse(text);
-  } catch {
-    map = undefined;
-  }
-  if (typeof map !== 'object' || map === null || Array.isArray(map))
-    throw refuse('must be a JSON object, such as {"Mail":"email","Shoe size":"ignore"}');
-  const meanings: Meaning[] = [...MEANINGS, ...fields.map(({ key }) => `customFields.${key}` as const)];
-  const entries = Object.entries(map).map(([column, meaning]) => {
-    if (meaning === IGNORE) return [column.trim(), null] as const;
-    const known = meanings.find((one) => one === meaning);
-    if (known) return [column.trim(), known] as const;
-    throw refuse(
-      `must map ${JSON.stringify(column.slice(0, 100))} to one of: ${meanings.join(', ')}, ${IGNORE}`,
-    );
-  });
-  return new Map<string, Meaning | null>(entries);
-}
-
-/** @throws RpcError BAD_REQUEST or INSUFFICIENT_PERMISSIONS as `decideColumns` */
-async function planOf(
-  { context, mediaType, subscribed, unknown, onConflict, dryRun, name = '', listId }: CreateImport,
-  map: ColumnMap,
-  detector: FormatDetector,
-  known: Parameters<FormatDetector['format']>[0],
-  fields: readonly FieldDefinition[],
-): Promise<ImportPlan & { unrecognized: readonly number[] }> {
-  const { head } = detector;
-  const reading: Reading = {
-    mediaType,
-    context,
-    subscribed,
-    fields,
-    unknown: unknown === 'field' ? 'ignore' : unknown,
-  };
-  const first = { head, isWhole: !detector.hasHead };
-  let decided: Partial<DecidedColumns> & Pick<DecidedTable, 'columns' | 'examples' | 'unrecognized'> = {
-    columns: [],
-    examples: [],
-    unrecognized: [],
-  };
-  if (mediaType === NDJSON) await requireDecided(first, reading);
-  else decided = await decideColumns(first, detector.format(known), reading, map);
-  const { columns, examples, meanings = [], suspects = [], format, unrecognized } = decided;
-  const plan: ImportPlan = {
-    file: name,
-    columns,
-    examples,
-    meanings: [...meanings],
-    suspects: [...suspects],
-    ...(format && { format }),
-    onConflict,
-    listId: listId ?? null,
-    ...(subscribed !== undefined && { agreed: subscribed }),
-    mediaType,
-    isDryRun: dryRun,
-    checksSuspects: true,
-    isCompressed: true,
-  };
-  const scopes = scopesFor(plan, context.scopes);
-  for (const scope of scopes) requireScope(context.scopes, scope);
-  return { ...plan, scopes, unrecognized };
 }

@@ -8,12 +8,14 @@ import { ImportFiles } from './import-files.js';
 import { ImportJobs } from './import-jobs.js';
 import { ImportProblems } from './import-problems.js';
 import * as operations from './operations.js';
+import { StartImport } from './start-import.js';
 
 /** Imports in the background. A module of its own, because `src/team` builds on contacts. */
 @ProductModule({
   operations,
   imports: [ContactsModule, FieldsModule, TeamModule, AuthModule],
-  providers: [ImportAccess, ImportFiles, ImportProblems],
+  providers: [ImportAccess, ImportFiles, ImportProblems, StartImport],
+  exports: [StartImport],
   background: [ImportJobs],
 })
 export class ImportJobsModule {}

@@ -22,6 +22,7 @@ import {
 import { Worker } from '#libs/work';
 import { type FinishedPage, type FinishedRow, ImportContacts, type ImportRun } from '../import-contacts.js';
 import { type LineSource } from '../imported-contacts.js';
+import { ImportedSignatures } from '../imported-signatures.js';
 import { FormatDetector, lookAt } from '../table.js';
 import { ImportAccess } from './import-access.js';
 import { ImportFiles, type ImportKey, tooSlow } from './import-files.js';
@@ -29,7 +30,6 @@ import { CustomFields } from '../../../fields/index.js';
 import {
   columnsOf,
   decide,
-  isReadBefore,
   type Decisions,
   type ImportChoices,
   type ImportPlan,
@@ -106,15 +106,20 @@ const LIST: ListedTable = {
   bytes: 'octet_length(about) + coalesce(octet_length(result), 0)',
 };
 
-/**
- * SQL: the statuses of imports that have not ended. `WAITING` and `WORKING` are like `QUEUED` and `RUNNING`, for
- * imports that instances of 0.5.0 cannot read. They take only the latter.
- */
-const UNFINISHED = `'QUEUED', 'RUNNING', 'WAITING', 'WORKING'`;
-const SHOWN: { [stored in StoredStatus]?: StoredStatus } = { WAITING: 'QUEUED', WORKING: 'RUNNING' };
+/** SQL: the statuses of imports that wait, of those that run, and of both. */
+const QUEUED = `'QUEUED', 'WAITING', 'TO_SIGN'`;
+const RUNNING = `'RUNNING', 'WORKING', 'SIGNING'`;
+const UNFINISHED = `${QUEUED}, ${RUNNING}`;
+const SHOWN: { [stored in StoredStatus]?: StoredStatus } = {
+  WAITING: 'QUEUED',
+  WORKING: 'RUNNING',
+  TO_SIGN: 'QUEUED',
+  SIGNING: 'RUNNING',
+};
 
-function queuedStatus(plan: ImportPlan): StoredStatus {
-  return isReadBefore(plan) ? 'QUEUED' : 'WAITING';
+/** 0.7.0 would import the contacts without their signatures. */
+function queuedStatus({ petitionId }: ImportPlan): StoredStatus {
+  return petitionId === undefined ? 'QUEUED' : 'TO_SIGN';
 }
 
 /** SQL for metrics: the number of unfinished imports, and the seconds since any process worked on the oldest one. */
@@ -150,6 +155,7 @@ export class ImportJobs implements BackgroundWork {
     private readonly access: ImportAccess,
     private readonly runner: OperationRunner,
     private readonly fields: CustomFields,
+    private readonly signatures: ImportedSignatures,
     incidents: IncidentLog,
   ) {
     this.worker = new Worker((error) => {
@@ -223,6 +229,7 @@ export class ImportJobs implements BackgroundWork {
     chosen: ImportChoices,
     bytes: AsyncIterable<Uint8Array>,
   ): Promise<string> {
+    if (chosen.petitionId !== undefined) await this.signatures.require(organizationId, chosen.petitionId);
     const actor = { type: 'user', id: userId } as const;
     const detector = new FormatDetector();
     const see = (chunk: Uint8Array) => detector.see(chunk);
@@ -362,8 +369,8 @@ export class ImportJobs implements BackgroundWork {
     if (status === 'KEPT') throw noSuch('import');
     const [[row]] = await this.source.query<[{ status: StoredStatus }[], number]>(
       `UPDATE contact_imports SET is_cancelled = true,
-         status = CASE WHEN status IN ('QUEUED', 'WAITING') THEN 'CANCELLED' ELSE status END,
-         finished_at = CASE WHEN status IN ('QUEUED', 'WAITING') THEN clock_timestamp() END
+         status = CASE WHEN status IN (${QUEUED}) THEN 'CANCELLED' ELSE status END,
+         finished_at = CASE WHEN status IN (${QUEUED}) THEN clock_timestamp() END
        WHERE organization_id = $1 AND id = $2 AND status IN (${UNFINISHED}) RETURNING status`,
       [organizationId, id],
     );
@@ -409,7 +416,8 @@ export class ImportJobs implements BackgroundWork {
     const lease = randomUUID();
     const [[row]] = await this.source.query<[Row[], number]>(
       `UPDATE contact_imports SET lease = $1, attempts = attempts + 1,
-         status = CASE WHEN status IN ('WAITING', 'WORKING') THEN 'WORKING' ELSE 'RUNNING' END,
+         status = CASE status WHEN 'WAITING' THEN 'WORKING' WHEN 'TO_SIGN' THEN 'SIGNING' WHEN 'QUEUED' THEN 'RUNNING'
+           ELSE status END,
          lease_expires_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS}),
          started_at = coalesce(started_at, clock_timestamp()),
          lines_done = CASE WHEN kept_until IS NULL THEN 0 ELSE lines_done END,
@@ -471,10 +479,11 @@ export class ImportJobs implements BackgroundWork {
     stored: ImportKey,
     run: Attempt,
   ): Promise<void> {
-    const { onConflict, agreed, listId, mediaType = 'text/csv' } = plan;
+    const { agreed, listId, petitionId, mediaType = 'text/csv' } = plan;
     const own = await this.access.scopesOf(organizationId, actor);
     const scopes = plan.scopes ?? own;
     for (const scope of scopes) requireScope(own, scope);
+    if (petitionId !== undefined) await this.signatures.require(organizationId, petitionId);
     const context: RequestContext = {
       organizationId,
       actor,
@@ -486,7 +495,7 @@ export class ImportJobs implements BackgroundWork {
     context.requireAccess = this.access.guardOf(context, (error) => run.endWith(error));
     const check = setInterval(() => void context.requireAccess!().catch(() => undefined), LOOK_MS);
     const fields = {
-      onConflict,
+      onConflict: plan.onConflict === 'update' ? 'update' : 'fail',
       ...(agreed !== undefined && { subscribed: String(agreed) }),
       ...(listId !== null && { listId }),
     };
@@ -499,6 +508,13 @@ export class ImportJobs implements BackgroundWork {
       // The list gets everyone, including contacts that are left unchanged.
       linksTaken: true,
       run: run.forOperation(plan.isDryRun === true),
+      ...(petitionId !== undefined && {
+        signing: {
+          petitionId,
+          keepsDetails: plan.onConflict === 'keep',
+          signatureIdOf: (line: number) => run.idOf('signature', line),
+        },
+      }),
     } satisfies Partial<ImportContacts>;
     try {
       await this.runner.run(ImportContacts, fields, context, body);
@@ -557,7 +573,7 @@ class Attempt {
     const asked = performance.now();
     const [rows] = await this.source.query<[{ is_cancelled: boolean }[], number]>(
       `UPDATE contact_imports SET lease_expires_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
-       WHERE id = $1 AND lease = $2 AND status IN ('RUNNING', 'WORKING') RETURNING is_cancelled`,
+       WHERE id = $1 AND lease = $2 AND status IN (${RUNNING}) RETURNING is_cancelled`,
       [this.stored.id, this.row.lease],
     );
     this.noteLease(asked, rows[0]);
@@ -570,23 +586,25 @@ class Attempt {
   }
 
   forOperation(isDry: boolean): ImportRun {
-    const { id, key } = this.stored;
-    const time = Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16);
     return {
       after: this.row.last_line,
       isRepeated: this.row.attempts > 1 && !isDry,
       isDry,
-      eventIdOf: (line) => {
-        const random = createHmac('sha256', key).update(`event of line ${line}`).digest();
-        return uuidv7({
-          random: random.subarray(0, 16),
-          msecs: time,
-          seq: random.readUInt32BE(16) & 0x7fffffff,
-        });
-      },
+      eventIdOf: (line) => this.idOf('event', line),
       finish: (page) => this.finish(page),
       ending: () => this.ending,
     };
+  }
+
+  /** The id of what a line stores. It is the same in each attempt. Signatures are listed in the order of their lines. */
+  idOf(kind: 'event' | 'signature', line: number): string {
+    const { id, key } = this.stored;
+    const random = createHmac('sha256', key).update(`${kind} of line ${line}`).digest();
+    return uuidv7({
+      random: random.subarray(0, 16),
+      msecs: Number.parseInt(id.replaceAll('-', '').slice(0, 12), 16),
+      seq: kind === 'signature' ? line & 0x7fffffff : random.readUInt32BE(16) & 0x7fffffff,
+    });
   }
 
   /** Records a page: its rows, the counts and the place to continue from, all or nothing. */
@@ -594,8 +612,10 @@ class Attempt {
     const { id, key } = this.stored;
     const { counts } = this;
     for (const row of rows) {
-      if ('did' in row) counts[row.did] += 1;
-      else {
+      if ('did' in row) {
+        counts[row.did] += 1;
+        if (row.hasSigned) counts.signed = (counts.signed ?? 0) + 1;
+      } else {
         counts.failedCount += 1;
         const { line, address, problem } = row;
         if (counts.failed.length < MOST_SHOWN)
@@ -611,7 +631,7 @@ class Attempt {
       `WITH finished AS (
          UPDATE contact_imports SET lines_done = $3, bytes_done = $4, last_line = $5, result = $6, pages = pages + 1,
            lease_expires_at = clock_timestamp() + make_interval(secs => ${LEASE_SECONDS})
-         WHERE id = $1 AND lease = $2 AND status IN ('RUNNING', 'WORKING') RETURNING id, is_cancelled),
+         WHERE id = $1 AND lease = $2 AND status IN (${RUNNING}) RETURNING id, is_cancelled),
        page AS (
          INSERT INTO contact_import_pages (import_id, number, sealed) SELECT id, $7, $8 FROM finished)
        SELECT is_cancelled FROM finished`,
@@ -646,7 +666,7 @@ class Attempt {
       `WITH ended AS (
          UPDATE contact_imports SET status = $3, result = $4, lines_done = $5, finished_at = clock_timestamp(),
            lease_expires_at = '-infinity'
-         WHERE id = $1 AND lease = $2 AND status IN ('RUNNING', 'WORKING') RETURNING id)
+         WHERE id = $1 AND lease = $2 AND status IN (${RUNNING}) RETURNING id)
        DELETE FROM contact_import_chunks WHERE import_id IN (SELECT id FROM ended)`,
       [id, this.row.lease, hasEnded, sealJson(key, id, 'result', result), this.linesDone],
     );

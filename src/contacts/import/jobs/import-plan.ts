@@ -15,8 +15,11 @@ export type ImportPlan = {
   suspects?: number[];
   /** Undefined in rows of earlier versions. */
   format?: TableFormat;
-  onConflict: 'fail' | 'update';
+  /** `keep`: a contact that exists with other details keeps them, and signs. */
+  onConflict: 'fail' | 'update' | 'keep';
   listId: string | null;
+  /** The petition that each contact signs; undefined in imports of contacts only. */
+  petitionId?: string | undefined;
   /** Whether contacts without a stated consent have agreed to receive email. Undefined if their rows must state it. */
   agreed?: boolean;
   /** The fields below are undefined in rows of earlier versions. By default, a table. */
@@ -31,7 +34,7 @@ export type ImportPlan = {
 };
 
 /** What is chosen before a file is read. */
-export type ImportChoices = Pick<ImportPlan, 'file' | 'onConflict' | 'listId'>;
+export type ImportChoices = Pick<ImportPlan, 'file' | 'onConflict' | 'listId' | 'petitionId'>;
 
 /**
  * The user's decisions: the meaning of each column, undefined if left open, and whether contacts have agreed.
@@ -44,7 +47,7 @@ export function planFor(
   chosen: ImportChoices,
   fields: readonly FieldDefinition[],
 ): ImportPlan {
-  const meanings = recognize(columns, values, fields);
+  const meanings = recognize(columns, values, fields, chosen.petitionId !== undefined);
   const suspects = columns.flatMap((column, n) =>
     isConsent(meanings[n]!) || suggestsOptOut(column, values[n] ?? [], columns) ? [n] : [],
   );
@@ -89,34 +92,9 @@ export function scopesFor(plan: ImportPlan, own: readonly string[]): string[] {
       plan.listId !== null || (isTable ? plan.meanings.includes('lists') : hasScope(own, 'list:write')),
     ],
     ['suppression:write', hasScope(own, 'suppression:write')],
+    ['petition:write', plan.petitionId !== undefined],
   ] as const;
   return [SCOPE, ...needs.flatMap(([scope, isNeeded]) => (isNeeded ? [scope] : []))];
-}
-
-/** The columns that 0.5.0 imports. */
-const READ_BEFORE: readonly string[] = [
-  ...[
-    'email',
-    'firstName',
-    'lastName',
-    'name',
-    'bio',
-    'phone',
-    'mobile',
-    'address',
-    'zip',
-    'city',
-    'country',
-  ],
-  ...['subscribed', 'optOut', 'bounced', 'complained', 'consentTime', 'consentIp', 'consentSource'],
-  ...['tags', 'lists'],
-];
-
-/** Whether instances of the version before import this in the same way. Lines of NDJSON may have any field. */
-export function isReadBefore({ meanings }: ImportPlan): boolean {
-  return (
-    meanings.length > 0 && meanings.every((meaning) => meaning === null || READ_BEFORE.includes(meaning))
-  );
 }
 
 /** Of every import. */

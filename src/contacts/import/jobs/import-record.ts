@@ -4,10 +4,12 @@ import { type ImportPlan } from './import-plan.js';
 
 const STATUSES = ['QUEUED', 'RUNNING', 'DONE', 'FAILED', 'CANCELLED'] as const;
 /**
- * `UPLOADING`: not yet stored. `KEPT`: waits for the decisions of a user. `WAITING` and `WORKING`: queued and
- * running, for instances of this version only.
+ * `UPLOADING`: not yet stored. `KEPT`: waits for the decisions of a user. `TO_SIGN` and `SIGNING`: queued and running
+ * imports of signatures, which instances of 0.7.0 must not take. `WAITING` and `WORKING`: as 0.7.0 stores some others.
  */
-export type StoredStatus = (typeof STATUSES)[number] | 'UPLOADING' | 'KEPT' | 'WAITING' | 'WORKING';
+export type StoredStatus =
+  | (typeof STATUSES)[number]
+  | ('UPLOADING' | 'KEPT' | 'WAITING' | 'WORKING' | 'TO_SIGN' | 'SIGNING');
 
 /** A row that was not imported, by its line in the file. Earlier versions stored no address. */
 type FailedRow = { line: number; address?: string; message: string };
@@ -17,6 +19,8 @@ export type ImportCounts = {
   created: number;
   updated: number;
   unchanged: number;
+  /** Earlier versions stored none. */
+  signed?: number;
   failed: FailedRow[];
   failedCount: number;
 };
@@ -51,7 +55,14 @@ export type StoredImport = {
 export type ImportRecord = ReturnType<typeof importRecordOf>;
 
 export function importRecordOf({ plan, result, ...stored }: StoredImport) {
-  const { created = 0, updated = 0, unchanged = 0, failed = [], failedCount = 0 } = result?.answer ?? {};
+  const {
+    created = 0,
+    updated = 0,
+    unchanged = 0,
+    signed = 0,
+    failed = [],
+    failedCount = 0,
+  } = result?.answer ?? {};
   const { linesDone, seconds } = stored;
   return {
     id: stored.id,
@@ -63,12 +74,14 @@ export function importRecordOf({ plan, result, ...stored }: StoredImport) {
     dryRun: plan.isDryRun === true,
     onConflict: plan.onConflict,
     listId: plan.listId,
+    petitionId: plan.petitionId ?? null,
     bytes: stored.bytes,
     bytesDone: stored.status === 'DONE' ? stored.bytes : Math.min(stored.bytesDone, stored.bytes),
     rows: linesDone,
     created,
     updated,
     unchanged,
+    signed,
     failed: failedCount,
     rate: seconds === null || seconds === 0 ? null : Math.round(linesDone / seconds),
     problems: failed.map(({ line, message }) => ({ line, message })),
@@ -87,14 +100,20 @@ export const importSchema = recordSchema({
   status: { type: 'string', enum: STATUSES },
   name: { ...textOrNull, description: 'As sent, or the name of the uploaded file.' },
   dryRun: { type: 'boolean' },
-  onConflict: { type: 'string', enum: ['fail', 'update'] },
+  onConflict: {
+    type: 'string',
+    enum: ['fail', 'update', 'keep'],
+    description: '`keep` only in imports of signatures.',
+  },
   listId: textOrNull,
+  petitionId: { ...textOrNull, description: 'The petition whose signatures are imported.' },
   bytes: { type: 'integer', description: 'Size of the file, uncompressed.' },
   bytesDone: count,
   rows: { type: 'integer', description: 'Rows processed so far.' },
   created: count,
   updated: count,
   unchanged: count,
+  signed: { type: 'integer', description: 'Signatures added.' },
   failed: count,
   rate: { type: ['integer', 'null'], description: 'Rows per second.' },
   problems: {

@@ -3,3 +3,4 @@ export { ImportJobsModule } from './import-jobs.module.js';
 export { type ImportPlan } from './import-plan.js';
 export { ImportProblems } from './import-problems.js';
 export { type ImportResult, type StoredImport } from './import-record.js';
+export { IMPORTED_TYPES, ImportedFile, StartImport } from './start-import.js';
