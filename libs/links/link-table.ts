@@ -414,12 +414,12 @@ export const LINK_BYTES = 'coalesce(octet_length(detail), 0)';
 /** The maximum size of a row in bytes: a detail has at most 10,000 characters. */
 export const WIDEST_LINK = 4 * 10_000 + 100;
 
-/** SQL for the number of a record's active links at a past. Parameters: organization, record, moment, position. */
+/** SQL for the number of a record's active links at a past moment. Parameters: organization, record, moment, position. */
 export function countAt(table: string, isSuspendable: boolean): string {
   return `SELECT count(*)::int AS count FROM ${table} l WHERE ${stoodAt(table, isSuspendable)}`;
 }
 
-/** SQL condition: link `l` of a record was active at a past. Parameters: see `countAt`. */
+/** SQL condition: link `l` of a record was active at a past moment. Parameters: see `countAt`. */
 export function stoodAt(table: string, isSuspendable: boolean): string {
   const stood = `l.organization_id = $1 AND l.record_id = $2 AND ${existedAt('$3', '$4', 'l.')}`;
   return isSuspendable ? `${stood} AND ${notSuspendedAt(table, '$3', '$4', 'l.')}` : stood;
@@ -436,7 +436,7 @@ export function activeAt(table: string, isSuspendable: boolean, { moment, positi
   };
 }
 
-/** SQL condition: a row with a beginning and an end existed at a past. @param row a prefix of its columns. */
+/** SQL condition: a row with a beginning and an end existed at a past moment. @param row a prefix of its columns. */
 export function existedAt(moment: string, position: string, row = ''): string {
   return `${row}created_at <= ${moment} AND ${row}created_position <= ${position}
     AND (${row}ended_at IS NULL OR ${row}ended_at > ${moment} OR ${row}ended_position > ${position})`;

@@ -26,7 +26,7 @@ export function ShareLinks({ title, text, url }: Shared, words: ShareWords): Htm
     ['WhatsApp', `https://wa.me/?text=${both}`],
     ['Telegram', `https://t.me/share/url?url=${address}&text=${about}`],
     ['Bluesky', `https://bsky.app/intent/compose?text=${both}`],
-    // The Mastodon project's own page, on which people choose their server. It gets the text after `#` only in the browser.
+    // The Mastodon project's own page, on which people choose their server. The text after `#` stays in the browser.
     ['Mastodon', `https://share.joinmastodon.org/#text=${both}`],
     ['Facebook', `https://www.facebook.com/sharer/sharer.php?u=${address}`],
     ['X', `https://x.com/intent/post?text=${about}&url=${address}`],

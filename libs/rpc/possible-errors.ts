@@ -35,7 +35,7 @@ export function possibleErrors(
     UNAUTHORIZED: true,
     FORBIDDEN: true,
     INSUFFICIENT_PERMISSIONS: true,
-    // A list in the past may be empty, a record may not have existed yet.
+    // A past list may be empty, and a past record may not have existed yet.
     NOT_FOUND: namesRecords(input) || (!list && fieldsOf(input).has('asOf')),
     // A separate route returns it.
     METHOD_NOT_ALLOWED: false,

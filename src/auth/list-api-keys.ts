@@ -37,8 +37,8 @@ export class ListApiKeys extends PageInput('name') {
   @Timestamp({
     optional: true,
     description:
-      'Returns the keys as they were at this time, sorted by `createdAt`, with `lastUsedAt` null. Not with `q`, `updatedAfter` or ' +
-      '`updatedBefore`.',
+      'Returns the keys as they were at this time, sorted by `createdAt`, with `lastUsedAt` null. Cannot ' +
+      'be combined with `q`, `updatedAfter` or `updatedBefore`.',
   })
   asOf?: string;
 }

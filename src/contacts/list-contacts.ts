@@ -35,8 +35,9 @@ export class ListContacts extends Paged(ContactFilters, 'email') {
   @Timestamp({
     optional: true,
     description:
-      'Returns the contacts of a list or a tag as they were at this time, in the order in which they were added. Requires `listId` or ' +
-      '`tagId`, and no other filter. The data of contacts who were erased since is null.',
+      'Returns the contacts of a list or a tag as they were at this time, in the order in which they were ' +
+      'added. Requires `listId` or `tagId`, and no other filter. Data of contacts who have since been ' +
+      'erased is null.',
   })
   asOf?: string;
 }

@@ -35,11 +35,11 @@ type Exported = SignatureRecord & Partial<Signer>;
   object: 'signatures',
   summary: 'Export the signatures of a petition',
   description:
-    'Streams all signatures, oldest first. NDJSON contains one per line, in the format of list-signatures. CSV ' +
-    'contains the same fields as columns, with names in the first line and empty cells for unset fields. ' +
-    '`contacts` adds the signer to each signature, except for erased contacts. Text written by signers could be ' +
-    'run as a formula by a spreadsheet; `safe` adds an apostrophe before it. A response without its last chunk ' +
-    '(RFC 9112, section 8) is incomplete: request it again.',
+    'Streams all signatures, oldest first. NDJSON contains one per line, in the format of list-signatures. ' +
+    'CSV contains the same fields as columns, with names in the first line and empty cells for unset ' +
+    'fields. `contacts` adds the signer to each signature, except for erased contacts. A spreadsheet could ' +
+    'run text written by signers as a formula; `safe` adds an apostrophe before it. A response without its ' +
+    'last chunk (RFC 9112, section 8) is incomplete: request it again.',
   answers: {
     ...signatureSchema,
     properties: {

@@ -43,9 +43,10 @@ import {
   object: 'signatures',
   summary: 'List the signatures of a petition or a contact',
   description:
-    'Send `petitionId`, `contactId` or both. Returns valid signatures by default. With `status`, returns signatures awaiting confirmation, or those ' +
-    'invalidated by `petition.invalidate-signatures`. Withdrawn and expired signatures are not included. With `asOf`, returns the ' +
-    'signatures of a petition that were valid or pending at that time. The comments of people who were erased since are null.',
+    'Send `petitionId`, `contactId` or both. Returns valid signatures by default. With `status`, returns ' +
+    'signatures awaiting confirmation, or those invalidated by `petition.invalidate-signatures`. Withdrawn ' +
+    'and expired signatures are not included. With `asOf`, returns the signatures of a petition that were ' +
+    'valid or pending at that time. Comments of people who have since been erased are null.',
   answers: signatureSchema,
   list: true,
   reasons: ['MERGED'],
@@ -71,7 +72,8 @@ export class ListSignatures extends CreatedPageInput() {
   @Timestamp({
     optional: true,
     description:
-      'Returns the signatures as they were at this time. Requires `petitionId`. Not with `contactId`, `q` or `status` `INVALIDATED`.',
+      'Returns the signatures as they were at this time. Requires `petitionId`. Cannot be combined with ' +
+      '`contactId`, `q` or `status` `INVALIDATED`.',
   })
   asOf?: string;
 }

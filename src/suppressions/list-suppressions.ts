@@ -40,7 +40,8 @@ export class ListSuppressions extends CreatedPageInput() {
 
   @Timestamp({
     optional: true,
-    description: 'Returns the suppressions as they were at this time. Not with `email` or `reason`.',
+    description:
+      'Returns the suppressions as they were at this time. Cannot be combined with `email` or `reason`.',
   })
   asOf?: string;
 }

@@ -6,7 +6,7 @@ export const segments: typeof en = {
   text: 'Speichern Sie eine Suche nach Kontakten. Ein Segment enthält immer alle, auf die es gerade zutrifft.',
   none: {
     title: 'Noch keine Segmente',
-    text: 'Legen Sie ein Segment an, zum Beispiel alle Mitglieder in einem Ort ohne Telefonnummer.',
+    text: 'Legen Sie ein Segment an, zum Beispiel alle Mitglieder in einem Ort, deren Telefonnummer fehlt.',
   },
   search: 'Name',
   add: 'Neues Segment',

@@ -5,7 +5,7 @@ export const segments = {
   text: 'Save a search for contacts. A segment always contains everyone who currently matches.',
   none: {
     title: 'No segments yet',
-    text: 'Create a segment, such as members in one town without a phone number.',
+    text: 'Create a segment, such as members in one town who have no phone number.',
   },
   search: 'Name',
   add: 'New segment',
