@@ -33,6 +33,7 @@ import { MovedLinks1764000000037 } from './0037-moved-links.js';
 import { Imports1764000000038 } from './0038-imports.js';
 import { ImportsByVersion1764000000039 } from './0039-imports-by-version.js';
 import { ImportedSignatures1764000000040 } from './0040-imported-signatures.js';
+import { SubjectsEnded1764000000041 } from './0041-subjects-ended.js';
 
 export { schema } from './schema.js';
 
@@ -74,4 +75,5 @@ export const migrations = [
   Imports1764000000038,
   ImportsByVersion1764000000039,
   ImportedSignatures1764000000040,
+  SubjectsEnded1764000000041,
 ];

@@ -285,6 +285,7 @@ export const schema: readonly string[] = [
   'index sign_in_links_by_user: CREATE INDEX sign_in_links_by_user ON sign_in_links USING btree (user_id, made_at)',
   'index signed_notes_to_log: CREATE INDEX signed_notes_to_log ON signed_notes USING btree (organization_id) WHERE ((NOT logged) AND (note IS NOT NULL) AND (refused IS NULL))',
   'index signed_notes_to_look_at: CREATE INDEX signed_notes_to_look_at ON signed_notes USING btree (look_at) WHERE ((look_at IS NOT NULL) OR (refused IS NOT NULL))',
+  "index subjects_ended: CREATE INDEX subjects_ended ON events USING btree (organization_id, stream_id) WHERE (type = ANY (ARRAY['ContactErased'::text, 'ApiKeyRotated'::text, 'ApiKeyRevoked'::text, 'SuppressedAddressErased'::text, 'SignatureConfirmed'::text, 'SignatureExpired'::text, 'InvitationRevoked'::text, 'MemberRemoved'::text]))",
   'index subscription_retries_due: CREATE INDEX subscription_retries_due ON subscription_retries USING btree (subscription, due_at)',
   'index subscription_retries_of_stream: CREATE INDEX subscription_retries_of_stream ON subscription_retries USING btree (subscription, stream_id, "position")',
   'index timers_due: CREATE INDEX timers_due ON timers USING btree (next_at)',

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { Projections, schemaOf } from '#libs/projections';
 import { contactsProjection } from '../src/contacts/index.js';
+import { command } from './commands.js';
 import { type Client } from './harness.js';
 import { Deployment, type ServerProcess } from './processes.js';
 
@@ -162,6 +164,32 @@ it('delete-contact removes every personal detail everywhere, and the history sta
   // No other contact was erased.
   const query = { contactId: kept.body.data.contactId, organizationId };
   expect((await client.get('contact.get-contact', query)).body.data).toMatchObject(other);
+});
+
+it('an erased contact stays unreadable if its encryption key is restored from a backup', async () => {
+  const { organizationId } = client;
+  const email = `restored-${randomUUID()}@example.org`;
+  const { contactId } = (await client.post('contact.create-contact', { organizationId, email })).body.data;
+  const { updatedAt: asOf } = (await client.get('contact.get-contact', { organizationId, contactId })).body
+    .data;
+  const ofContact = [organizationId, contactId];
+  const { source } = deployment.database;
+  const [kept] = await source.query(
+    'SELECT wrapped_key FROM subject_keys WHERE organization_id = $1 AND subject_id = $2',
+    ofContact,
+  );
+  await client.delete('contact.delete-contact', { contactId });
+  await source.query('INSERT INTO subject_keys VALUES ($1, $2, $3)', [...ofContact, kept.wrapped_key]);
+  try {
+    const then = (await client.get('contact.get-contact', { organizationId, contactId, asOf })).body.data;
+    expect([then.id, then.email]).toEqual([contactId, null]);
+    const exported = await client.get('history.export-events');
+    expect(JSON.stringify(exported.body)).not.toContain(email);
+    const doctor = await command(['doctor'], deployment.environment);
+    expect(doctor.stdout).toContain(`The encryption key of ${contactId} is in the table subject_keys`);
+  } finally {
+    await source.query('DELETE FROM subject_keys WHERE organization_id = $1 AND subject_id = $2', ofContact);
+  }
 });
 
 it('delete-contact releases every unique key that identifies the person, including links to deleted records', async () => {

@@ -1,14 +1,43 @@
 import { type EventRow } from './event-rows.js';
 
 /**
+ * Events that destroy the key of their stream's subject. The verifiers have their own list. A new type also needs an index
+ * like `subjects_ended` (migration 0041).
+ */
+export const ENDINGS = [
+  'ContactErased',
+  'ApiKeyRotated',
+  'ApiKeyRevoked',
+  'SuppressedAddressErased',
+  'SignatureConfirmed',
+  'SignatureExpired',
+  'InvitationRevoked',
+  'MemberRemoved',
+] as const;
+
+/**
+ * SQL for the wrapped key of a row's person; null if an event destroyed it. A key that someone puts back into the table,
+ * for example from a backup, decrypts nothing.
+ */
+export function wrappedKeyOf(row: string, subject: string): string {
+  return `(SELECT k.wrapped_key FROM public.subject_keys k
+    WHERE k.organization_id = ${row}.organization_id AND k.subject_id = ${row}.${subject}
+      AND ${isNotEnded('k')})`;
+}
+
+/** SQL condition: no event destroyed this key. @param key an alias of `subject_keys`. */
+export function isNotEnded(key: string): string {
+  return `(SELECT true FROM public.events ended
+    WHERE ended.organization_id = ${key}.organization_id AND ended.stream_id = ${key}.subject_id
+      AND ended.type IN (${ENDINGS.map((type) => `'${type}'`).join(', ')}) LIMIT 1) IS NULL`;
+}
+
+/**
  * A subquery instead of a join: for an organization missing from its statistics, PostgreSQL expects a single key, and
  * would read all keys of the organization for each event. Exported so that a test can EXPLAIN it.
  */
 export const EVENTS_WITH_KEYS = `
-  SELECT e.*, (
-    SELECT k.wrapped_key FROM subject_keys k
-    WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id
-  ) AS wrapped_key
+  SELECT e.*, ${wrappedKeyOf('e', 'subject_id')} AS wrapped_key
   FROM events e`;
 
 /** Limits of a page: events, and bytes of their JSON. */

@@ -461,9 +461,3 @@ export class EventStore {
     return (name, sealed) => openValue(key, name, sealed);
   }
 }
-
-/** SQL for the wrapped key of a row's person; null if it was destroyed. */
-export function wrappedKeyOf(row: string, subject: string): string {
-  return `(SELECT k.wrapped_key FROM public.subject_keys k
-    WHERE k.organization_id = ${row}.organization_id AND k.subject_id = ${row}.${subject})`;
-}

@@ -14,7 +14,8 @@ export {
   streamIdOf,
 } from './event.js';
 export { type EventRow } from './event-rows.js';
-export { EventStore, type Past, type StreamNow, type Until, wrappedKeyOf } from './event-store.js';
+export { isNotEnded, wrappedKeyOf } from './event-queries.js';
+export { EventStore, type Past, type StreamNow, type Until } from './event-store.js';
 export { type KeyCheck, Keyring, type KeyringFault } from './keyring.js';
 export {
   open as openBytes,

@@ -1,5 +1,5 @@
 import { binaryArray, type ElementType, searchIndexes } from '#libs/database';
-import { openValue, type RecordedEvent, type Seal } from '#libs/event-store';
+import { openValue, type RecordedEvent, type Seal, wrappedKeyOf } from '#libs/event-store';
 import { type Projection, schemaOf, wholeVersion, type Snapshots } from '#libs/projections';
 import { comparableEmail } from '#libs/rpc';
 import {
@@ -230,8 +230,7 @@ function snapshotsIn(schema: string): Snapshots<Contact> {
     sql: `
       SELECT id, version, created_at, updated_at, json_build_object(
         'id', id, 'subscribed', subscribed, 'columns', json_build_object(${columns.join(', ')}),
-        'key', (SELECT encode(k.wrapped_key, 'base64') FROM public.subject_keys k
-                WHERE k.organization_id = c.organization_id AND k.subject_id = c.id)
+        'key', encode(${wrappedKeyOf('c', 'id')}, 'base64')
       )::text AS state FROM ${schema}.contacts c ${where}
       UNION ALL
       SELECT id, version, created_at, updated_at, json_build_object('mergedInto', merged_into)::text

@@ -1,4 +1,4 @@
-import { type KeyCheck, Keyring, type KeyringFault } from '#libs/event-store';
+import { isNotEnded, type KeyCheck, Keyring, type KeyringFault } from '#libs/event-store';
 import { type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck, type DeploymentWithDatabase } from './deployment.js';
 
@@ -17,6 +17,15 @@ export const encryptionKey: DatabaseCheck = {
       ];
     }
     if (fault !== undefined) return [FAULTS[fault]];
+    const { revived } = await deployment.database.row<{ revived: string | null }>(REVIVED);
+    if (revived !== null) {
+      return [
+        problem(
+          `The encryption key of ${revived} is in the table subject_keys, although an event destroyed it.`,
+          'Delete this row, and find out who restored it. The server no longer decrypts anything with it, but others can.',
+        ),
+      ];
+    }
     if (keyring.state === 'ahead') {
       return [
         warning(
@@ -59,6 +68,9 @@ const FAULTS: { [fault in KeyringFault]: Finding } = {
     'Set ENCRYPTION_KEY_PREVIOUS to that key, and run keys rewrap to the end.',
   ),
 };
+
+const REVIVED = `
+  SELECT (SELECT k.subject_id FROM subject_keys k WHERE NOT (${isNotEnded('k')}) LIMIT 1) AS revived`;
 
 /** Opens the database's key check with the configured keys. */
 export async function openKeyring({

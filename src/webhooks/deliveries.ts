@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { type Transaction } from '#libs/database';
-import { EventStore, type RecordedEvent, sealValue } from '#libs/event-store';
+import { EventStore, isNotEnded, type RecordedEvent, sealValue } from '#libs/event-store';
 import { newId } from '#libs/random';
 import { type Attempt } from './webhook-requests.js';
 
@@ -82,8 +82,8 @@ export class Deliveries {
   private async keysOf(organizationId: string, subjectIds: readonly string[]): Promise<Map<string, Buffer>> {
     if (subjectIds.length === 0) return new Map();
     const rows = await this.source.query<{ subject_id: string; wrapped_key: Buffer }[]>(
-      `SELECT subject_id, wrapped_key FROM subject_keys
-       WHERE organization_id = $1 AND subject_id = ANY ($2::uuid[]) AND wrapped_key IS NOT NULL`,
+      `SELECT subject_id, wrapped_key FROM subject_keys k
+       WHERE organization_id = $1 AND subject_id = ANY ($2::uuid[]) AND ${isNotEnded('k')}`,
       [organizationId, subjectIds],
     );
     return new Map(
