@@ -4,7 +4,7 @@ import { type EventRow } from './event-rows.js';
  * Events that destroy the key of their stream's subject. The verifiers have their own list. A new type also needs an index
  * like `subjects_ended` (migration 0041).
  */
-export const ENDINGS = [
+const ENDINGS = [
   'ContactErased',
   'ApiKeyRotated',
   'ApiKeyRevoked',
