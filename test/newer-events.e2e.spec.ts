@@ -374,6 +374,10 @@ describe('what only the next release writes', () => {
     expect(await read(decider, id)).toMatchObject({ ...fields, name: 'Renamed' });
     expect(await get()).toEqual(changed);
     expect(await get({ asOf: '9999-01-01T00:00:00Z' })).toMatchObject(sent);
+    if (kind === 'petition') {
+      const page = await fetch(`${api.origin}/${own.organizationId}/petitions/${id}`);
+      expect([page.status, await page.text()]).toEqual([200, expect.stringContaining('name="fields.')]);
+    }
     const lines: string[] = (await own.send('history.export-events')).body.trimEnd().split('\n');
     const events = Readable.from(lines.map((line) => readExported(line, upcasters)!));
     const replayed = (await replay(replayables, events)).find(({ object }) => object === kind)!;
