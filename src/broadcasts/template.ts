@@ -66,7 +66,7 @@ class Quantity extends Drop {
     return this.number;
   }
 
-  /** The value of an output. Others than quantities stay as they are. */
+  /** The value of an output. Values other than quantities stay as they are. */
   static written(this: void, value: unknown): string {
     return value instanceof Quantity ? formatNumber(value.language, value.number) : (value as string);
   }

@@ -103,7 +103,7 @@ export const importSchema = recordSchema({
   onConflict: {
     type: 'string',
     enum: ['fail', 'update', 'keep'],
-    description: '`keep` only in imports of signatures.',
+    description: '`keep` works only in imports of signatures.',
   },
   listId: textOrNull,
   petitionId: { ...textOrNull, description: 'The petition whose signatures are imported.' },
