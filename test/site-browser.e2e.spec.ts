@@ -205,7 +205,7 @@ withChromium('in Chromium', () => {
   )(
     'a visitor reads, signs, confirms and sees the count increase, with the keyboard only, %s',
     async (_, javaScript) => {
-      const email = `keyboard-${javaScript}@example.org`;
+      const email = `keyboard-${javaScript}@gmail.com`;
       const window = await browser.open({ javaScript, width: 360 });
       const { page: tab } = window;
       await tab.goto(origin + page.path);
@@ -221,13 +221,17 @@ withChromium('in Chromium', () => {
       await ageForm(tab, people.api, page.petitionId);
       await press('First name', 'Ada');
       await press('Last name', 'Lovelace');
-      await press('Email address', email);
+      await press('Email address', email.replace('gmail', 'gmial'));
       await window.tabTo('Comment and other details');
       await tab.keyboard.press('Enter');
       await press('Why are you signing?', 'For the kingfishers');
       await window.tabTo('Show my first name and comment');
       await tab.keyboard.press('Space');
       await window.tabTo('Sign now');
+      await tab.keyboard.press('Enter');
+      await tab.locator('h2', { hasText: `Did you mean ${email}?` }).waitFor();
+      await look();
+      await window.tabTo(`Use ${email}`);
       await tab.keyboard.press('Enter');
       await tab.locator('h1', { hasText: 'Check your email' }).waitFor();
       // Reloading the page does not sign again.
@@ -242,7 +246,15 @@ withChromium('in Chromium', () => {
       await window.tabTo('Confirm my signature');
       await tab.keyboard.press('Enter');
       await tab.locator('h1', { hasText: 'Thank you for signing' }).waitFor();
+      await window.tabTo('QR code');
+      await tab.keyboard.press('Enter');
+      await tab.locator('.qr').scrollIntoViewIfNeeded();
+      await eventually(async () => {
+        const isLoaded = (element: { naturalWidth: number }) => element.naturalWidth > 0;
+        expect(await tab.locator('.qr').evaluate(isLoaded)).toBe(true);
+      });
       await look();
+      await tab.goto(origin + link);
       await window.tabTo('Back to the petition');
       await tab.keyboard.press('Enter');
       await tab.waitForURL(`**${page.path}`);
@@ -251,7 +263,8 @@ withChromium('in Chromium', () => {
         expect(await tab.locator('.count [data-signatures]').textContent()).not.toBe(before);
         expect(await tab.locator('.comments').innerText()).toContain('For the kingfishers');
       });
-      window.requireQuiet(origin);
+      // A browser logs the status of the question.
+      window.requireQuiet(origin, /status of 422/);
     },
     120_000,
   );

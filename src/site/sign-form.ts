@@ -120,7 +120,7 @@ export function proofOf(proof: string | null, words: SiteWords): Html | null {
   return proof === null ? null : html` data-proof="${proof}" data-working="${words.proof.working}"`;
 }
 
-/** Asks whether an address was mistyped. The page's script moves the focus to it. */
+/** Asks whether an address was mistyped. It gets the focus when the page loads. */
 function QuestionAbout(typed: string, meant: string, { didYouMean }: SiteWords): Html {
   return html`<div class="faults question" id="faults" role="alert" tabindex="-1" autofocus>
     <h2>${didYouMean.title(meant)}</h2>

@@ -55,7 +55,4 @@ type Count = {
   // Reloading the page would send the form again.
   const submitted = document.querySelector<HTMLElement>('[data-thanks]');
   if (submitted) history.replaceState(null, '', submitted.dataset.thanks);
-
-  const faults = document.querySelector<HTMLElement>('#faults');
-  if (faults) faults.focus();
 }
