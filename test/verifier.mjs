@@ -387,11 +387,12 @@ async function* linesOf(file) {
 }
 
 /** @throws Difference the first one. The verdict reports the progress up to that point. */
-async function compare(file, { organizationId, size, root, position: sealedUpTo, parts }, verdict) {
+async function compare(file, { organizationId, size, root, position: sealedUpTo, sealedAt, parts }, verdict) {
   if (size === 0) demand(root.equals(sha256()), null, 'no events have another root');
   const leaves = [];
   /** The last event by stream, the first event with unreadable data by subject, and the erased subjects. */
   const [streams, unreadable, ended] = [new Map(), new Map(), new Set()];
+  let latest = -Infinity;
   let before = { position: 0, previousPosition: -1 };
   let firstAfterParts = 1;
   const missing = () =>
@@ -416,8 +417,13 @@ async function compare(file, { organizationId, size, root, position: sealedUpTo,
 
     const previous = streams.get(streamId);
     demand(version === (previous?.version ?? 0) + 1, position, 'not the next version of its stream');
+    const time = Date.parse(recordedAt);
     if (previous && recordedAt < previous.recordedAt)
       warn(verdict, position, 'recorded before its predecessor');
+    else if (time < latest - 60_000) warn(verdict, position, 'recorded before an earlier position');
+    else if (!isNewer && time > Date.parse(sealedAt) + 60_000)
+      warn(verdict, position, 'recorded after its checkpoint was sealed');
+    latest = Math.max(latest, time);
     streams.set(streamId, { version, recordedAt });
     if (ENDINGS.includes(event.type)) ended.add(streamId);
     const isUnreadable = event.encryptedPersonal !== null && event.personal === null;

@@ -41,6 +41,9 @@ export async function verifyEvents(
   let proved = 0;
   let newer = 0;
   let unprovedPersonal = 0;
+  /** The latest time of the events read. */
+  let latest = -Infinity;
+  const sealedAt = Date.parse(checkpoint.sealedAt);
   let nextPart = 0;
   let endOfNextPart = parts[0]?.leaves ?? Infinity;
   /** The last position read, and the first that no part of the checkpoint proves. */
@@ -98,8 +101,17 @@ export async function verifyEvents(
           sealsMistake ??= `seal_tiles has position ${own.position} instead of ${position}`;
         }
       }
-      const { mistake, warning } = streams.add(batch, n);
+      const { mistake, warning: wentBack } = streams.add(batch, n);
       if (mistake !== undefined) return wrong(position, mistake);
+      const time = batch.times[n]!;
+      const warning =
+        wentBack ??
+        (time < latest - TOLERANCE_MS
+          ? `The event at position ${position} was recorded more than a minute before an event with a lower position.`
+          : !isNewer && time > sealedAt + TOLERANCE_MS
+            ? `The event at position ${position} was recorded more than a minute after the checkpoint that contains it was sealed.`
+            : undefined);
+      latest = Math.max(latest, time);
       if (warning !== undefined) {
         warningCount += 1;
         if (warnings.length < MOST_WARNINGS) warnings.push({ position, reason: warning });
@@ -172,6 +184,12 @@ export async function verifyEvents(
   }
   return verdict(true, null, null);
 }
+
+/**
+ * How far the times of an honest history can go back from one position to the next. Times are those of the database's clock, and
+ * requests that run at the same moment differ by seconds.
+ */
+const TOLERANCE_MS = 60_000;
 
 /** Subjects to look up per call. */
 const SUBJECTS = 1_000;

@@ -492,6 +492,28 @@ describe('events of one stream, or about one person', () => {
     ]);
   });
 
+  it('are proved with a warning if they were backdated, or dated after their checkpoint was sealed', async () => {
+    const recordedAt = (time: string) => ({ recordedAt: time });
+    // Backdated by 90 days, by exactly the tolerance, and a minute and a millisecond after the note was sealed.
+    const lines = withEvents(
+      {
+        0: recordedAt('2026-11-20T09:20:00.000Z'),
+        1: recordedAt('2026-08-22T09:20:00.000Z'),
+        2: recordedAt('2026-11-20T09:19:00.000Z'),
+        3: recordedAt('2026-11-20T09:31:00.000Z'),
+        4: recordedAt('2026-11-20T09:31:00.001Z'),
+      },
+      5,
+    );
+    expect(await verified(lines)).toMatchObject({
+      ...{ ok: true, provedEvents: 5, warningCount: 2 },
+      warnings: [
+        { position: positionOf(1), reason: expect.stringContaining('before an event with a lower position') },
+        { position: positionOf(4), reason: expect.stringContaining('after the checkpoint that contains it') },
+      ],
+    });
+  });
+
   const unread = { personal: null, encryptedPersonal: 'Y2lwaGVy', subjectId: personId };
   const erased = {
     streamId: personId,

@@ -19,6 +19,8 @@ import { type WitnessState } from './state.js';
 /** A witness's response, by HTTP status (C2SP tlog-witness). */
 export type Answer = { status: 200 | 400 | 403 | 404 | 409 | 422; type: string; body: string };
 
+/** How far the log's clock may be ahead of this one. */
+const MOST_AHEAD_MS = 60_000;
 /** The longest proof for any two trees. */
 const MOST_HASHES = 63;
 /** The PKCS #8 encoding of an Ed25519 private key without its 32 bytes (RFC 8410, section 7). */
@@ -139,6 +141,9 @@ export class Witness {
       return refusal(422, `The proof does not lead from ${seen.size} to ${head.size} events.`);
     }
     const [before, now] = [claimsOf(seen.text), claimsOf(text)];
+    // The cosignature states when this witness saw the note, so only a time in the future could mislead.
+    if (now && Date.parse(now.sealedAt) > this.now() + MOST_AHEAD_MS)
+      return refusal(400, `The checkpoint was sealed in the future, at ${now.sealedAt}. Set the clocks.`);
     const contradiction = before && now && contradictionOf(before, now);
     if (contradiction !== undefined) {
       await this.state.keepEvidence(origin, [seen.text, text]);

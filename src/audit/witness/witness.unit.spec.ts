@@ -116,6 +116,15 @@ it('remembers despite files left by a crash, and does not treat damaged files as
   await expect(add(0, [], note(1, one('fork')))).rejects.toThrow(/damaged/);
 });
 
+it('does not cosign a checkpoint that was sealed more than a minute in the future', async () => {
+  const at = (ms: number) => ({ sealedAt: new Date(NOW + ms) });
+  expect(await add(0, [], note(1, one(), signers, at(60_001)))).toMatchObject({
+    status: 400,
+    body: expect.stringContaining('sealed in the future'),
+  });
+  expect((await add(0, [], note(1, one(), signers, at(60_000)))).status).toBe(200);
+});
+
 it('cosigns only for known logs, and only if their key has signed', async () => {
   const stranger = new Signers([Buffer.alloc(32, 2)]);
   expect(await add(0, [], note(1, one(), stranger))).toMatchObject({ status: 403 });

@@ -545,7 +545,7 @@ async function successorsOf(
 /** Updates the verdict while it reads. @throws Difference at the first difference */
 async function compare(
   chunks: AsyncIterable<Uint8Array>,
-  { organizationId, size, root, position: sealedUpTo, parts }: Checkpoint,
+  { organizationId, size, root, position: sealedUpTo, sealedAt, parts }: Checkpoint,
   verdict: Verdict,
   onProgress: (events: number, of: number) => void,
 ): Promise<void> {
@@ -555,6 +555,7 @@ async function compare(
   const streams = new Map<string, { version: number; recordedAt: string }>();
   const unreadable = new Map<string, number>();
   const ended = new Set<string>();
+  let latest = -Infinity;
   let before = { position: 0, previousPosition: -1 };
   let firstAfterParts = 1;
   const missing = () =>
@@ -580,7 +581,10 @@ async function compare(
 
       const previous = streams.get(streamId);
       demand(version === (previous?.version ?? 0) + 1, position, 'version');
-      if (previous && recordedAt < previous.recordedAt) verdict.warningCount += 1;
+      const time = Date.parse(recordedAt);
+      const wentBack = (previous && recordedAt < previous.recordedAt) || time < latest - 60_000;
+      if (wentBack || (!isNewer && time > Date.parse(sealedAt) + 60_000)) verdict.warningCount += 1;
+      latest = Math.max(latest, time);
       streams.set(streamId, { version, recordedAt });
       if (ENDINGS.has(event.type)) ended.add(streamId);
       const isUnreadable = event.encryptedPersonal !== null && event.personal === null;
