@@ -1,4 +1,4 @@
-import { FieldOf, html, type Html, ShareKit } from '#libs/pages';
+import { FieldOf, html, type Html, ShareKit, ShareLinks } from '#libs/pages';
 import { type Notice, type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import { NoticeOf, Progress, Share } from './parts.js';
@@ -39,7 +39,7 @@ export function submittedPage({
       : NoticeOf({
           notice,
           more: html`${next}${petition.isConfirmed ? html`<p>${asked.hint}</p>` : null}
-          ${BackTo({ petition, words })} ${Share({ petition, words }, ShareKit)}`,
+          ${BackTo({ petition, words })} ${Share({ petition, words }, petition.isConfirmed ? ShareLinks : ShareKit)}`,
         }),
   });
 }
