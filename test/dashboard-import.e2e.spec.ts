@@ -349,6 +349,45 @@ it.each(['fail', 'update'])(
   },
 );
 
+it.each([en, de])(
+  'imports the signatures of a petition, from its page of signatures: $locale',
+  async (words) => {
+    const { signatures } = words.contacts.imports;
+    await person({ email: 'ada@example.org', city: 'London' });
+    const { petitionId } = await call(client, 'petition.create-petition', { name: 'Save the bees' });
+    const visitor = editor.at(api.origin, words.locale);
+    const start = at(`contacts/import?petition=${petitionId}`);
+    const table = tableOf(
+      'email;city;Unterschrieben am;Kommentar\nada@example.org;Bern;4.3.2021;Ja\nnobody;;;\n',
+    );
+    const draft = await visitor.upload(start, table, {});
+    expect([draft.status, draft.text]).toEqual([409, expect.stringContaining(words.faults.title)]);
+    await call(client, 'petition.publish-petition', { petitionId });
+    const list = await visitor.get(at(`petitions/${petitionId}/signatures`));
+    expect(list.text).toContain(`href="${start}"`);
+    const form = (await visitor.get(start)).text;
+    expect(form).toContain(signatures.text('Save the bees'));
+    const { location } = await visitor.upload(start, table, { onConflict: 'keep' });
+    const preview = (await visitor.get(location!)).text;
+    const chosen = chosenIn(preview);
+    expect(Object.values(chosen)).toEqual(['email', 'city', 'signedAt', 'comment']);
+    expect(preview).toContain(signatures.columns.source);
+    expect((await visitor.post(location!, { ...chosen, agreed: 'true' })).status).toBe(303);
+    const { facts } = await resultAt(location!, visitor, words);
+    expect(facts).toEqual(['1', '0', '1', '0', '1']);
+    const done = (await visitor.get(location!)).text;
+    expect(done).toContain(`href="${at(`petitions/${petitionId}/signatures`)}"`);
+    const [signed] = (await client.get('petition.list-signatures', { petitionId })).body.data;
+    expect([signed.comment, signed.signedAt.slice(0, 10)]).toEqual(['Ja', '2021-03-04']);
+    const [ada] = (await client.get('contact.list-contacts', { email: 'ada@example.org' })).body.data;
+    expect(ada.city).toBe('London');
+    // Elsewhere, no column is part of a signature.
+    const plain = await visitor.upload(at('contacts/import'), table);
+    expect((await visitor.get(plain.location!)).text).not.toContain(signatures.columns.signedAt);
+    expect((await visitor.get(at('contacts/import?petition=x'))).status).toBe(404);
+  },
+);
+
 it('an import that fails completely shows the reason in the language of the page', async () => {
   const { listId } = await call(client, 'list.create-list', { name: 'Friends' });
   const { location } = await editor.upload(at('contacts/import'), tableOf('email\nada@example.org\n'), {

@@ -126,6 +126,20 @@ export const contacts: typeof en = {
       consentIp: 'IP-Adresse bei der Einwilligung',
       consentSource: 'Quelle der Einwilligung',
     },
+    signatures: {
+      title: 'Unterschriften importieren',
+      text: (petition) =>
+        `Laden Sie eine CSV-Datei mit Personen hoch, die „${petition}“ auf Papier oder in einem anderen System unterschrieben haben. In der ersten Zeile müssen die Spaltennamen stehen. Jede Zeile braucht eine E-Mail-Adresse. Importiert wird erst, wenn Sie die Spalten geprüft haben.`,
+      keep: 'Angaben vorhandener Kontakte beibehalten',
+      columns: {
+        signedAt: 'Zeitpunkt der Unterschrift',
+        comment: 'Kommentar',
+        source: 'Quelle',
+        status: 'Status: nur bestätigte Unterschriften werden importiert',
+      },
+      added: 'Hinzugefügte Unterschriften',
+      view: 'Unterschriften ansehen',
+    },
     again: 'Andere Datei wählen',
     consent: 'Einwilligung bei Zeilen ohne Angabe',
     agreed: 'Diese Personen haben eingewilligt, E-Mails von uns zu erhalten',
@@ -152,7 +166,7 @@ export const contacts: typeof en = {
       'Diese Zeile hat nicht so viele Zellen wie die Kopfzeile. Prüfen Sie, ob eine Zelle geteilt wurde',
     unreadable: 'Diese Zeile ist nicht lesbar. Prüfen Sie die Anführungszeichen und Sonderzeichen',
     goneFailure:
-      'Die Liste wurde gelöscht, oder die Person, die den Import gestartet hat, gehört nicht mehr zum Team.',
+      'Die Liste oder die Petition wurde gelöscht, oder die Person, die den Import gestartet hat, gehört nicht mehr zum Team.',
     roleFailure: 'Die Person, die den Import gestartet hat, darf keine Kontakte mehr importieren.',
     begun: 'Letzte Importe',
     cancel: 'Import abbrechen',

@@ -117,6 +117,20 @@ export const contacts = {
       consentIp: 'IP address when they opted in',
       consentSource: 'Where they opted in',
     },
+    signatures: {
+      title: 'Import signatures',
+      text: (petition: string) =>
+        `Upload a CSV file with people who have signed “${petition}” on paper or in another system. Its first row must contain the column names. Each row needs an email address. Nothing is imported until you have checked the columns.`,
+      keep: 'Keep the details of existing contacts',
+      columns: {
+        signedAt: 'When they signed',
+        comment: 'Comment',
+        source: 'Source',
+        status: 'Status: only confirmed signatures are imported',
+      },
+      added: 'Signatures added',
+      view: 'View signatures',
+    },
     again: 'Choose another file',
     consent: 'Consent for rows that don’t state it',
     agreed: 'They have agreed to receive our emails',
@@ -141,7 +155,8 @@ export const contacts = {
       'A contact with this address already exists and differs. It was added to the list and otherwise left unchanged',
     overlong: 'This row doesn’t have the same number of cells as the header. Check whether a cell was split',
     unreadable: 'This row can’t be read. Check its quotation marks and special characters',
-    goneFailure: 'The list was deleted, or the person who started this import has left the team.',
+    goneFailure:
+      'The list or the petition was deleted, or the person who started this import has left the team.',
     roleFailure: 'The person who started this import is no longer allowed to import contacts.',
     begun: 'Recent imports',
     cancel: 'Cancel import',

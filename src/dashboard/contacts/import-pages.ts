@@ -23,7 +23,7 @@ import {
 import { type PageContext } from '../page-context.js';
 import { type FieldRecord } from '../../fields/index.js';
 import { customFieldsOf } from './custom-values.js';
-import { isConsent, isEvidence, type Meaning, MEANINGS } from '../../contacts/index.js';
+import { isConsent, isEvidence, type Meaning, meaningsIn } from '../../contacts/index.js';
 import {
   ImportJobs,
   type ImportPlan,
@@ -32,6 +32,7 @@ import {
   LARGEST_TABLE,
   type StoredImport,
 } from '../../contacts/import/jobs/index.js';
+import { type PetitionRecord, toPetition } from '../petitions/petition.js';
 import { choicesOf, toContacts } from './pages.js';
 import { type DashboardWords } from '#locales';
 
@@ -42,14 +43,17 @@ export const importPages: PageDefinition[] = [
     takesFile: true,
     show: async (context) => {
       const { imports } = context.words.contacts;
+      const { signatures } = imports;
+      const petition = await signedIn(context);
+      const unchanged = petition ? 'keep' : 'fail';
       const lists = context.person.may('list:write') ? await choicesOf(context, 'list.list-lists') : [];
       const fields = [
         ChoiceField(context.form, {
           name: 'onConflict',
           label: imports.conflict,
-          values: ['fail'],
+          values: [unchanged],
           choices: [
-            { value: 'fail', text: imports.fail },
+            { value: unchanged, text: petition ? signatures.keep : imports.fail },
             { value: 'update', text: imports.update },
           ],
         }),
@@ -73,10 +77,10 @@ export const importPages: PageDefinition[] = [
       ];
       return context.view.page({
         section: 'contacts',
-        back: toContacts(context),
-        title: imports.title,
+        back: petition ? toPetition(context.address, petition) : toContacts(context),
+        title: petition ? signatures.title : imports.title,
         content: html`<div class="text">
-          <p class="lead">${imports.text}</p>
+          <p class="lead">${petition ? signatures.text(petition.title) : imports.text}</p>
             ${FormOf(context.form, { fields, button: imports.look, takesFile: true })}
           </div>
           ${await StartedImports(context)}`,
@@ -85,9 +89,12 @@ export const importPages: PageDefinition[] = [
     act: async (context) => {
       const file = await context.form.upload();
       if (!file) throw invalid([{ path: 'file', message: 'is not a file' }]);
+      const petitionId = context.address.query(PETITION);
+      const unchanged = petitionId === undefined ? 'fail' : 'keep';
       const chosen = {
         file: file.name.slice(-200),
-        onConflict: context.form.get('onConflict') === 'update' ? 'update' : 'fail',
+        petitionId,
+        onConflict: context.form.get('onConflict') === 'update' ? 'update' : unchanged,
         listId: context.person.may('list:write') ? context.form.typed('listId') : null,
       } as const;
       const id = await context.api
@@ -142,6 +149,17 @@ async function* limited(words: DashboardWords, bytes: AsyncIterable<Uint8Array>)
   }
 }
 
+/** The query parameter with the petition whose signatures are imported. */
+const PETITION = 'petition';
+
+/** The petition whose signatures are imported; undefined if only contacts are. @throws RpcError NOT_FOUND */
+async function signedIn({ address, api }: PageContext): Promise<PetitionRecord | undefined> {
+  const petitionId = address.query(PETITION);
+  return petitionId === undefined
+    ? undefined
+    : api.run<PetitionRecord>('petition.get-petition', { petitionId });
+}
+
 /** The choice for a column that looks like an opt-out but is not. */
 const UNRELATED = 'unrelated';
 
@@ -151,7 +169,7 @@ function meaningOf({ key }: FieldRecord): Meaning {
 
 /** The meaning chosen for a column; undefined if none was. */
 function meaningIn(chosen: string | null, customFields: readonly FieldRecord[]): Meaning | null | undefined {
-  const meanings = [...MEANINGS, ...customFields.map(meaningOf)];
+  const meanings = [...meaningsIn(true), ...customFields.map(meaningOf)];
   return chosen ? (meanings.find((meaning) => meaning === chosen) ?? null) : undefined;
 }
 
@@ -179,12 +197,12 @@ function stateOf(words: DashboardWords, { status }: StoredImport): string {
   return status in states ? states[status as keyof typeof states] : states.QUEUED;
 }
 
-function nameOfField(words: DashboardWords, field: (typeof MEANINGS)[number]): string {
+function nameOfField(words: DashboardWords, field: ReturnType<typeof meaningsIn>[number]): string {
   const { contacts } = words;
   if (isConsent(field)) return contacts.imports.consents[field];
   if (isEvidence(field)) return contacts.imports.evidence[field];
-  const { name, tags, lists } = contacts.imports;
-  const ofImports = { name, tags, lists };
+  const { name, tags, lists, signatures } = contacts.imports;
+  const ofImports = { name, tags, lists, ...signatures.columns };
   return field in ofImports
     ? ofImports[field as keyof typeof ofImports]
     : contacts.fields[field as keyof typeof contacts.fields];
@@ -192,7 +210,7 @@ function nameOfField(words: DashboardWords, field: (typeof MEANINGS)[number]): s
 
 function preview(context: PageContext, { plan, lines }: StoredImport, customFields: readonly FieldRecord[]) {
   const { imports } = context.words.contacts;
-  const fields = MEANINGS.filter(
+  const fields = meaningsIn(plan.petitionId !== undefined).filter(
     (field) =>
       (field !== 'tags' || context.person.may('tag:write')) &&
       (field !== 'lists' || context.person.may('list:write')),
@@ -219,7 +237,7 @@ function preview(context: PageContext, { plan, lines }: StoredImport, customFiel
   );
   return context.view.page({
     section: 'contacts',
-    back: { href: context.address.path('contacts/import'), text: imports.again },
+    back: { href: context.address.path(`contacts/import${queryOf(plan)}`), text: imports.again },
     title: imports.preview,
     content: html`<p class="lead">${imports.previewText(plan.file)}</p>
       <div class="text">
@@ -250,7 +268,8 @@ function exampleOf(words: DashboardWords, { examples }: ImportPlan, n: number): 
 function progress(context: PageContext, stored: StoredImport) {
   const { words } = context;
   const { imports } = words.contacts;
-  const { id, status, lines, linesDone, bytes, bytesDone, result } = stored;
+  const { id, status, lines, linesDone, bytes, bytesDone, plan, result } = stored;
+  const title = plan.petitionId === undefined ? imports.title : imports.signatures.title;
   const isGoing = status === 'RUNNING' || status === 'QUEUED';
   const ended = { DONE: imports.done, CANCELLED: imports.states.CANCELLED };
   const state = isGoing ? imports.going : (ended[status as keyof typeof ended] ?? imports.failed);
@@ -258,10 +277,10 @@ function progress(context: PageContext, stored: StoredImport) {
   const [done, all] = lines > 0 ? [linesDone, lines] : [Math.min(bytesDone, bytes), bytes];
   return context.view.page({
     section: 'contacts',
-    back: toContacts(context),
+    back: backFrom(context, plan),
     // The title of a background tab shows when the import has finished.
-    title: isGoing ? imports.title : state,
-    heading: imports.title,
+    title: isGoing ? title : state,
+    heading: title,
     content: html`<p class="lead">${nameOf(context.words, stored)}</p>
       <h2>${state}</h2>
       ${isGoing ? html`<p>${imports.goingText}</p>` : null}
@@ -270,6 +289,17 @@ function progress(context: PageContext, stored: StoredImport) {
       ${isGoing ? ButtonOf(context.address, `contacts/import/${id}?cancel=true`, imports.cancel) : null}
       ${result && !isGoing ? ResultOf(context, stored, result) : null}`,
   });
+}
+
+function queryOf({ petitionId }: ImportPlan): string {
+  return petitionId === undefined ? '' : `?${PETITION}=${petitionId}`;
+}
+
+/** Where an import leads: to the signatures, or to the contacts. */
+function backFrom(context: PageContext, { petitionId }: ImportPlan) {
+  if (petitionId === undefined) return toContacts(context);
+  const href = context.address.path(`petitions/${petitionId}/signatures`);
+  return { href, text: context.words.petitions.signers.title };
 }
 
 function ResultOf(context: PageContext, { id, plan, status }: StoredImport, result: ImportResult): Html {
@@ -281,9 +311,11 @@ function ResultOf(context: PageContext, { id, plan, status }: StoredImport, resu
       ? html`<div class="faults" role="alert"><p>${failureIn(context.words, result)}</p><p>${imports.failedText}</p></div>`
       : null;
   if (answer === null) return failure ?? html``;
-  const { created, updated, unchanged, failed, failedCount } = answer;
+  const { created, updated, unchanged, signed = 0, failed, failedCount } = answer;
+  const isSigned = plan.petitionId !== undefined;
   return html`${failure}<div role="status">
       ${Facts([
+        ...(isSigned ? [{ name: imports.signatures.added, value: numberIn(words, signed) }] : []),
         { name: imports.created, value: numberIn(words, created) },
         { name: imports.updated, value: numberIn(words, updated) },
         { name: imports.unchanged, value: numberIn(words, unchanged) },
@@ -313,7 +345,11 @@ function ResultOf(context: PageContext, { id, plan, status }: StoredImport, resu
             </p>`,
           ])
     }
-    ${Actions([ButtonLink(context.address, 'contacts', imports.toContacts)])}`;
+    ${Actions([
+      isSigned
+        ? ButtonLink(context.address, `petitions/${plan.petitionId!}/signatures`, imports.signatures.view)
+        : ButtonLink(context.address, 'contacts', imports.toContacts),
+    ])}`;
 }
 
 /** The rows that were not imported, to be corrected and imported again. */
@@ -350,7 +386,7 @@ function whyOf(words: DashboardWords, message: string, { listId }: ImportPlan): 
 
 /** Translates an issue such as "email is required". */
 function issueIn(words: DashboardWords, issue: string): string {
-  const field = MEANINGS.find((name) => issue.startsWith(`${name} `));
+  const field = meaningsIn(true).find((name) => issue.startsWith(`${name} `));
   if (field === undefined) return issue;
   const { subscribed } = words.contacts;
   const { tags, lists } = words.sections;

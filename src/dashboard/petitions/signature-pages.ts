@@ -66,7 +66,15 @@ export const signaturePages: PageDefinition[] = [
       ]);
     },
     back: async (context) => toPetition(context.address, await petitionOf(context)),
-    actions: ({ words, address }) => [
+    actions: ({ words, address, person }) => [
+      person.may('petition:write') && person.may('contact:write')
+        ? ButtonLink(
+            address,
+            `contacts/import?petition=${address.params.petition!}`,
+            words.contacts.imports.signatures.title,
+            true,
+          )
+        : null,
       ButtonLink(
         address,
         `petitions/${address.params.petition!}/invalidations`,
