@@ -67,6 +67,26 @@ describe('contacts import', () => {
     expect(answerOf(await importFile(changed, '--on-conflict', 'update'))).toMatchObject({ updated: 1 });
   });
 
+  it('with --petition, adds signatures, and contacts that exist keep their details', async () => {
+    const { organizationId } = client;
+    const server = await deployment.startServer();
+    const by = client.at(server.origin);
+    const { petitionId } = (await by.post('petition.create-petition', { name: 'Bees' })).body.data;
+    await by.post('contact.create-contact', { organizationId, email: 'ada@example.org', city: 'London' });
+    const lines = ['email,city,signedAt,comment', 'ada@example.org,Bern,2021-03-04,Yes', 'b@example.org,,,'];
+    const file = await write('signed.csv', lines.join('\n'));
+    const draft = await importFile(file, '--petition', petitionId);
+    expect([draft.status, draft.stderr]).toEqual([1, expect.stringContaining('Publish it first')]);
+    await by.post('petition.publish-petition', { petitionId });
+    const answer = { created: 1, updated: 1, unchanged: 0, signed: 2, failed: [], failedCount: 0 };
+    expect(answerOf(await importFile(file, '--petition', petitionId))).toEqual(answer);
+    const again = { ...answer, created: 0, updated: 0, unchanged: 2, signed: 0 };
+    expect(answerOf(await importFile(file, '--petition', petitionId))).toEqual(again);
+    const { data } = (await by.get('contact.list-contacts', { petitionId, city: 'London' })).body;
+    expect(data).toHaveLength(1);
+    await server.end();
+  });
+
   it('reads standard input, with the format as an option', async () => {
     const args = [
       CLI,
@@ -154,6 +174,10 @@ describe('contacts import', () => {
         /Allowed choices are ndjson, csv/,
       ],
       [['import', 'people.txt', '--organization', organizationId], /^Add --format ndjson or --format csv/],
+      [
+        ['import', good, '--organization', organizationId, '--on-conflict', 'keep'],
+        /^--on-conflict keep requires --petition\. /,
+      ],
       [['import', 'none.csv', '--organization', organizationId], /^Cannot read the file: ENOENT/],
       [
         ['import', directory, '--format', 'csv', '--organization', organizationId],

@@ -390,6 +390,7 @@ it('--help describes each command, without a database', async () => {
         '<file>',
         '--organization',
         '--list',
+        '--petition',
         '--on-conflict',
         '--subscribed',
         '--unknown',

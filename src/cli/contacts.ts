@@ -4,6 +4,7 @@ import { open, rename, rm, stat } from 'node:fs/promises';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { describeError } from '#libs/database';
+import { newId } from '#libs/random';
 import { type StreamedAnswer } from '#libs/rpc';
 import { type ImportAnswer } from '../contacts/index.js';
 import { Progress } from './progress.js';
@@ -15,7 +16,8 @@ type Format = keyof typeof MEDIA_TYPES;
 type ImportOptions = {
   organization: string;
   list?: string;
-  onConflict: 'fail' | 'update';
+  petition?: string;
+  onConflict?: 'fail' | 'update' | 'keep';
   subscribed?: 'yes' | 'no';
   unknown: 'refuse' | 'ignore';
   format?: Format;
@@ -33,10 +35,15 @@ export function contactsCommands(program: Command): void {
     .argument('<file>', 'the file, or - for standard input', path)
     .requiredOption('--organization <id>', 'the organization')
     .option('--list <id>', 'add all contacts of the file to this list')
+    .option(
+      '--petition <id>',
+      'import the signatures of this petition; lines may have the columns signedAt, comment and source',
+    )
     .addOption(
-      new Option('--on-conflict <what>', 'what to do if a contact exists with other details')
-        .choices(['fail', 'update'])
-        .default('fail'),
+      new Option(
+        '--on-conflict <what>',
+        'what to do if a contact exists with other details (default: fail; with --petition: keep them and sign)',
+      ).choices(['fail', 'update', 'keep']),
     )
     .addOption(
       new Option(
@@ -53,7 +60,8 @@ export function contactsCommands(program: Command): void {
     .addHelpText(
       'after',
       `
-Prints { "created", "updated", "unchanged", "failed": [{ "line", "message" }, the first 100], "failedCount" }.
+Prints { "created", "updated", "unchanged", "failed": [{ "line", "message" }, the first 100], "failedCount" }, and
+with --petition also "signed", the number of signatures added.
 The status is 0 if the whole file was read, even if lines failed. Check "failedCount".
 Ctrl-C stops after the lines in progress (status ${INTERRUPTED}). To resume, run the same command.`,
     )
@@ -76,7 +84,11 @@ Ctrl-C stops after the lines in progress (status ${INTERRUPTED}). To resume, run
 }
 
 async function importFile(session: Session, file: string, options: ImportOptions): Promise<ImportAnswer> {
-  const { organization: organizationId, list: listId, onConflict, subscribed, unknown } = options;
+  const { organization: organizationId, list: listId, petition: petitionId, subscribed, unknown } = options;
+  const { onConflict = petitionId === undefined ? 'fail' : 'keep' } = options;
+  const keepsDetails = onConflict === 'keep';
+  if (keepsDetails && petitionId === undefined)
+    throw new UsageError('--on-conflict keep requires --petition. Otherwise, use fail or update.');
   const mediaType = MEDIA_TYPES[options.format ?? formatOf(file)];
   await session.requireOrganization(organizationId);
   const { stream, size } = await openInput(file);
@@ -97,11 +109,12 @@ async function importFile(session: Session, file: string, options: ImportOptions
   const command = session.input(ImportContacts, organizationId, {
     mediaType,
     bytes: bytes(),
-    onConflict,
+    onConflict: keepsDetails ? 'fail' : onConflict,
     unknown,
     ...(subscribed && { subscribed: subscribed === 'yes' }),
     onProgress: (answer) => (soFar = answer),
     ...(listId === undefined ? {} : { listId }),
+    ...(petitionId !== undefined && { signing: { petitionId, keepsDetails, signatureIdOf: () => newId() } }),
   });
   try {
     return await session.run<ImportAnswer>(command);

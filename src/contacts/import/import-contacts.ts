@@ -185,6 +185,8 @@ export type ImportAnswer = {
   created: number;
   updated: number;
   unchanged: number;
+  /** The signatures added by an import of signatures. */
+  signed?: number;
   failed: { line: number; message: string }[];
   failedCount: number;
 };
@@ -246,18 +248,23 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   private async import(command: ImportContacts, bytes: AsyncIterable<Uint8Array>): Promise<ImportAnswer> {
     // The key applies to the whole import; its parts are idempotent by their effect.
     const { idempotencyKey, onReplay, ...context } = command.context;
-    const { organizationId, onProgress, run } = command;
+    const { organizationId, onProgress, run, signing } = command;
     const into = targetsOf(command);
     await this.links.require(organizationId, into);
+    if (signing) await this.signatures.require(organizationId, signing.petitionId);
     const fields = await this.fields.definitions(organizationId);
 
-    const answer: ImportAnswer = { created: 0, updated: 0, unchanged: 0, failed: [], failedCount: 0 };
+    const answer: ImportAnswer = {
+      ...{ created: 0, updated: 0, unchanged: 0 },
+      ...(signing && { signed: 0 }),
+      ...{ failed: [], failedCount: 0 },
+    };
     const read = prefetch(readImport(bytes, { ...readingOf(command), context, fields }));
     const lookedUp = prefetch(this.lookUp(organizationId, read));
     const imported = prefetch(this.importPages(command, lookedUp));
     const shown = run?.isDry ? imported : prefetch(this.showPages(imported));
     const linked = run?.isDry ? shown : prefetch(this.linkPages(command, { context, into }, shown));
-    const signed = command.signing ? prefetch(this.signPages(command, context, linked)) : linked;
+    const signed = signing ? prefetch(this.signPages(command, context, linked)) : linked;
     for await (const { page, results } of signed) {
       results.forEach((done, index) => add(answer, page[index]!.line, done));
       await run?.finish(finishedPage(page, results));
@@ -621,6 +628,7 @@ function add(answer: ImportAnswer, line: number, done: Done): void {
   if ('isLeftOut' in done) return;
   if ('did' in done) {
     answer[done.did] += 1;
+    if (done.hasSigned) answer.signed! += 1;
     return;
   }
   answer.failedCount += 1;

@@ -483,7 +483,6 @@ export class ImportJobs implements BackgroundWork {
     const own = await this.access.scopesOf(organizationId, actor);
     const scopes = plan.scopes ?? own;
     for (const scope of scopes) requireScope(own, scope);
-    if (petitionId !== undefined) await this.signatures.require(organizationId, petitionId);
     const context: RequestContext = {
       organizationId,
       actor,
