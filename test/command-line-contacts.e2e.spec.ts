@@ -84,7 +84,7 @@ describe('contacts import', () => {
     expect(answerOf(await importFile(file, '--petition', petitionId))).toEqual(again);
     const { data } = (await by.get('contact.list-contacts', { petitionId, city: 'London' })).body;
     expect(data).toHaveLength(1);
-    await server.end();
+    await server.end('SIGTERM');
   });
 
   it('reads standard input, with the format as an option', async () => {
