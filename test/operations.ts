@@ -329,9 +329,11 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       removeTags: 'tag:write',
       addListIds: 'list:write',
       removeListIds: 'list:write',
+      segmentId: 'segment:read',
     },
     ask: async (own) => ({ contactIds: [(await own.a('contact')).contactId], city: own.unique() }),
     otherAsks: [
+      async (own) => ({ ...(await own.a('segment')), addTags: [own.unique()] }),
       async (own) => {
         const { contactIds } = await linked(own, 'list');
         const { listId } = await own.a('list');

@@ -1,5 +1,6 @@
 import { Fixture } from './fixture.js';
 import { Api, NOBODY } from './harness.js';
+import { eventually } from './processes.js';
 
 let api: Api;
 let own: Fixture;
@@ -15,6 +16,7 @@ const create = async (fields: object = {}): Promise<string> =>
   (await own.ask('contact.create-contact', { ...own.person(), ...fields })).contactId;
 const update = (contactIds: string[], changes: object, headers = {}) =>
   own.send('contact.update-contacts', { contactIds, ...changes }, { headers });
+const segment = (filter: object) => own.ask('segment.create-segment', { name: own.unique(), filter });
 const whole = async (contactId: string) => {
   const record = await own.ask('contact.get-contact', { contactId, include: 'tags,lists' });
   const names = (part: { data: { name: string }[] }) => part.data.map(({ name }) => name).toSorted();
@@ -39,7 +41,7 @@ describe('update-contacts', () => {
     for (let n = 0; n < 2; n += 1)
       expect(await update([...ids, ids[0]!], changes)).toMatchObject({
         status: 200,
-        body: { data: { contacts: 2 }, object: 'update' },
+        body: { data: { contacts: 2, operationId: null }, object: 'update' },
       });
     const { name } = await own.ask('list.get-list', june);
     for (const id of ids) {
@@ -107,7 +109,7 @@ describe('update-contacts', () => {
   });
 
   it('changes a thousand contacts', async () => {
-    const lines = Array.from({ length: 1_000 }, (_, n) => `many-${n}@example.org`);
+    const lines = Array.from({ length: 1_001 }, (_, n) => `many-${n}@example.org`);
     const body = ['email', ...lines].join('\n');
     await own.ask('contact.import-contacts', { body, contentType: 'text/csv', subscribed: 'false' });
     const ids: string[] = [];
@@ -116,8 +118,57 @@ describe('update-contacts', () => {
       ids.push(...page.body.data.map((record: { id: string }) => record.id));
       ({ cursor } = page.body.pagination);
     }
-    expect((await update(ids, { city: 'Rome', addTags: ['Many'] })).body.data).toEqual({ contacts: 1_000 });
+    const changed = await update(ids, { city: 'Rome', addTags: ['Many'] });
+    expect(changed.body.data).toEqual({ contacts: 1_000, operationId: null });
     expect(await own.ask('tag.list-tags')).toMatchObject([{ name: 'Many', contacts: 1_000 }]);
     expect((await own.ask('contact.list-contacts', { city: 'Rome', limit: '100' })).length).toBe(100);
+
+    // A segment with more contacts is updated in the background.
+    const { segmentId } = await segment({ field: 'email', op: 'startsWith', value: 'many-' });
+    const headers = { 'Idempotency-Key': own.unique() };
+    const changes = { segmentId, region: 'Lazio', addTags: ['Most'], removeTags: ['Many'] };
+    const started = await own.send('contact.update-contacts', changes, { headers });
+    expect(started).toMatchObject({ status: 200, body: { data: { contacts: 1_001 } } });
+    const repeated = await own.send('contact.update-contacts', changes, { headers });
+    expect(repeated.body).toEqual(started.body);
+    const { operationId } = started.body.data;
+    // A contact that was deleted since is named, and the others are changed.
+    await own.ask('contact.delete-contact', { contactId: ids[0] });
+    api.startWorkers();
+    const progress = () => own.ask('import.get-import', { importId: operationId });
+    await eventually(async () => expect((await progress()).status).toBe('DONE'));
+    expect(await progress()).toMatchObject({ rows: 1_001, created: 0, updated: 1_000, failed: 1 });
+    const tags = (await own.ask('tag.list-tags')).map((tag: any) => [tag.name, tag.contacts]).toSorted();
+    expect(tags).toEqual([
+      ['Many', 0],
+      ['Most', 1_000],
+    ]);
+    expect(await whole(ids[999]!)).toMatchObject({ city: 'Rome', region: 'Lazio', tags: ['Most'] });
+  });
+
+  it('changes the contacts of a segment, and no others', async () => {
+    const [inside, outside] = [await create({ city: 'Turin' }), await create({ city: 'Milan' })];
+    const { segmentId } = await segment({ field: 'city', op: 'is', value: 'Turin' });
+    const ask = (fields: object) => own.send('contact.update-contacts', { addTags: ['Here'], ...fields });
+    expect((await ask({ segmentId })).body.data).toEqual({ contacts: 1, operationId: null });
+    expect([(await whole(inside)).tags, (await whole(outside)).tags]).toEqual([['Here'], []]);
+    const empty = await segment({ field: 'city', op: 'is', value: 'Nowhere' });
+    expect((await ask(empty)).body.data).toEqual({ contacts: 0, operationId: null });
+
+    const stranger = new Fixture(api, await api.organization());
+    const foreign = await stranger.a('segment');
+    const cases: [object, number, string][] = [
+      [{}, 400, 'contactIds'],
+      [{ segmentId, contactIds: [inside] }, 400, 'contactIds'],
+      [{ segmentId: NOBODY }, 404, 'segment'],
+      [foreign, 404, 'segment'],
+      [{ segmentId, customFields: { no: 1 } }, 400, 'customFields.no'],
+      [{ segmentId, addListIds: [NOBODY] }, 404, 'addListIds'],
+    ];
+    for (const [fields, status, named] of cases) {
+      const refused = await ask(fields);
+      expect([fields, refused.status]).toEqual([fields, status]);
+      expect(JSON.stringify(refused.body.error)).toContain(named);
+    }
   });
 });

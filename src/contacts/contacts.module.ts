@@ -6,6 +6,7 @@ import { replayableContacts } from './contact-record.js';
 import { consent } from './consent/consent.js';
 import { Consents } from './consent/consents.js';
 import { contact, contactShapes } from './contact.js';
+import { ContactUpdates } from './contact-updates.js';
 import { ContactsByIds } from './contacts-by-ids.js';
 import { ContactsTable } from './contacts-table.js';
 import { contactsProjection } from './contacts.projection.js';
@@ -33,6 +34,7 @@ const forOthers = [
   ContactsByEmail,
   ContactsByIds,
   ContactsTable,
+  ContactUpdates,
   ImportedSignatures,
   linking,
   Places,

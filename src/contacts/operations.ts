@@ -3,7 +3,6 @@ export * from './create-contact.js';
 export * from './get-contact.js';
 export * from './list-contacts.js';
 export * from './update-contact.js';
-export * from './update-contacts.js';
 export * from './consent/list-consents.js';
 export * from './erasure/delete-contact.js';
 export * from './import/import-contacts.js';

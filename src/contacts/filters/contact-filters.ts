@@ -1,6 +1,17 @@
 import { compare, type Condition, search, SEARCH_RULE } from '#libs/projections';
 import { type Resource, type Resources } from '#libs/resources';
-import { comparableEmail, Email, fieldsOf, Flag, Id, invalid, noSuch, Text, TimeFilters } from '#libs/rpc';
+import {
+  comparableEmail,
+  Email,
+  fieldsOf,
+  Flag,
+  Id,
+  invalid,
+  noSuch,
+  Text,
+  TimeFilters,
+  Input,
+} from '#libs/rpc';
 import { inCountry } from './countries.js';
 import { LONGEST_EXTERNAL_ID, SEARCHED } from '../contact-columns.js';
 import { type Filter, filterContactsBy } from './filter.js';
@@ -44,6 +55,12 @@ export abstract class ContactFilters extends TimeFilters {
   q?: string;
 }
 
+/** An operation on the contacts of a record that is not linked to them, such as a segment. */
+export abstract class ContactChoice extends Input {}
+
+/** The scopes of its fields. */
+export const CHOICE_SCOPES: Record<string, string> = {};
+
 /** A kind of records that contacts belong to. */
 export type KindOfContacts = {
   resource: Resource;
@@ -80,6 +97,10 @@ export function chooseContactsBy(
   const { filter, members, filterOf, condition = object, began } = declared;
   Id({ optional: true, description: filter })(ContactFilters.prototype, idField);
   FILTER_SCOPES[idField] = `${object}:read`;
+  if (filterOf) {
+    Id({ optional: true, description: filter })(ContactChoice.prototype, idField);
+    CHOICE_SCOPES[idField] = `${object}:read`;
+  }
   if (linkTable) filterContactsBy(condition, { resource, members: linkedMembers(linkTable, began) });
   const kind = { resource, members, filterOf };
   choices.set(idField, kind);
@@ -117,6 +138,18 @@ export function membersOf(filters: ContactFilters): { resource: Resource; id: st
   if (resource && given.length === 1) return { resource, id: id as string };
   const fields = kinds.map(({ resource: { idField } }) => idField).join(' or ');
   throw invalid([{ path: 'asOf', message: `requires ${fields}, and no other filter` }]);
+}
+
+/** The condition for `findRows`; undefined if no record is chosen. @throws RpcError NOT_FOUND if it does not exist. */
+export async function chosenContacts(
+  choice: ContactChoice,
+  resources: Pick<Resources, 'linked' | 'findAt'>,
+): Promise<Condition | undefined> {
+  for (const field of Object.keys(CHOICE_SCOPES)) {
+    const id = (choice as unknown as { [field: string]: string | undefined })[field];
+    if (id !== undefined) return conditionOf(choices.get(field)!, resources, choice.organizationId, id);
+  }
+  return undefined;
 }
 
 /** The conditions for `findRows`. @throws RpcError NOT_FOUND if a named record does not exist. */

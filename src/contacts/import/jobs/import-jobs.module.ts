@@ -3,6 +3,7 @@ import { AuthModule } from '../../../auth/index.js';
 import { FieldsModule } from '../../../fields/index.js';
 import { TeamModule } from '../../../team/index.js';
 import { ContactsModule } from '../../contacts.module.js';
+import { ContactUpdateRuns } from './contact-update-runs.js';
 import { ImportAccess } from './import-access.js';
 import { ImportFiles } from './import-files.js';
 import { ImportJobs } from './import-jobs.js';
@@ -14,7 +15,7 @@ import { StartImport } from './start-import.js';
 @ProductModule({
   operations,
   imports: [ContactsModule, FieldsModule, TeamModule, AuthModule],
-  providers: [ImportAccess, ImportFiles, ImportProblems, StartImport],
+  providers: [ContactUpdateRuns, ImportAccess, ImportFiles, ImportProblems, StartImport],
   exports: [StartImport],
   background: [ImportJobs],
 })

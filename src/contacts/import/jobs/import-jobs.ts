@@ -24,6 +24,7 @@ import { type FinishedPage, type FinishedRow, ImportContacts, type ImportRun } f
 import { type LineSource } from '../imported-contacts.js';
 import { ImportedSignatures } from '../imported-signatures.js';
 import { FormatDetector, lookAt } from '../table.js';
+import { ContactUpdateRuns } from './contact-update-runs.js';
 import { ImportAccess } from './import-access.js';
 import { ImportFiles, type ImportKey, tooSlow } from './import-files.js';
 import { CustomFields } from '../../../fields/index.js';
@@ -118,8 +119,8 @@ const SHOWN: { [stored in StoredStatus]?: StoredStatus } = {
 };
 
 /** 0.7.0 would import the contacts without their signatures. */
-function queuedStatus({ petitionId }: ImportPlan): StoredStatus {
-  return petitionId === undefined ? 'QUEUED' : 'TO_SIGN';
+function queuedStatus({ petitionId, changes }: ImportPlan): StoredStatus {
+  return petitionId === undefined && changes === undefined ? 'QUEUED' : 'TO_SIGN';
 }
 
 /** SQL for metrics: the number of unfinished imports, and the seconds since any process worked on the oldest one. */
@@ -156,6 +157,7 @@ export class ImportJobs implements BackgroundWork {
     private readonly runner: OperationRunner,
     private readonly fields: CustomFields,
     private readonly signatures: ImportedSignatures,
+    private readonly updates: ContactUpdateRuns,
     incidents: IncidentLog,
   ) {
     this.worker = new Worker((error) => {
@@ -493,6 +495,11 @@ export class ImportJobs implements BackgroundWork {
     // A caller who loses access while the import runs can no longer store anything.
     context.requireAccess = this.access.guardOf(context, (error) => run.endWith(error));
     const check = setInterval(() => void context.requireAccess!().catch(() => undefined), LOOK_MS);
+    if (plan.changes) {
+      const ids = this.files.read(stored, true);
+      const updating = this.updates.run(plan.changes, ids, context, run.forOperation(false));
+      return await updating.finally(() => clearInterval(check));
+    }
     const fields = {
       onConflict: plan.onConflict === 'update' ? 'update' : 'fail',
       ...(agreed !== undefined && { subscribed: String(agreed) }),

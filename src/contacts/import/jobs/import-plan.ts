@@ -1,5 +1,6 @@
 import { hasScope, invalid } from '#libs/rpc';
 import { isConsent, isOfOneColumn, type Meaning, recognize, suggestsOptOut } from '../columns.js';
+import { type CommonFields } from '../../contact-updates.js';
 import { type FieldDefinition } from '../../../fields/index.js';
 import { type DecidedColumns } from '../imported-contacts.js';
 import { type Look, type TableFormat } from '../table.js';
@@ -29,9 +30,19 @@ export type ImportPlan = {
   checksSuspects?: boolean;
   /** Whether the chunks are compressed. */
   isCompressed?: boolean;
+  /** If contacts are updated instead: the fields. The file contains a contact's id per line. */
+  changes?: ContactChanges;
   /** The permissions that it needs. Without one of them, it stops. */
   scopes?: string[];
 };
+
+/** Fields of contact.update-contacts. */
+export type ContactChanges = CommonFields & { [field: string]: unknown };
+
+export function planOfUpdate(changes: ContactChanges, scopes: string[]): ImportPlan {
+  const noTable = { file: '', columns: [], examples: [], meanings: [], listId: null };
+  return { ...noTable, onConflict: 'update', isCompressed: true, changes, scopes };
+}
 
 /** What is chosen before a file is read. */
 export type ImportChoices = Pick<ImportPlan, 'file' | 'onConflict' | 'listId' | 'petitionId'>;

@@ -5,7 +5,7 @@ import { type ImportPlan } from './import-plan.js';
 const STATUSES = ['QUEUED', 'RUNNING', 'DONE', 'FAILED', 'CANCELLED'] as const;
 /**
  * `UPLOADING`: not yet stored. `KEPT`: waits for the decisions of a user. `TO_SIGN` and `SIGNING`: queued and running
- * imports of signatures, which instances of 0.7.0 must not take. `WAITING` and `WORKING`: as 0.7.0 stores some others.
+ * imports of signatures, and updates of segments, which instances of 0.7.0 must not take. `WAITING` and `WORKING`: as 0.7.0 stores some others.
  */
 export type StoredStatus =
   | (typeof STATUSES)[number]

@@ -1,7 +1,8 @@
-/** The operations of the service `import`, in the order of its documentation. */
+/** The operations of the service `import`, in the order of its documentation, and the update that can be a job. */
 export * from './create-import.js';
 export * from './get-import.js';
 export * from './list-imports.js';
 export * from './get-import-rows.js';
 export * from './get-import-problems.js';
 export * from './cancel-import.js';
+export * from './update-contacts.js';

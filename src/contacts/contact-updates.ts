@@ -1,68 +1,29 @@
-import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Injectable } from '@nestjs/common';
 import { Commands, type Decision, RecordReader } from '#libs/commands';
 import { Linking } from '#libs/resources';
-import { Ids, Input, inputOf, Keyed, Operation, recordSchema, RpcError, Text } from '#libs/rpc';
-import { CustomFields, type GivenValues, MOST_VALUE_BYTES } from '../fields/index.js';
+import { Input, inputOf, RpcError } from '#libs/rpc';
+import { CustomFields, type GivenValues } from '../fields/index.js';
 import { contact, type ContactChanges, updateContact } from './contact.js';
 import { contactWrite } from './contact-stream.js';
 import { ContactsTable } from './contacts-table.js';
-import { AssignedGroups, CHANGED_SCOPES, ChangesGroups } from './groups/assigned-groups.js';
+import { AssignedGroups } from './groups/assigned-groups.js';
 import { ImportedLinks } from './import/imported-links.js';
 
-@Operation({
-  method: 'POST',
-  name: 'contact.update-contacts',
-  object: 'update',
-  summary: 'Update many contacts',
-  description:
-    'Sets fields of up to 1,000 contacts to the same values, and adds or removes tags and lists. Changes ' +
-    'only the fields you send; `null` clears a field. If one of the contacts does not exist, nothing is ' +
-    'changed. Fields are changed first, for all contacts or for none, followed by one tag or list after ' +
-    'another. After an error, send the request again: completed changes are not repeated. No one is ' +
-    'subscribed or unsubscribed. To update the contacts of a segment, send the ids that ' +
-    'contact.list-contacts returns with `segmentId`.',
-  answers: recordSchema({
-    contacts: {
-      type: 'integer',
-      description: 'The number of contacts, including those that already matched.',
-    },
-  }),
-  fieldScopes: CHANGED_SCOPES,
-})
-@ChangesGroups
-export class UpdateContacts extends Input {
-  @Ids({ max: 1_000 })
-  contactIds!: string[];
-
-  @Text({ max: 500, optional: true, nullable: true })
+/** The fields that many contacts can get at once. Undefined: unchanged. */
+export type CommonFields = {
   zip?: string | null;
-
-  @Text({ max: 500, optional: true, nullable: true })
   city?: string | null;
-
-  @Text({ max: 500, optional: true, nullable: true, description: 'State, county or province.' })
   region?: string | null;
-
-  @Text({ max: 500, optional: true, nullable: true })
   country?: string | null;
-
-  @Keyed({
-    optional: true,
-    nullable: true,
-    maxBytes: MOST_VALUE_BYTES,
-    values: { type: ['string', 'number', 'boolean', 'array', 'null'], items: { type: 'string' } },
-    example: { shoeSize: 42 },
-    description:
-      'Values of custom fields by their keys. Fields that you leave out keep their value; `null` clears one.',
-  })
   customFields?: GivenValues | null;
-}
+};
 
 /** A step of an update after its fields. Not an operation. */
 class ChangeGroups extends Input {}
 
-@CommandHandler(UpdateContacts)
-export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
+/** Gives many contacts the same values, tags and lists. */
+@Injectable()
+export class ContactUpdates {
   constructor(
     private readonly commands: Commands,
     private readonly records: RecordReader,
@@ -73,9 +34,21 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
     private readonly linking: Linking,
   ) {}
 
-  async execute(command: UpdateContacts): Promise<{ contacts: number }> {
-    const { organizationId, context, contactIds: given, zip, city, region, country, ...named } = command;
-    const contactIds = [...new Set(given)];
+  /** @throws RpcError BAD_REQUEST or NOT_FOUND if a custom field, its value or a group does not exist. */
+  async require(command: Input & CommonFields): Promise<void> {
+    await this.fields.read(command.organizationId, command.customFields);
+    await this.groups.requireChanged(command);
+  }
+
+  /**
+   * Changes the fields of all these contacts or of none, then one tag or list after another. Idempotent.
+   *
+   * @param command with the fields of `ChangesGroups`.
+   * @param contactIds at most 1,000.
+   * @throws RpcError as `require`, and NOT_FOUND if a contact does not exist.
+   */
+  async update(command: Input & CommonFields, contactIds: readonly string[]): Promise<void> {
+    const { organizationId, context, zip, city, region, country, ...named } = command;
     const values = await this.fields.read(organizationId, command.customFields);
     const changes: ContactChanges = { zip, city, region, country, ...values };
     await this.commands.run(command, async () => {
@@ -95,11 +68,10 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
           contactIds,
         );
     }
-    return { contacts: contactIds.length };
   }
 
   private async decide(
-    { organizationId }: UpdateContacts,
+    { organizationId }: Input,
     contactIds: readonly string[],
     changes: ContactChanges,
   ): Promise<Decision> {
