@@ -24,7 +24,7 @@ import {
 } from '../contacts/index.js';
 import { CustomFields } from '../fields/index.js';
 import { OpenPetitions } from './open-petitions.js';
-import { petitions, signature } from './petitions.js';
+import { petitions, signature, signedWith } from './petitions.js';
 import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.js';
 
 @Operation({
@@ -221,7 +221,7 @@ function sign(
 ): Decision {
   const personal = comment === undefined || comment === null ? null : { comment };
   const taken = (signatureId: string) => ({ recordId: signatureId, ...ofContact });
-  const more = { source, suspicion: [], isCommentPublic: false };
+  const more = signedWith({ source });
   const { linkId, write, claim } = signature.begin(petitionId, contactId, taken, personal, more);
   return withAssignment({ recordId: linkId, guards, writes: [write], claims: [claim] }, ofContact);
 }

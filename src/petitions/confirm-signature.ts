@@ -8,7 +8,7 @@ import { canonicalEmail } from '../contacts/index.js';
 import { networksOf } from './client-networks.js';
 import { mailboxKey } from './mailbox-keys.js';
 import { OpenPetitions } from './open-petitions.js';
-import { signature } from './petitions.js';
+import { signature, signedWith } from './petitions.js';
 import { type Requested, type SignerDetails } from './signature-request.js';
 import { SignatureRequests } from './signature-requests.js';
 import { Signers } from './signers.js';
@@ -129,7 +129,7 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
   }
 
   private beginSignature(
-    { petitionId, signer, source, suspicion, isCommentPublic }: Pending,
+    { petitionId, signer, subscribe: _, ...requested }: Pending,
     contactId: string,
     taken: (signatureId: string) => Decision,
   ): ReturnType<typeof signature.begin> {
@@ -139,7 +139,7 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
       ([, value]) => value !== null,
     );
     const personal = details.length > 0 ? (Object.fromEntries(details) as JsonObject) : null;
-    return signature.begin(petitionId, contactId, taken, personal, { source, suspicion, isCommentPublic });
+    return signature.begin(petitionId, contactId, taken, personal, signedWith(requested));
   }
 }
 

@@ -3,7 +3,7 @@ import { Id, OneOf, Operation, recordSchema } from '#libs/rpc';
 import { importSignaturesOf } from '../contacts/index.js';
 import { IMPORTED_TYPES, ImportedFile, StartImport } from '../contacts/import/jobs/index.js';
 import { type Petition, requirePublishedOnce } from './petition.js';
-import { petitions } from './petitions.js';
+import { petitions, signedWith } from './petitions.js';
 
 @Operation({
   method: 'POST',
@@ -58,6 +58,6 @@ importSignaturesOf({
   requireImportable: (state) => requirePublishedOnce(state as Petition),
   detailsOf: ({ comment, source, signedAt }) => ({
     personal: comment === null ? null : { comment },
-    more: { source, suspicion: [], isCommentPublic: false, signedAt },
+    more: signedWith({ source, signedAt }),
   }),
 });

@@ -8,7 +8,7 @@ import { fields } from '../fields/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
 import { exists, petition, STATUSES, updatePetition } from './petition.js';
 import { asEarlier } from './petition-shapes.js';
-import { type Appearance, type Suspicion, unasked } from './signature-request.js';
+import { type Appearance, type Suspicion, type Requested, unasked } from './signature-request.js';
 import { type SignatureRecord } from './signature-record.js';
 
 /** Stores the reasons to review a signature in one column, separated by commas, which PostgreSQL splits. */
@@ -141,11 +141,29 @@ export const signatureShapes: Upcasters = {
         data: { appearance: _, via: _via, broadcastId: _from, language: _in, ...data },
         personal,
       }) => ({
-        data: { ...data, signedAt: data.signedAt ?? null },
+        data,
         personal,
       }),
     },
   },
+};
+
+/** A signature's data in its newest shape. @param known what is not the default */
+export function signedWith(known: Partial<Signed>): Signed {
+  const {
+    source = null,
+    suspicion = [],
+    isCommentPublic = false,
+    signedAt = null,
+    broadcastId = null,
+  } = known;
+  const { appearance, via, language } = { ...unasked({ isCommentPublic }), ...known };
+  return { source, suspicion, isCommentPublic, signedAt, broadcastId, appearance, via, language };
+}
+
+type Signed = Omit<Requested, 'petitionId' | 'subscribe'> & {
+  signedAt: string | null;
+  broadcastId: string | null;
 };
 
 export const petitionSchema = recordSchema({
