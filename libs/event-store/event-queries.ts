@@ -25,11 +25,12 @@ export function wrappedKeyOf(row: string, subject: string): string {
       AND ${isNotEnded('k')})`;
 }
 
-/** SQL condition: no event destroyed this key. @param key an alias of `subject_keys`. */
+/** SQL condition: no event destroyed this key. Damaged events change nothing. @param key an alias of `subject_keys`. */
 export function isNotEnded(key: string): string {
   return `(SELECT true FROM public.events ended
     WHERE ended.organization_id = ${key}.organization_id AND ended.stream_id = ${key}.subject_id
-      AND ended.type IN (${ENDINGS.map((type) => `'${type}'`).join(', ')}) LIMIT 1) IS NULL`;
+      AND ended.type IN (${ENDINGS.map((type) => `'${type}'`).join(', ')})
+      AND jsonb_typeof(ended.data) = 'object' LIMIT 1) IS NULL`;
 }
 
 /**
