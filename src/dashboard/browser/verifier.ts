@@ -582,7 +582,7 @@ async function compare(
       const previous = streams.get(streamId);
       demand(version === (previous?.version ?? 0) + 1, position, 'version');
       const time = Date.parse(recordedAt);
-      const wentBack = (previous && recordedAt < previous.recordedAt) || time < latest - 60_000;
+      const wentBack = time < latest - 60_000 || (previous !== undefined && recordedAt < previous.recordedAt);
       if (wentBack || (!isNewer && time > Date.parse(sealedAt) + 60_000)) verdict.warningCount += 1;
       latest = Math.max(latest, time);
       streams.set(streamId, { version, recordedAt });
