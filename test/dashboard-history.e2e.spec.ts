@@ -539,7 +539,7 @@ type Proof = {
   checkpoint: string;
 };
 
-// The following functions are written from docs/spec/audit-log.md only.
+// The following functions are written from docs/spec/history-format.md only.
 
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
 const bytesOf = (text: string) => Buffer.from(text, 'base64');

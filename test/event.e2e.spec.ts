@@ -718,6 +718,16 @@ describe('/log', () => {
     expect((await ask('all/checkpoint', null)).status).toBe(404);
   });
 
+  it('/.well-known/advocacy-verifier-key has the key that verifies the checkpoint, without an API key', async () => {
+    const response = await fetch(`${api.origin}/.well-known/advocacy-verifier-key`);
+    expect([response.status, response.headers.get('content-type')]).toEqual([
+      200,
+      'text/plain; charset=utf-8',
+    ]);
+    const [key, rest] = (await response.text()).split('\n');
+    expect([key, rest]).toEqual([api.instances[0]!.runtime.signers.verifierKey, '']);
+  });
+
   it('tiles may be cached and checkpoints may not; both have a request id, and HEAD has their length', async () => {
     const path = `${client.organizationId}/tile/0/000.p/1`;
     await checkpoint();

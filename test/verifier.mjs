@@ -1,7 +1,7 @@
 /**
  * The second verifier: node test/verifier.mjs FILE --checkpoint C --key K [--parts P] [--proof T]
  *
- * Written as literally as possible from docs/spec/audit-log.md only. It imports nothing but Node.js modules,
+ * Written as literally as possible from docs/spec/history-format.md only. It imports nothing but Node.js modules,
  * and keeps the hash of every leaf in memory. It prints the verdict, and exits with 0 if that is ok.
  */
 import { createHash, createPublicKey, verify } from 'node:crypto';

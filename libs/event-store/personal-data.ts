@@ -26,7 +26,7 @@ export const WITHHELD: readonly string[] = ['secretHash'];
 const SALT_BYTES = 16;
 
 /**
- * Personal data with a salt, and its digest for the event's metadata: docs/spec/audit-log.md, "Digest". Without a digest if it
+ * Personal data with a salt, and its digest for the event's metadata: docs/spec/history-format.md, "Digest". Without a digest if it
  * has a withheld member, because no reader could check it.
  */
 export function salted(personal: JsonObject): { personal: JsonObject; personalDigest?: string } {

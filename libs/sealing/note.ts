@@ -37,7 +37,7 @@ export function originOf(organizationId: string): string {
   return `advocacy-api/${logNameOf(organizationId)}`;
 }
 
-/** The signed text (C2SP tlog-checkpoint), with two extension lines: docs/spec/audit-log.md, "Checkpoint". */
+/** The signed text (C2SP tlog-checkpoint), with two extension lines: docs/spec/history-format.md, "Checkpoint". */
 export function textOf({ organizationId, size, root, position, sealedAt }: SealedTree): string {
   return [
     originOf(organizationId),

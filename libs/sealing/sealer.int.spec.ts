@@ -457,7 +457,7 @@ describe('a seal of an earlier version', () => {
 describe('the log of all organizations', () => {
   type Entry = { organization_id: string; size: string; root: Buffer };
   const entries = (): Promise<Entry[]> => sql('SELECT * FROM checkpoint_leaves ORDER BY position');
-  /** Computed as described in docs/spec/audit-log.md. */
+  /** Computed as described in docs/spec/history-format.md. */
   const hashOf = ({ organization_id, size, root }: Entry) =>
     leafHash(
       Buffer.concat([

@@ -61,7 +61,7 @@ export function verifyCommand(history: Command): void {
 Prints the first position at which the history differs from what was sealed, and on standard error a sentence that you can quote.
 With --json, prints { "ok", "events", "provedEvents", "newerEvents", "firstWrongPosition", "reason", "unprovedPersonal",
 "warnings", "warningCount", "checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "givenKey", "witnesses",
-"inAll" } }. docs/spec/audit-log.md explains them. You can use a previous key if its replacement was recorded (history key rotate).
+"inAll" } }. docs/spec/history-format.md explains them. You can use a previous key if its replacement was recorded (history key rotate).
 
 With --organization all, use a checkpoint of the log of all organizations. Each organization in it must have the history that the
 log records. --json prints { "ok", "leaves", "organizations", "reason", "wrong": [{ "organizationId", "reason" }, 100 at most],

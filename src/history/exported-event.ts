@@ -2,7 +2,7 @@ import { canonical, type RecordedEvent, upcast, type Upcasters, withoutSalt } fr
 import { personalOf } from './event-record.js';
 import { type FieldSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 
-/** An event in the form that can be verified: docs/spec/audit-log.md. */
+/** An event in the form that can be verified: docs/spec/history-format.md. */
 export function exportedEvent(event: RecordedEvent, previousPosition: number) {
   return {
     position: event.position,

@@ -20,9 +20,10 @@ import { SelfCheck } from '../self-check/index.js';
 import { CAPTCHA } from '../site/index.js';
 import { Destinations } from '../webhooks/index.js';
 import { HealthAccess, HealthController, Readiness } from './health.controller.js';
+import { VerifierKeyController } from './verifier-key.controller.js';
 import { type Runtime } from './runtime.js';
 
-@Module({ controllers: [HealthController] })
+@Module({ controllers: [HealthController, VerifierKeyController] })
 export class AppModule {
   static of(
     { source, reads, reserved, store, projections, incidents, ...foundation }: Runtime,

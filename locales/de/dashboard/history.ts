@@ -58,7 +58,7 @@ export const history: typeof en = {
       'Berechnen Sie den Hash des Ereignisses: SHA-256 über sein kanonisches JSON und seinen Zeitpunkt. Vergleichen Sie ihn mit dem Hash in der Datei.',
       'Das Blatt des Baums besteht aus der Ereignisnummer in 8 Bytes und dem Hash. Verrechnen Sie es mit den Hashes des Pfads (RFC 6962). Das Ergebnis muss der dritten Zeile des Prüfpunkts entsprechen.',
       'Der Prüfpunkt muss mit dem Schlüssel signiert sein, den Sie auf anderem Weg erhalten haben (Ed25519, eine „signed note“ nach C2SP).',
-      'docs/spec/audit-log.md, das dieser Software beiliegt, beschreibt jeden Schritt im Detail.',
+      'docs/spec/history-format.md, das dieser Software beiliegt, beschreibt jeden Schritt im Detail.',
     ],
     all: 'Alle Ereignisse dieses Datensatzes',
   },

@@ -56,7 +56,7 @@ export const history = {
       'Compute the event’s digest: SHA-256 over its canonical JSON and its time. Compare it with the digest in the file.',
       'The leaf of the tree is the event number, as 8 bytes, followed by the digest. Combine it with the hashes of the path (RFC 6962). The result must match the third line of the checkpoint.',
       'The checkpoint must be signed with the key that you received through another channel (Ed25519, a C2SP signed note).',
-      'docs/spec/audit-log.md, which comes with this software, describes each step in detail.',
+      'docs/spec/history-format.md, which comes with this software, describes each step in detail.',
     ],
     all: 'All events of this record',
   },

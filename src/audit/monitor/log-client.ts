@@ -5,7 +5,7 @@ import { MOST_SUCCESSIONS, SUCCESSION, type Succession } from '../verify/key-cha
 import { HASH } from '../verify/sha256.js';
 import { nodeHash } from '../verify/tree.js';
 
-/** Hashes per tile, and levels of the tree that a tile spans: docs/spec/audit-log.md, "Tiles". */
+/** Hashes per tile, and levels of the tree that a tile spans: docs/spec/history-format.md, "Tiles". */
 const TILE_WIDTH = 256;
 const LEVELS_A_TILE = 8;
 /** A page of this length stays below the size limit of a response. */

@@ -9,7 +9,7 @@ import { type Claim, claimHash, Tree } from './tree.js';
 import { type Against, againstOf } from './verdict.js';
 
 /**
- * The log with a leaf for each checkpoint of each organization: docs/spec/audit-log.md, "The log of all
+ * The log with a leaf for each checkpoint of each organization: docs/spec/history-format.md, "The log of all
  * organizations".
  */
 

@@ -16,7 +16,7 @@ import {
 import { HASH } from './sha256.js';
 import { Tree } from './tree.js';
 
-/** The content of a checkpoint: docs/spec/audit-log.md, "Checkpoint". */
+/** The content of a checkpoint: docs/spec/history-format.md, "Checkpoint". */
 export type Checkpoint = {
   organizationId: string;
   /** The number of events in the tree. */

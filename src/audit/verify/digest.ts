@@ -24,7 +24,7 @@ export const inQuotes: Quote = (text) => (text === null ? 'null' : `"${text}"`);
 const timed = Buffer.alloc(HASH + 8);
 
 /**
- * The digest of an event: docs/spec/audit-log.md, "Digest".
+ * The digest of an event: docs/spec/history-format.md, "Digest".
  *
  * @param data in canonical form, like `metadata`.
  * @param recordedAt milliseconds since 1970.

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { addEvent, type Batch, isId, newBatch, UNPROVED, UNREADABLE } from './batch.js';
 import { canonical, digestOf, inQuotes, isSorted, type Quote } from './digest.js';
 
-/** A line of an export: docs/spec/audit-log.md, "Export". */
+/** A line of an export: docs/spec/history-format.md, "Export". */
 type Line = {
   position: number;
   previousPosition: number;

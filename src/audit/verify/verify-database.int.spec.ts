@@ -105,7 +105,7 @@ function rowsOf(sql: Sql, organizationId: string): Promise<EventRow[]> {
   );
 }
 
-/** The lines of an export, built from the rows as described in docs/spec/audit-log.md, "Export". */
+/** The lines of an export, built from the rows as described in docs/spec/history-format.md, "Export". */
 async function exportOf(sql: Sql, organizationId: string): Promise<string> {
   const rows = await rowsOf(sql, organizationId);
   const readable = rows.map((row) => database.store.rows.readStored([row])[0]!.personal ?? null);

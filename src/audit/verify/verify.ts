@@ -27,7 +27,7 @@ import { MOST_WARNINGS, type Verdict } from './verdict.js';
 import { verifyEvents } from './verify-events.js';
 
 /**
- * The auditor's verification of a history, written from docs/spec/audit-log.md. It shares no code with the part
+ * The auditor's verification of a history, written from docs/spec/history-format.md. It shares no code with the part
  * that writes the history, so that a bug there is not repeated here.
  */
 

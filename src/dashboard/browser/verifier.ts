@@ -1,5 +1,5 @@
 /**
- * Verifies an exported history in a browser with WebCrypto. Implements docs/spec/audit-log.md and shares no code
+ * Verifies an exported history in a browser with WebCrypto. Implements docs/spec/history-format.md and shares no code
  * with the server.
  */
 

@@ -163,6 +163,6 @@ async function LogOf({ words, api }: PageContext): Promise<Html> {
     : html`<p>${logPrivate}</p>`;
 }
 
-/** Lines 2 and 5 of a checkpoint: docs/spec/audit-log.md, "Checkpoint". */
+/** Lines 2 and 5 of a checkpoint: docs/spec/history-format.md, "Checkpoint". */
 const sizeOf = (note: string) => Number(note.split('\n')[1]);
 const sealedAtOf = (note: string) => note.split('\n')[4]!.replace('sealed ', '');
