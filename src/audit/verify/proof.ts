@@ -37,7 +37,12 @@ function isHash(bytes: Buffer | undefined): bytes is Buffer {
 }
 
 /** RFC 9162, section 2.1.3.2. */
-function rootOfPath(leaf: Buffer, index: number, size: number, path: readonly Buffer[]): Buffer | undefined {
+export function rootOfPath(
+  leaf: Buffer,
+  index: number,
+  size: number,
+  path: readonly Buffer[],
+): Buffer | undefined {
   if (index >= size) return undefined;
   let [first, last, root] = [index, size - 1, leaf];
   for (const hash of path) {

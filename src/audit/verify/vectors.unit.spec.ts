@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { verifyTwice } from '../../../test/verifiers.js';
+import { isConsistent } from './consistency.js';
+import { rootOfPath } from './proof.js';
+import { Tree } from './tree.js';
+
+/** The vectors that other implementations run. Released ones never change. */
+const vectors = JSON.parse(
+  readFileSync(join(__dirname, '../../../docs/spec/history-format.json'), 'utf8'),
+) as Vectors;
+
+type Vectors = {
+  digests: {
+    canonical: string;
+    recordedAt: string;
+    digest: string;
+    position: number;
+    leaf: string;
+    leafHash: string;
+  }[];
+  personalDigests: { personal: string; personalDigest: string }[];
+  roots: { size: number; root: string }[];
+  consistency: { older: number; newer: number; path: string[] }[];
+  inclusion: { index: number; size: number; path: string[] }[];
+  verdicts: {
+    name: string;
+    export: string;
+    checkpoint: string;
+    key: string;
+    verdict: { [member: string]: unknown };
+  }[];
+};
+
+const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
+const int64 = (number: number) => {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64BE(BigInt(number));
+  return bytes;
+};
+const bytesOf = (base64: string) => Buffer.from(base64, 'base64');
+const rootAt = (size: number) => bytesOf(vectors.roots.find((one) => one.size === size)!.root);
+
+it.each(vectors.verdicts)('the verifiers agree with the vector: $name', async (vector) => {
+  const { reason: _, warnings, ...verdict } = await verifyTwice(vector.export, vector.checkpoint, vector.key);
+  expect({ ...verdict, warnings: warnings.map(({ position }) => position) }).toMatchObject(vector.verdict);
+});
+
+it('digests, leaves and roots are those of the vectors', () => {
+  const tree = new Tree();
+  for (const { size, root } of vectors.roots) {
+    expect(tree.root().toString('base64')).toBe(root);
+    const event = vectors.digests[size];
+    if (!event) continue;
+    const digest = sha256(sha256(Buffer.from(event.canonical)), int64(Date.parse(event.recordedAt)));
+    expect(digest.toString('hex')).toBe(event.digest);
+    const leaf = Buffer.concat([int64(event.position), digest]);
+    expect([leaf.toString('hex'), sha256(Buffer.of(0), leaf).toString('hex')]).toEqual([
+      event.leaf,
+      event.leafHash,
+    ]);
+    tree.append(sha256(Buffer.of(0), leaf));
+  }
+  for (const { personal, personalDigest } of vectors.personalDigests)
+    expect(sha256(Buffer.from(personal)).toString('hex')).toBe(personalDigest);
+});
+
+it('the consistency paths of the vectors lead from each older root to the newer one, and to no other', () => {
+  for (const { older, newer, path } of vectors.consistency) {
+    const [before, after] = [older, newer].map((size) => ({ size, root: rootAt(size) })) as [Head, Head];
+    const hashes = path.map(bytesOf);
+    expect(isConsistent(before, after, hashes)).toBe(true);
+    expect(isConsistent(before, { ...after, root: sha256() }, hashes)).toBe(false);
+  }
+});
+type Head = { size: number; root: Buffer };
+
+it('the inclusion paths of the vectors lead to the root', () => {
+  for (const { index, size, path } of vectors.inclusion) {
+    const leaf = Buffer.from(vectors.digests[index]!.leafHash, 'hex');
+    expect(rootOfPath(leaf, index, size, path.map(bytesOf))).toEqual(rootAt(size));
+  }
+});
