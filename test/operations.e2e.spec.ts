@@ -465,6 +465,8 @@ describe('the documented errors', () => {
         // Ids of other systems name no record.
         if (/^externalIds?$/.test(name)) return [];
         const names = [name, ...Object.keys(schema.properties ?? {})].filter((one) => one !== 'externalIds');
+        // Sent instead of `contactIds`.
+        if (name === 'segmentId' && path.endsWith('.update-contacts')) return [];
         // These lists do not combine other fields with it.
         if (name === 'asOf' && path.includes('.list-')) return [];
         const isNamed =

@@ -81,12 +81,15 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
 
   async execute(command: UpdateContacts): Promise<UpdateAnswer> {
     const { contactIds } = command;
-    const chosen = await chosenContacts(command, this.resources);
-    if ((contactIds === undefined) === (chosen === undefined)) {
-      const [other] = Object.keys(CHOICE_SCOPES);
-      throw invalid([{ path: 'contactIds', message: `or ${other} is required: send one of them, not both` }]);
+    const given = Object.keys(CHOICE_SCOPES).filter((field) => field in command);
+    if ((contactIds === undefined) === (given.length === 0)) {
+      const others = Object.keys(CHOICE_SCOPES).join(' or ');
+      throw invalid([
+        { path: 'contactIds', message: `or ${others} is required: send one of them, not both` },
+      ]);
     }
     if (contactIds) return this.updateNow(command, contactIds);
+    const chosen = await chosenContacts(command, this.resources);
     return this.requests.runOutside(command, () => this.updateChosen(command, chosen!));
   }
 
