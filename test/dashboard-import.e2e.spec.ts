@@ -358,7 +358,7 @@ it.each([en, de])(
     const visitor = editor.at(api.origin, words.locale);
     const start = at(`contacts/import?petition=${petitionId}`);
     const table = tableOf(
-      'email;city;Unterschrieben am;Kommentar\nada@example.org;Bern;4.3.2021;Ja\nnobody;;;\n',
+      'email;city;Unterschrieben am;Kommentar\nada@example.org;Bern;4.3.2021;Ja\nnobody;;;\nb@b.org;;1969-12-31;\n',
     );
     const draft = await visitor.upload(start, table, {});
     expect([draft.status, draft.text]).toEqual([409, expect.stringContaining(words.faults.title)]);
@@ -373,8 +373,9 @@ it.each([en, de])(
     expect(Object.values(chosen)).toEqual(['email', 'city', 'signedAt', 'comment']);
     expect(preview).toContain(signatures.columns.source);
     expect((await visitor.post(location!, { ...chosen, agreed: 'true' })).status).toBe(303);
-    const { facts } = await resultAt(location!, visitor, words);
-    expect(facts).toEqual(['1', '0', '1', '0', '1']);
+    const { facts, wrong } = await resultAt(location!, visitor, words);
+    expect(facts).toEqual(['1', '0', '1', '0', '2']);
+    expect(wrong[1]![2]).toBe(`${signatures.columns.signedAt}: ${words.faults.earlyTime}`);
     const done = (await visitor.get(location!)).text;
     expect(done).toContain(`href="${at(`petitions/${petitionId}/signatures`)}"`);
     const [signed] = (await client.get('petition.list-signatures', { petitionId })).body.data;

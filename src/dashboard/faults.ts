@@ -79,6 +79,8 @@ const KINDS: [RegExp, (words: FaultWords, found: RegExpExecArray) => string][] =
   [/^must be yes or no, or a status/, ({ noStatus }) => noStatus],
   [/^must be an unambiguous date/, ({ unclearTime }) => unclearTime],
   [/^must not be in the future/, ({ pastTime }) => pastTime],
+  [/^must not be before 1970$/, ({ earlyTime }) => earlyTime],
+  [/only confirmed signatures are imported$/, ({ unconfirmed }) => unconfirmed],
   [/^must be an IP address/, ({ ipAddress }) => ipAddress],
   [/^has a first row that cannot be read/, ({ noFirstRow }) => noFirstRow],
   [/^may state who gets no email/, ({ optOutColumn }) => optOutColumn],

@@ -118,6 +118,8 @@ export const common: typeof en = {
     noStatus: 'Geben Sie ja, nein oder einen Status wie abonniert, abgemeldet oder unzustellbar ein',
     unclearTime: 'Geben Sie ein eindeutiges Datum ein, zum Beispiel 2024-05-31 oder 31.05.2024 14:30',
     pastTime: 'Der Zeitpunkt darf nicht in der Zukunft liegen',
+    earlyTime: 'Der Zeitpunkt darf nicht vor 1970 liegen',
+    unconfirmed: 'Nur bestätigte Unterschriften werden importiert',
     ipAddress: 'Geben Sie eine IP-Adresse ein, zum Beispiel 203.0.113.7',
     optOutColumn:
       'Diese Spalte nennt vielleicht Personen, die keine E-Mails bekommen dürfen. Wählen Sie ihre Bedeutung',

@@ -121,6 +121,8 @@ export const common = {
     noStatus: 'Enter yes, no or a status such as subscribed, unsubscribed or bounced',
     unclearTime: 'Enter an unambiguous date, such as 2024-05-31 or 2024-05-31 14:30',
     pastTime: 'The time can’t be in the future',
+    earlyTime: 'The time can’t be before 1970',
+    unconfirmed: 'Only confirmed signatures are imported',
     ipAddress: 'Enter an IP address, such as 203.0.113.7',
     optOutColumn: 'This column may list people who must not get email. Choose what it means',
     noTable: 'This file is not a table. Save it as CSV',

@@ -76,7 +76,7 @@ export const importPages: PageDefinition[] = [
         }),
       ];
       return context.view.page({
-        section: 'contacts',
+        section: petition ? 'petitions' : 'contacts',
         back: petition ? toPetition(context.address, petition) : toContacts(context),
         title: petition ? signatures.title : imports.title,
         content: html`<div class="text">
@@ -236,7 +236,7 @@ function preview(context: PageContext, { plan, lines }: StoredImport, customFiel
     }),
   );
   return context.view.page({
-    section: 'contacts',
+    section: sectionOf(plan),
     back: { href: context.address.path(`contacts/import${queryOf(plan)}`), text: imports.again },
     title: imports.preview,
     content: html`<p class="lead">${imports.previewText(plan.file)}</p>
@@ -276,7 +276,7 @@ function progress(context: PageContext, stored: StoredImport) {
   // The rows of a file that no one reviewed were not counted.
   const [done, all] = lines > 0 ? [linesDone, lines] : [Math.min(bytesDone, bytes), bytes];
   return context.view.page({
-    section: 'contacts',
+    section: sectionOf(plan),
     back: backFrom(context, plan),
     // The title of a background tab shows when the import has finished.
     title: isGoing ? title : state,
@@ -293,6 +293,10 @@ function progress(context: PageContext, stored: StoredImport) {
 
 function queryOf({ petitionId }: ImportPlan): string {
   return petitionId === undefined ? '' : `?${PETITION}=${petitionId}`;
+}
+
+function sectionOf({ petitionId }: ImportPlan) {
+  return petitionId === undefined ? 'contacts' : 'petitions';
 }
 
 /** Where an import leads: to the signatures, or to the contacts. */
