@@ -34,6 +34,7 @@ import { Imports1764000000038 } from './0038-imports.js';
 import { ImportsByVersion1764000000039 } from './0039-imports-by-version.js';
 import { ImportedSignatures1764000000040 } from './0040-imported-signatures.js';
 import { SubjectsEnded1764000000041 } from './0041-subjects-ended.js';
+import { UndoneImports1764000000042 } from './0042-undone-imports.js';
 
 export { schema } from './schema.js';
 
@@ -76,4 +77,5 @@ export const migrations = [
   ImportsByVersion1764000000039,
   ImportedSignatures1764000000040,
   SubjectsEnded1764000000041,
+  UndoneImports1764000000042,
 ];

@@ -54,11 +54,16 @@ async function imported(
 }
 
 /** Waits for the end. @returns the numbers of created, updated, unchanged and failed contacts, and each failed line. */
-async function resultAt(path: string, whose = editor, words: typeof en = en) {
+async function resultAt(
+  path: string,
+  whose = editor,
+  words: typeof en = en,
+  state = words.contacts.imports.done,
+) {
   let page = '';
   await eventually(async () => {
     ({ text: page } = await whose.get(path));
-    expect(page).toContain(words.contacts.imports.done);
+    expect(page).toContain(state);
   });
   const facts = [...page.matchAll(/<dd>([^<]*)<\/dd>/g)].map(([, fact]) => fact!);
   const [, rows = ''] = /<tbody[^>]*>([^]*)<\/tbody>/.exec(page) ?? [];
@@ -402,6 +407,36 @@ it('an import that fails completely shows the reason in the language of the page
   const german = await editor.at(api.origin, 'de').get(location!);
   expect(german.text).toContain(de.contacts.imports.goneFailure);
 });
+
+it.each([en, de])(
+  'an import can be undone, after a page that shows what will be deleted: $locale',
+  async (words) => {
+    const visitor = editor.at(api.origin, words.locale);
+    const { undo } = words.contacts.imports;
+    const { path } = await imported('email\nada@example.org\nalan@example.org\ngrace@example.org\n');
+    const [{ id: contactId }] = (await contacts()) as [{ id: string }];
+    await call(client, 'contact.update-contact', { contactId, city: 'London' });
+    expect((await visitor.get(path)).text).toContain(`href="${path}/undo"`);
+    const { text: question } = await visitor.get(`${path}/undo`);
+    for (const text of [undo.title, undo.text(2, 1), undo.button(2)]) expect(question).toContain(text);
+    const { status, location } = await visitor.post(`${path}/undo`, {});
+    expect([status, location!.startsWith(path)]).toEqual([303, true]);
+    const { page, facts } = await resultAt(path, visitor, words, undo.states.DONE);
+    expect(facts.slice(0, 2)).toEqual(['2', '1']);
+    expect(page).toContain(undo.keptHint);
+    expect(page).not.toContain(`href="${path}/undo"`);
+    expect((await contacts()).map(({ id }) => id)).toEqual([contactId]);
+    // Of an import that is too old, the page has no link, and the form says why.
+    const old = await imported('email\nold@example.org\n');
+    await api.database.source.query(
+      `UPDATE contact_imports SET finished_at = finished_at - interval '24 hours' WHERE organization_id = $1`,
+      [client.organizationId],
+    );
+    expect((await visitor.get(old.path)).text).not.toContain(`href="${old.path}/undo"`);
+    const refused = await visitor.post(`${old.path}/undo`, {});
+    expect([refused.status, refused.text.includes(words.reasons.UNDO_EXPIRED!)]).toEqual([409, true]);
+  },
+);
 
 it.each([en, de])('an export of the dashboard can be imported unchanged: $locale', async (words) => {
   await person({

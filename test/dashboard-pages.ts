@@ -81,6 +81,25 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ 'column-0': 'email' }),
     isTrial: true,
   },
+  // Contacts are deleted in the background.
+  'contacts/import/:import/undo': {
+    see: EDITORS,
+    act: EDITORS,
+    isTrial: true,
+    records: {
+      import: async (api, client) => {
+        const path = '/v1/import.create-import?subscribed=true';
+        const headers = { 'Content-Type': 'text/csv' };
+        const { body } = await client.request('POST', path, `email\n${newAddress()}\n`, headers);
+        const { importId } = body.data;
+        await api.database.source.query(
+          `UPDATE contact_imports SET status = 'DONE', finished_at = clock_timestamp() WHERE id = $1`,
+          [importId],
+        );
+        return importId;
+      },
+    },
+  },
   // No line failed.
   'contacts/import/:import/wrong-lines': { see: EDITORS, shown: 404 },
   'contacts/:contact': { see: READERS, hasPast: true },

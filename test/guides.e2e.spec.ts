@@ -147,7 +147,7 @@ it.each(['src', 'libs', 'test', 'scripts', 'bench', 'deploy', '.env.example', 'D
 
 it('shell blocks use only variables that a first start prints, that responses contain, or that they set', () => {
   const introduced = new Set(
-    'KEY ORG CONTACT PETITION IMAGE BROADCAST LIST SEGMENT WEBHOOK ID PWD DATABASE_URL DATA_DIR HEALTH_TOKEN'.split(
+    'KEY ORG CONTACT PETITION IMAGE IMPORT BROADCAST LIST SEGMENT WEBHOOK ID PWD DATABASE_URL DATA_DIR HEALTH_TOKEN'.split(
       ' ',
     ),
   );

@@ -3,10 +3,12 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { Keyring, openBytes, sealBytes } from '#libs/event-store';
-import { type Answer, Api, Client, NOBODY } from './harness.js';
+import { inputOf, OperationRunner, systemContext } from '#libs/rpc';
+import { RequestSignature } from '../src/petitions/index.js';
+import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
 import { isLong } from './length.js';
 import { signedIn } from './people-in.js';
-import { Deployment, eventually } from './processes.js';
+import { Deployment, eventually, inParallel } from './processes.js';
 
 let api: Api;
 let client: Client;
@@ -425,7 +427,266 @@ describe('an import in progress', () => {
   });
 });
 
+/** Undoes an import and waits for the end. */
+async function undone(importId: string, by = client): Promise<any> {
+  const { status, body } = await by.post('import.undo-import', { importId });
+  expect([status, body.error]).toEqual([200, undefined]);
+  let found: any;
+  await eventually(async () => {
+    found = await find(importId, by);
+    expect(['DONE', 'FAILED']).toContain(found.undo.status);
+  });
+  return found.undo;
+}
+
+describe('undo-import', () => {
+  type Case = [name: string, isKept: boolean, change: (contactId: string, email: string) => Promise<unknown>];
+  let petitionId: string;
+  beforeEach(async () => {
+    ({ petitionId } = (await client.post('petition.create-petition', { name: 'Clean rivers' })).body.data);
+    await client.post('petition.publish-petition', { petitionId });
+  });
+  const post = async (operation: string, fields: object) => {
+    const { status, body } = await client.post(operation, fields);
+    expect([operation, status, body.error]).toEqual([operation, 200, undefined]);
+    return body.data;
+  };
+  const update = (contactId: string, city: string) => post('contact.update-contact', { contactId, city });
+
+  const CASES: Case[] = [
+    ['left alone', false, () => Promise.resolve()],
+    ['in the file twice', false, () => Promise.resolve()],
+    ['updated with equal values', false, (contactId) => update(contactId, 'Bern')],
+    ['imported again with equal values', false, (_, email) => imported(text('email,city', `${email},Bern`))],
+    ['changed', true, (contactId) => update(contactId, 'Basel')],
+    ['unsubscribed', true, (contactId) => post('contact.update-contact', { contactId, subscribed: false })],
+    [
+      'with a new proof of consent',
+      true,
+      (contactId) =>
+        post('contact.update-contact', { contactId, subscribed: true, consent: { source: 'Phone call' } }),
+    ],
+    [
+      'tagged',
+      true,
+      async (contactId) =>
+        post('tag.add-contacts', {
+          ...(await post('tag.create-tag', { name: 'Later' })),
+          contactIds: [contactId],
+        }),
+    ],
+    [
+      'added to a list',
+      true,
+      async (contactId) =>
+        post('list.add-contacts', {
+          ...(await post('list.create-list', { name: 'Later' })),
+          contactIds: [contactId],
+        }),
+    ],
+    ['signed', true, (contactId) => post('petition.add-signature', { petitionId, contactId })],
+    [
+      'signed on the page of the petition, not confirmed yet',
+      true,
+      (_, email) =>
+        api.instances[0]!.app.get(OperationRunner).execute(
+          inputOf(
+            RequestSignature,
+            {
+              ...{ petitionId, email, firstName: 'Ada', lastName: null, zip: null, country: null },
+              ...{ comment: null, isCommentPublic: false, subscribe: false, source: null },
+              ...{ clientAddress: null, suspicion: [] },
+            },
+            systemContext(client.organizationId, 'test'),
+          ),
+        ),
+    ],
+    ['bounced', true, (_, email) => post('suppression.create-suppression', { email, reason: 'BOUNCED' })],
+    [
+      'with a duplicate',
+      true,
+      async (contactId, email) => {
+        const other = await post('contact.create-contact', {
+          organizationId: client.organizationId,
+          email: `x${email}`,
+        });
+        await post('contact.merge-contacts', { contactId, otherIds: [other.contactId] });
+      },
+    ],
+  ];
+
+  it('deletes the contacts that the import created and that have not changed since', async () => {
+    const emailOf = (n: number) => `p${n}@example.org`;
+    // These existed before.
+    await imported(text('email,city', 'before@example.org,London', 'same@example.org,Bern'));
+    const rows = CASES.map((_, n) => `${emailOf(n)},Bern,Donor,People,2024-05-31`);
+    const done = await imported(
+      text(
+        'email,city,tags,lists,opt-in time',
+        ...rows,
+        `${emailOf(1)},Zug,,,`,
+        'before@example.org,Oxford,,,',
+        'same@example.org,Bern,,,',
+      ),
+      { query: { onConflict: 'update' } },
+    );
+    expect(counts(done)).toEqual([CASES.length + 3, CASES.length, 2, 1, 0]);
+    expect(done.undo).toBeNull();
+    const outcomes = await linesOf('import.get-import-rows', done.id);
+    for (const [n, [, , change]] of CASES.entries()) await change(outcomes[n].contactId, emailOf(n));
+    const kept = CASES.flatMap(([, isKept], n) => (isKept ? [emailOf(n)] : []));
+
+    const undo = await undone(done.id);
+    expect(undo).toEqual({
+      status: 'DONE',
+      deleted: CASES.length - kept.length,
+      kept: kept.length,
+      startedAt: expect.stringMatching(ISO),
+      finishedAt: expect.stringMatching(ISO),
+      failure: null,
+    });
+    expect(new Set((await contacts()).map(({ email }) => email))).toEqual(
+      new Set([...kept, 'before@example.org', 'same@example.org']),
+    );
+    const erased = (await api.eventTypes(client.organizationId)).filter((type) => type === 'ContactErased');
+    // The merged duplicate was not part of the import.
+    expect(erased).toHaveLength(undo.deleted + 1);
+    const { data: history } = (
+      await client.get('history.list-events', {
+        ...{ requestId: done.id, type: 'ContactErased', limit: '100' },
+      })
+    ).body;
+    expect(history).toHaveLength(undo.deleted);
+    expect(await linesOf('import.get-import-rows', done.id)).toEqual(outcomes);
+    expect((await client.get('petition.get-petition', { petitionId })).body.data.signatures).toBe(1);
+
+    // Again, it changes nothing.
+    const again = await client.post('import.undo-import', { importId: done.id });
+    expect([again.status, again.body.data.undo]).toEqual([200, undo]);
+    const { data: listed } = (await client.get('import.list-imports')).body;
+    expect(listed.find(({ id }: any) => id === done.id).undo).toEqual(undo);
+  });
+
+  it('of an import that created nothing deletes nothing; of an old one, it returns 409 with the time', async () => {
+    const dry = await imported(text('email', 'a@example.org'), { query: { dryRun: 'true' } });
+    expect(await undone(dry.id)).toMatchObject({ status: 'DONE', deleted: 0, kept: 0 });
+    const gone = await imported(text('email', 'a@example.org'));
+    const [{ id: contactId }] = await contacts();
+    await client.delete('contact.delete-contact', { contactId });
+    expect(await undone(gone.id)).toMatchObject({ status: 'DONE', deleted: 0, kept: 1 });
+
+    const { id: importId } = await imported(text('email', 'b@example.org'));
+    await api.database.source.query(
+      `UPDATE contact_imports SET finished_at = finished_at - interval '24 hours' WHERE id = $1`,
+      [importId],
+    );
+    const { status, body } = await client.post('import.undo-import', { importId });
+    expect([status, body.error.reason]).toEqual([409, 'UNDO_EXPIRED']);
+    expect(body.error.message).toContain((await find(importId)).finishedAt);
+    expect(await contacts()).toHaveLength(1);
+    const stranger = await api.organization();
+    expect((await stranger.post('import.undo-import', { importId })).status).toBe(404);
+  });
+
+  it('of a cancelled import stops when its key is revoked, and continues with another key', async () => {
+    const people = Array.from({ length: 4_000 }, (_, n) => `p${n}@example.org,Bern`);
+    const { body } = await send(text('email,city', ...people), { query: { subscribed: 'true' } });
+    const { importId } = body.data;
+    const early = await client.post('import.undo-import', { importId });
+    expect([early.status, early.body.error.reason]).toEqual([409, 'IMPORT_UNFINISHED']);
+    await eventually(async () => expect((await find(importId)).rows).toBeGreaterThan(1_500));
+    await client.post('import.cancel-import', { importId });
+    const { created } = await ended(importId);
+
+    const { id: apiKeyId, key } = await api.createKey(client.organizationId, { rateLimit: 1_000 });
+    const by = new Client(api.origin, client.organizationId, key);
+    await by.post('import.undo-import', { importId });
+    await eventually(async () => expect((await find(importId)).undo.deleted).toBeGreaterThan(0));
+    await client.delete('api-key.revoke-api-key', { apiKeyId });
+    await eventually(async () =>
+      expect((await find(importId)).undo).toMatchObject({
+        status: 'FAILED',
+        failure: 'The API key that undid this import has expired or was revoked.',
+      }),
+    );
+    expect((await contacts()).length).toBeGreaterThan(0);
+    expect(await undone(importId)).toMatchObject({
+      status: 'DONE',
+      deleted: created,
+      kept: 0,
+      failure: null,
+    });
+    expect(await contacts()).toEqual([]);
+  });
+
+  it('keeps each contact that is changed, or that signs, before its turn', async () => {
+    const count = isLong ? 400 : 120;
+    const people = Array.from({ length: count }, (_, n) => `p${n}@example.org,Bern`);
+    const done = await imported(text('email,city', ...people));
+    const outcomes = await linesOf('import.get-import-rows', done.id);
+    // The undo begins in the middle of these requests to both instances.
+    const instances = api.instances.map(({ origin }) => client.at(origin));
+    let undoing: Promise<any> | undefined;
+    const results: { contactId: string; status: number; isSigned: boolean }[] = [];
+    await inParallel(count, 8, async (n) => {
+      if (n === Math.floor(count / 4)) undoing = undone(done.id);
+      // From the end of the file, while the undo begins at its start.
+      const { contactId } = outcomes[count - 1 - n];
+      const by = instances[n % instances.length]!;
+      const isSigned = n % 4 < 2;
+      const { status } = isSigned
+        ? await by.post('petition.add-signature', { petitionId, contactId })
+        : await by.post('contact.update-contact', { contactId, city: 'Basel' });
+      results.push({ contactId, status, isSigned });
+    });
+    const undo = await undoing!;
+    expect(new Set(results.map(({ status }) => status))).toEqual(new Set([200, 404]));
+    const changed = results.filter(({ status }) => status === 200);
+    expect([undo.kept, undo.deleted]).toEqual([changed.length, count - changed.length]);
+    const { data: petition } = (await client.get('petition.get-petition', { petitionId })).body;
+    const signed = changed.filter(({ isSigned }) => isSigned);
+    expect(petition.signatures).toBe(signed.length);
+    const { organizationId } = client;
+    for (const { contactId, status } of results.slice(-40))
+      expect((await client.get('contact.get-contact', { organizationId, contactId })).status).toBe(status);
+  });
+});
+
 describe('if an instance is killed in the middle', () => {
+  it('another one finishes the undo: each contact is deleted and counted once', async () => {
+    const deployment = await Deployment.create();
+    const organization = await deployment.organization();
+    const { source } = deployment.database;
+    const first = await deployment.startServer();
+    const by = organization.at(first.origin);
+    const count = 3_000;
+    const people = Array.from({ length: count }, (_, n) => `p${n}@example.org`);
+    const { id } = await imported(text('email', ...people), { by });
+    const changed = (await by.get('contact.list-contacts', { limit: '1' })).body.data[0].id;
+    const { listId } = (await by.post('list.create-list', { name: 'Later' })).body.data;
+    await by.post('list.add-contacts', { listId, contactIds: [changed] });
+    await by.post('import.undo-import', { importId: id });
+    await eventually(async () => expect((await find(id, by)).undo.deleted).toBeGreaterThan(0));
+    await first.end('SIGKILL');
+    // Earlier versions leave it alone.
+    expect(await source.query('SELECT status, undo_status FROM contact_imports')).toEqual([
+      { status: 'DONE', undo_status: 'RUNNING' },
+    ]);
+
+    const second = await deployment.startServer();
+    await source.query('UPDATE contact_imports SET lease_expires_at = clock_timestamp()');
+    const later = organization.at(second.origin);
+    await eventually(async () => expect((await find(id, later)).undo.status).toBe('DONE'));
+    expect((await find(id, later)).undo).toMatchObject({ deleted: count - 1, kept: 1 });
+    const [{ erased }] = await source.query(
+      `SELECT count(*)::int AS erased FROM events WHERE organization_id = $1 AND type = 'ContactErased'`,
+      [organization.organizationId],
+    );
+    expect(erased).toBe(count - 1);
+    expect((await later.get('contact.list-contacts')).body.data.map((one: any) => one.id)).toEqual([changed]);
+    await deployment.stop();
+  }, 120_000);
+
   it('another one finishes the import: each row exactly once, with exact counts', async () => {
     const deployment = await Deployment.create();
     const organization = await deployment.organization();

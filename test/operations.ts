@@ -1273,4 +1273,23 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     ask: (own) => own.the('import'),
   },
   'import.cancel-import': { scope: 'contact:write', ask: (own) => own.a('import') },
+  'import.undo-import': {
+    scope: 'contact:write',
+    ask: async (own) => {
+      const asked = await own.a('import');
+      await changeTable(own, `UPDATE contact_imports SET status = 'DONE', finished_at = clock_timestamp()`);
+      return asked;
+    },
+    reasons: {
+      IMPORT_UNFINISHED: async (own) => own.send('import.undo-import', await own.a('import')),
+      UNDO_EXPIRED: async (own) => {
+        const asked = await own.a('import');
+        await changeTable(
+          own,
+          `UPDATE contact_imports SET status = 'DONE', finished_at = clock_timestamp() - interval '2 days'`,
+        );
+        return own.send('import.undo-import', asked);
+      },
+    },
+  },
 };

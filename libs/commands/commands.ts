@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Sql } from '#libs/database';
 import { newId } from '#libs/random';
 import {
   type AppendCommand,
@@ -130,6 +131,30 @@ export class Commands {
       const { state, version } = await this.records.load(decider, organizationId, recordId);
       return { holds: holds(state), version };
     };
+  }
+
+  /**
+   * Stores those decisions that `check` allows while no one else can change their records, or write about the people whose
+   * records they are: see `AppendQueue.appendIf`. Resolves when every projection shows them.
+   *
+   * @returns whether each decision was stored. If not, decide again.
+   * @throws the errors of `requireAccess` and of `check`.
+   */
+  async storeIf(
+    { context }: Input,
+    decisions: readonly Decision[],
+    check: (sql: Sql) => Promise<readonly boolean[]>,
+  ): Promise<boolean[]> {
+    if (decisions.length === 0) return [];
+    const access = await context.requireAccess?.();
+    const guarded = decisions.map((decision) => withGuards(decision, access));
+    const commands = guarded.map((decision) =>
+      this.toAppend(context, {}, decision, { recordId: decision.recordId, version: 0 }, undefined),
+    );
+    const results = await this.store.appendIf(commands, check);
+    const positions = results.map((result) => (result?.status === 'appended' ? (result.position ?? 0) : 0));
+    await this.projections.catchUp(Math.max(...positions), decisions.flatMap(eventTypes));
+    return results.map((result) => result?.status === 'appended');
   }
 
   /**

@@ -1,9 +1,17 @@
 import { type DataSource, QueryFailedError } from 'typeorm';
 import { NIL } from 'uuid';
-import { inTransaction, isCollision, isUnavailable } from '#libs/database';
+import { inTransaction, isCollision, isUnavailable, type Sql } from '#libs/database';
 import { Distribution, SECONDS } from '#libs/measures';
 import { traced } from '#libs/tracing';
-import { appendBatch, type AppendCommand, type AppendResult, GivenUp } from './append.js';
+import {
+  appendBatch,
+  appendCall,
+  type AppendCommand,
+  type AppendResult,
+  type AppendRow,
+  GivenUp,
+  lockStreams,
+} from './append.js';
 import { takeBatch } from './batch.js';
 import { type Metadata } from './event.js';
 import { type Keyring } from './keyring.js';
@@ -73,6 +81,44 @@ export class AppendQueue {
         if (this.waiting.length === 1) setImmediate(() => this.callNext());
       });
     return traced('append', { streams: command.writes.length }, wait);
+  }
+
+  /**
+   * Appends those commands that `check` allows while no one else can write to their streams, or about the people whose own
+   * streams they are. For background work whose decisions depend on more than versions: it does not share calls with other
+   * commands.
+   *
+   * @param check runs in the transaction that appends. @returns whether each command may be appended.
+   * @returns undefined for each command that may not.
+   * @throws GivenUp, and the errors of `check` and of the database. Then it is unknown whether they were stored only if the
+   *   connection broke.
+   */
+  async appendIf(
+    commands: readonly AppendCommand[],
+    check: (sql: Sql) => Promise<readonly boolean[]>,
+    collisions = 0,
+  ): Promise<(AppendResult | undefined)[]> {
+    try {
+      const sent = await inTransaction(this.source, {}, async (transaction) => {
+        await lockStreams(transaction, commands);
+        const isAllowed = await check(transaction);
+        const allowed = commands.filter((_, index) => isAllowed[index]);
+        if (allowed.some(({ isGivenUp }) => isGivenUp?.())) throw new GivenUp();
+        if (allowed.length === 0) return undefined;
+        const { text, values, read } = await appendCall(transaction, this.keyring, allowed, this.upcasters);
+        // Sent together with the COMMIT, because readers of the log wait for the end of each append.
+        return { allowed, read, rows: transaction.send<AppendRow[]>(text, values) };
+      });
+      const results = sent ? sent.read(await sent.rows) : [];
+      const found = new Map(results.map((result, index) => [sent!.allowed[index]!, result]));
+      for (const [command, result] of found)
+        if (result.status === 'appended') this.onAppended(result.position ?? 0, command);
+      return commands.map((command) => found.get(command));
+    } catch (error) {
+      if (isCollision(error) && collisions < MOST_COLLISIONS)
+        return this.appendIf(commands, check, collisions + 1);
+      throw error;
+    }
   }
 
   /** The number of waiting commands and of running calls. */

@@ -66,7 +66,7 @@ export type AppendResult =
   /** Lost only to a command that failed itself. Append again. */
   | { status: 'retry' };
 
-type Row = {
+export type AppendRow = {
   command: number;
   status: AppendResult['status'];
   position: string | null;
@@ -128,6 +128,17 @@ export async function appendBatch(
   commands: readonly AppendCommand[],
   upcasters: Upcasters,
 ): Promise<AppendResult[]> {
+  const { text, values, read } = await appendCall(sql, keyring, commands, upcasters);
+  return read(await sql.query<AppendRow[]>(text, values));
+}
+
+/** The statement that appends all commands. @returns `read`: the results from its rows, in the order of the commands. */
+export async function appendCall(
+  sql: Sql,
+  keyring: Keyring,
+  commands: readonly AppendCommand[],
+  upcasters: Upcasters,
+): Promise<{ text: string; values: unknown[]; read: (rows: AppendRow[]) => AppendResult[] }> {
   const keys = await existingSubjectKeys(sql, keyring, commands, upcasters);
   const columns = Object.fromEntries(
     Object.entries(COLUMNS).map(([table, types]) => [table, types.map((): unknown[] => [])]),
@@ -175,11 +186,42 @@ export async function appendBatch(
   const parameters = (Object.keys(COLUMNS) as Table[]).flatMap((table) =>
     COLUMNS[table].map((type, column) => binaryArray(type, columns[table][column]!)),
   );
-  const answers = await sql.query<Row[]>(CALL, [...parameters, commands.length]);
-  return collect(answers, commands.length).map((result, index) =>
-    isErased[index] ? { status: 'version' } : result,
-  );
+  return {
+    text: CALL,
+    values: [...parameters, commands.length],
+    read: (rows) =>
+      collect(rows, commands.length).map((result, index) =>
+        isErased[index] ? { status: 'version' } : result,
+      ),
+  };
 }
+
+/**
+ * Takes the locks that `append_events` takes for these commands, in the same order, until the transaction ends. Then no one
+ * else can write to their streams, or about the people whose own streams they are.
+ */
+export async function lockStreams(sql: Sql, commands: readonly AppendCommand[]): Promise<void> {
+  const streams: string[] = [];
+  const isShared: boolean[] = [];
+  const add = (streamId: string, shared: boolean) => {
+    streams.push(streamId);
+    isShared.push(shared);
+  };
+  for (const command of commands) {
+    for (const { streamId } of command.writes) add(streamId, false);
+    for (const { streamId } of command.guards ?? []) add(streamId, true);
+    for (const subjectId of otherSubjects(command)) add(subjectId, true);
+  }
+  await sql.query(LOCK, [streams, isShared]);
+}
+const LOCK = `
+  SELECT CASE WHEN l.shared THEN pg_advisory_xact_lock_shared(17750, l.lock)
+              ELSE pg_advisory_xact_lock(17750, l.lock) END
+  FROM (
+    SELECT hashtext(held.stream::text) AS lock, bool_and(held.shared) AS shared
+    FROM unnest($1::uuid[], $2::boolean[]) AS held(stream, shared)
+    GROUP BY 1 ORDER BY 1
+  ) l`;
 
 const NONE = { personal: null, personalDigest: undefined };
 
@@ -280,7 +322,7 @@ async function existingSubjectKeys(
   );
 }
 
-function collect(rows: Row[], commands: number): AppendResult[] {
+function collect(rows: AppendRow[], commands: number): AppendResult[] {
   const results = new Array<AppendResult>(commands).fill({ status: 'retry' });
   for (const row of rows) {
     switch (row.status) {

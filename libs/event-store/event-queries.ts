@@ -99,6 +99,32 @@ export const ABOUT = firstBytes(`
      ORDER BY e.position DESC LIMIT $3)
   ) about ORDER BY about.position DESC LIMIT $3`);
 
+/** In the order of its index: see `historyQuery`. */
+export const OF_REQUEST = `
+  SELECT e.position, e.stream_id, e.type FROM events e
+  WHERE (e.organization_id, (e.metadata->>'requestId'), e.position) > ($1::uuid, $2, $3::bigint)
+    AND (e.organization_id, (e.metadata->>'requestId'), e.position) <= ($1::uuid, $2, ${Number.MAX_SAFE_INTEGER}::bigint)
+  ORDER BY e.organization_id, (e.metadata->>'requestId'), e.position LIMIT $4`;
+
+/**
+ * Each part walks along its own index (see `historyQuery`) and ends at the first such event. For EXISTS, PostgreSQL would read all
+ * events of an organization that is missing from its statistics.
+ */
+export const TOUCHED = `
+  SELECT s.id FROM unnest($2::uuid[]) AS s(id) CROSS JOIN LATERAL (
+    (SELECT FROM events e
+     WHERE (e.organization_id, e.stream_id, e.version) > ($1::uuid, s.id, 0)
+       AND (e.organization_id, e.stream_id, e.version) <= ($1::uuid, s.id, 2147483647)
+       AND e.metadata->>'requestId' IS DISTINCT FROM $3
+     ORDER BY e.organization_id, e.stream_id, e.version LIMIT 1)
+    UNION ALL
+    (SELECT FROM events e
+     WHERE (e.organization_id, e.subject_id) >= ($1::uuid, s.id) AND (e.organization_id, e.subject_id) <= ($1::uuid, s.id)
+       AND e.subject_id <> e.stream_id AND e.metadata->>'requestId' IS DISTINCT FROM $3
+     ORDER BY e.organization_id, e.subject_id LIMIT 1)
+    LIMIT 1
+  ) other`;
+
 /** The polling query, exported so that a test can EXPLAIN exactly what runs. */
 export const READ_ALL = `${EVENTS_WITH_KEYS}
   WHERE e.position > $1 AND e.position <= $2 AND ($4::text[] IS NULL OR e.type = ANY ($4))

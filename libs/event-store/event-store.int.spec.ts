@@ -13,7 +13,7 @@ import {
   type StreamNow,
   type StreamWrite,
 } from './index.js';
-import { EVENTS_WITH_KEYS, READ_ALL } from './event-queries.js';
+import { EVENTS_WITH_KEYS, OF_REQUEST, READ_ALL, TOUCHED } from './event-queries.js';
 
 let database: TestDatabase;
 let store: EventStore;
@@ -459,6 +459,24 @@ describe('plans', () => {
     );
     expect(JSON.stringify(plan)).toMatch(/SubPlan/);
     expect(JSON.stringify(plan)).not.toMatch(/Join/);
+  });
+
+  it.each([
+    ['the events of a request', OF_REQUEST, [uuidv7(), 'request', 0, 100], ['events_by_request']],
+    [
+      'people about whom others have written',
+      TOUCHED,
+      [uuidv7(), [uuidv7()], 'request'],
+      ['events_organization_id_stream_id_version_key', 'events_about_others'],
+    ],
+  ])('finds %s by an index', async (_, text, values, indexes) => {
+    const plan = await database.source.transaction(async (transaction) => {
+      await transaction.query('SET LOCAL enable_seqscan = off');
+      return transaction.query(`EXPLAIN ${text}`, values);
+    });
+    const used = JSON.stringify(plan);
+    for (const index of indexes) expect(used).toContain(index);
+    expect(used).not.toMatch(/Seq Scan on events|Sort/);
   });
 
   it('uses the primary key in the polling query', async () => {

@@ -9,12 +9,14 @@ import {
   isCut,
   MOST_ALONG,
   MOST_ALONG_MANY,
+  OF_REQUEST,
   PAGE,
   type PageRow,
   READ_ALL,
   type SnapshotRow,
   STREAM_PAGE,
   streamsNow,
+  TOUCHED,
 } from './event-queries.js';
 import { type EventRow, EventRows } from './event-rows.js';
 import { type DomainEvent, type Json, type JsonObject, type RecordedEvent } from './event.js';
@@ -76,6 +78,11 @@ export class EventStore {
   /** See `AppendQueue`. */
   append(command: AppendCommand): Promise<AppendResult> {
     return this.appends.append(command);
+  }
+
+  /** See `AppendQueue`. */
+  appendIf(...[commands, check]: Parameters<AppendQueue['appendIf']>): ReturnType<AppendQueue['appendIf']> {
+    return this.appends.appendIf(commands, check);
   }
 
   /**
@@ -367,6 +374,35 @@ export class EventStore {
       [organizationId, streamIds],
     );
     return this.rows.readStored(await this.committed(rows));
+  }
+
+  /** The events that a request stored, oldest first: at most `limit` after this position. */
+  async listOfRequest(
+    organizationId: string,
+    requestId: string,
+    after: number,
+    limit: number,
+  ): Promise<Pick<RecordedEvent, 'position' | 'streamId' | 'type'>[]> {
+    const rows = await this.source.query<{ position: string; stream_id: string; type: string }[]>(
+      OF_REQUEST,
+      [organizationId, requestId, after, limit],
+    );
+    return (await this.committed(rows)).map(({ position, stream_id, type }) => ({
+      position: Number(position),
+      streamId: stream_id,
+      type,
+    }));
+  }
+
+  /** Which of these people have events that another request stored, in their own streams or in others. */
+  async findTouched(
+    organizationId: string,
+    subjectIds: readonly string[],
+    requestId: string,
+    sql: Sql = this.source,
+  ): Promise<Set<string>> {
+    const rows = await sql.query<{ id: string }[]>(TOUCHED, [organizationId, subjectIds, requestId]);
+    return new Set(rows.map(({ id }) => id));
   }
 
   /** The position of the organization's previous event; 0 if there is none. */

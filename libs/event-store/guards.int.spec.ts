@@ -125,3 +125,68 @@ describe('a subject', () => {
     }
   });
 });
+
+describe('appendIf', () => {
+  const request = (requestId: string) => ({ metadata: { ...metadata, requestId } });
+
+  it('erases only people about whom no other request has written, in either order of concurrent commands', async () => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      const people = await Promise.all(Array.from({ length: 12 }, () => begin(true)));
+      const links = people.map(() => uuidv7());
+      const erasures = people.map((id) => ({
+        organizationId,
+        metadata,
+        writes: [write(id, 1)],
+        erases: [id],
+      }));
+      const [erased, linked] = await Promise.all([
+        stores[round % 2]!.appendIf(erasures, async (sql) => {
+          const touched = await stores[0]!.findTouched(organizationId, people, metadata.requestId, sql);
+          return people.map((id) => !touched.has(id));
+        }),
+        Promise.all(links.map((id, n) => append([write(id, 0, people[n])], request('other'), stores[n % 2]))),
+      ]);
+      // Exactly one of the two is stored for each person.
+      for (const [n, status] of linked.entries())
+        expect([erased[n]?.status, status]).toEqual(
+          status === 'appended' ? [undefined, 'appended'] : ['appended', 'version'],
+        );
+    }
+  });
+
+  it('appends nothing that is not allowed, outdated or given up', async () => {
+    const [current, outdated, rejected] = [await begin(), await begin(), await begin()];
+    await append([write(outdated, 1)]);
+    const commands = [current, outdated, rejected].map((id) => ({
+      organizationId,
+      metadata,
+      writes: [write(id, 1)],
+    }));
+    const results = await stores[0]!.appendIf(commands, () => Promise.resolve([true, true, false]));
+    expect(results.map((result) => result?.status)).toEqual(['appended', 'version', undefined]);
+    const givenUp = [{ organizationId, metadata, writes: [write(current, 2)], isGivenUp: () => true }];
+    await expect(stores[0]!.appendIf(givenUp, () => Promise.resolve([true]))).rejects.toThrow('given up');
+    const sizes = await Promise.all([current, outdated, rejected].map(positions));
+    expect(sizes.map(({ length }) => length)).toEqual([2, 2, 1]);
+  });
+});
+
+it('the events of a request are found in order, and those of others about a person', async () => {
+  const [own, other, subject] = [uuidv7(), uuidv7(), await begin(true)];
+  const requestId = uuidv7();
+  const by = { metadata: { ...metadata, requestId } };
+  await append([write(own, 0)], by);
+  await append([write(other, 0)], { metadata: { ...metadata, requestId: `${requestId}x` } });
+  await append([write(uuidv7(), 0, subject)], by);
+  const [store] = stores as [EventStore];
+  const found = await store.listOfRequest(organizationId, requestId, 0, 10);
+  expect(found.map(({ streamId, type }) => [streamId === own, type])).toEqual([
+    [true, 'Happened'],
+    [false, 'Happened'],
+  ]);
+  expect(await store.listOfRequest(organizationId, requestId, found[0]!.position, 1)).toEqual([found[1]]);
+  expect(await store.listOfRequest(uuidv7(), requestId, 0, 10)).toEqual([]);
+  expect(await store.findTouched(organizationId, [own, subject], requestId)).toEqual(new Set([subject]));
+  expect(await store.findTouched(organizationId, [subject], 'test')).toEqual(new Set([subject]));
+  expect(await store.findTouched(organizationId, [own, other], requestId)).toEqual(new Set([other]));
+});

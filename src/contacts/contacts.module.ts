@@ -5,6 +5,7 @@ import { ContactsByEmail } from './contact-address.js';
 import { replayableContacts } from './contact-record.js';
 import { consent } from './consent/consent.js';
 import { Consents } from './consent/consents.js';
+import { ContactErasure } from './erasure/contact-erasure.js';
 import { contact, contactShapes } from './contact.js';
 import { ContactUpdates } from './contact-updates.js';
 import { ContactsByIds } from './contacts-by-ids.js';
@@ -31,6 +32,7 @@ const linking = {
 const forOthers = [
   AssignedGroups,
   Consents,
+  ContactErasure,
   ContactsByEmail,
   ContactsByIds,
   ContactsTable,

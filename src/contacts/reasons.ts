@@ -15,6 +15,10 @@ export const reasons = {
       'Another contact of your organization has this email address. Update that contact, or use another address.',
     EXTERNAL_ID_TAKEN:
       'Another contact of your organization has this external ID. error.message names it. Update that contact, or remove the ID from it.',
+    IMPORT_UNFINISHED:
+      'The import has not ended, so it cannot be undone yet. Wait for its end, or cancel it with import.cancel-import.',
+    UNDO_EXPIRED:
+      'The import ended more than 24 hours ago. Delete its contacts one by one; import.get-import-rows names them.',
   },
 } as const;
 

@@ -30,7 +30,7 @@ eraseWithContacts(async (reads, organizationId, emails) => {
   }));
   const ended = writes.filter(({ events }) => events.length > 0);
   const ids = ended.map(({ streamId }) => streamId);
-  return { writes: ended, erases: ids, releasesAll: ids };
+  return { writes: ended, erases: ids, releasesAll: ids, isAwaited: ended.length > 0 };
 });
 
 exportWithPersons('pendingSignatures', async function* (from, { organizationId, emails }, source) {

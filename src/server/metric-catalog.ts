@@ -323,13 +323,13 @@ export const METRICS: readonly Metric[] = [
   {
     name: 'advocacy_imports_running',
     type: 'gauge',
-    help: 'Unfinished background imports, at most 10,000.',
+    help: 'Unfinished background imports and undos of imports, at most 10,000 of each.',
     read: backlog('importsRunning'),
   },
   {
     name: 'advocacy_import_oldest_seconds',
     type: 'gauge',
-    help: 'Seconds since any instance last worked on the oldest of these imports.',
+    help: 'Seconds since any instance last worked on the oldest of these.',
     read: backlog('importSeconds'),
   },
   {

@@ -195,6 +195,9 @@ export const common: typeof en = {
     WEBHOOK_LIMIT_REACHED:
       'Ihre Organisation hat die Höchstzahl an Webhooks erreicht. Löschen Sie einen, den Sie nicht mehr brauchen.',
     EXTERNAL_ID_TAKEN: 'Ein anderer Kontakt hat diese externe ID. Entfernen Sie sie zuerst dort.',
+    IMPORT_UNFINISHED: 'Dieser Import läuft noch. Brechen Sie ihn zuerst ab.',
+    UNDO_EXPIRED:
+      'Dieser Import ist seit mehr als 24 Stunden abgeschlossen und lässt sich nicht mehr rückgängig machen.',
     FIELD_LIMIT_REACHED:
       'Ihre Organisation hat die Höchstzahl an eigenen Feldern erreicht. Löschen Sie eines, das Sie nicht mehr brauchen.',
     OPTION_IN_USE:

@@ -1,5 +1,8 @@
-import { counted } from '#libs/pages';
+import { counted, formatNumber } from '#libs/pages';
 import { type contacts as en } from '../../en/dashboard/contacts.js';
+
+const UNDO_TEXT =
+  'Kontakte, die der Import nur aktualisiert hat, bleiben unverändert. Gelöschte Kontakte lassen sich nicht wiederherstellen.';
 
 export const contacts: typeof en = {
   title: 'Kontakte',
@@ -184,12 +187,46 @@ export const contacts: typeof en = {
     download: (n) =>
       `${counted('de-DE', n, 'nicht importierte Zeile', 'nicht importierte Zeilen')} herunterladen (CSV)`,
     toContacts: 'Kontakte ansehen',
+    undo: {
+      open: 'Import rückgängig machen',
+      title: 'Diesen Import rückgängig machen?',
+      text: (deleted, kept) =>
+        [
+          deleted === 1
+            ? '1 Kontakt, den dieser Import angelegt hat, wird gelöscht.'
+            : `${formatNumber('de-DE', deleted)} Kontakte, die dieser Import angelegt hat, werden gelöscht.`,
+          ...(kept === 0
+            ? []
+            : [
+                kept === 1
+                  ? '1 Kontakt wurde seitdem geändert und bleibt erhalten.'
+                  : `${formatNumber('de-DE', kept)} Kontakte wurden seitdem geändert und bleiben erhalten.`,
+              ]),
+          UNDO_TEXT,
+        ].join(' '),
+      textOfMany: (created) =>
+        `Die ${counted('de-DE', created, 'Kontakt', 'Kontakte')}, die dieser Import angelegt hat, werden gelöscht. Ausgenommen sind Kontakte, die seitdem geändert wurden. ${UNDO_TEXT}`,
+      button: (n) => `${counted('de-DE', n, 'Kontakt', 'Kontakte')} löschen`,
+      states: {
+        QUEUED: 'Rückgängigmachen wartet',
+        RUNNING: 'Import wird rückgängig gemacht',
+        DONE: 'Import rückgängig gemacht',
+        FAILED: 'Import nur teilweise rückgängig gemacht',
+      },
+      label: 'Geprüfte Kontakte',
+      failedText:
+        'Die Person oder der API-Schlüssel hat die Berechtigung verloren, bevor alle Kontakte gelöscht waren. Um fortzufahren, machen Sie den Import noch einmal rückgängig.',
+      deleted: 'Gelöscht',
+      kept: 'Behalten',
+      keptHint: 'Diese Kontakte wurden seit dem Import geändert oder waren schon gelöscht.',
+    },
   },
   done: {
     created: 'Kontakt angelegt.',
     changed: 'Kontakt gespeichert.',
     erased: 'Kontakt endgültig gelöscht.',
     merged: 'Kontakte zusammengeführt.',
+    undone: 'Der Import wird rückgängig gemacht.',
     grouped: 'Kontakt hinzugefügt.',
   },
 };

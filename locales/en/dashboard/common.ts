@@ -187,6 +187,8 @@ export const common = {
     WEBHOOK_LIMIT_REACHED:
       'Your organization has reached its limit of webhooks. Delete one you no longer need.',
     EXTERNAL_ID_TAKEN: 'Another contact has this external ID. Remove it there first.',
+    IMPORT_UNFINISHED: 'This import is still in progress. Cancel it first.',
+    UNDO_EXPIRED: 'This import finished more than 24 hours ago, so you can’t undo it any more.',
     FIELD_LIMIT_REACHED:
       'Your organization has reached its limit of custom fields. Delete one you no longer need.',
     OPTION_IN_USE:

@@ -1,5 +1,8 @@
 import { counted } from '#libs/pages';
 
+const UNDO_TEXT =
+  'Contacts that the import only updated stay as they are. You can’t restore deleted contacts.';
+
 export const contacts = {
   title: 'Contacts',
   text: 'The people your organization is in touch with.',
@@ -173,12 +176,42 @@ export const contacts = {
     more: (n: number) => `and ${counted('en-GB', n, 'more row', 'more rows')}`,
     download: (n: number) => `Download ${counted('en-GB', n, 'row', 'rows')} not imported (CSV)`,
     toContacts: 'View contacts',
+    undo: {
+      open: 'Undo import',
+      title: 'Undo this import?',
+      text: (deleted: number, kept: number) =>
+        [
+          `This deletes ${counted('en-GB', deleted, 'contact', 'contacts')} created by this import.`,
+          ...(kept === 0
+            ? []
+            : [
+                `${counted('en-GB', kept, 'contact has', 'contacts have')} changed since then and will be kept.`,
+              ]),
+          UNDO_TEXT,
+        ].join(' '),
+      textOfMany: (created: number) =>
+        `This deletes the ${counted('en-GB', created, 'contact', 'contacts')} created by this import, except those that have changed since then. ${UNDO_TEXT}`,
+      button: (n: number) => `Delete ${counted('en-GB', n, 'contact', 'contacts')}`,
+      states: {
+        QUEUED: 'Waiting to undo this import',
+        RUNNING: 'Undoing this import',
+        DONE: 'Import undone',
+        FAILED: 'Import partly undone',
+      },
+      label: 'Contacts checked',
+      failedText:
+        'The person or API key that undid this import lost permission before all contacts were deleted. To continue, undo the import again.',
+      deleted: 'Deleted',
+      kept: 'Kept',
+      keptHint: 'These contacts have changed since the import, or had already been deleted.',
+    },
   },
   done: {
     created: 'Contact added.',
     changed: 'Contact saved.',
     erased: 'Contact erased.',
     merged: 'Contacts merged.',
+    undone: 'The import is being undone.',
     grouped: 'Contact added.',
   },
 };

@@ -1,4 +1,4 @@
-import { type Decision, type RecordReader } from '#libs/commands';
+import { type RecordReader } from '#libs/commands';
 import { type EventStore, type StreamWrite } from '#libs/event-store';
 import { type Sql } from '#libs/database';
 
@@ -13,11 +13,15 @@ type CascadeErasure = (
   emails: readonly string[],
 ) => Promise<CascadedWrites>;
 
-/** `releasesAll`: see `Decision`. */
+/**
+ * `releasesAll`: see `Decision`. `isAwaited`: whether the person has begun something, such as a signature, that the erasure
+ * would end. Then the undo of an import keeps the contact.
+ */
 type CascadedWrites = {
   writes: readonly StreamWrite[];
   erases: readonly string[];
   releasesAll?: readonly string[];
+  isAwaited?: boolean;
 };
 
 const others: CascadeErasure[] = [];
@@ -32,11 +36,12 @@ export function eraseWithContacts(other: CascadeErasure): void {
 
 export async function cascadeErasure(
   ...asked: Parameters<CascadeErasure>
-): Promise<Required<Pick<Decision, 'writes' | 'erases' | 'releasesAll'>>> {
+): Promise<Required<CascadedWrites>> {
   const all = await Promise.all(others.map((other) => other(...asked)));
   return {
     writes: all.flatMap(({ writes }) => writes),
     erases: all.flatMap(({ erases }) => erases),
     releasesAll: all.flatMap(({ releasesAll = [] }) => releasesAll),
+    isAwaited: all.some(({ isAwaited = false }) => isAwaited),
   };
 }

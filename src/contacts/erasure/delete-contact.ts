@@ -1,12 +1,9 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { DataSource } from 'typeorm';
 import { Commands, RecordReader } from '#libs/commands';
-import { EventStore, type Folded } from '#libs/event-store';
 import { Id, Input, Operation } from '#libs/rpc';
 import { contactIdSchema } from '../contact-record.js';
-import { contact, type Contact, type ContactEvent, eraseContact } from '../contact.js';
-import { contactWrite } from '../contact-stream.js';
-import { cascadeErasure } from './cascade-erasure.js';
+import { contact } from '../contact.js';
+import { ContactErasure } from './contact-erasure.js';
 
 @Operation({
   method: 'DELETE',
@@ -29,49 +26,15 @@ export class DeleteContactHandler implements ICommandHandler<DeleteContact> {
   constructor(
     private readonly commands: Commands,
     private readonly records: RecordReader,
-    private readonly store: EventStore,
-    private readonly source: DataSource,
+    private readonly erasure: ContactErasure,
   ) {}
 
   async execute(command: DeleteContact): Promise<{ contactId: string }> {
     const { organizationId, contactId } = command;
     const { recordId } = await this.commands.run(command, async () => {
       const loaded = await this.records.load(contact, organizationId, contactId);
-      const events = eraseContact(loaded.state);
-      const write = contactWrite(contactId, loaded.version, events);
-      if (events.length === 0) return { recordId: contactId, writes: [write], erases: [contactId] };
-      const emails = await emailsOf(this.store, organizationId, contactId, loaded);
-      const reads = { records: this.records, store: this.store, source: this.source };
-      const { writes, erases, releasesAll } = await cascadeErasure(reads, organizationId, emails);
-      return {
-        recordId: contactId,
-        writes: [write, ...writes],
-        erases: [contactId, ...erases],
-        releasesAll,
-      };
+      return this.erasure.decide(organizationId, contactId, loaded);
     });
     return { contactId: recordId };
   }
-}
-
-/** The current address, all previous ones, and those of contacts merged into this one, from the contact's history. */
-export async function emailsOf(
-  store: EventStore,
-  organizationId: string,
-  contactId: string,
-  { state, version }: Folded<Contact>,
-): Promise<string[]> {
-  if (version === 1 && state.status === 'standing') return [state.details.email!];
-  const emails = new Set<string>();
-  for await (const events of store.readStreamPages<ContactEvent>(organizationId, contactId, {})) {
-    for (const event of events) for (const email of emailsIn(event)) emails.add(email);
-  }
-  return [...emails];
-}
-
-function emailsIn(event: ContactEvent): string[] {
-  if (!('personal' in event) || !event.personal) return [];
-  if (event.type === 'DuplicatesMerged') return event.personal.duplicates.flatMap(({ emails }) => emails);
-  const { email } = event.personal;
-  return email == null ? [] : [email];
 }

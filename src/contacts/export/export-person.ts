@@ -5,7 +5,7 @@ import { EventStore } from '#libs/event-store';
 import { Id, Input, Operation, recordSchema, StreamedAnswer, timestamp } from '#libs/rpc';
 import { contactSchema } from '../contact-record.js';
 import { contact, existingContact } from '../contact.js';
-import { emailsOf } from '../erasure/delete-contact.js';
+import { emailsOf } from '../erasure/contact-erasure.js';
 import { GetContact, GetContactHandler } from '../get-contact.js';
 import { PartReads } from '../parts/contact-parts.js';
 import { type ExportedPerson, personSources } from './person-sources.js';

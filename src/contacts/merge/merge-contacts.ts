@@ -19,7 +19,7 @@ import {
 } from '../contact.js';
 import { MOST_EXTERNAL_IDS } from '../contact-columns.js';
 import { externalIdKey } from '../external-ids.js';
-import { emailsOf } from '../erasure/delete-contact.js';
+import { emailsOf } from '../erasure/contact-erasure.js';
 import { cascadeMerge } from './cascade-merge.js';
 import { MergedLinks } from './merged-links.js';
 

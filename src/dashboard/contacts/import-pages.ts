@@ -33,6 +33,7 @@ import {
   type StoredImport,
 } from '../../contacts/import/jobs/index.js';
 import { type PetitionRecord, toPetition } from '../petitions/petition.js';
+import { isUndoing, UndoLink, UndoOf, undoPage } from './import-undo.js';
 import { choicesOf, toContacts } from './pages.js';
 import { type DashboardWords } from '#locales';
 
@@ -133,6 +134,7 @@ export const importPages: PageDefinition[] = [
     needs: 'contact:write',
     show: fileOfWrong,
   },
+  undoPage,
 ];
 
 function userOf({ person, api: { organizationId } }: PageContext) {
@@ -270,24 +272,26 @@ function progress(context: PageContext, stored: StoredImport) {
   const { imports } = words.contacts;
   const { id, status, lines, linesDone, bytes, bytesDone, plan, result } = stored;
   const title = plan.petitionId === undefined ? imports.title : imports.signatures.title;
-  const isGoing = status === 'RUNNING' || status === 'QUEUED';
+  const isImporting = status === 'RUNNING' || status === 'QUEUED';
+  const isGoing = isImporting || isUndoing(stored);
   const ended = { DONE: imports.done, CANCELLED: imports.states.CANCELLED };
-  const state = isGoing ? imports.going : (ended[status as keyof typeof ended] ?? imports.failed);
+  const state = isImporting ? imports.going : (ended[status as keyof typeof ended] ?? imports.failed);
   // The rows of a file that no one reviewed were not counted.
   const [done, all] = lines > 0 ? [linesDone, lines] : [Math.min(bytesDone, bytes), bytes];
   return context.view.page({
     section: sectionOf(plan),
     back: backFrom(context, plan),
     // The title of a background tab shows when the import has finished.
-    title: isGoing ? title : state,
+    title: isGoing ? title : statusOf(words, stored, state),
     heading: title,
     content: html`<p class="lead">${nameOf(context.words, stored)}</p>
       <h2>${state}</h2>
-      ${isGoing ? html`<p>${imports.goingText}</p>` : null}
-      ${Live(context, { isGoing, status: isGoing ? inQuarters(state, done, all) : state })}
-      ${Progress({ words, label: imports.lines, value: isGoing ? done : all, max: all })}
-      ${isGoing ? ButtonOf(context.address, `contacts/import/${id}?cancel=true`, imports.cancel) : null}
-      ${result && !isGoing ? ResultOf(context, stored, result) : null}`,
+      ${isImporting ? html`<p>${imports.goingText}</p>` : null}
+      ${Live(context, { isGoing, status: isImporting ? inQuarters(state, done, all) : statusOf(words, stored, state) })}
+      ${Progress({ words, label: imports.lines, value: isImporting ? done : all, max: all })}
+      ${isImporting ? ButtonOf(context.address, `contacts/import/${id}?cancel=true`, imports.cancel) : null}
+      ${isImporting ? null : UndoOf(context, stored)}
+      ${result && !isImporting ? ResultOf(context, stored, result) : null}`,
   });
 }
 
@@ -306,7 +310,13 @@ function backFrom(context: PageContext, { petitionId }: ImportPlan) {
   return { href, text: context.words.petitions.signers.title };
 }
 
-function ResultOf(context: PageContext, { id, plan, status }: StoredImport, result: ImportResult): Html {
+/** The state of the undo if there is one, otherwise that of the import. */
+function statusOf(words: DashboardWords, { undo }: StoredImport, state: string): string {
+  return undo ? words.contacts.imports.undo.states[undo.status] : state;
+}
+
+function ResultOf(context: PageContext, stored: StoredImport, result: ImportResult): Html {
+  const { id, plan, status } = stored;
   const { words } = context;
   const { imports } = words.contacts;
   const { answer } = result;
@@ -353,6 +363,7 @@ function ResultOf(context: PageContext, { id, plan, status }: StoredImport, resu
       isSigned
         ? ButtonLink(context.address, `petitions/${plan.petitionId!}/signatures`, imports.signatures.view)
         : ButtonLink(context.address, 'contacts', imports.toContacts),
+      UndoLink(context, stored),
     ])}`;
 }
 

@@ -2,7 +2,8 @@ import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { writeNdjson } from '#libs/records';
 import { Id, Input, Operation, recordSchema, StreamedAnswer, textOrNull } from '#libs/rpc';
 import { NDJSON } from '../imported-contacts.js';
-import { ImportJobs, type OutcomePage } from './import-jobs.js';
+import { type OutcomePage } from './attempt.js';
+import { ImportJobs } from './import-jobs.js';
 import { SCOPE } from './import-plan.js';
 
 @Operation({

@@ -7,7 +7,10 @@ import { Team } from '../../../team/index.js';
 /** How long the result of a check is used. Changes since then are noticed when rows are stored. */
 const CHECK_MS = 250;
 
-/** The permissions of the caller who started an import, while it runs. */
+/** What the caller has done, for messages. */
+type Deed = 'started' | 'undid';
+
+/** The permissions of the caller who started or undid an import, while that runs. */
 @Injectable()
 export class ImportAccess {
   constructor(
@@ -20,10 +23,14 @@ export class ImportAccess {
    *
    * @throws RpcError NOT_FOUND if the user has left the team; UNAUTHORIZED if the API key can no longer be used.
    */
-  async scopesOf(organizationId: string, { type, id }: Actor): Promise<readonly string[]> {
-    if (type === 'api-key') return (await this.key(organizationId, id!)).scopes;
+  async scopesOf(
+    organizationId: string,
+    { type, id }: Actor,
+    deed: Deed = 'started',
+  ): Promise<readonly string[]> {
+    if (type === 'api-key') return (await this.key(organizationId, id!, deed)).scopes;
     const caller = await this.team.callerOf(organizationId, id!);
-    if (!caller) throw hasLeft();
+    if (!caller) throw hasLeft(deed);
     return caller.scopes;
   }
 
@@ -47,34 +54,36 @@ export class ImportAccess {
     };
   }
 
-  private async guards(context: RequestContext): Promise<readonly Guard[]> {
+  /** The guard that the caller has all scopes of the context. @throws RpcError if not. */
+  async guards(context: RequestContext, deed: Deed = 'started'): Promise<readonly Guard[]> {
     const { organizationId, actor, scopes } = context;
-    if (actor.type !== 'api-key') return this.team.guardOfActor(context).catch(explain);
-    const key = await this.key(organizationId, actor.id!);
+    if (actor.type !== 'api-key')
+      return this.team.guardOfActor(context).catch((error: unknown) => explain(error, deed));
+    const key = await this.key(organizationId, actor.id!, deed);
     for (const scope of scopes) requireScope(key.scopes, scope);
     return [{ streamId: key.id, version: key.version }];
   }
 
-  private async key(organizationId: string, id: string) {
+  private async key(organizationId: string, id: string, deed: Deed) {
     const key = await this.keys.findUsable(organizationId, id);
     if (!key) {
-      throw new RpcError('UNAUTHORIZED', 'The API key that started this import has expired or was revoked.', {
-        reason: 'KEY_INVALID',
-      });
+      const message = `The API key that ${deed} this import has expired or was revoked.`;
+      throw new RpcError('UNAUTHORIZED', message, { reason: 'KEY_INVALID' });
     }
     return key;
   }
 }
 
-function hasLeft(): RpcError {
-  return new RpcError('NOT_FOUND', 'The person who started this import has left the team.');
+function hasLeft(deed: Deed): RpcError {
+  return new RpcError('NOT_FOUND', `The person who ${deed} this import has left the team.`);
 }
 
 /** The errors of `guardOfActor` are about the caller of a request. */
-function explain(error: unknown): never {
+function explain(error: unknown, deed: Deed): never {
   if (!(error instanceof RpcError)) throw error;
-  if (error.code === 'NOT_FOUND') throw hasLeft();
+  if (error.code === 'NOT_FOUND') throw hasLeft(deed);
   if (error.code !== 'INSUFFICIENT_PERMISSIONS') throw error;
-  const message = 'The person who started this import is no longer allowed to import these columns.';
+  const work = deed === 'started' ? 'import these columns' : 'delete contacts';
+  const message = `The person who ${deed} this import is no longer allowed to ${work}.`;
   throw new RpcError(error.code, message, { reason: 'SCOPE_MISSING' });
 }

@@ -8,6 +8,7 @@ import { ImportAccess } from './import-access.js';
 import { ImportFiles } from './import-files.js';
 import { ImportJobs } from './import-jobs.js';
 import { ImportProblems } from './import-problems.js';
+import { ImportUndos } from './import-undos.js';
 import * as operations from './operations.js';
 import { StartImport } from './start-import.js';
 
@@ -15,7 +16,7 @@ import { StartImport } from './start-import.js';
 @ProductModule({
   operations,
   imports: [ContactsModule, FieldsModule, TeamModule, AuthModule],
-  providers: [ContactUpdateRuns, ImportAccess, ImportFiles, ImportProblems, StartImport],
+  providers: [ContactUpdateRuns, ImportAccess, ImportFiles, ImportProblems, ImportUndos, StartImport],
   exports: [StartImport],
   background: [ImportJobs],
 })

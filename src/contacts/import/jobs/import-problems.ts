@@ -3,7 +3,8 @@ import { writeCsv, writeNdjson } from '#libs/records';
 import { StreamedAnswer } from '#libs/rpc';
 import { ContactsTable } from '../../contacts-table.js';
 import { NDJSON } from '../imported-contacts.js';
-import { ImportJobs, type Outcome } from './import-jobs.js';
+import { type Outcome } from './attempt.js';
+import { ImportJobs } from './import-jobs.js';
 
 /** How problems are written. */
 type Style = {

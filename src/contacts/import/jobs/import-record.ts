@@ -32,6 +32,19 @@ export type ImportResult = {
   code?: ErrorCode | undefined;
 };
 
+const UNDO_STATUSES = ['QUEUED', 'RUNNING', 'DONE', 'FAILED'] as const;
+export type UndoStatus = (typeof UNDO_STATUSES)[number];
+
+/** The undo of an import. */
+type StoredUndo = {
+  status: UndoStatus;
+  deleted: number;
+  kept: number;
+  startedAt: Date | null;
+  finishedAt: Date | null;
+  failure: string | null;
+};
+
 /** An import as it is stored. */
 export type StoredImport = {
   id: string;
@@ -49,6 +62,9 @@ export type StoredImport = {
   seconds: number | null;
   plan: ImportPlan;
   result: ImportResult | null;
+  /** Whether it ended less than 24 hours ago. */
+  isRecent: boolean;
+  undo: StoredUndo | null;
 };
 
 /** An import as the API returns it. */
@@ -63,7 +79,7 @@ export function importRecordOf({ plan, result, ...stored }: StoredImport) {
     failed = [],
     failedCount = 0,
   } = result?.answer ?? {};
-  const { linesDone, seconds } = stored;
+  const { linesDone, seconds, undo } = stored;
   return {
     id: stored.id,
     createdAt: stored.createdAt.toISOString(),
@@ -86,17 +102,23 @@ export function importRecordOf({ plan, result, ...stored }: StoredImport) {
     rate: seconds === null || seconds === 0 ? null : Math.round(linesDone / seconds),
     problems: failed.map(({ line, message }) => ({ line, message })),
     failure: result?.failure ?? null,
+    undo: undo && {
+      ...undo,
+      startedAt: undo.startedAt?.toISOString() ?? null,
+      finishedAt: undo.finishedAt?.toISOString() ?? null,
+    },
     organizationId: stored.organizationId,
   };
 }
 
 const count = { type: 'integer' };
+const timestampOrNull = { ...timestamp, type: ['string', 'null'] };
 
 export const importSchema = recordSchema({
   id: { type: 'string' },
   createdAt: timestamp,
-  startedAt: { ...timestamp, type: ['string', 'null'] },
-  finishedAt: { ...timestamp, type: ['string', 'null'] },
+  startedAt: timestampOrNull,
+  finishedAt: timestampOrNull,
   status: { type: 'string', enum: STATUSES },
   name: { ...textOrNull, description: 'As sent, or the name of the uploaded file.' },
   dryRun: { type: 'boolean' },
@@ -123,5 +145,20 @@ export const importSchema = recordSchema({
     maxItems: 100,
   },
   failure: { ...textOrNull, description: 'Why the whole import has the status `FAILED`.' },
+  undo: {
+    ...recordSchema({
+      status: { type: 'string', enum: UNDO_STATUSES },
+      deleted: { ...count, description: 'Contacts deleted so far.' },
+      kept: { ...count, description: 'Contacts that have changed since, or were already deleted.' },
+      startedAt: timestampOrNull,
+      finishedAt: timestampOrNull,
+      failure: {
+        ...textOrNull,
+        description: 'Why the undo has the status `FAILED`. To continue it, undo the import again.',
+      },
+    }),
+    type: ['object', 'null'],
+    description: 'null if no one has undone the import.',
+  },
   organizationId: { type: 'string' },
 });

@@ -5,4 +5,5 @@ export * from './list-imports.js';
 export * from './get-import-rows.js';
 export * from './get-import-problems.js';
 export * from './cancel-import.js';
+export * from './undo-import.js';
 export * from './update-contacts.js';

@@ -1,0 +1,44 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Requests } from '#libs/commands';
+import { Id, Input, Operation } from '#libs/rpc';
+import { ImportJobs } from './import-jobs.js';
+import { SCOPE } from './import-plan.js';
+import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
+
+@Operation({
+  method: 'POST',
+  name: 'import.undo-import',
+  object: 'import',
+  scope: SCOPE,
+  summary: 'Undo an import',
+  description:
+    'Deletes the contacts that the import created, like contact.delete-contact. Possible for 24 hours after the import ' +
+    'ended, also if it failed or was cancelled. It keeps contacts that another request has changed since, or linked to a ' +
+    'signature, a tag or a list, and those who signed a petition and have not confirmed it yet. Contacts that the import ' +
+    'updated or left unchanged are not touched, and neither are new tags, lists and custom fields. The response is sent ' +
+    'immediately; `undo` of import.get-import shows the progress. Repeating the request changes nothing, except that it ' +
+    'continues an undo that failed. If the API key is revoked, or the user loses a permission, the undo fails.',
+  answers: importSchema,
+  reasons: ['IMPORT_UNFINISHED', 'UNDO_EXPIRED'],
+})
+export class UndoImport extends Input {
+  @Id()
+  importId!: string;
+}
+
+@CommandHandler(UndoImport)
+export class UndoImportHandler implements ICommandHandler<UndoImport> {
+  constructor(
+    private readonly jobs: ImportJobs,
+    private readonly requests: Requests,
+  ) {}
+
+  async execute(command: UndoImport): Promise<ImportRecord> {
+    const { organizationId, importId, context } = command;
+    await this.requests.runOutside(command, async () => {
+      await this.jobs.undo(organizationId, importId, context.actor);
+      return { importId };
+    });
+    return importRecordOf(await this.jobs.find(organizationId, importId));
+  }
+}
