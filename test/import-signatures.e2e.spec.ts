@@ -457,3 +457,33 @@ describe('with several instances', () => {
     await own.stop();
   });
 });
+
+it('undo-import withdraws the signatures of the contacts that it deletes, and only these', async () => {
+  const signatures = async () =>
+    (await client.get('petition.get-petition', { petitionId })).body.data.signatures;
+  const before = await imported(text('email', 'before@example.org'));
+  const done = await imported(
+    text('email', ...['a', 'b', 'changed'].map((name) => `${name}@example.org`), 'known@example.org'),
+    { query: { petitionId: await published() } },
+  );
+  expect([before.signed, done.signed]).toEqual([1, 4]);
+  const other = await imported(
+    text('email', 'new@example.org', 'a@example.org', 'invalid@example.org', 'changed@example.org'),
+  );
+  expect([other.created, other.signed, await signatures()]).toEqual([2, 4, 5]);
+  const { data: listed } = (await client.get('petition.list-signatures', { petitionId, limit: '100' })).body;
+  const { data: found } = (await client.get('contact.list-contacts', { email: 'invalid@example.org' })).body;
+  const invalid = listed.find((one: any) => one.contactId === found[0].id);
+  const removed = await client.post('petition.invalidate-signatures', {
+    ...{ petitionId, signatureIds: [invalid.id] },
+  });
+  expect([removed.status, await signatures()]).toEqual([200, 4]);
+  await client.post('import.undo-import', { importId: other.id });
+  await eventually(async () => expect((await find(other.id)).undo.status).toBe('DONE'));
+  expect((await find(other.id)).undo).toMatchObject({ deleted: 2, kept: 0 });
+  // Two contacts that existed signed; a restored signature of a deleted contact does not count again.
+  expect(await signatures()).toBe(3);
+  const { invalidationId } = removed.body.data;
+  await client.post('petition.restore-signatures', { petitionId, invalidationId });
+  expect(await signatures()).toBe(3);
+});

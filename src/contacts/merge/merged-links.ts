@@ -3,9 +3,8 @@ import { DataSource } from 'typeorm';
 import { Commands, type Decision, RecordReader } from '#libs/commands';
 import { EventStore, type JsonObject } from '#libs/event-store';
 import { type Link, type LinkState } from '#libs/links';
-import { type Resource } from '#libs/resources';
 import { type Input } from '#libs/rpc';
-import { kindsOfContacts } from '../filters/contact-filters.js';
+import { linkedKinds, linksOf } from '../linked-kinds.js';
 
 /** The parts of a decision that move links. */
 export type MovedLinks = {
@@ -13,9 +12,6 @@ export type MovedLinks = {
   claims: NonNullable<Decision['claims']>[number][];
   releases: NonNullable<Decision['releases']>[number][];
 };
-
-type Row = { id: string; record_id: string; subject_id: string; is_active: boolean };
-type Linked = Resource & { link: Link; linkTable: string };
 
 /** Links begun while a merge was decided are rare. */
 const MOST_LATE = 1_000;
@@ -35,8 +31,9 @@ export class MergedLinks {
    * command, because a unique key cannot change hands within one. An ended invalidated signature changes no count.
    */
   async makeRoom(input: Input, survivorId: string, otherIds: readonly string[]): Promise<void> {
-    for (const { link, linkTable } of linkedKinds().filter(({ link }) => link.isMovable)) {
-      const rows = await this.rowsOf(linkTable, link, input.organizationId, [survivorId, ...otherIds]);
+    for (const kind of linkedKinds().filter(({ link }) => link.isMovable)) {
+      const { link } = kind;
+      const rows = await linksOf(this.source, kind, input.organizationId, [survivorId, ...otherIds]);
       const isTaken = new Set(
         rows.flatMap((row) => (row.subject_id !== survivorId && row.is_active ? [row.record_id] : [])),
       );
@@ -65,8 +62,9 @@ export class MergedLinks {
     otherIds: readonly string[],
   ): Promise<MovedLinks> {
     const moved: MovedLinks = { writes: [], claims: [], releases: [] };
-    for (const { link, linkTable } of linkedKinds()) {
-      const rows = await this.rowsOf(linkTable, link, organizationId, [survivorId, ...otherIds]);
+    for (const kind of linkedKinds()) {
+      const { link } = kind;
+      const rows = await linksOf(this.source, kind, organizationId, [survivorId, ...otherIds]);
       const linked = new Set(
         rows.flatMap(({ subject_id, record_id }) => (subject_id === survivorId ? [record_id] : [])),
       );
@@ -164,24 +162,4 @@ export class MergedLinks {
       personal = events.at(-1)?.personal ?? null;
     return personal;
   }
-
-  /** Active and suspended links: active ones first, then the oldest. */
-  private rowsOf(
-    linkTable: string,
-    { isSuspendable }: Link,
-    organizationId: string,
-    subjectIds: readonly string[],
-  ): Promise<Row[]> {
-    const stands = isSuspendable ? '(ended_at IS NULL OR suspended_by IS NOT NULL)' : 'ended_at IS NULL';
-    return this.source.query(
-      `SELECT id, record_id, subject_id, ended_at IS NULL AS is_active FROM ${linkTable}
-       WHERE organization_id = $1 AND subject_id = ANY ($2::uuid[]) AND ${stands}
-       ORDER BY is_active DESC, created_at, id`,
-      [organizationId, subjectIds],
-    );
-  }
-}
-
-function linkedKinds(): Linked[] {
-  return kindsOfContacts().filter((resource): resource is Linked => resource.link !== undefined);
 }

@@ -1,11 +1,14 @@
 import { Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
-import { Commands, RecordReader } from '#libs/commands';
+import { Commands, type Decision, RecordReader } from '#libs/commands';
 import { type Actor, DamagedEvent, EventStore, type Folded, NewerEvent } from '#libs/event-store';
+import { type Link } from '#libs/links';
+import { Projections } from '#libs/projections';
 import { Input, inputOf, type RequestContext, RpcError } from '#libs/rpc';
 import { contact, type Contact } from '../../contact.js';
 import { ContactErasure } from '../../erasure/contact-erasure.js';
+import { linkedKinds, linksOf } from '../../linked-kinds.js';
 import { ImportAccess } from './import-access.js';
 import { ImportLease, LEASE_SECONDS, LeaseLost, RENEWED } from './import-lease.js';
 import { SCOPE } from './import-plan.js';
@@ -49,6 +52,7 @@ export class ImportUndos {
     private readonly store: EventStore,
     private readonly commands: Commands,
     private readonly records: RecordReader,
+    private readonly projections: Projections,
     private readonly erasure: ContactErasure,
     private readonly access: ImportAccess,
   ) {}
@@ -126,6 +130,8 @@ export class ImportUndos {
       requireAccess: () => this.access.guards(context, 'undid'),
     };
     await context.requireAccess!();
+    // The tables of links must contain everything that the import linked.
+    await this.projections.catchUpWithLog();
     let position = Number(row.undo_position);
     let [deleted, kept] = [row.undo_deleted, row.undo_kept];
     for (;;) {
@@ -173,7 +179,10 @@ export class ImportUndos {
       // The others have an event of this undo.
       deleted += loaded.length - existing.length;
       const erasures = await this.erasure.decideAll(organizationId, existing);
-      const decisions = erasures.filter(({ isAwaited }) => !isAwaited);
+      const decisions = await this.withSignatures(
+        organizationId,
+        erasures.filter(({ isAwaited }) => !isAwaited),
+      );
       const ids = decisions.map(({ recordId }) => recordId);
       const isStored = await this.commands.storeIf(input, decisions, async (sql) => {
         const late = await findTouched(ids, sql);
@@ -183,6 +192,26 @@ export class ImportUndos {
       deleted += ids.length - rest.length;
     }
     return deleted;
+  }
+
+  /** Also withdraws the signatures that the import added, because those of erased contacts count. */
+  private async withSignatures(organizationId: string, erasures: readonly Decision[]): Promise<Decision[]> {
+    const contactIds = erasures.map(({ recordId }) => recordId);
+    const ends = new Map<string, ReturnType<Link['end']>[]>(contactIds.map((id) => [id, []]));
+    for (const kind of linkedKinds().filter(({ link }) => link.atErasure === 'loses its name')) {
+      for (const { id, record_id, subject_id } of await linksOf(
+        this.source,
+        kind,
+        organizationId,
+        contactIds,
+      ))
+        ends.get(subject_id)!.push(kind.link.end(id, record_id, subject_id));
+    }
+    return erasures.map((erasure) => {
+      const ended = ends.get(erasure.recordId)!;
+      const writes = [...ended.map(({ write }) => write), ...erasure.writes];
+      return { ...erasure, writes, releases: ended.map(({ release }) => release) };
+    });
   }
 
   /** Without contacts that this version cannot read, or whose events were altered. */

@@ -14,10 +14,11 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
   description:
     'Deletes the contacts that the import created, like contact.delete-contact. Possible for 24 hours after the import ' +
     'ended, also if it failed or was cancelled. It keeps contacts that another request has changed since, or linked to a ' +
-    'signature, a tag or a list, and those who signed a petition and have not confirmed it yet. Contacts that the import ' +
-    'updated or left unchanged are not touched, and neither are new tags, lists and custom fields. The response is sent ' +
-    'immediately; `undo` of import.get-import shows the progress. Repeating the request changes nothing, except that it ' +
-    'continues an undo that failed. If the API key is revoked, or the user loses a permission, the undo fails.',
+    'signature, a tag or a list, and those who signed a petition and have not confirmed it yet. Signatures that the ' +
+    'import added for the deleted contacts are withdrawn. Contacts that the import updated or left unchanged are not ' +
+    'touched, and keep added signatures, tags and lists.\n\nThe response is sent immediately; `undo` of ' +
+    'import.get-import shows the progress. Repeating the request changes nothing, except that it continues an undo that ' +
+    'failed. If the API key is revoked, or the user loses a permission, the undo fails.',
   answers: importSchema,
   reasons: ['IMPORT_UNFINISHED', 'UNDO_EXPIRED'],
 })
