@@ -659,7 +659,7 @@ describe('if an instance is killed in the middle', () => {
     const { source } = deployment.database;
     const first = await deployment.startServer();
     const by = organization.at(first.origin);
-    const count = 3_000;
+    const count = 2_200;
     const people = Array.from({ length: count }, (_, n) => `p${n}@example.org`);
     const { id } = await imported(text('email', ...people), { by });
     const changed = (await by.get('contact.list-contacts', { limit: '1' })).body.data[0].id;

@@ -25,7 +25,7 @@ import {
 /** Events of the import that are read at once. */
 const PAGE_EVENTS = 1_000;
 /** Contacts deleted in one transaction. Other requests for one of them wait for it. */
-const TOGETHER = 50;
+const TOGETHER = 200;
 /** Attempts to delete a contact that other requests keep changing, or for which the caller's access keeps changing. */
 const MOST_ATTEMPTS = 20;
 /** Pages of events that a preview reads. */
