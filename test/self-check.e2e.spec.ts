@@ -164,6 +164,35 @@ it('reports manual changes once on every instance, and their repair once', async
   expect((await healthOf(servers[0]!)).status).toBe('ok');
 });
 
+it('reports a person’s key that was altered, and names the event that it no longer decrypts', async () => {
+  const { organizationId } = client;
+  const email = 'altered@example.org';
+  const { contactId } = (await client.post('contact.create-contact', { organizationId, email })).body.data;
+  const ofContact = [organizationId, contactId];
+  const flip = `UPDATE subject_keys SET wrapped_key = set_byte(wrapped_key, 20, 255 - get_byte(wrapped_key, 20))
+    WHERE organization_id = $1 AND subject_id = $2`;
+  const [{ position }] = await sql(
+    'SELECT position FROM events WHERE organization_id = $1 AND stream_id = $2',
+    ofContact,
+  );
+  await sql(flip, ofContact);
+  try {
+    await checkAll();
+    await untilFound(1);
+    const [{ finding }] = await sql('SELECT finding FROM self_checks WHERE finding IS NOT NULL');
+    expect(finding).toMatch(
+      new RegExp(
+        `^The projection contacts cannot be compared with its events\\. The personal data at position ${position} of ` +
+          `organization ${organizationId} cannot be decrypted: [^.]+\\.$`,
+      ),
+    );
+  } finally {
+    await sql(flip, ofContact);
+  }
+  await checkAll();
+  await untilFound(0);
+});
+
 longIt('reports a deleted organization, although all remaining data is intact', async () => {
   const { organizationId } = other;
   for (const table of ['seals', 'seal_tiles', 'signed_notes']) {

@@ -29,6 +29,15 @@ export type EventRow = {
   wrapped_key: Buffer | null;
 };
 
+/** A key was altered or exchanged, or its master key is not configured here. The message contains no personal data. */
+export class UnreadablePersonalData extends Error {
+  constructor({ position, organization_id }: EventRow, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    const where = `position ${position} of organization ${organization_id}`;
+    super(`The personal data at ${where} cannot be decrypted: ${reason.replace(/\.$/, '')}`, { cause });
+  }
+}
+
 /** Converts rows to events. Decrypts personal data unless its subject was erased, and upcasts to the newest shape. */
 export class EventRows {
   /** The keys of events with personal data, for as long as the events are referenced. */
@@ -101,7 +110,7 @@ export class EventRows {
           ({ key, personal } = this.keyring.personalData.decrypt(keyOf, row.personal, row.event_id));
           keys.set(subjectId, key);
         } catch (error) {
-          if (!unreadable) throw error;
+          if (!unreadable) throw new UnreadablePersonalData(row, error);
           personal = unreadable();
         }
       }

@@ -13,7 +13,7 @@ export {
   type Seal,
   streamIdOf,
 } from './event.js';
-export { type EventRow } from './event-rows.js';
+export { UnreadablePersonalData, type EventRow } from './event-rows.js';
 export { isNotEnded, wrappedKeyOf } from './event-queries.js';
 export { EventStore, type Past, type StreamNow, type Until } from './event-store.js';
 export { type KeyCheck, Keyring, type KeyringFault } from './keyring.js';

@@ -4,6 +4,7 @@ import { type DataSource } from 'typeorm';
 import { describeError, type Sql, type IncidentLog } from '#libs/database';
 import { type Projections, UnderWay } from '#libs/projections';
 import { ALL_ORGANIZATIONS, logIdOf, logNameOf, type Signers } from '#libs/sealing';
+import { UnreadablePersonalData } from '#libs/event-store';
 import { Worker } from '#libs/work';
 import { verifyAll, verifyDatabase } from '../audit/index.js';
 
@@ -128,10 +129,19 @@ export class SelfCheck {
 
   private async verifyProjection(name: string): Promise<string | undefined> {
     const { signal } = this.worker;
-    const [difference, ...more] = await this.projections.maintenance.verify(name, { gently: true, signal });
+    const { maintenance } = this.projections;
+    const differences = await maintenance.verify(name, { gently: true, signal }).catch((error: unknown) => {
+      // Otherwise someone who exchanges two keys would end the check of everyone's data.
+      const cause = error instanceof Error ? error.cause : undefined;
+      if (cause instanceof UnreadablePersonalData) return cause;
+      throw error;
+    });
+    if (differences instanceof UnreadablePersonalData)
+      return `The projection ${name} cannot be compared with its events. ${differences.message}.`;
+    const [difference, ...more] = differences;
     if (!difference) return undefined;
     const { table, key, problem, columns } = difference;
-    const row = `${table} ${JSON.stringify(key)} is ${problem}${columns ? ` in ${columns.join(', ')}` : ''}`;
+    const row = `${table} ${JSON.stringify(key)} is ${problem}${columns.length > 0 ? ` in ${columns.join(', ')}` : ''}`;
     return `The projection ${name} differs from its events: ${row}${more.length > 0 ? `, and ${more.length} more rows` : ''}.`;
   }
 
