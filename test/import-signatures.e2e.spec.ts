@@ -358,7 +358,7 @@ it('an import of signatures subscribes no one without consent', async () => {
 });
 
 it('the count stays exact while the same people sign, withdraw and are deleted', async () => {
-  const count = isLong ? 2_000 : 600;
+  const count = isLong ? 2_000 : 300;
   const people = Array.from({ length: count }, (_, n) => `p${n}@example.org`);
   const { body } = await send(text('email,comment', ...people.map((email) => `${email},imported`)), {
     query: { subscribed: 'false' },
@@ -412,7 +412,7 @@ describe('with several instances', () => {
     const first = await deployment.startServer();
     const by = organization.at(first.origin);
     petitionId = await published(by);
-    const count = isLong ? 12_000 : 3_000;
+    const count = isLong ? 12_000 : 1_500;
     const rows = Array.from({ length: count }, (_, n) => `p${n}@example.org,${n},2021-03-04`);
     // Each tenth person is in the file twice.
     const twice = rows.flatMap((row, n) => (n % 10 === 0 ? [row, row] : [row]));
