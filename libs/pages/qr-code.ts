@@ -5,7 +5,7 @@ import { toSvgSource } from 'lean-qr/extras/svg';
 /** Pixels of a PNG per module: a code of 37 modules with its margin has 1,080, enough for a poster of A4. */
 const SCALE = 24;
 
-/** The QR code of a text, black on white, with the margin that scanners need. It stays readable if a sixth of it is covered. */
+/** Draws a text as a black QR code with the margin that scanners need. Scanners can still read it if a seventh of it is covered. */
 export function qrCode(text: string, format: 'svg' | 'png'): Buffer {
   const code = generate(text, { minCorrectionLevel: correction.M });
   return format === 'png'

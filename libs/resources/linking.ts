@@ -12,7 +12,7 @@ export interface Subjects {
   findErased(organizationId: string, ids: readonly string[]): Promise<Set<string>>;
 }
 
-/** What the first event of a new link contains. `linkId`: the same in each attempt to add the link. */
+/** Fields of the first event of a new link. Each attempt to add the same link must use the same `linkId`. */
 export type LinkDetails = { linkId: string; personal: JsonObject | null; more: JsonObject };
 
 /**

@@ -541,7 +541,7 @@ describe('events of one stream, or about one person', () => {
   const updated = { ...erased, type: 'ContactUpdated' };
   it.each([
     ['no one was erased', { 10: person, 20: unread }, 10],
-    ['someone else was erased', { 10: other, 20: nobody }, 10],
+    ['another person was erased', { 10: other, 20: nobody }, 10],
     ['their record ended otherwise', { 10: person, 20: updated }, 10],
     ['it is about no one', { 30: { ...unread, subjectId: null } }, 30],
     ['it is the later one of two', { 10: person, 15: { ...unread, subjectId: uuidv7() }, 20: erased }, 15],

@@ -23,8 +23,8 @@ type UpdateAnswer = { contacts: number; operationId: string | null };
   description:
     'Gives fields of many contacts the same values, and adds or removes tags and lists. Send either `contactIds` or ' +
     '`segmentId`. Changes only the fields you send; `null` clears a field. No one is subscribed or unsubscribed.\n\n' +
-    'Up to 1,000 contacts are updated before the response is sent. If one of the `contactIds` does not exist, nothing ' +
-    'is changed. Fields are changed first, for all contacts or for none, followed by one tag or list after another. ' +
+    'Up to 1,000 contacts are updated immediately. If one of the `contactIds` does not exist, nothing ' +
+    'changes. Fields are changed first, for all contacts or for none, followed by one tag or list after another. ' +
     'After an error, send the request again: what was already changed is not changed twice.\n\n' +
     'A segment with more contacts is updated in the background, as it is now: contacts that enter it later are not ' +
     'changed. `operationId` is the id of an import: `import.get-import` returns its progress, and ' +
