@@ -1,4 +1,5 @@
 import { parse } from 'csv-parse/sync';
+import { endedImport, findImport, recordsIn, text } from './background-imports.js';
 import { type Answer, Api, Client, NOBODY } from './harness.js';
 import { isLong } from './length.js';
 import { Deployment, eventually } from './processes.js';
@@ -36,18 +37,8 @@ function send(file: string, { type = CSV, query = {}, by = client }: Options = {
   return by.request('POST', path, file, { 'Content-Type': type });
 }
 
-const text = (...rows: string[]) => `${rows.join('\n')}\n`;
-const find = async (importId: string, by = client) =>
-  (await by.get('import.get-import', { importId })).body.data;
-
-async function ended(importId: string, by = client): Promise<any> {
-  let found: any;
-  await eventually(async () => {
-    found = await find(importId, by);
-    expect(['DONE', 'FAILED', 'CANCELLED']).toContain(found.status);
-  });
-  return found;
-}
+const find = (importId: string, by = client) => findImport(importId, by);
+const ended = (importId: string, by = client) => endedImport(importId, by);
 
 /** Imports a file and waits for its end. */
 async function imported(file: string, options: Options = {}): Promise<any> {
@@ -68,7 +59,7 @@ const counts = ({ rows, created, updated, unchanged, failed, signed }: any) => (
 async function signatures(by = client): Promise<any[]> {
   const query = { petitionId, contacts: 'true' };
   const { body } = await by.get('petition.export-signatures', query);
-  return (body as string).split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+  return recordsIn(body as string);
 }
 
 const counter = async (by = client) =>

@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { Keyring, openBytes, sealBytes } from '#libs/event-store';
 import { inputOf, OperationRunner, systemContext } from '#libs/rpc';
 import { RequestSignature } from '../src/petitions/index.js';
+import { endedImport, findImport, recordsIn, text } from './background-imports.js';
 import { type Answer, Api, Client, ISO, NOBODY } from './harness.js';
 import { isLong } from './length.js';
 import { signedIn } from './people-in.js';
@@ -39,18 +40,8 @@ function send(
   return by.request('POST', path, body, { 'Content-Type': type, ...headers });
 }
 
-const text = (...rows: string[]) => `${rows.join('\n')}\n`;
-const find = async (importId: string, by = client) =>
-  (await by.get('import.get-import', { importId })).body.data;
-
-async function ended(importId: string, by = client): Promise<any> {
-  let found: any;
-  await eventually(async () => {
-    found = await find(importId, by);
-    expect(['DONE', 'FAILED', 'CANCELLED']).toContain(found.status);
-  });
-  return found;
-}
+const find = (importId: string, by = client) => findImport(importId, by);
+const ended = (importId: string, by = client) => endedImport(importId, by);
 
 /** Imports a file and waits for its end. */
 async function imported(body: string | Uint8Array<ArrayBuffer>, options: Options = {}): Promise<any> {
@@ -64,7 +55,7 @@ async function imported(body: string | Uint8Array<ArrayBuffer>, options: Options
 
 async function linesOf(operation: string, importId: string): Promise<any[]> {
   const { body } = await client.get(operation, { importId });
-  return (body as string).split('\n').flatMap((line) => (line === '' ? [] : [JSON.parse(line)]));
+  return recordsIn(body as string);
 }
 
 async function contacts(): Promise<any[]> {
