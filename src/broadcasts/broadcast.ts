@@ -22,9 +22,9 @@ export function audienceFields(kind: string): { chosen: `${string}Ids`; excluded
 export const broadcastShapes: Upcasters = {
   BroadcastCreated: {
     reads: [(body) => body, ({ data, personal }) => ({ data: { ...data, countClicks: false }, personal })],
-    writes: { asBefore: ({ data: { countClicks: _, ...data }, personal }) => ({ data, personal }) },
+    writes: 'newest',
   },
-  BroadcastUpdated: { reads: [(body) => body, (body) => body], writes: { asBefore: (body) => body } },
+  BroadcastUpdated: { reads: [(body) => body, (body) => body], writes: 'newest' },
 };
 
 export type Format = 'MARKDOWN' | 'HTML';

@@ -23,7 +23,7 @@ export type OrganizationEvent =
 
 /** The first organizations had no pages, and later ones no time zone. */
 export const organizationShapes: Upcasters = {
-  OrganizationUpdated: { reads: [(body) => body, (body) => body], writes: { asBefore: (body) => body } },
+  OrganizationUpdated: { reads: [(body) => body, (body) => body], writes: 'newest' },
 };
 
 const WITHOUT_PAGE = { slug: null, colour: null, imageId: null, privacyUrl: null };

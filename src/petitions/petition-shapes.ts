@@ -47,14 +47,6 @@ const toForm: Cast = ({ data: { publicComments, formFields, ...data }, personal 
   personal,
 });
 
-const asBefore: Cast = ({ data: { comments, form, ...data }, personal }) => ({
-  data: {
-    ...Object.fromEntries(Object.entries(data).filter(([field]) => !Object.hasOwn(NOT_SET_YET, field))),
-    ...asEarlier({ comments, form } as Partial<Later>),
-  },
-  personal,
-});
-
 export const petitionShapes: Upcasters = {
   PetitionCreated: {
     reads: [
@@ -62,7 +54,7 @@ export const petitionShapes: Upcasters = {
       toFormFields,
       ({ data, personal }) => toForm({ data: { ...NOT_SET_YET, ...data }, personal }),
     ],
-    writes: { asBefore },
+    writes: 'newest',
   },
-  PetitionUpdated: { reads: [(body) => body, (body) => body, toForm], writes: { asBefore } },
+  PetitionUpdated: { reads: [(body) => body, (body) => body, toForm], writes: 'newest' },
 };

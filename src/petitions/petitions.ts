@@ -72,7 +72,7 @@ export const signature = contactLink({
   facts: {
     ...FACTS,
     signed_at: { type: 'timestamptz', of: ({ data }) => momentOf(data.signedAt) },
-    appearance: { type: 'text', of: ({ data }) => data.appearance as Appearance },
+    appearance: { type: 'text', of: ({ data }) => (data.appearance as Appearance | undefined) ?? null },
     via: idIn('via'),
     broadcast_id: idIn('broadcastId'),
     client_networks: {
@@ -136,15 +136,7 @@ export const signatureShapes: Upcasters = {
         personal,
       }),
     ],
-    writes: {
-      asBefore: ({
-        data: { appearance: _, via: _via, broadcastId: _from, language: _in, ...data },
-        personal,
-      }) => ({
-        data,
-        personal,
-      }),
-    },
+    writes: 'newest',
   },
 };
 

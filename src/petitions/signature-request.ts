@@ -76,13 +76,7 @@ export const signatureRequestShapes: Upcasters = {
         personal: personal && { ...personal, ...NOT_ASKED_FOR },
       }),
     ],
-    writes: {
-      asBefore({ data: { appearance: _, via: _via, language: _in, ...data }, personal }) {
-        if (!personal) return { data, personal };
-        const { city: _city, region: _region, phone: _phone, ...known } = personal;
-        return { data, personal: known };
-      },
-    },
+    writes: 'newest',
   },
 };
 

@@ -34,11 +34,9 @@ export const postShapes: Upcasters = {
       ({ data, personal }) => ({ data: { ...data, slug: null }, personal }),
       ({ data, personal }) => ({ data: { ...data, ...NOT_SET_YET }, personal }),
     ],
-    writes: {
-      asBefore: ({ data: { petitionId: _, publishAt: _at, ...data }, personal }) => ({ data, personal }),
-    },
+    writes: 'newest',
   },
-  PostUpdated: { reads: [(body) => body, (body) => body], writes: { asBefore: (body) => body } },
+  PostUpdated: { reads: [(body) => body, (body) => body], writes: 'newest' },
 };
 
 export const STATUSES = ['DRAFT', 'PUBLISHED', 'ARCHIVED'] as const;
