@@ -14,11 +14,11 @@ import { JsonLogger } from '#libs/operations';
 import { type Projections } from '#libs/projections';
 import { type InputClass, ServerLife, systemInput, undeclaredErrors } from '#libs/rpc';
 import { createTestDatabase, startedTemplateOn, eventually, type TestDatabase } from '#libs/testing';
+import { ENDINGS } from '#libs/verify';
 import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config/index.js';
 import { HistoryReads } from '../src/history/index.js';
 import { AcceptInvitation, InvitationLinks } from '../src/team/index.js';
-import { ENDINGS } from '../src/audit/index.js';
 import { CreateOrganization } from '../src/organizations/index.js';
 import {
   BackgroundWorkers,

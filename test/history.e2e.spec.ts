@@ -792,11 +792,11 @@ async function verifiedByThreads(
   const script = `
     import { createReadStream, readFileSync } from 'node:fs';
     import { openDatabase } from ${libs};
-    import { verifyDatabase, verifyExport } from ${verify};
+    import { verifyDatabase, verifyStream } from ${verify};
     const [checkpoint, key, ...whats] = process.argv.slice(2);
     const proof = [checkpoint, key].map((file) => readFileSync(file, 'utf8'));
     const ofFile = (file) =>
-      verifyExport(createReadStream(file, { highWaterMark: 1000 }), ...proof, undefined, { threads: 2 });
+      verifyStream(createReadStream(file, { highWaterMark: 1000 }), ...proof, { threads: 2 });
     const ofDatabase = async (organizationId) => {
       const source = await openDatabase({ url: process.env.DATABASE_URL, poolSize: 1, migrations: [] });
       return verifyDatabase(source, organizationId, ...proof, { threads: 2 }).finally(() => source.destroy());

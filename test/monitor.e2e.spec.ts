@@ -5,7 +5,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
 import { startS3Server } from '#libs/testing';
-import { openCheckpoint } from '../src/audit/index.js';
+import { openCheckpoint } from '#libs/verify';
 import { type Client } from './harness.js';
 import {
   cli,

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { type Verdict, verifyFile } from '../src/audit/index.js';
+import { type Verdict } from '#libs/verify';
+import { verifyFile } from '../src/audit/index.js';
 
 /** The verdict on an export. All three verifiers, including the browser's, must agree in everything except wording. */
 export async function verifyTwice(

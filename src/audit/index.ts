@@ -7,20 +7,13 @@ export { NotAnswered } from './fetch-answer.js';
 export { LogClient } from './monitor/log-client.js';
 export { Monitor } from './monitor/monitor.js';
 export { type AllVerdict } from './verify/all.js';
-export { ENDINGS, isId } from './verify/batch.js';
-export { type Checkpoint, leavesOf, openCheckpoint } from './verify/checkpoint.js';
-export { compareBySubtrees, type Comparison } from './verify/compare.js';
-export { contradictionOf, headOf } from './verify/consistency.js';
-export { type Succession } from './verify/key-chain.js';
-export { ALGORITHMS, ALL, cosignedBy, NotAuthentic, parseVerifierKey, readNote } from './verify/note.js';
-export { type Against, type Verdict } from './verify/verdict.js';
 export {
   compareByFile,
   successionsOfFile,
   verifyAll,
   verifyDatabase,
-  verifyExport,
   verifyFile,
+  verifyStream,
 } from './verify/verify.js';
 export { witnessServer } from './witness/server.js';
 export { WitnessState } from './witness/state.js';

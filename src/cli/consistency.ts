@@ -2,17 +2,15 @@ import { type Command } from 'commander';
 import { describeError } from '#libs/database';
 import {
   type Checkpoint,
-  compareByFile,
   compareBySubtrees,
   type Comparison,
   contradictionOf,
   headOf,
   leavesOf,
-  LogClient,
   openCheckpoint,
   type Succession,
-  successionsOfFile,
-} from '../audit/index.js';
+} from '#libs/verify';
+import { compareByFile, LogClient, successionsOfFile } from '../audit/index.js';
 import { apiKeyOf, keyOf, nothingCompared, urlOf } from './outside.js';
 import { path, readCheckpoint } from './session.js';
 

@@ -1,6 +1,7 @@
 import { type Command } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ALL, isId, LogClient, Monitor, NotAnswered, parseVerifierKey } from '../audit/index.js';
+import { ALL, isId, parseVerifierKey } from '#libs/verify';
+import { LogClient, Monitor, NotAnswered } from '../audit/index.js';
 import { apiKeyOf, keyOf, nothingCompared, secondsOf, urlOf } from './outside.js';
 import { interruptible, path } from './session.js';
 

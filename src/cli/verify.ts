@@ -1,15 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { readFile } from 'node:fs/promises';
 import { describeError, openDatabase, type Sql } from '#libs/database';
-import {
-  type Against,
-  ALL,
-  type AllVerdict,
-  type Verdict,
-  verifyAll,
-  verifyDatabase,
-  verifyFile,
-} from '../audit/index.js';
+import { type Against, ALL, type Verdict } from '#libs/verify';
+import { type AllVerdict, verifyAll, verifyDatabase, verifyFile } from '../audit/index.js';
 import { keyOf } from './outside.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, path, readCheckpoint } from './session.js';

@@ -3,7 +3,8 @@ import { MAIL_URL_FORMS, type MailAddress, readMailAddress, readMailUrl, WrongMa
 import { LOG_LEVELS, type LogLevel } from '#libs/operations';
 import { readRedisUrl, REDIS_URL_FORMS } from '#libs/rate-limit';
 import { type BucketLocation } from '#libs/storage';
-import { readWitness, type WitnessAddress, NotAuthentic } from '../audit/index.js';
+import { NotAuthentic } from '#libs/verify';
+import { readWitness, type WitnessAddress } from '../audit/index.js';
 import { readConcurrency } from '../environment/index.js';
 import { endpointOfS3, type Environment, loadEnvironment } from '../environment/index.js';
 

@@ -1,4 +1,4 @@
-import { claimsOf, contradictionOf, headOf, isConsistent, type TreeHead } from '../verify/consistency.js';
+import { claimsOf, contradictionOf, headOf, isConsistent, type TreeHead } from '#libs/verify';
 
 /** Write-once storage for checkpoints. */
 export interface AnchorStore {

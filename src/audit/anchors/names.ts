@@ -1,5 +1,5 @@
 import { logIdOf } from '#libs/sealing';
-import { isId } from '../verify/batch.js';
+import { isId } from '#libs/verify';
 
 /** Padded to this width, names sort by size. */
 const DIGITS = 15;

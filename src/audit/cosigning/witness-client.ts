@@ -1,5 +1,4 @@
 import { type SignedTree } from '#libs/sealing';
-import { fetchAnswer, type HttpAnswer, NotAnswered } from '../fetch-answer.js';
 import {
   ALGORITHMS,
   cosignedBy,
@@ -9,7 +8,8 @@ import {
   readNote,
   type VerifierKey,
   wholeNumber,
-} from '../verify/note.js';
+} from '#libs/verify';
+import { fetchAnswer, type HttpAnswer, NotAnswered } from '../fetch-answer.js';
 
 /** A witness from the configuration. */
 export type WitnessAddress = { url: string; verifierKey: string };

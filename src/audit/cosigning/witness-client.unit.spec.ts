@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { v7 as uuidv7 } from 'uuid';
 import { Signers, type SignedTree } from '#libs/sealing';
-import { ALGORITHMS, cosignedBy, parseVerifierKey, readNote } from '../verify/note.js';
+import { ALGORITHMS, cosignedBy, parseVerifierKey, readNote } from '#libs/verify';
 import { WitnessState } from '../witness/state.js';
 import { Witness, WitnessKey } from '../witness/witness.js';
 import { readWitness, WitnessClient } from './witness-client.js';

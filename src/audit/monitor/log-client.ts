@@ -1,9 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type ReadSubtree } from '../verify/compare.js';
+import {
+  HASH,
+  MOST_SUCCESSIONS,
+  nodeHash,
+  type ReadSubtree,
+  type Succession,
+  SUCCESSION,
+} from '#libs/verify';
 import { fetchAnswer, type HttpAnswer, NotAnswered } from '../fetch-answer.js';
-import { MOST_SUCCESSIONS, SUCCESSION, type Succession } from '../verify/key-chain.js';
-import { HASH } from '../verify/sha256.js';
-import { nodeHash } from '../verify/tree.js';
 
 /** Hashes per tile, and levels of the tree that a tile spans: docs/spec/history-format.md, "Tiles". */
 const TILE_WIDTH = 256;

@@ -1,13 +1,17 @@
 import { readFile } from 'node:fs/promises';
-import { type Checkpoint, leavesOf, openCheckpoint } from '../verify/checkpoint.js';
-import { compareBySubtrees } from '../verify/compare.js';
-import { contradictionOf } from '../verify/consistency.js';
+import {
+  type Checkpoint,
+  compareBySubtrees,
+  contradictionOf,
+  FalseSuccession,
+  leavesOf,
+  NotAuthentic,
+  openCheckpoint,
+  Tree,
+} from '#libs/verify';
 import { replaceFile } from '../durable-file.js';
 import { NotAnswered } from '../fetch-answer.js';
-import { FalseSuccession } from '../verify/key-chain.js';
 import { type LogClient } from './log-client.js';
-import { NotAuthentic } from '../verify/note.js';
-import { Tree } from '../verify/tree.js';
 
 /** The result of a check. */
 export type Look =

@@ -1,12 +1,19 @@
 import { type Sql } from '#libs/database';
-import { isId } from './batch.js';
-import { type Checkpoint } from './checkpoint.js';
+import {
+  type Against,
+  againstOf,
+  ALL,
+  type Checkpoint,
+  type Claim,
+  claimHash,
+  fromBase64,
+  HASH,
+  isId,
+  Tree,
+  wholeNumber,
+} from '#libs/verify';
 import { type CheckStored, EventsTable } from './events-table.js';
-import { ALL, fromBase64, wholeNumber } from './note.js';
 import { checkSeals } from './seal-tables.js';
-import { HASH } from './sha256.js';
-import { type Claim, claimHash, Tree } from './tree.js';
-import { type Against, againstOf } from './verdict.js';
 
 /**
  * The log with a leaf for each checkpoint of each organization: docs/spec/history-format.md, "The log of all

@@ -1,15 +1,11 @@
-import { parentPort, workerData } from 'node:worker_threads';
-import { type Work } from './check-threads.js';
-import { checkLines } from './lines.js';
+import { parentPort } from 'node:worker_threads';
+import { checkLines } from '#libs/verify';
+import { type Lines } from './check-threads.js';
 import { checkStored } from './stored-events.js';
 
 /** The code that each thread of `CheckThreads` runs. */
-const work = workerData as Work;
-parentPort!.on('message', (given: Uint8Array | string[]) => {
-  const checked =
-    work.of === 'lines'
-      ? checkLines(given as Uint8Array, work.organizationId)
-      : checkStored(given as string[]);
+parentPort!.on('message', (given: Lines | string[]) => {
+  const checked = Array.isArray(given) ? checkStored(given) : checkLines(given.lines, given.organizationId);
   const columns = Object.values(checked).filter((column) => ArrayBuffer.isView(column));
   parentPort!.postMessage(
     checked,

@@ -1,21 +1,17 @@
 import { Worker } from 'node:worker_threads';
-import { type Batch } from './batch.js';
-import { type CheckedLines } from './lines.js';
+import { type Batch, type CheckedLines } from '#libs/verify';
 
-/** The input of the threads: lines of an export, or stored events. */
-export type Work = { of: 'lines'; organizationId: string } | { of: 'stored' };
+/** Lines of an export of this organization. */
+export type Lines = { lines: Uint8Array; organizationId: string };
 
 /** Threads that check events one by one. */
 export class CheckThreads {
   private readonly threads: { worker: Worker; waiting: Waiting[] }[];
   private next = 0;
 
-  constructor(
-    readonly count: number,
-    work: Work,
-  ) {
+  constructor(readonly count: number) {
     this.threads = Array.from({ length: count }, () => {
-      const worker = new Worker(new URL('./check-thread.js', import.meta.url), { workerData: work });
+      const worker = new Worker(new URL('./check-thread.js', import.meta.url));
       const waiting: Waiting[] = [];
       worker.on('message', (checked: CheckedLines | Batch) => waiting.shift()!.resolve(checked as never));
       worker.on('error', (error) => {
@@ -25,10 +21,10 @@ export class CheckThreads {
     });
   }
 
-  checkLines(lines: Uint8Array): Promise<CheckedLines> {
+  checkLines(lines: Uint8Array, organizationId: string): Promise<CheckedLines> {
     // Sends a copy: a transfer detaches the whole buffer, which also contains the beginning of the next line.
     const own = new Uint8Array(lines);
-    return this.send(own, [own.buffer]);
+    return this.send({ lines: own, organizationId } satisfies Lines, [own.buffer]);
   }
 
   checkStored(events: readonly string[]): Promise<Batch> {

@@ -1,5 +1,13 @@
 import { type Sql } from '#libs/database';
-import { type Batch, ENDINGS, newBatch } from './batch.js';
+import {
+  type Batch,
+  ENDINGS,
+  MOST_SUCCESSIONS,
+  newBatch,
+  SUCCESSION,
+  type Succession,
+  SUCCESSIONS_OF,
+} from '#libs/verify';
 import { STORED_EVENT } from './stored-events.js';
 
 const PAGE = 500;
@@ -90,4 +98,14 @@ export class EventsTable {
     );
     return row?.subject_id;
   }
+}
+
+/** The key rotations in the stored history. */
+export async function successionsOfDatabase(sql: Sql, organizationId: string): Promise<Succession[]> {
+  const rows = await sql.query<(Omit<Succession, 'position'> & { position: string })[]>(
+    `SELECT position, data->'from' AS from, data->'to' AS to, data->'signature' AS signature FROM events
+     WHERE organization_id = $1 AND stream_type = $2 AND type = $3 ORDER BY position LIMIT ${MOST_SUCCESSIONS}`,
+    [organizationId, SUCCESSIONS_OF, SUCCESSION],
+  );
+  return rows.map((row) => ({ ...row, position: Number(row.position) }));
 }

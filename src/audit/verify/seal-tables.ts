@@ -1,7 +1,5 @@
 import { type Sql } from '#libs/database';
-import { type Checkpoint } from './checkpoint.js';
-import { HASH } from './sha256.js';
-import { Tree } from './tree.js';
+import { type Checkpoint, HASH, type SealedLeaf, type SealRows, type Seals, Tree } from '#libs/verify';
 
 /** Hashes per row of seal_tiles, and the levels of the tree that a row spans. */
 const TILE_WIDTH = 256;
@@ -12,27 +10,13 @@ const PAGE = 32;
 /** Both are null where the row is missing. */
 type Tile = { hashes: Buffer | null; positions: string[] | null };
 
-/** A leaf as it was sealed. */
-export type SealedLeaf = { position: number; hash: Buffer };
-/** Reads `count` leaves starting at number `from`, counted from 0. `from` ascends from call to call. */
-type ReadLeaves = (from: number, count: number) => Promise<SealedLeaf[]>;
-
-/** The seals as stored in the database. */
-export type Seals = {
-  /** The leaves of the checkpoint; undefined if the stored ones differ. */
-  leaves?: ReadLeaves;
-  rows?: SealRows;
-  /** The problem with the tables; null if there is none. */
-  mistake: string | null;
-};
-
 /** Checks that the tables of the seals lead to the checkpoint. */
 export async function checkSeals(
   sql: Sql,
   checkpoint: Checkpoint,
   onLeaves: (count: number) => void,
 ): Promise<Seals> {
-  const rows = await SealRows.of(sql, checkpoint);
+  const rows = await StoredSealRows.of(sql, checkpoint);
   const tiles = await checkTiles(sql, checkpoint, onLeaves);
   return { ...tiles, rows };
 }
@@ -82,7 +66,7 @@ type SealRow = { size: string; position: string; root: Buffer };
  * The rows of `seals`, each compared with the tree of its size. Older rows are thinned out, so not every sealed
  * size has one.
  */
-class SealRows {
+class StoredSealRows implements SealRows {
   private rows: SealRow[] = [];
   /** From the last compared row: no event of a larger tree has this position or a lower one. */
   private upTo = 0;
@@ -94,12 +78,12 @@ class SealRows {
     private readonly lastSize: number,
   ) {}
 
-  static async of(sql: Sql, checkpoint: Checkpoint): Promise<SealRows> {
+  static async of(sql: Sql, checkpoint: Checkpoint): Promise<StoredSealRows> {
     const [row] = await sql.query<{ size: string | null }[]>(
       'SELECT max(size) AS size FROM seals WHERE organization_id = $1',
       [checkpoint.organizationId],
     );
-    return new SealRows(sql, checkpoint, Number(row!.size ?? 0));
+    return new StoredSealRows(sql, checkpoint, Number(row!.size ?? 0));
   }
 
   /** Reads the seals of trees larger than `after`, up to `upTo`. */

@@ -1,5 +1,4 @@
-import { addEvent, type Batch, newBatch, UNREADABLE } from './batch.js';
-import { canonical, digestOf } from './digest.js';
+import { addEvent, type Batch, canonical, digestOf, newBatch, UNREADABLE } from '#libs/verify';
 
 /** A row of `events` as JSON, in the order of `STORED_EVENT`. */
 type Stored = [

@@ -7,12 +7,12 @@ import { Commands } from '#libs/commands';
 import { Projections } from '#libs/projections';
 import { systemInput } from '#libs/rpc';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { type Verdict } from '#libs/verify';
 import { Positions1764000000012, PositionsValid1764000000012 } from '../../../migrations/0012-positions.js';
 import { isLong, someOf } from '../../../test/length.js';
 import { verifyTwice } from '../../../test/verifiers.js';
 import { ExportEvents, ExportEventsHandler, HistoryReads } from '../../history/index.js';
 import { type AllVerdict } from './all.js';
-import { type Verdict } from './verdict.js';
 import { verifyAll, verifyDatabase } from './verify.js';
 
 const signers = new Signers([Buffer.alloc(32, 5)]);

@@ -1,11 +1,10 @@
 import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { eventDigest, type JsonObject } from '#libs/event-store';
+import { canonical, type Verdict } from '#libs/verify';
 import { verifyTwice } from '../../../test/verifiers.js';
-import { canonical } from './digest.js';
 import { WitnessKey } from '../witness/witness.js';
-import { type Verdict } from './verdict.js';
-import { verifyExport } from '../index.js';
+import { verifyStream } from '../index.js';
 import { isLong, longIt, someOf } from '../../../test/length.js';
 
 const organizationId = uuidv7();
@@ -434,7 +433,7 @@ describe('a line that is invalid in itself', () => {
     async function* endless() {
       while ((pieces += 1)) yield await Promise.resolve(Buffer.alloc(1024 * 1024, 'x'));
     }
-    expect(await verifyExport(endless(), checkpoint, key)).toMatchObject({
+    expect(await verifyStream(endless(), checkpoint, key)).toMatchObject({
       ok: false,
       firstWrongPosition: 1,
     });
@@ -736,7 +735,7 @@ describe('a checkpoint that witnesses have cosigned', () => {
   const keys = [one!, two!, three!].map(({ verifierKey }) => verifierKey);
   const note = `${signed(text, signer)}${one!.cosign(text, 1_700_000_000)}${two!.cosign(text, 1_700_000_100)}`;
   const verdictOn = (checkpoint: string, witnesses: string[], quorum?: number) =>
-    verifyExport(chunksOf(ndjson(history)), checkpoint, key, undefined, { witnesses, quorum });
+    verifyStream(chunksOf(ndjson(history)), checkpoint, key, { witnesses, quorum });
 
   it('is accepted with the required number of cosignatures, and the verdict names them', async () => {
     for (const quorum of [1, 2]) {
@@ -903,7 +902,7 @@ describe('a checkpoint of five lines', () => {
 it('reads lines wherever the chunks of the file end', async () => {
   const text = ndjson(few);
   for (const size of [1, 7, 1000]) {
-    expect(await verifyExport(chunksOf(text, size), checkpointOfFew, key)).toMatchObject({
+    expect(await verifyStream(chunksOf(text, size), checkpointOfFew, key)).toMatchObject({
       ok: true,
       events: 40,
     });
@@ -944,13 +943,19 @@ it('reports its progress and can be interrupted', async () => {
   const stopped = new AbortController();
   const progress: { events: number; share: number }[] = [];
   const lines = fabricate(2_000);
-  const work = verifyExport(chunksOf(ndjson(lines)), checkpointOf(lines), key, () => 0.5, {
-    signal: stopped.signal,
-    onProgress(now) {
-      progress.push(now);
-      if (now.events >= 1_000) stopped.abort(new Error('enough'));
+  const work = verifyStream(
+    chunksOf(ndjson(lines)),
+    checkpointOf(lines),
+    key,
+    {
+      signal: stopped.signal,
+      onProgress(now) {
+        progress.push(now);
+        if (now.events >= 1_000) stopped.abort(new Error('enough'));
+      },
     },
-  });
+    () => 0.5,
+  );
   await expect(work).rejects.toThrow('enough');
   expect(progress.length).toBeGreaterThan(2);
   for (const { share } of progress) expect(share).toBe(0.5);

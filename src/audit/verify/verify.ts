@@ -2,64 +2,38 @@ import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { type Sql } from '#libs/database';
-import { type AllVerdict, compareAll } from './all.js';
-import { type Batch } from './batch.js';
-import { CheckThreads, type Work } from './check-threads.js';
-import { type Checkpoint, openCheckpoint, openParts } from './checkpoint.js';
-import { compareByEvents, type Comparison } from './compare.js';
-import { type CheckStored, EventsTable } from './events-table.js';
-import { eventsOfExport } from './export-file.js';
-import { type Succession, successionsOfDatabase, successionsOfExport } from './key-chain.js';
-import { checkLines } from './lines.js';
 import {
-  ALGORITHMS,
   ALL,
-  cosignedBy,
-  type Cosignature,
+  checkLines,
+  type Checkpoint,
+  compareByEvents,
+  type Comparison,
+  counted,
+  eventsOfExport,
   NotAuthentic,
-  parseVerifierKey,
-  readNote,
-} from './note.js';
-import { openProof } from './proof.js';
+  openCheckpoint,
+  stepper,
+  type Succession,
+  successionsOfExport,
+  unproved,
+  type Verdict,
+  verifyEvents,
+  verifyExport,
+  type VerifyOptions,
+  withCheckpoint,
+  witnessesOf,
+} from '#libs/verify';
+import { type AllVerdict, compareAll } from './all.js';
+import { CheckThreads } from './check-threads.js';
+import { type CheckStored, EventsTable, successionsOfDatabase } from './events-table.js';
 import { checkSeals } from './seal-tables.js';
 import { checkStored } from './stored-events.js';
-import { MOST_WARNINGS, type Verdict } from './verdict.js';
-import { verifyEvents } from './verify-events.js';
 
 /**
- * The auditor's verification of a history, written from docs/spec/history-format.md. It shares no code with the part
- * that writes the history, so that a bug there is not repeated here.
+ * `threads`: additional threads that check events; 0 for none. By default, as many as the machine supports, for large
+ * histories only.
  */
-
-type Progress = {
-  /** Events read so far. In a database, the seals are read first. */
-  events: number;
-  /** The completed share of the work, from 0 to 1. */
-  share: number;
-};
-
-export type VerifyOptions = {
-  /** The parts that the server sent with the checkpoint, as text. */
-  parts?: string | undefined;
-  /** The proof that the checkpoint is in the log of all organizations, as text (C2SP tlog-proof). */
-  proof?: string | undefined;
-  /**
-   * Verifier keys of witnesses. `quorum` of them must have cosigned the checkpoint; by default, all of them.
-   */
-  witnesses?: readonly string[] | undefined;
-  quorum?: number | undefined;
-  onProgress?: (progress: Progress) => void;
-  /** Loads the key rotations in the history. Called only if the key did not sign the checkpoint. */
-  successions?: () => Promise<readonly Succession[]>;
-  /** Aborts the verification with the signal's reason. */
-  signal?: AbortSignal;
-  /**
-   * Additional threads that check events; 0 for none. By default, as many as the machine supports, for large
-   * histories only.
-   */
-  threads?: number;
-};
-
+type Options = VerifyOptions & { threads?: number };
 type AllOptions = { organizations?: string | undefined; onlySeals?: boolean };
 
 /** The cost of a leaf in seal_tiles, relative to an event. */
@@ -78,7 +52,7 @@ export async function verifyFile(
   file: string,
   checkpoint: string,
   key: string,
-  options: VerifyOptions = {},
+  options: Options = {},
 ): Promise<Verdict> {
   const handle = await open(file);
   try {
@@ -87,36 +61,30 @@ export async function verifyFile(
     const share = () => (size === 0 ? 0 : Math.min(1, stream.bytesRead / size));
     const threads = size < SMALL_FILE ? 0 : THREADS;
     const successions = () => successionsOfFile(file);
-    return await verifyExport(stream, checkpoint, key, share, { threads, successions, ...options });
+    return await verifyStream(stream, checkpoint, key, { threads, successions, ...options }, share);
   } finally {
     await handle.close();
   }
 }
 
-/** The key rotations in an export. */
-export function successionsOfFile(file: string): Promise<Succession[]> {
-  return successionsOfExport(createReadStream(file, { highWaterMark: READ_BYTES }));
-}
-
 /** Verifies an export from a stream. @param share returns how much of it was read, from 0 to 1. */
-export function verifyExport(
+export function verifyStream(
   chunks: AsyncIterable<Uint8Array>,
   checkpoint: string,
   key: string,
-  share: () => number = () => 0,
-  options: VerifyOptions = {},
+  { threads = 0, ...options }: Options = {},
+  share?: () => number,
 ): Promise<Verdict> {
-  return withCheckpoint(checkpoint, key, options, async (opened) => {
-    const { organizationId } = opened;
-    const step = stepper(share, options);
-    const { threads = 0 } = options;
-    return withThreads(threads, { of: 'lines', organizationId }, (pool) => {
-      const check = pool
-        ? (lines: Uint8Array) => pool.checkLines(lines)
-        : (lines: Uint8Array) => checkLines(lines, organizationId);
-      return verifyEvents(opened, counted(eventsOfExport(chunks, check, ahead(threads)), step));
-    });
+  return withThreads(threads, (pool) => {
+    const check = (organizationId: string) => (lines: Uint8Array) =>
+      pool ? pool.checkLines(lines, organizationId) : checkLines(lines, organizationId);
+    return verifyExport(chunks, checkpoint, key, share, options, { check, ahead: ahead(threads) });
   });
+}
+
+/** The key rotations in an export. */
+export function successionsOfFile(file: string): Promise<Succession[]> {
+  return successionsOfExport(createReadStream(file, { highWaterMark: READ_BYTES }));
 }
 
 /**
@@ -147,7 +115,7 @@ export function verifyDatabase(
   organizationId: string,
   checkpoint: string,
   key: string,
-  options: VerifyOptions = {},
+  options: Options = {},
 ): Promise<Verdict> {
   const successions = () => successionsOfDatabase(sql, organizationId);
   return withCheckpoint(checkpoint, key, { successions, ...options }, async (opened) => {
@@ -163,7 +131,7 @@ export function verifyDatabase(
     const endedLater = (subjectIds: readonly string[]) => table.endedLater(subjectIds);
     const firstWithKey = (subjectIds: readonly string[]) => table.firstWithKey(subjectIds);
     const { threads = opened.size < SMALL_HISTORY ? 0 : THREADS } = options;
-    return withThreads(threads, { of: 'stored' }, (pool) => {
+    return withThreads(threads, (pool) => {
       const check = storedBy(pool);
       const batches = table.batches(check, ahead(threads));
       return verifyEvents(opened, counted(batches, step), { seals, endedLater, firstWithKey });
@@ -181,7 +149,7 @@ export async function verifyAll(
   sql: Sql,
   checkpoint: string,
   key: string,
-  { organizations: kept, onlySeals, ...options }: VerifyOptions & AllOptions = {},
+  { organizations: kept, onlySeals, ...options }: Options & AllOptions = {},
 ): Promise<AllVerdict> {
   try {
     const opened = await openCheckpoint(checkpoint, key);
@@ -193,7 +161,7 @@ export async function verifyAll(
     const cosigned = witnessesOf(checkpoint, options);
     const onProgress = stepper(() => 0, options);
     const { threads = THREADS } = options;
-    const verdict = await withThreads(onlySeals ? 0 : threads, { of: 'stored' }, (pool) => {
+    const verdict = await withThreads(onlySeals ? 0 : threads, (pool) => {
       const check = onlySeals ? undefined : storedBy(pool);
       return compareAll(sql, opened, { check, ahead: ahead(threads), kept, onProgress });
     });
@@ -218,98 +186,13 @@ function ahead(threads: number): number {
 
 async function withThreads<Found>(
   count: number,
-  of: Work,
   work: (threads: CheckThreads | undefined) => Promise<Found>,
 ): Promise<Found> {
   if (count === 0) return work(undefined);
-  const threads = new CheckThreads(count, of);
+  const threads = new CheckThreads(count);
   try {
     return await work(threads);
   } finally {
     await threads.end();
-  }
-}
-
-async function withCheckpoint(
-  note: string,
-  key: string,
-  { parts, proof, successions = () => Promise.resolve([]), ...options }: VerifyOptions,
-  work: (checkpoint: Checkpoint) => Promise<Verdict>,
-): Promise<Verdict> {
-  try {
-    const checkpoint = await openCheckpoint(note, key, successions);
-    const cosigned = witnessesOf(note, options);
-    const inAll = proof !== undefined && { inAll: openProof(proof, checkpoint) };
-    const verdict = await withParts(parts, checkpoint, work);
-    return {
-      ...verdict,
-      checkpoint: verdict.checkpoint && { ...verdict.checkpoint, ...cosigned, ...inAll },
-    };
-  } catch (error) {
-    if (error instanceof NotAuthentic) return unproved(error.message);
-    throw error;
-  }
-}
-
-/**
- * The witnesses that have cosigned the checkpoint, if any were requested.
- *
- * @throws NotAuthentic if too few have.
- */
-function witnessesOf(note: string, { witnesses, quorum }: VerifyOptions): { witnesses?: Cosignature[] } {
-  // A repeated key is one witness.
-  const keys = [...new Set(witnesses?.map((text) => text.trim()))];
-  if (keys.length === 0) return {};
-  const opened = readNote(note);
-  const cosigned = keys.flatMap(
-    (text) => cosignedBy(opened, parseVerifierKey(text, ALGORITHMS.cosignature)) ?? [],
-  );
-  const demanded = quorum ?? keys.length;
-  if (cosigned.length >= demanded) return { witnesses: cosigned };
-  const found = cosigned.map(({ witness }) => witness).join(', ') || 'none of them';
-  throw new NotAuthentic(
-    `The checkpoint must be cosigned by ${demanded} of the witnesses. Cosigned by: ${found}.`,
-  );
-}
-
-async function withParts(
-  parts: string | undefined,
-  checkpoint: Checkpoint,
-  work: (checkpoint: Checkpoint) => Promise<Verdict>,
-): Promise<Verdict> {
-  if (parts === undefined) return work(checkpoint);
-  const opened = openParts(parts, checkpoint);
-  if (typeof opened !== 'string') return work({ ...checkpoint, parts: opened });
-  const reason = `The parts do not belong to the checkpoint and were ignored: ${opened}.`;
-  const verdict = await work(checkpoint);
-  const warnings = [{ position: null, reason }, ...verdict.warnings].slice(0, MOST_WARNINGS);
-  return { ...verdict, warnings, warningCount: verdict.warningCount + 1 };
-}
-
-function unproved(reason: string): Verdict {
-  return {
-    ...{ ok: false, events: 0, provedEvents: 0, newerEvents: 0, firstWrongPosition: null, reason },
-    ...{ unprovedPersonal: 0, warnings: [], warningCount: 0, checkpoint: null },
-  };
-}
-
-type Done = { leaves: number; events: number };
-type Step = (more: Partial<Done>) => void;
-
-/** Counts completed work and reports progress. */
-function stepper(share: (done: Done) => number, { onProgress, signal }: VerifyOptions): Step {
-  const done = { leaves: 0, events: 0 };
-  return ({ leaves = 0, events = 0 }) => {
-    signal?.throwIfAborted();
-    done.leaves += leaves;
-    done.events += events;
-    onProgress?.({ events: done.events, share: share(done) });
-  };
-}
-
-async function* counted(batches: AsyncIterable<Batch>, step: Step): AsyncGenerator<Batch> {
-  for await (const batch of batches) {
-    step({ events: batch.count });
-    yield batch;
   }
 }

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { headOf, type TreeHead } from '#libs/verify';
 import { replaceFile } from '../durable-file.js';
-import { headOf, type TreeHead } from '../verify/consistency.js';
 
 /** A checkpoint, with its whole text. */
 type Seen = TreeHead & { text: string };

@@ -1,19 +1,22 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
-import { claimsOf, contradictionOf, isConsistent, type TreeHead } from '../verify/consistency.js';
 import {
   ALGORITHMS,
+  claimsOf,
+  contradictionOf,
   cosignedText,
   fromBase64,
+  isConsistent,
   isKeyOf,
   isSignedBy,
   keyIdOf,
-  type Note,
   NotAuthentic,
+  type Note,
   parseVerifierKey,
   readNote,
+  type TreeHead,
   type VerifierKey,
   wholeNumber,
-} from '../verify/note.js';
+} from '#libs/verify';
 import { type WitnessState } from './state.js';
 
 /** A witness's response, by HTTP status (C2SP tlog-witness). */

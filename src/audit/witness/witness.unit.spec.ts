@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { Signers } from '#libs/sealing';
-import { ALGORITHMS, cosignedBy, NotAuthentic, parseVerifierKey, readNote } from '../verify/note.js';
+import { ALGORITHMS, cosignedBy, NotAuthentic, parseVerifierKey, readNote } from '#libs/verify';
 import { WitnessState } from './state.js';
 import { Witness, WitnessKey } from './witness.js';
 

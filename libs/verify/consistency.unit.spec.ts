@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
-import { isLong } from '../../../test/length.js';
+import { isLong } from '../../test/length.js';
 import { addEvent, newBatch } from './batch.js';
 import { compareByEvents, compareBySubtrees, type ReadSubtree } from './compare.js';
 import { isConsistent } from './consistency.js';

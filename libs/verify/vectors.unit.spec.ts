@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { verifyTwice } from '../../../test/verifiers.js';
+import { verifyTwice } from '../../test/verifiers.js';
 import { isConsistent } from './consistency.js';
 import { rootOfPath } from './proof.js';
 import { Tree } from './tree.js';
 
 /** The vectors that other implementations run. Released ones never change. */
 const vectors = JSON.parse(
-  readFileSync(join(__dirname, '../../../docs/spec/history-format.json'), 'utf8'),
+  readFileSync(join(__dirname, '../../docs/spec/history-format.json'), 'utf8'),
 ) as Vectors;
 
 type Vectors = {

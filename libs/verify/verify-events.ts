@@ -1,10 +1,34 @@
 import { type Batch, UNPROVED } from './batch.js';
 import { type Checkpoint } from './checkpoint.js';
-import { type SealedLeaf, type Seals } from './seal-tables.js';
 import { HASH } from './sha256.js';
 import { Streams } from './streams.js';
 import { Tree } from './tree.js';
 import { againstOf, MOST_WARNINGS, type Verdict } from './verdict.js';
+
+/** A leaf as it was sealed. */
+export type SealedLeaf = { position: number; hash: Buffer };
+
+/** The seals as stored in the database. */
+export type Seals = {
+  /**
+   * Reads `count` leaves of the checkpoint starting at number `from`, counted from 0. `from` ascends from call to
+   * call. Undefined if the stored leaves differ from the checkpoint.
+   */
+  leaves?: (from: number, count: number) => Promise<SealedLeaf[]>;
+  rows?: SealRows;
+  /** The problem with the tables; null if there is none. */
+  mistake: string | null;
+};
+
+/** The stored roots of earlier trees. Each method returns what is wrong with them. */
+export type SealRows = {
+  /** Reads the seals of trees larger than `after`, up to `upTo`. */
+  read: (after: number, upTo: number) => Promise<void>;
+  /** @param position of the tree's last event. */
+  compare: (tree: Tree, position: number) => string | undefined;
+  /** @param events in the whole history. */
+  end: (events: number) => Promise<string | undefined>;
+};
 
 /** For a history in the database: facts that the events do not contain. */
 export type Beside = {

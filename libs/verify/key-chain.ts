@@ -1,5 +1,4 @@
 import { verify } from 'node:crypto';
-import { type Sql } from '#libs/database';
 import { wholeLines } from './export-file.js';
 import { fromBase64, keyIdOf, keyName, NotAuthentic, parseVerifierKey, type VerifierKey } from './note.js';
 
@@ -9,7 +8,7 @@ export type Succession = { position: number; from: unknown; to: unknown; signatu
 /** The history contains a successor that the key has not signed. */
 export class FalseSuccession extends NotAuthentic {}
 
-const STREAM_TYPE = 'signing-key';
+export const SUCCESSIONS_OF = 'signing-key';
 export const SUCCESSION = 'SigningKeyRotated';
 /** Every line with a rotation contains this, because member names have only one spelling. */
 const MARK = Buffer.from(`"type":"${SUCCESSION}"`);
@@ -89,16 +88,7 @@ function successionOf(text: string): Succession | undefined {
     return undefined;
   }
   const { position, streamType, type, data } = line ?? {};
-  if (typeof position !== 'number' || streamType !== STREAM_TYPE || type !== SUCCESSION) return undefined;
+  if (typeof position !== 'number' || streamType !== SUCCESSIONS_OF || type !== SUCCESSION) return undefined;
   const { from, to, signature } = (data ?? {}) as Partial<Succession>;
   return { position, from, to, signature };
-}
-
-export async function successionsOfDatabase(sql: Sql, organizationId: string): Promise<Succession[]> {
-  const rows = await sql.query<(Omit<Succession, 'position'> & { position: string })[]>(
-    `SELECT position, data->'from' AS from, data->'to' AS to, data->'signature' AS signature FROM events
-     WHERE organization_id = $1 AND stream_type = $2 AND type = $3 ORDER BY position LIMIT ${MOST_SUCCESSIONS}`,
-    [organizationId, STREAM_TYPE, SUCCESSION],
-  );
-  return rows.map((row) => ({ ...row, position: Number(row.position) }));
 }

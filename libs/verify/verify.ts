@@ -1,0 +1,152 @@
+import { type Batch } from './batch.js';
+import { type Checkpoint, openCheckpoint, openParts } from './checkpoint.js';
+import { type CheckLines, eventsOfExport } from './export-file.js';
+import { type Succession } from './key-chain.js';
+import { checkLines } from './lines.js';
+import {
+  ALGORITHMS,
+  cosignedBy,
+  type Cosignature,
+  NotAuthentic,
+  parseVerifierKey,
+  readNote,
+} from './note.js';
+import { openProof } from './proof.js';
+import { MOST_WARNINGS, type Verdict } from './verdict.js';
+import { verifyEvents } from './verify-events.js';
+
+type Progress = {
+  /** Events read so far. In a database, the seals are read first. */
+  events: number;
+  /** The completed share of the work, from 0 to 1. */
+  share: number;
+};
+
+export type VerifyOptions = {
+  /** The parts that the server sent with the checkpoint, as text. */
+  parts?: string | undefined;
+  /** The proof that the checkpoint is in the log of all organizations, as text (C2SP tlog-proof). */
+  proof?: string | undefined;
+  /**
+   * Verifier keys of witnesses. `quorum` of them must have cosigned the checkpoint; by default, all of them.
+   */
+  witnesses?: readonly string[] | undefined;
+  quorum?: number | undefined;
+  onProgress?: (progress: Progress) => void;
+  /** Loads the key rotations in the history. Called only if the key did not sign the checkpoint. */
+  successions?: () => Promise<readonly Succession[]>;
+  /** Aborts the verification with the signal's reason. */
+  signal?: AbortSignal;
+};
+
+/** Who checks lines one by one, and how many chunks of lines are in progress at the same time. */
+export type LineWork = { check: (organizationId: string) => CheckLines; ahead: number };
+
+const HERE: LineWork = {
+  check: (organizationId) => (lines) => checkLines(lines, organizationId),
+  ahead: 1,
+};
+
+/** Verifies an export of a whole history. @param share returns how much of it was read, from 0 to 1. */
+export function verifyExport(
+  chunks: AsyncIterable<Uint8Array>,
+  checkpoint: string,
+  key: string,
+  share: () => number = () => 0,
+  options: VerifyOptions = {},
+  { check, ahead }: LineWork = HERE,
+): Promise<Verdict> {
+  return withCheckpoint(checkpoint, key, options, (opened) => {
+    const events = eventsOfExport(chunks, check(opened.organizationId), ahead);
+    return verifyEvents(opened, counted(events, stepper(share, options)));
+  });
+}
+
+/** Opens the checkpoint with its proof and its cosignatures, and adds them to the verdict of `work`. */
+export async function withCheckpoint(
+  note: string,
+  key: string,
+  { parts, proof, successions = () => Promise.resolve([]), ...options }: VerifyOptions,
+  work: (checkpoint: Checkpoint) => Promise<Verdict>,
+): Promise<Verdict> {
+  try {
+    const checkpoint = await openCheckpoint(note, key, successions);
+    const cosigned = witnessesOf(note, options);
+    const inAll = proof !== undefined && { inAll: openProof(proof, checkpoint) };
+    const verdict = await withParts(parts, checkpoint, work);
+    return {
+      ...verdict,
+      checkpoint: verdict.checkpoint && { ...verdict.checkpoint, ...cosigned, ...inAll },
+    };
+  } catch (error) {
+    if (error instanceof NotAuthentic) return unproved(error.message);
+    throw error;
+  }
+}
+
+/**
+ * The witnesses that have cosigned the checkpoint, if any were requested.
+ *
+ * @throws NotAuthentic if too few have.
+ */
+export function witnessesOf(
+  note: string,
+  { witnesses, quorum }: VerifyOptions,
+): { witnesses?: Cosignature[] } {
+  // A repeated key is one witness.
+  const keys = [...new Set(witnesses?.map((text) => text.trim()))];
+  if (keys.length === 0) return {};
+  const opened = readNote(note);
+  const cosigned = keys.flatMap(
+    (text) => cosignedBy(opened, parseVerifierKey(text, ALGORITHMS.cosignature)) ?? [],
+  );
+  const demanded = quorum ?? keys.length;
+  if (cosigned.length >= demanded) return { witnesses: cosigned };
+  const found = cosigned.map(({ witness }) => witness).join(', ') || 'none of them';
+  throw new NotAuthentic(
+    `The checkpoint must be cosigned by ${demanded} of the witnesses. Cosigned by: ${found}.`,
+  );
+}
+
+async function withParts(
+  parts: string | undefined,
+  checkpoint: Checkpoint,
+  work: (checkpoint: Checkpoint) => Promise<Verdict>,
+): Promise<Verdict> {
+  if (parts === undefined) return work(checkpoint);
+  const opened = openParts(parts, checkpoint);
+  if (typeof opened !== 'string') return work({ ...checkpoint, parts: opened });
+  const reason = `The parts do not belong to the checkpoint and were ignored: ${opened}.`;
+  const verdict = await work(checkpoint);
+  const warnings = [{ position: null, reason }, ...verdict.warnings].slice(0, MOST_WARNINGS);
+  return { ...verdict, warnings, warningCount: verdict.warningCount + 1 };
+}
+
+/** The verdict if nothing could be compared. */
+export function unproved(reason: string): Verdict {
+  return {
+    ...{ ok: false, events: 0, provedEvents: 0, newerEvents: 0, firstWrongPosition: null, reason },
+    ...{ unprovedPersonal: 0, warnings: [], warningCount: 0, checkpoint: null },
+  };
+}
+
+type Done = { leaves: number; events: number };
+export type Step = (more: Partial<Done>) => void;
+
+/** Counts completed work and reports progress. */
+export function stepper(share: (done: Done) => number, { onProgress, signal }: VerifyOptions): Step {
+  const done = { leaves: 0, events: 0 };
+  return ({ leaves = 0, events = 0 }) => {
+    signal?.throwIfAborted();
+    done.leaves += leaves;
+    done.events += events;
+    onProgress?.({ events: done.events, share: share(done) });
+  };
+}
+
+export async function* counted(batches: AsyncIterable<Batch>, step: Step): AsyncGenerator<Batch> {
+  for await (const batch of batches) {
+    step({ events: batch.count });
+    yield batch;
+  }
+}
