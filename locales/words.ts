@@ -87,6 +87,8 @@ export type SiteWords = {
     hint: string;
   };
   signed: Notice;
+  /** The page of a personal link. */
+  personal: { button: (name: string) => string; other: string };
   confirm: {
     title: string;
     text: (petition: string) => string;

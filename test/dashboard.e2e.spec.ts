@@ -366,7 +366,7 @@ describe('a session', () => {
     const page = await visitor.get(path);
     expect(page.headers.get('x-frame-options')).toBe('DENY');
     expect(page.headers.get('content-security-policy')).toMatch(/frame-ancestors 'none'/);
-    expect(page.headers.get('cache-control')).toBe('no-store');
+    expect(page.headers.get('cache-control')).toBe('private, no-store');
   });
 
   it('requires HTTPS, except on the machine itself', async () => {

@@ -50,7 +50,7 @@ describe('signing', () => {
     expect(confirmation.text).toContain('Ada Lovelace');
     expect(confirmation.text).toContain('I swim &lt;there&gt;');
     expect([confirmation.headers.get('cache-control'), confirmation.headers.get('referrer-policy')]).toEqual([
-      'no-store',
+      'private, no-store',
       'no-referrer',
     ]);
     expect(await counted(page)).toEqual([0, 1]);

@@ -52,7 +52,7 @@ it('shows the sender and one button in the organization’s language, and openin
     /<form method="post">[^]*<button name="action" value="unsubscribe">Abmelden<\/button>/,
   );
   expect(headers.get('referrer-policy')).toBe('no-referrer');
-  expect(headers.get('cache-control')).toBe('no-store');
+  expect(headers.get('cache-control')).toBe('private, no-store');
   expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'; style-src 'sha256-/);
   // Mail scanners follow links with any method except POST.
   for (const method of ['GET', 'HEAD', 'OPTIONS'])

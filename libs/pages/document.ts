@@ -38,7 +38,7 @@ export function headersOf({ language, style, loads = [], seconds, isFramed = fal
     'Content-Security-Policy': policy.join('; '),
     ...(isFramed ? {} : { 'X-Frame-Options': 'DENY' }),
     ...(seconds === undefined
-      ? { 'Referrer-Policy': 'no-referrer', 'Cache-Control': 'no-store', 'X-Robots-Tag': 'noindex' }
+      ? { 'Referrer-Policy': 'no-referrer', 'Cache-Control': 'private, no-store', 'X-Robots-Tag': 'noindex' }
       : {
           'Referrer-Policy': 'strict-origin-when-cross-origin',
           'Cache-Control': `public, max-age=${seconds}`,

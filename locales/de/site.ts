@@ -102,6 +102,10 @@ export const site: SiteWords = {
     hint: 'Nach einigen Minuten noch keine E-Mail? Sehen Sie im Spam-Ordner nach oder unterschreiben Sie noch einmal mit derselben Adresse.',
   },
   signed: { title: 'Vielen Dank für Ihre Unterschrift', text: 'Ihre Unterschrift zählt.' },
+  personal: {
+    button: (name) => `Als ${name} unterschreiben`,
+    other: 'Das sind nicht Sie? Unterschreiben Sie mit Ihren eigenen Angaben',
+  },
   confirm: {
     title: 'Unterschrift bestätigen',
     text: (petition) => `Sie unterschreiben „${petition}“ als:`,

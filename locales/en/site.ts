@@ -93,6 +93,10 @@ export const site: SiteWords = {
     hint: 'No email after a few minutes? Check your spam folder, or sign again with the same address.',
   },
   signed: { title: 'Thank you for signing', text: 'Your signature counts.' },
+  personal: {
+    button: (name) => `Sign as ${name}`,
+    other: 'Not you? Sign with your own details',
+  },
   confirm: {
     title: 'Confirm your signature',
     text: (petition) => `You’re signing “${petition}” as:`,

@@ -97,6 +97,10 @@ export const site: SiteWords = {
     hint: '¿No ha recibido nada después de unos minutos? Revise la carpeta de correo no deseado o vuelva a firmar con la misma dirección.',
   },
   signed: { title: 'Gracias por firmar', text: 'Su firma cuenta.' },
+  personal: {
+    button: (name) => `Firmar como ${name}`,
+    other: '¿No es usted? Firme con sus propios datos',
+  },
   confirm: {
     title: 'Confirme su firma',
     text: (petition) => `Va a firmar «${petition}» como:`,

@@ -102,6 +102,10 @@ export const site: SiteWords = {
     hint: 'Toujours rien après quelques minutes ? Vérifiez vos courriers indésirables ou signez à nouveau avec la même adresse.',
   },
   signed: { title: 'Merci pour votre signature', text: 'Votre signature compte.' },
+  personal: {
+    button: (name) => `Signer en tant que ${name}`,
+    other: 'Ce n’est pas vous ? Signez avec vos propres coordonnées',
+  },
   confirm: {
     title: 'Confirmez votre signature',
     text: (petition) => `Vous signez « ${petition} » en tant que :`,

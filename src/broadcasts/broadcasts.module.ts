@@ -16,6 +16,7 @@ import { Recipients } from './recipients.js';
 import { BroadcastReports } from './reports.js';
 import { BroadcastSchedules, BroadcastStart, StartScheduledHandler } from './schedule.js';
 import { BroadcastSender } from './sender.js';
+import { SignLinks } from './sign-links.js';
 import { Starts } from './starts.js';
 
 @ProductModule({
@@ -33,9 +34,10 @@ import { Starts } from './starts.js';
     MessageBuilder,
     PreviewReaders,
     Recipients,
+    SignLinks,
     StartScheduledHandler,
     Starts,
   ],
-  exports: [Recipients, BroadcastFigures, Starts],
+  exports: [Recipients, BroadcastFigures, SignLinks, Starts],
 })
 export class BroadcastsModule {}

@@ -11,6 +11,7 @@ export { type Blocked, NOBODY } from './message-builder.js';
 export { Starts } from './starts.js';
 export { CONTACT_FIELDS, ORGANIZATION_FIELDS, PETITION_FIELDS } from './merge-fields.js';
 export { readUnsubscribeToken, unsubscribeToken } from './unsubscribe-token.js';
+export { type LinkedSigner, SignLinks } from './sign-links.js';
 export { CreateBroadcast } from './create-broadcast.js';
 export { SendBroadcast } from './send-broadcast.js';
 export { FinishBroadcast } from './finish-broadcast.js';

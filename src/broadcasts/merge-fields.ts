@@ -7,7 +7,7 @@ export type MergeFields = {
     fields: { [key: string]: string | number | boolean };
   };
   organization: { [field in (typeof ORGANIZATION_FIELDS)[number]]: string | null };
-  /** Available only if the audience is a single petition. */
+  /** Available only if the audience names a single petition. `signUrl` is the recipient's own link. */
   petition?: { [field in (typeof PETITION_FIELDS)[number]]: string | number | null };
   unsubscribeUrl: string;
   /** The language of the message, in which numbers of the petition are written. Not a merge field. */
@@ -31,6 +31,7 @@ export const PETITION_FIELDS = [
   'name',
   'title',
   'url',
+  'signUrl',
   'goal',
   'target',
   'description',

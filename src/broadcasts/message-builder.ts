@@ -13,6 +13,7 @@ import { type Audience, type BroadcastFields, type Blocker } from './broadcast.j
 import { htmlOf, type Sender, textOf } from './layout.js';
 import { CONTACT_FIELDS, type MergeFields, PETITION_FIELDS, TemplateError } from './merge-fields.js';
 import { type CompiledTemplate, templates } from './templates.js';
+import { SignLinks } from './sign-links.js';
 import { unsubscribeToken } from './unsubscribe-token.js';
 
 /** The parts shared by all messages of a broadcast. */
@@ -23,6 +24,7 @@ export type MessageTemplate = {
   sender: Sender & { from: MailMessage['from']; replyTo: string | null };
   organization: MergeFields['organization'];
   petition: MergeFields['petition'];
+  petitionId: string | undefined;
   /** The keys of custom fields by their ids. */
   keys: ReadonlyMap<string, string>;
 };
@@ -56,6 +58,7 @@ export class MessageBuilder {
     private readonly mailer: Mailer,
     private readonly address: PublicAddress,
     private readonly customFields: CustomFields,
+    private readonly signLinks: SignLinks,
   ) {}
 
   /** Returns everything needed to write messages, or all blockers. */
@@ -89,7 +92,7 @@ export class MessageBuilder {
         'Recipients could not unsubscribe: the operator has not set PUBLIC_URL, the public address of this server.';
       block('NO_PUBLIC_URL', '', message);
     }
-    const petitionId = onlyPetition(fields.audience);
+    const petitionId = petitionOf(fields.audience);
     const { subject, preheader, content, format } = fields;
     const keys = await this.customFields.keysOf(organizationId);
     const fieldKeys = [...keys.values()];
@@ -116,6 +119,7 @@ export class MessageBuilder {
       },
       organization: { name, website, email, country, postalAddress: sender.postalAddress },
       petition: petitionId === undefined ? undefined : await this.petition(organizationId, petitionId),
+      petitionId,
       keys,
     };
     const failure = await this.trial(writing);
@@ -124,7 +128,7 @@ export class MessageBuilder {
   }
 
   /**
-   * Like {@link write}, for a preview.
+   * Like {@link write}, for a preview: no one can sign for a contact with it.
    *
    * @param scopes of the user who opens the preview. Without `contact:write`, the unsubscribe link belongs to
    * no contact.
@@ -136,7 +140,8 @@ export class MessageBuilder {
     scopes: readonly string[],
   ): Promise<Letter> {
     try {
-      return await this.write(writing, contact, hasScope(scopes, 'contact:write') ? contact?.id : NOBODY);
+      const unsubscribes = hasScope(scopes, 'contact:write') ? contact?.id : undefined;
+      return await this.write(writing, contact, { unsubscribes: unsubscribes ?? NOBODY });
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       throw notReady([{ blocker: error.blocker, path: 'content', message: error.message }]);
@@ -160,20 +165,24 @@ export class MessageBuilder {
 
   /**
    * @param contact null: a contact without any details.
-   * @param unsubscribes the contact that the unsubscribe link belongs to.
+   * @param links the contacts that the personal links belong to. Without `signs`, the link to sign is the
+   * petition's page.
    * @throws TemplateError
    */
   async write(
     writing: MessageTemplate,
     contact: Recipient | null,
-    unsubscribes = contact?.id,
+    links: { unsubscribes: string; signs?: string } = contact
+      ? { unsubscribes: contact.id, signs: contact.id }
+      : { unsubscribes: NOBODY },
   ): Promise<Letter> {
-    const { organizationId, broadcastId, template, sender, organization, petition } = writing;
+    const { organizationId, broadcastId, template, sender, organization } = writing;
     const token = unsubscribeToken(this.store.keyring, {
       organizationId,
-      contactId: unsubscribes ?? NOBODY,
+      contactId: links.unsubscribes,
       broadcastId,
     });
+    const petition = this.petitionFor(writing, links.signs);
     const unsubscribeUrl = `${this.address.url}/u/${token}`;
     const fields = Object.fromEntries(CONTACT_FIELDS.map((field) => [field, contact?.[field] ?? null]));
     const { rendered, took } = await template.render({
@@ -224,6 +233,15 @@ export class MessageBuilder {
     };
   }
 
+  private petitionFor(
+    { organizationId, broadcastId, petition, petitionId }: MessageTemplate,
+    contactId: string | undefined,
+  ): MergeFields['petition'] {
+    if (!petition?.url || petitionId === undefined || contactId === undefined) return petition;
+    const token = this.signLinks.tokenOf({ organizationId, petitionId, contactId, broadcastId });
+    return { ...petition, signUrl: `${petition.url}/sign/${token}` };
+  }
+
   /** A deleted petition counts as one without any details. */
   private async petition(organizationId: string, petitionId: string): Promise<MergeFields['petition']> {
     try {
@@ -232,7 +250,7 @@ export class MessageBuilder {
         petitionId,
       } as unknown as Parameters<Resources['get']>[1]);
       const values = record as unknown as NonNullable<MergeFields['petition']>;
-      return pick(values);
+      return pick({ ...values, signUrl: values.url });
     } catch (error) {
       if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') throw error;
       return pick({});
@@ -255,11 +273,16 @@ function pick(values: Partial<NonNullable<MergeFields['petition']>>): NonNullabl
   >;
 }
 
-/** The petition whose signers are the audience, if it is exactly one. */
-function onlyPetition({ filter: _, all = false, petitionIds = [], ...others }: Audience): string | undefined {
+/**
+ * The petition that a broadcast is about: the one whose signers are the audience. Otherwise the one whose signers
+ * are excluded, because everyone else is asked to sign it.
+ */
+function petitionOf({ filter: _, all = false, petitionIds = [], ...others }: Audience): string | undefined {
   const isOfPetitions =
     !all && Object.entries(others).every(([field, ids]) => field.startsWith('exclude') || ids.length === 0);
-  return isOfPetitions && petitionIds.length === 1 ? petitionIds[0] : undefined;
+  if (isOfPetitions && petitionIds.length === 1) return petitionIds[0];
+  const { excludePetitionIds = [] } = others;
+  return excludePetitionIds.length === 1 ? excludePetitionIds[0] : undefined;
 }
 
 /**

@@ -283,7 +283,7 @@ function unknownFields(nodes: Node[], available: Available): string[] {
 const BEGINNING = /\{[{%]/g;
 
 /** Values that are addresses of this server. */
-const OWN_ADDRESS = /^\s*\{\{-?\s*(unsubscribeUrl|petition\.url)\s*-?\}\}/;
+const OWN_ADDRESS = /^\s*\{\{-?\s*(unsubscribeUrl|petition\.(?:url|signUrl))\s*-?\}\}/;
 
 /** Hides a template's tags and outputs from Markdown and HTML parsers, behind words that no author can guess. */
 class Merges {

@@ -75,6 +75,7 @@ it('offers petition fields if the audience is a single petition', () => {
     name: 'Dam',
     title: 'No dam',
     url: 'https://act.example.org/rivers/petitions/dam',
+    signUrl: 'https://act.example.org/rivers/petitions/dam/sign/x',
     goal: 10_000,
     target: null,
     description: null,
@@ -82,10 +83,10 @@ it('offers petition fields if the audience is a single petition', () => {
     signatures: 9_876,
   };
   const content =
-    '{{ petition.signatures }} of {{ petition.goal }}: [sign]({{ petition.url }}), {{ petition.url }}';
+    '{{ petition.signatures }} of {{ petition.goal }}: [sign]({{ petition.signUrl }}), {{ petition.url }}';
   const { html, text } = written({ content }, {}, petition);
-  expect(text).toContain(`9,876 of 10,000: sign <${petition.url}>`);
-  expect(html).toContain(`<a href="${petition.url}">sign</a>, ${petition.url}`);
+  expect(text).toContain(`9,876 of 10,000: sign <${petition.signUrl}>`);
+  expect(html).toContain(`<a href="${petition.signUrl}">sign</a>, ${petition.url}`);
   expect(written({ content, subject: '{{ petition.signatures }}' }, {}, petition, 'de')).toMatchObject({
     subject: '9.876',
     html: expect.stringContaining('9.876 of 10.000'),

@@ -1,5 +1,18 @@
+import { type RecordReader } from '#libs/commands';
 import { type StreamWrite } from '#libs/event-store';
-import { contact, type ContactEvent } from './contact.js';
+import { contact, type ContactEvent, type ExistingContact } from './contact.js';
+
+/** The contact with this id, or the one that it was merged into. Undefined if it does not exist or was erased. */
+export async function findMerged(
+  records: RecordReader,
+  organizationId: string,
+  contactId: string,
+): Promise<{ contactId: string; state: ExistingContact; version: number } | undefined> {
+  const { state, version } = await records.load(contact, organizationId, contactId);
+  if (state.status === 'standing') return { contactId, state, version };
+  const into = state.status === 'erased' ? state.mergedInto : undefined;
+  return into === undefined ? undefined : findMerged(records, organizationId, into);
+}
 
 /** Events to append to a contact at this version. */
 export type ContactChange = { contactId: string; version: number; events: ContactEvent[] };

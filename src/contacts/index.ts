@@ -45,7 +45,7 @@ export {
   type ExistingContact,
   updateContact,
 } from './contact.js';
-export { contactWrite } from './contact-stream.js';
+export { contactWrite, findMerged } from './contact-stream.js';
 export { contactsProjection } from './contacts.projection.js';
 export { ContactsTable, hasEmailDomain, joinCountry, searchContacts } from './contacts-table.js';
 export { ContactsModule } from './contacts.module.js';

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import { type Keyring } from '#libs/event-store';
+import { type JsonObject, type Keyring } from '#libs/event-store';
 
 /**
  * Prefix lengths, in bits, at which addresses are stored. Other lengths are searched as several networks of
@@ -13,6 +13,18 @@ const MAX_NETWORKS = 256;
 const LENGTH = 12;
 
 type Version = 4 | 6;
+
+/** The personal data of a signature from a page. null: none. */
+export function signedBy(
+  keyring: Pick<Keyring, 'hash'>,
+  { comment = null, clientAddress }: { comment?: string | null; clientAddress: string | null },
+): JsonObject | null {
+  const clientNetworks = clientAddress === null ? null : networksOf(keyring, clientAddress);
+  const known = Object.entries({ comment, clientAddress, clientNetworks }).filter(
+    ([, value]) => value !== null,
+  );
+  return known.length > 0 ? Object.fromEntries(known) : null;
+}
 
 /**
  * Returns the networks that contain an address, as keyed hashes. Signatures from a network can be found, but

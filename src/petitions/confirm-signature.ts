@@ -1,11 +1,11 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision } from '#libs/commands';
-import { EventStore, type Guard, type JsonObject } from '#libs/event-store';
+import { EventStore, type Guard } from '#libs/event-store';
 import { Input, inputOf, RpcError } from '#libs/rpc';
 import { Consents, ContactsByEmail, createInline, type Evidence, InlineContact } from '../contacts/index.js';
 import { Suppressions } from '../suppressions/index.js';
 import { canonicalEmail } from '../contacts/index.js';
-import { networksOf } from './client-networks.js';
+import { signedBy } from './client-networks.js';
 import { mailboxKey } from './mailbox-keys.js';
 import { OpenPetitions } from './open-petitions.js';
 import { signature, signedWith } from './petitions.js';
@@ -133,12 +133,7 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
     contactId: string,
     taken: (signatureId: string) => Decision,
   ): ReturnType<typeof signature.begin> {
-    const { comment, clientAddress } = signer;
-    const clientNetworks = clientAddress === null ? null : networksOf(this.store.keyring, clientAddress);
-    const details = Object.entries({ comment, clientAddress, clientNetworks }).filter(
-      ([, value]) => value !== null,
-    );
-    const personal = details.length > 0 ? (Object.fromEntries(details) as JsonObject) : null;
+    const personal = signedBy(this.store.keyring, signer);
     return signature.begin(petitionId, contactId, taken, personal, signedWith(requested));
   }
 }

@@ -13,6 +13,8 @@ export { ConfirmSignature, type Confirmed } from './confirm-signature.js';
 export { PublicComments } from './public-comments.js';
 export { RequestSignature } from './request-signature.js';
 export { type Requested, type SignerDetails, SUSPICIONS, type Suspicion } from './signature-request.js';
+export { SignFromEmail } from './sign-from-email.js';
+export { Signers } from './signers.js';
 export { SIGNATURES_OF_CONTACT } from './signature-rows.js';
 export { type SignatureRecord } from './signature-record.js';
 export { SignatureRequests } from './signature-requests.js';

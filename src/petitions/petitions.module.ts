@@ -26,6 +26,7 @@ import { petitionShapes } from './petition-shapes.js';
 import { petitions, signatureShapes } from './petitions.js';
 import { PublicComments } from './public-comments.js';
 import { RequestSignatureHandler } from './request-signature.js';
+import { SignFromEmailHandler } from './sign-from-email.js';
 import { signatureRequest, signatureRequestShapes } from './signature-request.js';
 import { SignatureRequests } from './signature-requests.js';
 import { Signers } from './signers.js';
@@ -57,9 +58,10 @@ import { Signers } from './signers.js';
     // The petition's page and timers execute these. They have no routes.
     RequestSignatureHandler,
     ConfirmSignatureHandler,
+    SignFromEmailHandler,
     ExpireRequestHandler,
     EndPetitionHandler,
   ],
-  exports: [SignatureRequests, PublicComments],
+  exports: [SignatureRequests, Signers, PublicComments],
 })
 export class PetitionsModule {}

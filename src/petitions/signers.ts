@@ -10,6 +10,16 @@ import { signature } from './petitions.js';
 export class Signers {
   constructor(private readonly commands: Commands) {}
 
+  /** Returns the valid signature of a contact, also under a former address. Undefined if none exists. */
+  async findOf(
+    organizationId: string,
+    petitionId: string,
+    { contactId, email }: { contactId: string; email: string | null },
+  ): Promise<string | undefined> {
+    const [own] = await this.commands.findOwners(organizationId, [signature.keyOf(petitionId, contactId)]);
+    return own ?? (email === null ? undefined : this.find(organizationId, petitionId, email));
+  }
+
   /**
    * Returns the valid signature of the person behind an address: from the public site with the same mailbox,
    * or of the contact with this address or its canonical form. Undefined if none exists.

@@ -3,6 +3,7 @@ import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import { dateIn, PictureOf, Progress, progressTexts, Share } from './parts.js';
 import { scriptsFor, SignFormOf } from './sign-form.js';
+import { type PersonalSigner } from './personal-links.js';
 import { type Comment, type SignForm, type SiteOrganization, type SitePetition } from './site-types.js';
 
 type Props = {
@@ -11,13 +12,15 @@ type Props = {
   form: SignForm;
   words: SiteWords;
   proof: string | null;
+  /** The recipient of a personal link, who signs with one click. */
+  signer?: PersonalSigner;
 };
 
 /** Seconds for which shared caches may keep the page. */
 const CACHE_SECONDS = 1;
 
 /** The page of a petition, with the form. */
-export function petitionPage({ organization, petition, form, words, proof }: Props): Page {
+export function petitionPage({ organization, petition, form, words, proof, signer }: Props): Page {
   const { title, image, description, url, isOpen } = petition;
   const hasFaults = Object.keys(form.faults).length > 0;
   const isAgain = hasFaults || form.meant !== undefined;
@@ -27,7 +30,7 @@ export function petitionPage({ organization, petition, form, words, proof }: Pro
     title: hasFaults ? `${words.faults.prefix}${title}` : title,
     shared: { url, description: description ?? petition.ask, image, type: 'website' },
     scripts: ['/site/page.js', ...scriptsFor(proof)],
-    ...(isAgain ? { status: 422 } : { seconds: CACHE_SECONDS }),
+    ...(isAgain ? { status: 422 } : signer ? {} : { seconds: CACHE_SECONDS }),
     content: html`<div class="wide columns">
       <article>
         <h1>${title}</h1>
@@ -47,7 +50,7 @@ export function petitionPage({ organization, petition, form, words, proof }: Pro
           ${
             isOpen
               ? html`<h2 id="sign-title">${words.sign.title}</h2>
-                ${SignFormOf({ petition, organization, form, words, proof })}`
+                ${signer ? OneClick({ petition, organization, words, signer }) : SignFormOf({ petition, organization, form, words, proof })}`
               : html`<h2 id="sign-title">${words.closed.title}</h2>
                 <p>${words.closed.text}</p>`
           }
@@ -59,6 +62,22 @@ export function petitionPage({ organization, petition, form, words, proof }: Pro
       </div>
     </div>`,
   });
+}
+
+/** The form of a personal link: one button, and a way to the usual form for everyone else. */
+function OneClick({
+  petition: { path },
+  organization: { name, privacyUrl },
+  words,
+  signer,
+}: Pick<Props, 'petition' | 'organization' | 'words'> & { signer: PersonalSigner }): Html {
+  return html`<form method="post">
+      <p class="submit"><button class="button">${words.personal.button(signer.name)}</button></p>
+    </form>
+    <p><a href="${path}#sign">${words.personal.other}</a></p>
+    <p class="small">
+      ${words.dataNone(name)} ${privacyUrl === null ? null : html`<a href="${privacyUrl}">${words.privacy}</a>`}
+    </p>`;
 }
 
 /** On narrow screens, stays at the bottom of the window while the form is not in view. */

@@ -83,7 +83,7 @@ export class Signing {
       isCommentPublic: petition.petition.takesComments && values.isCommentPublic === true,
       subscribe: values.subscribe === true,
       source,
-      clientAddress: request.ip?.replace(/^::ffff:/, '') ?? null,
+      clientAddress: addressOf(request),
       consent: {
         source: petition.petition.path,
         text: words.subscribe(organization.name),
@@ -147,7 +147,13 @@ export class Signing {
   }
 }
 
-function contextOf(request: Request, organizationId: string): RequestContext {
+/** The client's address. null: unknown. */
+export function addressOf({ ip }: Request): string | null {
+  return ip?.replace(/^::ffff:/, '') ?? null;
+}
+
+/** The public acts, without a key. */
+export function contextOf(request: Request, organizationId: string): RequestContext {
   return requestContext({ organizationId, actor: { type: 'public', id: null }, scopes: [] }, request);
 }
 

@@ -16,6 +16,7 @@ import { jsonFeedOf, rssOf, sitemapOf } from './feeds.js';
 import { organizationPage } from './organization-page.js';
 import { progressTexts } from './parts.js';
 import { embedPage, petitionPage } from './petition-page.js';
+import { type PersonalSigner, PersonalLinks } from './personal-links.js';
 import { postPage } from './post-page.js';
 import { ProofOfWork } from './proof-of-work.js';
 import { QuickPages, type SharedAnswer } from './quick-pages.js';
@@ -62,6 +63,7 @@ export class SiteController {
     private readonly records: SiteRecords,
     private readonly signing: Signing,
     private readonly requests: SignatureRequests,
+    private readonly personal: PersonalLinks,
     private readonly address: PublicAddress,
     private readonly quick: QuickPages,
     private readonly proof: ProofOfWork,
@@ -266,6 +268,40 @@ export class SiteController {
     });
   }
 
+  /** Scanners and previews follow links, so GET changes nothing. A link that is no longer valid leads to the form. */
+  @Get(':organization/petitions/:petition/sign/:token')
+  personalPage(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.answer(response, next, async (named) => {
+      const { about } = await this.petitionOf(named);
+      if (!about) return undefined;
+      const { organization, found, words } = about;
+      const link = await this.personalLink(named, about);
+      const signer = link && (await this.personal.signer(link));
+      if (!signer || (!signer.hasSigned && !found.petition.isOpen)) return { redirect: found.petition.path };
+      if (signer.hasSigned) {
+        // The number must include their own signature.
+        const after = (await this.aboutById(organization.id, found.id, true)) ?? about;
+        return signedPage({ organization, petition: after.found.petition, words });
+      }
+      return this.personalPageOf(about, signer);
+    });
+  }
+
+  @Post(':organization/petitions/:petition/sign/:token')
+  signPersonally(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.answer(response, next, async (named, request) => {
+      if ((await readForm(request)) === 'gone') return undefined;
+      const { about } = await this.petitionOf(named);
+      if (!about) return undefined;
+      const link = await this.personalLink(named, about);
+      const path = `/${named.organization}/petitions/${named.petition!}/sign/${named.token!}`;
+      // Only the button on our page signs. Other pages lead to it.
+      const { 'sec-fetch-site': from = 'same-origin' } = request.headers;
+      if (link && from === 'same-origin') await this.personal.sign(link, about.words.locale, request);
+      return { redirect: link ? path : about.found.petition.path };
+    });
+  }
+
   @Get(':organization/posts/:post')
   post(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
     return this.answer(response, next, (named) =>
@@ -282,6 +318,16 @@ export class SiteController {
         });
       }),
     );
+  }
+
+  private personalLink(named: Named, { organization, found }: About) {
+    return this.personal.read(named.token!, { organizationId: organization.id, petitionId: found.id });
+  }
+
+  /** Not cached anywhere, because it contains a name. */
+  private personalPageOf({ organization, found, words }: About, signer: PersonalSigner): Page {
+    const form = this.signing.emptyForm(found, null);
+    return petitionPage({ organization, petition: found.petition, form, words, proof: null, signer });
   }
 
   /** A page with a form. It is cached, unless its address contains a source. */
@@ -519,7 +565,7 @@ const PATHS: [RegExp, string][] = [
     /^\/[^/]+\/petitions\/[^/]+\/(embed|count\.json|qr\.svg|qr\.png|sign|thanks)$/,
     '/:organization/petitions/:petition/$1',
   ],
-  [/^\/[^/]+\/petitions\/[^/]+\/confirm\/[^/]+$/, '/:organization/petitions/:petition/confirm'],
+  [/^\/[^/]+\/petitions\/[^/]+\/(confirm|sign)\/[^/]+$/, '/:organization/petitions/:petition/$1'],
   [/^\/[^/]+\/(petitions|posts)\/[^/]+$/, '/:organization/$1'],
   [/^\/[^/]+\/(feed\.xml|feed\.json|sitemap\.xml)$/, '/:organization/$1'],
   [/^\/[a-z0-9]+(?:-[a-z0-9]+)*$/, '/:organization'],

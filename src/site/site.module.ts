@@ -1,9 +1,11 @@
 import { ProductModule } from '#libs/modules';
 import { RateLimitGuard } from '#libs/rate-limit';
+import { BroadcastsModule } from '../broadcasts/index.js';
 import { FieldsModule } from '../fields/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
 import { PetitionsModule } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
+import { PersonalLinks } from './personal-links.js';
 import { ProofOfWork } from './proof-of-work.js';
 import { QuickPages } from './quick-pages.js';
 import { Signing } from './signing.js';
@@ -13,8 +15,8 @@ import { SiteRecords } from './site-records.js';
 @ProductModule({
   // Public pages need no operations or keys.
   operations: {},
-  imports: [FieldsModule, OrganizationsModule, PetitionsModule],
+  imports: [BroadcastsModule, FieldsModule, OrganizationsModule, PetitionsModule],
   controllers: [SiteController],
-  providers: [SiteRecords, Signing, Budgets, ProofOfWork, QuickPages, RateLimitGuard],
+  providers: [SiteRecords, Signing, PersonalLinks, Budgets, ProofOfWork, QuickPages, RateLimitGuard],
 })
 export class SiteModule {}

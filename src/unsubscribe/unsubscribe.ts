@@ -3,7 +3,7 @@ import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { OperationRunner, systemContext, systemInput } from '#libs/rpc';
 import { NOBODY, readUnsubscribeToken, Recipients } from '../broadcasts/index.js';
-import { type ConsentFields, contact, UpdateContact } from '../contacts/index.js';
+import { type ConsentFields, findMerged, UpdateContact } from '../contacts/index.js';
 import { senderOf } from '../organizations/index.js';
 import { Suppressions } from '../suppressions/index.js';
 
@@ -85,11 +85,11 @@ export class Unsubscribing {
     organizationId: string,
     contactId: string,
   ): Promise<{ contactId: string; address: string; isSubscribed: boolean } | undefined> {
-    const { state } = await this.records.look(contact, organizationId, contactId);
-    if (state.status === 'erased' && state.mergedInto !== undefined)
-      return this.emailOf(organizationId, state.mergedInto);
-    if (state.status !== 'standing' || state.details.email === null) return undefined;
-    return { contactId, address: state.details.email, isSubscribed: state.subscribed };
+    const found = await findMerged(this.records, organizationId, contactId);
+    const address = found?.state.details.email ?? null;
+    return found && address !== null
+      ? { contactId: found.contactId, address, isSubscribed: found.state.subscribed }
+      : undefined;
   }
 
   private async setSubscribed(

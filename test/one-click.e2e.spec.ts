@@ -1,0 +1,183 @@
+import { newId } from '#libs/random';
+import { type Client } from './harness.js';
+import { call, type PetitionPage, Public } from './petition-page.js';
+import { eventually } from './processes.js';
+
+const DAY = 86_400_000;
+
+let people: Public;
+let client: Client;
+beforeAll(async () => {
+  people = await Public.start({ instances: 2 });
+});
+afterAll(() => people.stop());
+beforeEach(async () => {
+  client = await people.api.organization();
+  await call(client, 'organization.update-organization', {
+    mailFrom: { name: 'Rivers', address: 'office@example.org' },
+    postalAddress: '1 Quay',
+  });
+});
+
+type Person = { contactId: string; email: string };
+async function person(fields: object = {}): Promise<Person> {
+  const email = `${newId()}@example.org`;
+  const { organizationId } = client;
+  const { contactId } = await call(client, 'contact.create-contact', {
+    ...{ organizationId, email, subscribed: true, firstName: 'Ada', lastName: 'Lovelace' },
+    ...fields,
+  });
+  return { contactId, email };
+}
+
+/** Asks everyone who has not signed yet. @returns the path of the link that this person received. */
+async function linkFor({ petitionId }: PetitionPage, { email }: Person): Promise<string> {
+  const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
+    name: `Sign, ${newId()}`,
+    content: '[Sign]({{ petition.signUrl }})',
+    audience: { all: true, excludePetitionIds: [petitionId] },
+  });
+  await call(client, 'broadcast.send-broadcast', { broadcastId });
+  await eventually(() => expect(people.mailsTo(email)).toHaveLength(1));
+  const whole = people
+    .mailsTo(email)[0]!
+    .content!.replace(/=\r?\n/g, '')
+    .replaceAll('=3D', '=');
+  const [, path] = /https:\/\/act\.example\.org(\/\S*\/sign\/[\w-]{107})/.exec(whole) ?? [];
+  return path!;
+}
+
+const signatures = async ({ petitionId }: PetitionPage) =>
+  (await client.get('petition.list-signatures', { petitionId })).body.data;
+const BUTTON = '<button class="button">Sign as Ada Lovelace</button>';
+
+it('shows the name and a button, changes nothing until it is pressed, and then counts once on every instance', async () => {
+  const page = await people.petition({ confirmation: 'EMAIL' }, client);
+  const ada = await person();
+  const link = await linkFor(page, ada);
+  expect(link.startsWith(`${page.path}/sign/`)).toBe(true);
+  const before = await people.api.eventTypes(client.organizationId);
+  for (const method of ['GET', 'HEAD', 'OPTIONS']) {
+    const headers = { Accept: 'text/html', Purpose: 'prefetch', 'Sec-Purpose': 'prefetch' };
+    await fetch(people.api.origin + link, { method, headers });
+  }
+  const { status, headers, text } = await people.get(link);
+  expect([status, headers.get('cache-control'), headers.get('referrer-policy')]).toEqual([
+    200,
+    'private, no-store',
+    'no-referrer',
+  ]);
+  expect(text).toContain(BUTTON);
+  expect(text).toContain(`<a href="${page.path}#sign">Not you?`);
+  expect(await people.api.eventTypes(client.organizationId)).toEqual(before);
+  // The usual form names no one, also after the personal page was shown.
+  const usual = await people.get(page.path);
+  expect(usual.text).toContain('name="email"');
+  expect(usual.text).not.toContain('Lovelace');
+
+  const pressed = await Promise.all([0, 1, 0, 1].map((at) => people.post(link, {}, { at })));
+  expect(pressed.map(({ status, location }) => [status, location])).toEqual(Array(4).fill([303, link]));
+  for (const { origin } of people.api.instances) {
+    const thanks = await fetch(origin + link, { headers: { Accept: 'text/html' } });
+    expect(await thanks.text()).toMatch(/<h1>Thank you for signing<\/h1>[^]*1 signature/);
+  }
+  expect(await signatures(page)).toMatchObject([{ contactId: ada.contactId, source: 'email' }]);
+  const { body } = await client.get('history.list-events', { type: 'PetitionSigned' });
+  expect(body.data).toMatchObject([
+    { actor: { type: 'public' }, data: { broadcastId: expect.any(String), language: 'en' } },
+  ]);
+});
+
+it('signs neither from a preview nor from a test, and names no one there', async () => {
+  const page = await people.petition({}, client);
+  const { contactId } = await person();
+  const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
+    name: 'Sign',
+    content: '[Sign]({{ petition.signUrl }})',
+    audience: { all: true, excludePetitionIds: [page.petitionId] },
+  });
+  const preview = await client.get('broadcast.preview-broadcast', { broadcastId, contactId });
+  expect(preview.body.data.text).toContain(`<https://act.example.org${page.path}>`);
+  expect(preview.body.data.text).not.toContain('/sign/');
+});
+
+it('sends the form of another site to the page, and signs nothing', async () => {
+  const page = await people.petition({}, client);
+  const link = await linkFor(page, await person());
+  for (const site of ['cross-site', 'same-site']) {
+    const { status } = await fetch(people.api.origin + link, {
+      ...{ method: 'POST', redirect: 'manual', body: new URLSearchParams() },
+      headers: { Origin: 'https://evil.example', 'Sec-Fetch-Site': site },
+    });
+    expect([site, status]).toEqual([site, 303]);
+  }
+  expect(await signatures(page)).toEqual([]);
+});
+
+describe('leads to the usual form and signs nothing', () => {
+  const leads = async (link: string, to: string) => {
+    const shown = await people.get(link);
+    const pressed = await people.post(link, {});
+    expect([shown.status, shown.location, pressed.status]).toEqual([302, to, 303]);
+    expect(shown.text + pressed.text).not.toContain('Lovelace');
+  };
+
+  it('if the link was changed, is for another petition, or is 60 days old', async () => {
+    const [page, other] = [await people.petition({}, client), await people.petition({ name: 'Dam' }, client)];
+    const link = await linkFor(page, await person());
+    const token = link.slice(-107);
+    for (const wrong of [`A${token.slice(1)}`, `${token.slice(0, -1)}A`, token.slice(1), 'x'])
+      await leads(`${page.path}/sign/${wrong === token ? 'x' : wrong}`, page.path);
+    await leads(`${other.path}/sign/${token}`, other.path);
+    const foreign = await people.petition();
+    await leads(`${foreign.path}/sign/${token}`, foreign.path);
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 61 * DAY);
+    try {
+      await leads(link, page.path);
+    } finally {
+      clock.mockRestore();
+    }
+    expect(await signatures(page)).toEqual([]);
+    expect((await people.get(link)).text).toContain(BUTTON);
+  });
+
+  it('if the contact was erased', async () => {
+    const page = await people.petition({}, client);
+    const ada = await person();
+    const link = await linkFor(page, ada);
+    await client.delete('contact.delete-contact', { contactId: ada.contactId });
+    await leads(link, page.path);
+    expect(await signatures(page)).toEqual([]);
+  });
+
+  it('if the petition is closed; once it is deleted, the page does not exist', async () => {
+    const page = await people.petition({}, client);
+    const link = await linkFor(page, await person());
+    await call(client, 'petition.close-petition', { petitionId: page.petitionId });
+    await eventually(async () => expect((await people.get(page.path)).text).toContain('is closed'));
+    await leads(link, page.path);
+    expect(await signatures(page)).toEqual([]);
+    await client.delete('petition.delete-petition', { petitionId: page.petitionId });
+    await eventually(async () => expect((await people.get(link)).status).toBe(404));
+    expect((await people.post(link, {})).status).toBe(404);
+  });
+});
+
+it('signs for the contact that the recipient was merged into, and for suppressed ones, whom it does not resubscribe', async () => {
+  const page = await people.petition({}, client);
+  const [ada, kept] = [await person(), await person({ firstName: 'Augusta' })];
+  const link = await linkFor(page, ada);
+  await call(client, 'contact.merge-contacts', { contactId: kept.contactId, duplicateIds: [ada.contactId] });
+  await call(client, 'suppression.create-suppression', { email: kept.email, reason: 'COMPLAINED' });
+  expect((await people.get(link)).text).toContain('Sign as Augusta Lovelace');
+  await people.post(link, {});
+  expect(await signatures(page)).toMatchObject([{ contactId: kept.contactId }]);
+  const { data } = (await client.get('suppression.list-suppressions')).body;
+  expect(data).toMatchObject([{ email: kept.email }]);
+  // Signing on the page with the same address is the same signature.
+  const { signatureId } = await call(client, 'petition.add-signature', {
+    petitionId: page.petitionId,
+    contact: { email: kept.email },
+  });
+  expect(await signatures(page)).toMatchObject([{ id: signatureId }]);
+});
