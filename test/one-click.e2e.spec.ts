@@ -38,7 +38,10 @@ async function linkFor({ petitionId }: PetitionPage, { email }: Person): Promise
     audience: { all: true, excludePetitionIds: [petitionId] },
   });
   await call(client, 'broadcast.send-broadcast', { broadcastId });
-  await eventually(() => expect(people.mailsTo(email)).toHaveLength(1));
+  await eventually(async () => {
+    const { status } = (await client.get('broadcast.get-broadcast', { broadcastId })).body.data;
+    expect([status, people.mailsTo(email).length]).toEqual(['SENT', 1]);
+  });
   const whole = people
     .mailsTo(email)[0]!
     .content!.replace(/=\r?\n/g, '')
@@ -167,7 +170,7 @@ it('signs for the contact that the recipient was merged into, and for suppressed
   const page = await people.petition({}, client);
   const [ada, kept] = [await person(), await person({ firstName: 'Augusta' })];
   const link = await linkFor(page, ada);
-  await call(client, 'contact.merge-contacts', { contactId: kept.contactId, duplicateIds: [ada.contactId] });
+  await call(client, 'contact.merge-contacts', { contactId: kept.contactId, otherIds: [ada.contactId] });
   await call(client, 'suppression.create-suppression', { email: kept.email, reason: 'COMPLAINED' });
   expect((await people.get(link)).text).toContain('Sign as Augusta Lovelace');
   await people.post(link, {});

@@ -68,7 +68,7 @@ export abstract class BroadcastFieldsInput extends Input {
     optional: true,
     description:
       'The message, with merge fields in Liquid: `{{ contact.firstName | default: "friend" }}`, `organization.…`, ' +
-      '`unsubscribeUrl`, and `petition.…` if the audience is one petition’s. Markup that is unsafe in email is ' +
+      '`unsubscribeUrl`, and `petition.…` if the audience is one petition’s or excludes one petition’s signers. Markup that is unsafe in email is ' +
       'removed.',
   })
   content?: string;

@@ -53,7 +53,7 @@ export const broadcasts: typeof en = {
     becomes: 'Eingefügter Text',
     organization: (field) => `Ihre Organisation: ${field}`,
     petition: (field) =>
-      `Die Petition: ${field} (nur wenn Sie an die Unterzeichnenden einer einzigen Petition senden)`,
+      `Die Petition: ${field} (nur wenn Sie an die Unterzeichnenden einer einzigen Petition senden oder sie ausschließen)`,
     unsubscribeUrl: 'Der persönliche Abmeldelink',
   },
   save: 'Speichern',

@@ -111,6 +111,7 @@ export const fields: typeof en = {
   type: 'Art',
   upTo: 'Bis Ereignisnummer',
   url: 'Webadresse',
+  signUrl: 'Persönlicher Link, der mit einem Klick unterschreibt',
   userId: 'Person',
   variants: 'Bildgrößen',
   website: 'Website',

@@ -53,7 +53,7 @@ export const broadcasts = {
     becomes: 'Inserted text',
     organization: (field: string) => `Your organization: ${field}`,
     petition: (field: string) =>
-      `The petition: ${field} (only if you send to the signers of a single petition)`,
+      `The petition: ${field} (only if you send to the signers of a single petition, or exclude them)`,
     unsubscribeUrl: 'The recipient’s unsubscribe link',
   },
   save: 'Save',

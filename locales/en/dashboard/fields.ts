@@ -110,6 +110,7 @@ export const fields = {
   type: 'Type',
   upTo: 'Up to event number',
   url: 'Web address',
+  signUrl: 'Personal link to sign with one click',
   userId: 'User',
   variants: 'Image sizes',
   website: 'Website',
