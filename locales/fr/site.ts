@@ -104,7 +104,7 @@ export const site: SiteWords = {
   signed: { title: 'Merci pour votre signature', text: 'Votre signature compte.' },
   personal: {
     button: (name) => `Signer en tant que ${name}`,
-    other: 'Ce n’est pas vous ? Signez avec vos propres coordonnées',
+    other: 'Ce n’est pas vous ? Signez avec vos propres coordonnées',
   },
   confirm: {
     title: 'Confirmez votre signature',
