@@ -451,7 +451,7 @@ function rateLimitsPage() {
         ],
         [
           'confirmation emails to a mailbox',
-          `${constant('src/petitions/confirmation-mails.ts', 'MAX_PER_DAY')} per day`,
+          `${constant('src/confirmations/confirmation-mails.ts', 'MAX_PER_DAY')} per day`,
           'no further email',
         ],
       ],

@@ -10,15 +10,16 @@ import { type Projection } from '#libs/projections';
 import { Input, systemInput } from '#libs/rpc';
 import { Signers } from '#libs/sealing';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
+import { Confirmations } from '../src/confirmations/index.js';
 import { groupsOfContacts } from '../src/contacts/index.js';
 import { projections, streams, upcasters } from '../src/modules.js';
 import { readExported, recordSuccession } from '../src/history/index.js';
 import {
   ConfirmSignature,
-  ExpireRequest,
   invalidationPlan,
   invalidationPlanId,
   RequestSignature,
+  signatureRequests,
 } from '../src/petitions/index.js';
 import { disableWebhook, webhook } from '../src/webhooks/index.js';
 import { Suppressions } from '../src/suppressions/index.js';
@@ -359,7 +360,8 @@ async function makeHistory(): Promise<string> {
     requestIds.push(requestId);
   }
   await publicly(ConfirmSignature, { requestId: requestIds[0]!, isProved: true });
-  await publicly(ExpireRequest, { requestId: requestIds[1]!, reason: 'TIME', by: null });
+  const overdue = systemInput(Failed, organizationId, {}, 'signature-expiry');
+  await app.get(Confirmations, { strict: false }).expire(signatureRequests, overdue, requestIds[1]!, 'TIME');
   const planned = await post('petition.invalidate-signatures', { petitionId, suspicion: 'HONEYPOT' });
   // The result of a plan that exceeds the time limit.
   const continued = systemInput(Failed, organizationId, {}, 'planned-invalidations');

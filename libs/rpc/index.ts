@@ -52,7 +52,6 @@ export {
   type InputClass,
   inputOf,
   invalid,
-  type OwnFields,
   parseInput,
   type StreamedBody,
   StreamedInput,

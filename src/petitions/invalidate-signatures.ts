@@ -28,7 +28,7 @@ import {
   type PlannedCondition,
 } from './invalidation-plan.js';
 import { invalidation, type InvalidationCondition, existingInvalidation } from './invalidation.js';
-import { SUSPICIONS, type Suspicion } from './signature-request.js';
+import { SUSPICIONS, type Suspicion } from '../confirmations/index.js';
 import { petition, existingPetition } from './petition.js';
 
 export type InvalidateAnswer = { invalidationId: string | null; petitionId: string; signatures: number };

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Decider, streamIdOf } from '#libs/event-store';
 import { type InvalidationCondition } from './invalidation.js';
-import { type Suspicion } from './signature-request.js';
+import { type Suspicion } from '../confirmations/index.js';
 
 /** Conditions that earlier versions cannot search for. */
 export type PlannedCondition = InvalidationCondition & {

@@ -1,16 +1,12 @@
-import './requests-of-contacts.js';
 import { ProductModule } from '#libs/modules';
+import { ConfirmationsModule } from '../confirmations/index.js';
 import { ContactsModule } from '../contacts/index.js';
 import { ImportJobsModule } from '../contacts/import/jobs/index.js';
 import { FieldsModule } from '../fields/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
-import { SuppressionsModule } from '../suppressions/index.js';
-import { AskToConfirm } from './ask-to-confirm.js';
+import { AskSigners, PetitionDeletions, SignatureExpiry } from './ask-signers.js';
 import { ChosenSignatures } from './chosen-signatures.js';
 import { ConfirmSignatureHandler } from './confirm-signature.js';
-import { ConfirmationMails } from './confirmation-mails.js';
-import { ExpireRequestHandler, SignatureExpiry } from './expire-request.js';
-import { PetitionDeletions } from './deleted-petition.js';
 import { PetitionGoals } from './goal-reached.js';
 import { Invalidations } from './invalidate-in-pages.js';
 import { invalidations } from './invalidations.js';
@@ -27,41 +23,37 @@ import { petitions, signatureShapes } from './petitions.js';
 import { PublicComments } from './public-comments.js';
 import { RequestSignatureHandler } from './request-signature.js';
 import { SignFromEmailHandler } from './sign-from-email.js';
-import { signatureRequest, signatureRequestShapes } from './signature-request.js';
-import { SignatureRequests } from './signature-requests.js';
+import { signatureRequests, signatureRequestShapes } from './signature-request.js';
 import { Signers } from './signers.js';
 
 @ProductModule({
   operations,
   reasons,
   resources: [petitions, invalidations],
-  streams: [petitionGoal, signatureRequest, invalidationPlan],
+  streams: [petitionGoal, signatureRequests.decider, invalidationPlan],
   subscriptions: [
     PetitionGoals,
     Invalidations,
     PlannedInvalidations,
-    AskToConfirm,
+    AskSigners,
     PetitionEnds,
     PetitionDeletions,
   ],
   timers: [SignatureExpiry, PetitionEnd],
   upcasters: { ...petitionShapes, ...signatureShapes, ...signatureRequestShapes },
-  imports: [ContactsModule, FieldsModule, ImportJobsModule, OrganizationsModule, SuppressionsModule],
+  imports: [ConfirmationsModule, ContactsModule, FieldsModule, ImportJobsModule, OrganizationsModule],
   providers: [
     OpenPetitions,
     ChosenSignatures,
-    ConfirmationMails,
     PetitionAddress,
     PublicComments,
-    SignatureRequests,
     Signers,
     // The petition's page and timers execute these. They have no routes.
     RequestSignatureHandler,
     ConfirmSignatureHandler,
     SignFromEmailHandler,
-    ExpireRequestHandler,
     EndPetitionHandler,
   ],
-  exports: [SignatureRequests, Signers, PublicComments],
+  exports: [Signers, PublicComments],
 })
 export class PetitionsModule {}

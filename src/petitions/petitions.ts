@@ -1,14 +1,15 @@
 import { type RecordedEvent, type Upcasters } from '#libs/event-store';
-import { type Counted, type Facts } from '#libs/links';
+import { type Facts } from '#libs/links';
 import { type PrintedLinks } from '#libs/projections';
 import { Resource } from '#libs/resources';
 import { imageSchema, isId, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { endWithContacts, type Suspicion } from '../confirmations/index.js';
 import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { fields } from '../fields/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
 import { exists, petition, STATUSES, updatePetition } from './petition.js';
 import { asEarlier } from './petition-shapes.js';
-import { type Appearance, type Suspicion, type Requested, unasked } from './signature-request.js';
+import { type Appearance, type Requested, signatureRequests, unasked } from './signature-request.js';
 import { type SignatureRecord } from './signature-record.js';
 
 /** Stores the reasons to review a signature in one column, separated by commas, which PostgreSQL splits. */
@@ -89,32 +90,8 @@ export const signature = contactLink({
     CREATE INDEX ${table}_recruited ON ${table} (organization_id, via) WHERE via IS NOT NULL;`,
 });
 
-/** Signatures awaiting confirmation. Each is its own subject: when it ends, all its data is destroyed. */
-const pending: Counted = {
-  handles: ['SignatureRequested', 'SignatureConfirmed', 'SignatureExpired'],
-  atErasure: 'loses its name',
-  isSuspendable: false,
-  facts: FACTS,
-  printed: printed(true),
-  changes(event) {
-    const recordId = event.data.petitionId as string;
-    const subjectId = event.streamId;
-    switch (event.type) {
-      case 'SignatureRequested': {
-        const comment = (event.personal?.comment as string | null | undefined) ?? null;
-        return [{ kind: 'begins', event, recordId, subjectId, detail: comment }];
-      }
-      case 'SignatureConfirmed':
-      case 'SignatureExpired':
-        return [
-          { kind: 'ends', event, recordId, subjectId },
-          { kind: 'erased', event },
-        ];
-      default:
-        return [];
-    }
-  },
-};
+/** Signatures awaiting confirmation. */
+const pending = signatureRequests.links(FACTS, printed(true), ({ comment }) => comment);
 
 /**
  * Upcasts signatures from before petitions had pages. `source`: what led the signer there; `suspicion`: why
@@ -249,3 +226,5 @@ chooseContactsBy(petitions, {
   condition: 'signed',
   began: signedAt('l'),
 });
+
+endWithContacts(signatureRequests, petitions);

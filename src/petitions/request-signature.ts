@@ -1,24 +1,12 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
-import { Commands } from '#libs/commands';
-import { newId } from '#libs/random';
 import { Input } from '#libs/rpc';
-import { Consents } from '../contacts/index.js';
+import { Confirmations, type Suspicion } from '../confirmations/index.js';
 import { OpenPetitions } from './open-petitions.js';
-import {
-  NOT_ASKED_FOR,
-  signatureRequest,
-  type SignatureRequestEvent,
-  type SignerDetails,
-  type Suspicion,
-  unasked,
-} from './signature-request.js';
+import { NOT_ASKED_FOR, signatureRequests, type SignerDetails, unasked } from './signature-request.js';
 
 /**
  * Requests a signature on a petition's page. Not an operation of the API: clients with a key call
  * add-signature, which counts immediately.
- *
- * Does the same for everyone. Whether the address has signed or requested before is checked later, so neither
- * the response nor its timing reveals it.
  */
 export class RequestSignature extends Input {
   petitionId!: string;
@@ -43,36 +31,21 @@ export class RequestSignature extends Input {
 @CommandHandler(RequestSignature)
 export class RequestSignatureHandler implements ICommandHandler<RequestSignature> {
   constructor(
-    private readonly commands: Commands,
+    private readonly confirmations: Confirmations,
     private readonly open: OpenPetitions,
-    private readonly consents: Consents,
   ) {}
 
   /** @throws RpcError NOT_FOUND, or CONFLICT unless the petition accepts signatures. */
-  async execute(command: RequestSignature): Promise<{ requestId: string }> {
+  execute(command: RequestSignature): Promise<{ requestId: string }> {
     const { organizationId, petitionId, email, firstName, lastName, zip, country, comment, clientAddress } =
       command;
     const { source, suspicion, isCommentPublic, subscribe, consent, customFields = {} } = command;
-    const evidence = consent && { ...consent, ...(clientAddress === null ? {} : { ip: clientAddress }) };
     const details = { ...NOT_ASKED_FOR, email, firstName, lastName, zip, country, comment };
-    const requested: SignatureRequestEvent = {
-      type: 'SignatureRequested',
-      data: { petitionId, source, suspicion, isCommentPublic, subscribe, ...unasked({ isCommentPublic }) },
-      personal: { ...details, clientAddress, customFields },
-    };
-    const { recordId } = await this.commands.run(command, async (skipCache) => {
-      const requestId = newId();
-      const write = {
-        streamType: signatureRequest.streamType,
-        streamId: requestId,
-        expectedVersion: 0,
-        events: [requested],
-        subjectId: requestId,
-      };
-      const guards = [await this.open.guard(organizationId, petitionId, skipCache)];
-      const consent = this.consents.ofPending(organizationId, requestId, subscribe, evidence);
-      return { recordId: requestId, guards, writes: [write, ...consent] };
-    });
-    return { requestId: recordId };
+    const requested = signatureRequests.request(
+      { petitionId, source, suspicion, isCommentPublic, subscribe, ...unasked({ isCommentPublic }) },
+      { ...details, clientAddress, customFields },
+    );
+    const open = (skipCache: boolean) => this.open.guard(organizationId, petitionId, skipCache);
+    return this.confirmations.request(signatureRequests, command, requested, open, consent);
   }
 }

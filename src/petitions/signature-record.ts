@@ -1,5 +1,5 @@
 import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
-import { type Suspicion, SUSPICIONS } from './signature-request.js';
+import { type Suspicion, SUSPICIONS } from '../confirmations/index.js';
 
 /** The response of add-signature and remove-signature. */
 export type SignatureAnswer = {

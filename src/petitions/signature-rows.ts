@@ -4,7 +4,7 @@ import { LINK_BYTES, LINK_DETAIL, type LinkRow, WIDEST_LINK } from '#libs/links'
 import { type ListedTable } from '#libs/projections';
 import { petitions } from './petitions.js';
 import { type SignatureRecord } from './signature-record.js';
-import { type Suspicion } from './signature-request.js';
+import { type Suspicion } from '../confirmations/index.js';
 
 /** `wrapped_key`: encrypts the detail. */
 export type SignatureRow = Pick<LinkRow, 'id' | 'record_id' | 'subject_id' | 'detail'> & {

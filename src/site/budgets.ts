@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { getStorageToken } from '@nestjs/throttler';
 import { networkOf, type WindowStorage } from '#libs/rate-limit';
-import { type Suspicion } from '../petitions/index.js';
+import { type Suspicion } from '../confirmations/index.js';
 
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;

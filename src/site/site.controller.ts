@@ -8,7 +8,8 @@ import { localeFor, localeIn, type SiteWords } from '#locales';
 import { countryName } from '../contacts/index.js';
 import { type CustomValue } from '../fields/index.js';
 import { isReserved } from '../organizations/index.js';
-import { type Requested, SignatureRequests, type SignerDetails } from '../petitions/index.js';
+import { Confirmations, type PendingRequest } from '../confirmations/index.js';
+import { type Requested, signatureRequests, type SignerDetails } from '../petitions/index.js';
 import { PublicAddress } from '../config/index.js';
 import { submittedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { type Page } from './document.js';
@@ -62,7 +63,7 @@ export class SiteController {
   constructor(
     private readonly records: SiteRecords,
     private readonly signing: Signing,
-    private readonly requests: SignatureRequests,
+    private readonly confirmations: Confirmations,
     private readonly personal: PersonalLinks,
     private readonly address: PublicAddress,
     private readonly quick: QuickPages,
@@ -253,15 +254,15 @@ export class SiteController {
     return this.answer(response, next, async (named, request) => {
       const given = await readForm(request);
       if (typeof given === 'string' && given !== 'no form') return undefined;
-      const name = this.requests.readToken(named.token!);
+      const name = this.confirmations.readToken(signatureRequests, named.token!);
       if (!name) return this.unknownLink(request);
       const { organizationId } = name;
-      const { requestId, state } = await this.requests.latest(name);
+      const { requestId, state } = await this.confirmations.latest(signatureRequests, name);
       // Confirms only the request that the page showed. If the person has signed again since, shows the page again.
       const isShown = typeof given === 'string' || (given.get('request') ?? requestId) === requestId;
       if (state.status === 'PENDING' && isShown) {
         const outcome = await this.signing.confirm(request, organizationId, requestId);
-        if (outcome === 'CLOSED') return this.showEnding(organizationId, state.petitionId, 'closed', request);
+        if (outcome === 'CLOSED') return this.showEnding(organizationId, state.recordId, 'closed', request);
       }
       const path = `/${named.organization}/petitions/${named.petition!}/confirm/${named.token!}`;
       return { redirect: path };
@@ -371,23 +372,29 @@ export class SiteController {
   }
 
   private async showConfirmation(token: string, request: Request): Promise<Answered> {
-    const name = this.requests.readToken(token);
+    const name = this.confirmations.readToken(signatureRequests, token);
     if (!name) return this.unknownLink(request);
-    const { requestId, state } = await this.requests.latest(name);
+    const { requestId, state } = await this.confirmations.latest(signatureRequests, name);
     if (state.status === 'UNKNOWN') return this.unknownLink(request);
     // The number must include their own signature.
     const skipCache = state.status === 'CONFIRMED';
-    const about = await this.aboutById(name.organizationId, state.petitionId, skipCache);
+    const about = await this.aboutById(name.organizationId, state.recordId, skipCache);
     if (!about) return this.unknownLink(request);
     const { organization, words } = about;
     const { petition } = about.found;
     if (state.status === 'CONFIRMED') return signedPage({ organization, petition, words });
     if (state.status === 'EXPIRED' && state.reason === 'SIGNED_BEFORE')
       return signedPage({ organization, petition, words });
-    if (state.status === 'EXPIRED' || !state.signer)
+    if (state.status === 'EXPIRED' || !state.person)
       return endedPage({ organization, petition, words, ending: 'expired' });
     if (!petition.isOpen) return endedPage({ organization, petition, words, ending: 'closed' });
-    return confirmPage({ organization, petition, words, requestId, confirmed: confirmedBy(state, about) });
+    return confirmPage({
+      organization,
+      petition,
+      words,
+      requestId,
+      confirmed: confirmedBy({ ...state, person: state.person }, about),
+    });
   }
 
   private async showEnding(
@@ -503,10 +510,10 @@ export class SiteController {
 
 /** Shows everything that confirming would record, because people agree only to what they see. */
 function confirmedBy(
-  { signer, isCommentPublic, subscribe }: Requested & { signer: SignerDetails | null },
+  { person, isCommentPublic, subscribe }: PendingRequest<Requested, SignerDetails>,
   { organization, found, words }: About,
 ): { facts: { name: string; value: string }[]; consents: string[] } {
-  const { firstName, lastName, zip, city, region, country, phone, comment, customFields } = signer!;
+  const { firstName, lastName, zip, city, region, country, phone, comment, customFields } = person;
   const { confirm, fields } = words;
   const isShown = comment !== null && isCommentPublic && found.petition.takesComments;
   const facts: [string, string | null][] = [

@@ -1,6 +1,7 @@
 import { ProductModule } from '#libs/modules';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { BroadcastsModule } from '../broadcasts/index.js';
+import { ConfirmationsModule } from '../confirmations/index.js';
 import { FieldsModule } from '../fields/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
 import { PetitionsModule } from '../petitions/index.js';
@@ -15,7 +16,7 @@ import { SiteRecords } from './site-records.js';
 @ProductModule({
   // Public pages need no operations or keys.
   operations: {},
-  imports: [BroadcastsModule, FieldsModule, OrganizationsModule, PetitionsModule],
+  imports: [BroadcastsModule, ConfirmationsModule, FieldsModule, OrganizationsModule, PetitionsModule],
   controllers: [SiteController],
   providers: [SiteRecords, Signing, PersonalLinks, Budgets, ProofOfWork, QuickPages, RateLimitGuard],
 })

@@ -1,7 +1,8 @@
 import { html, type Html, trusted } from '#libs/pages';
 import { isId, RpcError, type StreamedAnswer } from '#libs/rpc';
 import { ContactsByIds } from '../../contacts/index.js';
-import { type SignatureRecord, SUSPICIONS, type Suspicion } from '../../petitions/index.js';
+import { SUSPICIONS, type Suspicion } from '../../confirmations/index.js';
+import { type SignatureRecord } from '../../petitions/index.js';
 import { nameOf } from '../contacts/pages.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { forExcel } from '../csv.js';

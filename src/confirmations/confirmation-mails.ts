@@ -8,22 +8,23 @@ import { senderOf } from '../organizations/index.js';
 import { canonicalEmail } from '../contacts/index.js';
 import { writeMail } from './write-confirmation-mail.js';
 
-/** Emails to one mailbox per day, over all petitions. */
+/** Emails to one mailbox per day, over all petitions and forms. */
 const MAX_PER_DAY = 3;
 
-/** Asks the signer to confirm, or reports that the signature already counts. */
+/** Asks a person to confirm a request, or reports that they have signed before. */
 export type ConfirmationMail = {
   organizationId: string;
   requestId: string;
   to: string;
   firstName: string | null;
-  petition: string;
-  /** The page that confirms the signature; null if the address has already signed. */
+  /** Of the petition or form, and its page. */
+  title: string;
+  url: string;
+  /** The page that confirms the request; null if the address has already signed. */
   confirmUrl: string | null;
-  petitionUrl: string;
 };
 
-/** Sends signers a link to confirm their signature. */
+/** Sends people a link to confirm what they sent from a page of the site. */
 @Injectable()
 export class ConfirmationMails {
   constructor(

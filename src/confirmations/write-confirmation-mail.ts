@@ -1,14 +1,14 @@
 import { type EmailWords, type Locale } from '#locales';
 import { writeLetter } from '#libs/mail';
-import { DAYS_TO_CONFIRM } from './signature-request.js';
+import { DAYS_TO_CONFIRM } from './request.js';
 
 type Parts = {
   firstName: string | null;
-  petition: string;
+  title: string;
   organization: string;
   postalAddress: string | null;
   confirmUrl: string | null;
-  petitionUrl: string;
+  url: string;
 };
 
 /** The subject and the text and HTML parts of the email. */
@@ -19,17 +19,17 @@ export function writeMail({ language, emails }: Locale, mail: Parts): ReturnType
 
 function partsOf(
   words: EmailWords['confirmation'],
-  { firstName, petition, organization, confirmUrl, petitionUrl }: Parts,
+  { firstName, title, organization, confirmUrl, url }: Parts,
 ) {
   const greeting = words.greeting(firstName);
   if (confirmUrl === null) {
     const { subject, text, button } = words.already;
-    const paragraphs = [greeting, text(petition)];
-    return { subject: subject(petition), paragraphs, url: petitionUrl, button, after: [] };
+    const paragraphs = [greeting, text(title)];
+    return { subject: subject(title), paragraphs, url, button, after: [] };
   }
-  const paragraphs = [greeting, words.ask(petition, organization)];
+  const paragraphs = [greeting, words.ask(title, organization)];
   const after = [words.deadline(DAYS_TO_CONFIRM), words.ignore];
-  return { subject: words.subject(petition), paragraphs, url: confirmUrl, button: words.button, after };
+  return { subject: words.subject(title), paragraphs, url: confirmUrl, button: words.button, after };
 }
 
 function footOf({ organization, postalAddress }: Parts): string[] {
