@@ -489,10 +489,7 @@ function rateLimitsPage() {
         ['a session', `${constant('src/team/sessions.ts', 'SESSION_DAYS')} days`],
         ['a sign-in link', `${constant('src/team/sign-in-links.ts', 'LINK_MINUTES')} minutes`],
         ['an invitation', `${constant('src/team/member.ts', 'DAYS_TO_ACCEPT')} days`],
-        [
-          'an unconfirmed signature',
-          `${constant('src/petitions/signature-request.ts', 'DAYS_TO_CONFIRM')} days`,
-        ],
+        ['an unconfirmed signature', `${constant('src/confirmations/request.ts', 'DAYS_TO_CONFIRM')} days`],
         ['attempts of a webhook', `${constant('src/webhooks/deliveries.ts', 'KEPT_DAYS')} days`],
         [
           'overlap when a key is rotated',

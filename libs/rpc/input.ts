@@ -34,7 +34,7 @@ export type StreamedBody = Pick<StreamedInput, 'mediaType' | 'contentType' | 'by
 export type InputClass<T extends Input = Input> = new () => T;
 
 /** The fields of an input apart from its organization and context. */
-export type OwnFields<T extends Input> = Omit<T, keyof Input>;
+type OwnFields<T extends Input> = Omit<T, keyof Input>;
 
 /** An input that the program itself creates. Its fields are not checked. */
 export function inputOf<T extends Input>(
