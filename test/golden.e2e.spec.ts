@@ -27,6 +27,7 @@ import { AcceptInvitation } from '../src/team/index.js';
 import { Api } from './harness.js';
 import { picture } from './pictures.js';
 import { eventually } from './processes.js';
+import { registerCheckpoint } from './record-kinds.js';
 import { published } from './releases.js';
 import { comeDue } from './timers.js';
 
@@ -246,6 +247,7 @@ async function makeHistory(): Promise<string> {
     organizationId,
     signers.succession(organizationId)!,
   );
+  await registerCheckpoint(api.instances[0]!.runtime.store, organizationId);
   const post = async (operation: string, body: object) => {
     const answer = await client.post(operation, body);
     if (answer.status >= 400) throw new Error(`${operation}: ${JSON.stringify(answer.body)}`);

@@ -50,7 +50,7 @@ afterAll(() => api.stop());
 
 /** Streams that exist once per organization or are created rarely. Each test of these needs a new organization. */
 const ONE_EACH = [
-  ...['organization', 'sender', 'public-log', 'history-access', 'history-reads', 'signing-key'],
+  ...['organization', 'sender', 'public-log', 'history-access', 'history-reads', 'register', 'signing-key'],
   'petition-goal',
 ];
 

@@ -4,6 +4,7 @@ import {
   DamagedEvent,
   type Decider,
   type DomainEvent,
+  type EventStore,
   type Json,
   NewerEvent,
   type RecordedEvent,
@@ -831,6 +832,14 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
     showsItself: false,
     decide: (own, { email }) => refusalOf(reportBounce(own, email!)),
   },
+  register: {
+    make: async (own) => ({
+      id: await registerCheckpoint(own.api.instances[0]!.runtime.store, own.organizationId),
+    }),
+    show: isShownInHistory('register'),
+    showsItself: false,
+    decide: 'none',
+  },
   'signing-key': {
     async make(own) {
       const signers = new Signers([Buffer.alloc(32, 2), Buffer.alloc(32, 1)]);
@@ -843,3 +852,14 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
     decide: 'none',
   },
 };
+
+/** Registers an invented checkpoint, in any organization. @returns the id of the stream. */
+export async function registerCheckpoint(store: EventStore, organizationId: string): Promise<string> {
+  const [previous, size, root] = ['a', 'b', 'c'].map((digit) => digit.repeat(64));
+  const data = { checkpoints: [{ previous: previous!, size: size!, root: root! }], upTo: 1 };
+  const write = { streamType: 'register', streamId: uuidv7(), expectedVersion: 0 };
+  const metadata = { actor: { type: 'system', id: 'register' }, requestId: uuidv7() } as const;
+  const writes = [{ ...write, events: [{ type: 'CheckpointsRegistered', data }] }];
+  await store.append({ organizationId, metadata, writes });
+  return write.streamId;
+}

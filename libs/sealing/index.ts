@@ -1,5 +1,5 @@
 export { Checkpoints, NotSealed } from './checkpoints.js';
-export { ALL_ORGANIZATIONS, logIdOf, logNameOf } from './note.js';
+export { ALL_ORGANIZATIONS, logIdOf, logNameOf, REGISTER } from './note.js';
 export { writeProof } from './proofs.js';
 export { type Progress as SealingProgress, Sealer } from './sealer.js';
 export { type SignedTree, Signers, type Succession } from './signers.js';

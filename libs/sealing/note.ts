@@ -4,6 +4,11 @@
  */
 export const ALL_ORGANIZATIONS = '00000000-0000-0000-0000-000000000000';
 const ALL_NAME = 'all';
+/**
+ * A reserved organization, whose history registers the checkpoints of all others. Otherwise it is like any
+ * organization: src/history/register.ts.
+ */
+export const REGISTER = '00000000-0000-0000-0000-000000000001';
 
 /** The id as it appears in origins, URLs and messages. */
 export function logNameOf(organizationId: string): string {

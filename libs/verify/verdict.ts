@@ -46,10 +46,15 @@ export type Against = {
   witnesses?: readonly Cosignature[];
   /** Its place in the log of all organizations; absent without a proof. */
   inAll?: InAll;
+  /** What the register proves; absent without a register. */
+  register?: Registered;
 };
 
 /** `index`: the leaf's number, from 0. `size` and `sealedAt`: the log's leaves, and when. */
 export type InAll = { index: number; size: number; sealedAt: string };
+
+/** `events` and `sealedAt`: of the register. `upTo`: this many events of the organization have no second history in it. */
+export type Registered = { events: number; sealedAt: string; upTo: number };
 
 export function againstOf(checkpoint: Checkpoint): Against {
   const { organizationId, size, position, sealedAt, key, givenKey } = checkpoint;

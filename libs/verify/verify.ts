@@ -12,8 +12,9 @@ import {
   readNote,
 } from './note.js';
 import { openProof } from './proof.js';
+import { type Register, RegisteredHistory } from './register.js';
 import { MOST_WARNINGS, type Verdict } from './verdict.js';
-import { verifyEvents } from './verify-events.js';
+import { type Beside, verifyEvents } from './verify-events.js';
 
 type Progress = {
   /** Events read so far. In a database, the seals are read first. */
@@ -32,6 +33,8 @@ export type VerifyOptions = {
    */
   witnesses?: readonly string[] | undefined;
   quorum?: number | undefined;
+  /** The register of checkpoints, which must cover the checkpoint and contain no other history: see `openRegister`. */
+  register?: Register | undefined;
   onProgress?: (progress: Progress) => void;
   /** Loads the key rotations in the history. Called only if the key did not sign the checkpoint. */
   successions?: () => Promise<readonly Succession[]>;
@@ -58,8 +61,22 @@ export function verifyExport(
 ): Promise<Verdict> {
   return withCheckpoint(checkpoint, key, options, (opened) => {
     const events = eventsOfExport(chunks, check(opened.organizationId), ahead);
-    return verifyEvents(opened, counted(events, stepper(share, options)));
+    return verifyBatches(opened, events, options, stepper(share, options));
   });
+}
+
+/** Verifies events against a checkpoint, and against the register if there is one. */
+export async function verifyBatches(
+  checkpoint: Checkpoint,
+  batches: AsyncIterable<Batch>,
+  { register }: VerifyOptions,
+  step: Step,
+  beside?: Beside,
+): Promise<Verdict> {
+  const events = counted(batches, step);
+  if (!register) return verifyEvents(checkpoint, events, beside);
+  const registered = new RegisteredHistory(register, checkpoint.organizationId);
+  return registered.judge(await verifyEvents(checkpoint, registered.through(events), beside), checkpoint);
 }
 
 /** Opens the checkpoint with its proof and its cosignatures, and adds them to the verdict of `work`. */
@@ -131,7 +148,7 @@ export function unproved(reason: string): Verdict {
 }
 
 type Done = { leaves: number; events: number };
-export type Step = (more: Partial<Done>) => void;
+type Step = (more: Partial<Done>) => void;
 
 /** Counts completed work and reports progress. */
 export function stepper(share: (done: Done) => number, { onProgress, signal }: VerifyOptions): Step {
@@ -144,7 +161,7 @@ export function stepper(share: (done: Done) => number, { onProgress, signal }: V
   };
 }
 
-export async function* counted(batches: AsyncIterable<Batch>, step: Step): AsyncGenerator<Batch> {
+async function* counted(batches: AsyncIterable<Batch>, step: Step): AsyncGenerator<Batch> {
   for await (const batch of batches) {
     step({ events: batch.count });
     yield batch;

@@ -13,6 +13,7 @@ export {
   verifyAll,
   verifyDatabase,
   verifyFile,
+  verifyRegister,
   verifyStream,
 } from './verify/verify.js';
 export { witnessServer } from './witness/server.js';

@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { describeError } from '#libs/database';
 import { type StreamedAnswer } from '#libs/rpc';
+import { REGISTER } from '#libs/sealing';
 import { ExportEvents, parseExported } from '../history/index.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, print, type Session, UsageError } from './session.js';
@@ -17,7 +18,7 @@ export async function exportHistory(
   session: Session,
   { organization, out }: { organization: string; out?: string },
 ): Promise<{ events: number } | undefined> {
-  await session.requireOrganization(organization);
+  if (organization !== REGISTER) await session.requireOrganization(organization);
   const after = out === undefined ? 0 : await continueAfter(out, organization);
   const interruption = interruptible();
   let state = { count: 0, done: 0, total: 1 };

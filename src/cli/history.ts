@@ -1,7 +1,7 @@
 import { type Command } from 'commander';
 import { rm, writeFile } from 'node:fs/promises';
 import { describeError } from '#libs/database';
-import { ALL_ORGANIZATIONS, type SignedTree, writeProof } from '#libs/sealing';
+import { ALL_ORGANIZATIONS, REGISTER, type SignedTree, writeProof } from '#libs/sealing';
 import { path, type Session, UsageError, withSession } from './session.js';
 import { anchorCommand } from './anchor.js';
 import { consistencyCommand } from './consistency.js';
@@ -138,6 +138,11 @@ async function writeCheckpoint(
   const { runtime, requireLog } = session;
   const { sealer, checkpoints } = runtime;
   const id = await requireLog(organization);
+  if (id === REGISTER) {
+    const { Register } = await import('../history/index.js');
+    await sealer.logAll();
+    await session.find(Register).run();
+  }
   await sealer.sign(id);
   const refusal = await sealer.mend(id);
   if (refusal !== undefined) {

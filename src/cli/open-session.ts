@@ -5,7 +5,7 @@ import { RecordReader } from '#libs/commands';
 import { containsDatabase } from '#libs/database';
 import { JsonLogger } from '#libs/operations';
 import { type Input, type InputClass, isId, OperationRunner, systemInput } from '#libs/rpc';
-import { ALL_ORGANIZATIONS, logIdOf, logNameOf } from '#libs/sealing';
+import { ALL_ORGANIZATIONS, logIdOf, logNameOf, REGISTER } from '#libs/sealing';
 import { AppModule } from '../server/index.js';
 import { type Config, loadConfig } from '../config/index.js';
 import { organization } from '../organizations/index.js';
@@ -73,7 +73,7 @@ export async function inSession(
       find: (type) => app.get(type, { strict: false }),
       requireOrganization,
       async requireLog(name) {
-        if (name !== logNameOf(ALL_ORGANIZATIONS)) await requireOrganization(name);
+        if (name !== logNameOf(ALL_ORGANIZATIONS) && name !== REGISTER) await requireOrganization(name);
         return logIdOf(name);
       },
     });

@@ -1,3 +1,4 @@
+import { REGISTER } from '#libs/sealing';
 import { Progress } from './progress.js';
 import { type Session, UsageError } from './session.js';
 
@@ -16,6 +17,8 @@ export async function rotateKey({ runtime }: Session): Promise<object> {
   }
   const { recordSuccession } = await import('../history/index.js');
   let organizations = 0;
+  // Not an organization, so it does not count.
+  await recordSuccession(store, REGISTER, signers.succession(REGISTER)!);
   let told = 0;
   const progress = new Progress('organizations', () => ({ count: organizations }));
   try {

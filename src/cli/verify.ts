@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import { readFile } from 'node:fs/promises';
 import { describeError, openDatabase, type Sql } from '#libs/database';
 import { type Against, ALL, type Verdict } from '#libs/verify';
-import { type AllVerdict, verifyAll, verifyDatabase, verifyFile } from '../audit/index.js';
+import { type AllVerdict, verifyAll, verifyDatabase, verifyFile, verifyRegister } from '../audit/index.js';
 import { keyOf } from './outside.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, path, readCheckpoint } from './session.js';
@@ -13,6 +13,7 @@ type VerifyOptions = {
   key: string;
   parts?: string;
   proof?: string;
+  register?: string;
   witness?: string[];
   quorum?: number;
 };
@@ -44,6 +45,11 @@ export function verifyCommand(history: Command): void {
       path,
     )
     .option(
+      '--register <file>',
+      'an export of the register, with its checkpoint in <file>.checkpoint: it must contain no other history of the organization',
+      path,
+    )
+    .option(
       '--witness <key...>',
       'verifier keys of witnesses, or files that contain one; all must have cosigned the checkpoint',
     )
@@ -54,7 +60,7 @@ export function verifyCommand(history: Command): void {
 Prints the first position at which the history differs from what was sealed, and on standard error a sentence that you can quote.
 With --json, prints { "ok", "events", "provedEvents", "newerEvents", "firstWrongPosition", "reason", "unprovedPersonal",
 "warnings", "warningCount", "checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "givenKey", "witnesses",
-"inAll" } }. docs/spec/history-format.md explains them. You can use a previous key if its replacement was recorded (history key rotate).
+"inAll", "register" } }. docs/spec/history-format.md explains them. You can use a previous key if its replacement was recorded (history key rotate).
 
 With --organization all, use a checkpoint of the log of all organizations. Each organization in it must have the history that the
 log records. --json prints { "ok", "leaves", "organizations", "reason", "wrong": [{ "organizationId", "reason" }, 100 at most],
@@ -82,7 +88,15 @@ database and no server. It takes a few hundred megabytes of memory, plus 40 to 8
         const parts = await readNextTo(options.checkpoint, '.parts', options.parts);
         const proof = await readNextTo(options.checkpoint, '.tlog-proof', options.proof);
         const witnesses = await Promise.all((options.witness ?? []).map(keyOf));
-        const how = { signal, onProgress, parts, proof, witnesses, quorum: options.quorum };
+        const register =
+          options.register === undefined
+            ? undefined
+            : await verifyRegister(
+                options.register,
+                await readCheckpoint(`${options.register}.checkpoint`),
+                key,
+              );
+        const how = { signal, onProgress, parts, proof, register, witnesses, quorum: options.quorum };
         const json = verify.optsWithGlobals<{ json?: true }>().json === true;
         const say = (verdict: { ok: boolean }, words: string, sentence: string) => {
           progress.stop();
@@ -175,7 +189,7 @@ function inWords({ ok, provedEvents, newerEvents, firstWrongPosition, reason, ..
 /** A sentence to quote: what was compared with what, the result, and what it does not cover. */
 function statement({ ok, checkpoint, newerEvents, reason, unprovedPersonal }: Verdict): string {
   if (!checkpoint) return `Nothing was compared: ${reason}`;
-  const { organizationId, size, position, inAll } = checkpoint;
+  const { organizationId, size, position, inAll, register } = checkpoint;
   const history = `The history of organization ${organizationId}`;
   const logged = inAll
     ? `, number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations up to ${inAll.sealedAt}`
@@ -188,7 +202,10 @@ function statement({ ok, checkpoint, newerEvents, reason, unprovedPersonal }: Ve
     unprovedPersonal === 0
       ? ''
       : `; nothing proves the readable personal data of ${count(unprovedPersonal)} events written by versions up to 0.7.0`;
-  return `${history} contains all events covered by ${note}, complete, unchanged and in order; ${rest}${unproved}.`;
+  const unique = register
+    ? `; the register sealed at ${register.sealedAt} contains no other history of its first ${count(register.upTo)} events`
+    : '';
+  return `${history} contains all events covered by ${note}, complete, unchanged and in order; ${rest}${unproved}${unique}.`;
 }
 
 function signedBy({ sealedAt, key, givenKey, witnesses = [] }: Against): string {

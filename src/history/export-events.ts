@@ -1,7 +1,8 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { EventStore, type RecordedEvent } from '#libs/event-store';
-import { Input, Integer, Operation, StreamedAnswer } from '#libs/rpc';
+import { Flag, Input, Integer, Operation, StreamedAnswer } from '#libs/rpc';
+import { REGISTER } from '#libs/sealing';
 import { HistoryReads } from './history-reads.js';
 import { exportedEventSchema, exportedLine } from './exported-event.js';
 
@@ -33,6 +34,13 @@ export class ExportEvents extends Input {
   })
   after!: number;
 
+  @Flag({
+    default: false,
+    description:
+      'Export the register of the checkpoints of all organizations instead. It names none of them.',
+  })
+  register!: boolean;
+
   /** Called after each page with the number of events, the position reached and the last position. Not a field. */
   onProgress?: (events: number, position: number, upTo: number) => void;
 }
@@ -46,7 +54,9 @@ export class ExportEventsHandler implements IQueryHandler<ExportEvents> {
 
   async execute({ onProgress, ...fields }: ExportEvents): Promise<StreamedAnswer> {
     const query = Object.assign(new ExportEvents(), fields);
-    await this.reads.record(query);
+    // The command line exports the register as that of an organization. Its history only contains checkpoints.
+    if (query.organizationId !== REGISTER) await this.reads.record(query);
+    if (query.register) query.organizationId = REGISTER;
     // Includes its own record, so that a checkpoint taken right after it contains no event that the export lacks.
     const upTo = await this.store.lastPosition();
     await this.untilComplete(upTo);

@@ -6,14 +6,15 @@ import { HistoryPaging } from './history-paging.js';
 import { HistoryReads } from './history-reads.js';
 import { LogController } from './log.controller.js';
 import * as operations from './operations.js';
+import { register, Register } from './register.js';
 import { reasons } from './reasons.js';
 import { signingKey } from './signing-key.js';
 
 @ProductModule({
   operations,
   reasons,
-  streams: [historyAccess, historyReads, signingKey],
+  streams: [historyAccess, historyReads, register, signingKey],
   controllers: [LogController],
-  providers: [Activity, HistoryPaging, HistoryReads],
+  providers: [Activity, HistoryPaging, HistoryReads, Register],
 })
 export class HistoryModule {}

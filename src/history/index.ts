@@ -3,6 +3,7 @@ export { type EventFilter, HistoryPaging } from './history-paging.js';
 export { eventRecord, type EventRecord, withoutPersonal } from './event-record.js';
 export { findEvent } from './get-event.js';
 export { recordSuccession } from './signing-key.js';
+export { Register } from './register.js';
 export { HistoryReads } from './history-reads.js';
 export { ExportEvents, ExportEventsHandler } from './export-events.js';
 export { inNewestShape, parseExported, readExported } from './exported-event.js';

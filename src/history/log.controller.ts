@@ -14,7 +14,7 @@ import {
   requireScope,
   RpcError,
 } from '#libs/rpc';
-import { ALL_ORGANIZATIONS, Checkpoints, logNameOf, TILE_WIDTH } from '#libs/sealing';
+import { ALL_ORGANIZATIONS, Checkpoints, logIdOf, logNameOf, REGISTER, TILE_WIDTH } from '#libs/sealing';
 import { Cosigning } from '../audit/index.js';
 import { isLogPublic } from '../organizations/index.js';
 import { sealed } from './not-sealed.js';
@@ -45,7 +45,8 @@ export function nameOfLogPath(path: string): string | undefined {
  * organization makes its log public, no key is required.
  *
  * `/log/all/…` is the log of the checkpoints of all organizations. Any key can read its hashes, which reveal
- * nothing unless you already know the checkpoint. No one can read its leaves, which name organizations.
+ * nothing unless you already know the checkpoint. No one can read its leaves, which name organizations. Any key can also
+ * read the log of the register.
  */
 @Controller('log/:organizationId')
 @Documented(({ ApiBearerAuth, ApiTags }) => [ApiTags('log'), ApiBearerAuth()])
@@ -125,11 +126,11 @@ export class LogController {
   private async admit(request: Request, log: string): Promise<{ organizationId: string; isPublic: boolean }> {
     refuseBody(request);
     requireReading(request);
-    const isAll = log === logNameOf(ALL_ORGANIZATIONS);
-    const organizationId = isAll ? ALL_ORGANIZATIONS : log;
-    const caller = isAll || request.caller?.organizationId === log ? request.caller : undefined;
+    const isOfAll = log === logNameOf(ALL_ORGANIZATIONS) || log === REGISTER;
+    const organizationId = isOfAll ? logIdOf(log) : log;
+    const caller = isOfAll || request.caller?.organizationId === log ? request.caller : undefined;
     if (caller && hasScope(caller.scopes, SCOPE)) return { organizationId, isPublic: false };
-    if (!isAll && (await isLogPublic(this.records, log))) return { organizationId, isPublic: true };
+    if (!isOfAll && (await isLogPublic(this.records, log))) return { organizationId, isPublic: true };
     if (caller) requireScope(caller.scopes, SCOPE);
     throw notFound();
   }

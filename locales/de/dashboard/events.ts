@@ -16,6 +16,7 @@ export const events: typeof en = {
   BroadcastSent: 'Das Rundschreiben wurde an alle Empfänger versendet',
   BroadcastStarted: 'Der Versand wurde gestartet',
   BroadcastUpdated: 'Das Rundschreiben wurde geändert',
+  CheckpointsRegistered: 'Prüfpunkte wurden registriert',
   ConsentRecorded: 'Ein Nachweis der Einwilligung in E-Mails wurde gespeichert',
   ConsentRetracted: 'Ein Nachweis der Einwilligung in E-Mails wurde zurückgenommen',
   ContactAddedToList: 'Der Kontakt wurde zu einer Liste hinzugefügt',

@@ -15,6 +15,7 @@ export const events = {
   BroadcastSent: 'The broadcast was sent to all recipients',
   BroadcastStarted: 'Sending was started',
   BroadcastUpdated: 'The broadcast was updated',
+  CheckpointsRegistered: 'Checkpoints were registered',
   ConsentRecorded: 'Evidence of consent to email was recorded',
   ConsentRetracted: 'Evidence of consent to email was withdrawn',
   ContactAddedToList: 'The contact was added to a list',

@@ -1,19 +1,23 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { type EntityManager, type QueryRunner } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
 import { type Sql, IncidentLog } from '#libs/database';
 import { eventDigest, type EventRow, type EventStore } from '#libs/event-store';
-import { ALL_ORGANIZATIONS, Checkpoints, Sealer, Signers, writeProof } from '#libs/sealing';
+import { ALL_ORGANIZATIONS, Checkpoints, REGISTER, Sealer, Signers, writeProof } from '#libs/sealing';
 import { Commands } from '#libs/commands';
 import { Projections } from '#libs/projections';
 import { systemInput } from '#libs/rpc';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { type Verdict } from '#libs/verify';
+import { openRegister, type Verdict } from '#libs/verify';
 import { Positions1764000000012, PositionsValid1764000000012 } from '../../../migrations/0012-positions.js';
 import { isLong, someOf } from '../../../test/length.js';
 import { verifyTwice } from '../../../test/verifiers.js';
-import { ExportEvents, ExportEventsHandler, HistoryReads } from '../../history/index.js';
+import { ExportEvents, ExportEventsHandler, HistoryReads, Register } from '../../history/index.js';
 import { type AllVerdict } from './all.js';
-import { verifyAll, verifyDatabase } from './verify.js';
+import { verifyAll, verifyDatabase, verifyRegister, verifyStream } from './verify.js';
 
 const signers = new Signers([Buffer.alloc(32, 5)]);
 const key = signers.verifierKey;
@@ -881,5 +885,95 @@ describe('the log of all organizations', () => {
         checkpoint: null,
       });
     }
+  });
+
+  describe('with a register', () => {
+    const registerNote = () => ownCheckpoints.last(REGISTER).then(({ note }) => note);
+    const register = () => new Register(own.store, own.source, new IncidentLog(console)).run();
+    /** The register that a reader downloads now. */
+    const download = async (directory: string) => {
+      await ownSealer.seal();
+      const file = join(directory, 'register.ndjson');
+      await writeFile(file, await exportOf(own.source, REGISTER));
+      return verifyRegister(file, await registerNote(), key);
+    };
+    let directory: string;
+    /** What a reader kept of the victim before anything was tampered with. */
+    let honest: { exported: string; note: string };
+    const judge = async (exported: string, note: string) =>
+      verifyStream(Readable.from([Buffer.from(exported)]), note, key, {
+        register: await download(directory),
+      });
+    beforeAll(async () => {
+      directory = await mkdtemp(join(tmpdir(), 'register-'));
+      honest = {
+        exported: await exportOf(own.source, victim),
+        note: (await ownCheckpoints.last(victim)).note,
+      };
+    });
+    afterAll(() => rm(directory, { recursive: true }));
+
+    it('registers the last checkpoint of each organization once, however often it runs', async () => {
+      await Promise.all([register(), register()]);
+      await register();
+      const { entries } = await download(directory);
+      expect(entries.size).toBe(organizationIds.length);
+      expect(await judge(honest.exported, honest.note)).toMatchObject({
+        ok: true,
+        checkpoint: { register: { events: 1, upTo: honest.exported.trimEnd().split('\n').length } },
+      });
+    });
+
+    it('continues the chain, and does not cover a checkpoint before it is registered', async () => {
+      await append(own.store, victim, [thing()]);
+      await ownSealer.seal();
+      await ownSealer.logAll();
+      const [exported, { note, size }] = [
+        await exportOf(own.source, victim),
+        await ownCheckpoints.last(victim),
+      ];
+      expect(await judge(exported, note)).toMatchObject({
+        ok: false,
+        firstWrongPosition: null,
+        reason: expect.stringContaining(`contains the first ${size - 1} of ${size} events`),
+      });
+      await register();
+      expect(await judge(exported, note)).toMatchObject({
+        ok: true,
+        checkpoint: { register: { upTo: size } },
+      });
+      // The older checkpoint with its older export, which the new entry exceeds.
+      expect(await judge(honest.exported, honest.note)).toMatchObject({ ok: true });
+      expect(await download(directory).then(({ entries }) => entries.size)).toBe(organizationIds.length + 1);
+    });
+
+    it('reveals a checkpoint of another history of the organization', async () => {
+      await append(own.store, victim, [thing(), thing()]);
+      await ownSealer.seal();
+      const [exported, { note, size }] = [
+        await exportOf(own.source, victim),
+        await ownCheckpoints.last(victim),
+      ];
+      await own.source.query(
+        `INSERT INTO checkpoint_leaves SELECT max(position) + 1, $1, $2, sha256('another') FROM checkpoint_leaves`,
+        [victim, size - 1],
+      );
+      await register();
+      expect(await judge(exported, note)).toMatchObject({
+        ok: false,
+        reason: expect.stringContaining(`another history of the first ${size - 1} events`),
+      });
+    });
+
+    it('is rejected with a malformed entry, or with two entries after the same one', async () => {
+      const text = (await exportOf(own.source, REGISTER)).replace('"root":"', '"root":"x');
+      const malformed = openRegister(Readable.from([Buffer.from(text)]), await registerNote(), key);
+      await expect(malformed).rejects.toThrow('malformed entry');
+      const hashes = { previous: 'a'.repeat(64), size: 'b'.repeat(64), root: 'c'.repeat(64) };
+      const checkpoints = [hashes, { ...hashes, size: 'd'.repeat(64) }];
+      const event = { type: 'CheckpointsRegistered', data: { checkpoints, upTo: 1e6 } };
+      await append(own.store, REGISTER, [{ ...thing(), events: [event] }]);
+      await expect(download(directory)).rejects.toThrow('registered two histories of one organization');
+    });
   });
 });

@@ -8,16 +8,17 @@ import {
   type Checkpoint,
   compareByEvents,
   type Comparison,
-  counted,
   eventsOfExport,
   NotAuthentic,
   openCheckpoint,
+  openRegister,
+  type Register,
   stepper,
   type Succession,
   successionsOfExport,
   unproved,
   type Verdict,
-  verifyEvents,
+  verifyBatches,
   verifyExport,
   type VerifyOptions,
   withCheckpoint,
@@ -82,6 +83,18 @@ export function verifyStream(
   });
 }
 
+/**
+ * Verifies an export of the register.
+ *
+ * @throws NotAuthentic if it differs from its checkpoint, or registers two histories of one organization.
+ */
+export async function verifyRegister(file: string, checkpoint: string, key: string): Promise<Register> {
+  const { ok, reason } = await verifyFile(file, checkpoint, key);
+  if (!ok) throw new NotAuthentic(`The register does not match its checkpoint. ${reason}`);
+  const chunks = createReadStream(file, { highWaterMark: READ_BYTES });
+  return openRegister(chunks, checkpoint, key, () => successionsOfFile(file));
+}
+
 /** The key rotations in an export. */
 export function successionsOfFile(file: string): Promise<Succession[]> {
   return successionsOfExport(createReadStream(file, { highWaterMark: READ_BYTES }));
@@ -134,7 +147,7 @@ export function verifyDatabase(
     return withThreads(threads, (pool) => {
       const check = storedBy(pool);
       const batches = table.batches(check, ahead(threads));
-      return verifyEvents(opened, counted(batches, step), { seals, endedLater, firstWithKey });
+      return verifyBatches(opened, batches, options, step, { seals, endedLater, firstWithKey });
     });
   });
 }
