@@ -24,6 +24,8 @@ const speaking = (words: typeof en) => editor.at(api.origin, words.locale);
 
 const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;
 
+const linkTo = (path: string, name: string) => `<a href="${at(path)}">${name}</a>`;
+
 async function shown(path: string, visitor = editor): Promise<string> {
   const { status, text } = await visitor.get(at(path));
   expect([path, status]).toEqual([path, 200]);
@@ -165,18 +167,106 @@ describe('a contact', () => {
     const merged = await editor.post(location!, { other });
     const page = (await editor.get(merged.location!)).text;
     expect(page).toContain(en.contacts.done.merged);
-    expect(factIn(page, en.contacts.fields.city)).toBe('London');
+    expect(factIn(page, en.contacts.fields.city)).toContain('>London</a>');
   });
 
   it('is added to a list and tags, and exported as JSON', async () => {
     const contactId = await person('ada@example.org');
     const list = await group('list', 'Friends');
-    const { location } = await editor.post(at(`contacts/${contactId}/add`), { tags: 'Donor, Member', list });
+    const { location } = await editor.post(at(`contacts/group?contact=${contactId}`), {
+      addTags: 'Donor, Member',
+      addListIds: list,
+    });
+    expect(location).toContain(contactId);
     const page = (await editor.get(location!)).text;
     for (const name of ['Donor', 'Member', 'Friends', en.contacts.done.grouped]) expect(page).toContain(name);
     const exported = JSON.parse(await shown(`contacts/${contactId}/export`));
     expect(exported.tags.map(({ name }: { name: string }) => name).sort()).toEqual(['Donor', 'Member']);
     expect(exported.contact.email).toBe('ada@example.org');
+  });
+});
+
+describe('choosing contacts in the list', () => {
+  const tagsOf = async (contactId: string) => {
+    const { tags } = JSON.parse(await shown(`contacts/${contactId}/export`));
+    return tags.map(({ name }: { name: string }) => name).toSorted();
+  };
+
+  it('changes the tags and lists of those that are ticked, and returns to the same search', async () => {
+    const [one, other, third] = [
+      await person('ada@example.org', { city: 'Turin' }),
+      await person('eve@example.org', { city: 'Turin' }),
+      await person('bob@example.org', { city: 'Turin' }),
+    ];
+    const listId = await group('list', 'Friends');
+    const list = await shown('contacts?city=Turin');
+    for (const text of [
+      `type="checkbox" name="contact" value="${one}" aria-label="${en.contacts.grouping.one('ada@example.org')}"`,
+      '<input type="hidden" name="city" value="Turin"',
+      `action="${at('contacts/group')}"`,
+    ])
+      expect(list).toContain(text);
+    const chosen = `contacts/group?city=Turin&contact=${one}&contact=${other}&contact=${one}`;
+    for (const words of [en, de])
+      expect(await shown(chosen, speaking(words))).toContain(words.contacts.grouping.titleOfMany(2));
+    const added = await editor.post(at(chosen), { addTags: ' Donor , Member', addListIds: listId });
+    expect(added.location).toBe(`${at('contacts?city=Turin')}&done=contacts.grouped`);
+    expect((await editor.get(added.location!)).text).toContain(en.contacts.done.grouped);
+    const removed = `contacts/group?contact=${one}`;
+    await editor.post(at(removed), { removeTags: 'donor', removeListIds: listId });
+    expect(await Promise.all([one, other, third].map(tagsOf))).toEqual([['Member'], ['Donor', 'Member'], []]);
+    expect((await client.get('list.get-list', { listId })).body.data.contacts).toBe(1);
+  });
+
+  it('changes all that match the search and the filters', async () => {
+    const ids = [
+      await person('ada@example.org', { city: 'Turin', subscribed: true }),
+      await person('adam@example.org', { city: 'Turin', subscribed: false }),
+      await person('eve@example.org', { city: 'Milan', subscribed: true }),
+    ];
+    const { found, all, titleOfMany } = en.contacts.grouping;
+    expect(await shown('contacts')).toContain(all);
+    expect(await shown('contacts?q=ada')).toContain(found);
+    for (const [n, [query, matching]] of (
+      [
+        ['', [0, 1, 2]],
+        ['q=ada', [0, 1]],
+        ['q=ada&subscribed=true', [0]],
+        ['city=Milan', [2]],
+        // Ticks are ignored.
+        [`city=Milan&contact=${ids[0]}`, [2]],
+        ['q=nobody', []],
+      ] as const
+    ).entries()) {
+      const path = `contacts/group?${query}&all=true`;
+      const page = await shown(path);
+      expect(page).toContain(matching.length === 1 ? titleOfMany(1) : titleOfMany(matching.length));
+      await editor.post(at(path), { addTags: `Case ${n}` });
+      const tags = await Promise.all(ids.map(tagsOf));
+      expect([query, tags.map((names) => names.includes(`Case ${n}`))]).toEqual([
+        query,
+        ids.map((_, place) => matching.includes(place as never)),
+      ]);
+    }
+  });
+
+  it('rejects an empty form, and contacts of another organization', async () => {
+    const own = await person('ada@example.org');
+    const empty = await editor.post(at(`contacts/group?contact=${own}`), { addTags: ' , ' });
+    expect([empty.status, empty.text]).toEqual([422, expect.stringContaining('href="#addTags"')]);
+    expect(await shown('contacts/group')).toContain(en.contacts.grouping.none);
+    const stranger = await api.organization();
+    const { contactId } = await call(stranger, 'contact.create-contact', {
+      organizationId: stranger.organizationId,
+      email: 'eve@example.org',
+    });
+    const path = `contacts/group?contact=${own}&contact=${contactId}`;
+    expect((await editor.get(at(path))).status).toBe(404);
+    expect((await editor.post(at(path), { addTags: 'Donor' })).status).toBe(404);
+    expect(await tagsOf(own)).toEqual([]);
+    const viewer = await signedIn(api, client, 'VIEWER', `viewer-${(editors += 1)}@example.org`);
+    expect(await shown('contacts', viewer)).not.toContain('type="checkbox"');
+    expect((await viewer.get(at(`contacts/group?contact=${own}`))).status).toBe(403);
   });
 });
 
@@ -220,8 +310,6 @@ describe('the page of a contact', () => {
     await call(client, 'list.add-contacts', { listId: othersListId, contactIds: [other] });
     return { contactId, listId, formerListId, tagId, formerTagId, petitionId };
   }
-
-  const linkTo = (path: string, name: string) => `<a href="${at(path)}">${name}</a>`;
 
   it('shows consents with their evidence, page by page', async () => {
     const consent = { source: 'Fair <Lyon>', text: 'Keep me informed', ip: '203.0.113.7' };
@@ -324,7 +412,9 @@ it('the form of a contact lists countries in the reader’s language, and keeps 
     expect((await editor.post(at(`contacts/${contactId}/edit`), form)).status).toBe(303);
     expect(await stored()).toBe(country);
     const text = await shown(`contacts/${contactId}`, speaking(de));
-    expect(factIn(text, de.contacts.fields.country)).toBe(country === 'FR' ? 'Frankreich' : country);
+    expect(factIn(text, de.contacts.fields.country)).toBe(
+      linkTo(`contacts?country=${country}`, country === 'FR' ? 'Frankreich' : country),
+    );
   }
 });
 

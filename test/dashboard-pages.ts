@@ -62,6 +62,14 @@ export const TABLE: Record<string, PageEntry> = {
   contacts: { see: READERS },
   'contacts/export': { see: READERS },
   'contacts/new': { see: EDITORS, act: EDITORS, form: () => ({ email: newAddress(), firstName: 'Ada' }) },
+  // Without parameters, no contact is selected.
+  'contacts/group': {
+    see: EDITORS,
+    act: EDITORS,
+    isTrial: true,
+    acted: 422,
+    form: () => ({ addTags: newName() }),
+  },
   'contacts/duplicates': { see: EDITORS },
   'contacts/import': {
     see: EDITORS,
@@ -109,7 +117,6 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ email: newAddress(), city: 'Bremen' }),
   },
   'contacts/:contact/export': { see: EDITORS },
-  'contacts/:contact/add': { see: EDITORS, act: EDITORS, form: () => ({ tags: newName() }) },
   'contacts/:contact/merge': { see: EDITORS, act: EDITORS, isTrial: true, form: () => ({ email: KNOWN }) },
   'contacts/:contact/erase': { isGone: true, see: EDITORS, act: EDITORS },
   ...Object.fromEntries(

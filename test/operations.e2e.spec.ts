@@ -178,6 +178,7 @@ describe('scopes', () => {
       const HIDDEN = [
         'petition.list-signatures q',
         'contact.get-contact include',
+        'contact.update-contacts matching',
         'segment.preview-segment segmentId',
         'segment.preview-segment filter',
       ];
@@ -204,6 +205,7 @@ describe('scopes', () => {
       contact: { email: 'ada@example.org' },
       contactIds: [uuid()],
       contacts: true,
+      matching: { q: 'nobody' },
       ...Object.fromEntries(
         groupsOfContacts().flatMap(({ kind, assignedBy }) => {
           const [field, value] = assignedBy === 'name' ? [`${kind}s`, 'Donor'] : [`${kind}Ids`, uuid()];
@@ -222,7 +224,7 @@ describe('scopes', () => {
     const records: { [operation: string]: Fields } = {
       'contact.create-contact': own.person(),
       'contact.update-contact': { contactId: uuid() },
-      'contact.update-contacts': { contactIds: [uuid()] },
+      'contact.update-contacts': field === 'matching' ? {} : { contactIds: [uuid()] },
       'contact.get-contact': { contactId: uuid() },
       ...Object.fromEntries(groupsOfContacts().map(({ kind }) => [`${kind}.list-${kind}s`, {}])),
       'import.create-import': {},

@@ -330,6 +330,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       addListIds: 'list:write',
       removeListIds: 'list:write',
       segmentId: 'segment:read',
+      matching: 'contact:read',
     },
     ask: async (own) => ({ contactIds: [(await own.a('contact')).contactId], city: own.unique() }),
     otherAsks: [

@@ -1,5 +1,5 @@
 import { Fixture } from './fixture.js';
-import { Api, NOBODY } from './harness.js';
+import { Api, Client, NOBODY } from './harness.js';
 import { eventually } from './processes.js';
 
 let api: Api;
@@ -157,6 +157,7 @@ describe('update-contacts', () => {
 
     const stranger = new Fixture(api, await api.organization());
     const foreign = await stranger.a('segment');
+    const { listId } = await stranger.a('list');
     const cases: [object, number, string][] = [
       [{}, 400, 'contactIds'],
       [{ segmentId, contactIds: [inside] }, 400, 'contactIds'],
@@ -164,11 +165,56 @@ describe('update-contacts', () => {
       [foreign, 404, 'segment'],
       [{ segmentId, customFields: { no: 1 } }, 400, 'customFields.no'],
       [{ segmentId, addListIds: [NOBODY] }, 404, 'addListIds'],
+      [{ segmentId, matching: {} }, 400, 'contactIds'],
+      [{ matching: { shoe: 1 } }, 400, 'matching.shoe'],
+      [{ matching: [] }, 400, 'matching'],
+      [{ matching: { organizationId: stranger.organizationId } }, 400, 'matching.organizationId'],
+      [{ matching: { listId } }, 404, 'list'],
+      [{ contactIds: [NOBODY], dryRun: true }, 404, NOBODY],
     ];
     for (const [fields, status, named] of cases) {
       const refused = await ask(fields);
       expect([fields, refused.status]).toEqual([fields, status]);
       expect(JSON.stringify(refused.body.error)).toContain(named);
     }
+  });
+
+  it('changes the contacts that match filters, and counts them before', async () => {
+    const { listId } = await own.a('list');
+    const noon = '2020-01-01T12:00:00Z';
+    const ids = [
+      await create({ firstName: 'Ada', city: 'Turin', listIds: [listId] }),
+      await create({ firstName: 'Adam', city: 'Turin', subscribed: false }),
+      await create({ firstName: 'Eve', city: 'Milan', country: 'Italia' }),
+    ];
+    const { segmentId } = await segment({ field: 'city', op: 'is', value: 'Turin' });
+    const cases: [object, number[]][] = [
+      [{}, [0, 1, 2]],
+      [{ q: 'ada' }, [0, 1]],
+      [{ q: 'ada', subscribed: false }, [1]],
+      [{ city: 'Turin', listId }, [0]],
+      [{ segmentId, subscribed: true }, [0]],
+      [{ country: 'IT' }, [2]],
+      [{ createdBefore: noon }, []],
+      [{ createdAfter: noon, city: 'Milan' }, [2]],
+    ];
+    for (const [n, [matching, chosen]] of cases.entries()) {
+      const tag = `Case ${n}`;
+      const ask = (fields: object) =>
+        own.ask('contact.update-contacts', { matching, addTags: [tag], ...fields });
+      expect(await ask({ dryRun: true })).toEqual({ contacts: chosen.length, operationId: null });
+      expect((await Promise.all(ids.map(whole))).filter(({ tags }) => tags.includes(tag))).toEqual([]);
+      expect(await ask({})).toEqual({ contacts: chosen.length, operationId: null });
+      const tagged = await Promise.all(ids.map(async (id) => (await whole(id)).tags.includes(tag)));
+      expect([matching, tagged]).toEqual([matching, ids.map((_, place) => chosen.includes(place))]);
+    }
+    const scopes = ['contact:write', 'contact:read', 'tag:write'];
+    const { key } = await own.ask('api-key.create-api-key', { name: own.unique(), scopes });
+    const limited = new Client(own.client.origin, own.organizationId, key);
+    const refused = await limited.post('contact.update-contacts', { matching: { listId }, addTags: ['No'] });
+    expect([refused.status, JSON.stringify(refused.body)]).toEqual([
+      403,
+      expect.stringContaining('matching.listId'),
+    ]);
   });
 });

@@ -15,6 +15,7 @@ export {
   compare,
   type Comparison,
   type Condition,
+  countRows,
   findRows,
   type ListedTable,
   type Listing,

@@ -173,29 +173,12 @@ async function findAlone<Row>(
   const bind: Bind = (value) => `$${values.push(value)}`;
   const inOrder = ['organization_id = $1'];
   const filters: string[] = [];
-  const times = [
-    compare('created_at > ?', listing.createdAfter),
-    compare('created_at < ?', listing.createdBefore),
-    compare('updated_at > ?', listing.updatedAfter),
-    compare('updated_at < ?', listing.updatedBefore),
-  ];
-  for (const time of times) {
+  for (const time of timesOf(listing)) {
     if (time) (time.sql.startsWith(column) ? inOrder : filters).push(time.sql.replace('?', bind(time.value)));
   }
   if (list.within) inOrder.push(list.within.sql.replaceAll('?', bind(listing.within)));
-  let selective = false;
-  for (const given of choice.conditions) {
-    if (!given) continue;
-    if ('write' in given) {
-      filters.push(`(${given.write(bind)})`);
-      continue;
-    }
-    const condition = given.search
-      ? await searchBy(sql, given.search.elsewhere?.table ?? list.table, given.search)
-      : given;
-    selective ||= given.selective ?? false;
-    filters.push(condition.sql.replaceAll('?', bind(condition.value)));
-  }
+  filters.push(...(await writeConditions(sql, list.table, choice.conditions, bind)));
+  const selective = choice.conditions.some((one) => one && 'selective' in one && one.selective);
   if (listing.after) {
     const [value, id] = listing.after;
     inOrder.push(`(${column}, id) ${isBehind} (${bind(value)}::${type}, ${bind(id)}::uuid)`);
@@ -236,6 +219,58 @@ async function findAlone<Row>(
   return isShort
     ? queryInTurn<Found<Row>>(sql, listing.organizationId, page, values)
     : queryWide<Found<Row>>(sql, listing.organizationId, kind, page, values);
+}
+
+/**
+ * Counts the rows that `findRows` finds on all pages together.
+ *
+ * @param most counting stops at this number.
+ */
+export async function countRows(
+  sql: Sql,
+  listing: Pick<Listing, 'organizationId' | (typeof TIMES)[number]>,
+  table: string,
+  { conditions, most }: { conditions: readonly (Condition | undefined)[]; most: number },
+): Promise<number> {
+  const values: unknown[] = [listing.organizationId];
+  const bind: Bind = (value) => `$${values.push(value)}`;
+  const where = await writeConditions(sql, table, [...timesOf(listing), ...conditions], bind);
+  const text = `
+    SELECT count(*)::int AS count FROM (
+      SELECT FROM ${table} WHERE ${['organization_id = $1', ...where].join(' AND ')} LIMIT ${bind(most)}
+    ) AS found`;
+  const [row] = await queryWide<{ count: number }>(sql, listing.organizationId, 'page', text, values);
+  return row!.count;
+}
+
+function timesOf(listing: Pick<Listing, (typeof TIMES)[number]>): (Comparison | undefined)[] {
+  return [
+    compare('created_at > ?', listing.createdAfter),
+    compare('created_at < ?', listing.createdBefore),
+    compare('updated_at > ?', listing.updatedAfter),
+    compare('updated_at < ?', listing.updatedBefore),
+  ];
+}
+
+async function writeConditions(
+  sql: Sql,
+  table: string,
+  conditions: readonly (Condition | undefined)[],
+  bind: Bind,
+): Promise<string[]> {
+  const written: string[] = [];
+  for (const given of conditions) {
+    if (!given) continue;
+    if ('write' in given) {
+      written.push(`(${given.write(bind)})`);
+      continue;
+    }
+    const condition = given.search
+      ? await searchBy(sql, given.search.elsewhere?.table ?? table, given.search)
+      : given;
+    written.push(condition.sql.replaceAll('?', bind(condition.value)));
+  }
+  return written;
 }
 
 /** The sort order of a listing, as SQL. */

@@ -70,17 +70,22 @@ export class ContactUpdates {
     }
   }
 
-  private async decide(
-    { organizationId }: Input,
-    contactIds: readonly string[],
-    changes: ContactChanges,
-  ): Promise<Decision> {
+  /** @throws RpcError NOT_FOUND if one of the contacts does not exist. */
+  async requireContacts(organizationId: string, contactIds: readonly string[]): Promise<void> {
     const [unknown] = await this.contacts.findUnknown(organizationId, contactIds);
     if (unknown !== undefined)
       throw new RpcError(
         'NOT_FOUND',
         `No contact ${unknown.slice(0, 100)} exists in your organization: nothing was changed. Remove it from contactIds.`,
       );
+  }
+
+  private async decide(
+    { organizationId }: Input,
+    contactIds: readonly string[],
+    changes: ContactChanges,
+  ): Promise<Decision> {
+    await this.requireContacts(organizationId, contactIds);
     const hasFields = Object.values(changes).some((value) => value !== undefined);
     const loaded = await this.records.loadMany(contact, organizationId, hasFields ? contactIds : []);
     const writes = [...loaded].flatMap(([id, { state, version }]) => {

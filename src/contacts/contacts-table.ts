@@ -1,13 +1,15 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
-import { BatchLoader, momentAsText, queryWide, type ReadSource } from '#libs/database';
+import { BatchLoader, momentAsText, type ReadSource } from '#libs/database';
 import { EventStore, wrappedKeyOf } from '#libs/event-store';
 import {
   type Bind,
   type Condition,
+  countRows,
   findRows,
   hasGoneOn,
   type ListedTable,
+  type Listing,
   searchElsewhere,
 } from '#libs/projections';
 import { isId } from '#libs/rpc';
@@ -133,17 +135,14 @@ export class ContactsTable {
     return this.store.findStreams(organizationId, contact.streamType, contactIds.filter(isId));
   }
 
-  /** The number of contacts that match a filter now, counted up to a limit. */
-  async count(reads: ReadSource, organizationId: string, filter: Filter, limit: number): Promise<number> {
-    const values: unknown[] = [organizationId];
-    const bind: Bind = (value) => `$${values.push(value)}`;
-    const matching = filterSql(filter, { bind });
-    const text = `
-      SELECT count(*)::int AS count FROM (
-        SELECT FROM ${CONTACTS_TABLE} WHERE organization_id = $1 AND ${matching} LIMIT ${bind(limit)}
-      ) AS matching`;
-    const [row] = await queryWide<{ count: number }>(reads, organizationId, 'page', text, values);
-    return row!.count;
+  /** The number of contacts that match conditions now, counted up to `most`. */
+  count(
+    reads: ReadSource,
+    times: Omit<Listing, 'limit' | 'sort'>,
+    conditions: readonly (Condition | undefined)[],
+    most: number,
+  ): Promise<number> {
+    return countRows(reads, times, CONTACTS_TABLE, { conditions, most });
   }
 
   /** The newest contacts that match a filter now. */

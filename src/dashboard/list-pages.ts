@@ -35,6 +35,21 @@ type Column<Listed> = {
   hasActions?: boolean;
 };
 
+/** How records are chosen in a list: by checkboxes, or all that were found. */
+type Choosing<Listed> = {
+  /** The page that the choice is sent to. The list's search and filters are added. */
+  path: string;
+  /** The parameter with the id of a chosen record. */
+  name: string;
+  /** What the buttons do. */
+  label: string;
+  /** Labels of the checkbox of one record, and of the one for all on the page. */
+  nameOf: (record: Listed) => string;
+  page: string;
+  /** A button with a name sends it as a parameter. */
+  buttons: readonly { text: string; name?: string }[];
+};
+
 type ListOptions<Listed> = {
   /** Relative to the organization. The export is at `…/export`. */
   path: string;
@@ -62,6 +77,8 @@ type ListOptions<Listed> = {
   add?: { path: string | ((context: PageContext) => string); text: Text; needs: string };
   /** Why the search cannot match anything. The operation, which would reject it, is then not called. */
   cannotFind?: (context: PageContext) => string | undefined;
+  /** Lets people choose records in the list. */
+  choose?: (context: PageContext) => Choosing<Listed> | undefined;
   /** Actions above the list, in addition to `add`. */
   actions?: (context: PageContext) => readonly (Html | null)[];
   /** Content above the list. */
@@ -95,7 +112,7 @@ export function listPages<Listed extends { id?: string }>(options: ListOptions<L
   ];
 }
 
-async function showList<Listed>(context: PageContext, options: ListOptions<Listed>) {
+async function showList<Listed extends { id?: string }>(context: PageContext, options: ListOptions<Listed>) {
   const { words } = context;
   const { section, operation, text, empty, filters, add, actions, before, back } = options;
   const columns = columnsFor(context, options);
@@ -127,7 +144,11 @@ async function showList<Listed>(context: PageContext, options: ListOptions<Liste
           add.text(words),
         )
       : null;
-  const rows = listed.records.map((record) => columns.map(({ cell }) => cell(record, context)));
+  const choosing = options.choose?.(context);
+  const rows = listed.records.map((record) => {
+    const [first = null, ...others] = columns.map(({ cell }) => cell(record, context));
+    return [choosing ? html`${Tick(choosing, record)}${first}` : first, ...others];
+  });
   const none = isSearched
     ? html`<p>${cannotFind ?? words.nothingFound} <a href="${context.address.pathname}">${words.showAll}</a></p>`
     : Empty({ ...empty(words), action: adding });
@@ -146,16 +167,41 @@ async function showList<Listed>(context: PageContext, options: ListOptions<Liste
         ${
           rows.length === 0
             ? none
-            : html`${Table({
-                caption: title,
-                columns: columns.map(({ name, isNumber }) => ({ name: name(words), isNumber })),
-                rows,
-              })}
+            : html`${Choice(
+                context.address,
+                choosing,
+                Table({
+                  caption: title,
+                  columns: columns.map(({ name, isNumber }) => ({ name: name(words), isNumber })),
+                  rows,
+                }),
+              )}
               ${Paging(context, listed, options.isSorted)}
               <p><a href="${exportPath(context.address, options)}">${words.exportList}</a></p>`
         }
       </div>`,
   });
+}
+
+function Tick<Listed extends { id?: string }>({ name, nameOf }: Choosing<Listed>, record: Listed): Html {
+  return html`<label class="tick"><input type="checkbox" name="${name}" value="${record.id}" aria-label="${nameOf(record)}" /></label>`;
+}
+
+/** The table with the buttons for the chosen records, which stay in view. */
+function Choice<Listed>(address: Address, choosing: Choosing<Listed> | undefined, table: Html): Html {
+  if (!choosing) return table;
+  const { path, label, page, buttons } = choosing;
+  const kept = [...address.search].filter(([name]) => !['cursor', FLASH, 'sort'].includes(name));
+  return html`<form method="get" action="${address.path(path)}">
+    ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)} ${table}
+    <div class="choosing" role="group" aria-label="${label}" data-page="${page}">
+      <strong>${label}</strong>
+      ${buttons.map(
+        ({ name, text }) =>
+          html`<button class="button plain"${name === undefined ? null : html` name="${name}" value="true"`}>${text}</button>`,
+      )}
+    </div>
+  </form>`;
 }
 
 /** The records of the page that the address names. */

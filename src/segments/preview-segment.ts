@@ -2,7 +2,13 @@ import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { ReadSource } from '#libs/database';
 import { Resources } from '#libs/resources';
 import { Id, Input, invalid, noSuch, Operation, recordSchema, Text } from '#libs/rpc';
-import { type ContactRecord, contactSchema, ContactsTable, type Filter } from '../contacts/index.js';
+import {
+  type ContactRecord,
+  contactSchema,
+  ContactsTable,
+  type Filter,
+  filterSql,
+} from '../contacts/index.js';
 import { FilterReader } from './filter-reader.js';
 import { segments } from './segments.js';
 
@@ -50,7 +56,12 @@ export class PreviewSegmentHandler implements IQueryHandler<PreviewSegment> {
     const { organizationId } = query;
     const filter = await this.filterOf(query);
     const [count, contacts] = await Promise.all([
-      this.contacts.count(this.reads, organizationId, filter, MOST_COUNTED + 1),
+      this.contacts.count(
+        this.reads,
+        { organizationId },
+        [{ write: (bind) => filterSql(filter, { bind }) }],
+        MOST_COUNTED + 1,
+      ),
       this.contacts.newest(this.reads, organizationId, filter, SHOWN),
     ]);
     return { count: Math.min(count, MOST_COUNTED), isExact: count <= MOST_COUNTED, contacts };

@@ -12,7 +12,7 @@ import {
   Starts,
 } from '../../broadcasts/index.js';
 import { ContactsByIds } from '../../contacts/index.js';
-import { nameOf } from '../contacts/pages.js';
+import { nameOf } from '../contacts/contact.js';
 import { type Asked, FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { stepPage } from '../step-pages.js';

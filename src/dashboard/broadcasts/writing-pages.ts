@@ -10,7 +10,7 @@ import {
   PreviewReaders,
 } from '../../broadcasts/index.js';
 import { type ContactRecord, countryName, kindsOfContacts, Places } from '../../contacts/index.js';
-import { choicesOf, nameOf } from '../contacts/pages.js';
+import { choicesOf, nameOf } from '../contacts/contact.js';
 import { mailPage } from '../document.js';
 import { type PageDefinition } from '../page.js';
 import {

@@ -22,6 +22,25 @@ document.addEventListener('htmx:afterRequest', (event) => {
   if ((event as CustomEvent<{ successful?: boolean }>).detail.successful) showWarning(false);
 });
 
+// Selects every record of the page at once. Searching replaces the list.
+const addSelectPage = () => {
+  for (const bar of document.querySelectorAll<HTMLElement>('[data-page]')) {
+    const label = document.createElement('label');
+    label.className = 'tick';
+    const box = document.createElement('input');
+    box.type = 'checkbox';
+    label.append(box, bar.dataset.page!);
+    box.addEventListener('change', () => {
+      for (const one of bar.closest('form')!.querySelectorAll<HTMLInputElement>('tbody input[type=checkbox]'))
+        one.checked = box.checked;
+    });
+    delete bar.dataset.page;
+    bar.prepend(label);
+  }
+};
+addSelectPage();
+document.addEventListener('htmx:afterSettle', addSelectPage);
+
 for (const field of document.querySelectorAll<HTMLElement>('[data-copy]')) {
   const { copy, copied } = field.dataset;
   const button = document.createElement('button');

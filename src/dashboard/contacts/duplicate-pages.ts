@@ -3,7 +3,7 @@ import { listFrom, Paging } from '../list-pages.js';
 import { type PageContext } from '../page-context.js';
 import { type PageDefinition } from '../page.js';
 import { Table } from '../parts.js';
-import { type ContactRecord, nameOf, toContacts } from './pages.js';
+import { type ContactRecord, nameOf, toContacts } from './contact.js';
 
 type Pair = { reasons: ('NAME_AND_ZIP' | 'PHONE' | 'EMAIL')[]; contacts: [ContactRecord, ContactRecord] };
 

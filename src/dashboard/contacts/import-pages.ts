@@ -34,7 +34,7 @@ import {
 } from '../../contacts/import/jobs/index.js';
 import { type PetitionRecord, toPetition } from '../petitions/petition.js';
 import { isUndoing, UndoLink, UndoOf, undoPage } from './import-undo.js';
-import { choicesOf, toContacts } from './pages.js';
+import { choicesOf, toContacts } from './contact.js';
 import { type DashboardWords } from '#locales';
 
 export const importPages: PageDefinition[] = [
@@ -189,8 +189,9 @@ async function StartedImports({ words, address, api }: PageContext): Promise<Htm
   return SectionOf(imports.begun, Table({ caption: imports.begun, columns, rows }));
 }
 
-/** Imports through the API may have no name. */
+/** Imports through the API may have no name, and updates of contacts have none. */
 function nameOf(words: DashboardWords, { plan }: StoredImport): string {
+  if (plan.changes) return words.contacts.grouping.updating;
   return plan.file === '' ? words.contacts.imports.unnamed : plan.file;
 }
 
@@ -271,11 +272,10 @@ function progress(context: PageContext, stored: StoredImport) {
   const { words } = context;
   const { imports } = words.contacts;
   const { id, status, lines, linesDone, bytes, bytesDone, plan, result } = stored;
-  const title = plan.petitionId === undefined ? imports.title : imports.signatures.title;
+  const title = titleOf(words, plan);
   const isImporting = status === 'RUNNING' || status === 'QUEUED';
   const isGoing = isImporting || isUndoing(stored);
-  const ended = { DONE: imports.done, CANCELLED: imports.states.CANCELLED };
-  const state = isImporting ? imports.going : (ended[status as keyof typeof ended] ?? imports.failed);
+  const state = plan.changes ? stateOf(words, stored) : headingOf(words, stored, isImporting);
   // The rows of a file that no one reviewed were not counted.
   const [done, all] = lines > 0 ? [linesDone, lines] : [Math.min(bytesDone, bytes), bytes];
   return context.view.page({
@@ -286,13 +286,24 @@ function progress(context: PageContext, stored: StoredImport) {
     heading: title,
     content: html`<p class="lead">${nameOf(context.words, stored)}</p>
       <h2>${state}</h2>
-      ${isImporting ? html`<p>${imports.goingText}</p>` : null}
+      ${isImporting ? html`<p>${plan.changes ? words.contacts.grouping.goingText : imports.goingText}</p>` : null}
       ${Live(context, { isGoing, status: isImporting ? inQuarters(state, done, all) : statusOf(words, stored, state) })}
-      ${Progress({ words, label: imports.lines, value: isImporting ? done : all, max: all })}
+      ${Progress({ words, label: lines > 0 ? imports.lines : imports.bytes, value: isImporting ? done : all, max: all })}
       ${isImporting ? ButtonOf(context.address, `contacts/import/${id}?cancel=true`, imports.cancel) : null}
       ${isImporting ? null : UndoOf(context, stored)}
       ${result && !isImporting ? ResultOf(context, stored, result) : null}`,
   });
+}
+
+function headingOf({ contacts: { imports } }: DashboardWords, { status }: StoredImport, isGoing: boolean) {
+  if (isGoing) return imports.going;
+  const ended = { DONE: imports.done, CANCELLED: imports.states.CANCELLED };
+  return ended[status as keyof typeof ended] ?? imports.failed;
+}
+
+function titleOf({ contacts: { grouping, imports } }: DashboardWords, plan: ImportPlan): string {
+  if (plan.changes) return grouping.updating;
+  return plan.petitionId === undefined ? imports.title : imports.signatures.title;
 }
 
 function queryOf({ petitionId }: ImportPlan): string {

@@ -15,42 +15,27 @@ import {
   FormOf,
   SelectField,
   TextField,
-  timeIn,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type SuppressionRecord } from '../../suppressions/index.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import { countryChoices, countryName } from '../../contacts/index.js';
 import { sectionOf } from '../sections.js';
-import { type CustomValue, type FieldRecord } from '../../fields/index.js';
+import { type FieldRecord } from '../../fields/index.js';
+import {
+  choicesOf,
+  contactOf,
+  type ContactRecord,
+  type Detail,
+  DETAILS,
+  filtersOf,
+  nameOf,
+  PLACES,
+  toContacts,
+} from './contact.js';
 import { ConsentsOf } from './consents.js';
 import { CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
-import { type Member } from '../people.js';
-
-const DETAILS = [
-  'firstName',
-  'lastName',
-  'phone',
-  'mobile',
-  'address',
-  'zip',
-  'city',
-  'region',
-  'country',
-  'bio',
-] as const;
-type Detail = (typeof DETAILS)[number];
-
-export type ContactRecord = {
-  id: string;
-  createdAt: string;
-  updatedAt: string;
-  email: string;
-  subscribed: boolean;
-  externalIds: string[];
-  /** By the key of the field. */
-  customFields: { [key: string]: CustomValue };
-} & Record<Detail, string | null>;
+import { canGroup, choosing, groupPage } from './group-page.js';
 
 /** No autocomplete: browsers would fill in the data of their user, not of the contact. */
 const FIELDS: Partial<Record<Detail, 'tel'>> = { phone: 'tel', mobile: 'tel' };
@@ -76,6 +61,7 @@ export const contactPages: PageDefinition[] = [
         ? ButtonLink(address, 'contacts/duplicates', words.contacts.duplicates.find, true)
         : null,
     ],
+    choose: choosing,
     columns: [
       {
         name: ({ nameOf }) => nameOf,
@@ -130,6 +116,7 @@ export const contactPages: PageDefinition[] = [
       return { to: `contacts/${contactId}`, done: 'contacts.created' };
     },
   },
+  groupPage,
   {
     path: 'contacts/:contact',
     needs: 'contact:read',
@@ -154,7 +141,7 @@ export const contactPages: PageDefinition[] = [
             ? Actions([
                 ButtonLink(context.address, `contacts/${contact.id}/edit`, edit),
                 canGroup(context.person)
-                  ? ButtonLink(context.address, `contacts/${contact.id}/add`, addTo, true)
+                  ? ButtonLink(context.address, `contacts/group?contact=${contact.id}`, addTo, true)
                   : null,
                 ButtonLink(context.address, `contacts/${contact.id}/merge`, merge, true),
                 context.person.may('contact:export')
@@ -169,7 +156,7 @@ export const contactPages: PageDefinition[] = [
           { name: subscribed, value: mails },
           ...DETAILS.filter((name) => contact[name] !== null).map((name) => ({
             name: fields[name],
-            value: name === 'country' ? countryName(words.locale, contact[name]!) : contact[name],
+            value: DetailOf(context, name, contact[name]!),
           })),
           ...factsOf(context.words, customFields, contact.customFields),
           ...(contact.externalIds.length > 0
@@ -217,54 +204,6 @@ export const contactPages: PageDefinition[] = [
     needs: 'contact:export',
     show: ({ address, api }) =>
       api.run<StreamedAnswer>('contact.export-person', { contactId: address.params.contact }),
-  },
-  {
-    path: 'contacts/:contact/add',
-    needs: 'contact:write',
-    show: async (context) => {
-      const { grouping } = context.words.contacts;
-      const contact = await contactOf(context);
-      const tags = context.person.may('tag:write')
-        ? TextField(context.form, {
-            name: 'tags',
-            label: grouping.tags,
-            hint: grouping.tagsHint,
-            isOptional: true,
-          })
-        : null;
-      const choices = context.person.may('list:write') ? await choicesOf(context, 'list.list-lists') : [];
-      const list =
-        choices.length > 0
-          ? SelectField(context.form, {
-              name: 'list',
-              label: grouping.list,
-              choices: [{ value: '', text: '' }, ...choices],
-              isOptional: true,
-            })
-          : null;
-      return context.view.page({
-        section: 'contacts',
-        back: { href: context.address.path(`contacts/${contact.id}`), text: nameOf(contact) },
-        title: grouping.title(nameOf(contact)),
-        content: html`<div class="text">
-          ${FormOf(context.form, { fields: [tags, list], button: grouping.button })}
-        </div>`,
-      });
-    },
-    act: async ({ address, form, api }) => {
-      const contactId = address.params.contact!;
-      const tags = (form.typed('tags') ?? '')
-        .split(',')
-        .map((tag) => tag.trim())
-        .filter(Boolean);
-      const list = form.typed('list');
-      await api.run('contact.update-contact', {
-        contactId,
-        ...(tags.length > 0 ? { tags } : {}),
-        ...(list ? { listIds: [list] } : {}),
-      });
-      return { to: `contacts/${contactId}`, done: 'contacts.grouped' };
-    },
   },
   {
     path: 'contacts/:contact/merge',
@@ -347,29 +286,11 @@ export const contactPages: PageDefinition[] = [
   },
 ];
 
-export function toContacts({ words, address }: PageContext) {
-  return { href: address.path('contacts'), text: words.contacts.title };
-}
-
-/** The name of a contact, or the address if there is no name. */
-export function nameOf({
-  firstName,
-  lastName,
-  email,
-}: Record<'firstName' | 'lastName' | 'email', string | null>): string {
-  return [firstName, lastName].filter(Boolean).join(' ') || (email ?? '');
-}
-
-function contactOf(
-  { address, api }: PageContext,
-  contactId = address.params.contact,
-): Promise<ContactRecord> {
-  const { organizationId } = api;
-  return api.run<ContactRecord>('contact.get-contact', { organizationId, contactId });
-}
-
-function canGroup(person: Member): boolean {
-  return person.may('tag:write') || person.may('list:write');
+/** Places lead to the contacts who share them. */
+function DetailOf({ words, address }: PageContext, name: Detail, value: string): Html | string {
+  const shown = name === 'country' ? countryName(words.locale, value) : value;
+  if (!PLACES.some((place) => place === name)) return shown;
+  return html`<a href="${address.path(`contacts?${name}=${encodeURIComponent(value)}`)}">${shown}</a>`;
 }
 
 async function BelongingOf(context: PageContext, contactId: string) {
@@ -450,14 +371,6 @@ function typedIn(form: FormInput, customFields: readonly FieldRecord[]): Record<
   };
 }
 
-function filtersOf({ person, address }: PageContext): Record<string, unknown> {
-  const chosen = kindsIn(person).map(({ idField }) => [idField, address.query(idField)]);
-  return {
-    subscribed: address.query('subscribed'),
-    ...(Object.fromEntries(chosen) as Record<string, string | undefined>),
-  };
-}
-
 async function FiltersOf(context: PageContext): Promise<Html[]> {
   const { words } = context;
   const { filters } = words.contacts;
@@ -476,20 +389,11 @@ async function FiltersOf(context: PageContext): Promise<Html[]> {
       { value: 'false', text: words.no },
     ],
   });
-  return [subscribed, ...kinds.filter((kind) => kind !== null)];
-}
-
-/** The newest hundred records, as choices by name. Those that share a name also show when they were created. */
-export async function choicesOf(
-  { words, api }: PageContext,
-  operation: string,
-): Promise<{ value: string; text: string }[]> {
-  type Named = { id: string; createdAt: string; name: string; title?: string };
-  const { records } = await api.run<{ records: Named[] }>(operation, { limit: 100 });
-  const names = records.map(({ name, title }) => title ?? name);
-  return records.map(({ id, createdAt }, n) => {
-    const name = names[n]!;
-    const isShared = names.indexOf(name) !== names.lastIndexOf(name);
-    return { value: id, text: isShared ? `${name} (${timeIn(words, createdAt)})` : name };
+  const places = PLACES.flatMap((name) => {
+    const value = context.address.query(name);
+    if (value === undefined) return [];
+    const text = name === 'country' ? countryName(words.locale, value) : value;
+    return FilterField(context, { name, label: words.contacts.fields[name], choices: [{ value, text }] });
   });
+  return [subscribed, ...kinds.filter((kind) => kind !== null), ...places];
 }

@@ -3,7 +3,7 @@ import { Resources } from '#libs/resources';
 import { invalid } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { type GroupKind } from '../../contacts/index.js';
-import { type ContactRecord, nameOf } from '../contacts/pages.js';
+import { type ContactRecord, nameOf } from '../contacts/contact.js';
 import { listFrom, listPages, Paging } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { stepPage } from '../step-pages.js';

@@ -3,7 +3,7 @@ import { isId, RpcError, type StreamedAnswer } from '#libs/rpc';
 import { ContactsByIds } from '../../contacts/index.js';
 import { SUSPICIONS, type Suspicion } from '../../confirmations/index.js';
 import { type SignatureRecord } from '../../petitions/index.js';
-import { nameOf } from '../contacts/pages.js';
+import { nameOf } from '../contacts/contact.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { forExcel } from '../csv.js';
 import { type PageDefinition } from '../page.js';

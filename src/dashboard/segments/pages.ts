@@ -3,7 +3,7 @@ import { Resources } from '#libs/resources';
 import { invalid, type Issue, RpcError } from '#libs/rpc';
 import { type Filter, namedInFilters } from '../../contacts/index.js';
 import { ActivityLog } from '../activity-log.js';
-import { type ContactRecord, nameOf } from '../contacts/pages.js';
+import { type ContactRecord, nameOf } from '../contacts/contact.js';
 import { listPages } from '../list-pages.js';
 import { type Api, type FormInput, type PageContext } from '../page-context.js';
 import { type PageDefinition } from '../page.js';

@@ -3,15 +3,46 @@ import { Requests } from '#libs/commands';
 import { ReadSource } from '#libs/database';
 import { type Condition, findRows, type RowPage } from '#libs/projections';
 import { Resources } from '#libs/resources';
-import { Ids, invalid, Keyed, Operation, recordSchema, Text, textOrNull } from '#libs/rpc';
+import {
+  Flag,
+  Ids,
+  invalid,
+  Keyed,
+  Nested,
+  Operation,
+  recordSchema,
+  requireScope,
+  Text,
+  textOrNull,
+} from '#libs/rpc';
 import { type GivenValues, MOST_VALUE_BYTES } from '../../../fields/index.js';
 import { ContactUpdates } from '../../contact-updates.js';
-import { CONTACT_PAGE } from '../../contacts-table.js';
-import { CHOICE_SCOPES, ContactChoice, chosenContacts } from '../../filters/contact-filters.js';
+import { CONTACT_PAGE, ContactsTable } from '../../contacts-table.js';
+import {
+  CHOICE_SCOPES,
+  ContactChoice,
+  chosenContacts,
+  contactConditions,
+  ContactFilters,
+  FILTER_SCOPES,
+} from '../../filters/contact-filters.js';
 import { CHANGED_SCOPES, ChangesGroups } from '../../groups/assigned-groups.js';
 import { MOST_UPDATED } from './contact-update-runs.js';
 import { ImportJobs } from './import-jobs.js';
 import { planOfUpdate, SCOPE } from './import-plan.js';
+
+/** `dryRun` counts at most this many. */
+const MOST_COUNTED = 1_000_000;
+
+/** The filters of contact.list-contacts. */
+class MatchingContacts extends ContactFilters {}
+
+/** Contacts to update, and the scopes that choosing them needs. */
+type Chosen = {
+  filters: Partial<MatchingContacts>;
+  conditions: readonly (Condition | undefined)[];
+  scopes: string[];
+};
 
 type UpdateAnswer = { contacts: number; operationId: string | null };
 
@@ -21,29 +52,38 @@ type UpdateAnswer = { contacts: number; operationId: string | null };
   object: 'update',
   summary: 'Update many contacts',
   description:
-    'Gives fields of many contacts the same values, and adds or removes tags and lists. Send either `contactIds` or ' +
-    '`segmentId`. Changes only the fields you send; `null` clears a field. No one is subscribed or unsubscribed.\n\n' +
+    'Gives fields of many contacts the same values, and adds or removes tags and lists. Send one of `contactIds`, ' +
+    '`segmentId` and `matching`. Changes only the fields you send; `null` clears a field. No one is subscribed or unsubscribed.\n\n' +
     'Up to 1,000 contacts are updated immediately. If one of the `contactIds` does not exist, nothing ' +
     'changes. Fields are changed first, for all contacts or for none, followed by one tag or list after another. ' +
     'After an error, send the request again: what was already changed is not changed twice.\n\n' +
-    'A segment with more contacts is updated in the background, as it is now: contacts that enter it later are not ' +
-    'changed. `operationId` is the id of an import: `import.get-import` returns its progress, and ' +
+    'More contacts of a segment, or with `matching`, are updated in the background. The contacts are chosen when ' +
+    'the request is received: those that match later are not changed. `operationId` is the id of an import: `import.get-import` returns its progress, and ' +
     '`import.cancel-import` ends it. It stops if the API key is revoked, or the user loses a permission that it needs.',
   answers: recordSchema({
     contacts: {
       type: 'integer',
-      description: 'The number of contacts, including those that already matched.',
+      description: `The number of contacts, including those that already have the values. \`dryRun\` counts up to ${MOST_COUNTED.toLocaleString('en')}.`,
     },
-    operationId: { ...textOrNull, description: 'null if all contacts are updated.' },
+    operationId: { ...textOrNull, description: 'null with `dryRun`, and if all contacts are updated.' },
   }),
   get fieldScopes() {
-    return { ...CHANGED_SCOPES, ...CHOICE_SCOPES };
+    return { ...CHANGED_SCOPES, ...CHOICE_SCOPES, matching: 'contact:read' };
   },
 })
 @ChangesGroups
 export class UpdateContacts extends ContactChoice {
   @Ids({ max: MOST_UPDATED, optional: true })
   contactIds?: string[];
+
+  @Nested(() => MatchingContacts, {
+    optional: true,
+    description: 'All contacts that match these filters of `contact.list-contacts`; `{}` matches all.',
+  })
+  matching?: MatchingContacts;
+
+  @Flag({ optional: true, description: 'Changes nothing and returns the number of contacts.' })
+  dryRun?: boolean;
 
   @Text({ max: 500, optional: true, nullable: true })
   zip?: string | null;
@@ -77,33 +117,59 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
     private readonly reads: ReadSource,
     private readonly resources: Resources,
     private readonly jobs: ImportJobs,
+    private readonly contacts: ContactsTable,
   ) {}
 
   async execute(command: UpdateContacts): Promise<UpdateAnswer> {
-    const { contactIds } = command;
-    const given = Object.keys(CHOICE_SCOPES).filter((field) => field in command);
-    if ((contactIds === undefined) === (given.length === 0)) {
-      const others = Object.keys(CHOICE_SCOPES).join(' or ');
-      throw invalid([
-        { path: 'contactIds', message: `or ${others} is required: send one of them, not both` },
-      ]);
+    const { contactIds, dryRun } = command;
+    const choices = ['contactIds', ...Object.keys(CHOICE_SCOPES), 'matching'];
+    if (choices.filter((field) => valueOf(command, field) !== undefined).length !== 1) {
+      const others = choices.slice(1).join(' or ');
+      throw invalid([{ path: 'contactIds', message: `or ${others} is required: send exactly one of them` }]);
     }
     if (contactIds) return this.updateNow(command, contactIds);
-    const chosen = await chosenContacts(command, this.resources);
-    return this.requests.runOutside(command, () => this.updateChosen(command, chosen!));
+    const chosen = await this.choose(command);
+    if (!dryRun) return this.requests.runOutside(command, () => this.updateChosen(command, chosen));
+    await this.updates.require(command);
+    const { organizationId } = command;
+    const filters = { ...chosen.filters, organizationId };
+    const contacts = await this.contacts.count(this.reads, filters, chosen.conditions, MOST_COUNTED);
+    return { contacts, operationId: null };
+  }
+
+  /** @throws RpcError BAD_REQUEST, INSUFFICIENT_PERMISSIONS or NOT_FOUND if a filter is not allowed. */
+  private async choose(command: UpdateContacts): Promise<Chosen> {
+    const { organizationId, context, matching } = command;
+    if (!matching) {
+      const condition = await chosenContacts(command, this.resources);
+      return { filters: {}, conditions: [condition], scopes: scopesOf(command, CHOICE_SCOPES) };
+    }
+    if (matching.organizationId !== undefined)
+      throw invalid([{ path: 'matching.organizationId', message: 'is not accepted: send organizationId' }]);
+    for (const [field, scope] of Object.entries(FILTER_SCOPES))
+      if (valueOf(matching, field) !== undefined) requireScope(context.scopes, scope, `matching.${field}`);
+    const filters = Object.assign(new MatchingContacts(), matching, { organizationId });
+    return {
+      filters,
+      conditions: await contactConditions(filters, this.resources),
+      scopes: scopesOf(matching, FILTER_SCOPES),
+    };
   }
 
   private async updateNow(command: UpdateContacts, contactIds: readonly string[]): Promise<UpdateAnswer> {
     const ids = [...new Set(contactIds)];
-    await this.updates.update(command, ids);
+    if (command.dryRun) {
+      await this.updates.require(command);
+      await this.updates.requireContacts(command.organizationId, ids);
+    } else await this.updates.update(command, ids);
     return { contacts: ids.length, operationId: null };
   }
 
-  private async updateChosen(command: UpdateContacts, condition: Condition): Promise<UpdateAnswer> {
+  private async updateChosen(command: UpdateContacts, chosen: Chosen): Promise<UpdateAnswer> {
     const { context, ...fields } = command;
     await this.updates.require(command);
     const { idempotencyKey: _key, onReplay: _replay, ...own } = context;
-    const first = await this.page(command, condition, undefined);
+    const first = await this.page(command, chosen, undefined);
     const ids = first.rows.map(({ id }) => id);
     if (ids.length === 0) return { contacts: 0, operationId: null };
     if (!first.next)
@@ -111,16 +177,14 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
 
     let contacts = 0;
     const lines = async function* (this: UpdateContactsHandler): AsyncGenerator<Uint8Array> {
-      for (let page = first; ; page = await this.page(command, condition, page.next)) {
+      for (let page = first; ; page = await this.page(command, chosen, page.next)) {
         contacts += page.rows.length;
         yield Buffer.from(page.rows.map(({ id }) => `${id}\n`).join(''));
         if (!page.next) return;
       }
     }.bind(this);
-    const { organizationId: _of, ...changes } = fields;
-    const scopes = Object.entries({ ...CHANGED_SCOPES, ...CHOICE_SCOPES }).flatMap(([field, scope]) =>
-      (changes as { [field: string]: unknown })[field] === undefined ? [] : [scope],
-    );
+    const { organizationId: _of, matching: _matching, dryRun: _dryRun, ...changes } = fields;
+    const scopes = [...scopesOf(changes, CHANGED_SCOPES), ...chosen.scopes];
     const operationId = await this.jobs.upload(
       context,
       lines(),
@@ -136,10 +200,21 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
 
   private page(
     { organizationId }: UpdateContacts,
-    condition: Condition,
+    { filters, conditions }: Chosen,
     after: RowPage<{ id: string }>['next'],
   ): Promise<RowPage<{ id: string }>> {
-    const listing = { organizationId, limit: MOST_UPDATED, sort: 'createdAt', after };
-    return findRows(this.reads, listing, CONTACT_PAGE, { conditions: [condition], kind: 'export' });
+    const listing = { ...filters, organizationId, limit: MOST_UPDATED, sort: 'createdAt', after };
+    return findRows(this.reads, listing, CONTACT_PAGE, { conditions, kind: 'export' });
   }
+}
+
+/** The scopes of the given fields. */
+function scopesOf(fields: object, scopes: Record<string, string>): string[] {
+  return Object.entries(scopes).flatMap(([field, scope]) =>
+    valueOf(fields, field) === undefined ? [] : [scope],
+  );
+}
+
+function valueOf(fields: object, field: string): unknown {
+  return (fields as { [field: string]: unknown })[field];
 }

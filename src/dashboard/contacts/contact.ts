@@ -1,0 +1,77 @@
+import { type CustomValue } from '../../fields/index.js';
+import { kindsIn } from '../belonging.js';
+import { type PageContext } from '../page-context.js';
+import { timeIn } from '../parts.js';
+
+export const DETAILS = [
+  'firstName',
+  'lastName',
+  'phone',
+  'mobile',
+  'address',
+  'zip',
+  'city',
+  'region',
+  'country',
+  'bio',
+] as const;
+export type Detail = (typeof DETAILS)[number];
+
+export type ContactRecord = {
+  id: string;
+  createdAt: string;
+  updatedAt: string;
+  email: string;
+  subscribed: boolean;
+  externalIds: string[];
+  /** By the key of the field. */
+  customFields: { [key: string]: CustomValue };
+} & Record<Detail, string | null>;
+
+/** Details by which the list can be filtered. */
+export const PLACES = ['zip', 'city', 'region', 'country'] as const satisfies Detail[];
+
+export function toContacts({ words, address }: PageContext) {
+  return { href: address.path('contacts'), text: words.contacts.title };
+}
+
+/** The name of a contact, or the address if there is no name. */
+export function nameOf({
+  firstName,
+  lastName,
+  email,
+}: Record<'firstName' | 'lastName' | 'email', string | null>): string {
+  return [firstName, lastName].filter(Boolean).join(' ') || (email ?? '');
+}
+
+export function contactOf(
+  { address, api }: PageContext,
+  contactId = address.params.contact,
+): Promise<ContactRecord> {
+  const { organizationId } = api;
+  return api.run<ContactRecord>('contact.get-contact', { organizationId, contactId });
+}
+
+export function filtersOf({ person, address }: PageContext): Record<string, unknown> {
+  const chosen = kindsIn(person).map(({ idField }) => [idField, address.query(idField)]);
+  return {
+    subscribed: address.query('subscribed'),
+    ...Object.fromEntries(PLACES.map((name) => [name, address.query(name)])),
+    ...(Object.fromEntries(chosen) as Record<string, string | undefined>),
+  };
+}
+
+/** The newest hundred records, as choices by name. Those that share a name also show when they were created. */
+export async function choicesOf(
+  { words, api }: PageContext,
+  operation: string,
+): Promise<{ value: string; text: string }[]> {
+  type Named = { id: string; createdAt: string; name: string; title?: string };
+  const { records } = await api.run<{ records: Named[] }>(operation, { limit: 100 });
+  const names = records.map(({ name, title }) => title ?? name);
+  return records.map(({ id, createdAt }, n) => {
+    const name = names[n]!;
+    const isShared = names.indexOf(name) !== names.lastIndexOf(name);
+    return { value: id, text: isShared ? `${name} (${timeIn(words, createdAt)})` : name };
+  });
+}

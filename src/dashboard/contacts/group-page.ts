@@ -1,0 +1,137 @@
+import { html, type Html } from '#libs/pages';
+import { invalid } from '#libs/rpc';
+import { FormOf, SelectField, TextField } from '../parts.js';
+import { type PageContext } from '../page-context.js';
+import { type PageDefinition } from '../page.js';
+import { type Member } from '../people.js';
+import { choicesOf, contactOf, type ContactRecord, filtersOf, nameOf, toContacts } from './contact.js';
+
+/** The parameter with a contact's id, which may be repeated; and the one for all contacts that the filters find. */
+const CHOSEN = 'contact';
+const ALL = 'all';
+
+const PATH = 'contacts/group';
+const MOST_CHOSEN = 1_000;
+
+export function canGroup(person: Member): boolean {
+  return person.may('contact:write') && (person.may('tag:write') || person.may('list:write'));
+}
+
+/** Where the list of contacts sends those that were chosen in it. */
+export function choosing(context: PageContext) {
+  if (!canGroup(context.person)) return undefined;
+  const { choose, chosen, all, found, page, one } = context.words.contacts.grouping;
+  const isSearched = [...searchIn(context)].length > 0;
+  return {
+    path: PATH,
+    name: CHOSEN,
+    label: choose,
+    nameOf: (contact: ContactRecord) => one(nameOf(contact)),
+    page,
+    buttons: [{ text: chosen }, { text: isSearched ? found : all, name: ALL }],
+  };
+}
+
+/** Changes the tags and lists of one contact, of chosen ones, or of all that the list's filters find. */
+export const groupPage: PageDefinition = {
+  path: PATH,
+  needs: 'contact:write',
+  show: async (context) => {
+    const { grouping } = context.words.contacts;
+    const chosen = chosenIn(context);
+    const { contacts } =
+      chosen.contactIds?.length === 0
+        ? { contacts: 0 }
+        : await context.api.run<{ contacts: number }>('contact.update-contacts', { ...chosen, dryRun: true });
+    const [first] = chosen.contactIds ?? [];
+    const contact = first !== undefined && contacts === 1 ? await contactOf(context, first) : undefined;
+    return context.view.page({
+      section: 'contacts',
+      back: contact
+        ? { href: context.address.path(`contacts/${contact.id}`), text: nameOf(contact) }
+        : { ...toContacts(context), href: context.address.path(toList(context)) },
+      title: contact ? grouping.title(nameOf(contact)) : grouping.titleOfMany(contacts),
+      content:
+        contacts === 0
+          ? html`<p>${grouping.none}</p>`
+          : html`<div class="text">
+              ${FormOf(context.form, { fields: await fieldsOf(context), button: grouping.button })}
+            </div>`,
+    });
+  },
+  act: async (context) => {
+    const chosen = chosenIn(context);
+    const changes = changesIn(context);
+    if (Object.keys(changes).length === 0) throw invalid([{ path: 'addTags', message: 'is required' }]);
+    const { operationId } = await context.api.run<{ operationId: string | null }>('contact.update-contacts', {
+      ...chosen,
+      ...changes,
+    });
+    if (operationId !== null) return { to: `contacts/import/${operationId}` };
+    const isOne = chosen.contactIds?.length === 1;
+    return { to: isOne ? `contacts/${chosen.contactIds![0]}` : toList(context), done: 'contacts.grouped' };
+  },
+};
+
+function chosenIn(context: PageContext): { contactIds?: string[]; matching?: object } {
+  const { address } = context;
+  if (address.query(ALL) === undefined)
+    return { contactIds: [...new Set(address.search.getAll(CHOSEN))].slice(0, MOST_CHOSEN) };
+  const { subscribed, ...filters } = filtersOf(context);
+  const matching = {
+    q: address.query('q'),
+    ...filters,
+    subscribed: subscribed === undefined ? undefined : subscribed === 'true',
+  };
+  return {
+    matching: Object.fromEntries(Object.entries(matching).filter(([, value]) => value !== undefined)),
+  };
+}
+
+/** The search and the filters of the list, without what was chosen in it. */
+function searchIn({ address }: PageContext): URLSearchParams {
+  return new URLSearchParams(
+    [...address.search].filter(
+      ([name, value]) => value !== '' && ![CHOSEN, ALL, 'cursor', 'sort', 'done'].includes(name),
+    ),
+  );
+}
+
+function toList(context: PageContext): string {
+  const query = searchIn(context).toString();
+  return query === '' ? 'contacts' : `contacts?${query}`;
+}
+
+async function fieldsOf(context: PageContext): Promise<Html[]> {
+  const { grouping } = context.words.contacts;
+  const { person, form } = context;
+  const tags = [
+    { name: 'addTags', label: grouping.tags, hint: grouping.tagsHint, isOptional: true },
+    { name: 'removeTags', label: grouping.removeTags, isOptional: true },
+  ];
+  const lists = [
+    { name: 'addListIds', label: grouping.list, isOptional: true },
+    { name: 'removeListIds', label: grouping.removeList, isOptional: true },
+  ];
+  const choices = person.may('list:write') ? await choicesOf(context, 'list.list-lists') : [];
+  const offered = person.may('tag:read') ? await choicesOf(context, 'tag.list-tags') : [];
+  return [
+    ...(person.may('tag:write')
+      ? tags.map((field) => TextField(form, { ...field, offered: offered.map(({ text }) => text) }))
+      : []),
+    ...(choices.length > 0
+      ? lists.map((field) => SelectField(form, { ...field, choices: [{ value: '', text: '' }, ...choices] }))
+      : []),
+  ];
+}
+
+/** The fields of the operation that were filled in. */
+function changesIn({ form }: PageContext): Record<string, string[]> {
+  const tags = ['addTags', 'removeTags'].map((name) => {
+    const names = (form.typed(name) ?? '').split(',').map((tag) => tag.trim());
+    return [name, names.filter((tag) => tag !== '')] as const;
+  });
+  const lists = ['addListIds', 'removeListIds'].map((name) => [name, [form.typed(name) ?? '']] as const);
+  const given = [...tags, ...lists].filter(([, values]) => values.some((value) => value !== ''));
+  return Object.fromEntries(given) as Record<string, string[]>;
+}
