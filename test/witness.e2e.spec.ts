@@ -92,7 +92,7 @@ it('cosigns, reports rejections, remembers its cosignatures after a kill, and re
   expect((await add(second.url, 1, noteOf(`${winner}, forked`))).status).toBe(409);
   const again = await add(second.url, 1, checkpoint);
   expect([again.status, again.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
-  const cosigned = cosignedBy(
+  const cosigned = await cosignedBy(
     readNote(checkpoint + (await again.text())),
     parseVerifierKey(verifierKey, ALGORITHMS.cosignature),
   );
@@ -195,10 +195,11 @@ describe('servers with witnesses', () => {
   const write = () => client.post('list.create-list', { name: uuidv7() });
   const handedOut = async () => (await client.get('history.get-checkpoint')).body.data;
   const cosigners = (note: string | null) =>
-    [keyOfOne!.verifierKey, verifierKey, keyOfLiar!.verifierKey].map(
-      (witness) =>
-        note !== null &&
-        cosignedBy(readNote(note), parseVerifierKey(witness, ALGORITHMS.cosignature)) !== undefined,
+    Promise.all(
+      [keyOfOne!.verifierKey, verifierKey, keyOfLiar!.verifierKey].map(async (witness) => {
+        const key = parseVerifierKey(witness, ALGORITHMS.cosignature);
+        return note !== null && (await cosignedBy(readNote(note), key)) !== undefined;
+      }),
     );
   const sizeOf = (note: string) => headOf(note)!.size;
   const lines = (...words: string[]) =>
@@ -213,13 +214,13 @@ describe('servers with witnesses', () => {
     await eventually(async () => {
       const { checkpoint, witnessed } = await handedOut();
       expect(sizeOf(checkpoint)).toBeGreaterThan(1);
-      expect(cosigners(checkpoint)).toEqual([true, true, false]);
+      expect(await cosigners(checkpoint)).toEqual([true, true, false]);
       expect(witnessed).toBe(checkpoint);
     });
     // A new checkpoint has fewer cosignatures until both witnesses have responded.
     await eventually(async () => {
       const { body } = await client.request('GET', `/log/${client.organizationId}/checkpoint`);
-      expect(cosigners(body)).toEqual([true, true, false]);
+      expect(await cosigners(body)).toEqual([true, true, false]);
     });
     expect(new Set(one.asked).size).toBe(one.asked.length);
 
@@ -265,8 +266,8 @@ describe('servers with witnesses', () => {
       await eventually(async () => {
         const { checkpoint, witnessed } = await handedOut();
         expect(sizeOf(checkpoint)).toBeGreaterThan(sizeOf(before));
-        expect(cosigners(checkpoint)).toEqual([true, false, false]);
-        expect(cosigners(witnessed)).toEqual([true, true, false]);
+        expect(await cosigners(checkpoint)).toEqual([true, false, false]);
+        expect(await cosigners(witnessed)).toEqual([true, true, false]);
       });
       expect((await handedOut()).witnessed).toContain(readNote(before).text);
       const isAbout = (line: { [field: string]: any }) => line.witness.startsWith('w.example.org/1+');
@@ -277,7 +278,7 @@ describe('servers with witnesses', () => {
       other = await listen('asked', log, new URL(other.url).port);
       await eventually(async () => {
         const { checkpoint, witnessed } = await handedOut();
-        expect(cosigners(checkpoint)).toEqual([true, true, false]);
+        expect(await cosigners(checkpoint)).toEqual([true, true, false]);
         expect(witnessed).toBe(checkpoint);
       });
       await eventually(() => expect(lines('the witness responds again').filter(isAbout)).toHaveLength(1));
@@ -291,7 +292,7 @@ describe('servers with witnesses', () => {
     let longest = 0;
     await eventually(async () => {
       const { checkpoint } = await handedOut();
-      expect(cosigners(checkpoint)).toEqual([true, true, false]);
+      expect(await cosigners(checkpoint)).toEqual([true, true, false]);
       longest = sizeOf(checkpoint);
       // The log of all organizations grows after each history, and is cosigned after that.
       const missing = await own.database.source.query(
@@ -350,6 +351,6 @@ describe('servers with witnesses', () => {
     await write();
     await eventually(async () => expect(await health()).toMatchObject({ witnesses: { contradicted: 0 } }));
     await eventually(() => expect(lines('cosigns the history again').filter(ofClient)).toHaveLength(2));
-    expect(cosigners((await handedOut()).witnessed)).toEqual([true, true, false]);
+    expect(await cosigners((await handedOut()).witnessed)).toEqual([true, true, false]);
   }, 120_000);
 });

@@ -1,4 +1,4 @@
-import { HASH } from './sha256.js';
+import { digitOf, HASH } from './platform.js';
 import { leafHash } from './tree.js';
 
 /**
@@ -112,8 +112,7 @@ function fourDigits(id: string, at: number): number {
 }
 
 function digit(id: string, at: number): number {
-  const code = id.charCodeAt(at);
-  return code < 0x3a ? code - 0x30 : code - 0x57;
+  return digitOf(id.charCodeAt(at));
 }
 
 /** Formats four words as a UUID. */

@@ -1,7 +1,6 @@
 import { type Succession, successorsOf } from './key-chain.js';
 import {
   ALL,
-  fromBase64,
   isKeyOf,
   isSignedBy,
   keyName,
@@ -13,7 +12,7 @@ import {
   type VerifierKey,
   wholeNumber,
 } from './note.js';
-import { HASH } from './sha256.js';
+import { areSame, fromBase64, HASH } from './platform.js';
 import { Tree } from './tree.js';
 
 /** The content of a checkpoint: docs/spec/history-format.md, "Checkpoint". */
@@ -21,7 +20,7 @@ export type Checkpoint = {
   organizationId: string;
   /** The number of events in the tree. */
   size: number;
-  root: Buffer;
+  root: Uint8Array;
   /** Every event of the organization up to this position is in the tree. */
   position: number;
   /** When it was sealed, RFC 3339. */
@@ -35,7 +34,7 @@ export type Checkpoint = {
   parts: readonly Part[];
 };
 
-export type Part = { firstPosition: number; lastPosition: number; leaves: number; hash: Buffer };
+export type Part = { firstPosition: number; lastPosition: number; leaves: number; hash: Uint8Array };
 
 /**
  * Parses a checkpoint after verifying its signature.
@@ -51,20 +50,21 @@ export async function openCheckpoint(
 ): Promise<Checkpoint> {
   const key = parseVerifierKey(verifierKey);
   const note = readNote(text);
-  if (isSignedBy(note, key)) return checkpointOf(note, key);
+  if (await isSignedBy(note, key)) return checkpointOf(note, key);
   const { organizationId } = parseText(note.text);
   // The log of all organizations has no events, so it contains no rotations.
   const told = organizationId === ALL.name ? [] : await successions();
-  const successors = successorsOf(key, organizationId, told);
-  const signer = successors.findLast((successor) => isSignedBy(note, successor));
-  if (signer) return { ...checkpointOf(note, signer), givenKey: keyName(key) };
+  const successors = await successorsOf(key, organizationId, told);
+  for (const signer of successors.toReversed()) {
+    if (await isSignedBy(note, signer)) return { ...checkpointOf(note, signer), givenKey: keyName(key) };
+  }
   throw notSignedBy([key, ...successors]);
 }
 
 /** Parses a checkpoint after verifying its signature by this key only. @throws NotAuthentic */
-export function checkpointBy(text: string, key: VerifierKey): Checkpoint {
+export async function checkpointBy(text: string, key: VerifierKey): Promise<Checkpoint> {
   const note = readNote(text);
-  if (!isSignedBy(note, key)) throw notSignedBy([key]);
+  if (!(await isSignedBy(note, key))) throw notSignedBy([key]);
   return checkpointOf(note, key);
 }
 
@@ -113,7 +113,7 @@ export function openParts(text: string, { size, root, position }: Checkpoint): r
     parts.push(part);
     tree.append(hash, Math.log2(leaves));
   }
-  return tree.size === size && tree.root().equals(root) ? parts : 'they do not lead to its root';
+  return tree.size === size && areSame(tree.root(), root) ? parts : 'they do not lead to its root';
 }
 
 function parseText(text: string): Omit<Checkpoint, 'key' | 'signer'> {
@@ -162,7 +162,7 @@ function parsePart(line: string): Part | undefined {
   return others.length === 0 ? { firstPosition, lastPosition, leaves, hash } : undefined;
 }
 
-function hashOf(text: string | undefined): Buffer | undefined {
+function hashOf(text: string | undefined): Uint8Array | undefined {
   const bytes = text === undefined ? undefined : fromBase64(text);
   return bytes?.length === HASH ? bytes : undefined;
 }

@@ -1,6 +1,6 @@
 import { type Batch } from './batch.js';
 import { type TreeHead } from './consistency.js';
-import { HASH } from './sha256.js';
+import { areSame, HASH } from './platform.js';
 import { Tree } from './tree.js';
 
 /**
@@ -82,12 +82,12 @@ class Comparing {
 
   /** Valid once the tree has all leaves. */
   get outcome(): Comparison {
-    if (!this.tree.root().equals(this.newer.root)) return 'unproved';
+    if (!areSame(this.tree.root(), this.newer.root)) return 'unproved';
     return this.isOlder ? 'grew' : 'forked';
   }
 
   private compare(): void {
-    if (this.tree.size === this.older.size) this.isOlder = this.tree.root().equals(this.older.root);
+    if (this.tree.size === this.older.size) this.isOlder = areSame(this.tree.root(), this.older.root);
   }
 }
 

@@ -1,9 +1,9 @@
-import { fromBase64, wholeNumber } from './note.js';
-import { HASH } from './sha256.js';
+import { wholeNumber } from './note.js';
+import { areSame, fromBase64, HASH } from './platform.js';
 import { nodeHash } from './tree.js';
 
 /** The tree that a checkpoint describes. */
-export type TreeHead = { size: number; root: Buffer };
+export type TreeHead = { size: number; root: Uint8Array };
 
 /**
  * Parses the first three lines of a checkpoint, regardless of its signatures. Undefined if they are malformed.
@@ -46,9 +46,9 @@ export function contradictionOf(older: Claims, newer: Claims): string | undefine
  * Whether the proof shows that the newer tree is the older one with leaves appended (RFC 9162, section 2.1.4.2;
  * RFC 6962 has the same algorithm). Supports sizes up to 2^53.
  */
-export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly Buffer[]): boolean {
+export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly Uint8Array[]): boolean {
   if (older.size > newer.size || proof.some(({ length }) => length !== HASH)) return false;
-  if (older.size === newer.size) return proof.length === 0 && older.root.equals(newer.root);
+  if (older.size === newer.size) return proof.length === 0 && areSame(older.root, newer.root);
   if (older.size === 0) return proof.length === 0;
 
   // The path from the right edge of the older tree to the root of the newer one. A complete subtree needs no
@@ -62,25 +62,19 @@ export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly B
   for (const hash of rest) {
     if (last === 0) return false;
     if (first % 2 === 1 || first === last) {
-      old = parent(hash, old);
-      now = parent(hash, now);
+      old = nodeHash(hash, old);
+      now = nodeHash(hash, now);
       while (first % 2 === 0 && first !== 0) [first, last] = [half(first), half(last)];
     } else {
-      now = parent(now, hash);
+      now = nodeHash(now, hash);
     }
     [first, last] = [half(first), half(last)];
   }
-  return last === 0 && old.equals(older.root) && now.equals(newer.root);
+  return last === 0 && areSame(old, older.root) && areSame(now, newer.root);
 }
 
 const half = (number: number) => Math.floor(number / 2);
 
 function isPowerOfTwo(size: number): boolean {
   return Number.isInteger(Math.log2(size)) && 2 ** Math.log2(size) === size;
-}
-
-function parent(left: Buffer, right: Buffer): Buffer {
-  const hash = Buffer.alloc(HASH);
-  nodeHash(left, right, hash);
-  return hash;
 }

@@ -1,5 +1,4 @@
-import { hash } from 'node:crypto';
-import { HASH, sha256, writeInt64 } from './sha256.js';
+import { HASH, hexSha256, sha256, writeInt64 } from './platform.js';
 
 /** The fields that the digest covers in addition to data, metadata and time. */
 export type Content = {
@@ -21,7 +20,7 @@ export type Quote = (text: string | null) => string;
 /** For strings without characters to escape: the JSON they were read from has the same length. */
 export const inQuotes: Quote = (text) => (text === null ? 'null' : `"${text}"`);
 
-const timed = Buffer.alloc(HASH + 8);
+const timed = new Uint8Array(HASH + 8);
 
 /**
  * The digest of an event: docs/spec/history-format.md, "Digest".
@@ -44,7 +43,7 @@ export function digestOf(
     `"subjectId":${quote(content.subjectId)},"type":${quote(content.type)},"version":${content.version}}`;
   sha256(body, timed);
   writeInt64(recordedAt, timed, HASH);
-  return hash('sha256', timed, 'hex');
+  return hexSha256(timed);
 }
 
 /** Far above the server's limit (64 in `content`), and far below any stack limit. */

@@ -1,4 +1,5 @@
 import { type Batch, type Mistake, newBatch } from './batch.js';
+import { joined } from './platform.js';
 import { type CheckedLines, LONGEST_LINE, TOO_LONG, type WrongLine } from './lines.js';
 
 /** Checks complete lines one by one, here or in another thread. */
@@ -31,7 +32,7 @@ export async function* wholeLines(chunks: AsyncIterable<Uint8Array>): AsyncGener
     const end = chunk.lastIndexOf(10) + 1;
     if (end > 0) {
       const lines = chunk.subarray(0, end);
-      yield length === 0 ? lines : Buffer.concat([...begun, lines]);
+      yield length === 0 ? lines : joined(...begun, lines);
       begun = [];
       length = 0;
     }

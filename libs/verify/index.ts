@@ -18,8 +18,8 @@ export {
 } from './key-chain.js';
 export { type CheckedLines, checkLines } from './lines.js';
 export * from './note.js';
+export { areSame, fromBase64, HASH, toBase64 } from './platform.js';
 export { openRegister, type Register } from './register.js';
-export { HASH } from './sha256.js';
 export { type Claim, claimHash, nodeHash, Tree } from './tree.js';
 export { type Against, againstOf, type Verdict } from './verdict.js';
 export { type SealedLeaf, type SealRows, type Seals } from './verify-events.js';

@@ -1,6 +1,6 @@
-import { verify } from 'node:crypto';
 import { wholeLines } from './export-file.js';
-import { fromBase64, keyIdOf, keyName, NotAuthentic, parseVerifierKey, type VerifierKey } from './note.js';
+import { keyName, NotAuthentic, parseVerifierKey, type VerifierKey, verifierKeyOf } from './note.js';
+import { areSame, decode, fromBase64, isEd25519 } from './platform.js';
 
 /** A key rotation in the history: a key was replaced by another, and has signed that. */
 export type Succession = { position: number; from: unknown; to: unknown; signature: unknown };
@@ -11,7 +11,7 @@ export class FalseSuccession extends NotAuthentic {}
 export const SUCCESSIONS_OF = 'signing-key';
 export const SUCCESSION = 'SigningKeyRotated';
 /** Every line with a rotation contains this, because member names have only one spelling. */
-const MARK = Buffer.from(`"type":"${SUCCESSION}"`);
+const MARK = `"type":"${SUCCESSION}"`;
 /** More key rotations than any organization has. */
 export const MOST_SUCCESSIONS = 1_000;
 
@@ -21,26 +21,26 @@ export const MOST_SUCCESSIONS = 1_000;
  * @param successions in the order of their positions.
  * @throws FalseSuccession if one was not signed by the key it replaces.
  */
-export function successorsOf(
+export async function successorsOf(
   key: VerifierKey,
   organizationId: string,
   successions: readonly Succession[],
-): VerifierKey[] {
+): Promise<VerifierKey[]> {
   const keys: VerifierKey[] = [];
   let last = key;
   for (const { position, from, to, signature } of successions) {
     if (typeof from !== 'string' || typeof to !== 'string' || typeof signature !== 'string') continue;
-    if (!parseVerifierKeyOf(from)?.publicKey.equals(last.publicKey)) continue;
+    const before = parseVerifierKeyOf(from);
+    if (!before || !areSame(before.bytes, last.bytes)) continue;
     const bytes = fromBase64(signature);
-    const statement = Buffer.from(`advocacy-api signing key\n${organizationId}\n${from}\n${to}\n`);
-    if (!bytes || !verify(null, statement, last.publicKey, bytes)) {
+    const statement = `advocacy-api signing key\n${organizationId}\n${from}\n${to}\n`;
+    if (!bytes || !(await isEd25519(last.publicKey, statement, bytes))) {
       throw new FalseSuccession(
         `The event at position ${position} states that another key replaced ${keyName(last)}, but that key has not signed this. ` +
           'Someone inserted the event.',
       );
     }
-    const { bytes: own, publicKey } = parseRecordedKey(to);
-    last = { name: key.name, id: keyIdOf(key.name, own), bytes: own, publicKey };
+    last = verifierKeyOf(key.name, parseRecordedKey(to).bytes);
     keys.push(last);
   }
   return keys;
@@ -67,12 +67,10 @@ export async function successionsOfExport(chunks: AsyncIterable<Uint8Array>): Pr
   const found: Succession[] = [];
   for await (const piece of wholeLines(chunks)) {
     if (typeof piece === 'string') break;
-    const lines = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
-    for (let at = lines.indexOf(MARK); at >= 0 && found.length < MOST_SUCCESSIONS;) {
-      const end = lines.indexOf(10, at);
-      const succession = successionOf(lines.toString('utf8', lines.lastIndexOf(10, at) + 1, end));
-      if (succession) found.push(succession);
-      at = lines.indexOf(MARK, end);
+    // Bytes that are not UTF-8 are reported by the verification.
+    for (const line of (decode(piece) ?? '').split('\n')) {
+      const succession = line.includes(MARK) ? successionOf(line) : undefined;
+      if (succession && found.length < MOST_SUCCESSIONS) found.push(succession);
     }
   }
   return found;

@@ -1,7 +1,6 @@
-import { isUtf8 } from 'node:buffer';
-import { hash } from 'node:crypto';
 import { addEvent, type Batch, isId, newBatch, UNPROVED, UNREADABLE } from './batch.js';
 import { canonical, digestOf, inQuotes, isSorted, type Quote } from './digest.js';
+import { decode, hexSha256 } from './platform.js';
 
 /** A line of an export: docs/spec/history-format.md, "Export". */
 type Line = {
@@ -92,13 +91,12 @@ const SHORTEST_LINE = 300;
 
 /** Checks lines one by one. @param lines complete, each with its line feed. */
 export function checkLines(lines: Uint8Array, organizationId: string): CheckedLines {
-  const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength);
-  const checked = { ...newBatch(Math.ceil(bytes.length / SHORTEST_LINE)), wrong: null as WrongLine | null };
-  const areUtf8 = isUtf8(bytes);
-  for (let start = 0, end; !checked.wrong && (end = bytes.indexOf(10, start)) >= 0; start = end + 1) {
+  const checked = { ...newBatch(Math.ceil(lines.length / SHORTEST_LINE)), wrong: null as WrongLine | null };
+  for (let start = 0, end; !checked.wrong && (end = lines.indexOf(10, start)) >= 0; start = end + 1) {
+    const text = decode(lines.subarray(start, end));
     if (end - start > LONGEST_LINE) checked.wrong = { what: TOO_LONG };
-    else if (!areUtf8 && !isUtf8(bytes.subarray(start, end))) checked.wrong = { what: 'is not UTF-8' };
-    else checked.wrong = checkLine(bytes.toString('utf8', start, end), organizationId, checked);
+    else if (text === undefined) checked.wrong = { what: 'is not UTF-8' };
+    else checked.wrong = checkLine(text, organizationId, checked);
   }
   return checked;
 }
@@ -131,7 +129,7 @@ function checkLine(text: string, organizationId: string, batch: Batch): WrongLin
   // The digest covers this one. Events of versions up to 0.7.0 have none.
   const { personalDigest } = line.metadata;
   const isDisputed = line.personal !== null && personalDigest !== undefined;
-  if (isDisputed && hash('sha256', personal.canonical, 'hex') !== personalDigest)
+  if (isDisputed && hexSha256(personal.canonical) !== personalDigest)
     return wrong('has readable personal data that does not match its personalDigest');
   const recordedAt = millisecondsOf(line.recordedAt);
   if (recordedAt === undefined)

@@ -1,17 +1,17 @@
-import { createPublicKey, hash, type KeyObject, verify } from 'node:crypto';
+import { areSame, bytesOf, fromBase64, hexOf, isEd25519, joined, sha256Of } from './platform.js';
 
 /** Signed notes, their keys and cosignatures of witnesses (C2SP signed-note and tlog-cosignature). */
 
 /** A note or a key that proves nothing. The message gives the reason. */
 export class NotAuthentic extends Error {}
 
-type Signature = { name: string; keyId: Buffer; bytes: Buffer };
+type Signature = { name: string; keyId: Uint8Array; bytes: Uint8Array };
 
 /** `text` ends with a line feed. It is the signed part. */
 export type Note = { text: string; signatures: readonly Signature[] };
 
 /** A key that verifies the signatures of a name. `bytes`: the algorithm byte and the public key. */
-export type VerifierKey = { name: string; id: Buffer; bytes: Buffer; publicKey: KeyObject };
+export type VerifierKey = { name: string; id: Uint8Array; bytes: Uint8Array; publicKey: Uint8Array };
 
 /** A witness has seen the note and nothing that contradicts it. */
 export type Cosignature = { witness: string; time: Date };
@@ -19,8 +19,6 @@ export type Cosignature = { witness: string; time: Date };
 /** Algorithm bytes of Ed25519 keys: a signature covers the text, a cosignature covers the time and the text. */
 export const ALGORITHMS = { signature: 0x01, cosignature: 0x04 } as const;
 
-/** The SubjectPublicKeyInfo of an Ed25519 key without its 32 bytes (RFC 8410, section 4). */
-const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 /** The name of keys that sign the checkpoints of all organizations. */
 const GENERAL_NAME = 'advocacy-api';
 /** The log of the checkpoints of all organizations: its name in origins, and its id in the database. */
@@ -57,26 +55,22 @@ export function parseVerifierKey(text: string, algorithm: number = ALGORITHMS.si
     const whose = algorithm === ALGORITHMS.cosignature ? 'the verifier key of a witness' : 'a verifier key';
     throw new NotAuthentic(`This is not ${whose}. The format is <name>+<8 digits>+<base64>, on one line.`);
   }
-  if (keyIdOf(name, bytes).toString('hex') !== id) {
+  const key = verifierKeyOf(name, bytes);
+  if (hexOf(key.id) !== id) {
     throw new NotAuthentic('The verifier key is incomplete or damaged. Copy it again.');
   }
-  const key = Buffer.concat([SPKI_PREFIX, bytes.subarray(1)]);
-  return {
-    name,
-    id: Buffer.from(id, 'hex'),
-    bytes,
-    publicKey: createPublicKey({ key, format: 'der', type: 'spki' }),
-  };
+  return key;
 }
 
-/** @param key the algorithm byte and the public key. */
-export function keyIdOf(name: string, key: Uint8Array): Buffer {
-  return hash('sha256', Buffer.concat([Buffer.from(`${name}\n`), key]), 'buffer').subarray(0, KEY_ID);
+/** @param bytes the algorithm byte and the public key. */
+export function verifierKeyOf(name: string, bytes: Uint8Array): VerifierKey {
+  const id = sha256Of(joined(bytesOf(`${name}\n`), bytes)).subarray(0, KEY_ID);
+  return { name, id, bytes, publicKey: bytes.subarray(1) };
 }
 
 /** A key's name in messages. The id stands for the public key. */
 export function keyName({ name, id }: Pick<VerifierKey, 'name' | 'id'>): string {
-  return `${name}+${id.toString('hex')}`;
+  return `${name}+${hexOf(id)}`;
 }
 
 /**
@@ -85,9 +79,10 @@ export function keyName({ name, id }: Pick<VerifierKey, 'name' | 'id'>): string 
  * @throws NotAuthentic if one of its signatures is invalid: its forger cannot be trusted with the rest
  *   either.
  */
-export function isSignedBy({ text, signatures }: Note, key: VerifierKey): boolean {
+export async function isSignedBy({ text, signatures }: Note, key: VerifierKey): Promise<boolean> {
   const own = signaturesBy(signatures, key);
-  if (!own.every(({ bytes }) => verify(null, Buffer.from(text), key.publicKey, bytes))) {
+  for (const { bytes } of own) {
+    if (await isEd25519(key.publicKey, text, bytes)) continue;
     throw new NotAuthentic(
       `The signature of the key ${keyName(key)} does not match the checkpoint. The text was changed after signing.`,
     );
@@ -100,17 +95,21 @@ export function isSignedBy({ text, signatures }: Note, key: VerifierKey): boolea
  *
  * @throws NotAuthentic if one of its cosignatures is invalid.
  */
-export function cosignedBy({ text, signatures }: Note, key: VerifierKey): Cosignature | undefined {
-  const times = signaturesBy(signatures, key).map(({ bytes }) => {
-    const seconds = bytes.length > TIME ? Number(bytes.readBigUInt64BE()) : NaN;
-    const message = Buffer.from(cosignedText(text, seconds));
-    if (!verify(null, message, key.publicKey, bytes.subarray(TIME))) {
+export async function cosignedBy(
+  { text, signatures }: Note,
+  key: VerifierKey,
+): Promise<Cosignature | undefined> {
+  const times: number[] = [];
+  for (const { bytes } of signaturesBy(signatures, key)) {
+    const seconds =
+      bytes.length > TIME ? Number(new DataView(bytes.slice(0, TIME).buffer).getBigUint64(0)) : NaN;
+    if (!(await isEd25519(key.publicKey, cosignedText(text, seconds), bytes.subarray(TIME)))) {
       throw new NotAuthentic(
         `The cosignature of the witness ${keyName(key)} is invalid. It belongs to another checkpoint.`,
       );
     }
-    return seconds;
-  });
+    times.push(seconds);
+  }
   if (times.length === 0) return undefined;
   return { witness: keyName(key), time: new Date(1_000 * Math.max(...times)) };
 }
@@ -121,7 +120,7 @@ export function cosignedText(text: string, seconds: number): string {
 }
 
 function signaturesBy(signatures: readonly Signature[], { name, id }: VerifierKey): Signature[] {
-  return signatures.filter((one) => one.name === name && one.keyId.equals(id));
+  return signatures.filter((one) => one.name === name && areSame(one.keyId, id));
 }
 
 /** Whether a key may sign for this log: it has the log's name, or signs for all organizations of a server. */
@@ -133,14 +132,6 @@ export function isKeyOf({ name }: Pick<VerifierKey, 'name'>, origin: string): bo
 export function wholeNumber(text: string | undefined): number | undefined {
   const number = text !== undefined && /^(0|[1-9]\d*)$/.test(text) ? Number(text) : NaN;
   return Number.isSafeInteger(number) ? number : undefined;
-}
-
-/**
- * Undefined if the text is not the canonical encoding, because Node.js skips characters that it does not know.
- */
-export function fromBase64(text: string): Buffer | undefined {
-  const bytes = Buffer.from(text, 'base64');
-  return bytes.toString('base64') === text ? bytes : undefined;
 }
 
 export function notACheckpoint(mistake: string): NotAuthentic {

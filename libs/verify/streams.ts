@@ -1,4 +1,3 @@
-import { randomInt } from 'node:crypto';
 import { type Batch, ENDS_SUBJECT, UNREADABLE, WORDS, writeId } from './batch.js';
 
 /** Slots of the smallest table; the size is always a power of two. */
@@ -71,7 +70,7 @@ class ById {
   private numbers = new Int32Array(SMALLEST);
   private values = new Float64Array(SMALLEST);
   /** Random, so that no one can choose ids that collide. */
-  private readonly seed = randomInt(2 ** 31);
+  private readonly seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
 
   /** @returns the slot of the id, or the free slot for it. */
   find(ids: Uint32Array, at: number): number {

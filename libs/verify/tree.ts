@@ -1,37 +1,40 @@
-import { HASH, sha256, writeInt64 } from './sha256.js';
+import { HASH, sha256, sha256Of, writeHex, writeInt64 } from './platform.js';
 
 /** Hashes of an append-only Merkle tree (RFC 6962, section 2.1). */
 
-const leaf = Buffer.alloc(1 + 8 + HASH);
+const leaf = new Uint8Array(1 + 8 + HASH);
 
 /** Writes the hash of an event's leaf: position (8 bytes, big-endian) and digest (hexadecimal). */
 export function leafHash(position: number, digest: string, into: Uint8Array, at: number): void {
   writeInt64(position, leaf, 1);
-  leaf.write(digest, 9, 'hex');
+  writeHex(digest, leaf, 9);
   sha256(leaf, into, at);
 }
 
 /** An organization's checkpoint as a leaf of the log of all organizations. */
-export type Claim = { organizationId: string; size: number; root: Buffer };
+export type Claim = { organizationId: string; size: number; root: Uint8Array };
 
-const claim = Buffer.alloc(1 + 16 + 8 + HASH);
+const claim = new Uint8Array(1 + 16 + 8 + HASH);
 
 /** The hash of such a leaf: id, size (8 bytes, big-endian) and root. */
-export function claimHash({ organizationId, size, root }: Claim): Buffer {
-  claim.write(organizationId.replaceAll('-', ''), 1, 'hex');
+export function claimHash({ organizationId, size, root }: Claim): Uint8Array {
+  writeHex(organizationId.replaceAll('-', ''), claim, 1);
   writeInt64(size, claim, 17);
   claim.set(root, 25);
-  const hash = Buffer.alloc(HASH);
-  sha256(claim, hash);
-  return hash;
+  return sha256Of(claim);
 }
 
-const node = Buffer.alloc(1 + 2 * HASH, 1);
+const node = new Uint8Array(1 + 2 * HASH).fill(1);
 
-export function nodeHash(left: Uint8Array, right: Uint8Array, into: Uint8Array): void {
+export function nodeHash(
+  left: Uint8Array,
+  right: Uint8Array,
+  into: Uint8Array = new Uint8Array(HASH),
+): Uint8Array {
   node.set(left, 1);
   node.set(right, 1 + HASH);
   sha256(node, into);
+  return into;
 }
 
 /** A tree of any size. It stores only its right edge: one hash for each bit of its size. */
@@ -41,10 +44,10 @@ export class Tree {
    * By level, after an append: the root of the complete subtree of 2^level leaves that ends with it, up to
    * `top`. Entries below the appended level are outdated.
    */
-  readonly completed: Buffer[] = [];
+  readonly completed: Uint8Array[] = [];
   top = 0;
   /** By level n: the complete subtree of 2^n leaves that waits for its right sibling. */
-  private readonly edge: Buffer[] = [];
+  private readonly edge: Uint8Array[] = [];
   private readonly isWaiting: boolean[] = [];
 
   /** Appends a complete subtree of 2^`level` leaves. The tree's size must be a multiple of that. */
@@ -61,9 +64,8 @@ export class Tree {
     this.top = top;
   }
 
-  root(): Buffer {
-    const root = Buffer.alloc(HASH);
-    sha256('', root);
+  root(): Uint8Array {
+    const root = sha256Of('');
     let isFirst = true;
     for (const [level, left] of this.edge.entries()) {
       if (!this.isWaiting[level]) continue;
@@ -74,7 +76,7 @@ export class Tree {
     return root;
   }
 
-  private bufferAt(buffers: Buffer[], level: number): Buffer {
-    return (buffers[level] ??= Buffer.alloc(HASH));
+  private bufferAt(buffers: Uint8Array[], level: number): Uint8Array {
+    return (buffers[level] ??= new Uint8Array(HASH));
   }
 }

@@ -1,12 +1,12 @@
 import { type Batch, UNPROVED } from './batch.js';
 import { type Checkpoint } from './checkpoint.js';
-import { HASH } from './sha256.js';
+import { areSame, HASH } from './platform.js';
 import { Streams } from './streams.js';
 import { Tree } from './tree.js';
 import { againstOf, MOST_WARNINGS, type Verdict } from './verdict.js';
 
 /** A leaf as it was sealed. */
-export type SealedLeaf = { position: number; hash: Buffer };
+export type SealedLeaf = { position: number; hash: Uint8Array };
 
 /** The seals as stored in the database. */
 export type Seals = {
@@ -101,7 +101,7 @@ export async function verifyEvents(
       : wrong(unproved, `${count}, ${rest()}.`);
   };
 
-  if (size === 0 && !root.equals(tree.root()))
+  if (size === 0 && !areSame(root, tree.root()))
     return wrong(null, 'The checkpoint covers no events, but its root is wrong.');
   for await (const batch of batches) {
     const begin = tree.size;
@@ -120,7 +120,7 @@ export async function verifyEvents(
       } else {
         if (position > checkpoint.position) return missing();
         const own = sealed();
-        if (own && !own.hash.equals(leaf)) return wrong(...difference(position, own));
+        if (own && !areSame(own.hash, leaf)) return wrong(...difference(position, own));
         if (own && own.position !== position) {
           sealsMistake ??= `seal_tiles has position ${own.position} instead of ${position}`;
         }
@@ -150,7 +150,7 @@ export async function verifyEvents(
       if (sealedLeaves) proved = tree.size;
       if (tree.size === endOfNextPart) {
         const part = parts[nextPart]!;
-        if (!tree.completed[Math.log2(part.leaves)]!.equals(part.hash)) {
+        if (!areSame(tree.completed[Math.log2(part.leaves)]!, part.hash)) {
           return wrong(
             part.firstPosition,
             `The history differs from the checkpoint between positions ${part.firstPosition} and ${part.lastPosition}, ` +
@@ -162,7 +162,7 @@ export async function verifyEvents(
         endOfNextPart += parts[nextPart]?.leaves ?? Infinity;
       }
       if (tree.size === size) {
-        if (!tree.root().equals(root)) {
+        if (!areSame(tree.root(), root)) {
           return proved === size
             ? wrong(null, 'The checkpoint is inconsistent: its root does not follow from its parts.')
             : wrong(

@@ -88,8 +88,8 @@ export async function withCheckpoint(
 ): Promise<Verdict> {
   try {
     const checkpoint = await openCheckpoint(note, key, successions);
-    const cosigned = witnessesOf(note, options);
-    const inAll = proof !== undefined && { inAll: openProof(proof, checkpoint) };
+    const cosigned = await witnessesOf(note, options);
+    const inAll = proof !== undefined && { inAll: await openProof(proof, checkpoint) };
     const verdict = await withParts(parts, checkpoint, work);
     return {
       ...verdict,
@@ -106,17 +106,19 @@ export async function withCheckpoint(
  *
  * @throws NotAuthentic if too few have.
  */
-export function witnessesOf(
+export async function witnessesOf(
   note: string,
   { witnesses, quorum }: VerifyOptions,
-): { witnesses?: Cosignature[] } {
+): Promise<{ witnesses?: Cosignature[] }> {
   // A repeated key is one witness.
   const keys = [...new Set(witnesses?.map((text) => text.trim()))];
   if (keys.length === 0) return {};
   const opened = readNote(note);
-  const cosigned = keys.flatMap(
-    (text) => cosignedBy(opened, parseVerifierKey(text, ALGORITHMS.cosignature)) ?? [],
-  );
+  const cosigned: Cosignature[] = [];
+  for (const text of keys) {
+    const cosignature = await cosignedBy(opened, parseVerifierKey(text, ALGORITHMS.cosignature));
+    if (cosignature) cosigned.push(cosignature);
+  }
   const demanded = quorum ?? keys.length;
   if (cosigned.length >= demanded) return { witnesses: cosigned };
   const found = cosigned.map(({ witness }) => witness).join(', ') || 'none of them';

@@ -1,6 +1,7 @@
 import { type Command } from 'commander';
 import { describeError } from '#libs/database';
 import {
+  areSame,
   type Checkpoint,
   compareBySubtrees,
   type Comparison,
@@ -104,8 +105,8 @@ async function compare(older: Checkpoint, newer: Checkpoint, options: Options): 
   const contradicting = () =>
     found('forked', `The two checkpoints were signed, but contradict each other: ${contradiction}`);
   if (older.size === newer.size) {
-    if (older.root.equals(newer.root) && contradiction !== undefined) return contradicting();
-    return older.root.equals(newer.root)
+    if (areSame(older.root, newer.root) && contradiction !== undefined) return contradicting();
+    return areSame(older.root, newer.root)
       ? found('grew', 'Both checkpoints cover the same history')
       : found('forked', 'Two different histories with the same number of events were signed');
   }

@@ -1,4 +1,4 @@
-import { claimsOf, contradictionOf, headOf, isConsistent, type TreeHead } from '#libs/verify';
+import { areSame, claimsOf, contradictionOf, headOf, isConsistent, type TreeHead } from '#libs/verify';
 
 /** Write-once storage for checkpoints. */
 export interface AnchorStore {
@@ -58,7 +58,7 @@ export class Anchors {
   private async compareWithStored(checkpoint: Checkpoint): Promise<Anchored> {
     const { organizationId, size, root, note } = checkpoint;
     const stored = await this.readOne(organizationId, size);
-    if (stored.root.equals(root)) return { isNew: false };
+    if (areSame(stored.root, root)) return { isNew: false };
     const alarm = `Organization ${organizationId}: another history of ${size} events is anchored.`;
     return { alarm, notes: [stored.note, note] };
   }

@@ -124,10 +124,10 @@ export class WitnessClient {
     }
   }
 
-  private judge({ status, body }: HttpAnswer, note: string): Outcome {
+  private async judge({ status, body }: HttpAnswer, note: string): Promise<Outcome> {
     const text = body.toString('utf8');
     if (status === 200) {
-      const line = this.cosignatureIn(text, note);
+      const line = await this.cosignatureIn(text, note);
       return line === undefined ? failed('its cosignature is missing or invalid') : { is: 'cosigned', line };
     }
     const reason = `status ${status}${messageIn(text)}`;
@@ -135,19 +135,17 @@ export class WitnessClient {
   }
 
   /** This witness's line, if it is a valid cosignature of the note. Lines of other witnesses are ignored. */
-  private cosignatureIn(answer: string, note: string): string | undefined {
+  private async cosignatureIn(answer: string, note: string): Promise<string | undefined> {
     const { text } = readNote(note);
     const lines = answer.split('\n').filter((line) => line.startsWith(`— ${this.key.name} `));
-    const isCosignature = (line: string) => {
+    for (const line of lines) {
       try {
-        return cosignedBy(readNote(`${text}\n${line}\n`), this.key) !== undefined;
+        if (await cosignedBy(readNote(`${text}\n${line}\n`), this.key)) return `${line}\n`;
       } catch (error) {
-        if (error instanceof NotAuthentic) return false;
-        throw error;
+        if (!(error instanceof NotAuthentic)) throw error;
       }
-    };
-    const line = lines.find(isCosignature);
-    return line === undefined ? undefined : `${line}\n`;
+    }
+    return undefined;
   }
 }
 

@@ -75,7 +75,7 @@ it('gets a cosignature of the checkpoint, whatever size it expects the witness t
     const outcome = await ask(tree, known);
     if (outcome.is !== 'cosigned') throw new Error(JSON.stringify(outcome));
     const verifier = parseVerifierKey(key.verifierKey, ALGORITHMS.cosignature);
-    expect(cosignedBy(readNote(tree.note + outcome.line), verifier)).toBeDefined();
+    expect(await cosignedBy(readNote(tree.note + outcome.line), verifier)).toBeDefined();
   }
   expect(asked).toEqual(['old 0', 'old 1', 'old 0', 'old 3', 'old 2', 'old 3']);
 });

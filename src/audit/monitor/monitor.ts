@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import {
+  areSame,
   type Checkpoint,
   compareBySubtrees,
   contradictionOf,
@@ -55,7 +56,7 @@ export class Monitor {
     }
     const contradiction = before && contradictionOf(before.seen, shown);
     if (before?.seen.size === shown.size) {
-      if (before.seen.root.equals(shown.root)) {
+      if (areSame(before.seen.root, shown.root)) {
         if (contradiction !== undefined) return alarm(`${CONTRADICTING}: ${contradiction}.`);
         return { isAlarm: false, isNew: false, checkpoint: shown };
       }

@@ -171,7 +171,7 @@ export async function verifyAll(
         `The checkpoint belongs to organization ${opened.organizationId}, not to the log of all organizations.`,
       );
     }
-    const cosigned = witnessesOf(checkpoint, options);
+    const cosigned = await witnessesOf(checkpoint, options);
     const onProgress = stepper(() => 0, options);
     const { threads = THREADS } = options;
     const verdict = await withThreads(onlySeals ? 0 : threads, (pool) => {

@@ -1,14 +1,16 @@
 import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } from 'node:crypto';
 import {
   ALGORITHMS,
+  areSame,
   claimsOf,
   contradictionOf,
   cosignedText,
   fromBase64,
+  HASH,
   isConsistent,
   isKeyOf,
   isSignedBy,
-  keyIdOf,
+  verifierKeyOf,
   NotAuthentic,
   type Note,
   parseVerifierKey,
@@ -45,7 +47,7 @@ export class WitnessKey {
     this.privateKey = createPrivateKey({ key, format: 'der', type: 'pkcs8' });
     const spki = createPublicKey(this.privateKey).export({ format: 'der', type: 'spki' });
     this.publicBytes = Buffer.concat([Buffer.of(ALGORITHMS.cosignature), spki.subarray(SPKI_PREFIX_LENGTH)]);
-    this.id = keyIdOf(name, this.publicBytes);
+    this.id = Buffer.from(verifierKeyOf(name, this.publicBytes).id);
   }
 
   /** @throws NotAuthentic if the name is not allowed in notes. */
@@ -62,7 +64,7 @@ export class WitnessKey {
     if (!name || bytes?.length !== SEED + 1 || bytes[0] !== ALGORITHMS.cosignature) {
       throw new NotAuthentic('This is not the key of a witness. Use the line that begins with PRIVATE+KEY+.');
     }
-    const key = new WitnessKey(name, bytes.subarray(1));
+    const key = new WitnessKey(name, Buffer.from(bytes.subarray(1)));
     if (key.id.toString('hex') !== id)
       throw new NotAuthentic('The key of the witness is inconsistent. Copy it again completely.');
     return key;
@@ -116,7 +118,7 @@ export class Witness {
     const { origin } = request;
     const keys = this.logs.filter((key) => isKeyOf(key, origin));
     if (keys.length === 0) return refusal(404, `The log ${origin} is unknown to this witness.`);
-    const signature = signedBy(request.note, keys);
+    const signature = await signedBy(request.note, keys);
     if (signature !== true) return refusal(403, signature);
 
     const before = this.turns.get(origin);
@@ -134,9 +136,9 @@ export class Witness {
 
   private async compare({ origin, old, proof, head, note, text }: Request): Promise<Answer> {
     if (old > head.size) return refusal(400, 'The old size is larger than the checkpoint.');
-    const seen = (await this.state.read(origin)) ?? { size: 0, root: Buffer.alloc(0), text: '' };
+    const seen = (await this.state.read(origin)) ?? { size: 0, root: new Uint8Array(), text: '' };
     if (old !== seen.size) return conflict(seen);
-    if (head.size === seen.size && !head.root.equals(seen.root)) {
+    if (head.size === seen.size && !areSame(head.root, seen.root)) {
       await this.state.keepEvidence(origin, [seen.text, text]);
       return conflict(seen);
     }
@@ -159,7 +161,7 @@ export class Witness {
   }
 }
 
-type Request = { old: number; proof: Buffer[]; text: string; note: Note; origin: string; head: TreeHead };
+type Request = { old: number; proof: Uint8Array[]; text: string; note: Note; origin: string; head: TreeHead };
 
 /** @returns what is wrong with it if it is not a valid request. */
 function parse(body: string): Request | string {
@@ -169,9 +171,8 @@ function parse(body: string): Request | string {
   const old = wholeNumber(/^old (\S+)$/.exec(first)?.[1]);
   if (old === undefined) return 'The first line must be "old <size>".';
   if (hashes.length > MOST_HASHES) return `A proof can have up to ${MOST_HASHES} hashes.`;
-  const proof = hashes.map((line) => fromBase64(line));
-  if (!proof.every((hash): hash is Buffer => hash?.length === 32))
-    return 'A line of the proof is not a base64 hash.';
+  const proof = hashes.map((line) => fromBase64(line) ?? new Uint8Array());
+  if (!proof.every((hash) => hash?.length === HASH)) return 'A line of the proof is not a base64 hash.';
   const text = body.slice(end + 2);
   try {
     const note = readNote(text);
@@ -187,9 +188,9 @@ function parse(body: string): Request | string {
   }
 }
 
-function signedBy(note: Note, keys: readonly VerifierKey[]): true | string {
+async function signedBy(note: Note, keys: readonly VerifierKey[]): Promise<true | string> {
   try {
-    if (keys.some((key) => isSignedBy(note, key))) return true;
+    for (const key of keys) if (await isSignedBy(note, key)) return true;
     return 'The checkpoint is not signed by a key known to this witness.';
   } catch (error) {
     if (error instanceof NotAuthentic) return error.message;
