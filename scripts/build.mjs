@@ -85,8 +85,26 @@ export async function build(folder = root) {
     writeFileSync(output, code);
     writeFileSync(`${output}.map`, map);
   }
+  if (existsSync(join(folder, 'libs', 'verify', 'main.ts'))) await buildVerifier(folder);
   const stamp = Object.fromEntries([...sources].map(([source, { digest }]) => [source, digest]));
   writeFileSync(join(folder, 'dist', STAMP), JSON.stringify(stamp));
+}
+
+/** Puts libs/verify into one file, which runs in Node.js and in browsers. It stays readable, because auditors download it. */
+async function buildVerifier(folder) {
+  const { build: bundle } = await import('esbuild');
+  const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  await bundle({
+    entryPoints: [join(folder, 'dist/libs/verify/main.js')],
+    outfile: join(folder, 'dist/advocacy-verify.mjs'),
+    bundle: true,
+    format: 'esm',
+    target: 'es2023',
+    banner: {
+      js: `#!/usr/bin/env node\n// advocacy-verify ${version}. Specification: docs/spec/history-format.md`,
+    },
+    logLevel: 'error',
+  });
 }
 
 /** Node.js does not know the compiler's `paths`, so dist/ imports these files by relative path. */

@@ -1,3 +1,4 @@
+import { type Code } from './note.js';
 import { digitOf, HASH } from './platform.js';
 import { leafHash } from './tree.js';
 
@@ -24,7 +25,7 @@ export type Batch = {
   mistake: Mistake | null;
 };
 
-export type Mistake = { position: number; reason: string };
+export type Mistake = { position: number; code: Code; reason: string };
 
 /** The event destroys the key of the contact, API key, suppressed address, request or member of its stream. */
 export const ENDS_SUBJECT = 1;

@@ -77,6 +77,7 @@ function notSignedBy(keys: readonly VerifierKey[]): NotAuthentic {
   const names = keys.map(keyName).join(' or its successor ');
   return new NotAuthentic(
     `The checkpoint is not signed with the key ${names}. Use the key of the server that signed it.`,
+    'unsigned',
   );
 }
 
@@ -85,6 +86,7 @@ function checkpointOf(note: Note, key: VerifierKey): Checkpoint {
   if (!isKeyOf(key, `advocacy-api/${checkpoint.organizationId}`)) {
     throw new NotAuthentic(
       `The key ${keyName(key)} is not valid for checkpoints of organization ${checkpoint.organizationId}.`,
+      'tree',
     );
   }
   return checkpoint;
@@ -142,7 +144,7 @@ function parseText(text: string): Omit<Checkpoint, 'key' | 'signer'> {
   let end = 0;
   for (const part of checkpoint.parts) {
     if (!isSubtree(part, end, checkpoint.size)) {
-      throw notACheckpoint('its parts are not complete subtrees of the tree');
+      throw notACheckpoint('its parts are not complete subtrees of the tree', 'tree');
     }
     end += part.leaves;
   }
@@ -173,6 +175,6 @@ function momentOf(text = ''): string | undefined {
 }
 
 function needed<Value>(value: Value | undefined, mistake: string): Value {
-  if (value === undefined) throw notACheckpoint(mistake);
+  if (value === undefined) throw notACheckpoint(mistake, 'tree');
   return value;
 }

@@ -92,7 +92,7 @@ describe('comparison of two trees', () => {
         const event = { position: n, previousPosition: n - 1, streamId, subjectId: null, version: n };
         addEvent(batch, { ...event, type: 'Any', digest }, 0, 0);
       }
-      batch.mistake = mistake === null ? null : { position: count + 1, reason: mistake };
+      batch.mistake = mistake === null ? null : { position: count + 1, code: 'digest', reason: mistake };
       return batch;
     };
     const pieces = (...batches: ReturnType<typeof events>[]) => Readable.from(batches);

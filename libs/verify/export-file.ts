@@ -18,7 +18,11 @@ export async function* eventsOfExport(
   const chain = new Chain();
   const underWay: (CheckedLines | Promise<CheckedLines>)[] = [];
   for await (const lines of wholeLines(chunks)) {
-    underWay.push(typeof lines === 'string' ? { ...newBatch(0), wrong: { what: lines } } : check(lines));
+    underWay.push(
+      typeof lines === 'string'
+        ? { ...newBatch(0), wrong: { code: 'line' as const, what: lines } }
+        : check(lines),
+    );
     if (underWay.length >= ahead) yield chain.take(await underWay.shift()!);
   }
   for (const checked of underWay) yield chain.take(await checked);
@@ -63,13 +67,13 @@ class Chain {
   }
 
   private mistakeOf(wrong: WrongLine): Mistake {
-    const { position, previousPosition, what } = wrong;
+    const { position, previousPosition, code, what } = wrong;
     if (position === undefined || previousPosition === undefined) {
       // An event is missing after the previous one.
-      return { position: this.position + 1, reason: `Line ${this.line + 1} ${what}.` };
+      return { position: this.position + 1, code, reason: `Line ${this.line + 1} ${what}.` };
     }
     const mistake = this.follow(position, previousPosition);
-    return mistake ?? { position, reason: `Line ${this.line} (position ${position}) ${what}.` };
+    return mistake ?? { position, code, reason: `Line ${this.line} (position ${position}) ${what}.` };
   }
 
   /** Expects this line to follow the previous one. @returns the mistake if it does not. */
@@ -87,12 +91,13 @@ class Chain {
       const isMissing = previousPosition > this.previousPosition;
       return {
         position: isMissing ? previousPosition : this.position,
+        code: 'order',
         reason: `Line ${this.line} (position ${position}) ${names}, but ${found}.`,
       };
     }
     if (position <= this.position) {
       const reason = `Line ${this.line} has position ${position}, although it follows ${this.position}.`;
-      return { position: this.position + 1, reason };
+      return { position: this.position + 1, code: 'order', reason };
     }
     this.position = position;
     this.previousPosition = previousPosition;

@@ -18,7 +18,7 @@ export {
 } from './key-chain.js';
 export { type CheckedLines, checkLines } from './lines.js';
 export * from './note.js';
-export { areSame, fromBase64, HASH, toBase64 } from './platform.js';
+export { areSame, fromBase64, HASH, toBase64, Unable } from './platform.js';
 export { openRegister, type Register } from './register.js';
 export { type Claim, claimHash, nodeHash, Tree } from './tree.js';
 export { type Against, againstOf, type Verdict } from './verdict.js';
@@ -32,3 +32,4 @@ export {
   withCheckpoint,
   witnessesOf,
 } from './verify.js';
+export { inWords, signedBy, statement } from './words.js';

@@ -38,6 +38,7 @@ export async function successorsOf(
       throw new FalseSuccession(
         `The event at position ${position} states that another key replaced ${keyName(last)}, but that key has not signed this. ` +
           'Someone inserted the event.',
+        'successor',
       );
     }
     last = verifierKeyOf(key.name, parseRecordedKey(to).bytes);
@@ -49,7 +50,7 @@ export async function successorsOf(
 /** Unlike a key that an auditor pastes, a key in an event has one spelling: verifiers must agree on it. */
 function parseRecordedKey(text: string): VerifierKey {
   if (text !== text.trim())
-    throw new NotAuthentic('A verifier key in the history has white space around it.');
+    throw new NotAuthentic('A verifier key in the history has white space around it.', 'key');
   return parseVerifierKey(text);
 }
 

@@ -1,5 +1,6 @@
 import { addEvent, type Batch, isId, newBatch, UNPROVED, UNREADABLE } from './batch.js';
 import { canonical, digestOf, inQuotes, isSorted, type Quote } from './digest.js';
+import { type Code } from './note.js';
 import { decode, hexSha256 } from './platform.js';
 
 /** A line of an export: docs/spec/history-format.md, "Export". */
@@ -77,7 +78,7 @@ export type CheckedLines = Batch & {
 };
 
 /** Without positions if the line has none, so it is not an event. */
-export type WrongLine = { position?: number; previousPosition?: number; what: string };
+export type WrongLine = { position?: number; previousPosition?: number; code: Code; what: string };
 
 /**
  * Far above any event, because a request has at most 1 MiB. So a file without line feeds does not fill the
@@ -94,8 +95,8 @@ export function checkLines(lines: Uint8Array, organizationId: string): CheckedLi
   const checked = { ...newBatch(Math.ceil(lines.length / SHORTEST_LINE)), wrong: null as WrongLine | null };
   for (let start = 0, end; !checked.wrong && (end = lines.indexOf(10, start)) >= 0; start = end + 1) {
     const text = decode(lines.subarray(start, end));
-    if (end - start > LONGEST_LINE) checked.wrong = { what: TOO_LONG };
-    else if (text === undefined) checked.wrong = { what: 'is not UTF-8' };
+    if (end - start > LONGEST_LINE) checked.wrong = { code: 'line', what: TOO_LONG };
+    else if (text === undefined) checked.wrong = { code: 'line', what: 'is not UTF-8' };
     else checked.wrong = checkLine(text, organizationId, checked);
   }
   return checked;
@@ -107,35 +108,38 @@ function checkLine(text: string, organizationId: string, batch: Batch): WrongLin
   try {
     line = JSON.parse(text) as Line;
   } catch {
-    return { what: 'is not JSON' };
+    return { code: 'line', what: 'is not JSON' };
   }
-  if (!isObject(line)) return { what: 'is not a JSON object' };
-  if (!hasAll(line)) return { what: whatIsNone(line) };
+  if (!isObject(line)) return { code: 'line', what: 'is not a JSON object' };
+  if (!hasAll(line)) return { code: 'line', what: whatIsNone(line) };
   const data = formsOf(line.data);
   const personal = formsOf(line.personal);
   const metadata = formsOf(line.metadata);
-  if (!data || !personal || !metadata) return { what: 'is nested too deeply' };
+  if (!data || !personal || !metadata) return { code: 'line', what: 'is nested too deeply' };
   const quote = spellingOf(text, line, data, personal, metadata);
-  if (!quote) return { what: whatElse(line) };
+  if (!quote) return { code: 'spelling', what: whatElse(line) };
 
   const { position, previousPosition, encryptedPersonal } = line;
-  const wrong = (what: string) => ({ position, previousPosition, what });
+  const wrong = (code: Code, what: string) => ({ position, previousPosition, code, what });
   if (line.organizationId !== organizationId) {
-    return wrong(`belongs to organization ${line.organizationId}, the checkpoint to ${organizationId}`);
+    return wrong(
+      'foreign',
+      `belongs to organization ${line.organizationId}, the checkpoint to ${organizationId}`,
+    );
   }
   // The digest does not cover it, and without a ciphertext nothing proves it.
   if (line.personal !== null && encryptedPersonal === null)
-    return wrong('has readable personal data, although no encrypted data was stored');
+    return wrong('personal', 'has readable personal data, although no encrypted data was stored');
   // The digest covers this one. Events of versions up to 0.7.0 have none.
   const { personalDigest } = line.metadata;
   const isDisputed = line.personal !== null && personalDigest !== undefined;
   if (isDisputed && hexSha256(personal.canonical) !== personalDigest)
-    return wrong('has readable personal data that does not match its personalDigest');
+    return wrong('personal', 'has readable personal data that does not match its personalDigest');
   const recordedAt = millisecondsOf(line.recordedAt);
   if (recordedAt === undefined)
-    return wrong('has a recordedAt that is not a valid UTC time with milliseconds');
+    return wrong('line', 'has a recordedAt that is not a valid UTC time with milliseconds');
   if (digestOf(line, data.canonical, metadata.canonical, recordedAt, quote) !== line.digest) {
-    return wrong('has a digest that does not match its content');
+    return wrong('digest', 'has a digest that does not match its content');
   }
   const isUnreadable = encryptedPersonal !== null && line.personal === null;
   const isUnproved =

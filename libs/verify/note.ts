@@ -2,8 +2,40 @@ import { areSame, bytesOf, fromBase64, hexOf, isEd25519, joined, sha256Of } from
 
 /** Signed notes, their keys and cosignatures of witnesses (C2SP signed-note and tlog-cosignature). */
 
+/** The kinds of differences, for programs and translations. Each has its own sentences in English. */
+export type Code =
+  | 'key'
+  | 'note'
+  | 'unsigned'
+  | 'signature'
+  | 'successor'
+  | 'cosignatures'
+  | 'proof'
+  | 'register'
+  | 'tree'
+  | 'line'
+  | 'spelling'
+  | 'foreign'
+  | 'order'
+  | 'missing'
+  | 'late'
+  | 'digest'
+  | 'personal'
+  | 'version'
+  | 'root'
+  | 'unreadable'
+  | 'revived'
+  | 'seals';
+
 /** A note or a key that proves nothing. The message gives the reason. */
-export class NotAuthentic extends Error {}
+export class NotAuthentic extends Error {
+  constructor(
+    message: string,
+    readonly code: Code = 'note',
+  ) {
+    super(message);
+  }
+}
 
 type Signature = { name: string; keyId: Uint8Array; bytes: Uint8Array };
 
@@ -53,11 +85,14 @@ export function parseVerifierKey(text: string, algorithm: number = ALGORITHMS.si
   const bytes = encoded === undefined ? undefined : fromBase64(encoded);
   if (!name || !id || bytes?.length !== 33 || bytes[0] !== algorithm) {
     const whose = algorithm === ALGORITHMS.cosignature ? 'the verifier key of a witness' : 'a verifier key';
-    throw new NotAuthentic(`This is not ${whose}. The format is <name>+<8 digits>+<base64>, on one line.`);
+    throw new NotAuthentic(
+      `This is not ${whose}. The format is <name>+<8 digits>+<base64>, on one line.`,
+      'key',
+    );
   }
   const key = verifierKeyOf(name, bytes);
   if (hexOf(key.id) !== id) {
-    throw new NotAuthentic('The verifier key is incomplete or damaged. Copy it again.');
+    throw new NotAuthentic('The verifier key is incomplete or damaged. Copy it again.', 'key');
   }
   return key;
 }
@@ -85,6 +120,7 @@ export async function isSignedBy({ text, signatures }: Note, key: VerifierKey): 
     if (await isEd25519(key.publicKey, text, bytes)) continue;
     throw new NotAuthentic(
       `The signature of the key ${keyName(key)} does not match the checkpoint. The text was changed after signing.`,
+      'signature',
     );
   }
   return own.length > 0;
@@ -106,6 +142,7 @@ export async function cosignedBy(
     if (!(await isEd25519(key.publicKey, cosignedText(text, seconds), bytes.subarray(TIME)))) {
       throw new NotAuthentic(
         `The cosignature of the witness ${keyName(key)} is invalid. It belongs to another checkpoint.`,
+        'cosignatures',
       );
     }
     times.push(seconds);
@@ -134,6 +171,6 @@ export function wholeNumber(text: string | undefined): number | undefined {
   return Number.isSafeInteger(number) ? number : undefined;
 }
 
-export function notACheckpoint(mistake: string): NotAuthentic {
-  return new NotAuthentic(`This is not a checkpoint: ${mistake}.`);
+export function notACheckpoint(mistake: string, code: Code = 'note'): NotAuthentic {
+  return new NotAuthentic(`This is not a checkpoint: ${mistake}.`, code);
 }

@@ -23,6 +23,7 @@ export async function openProof(text: string, checkpoint: Checkpoint): Promise<I
   ) {
     throw new NotAuthentic(
       'The proof that the checkpoint is in the log of all organizations is not a valid tlog-proof.',
+      'proof',
     );
   }
   const { signer } = checkpoint;
@@ -32,6 +33,7 @@ export async function openProof(text: string, checkpoint: Checkpoint): Promise<I
   if (log.organizationId !== ALL.name || !root || !areSame(root, log.root)) {
     throw new NotAuthentic(
       `The checkpoint is not in the log of all organizations. The proof does not match the log’s ${log.size} checkpoints.`,
+      'proof',
     );
   }
   return { index, size: log.size, sealedAt: log.sealedAt };

@@ -1,10 +1,9 @@
-import { hash } from 'node:crypto';
 import { type Batch } from './batch.js';
 import { type Checkpoint, openCheckpoint } from './checkpoint.js';
 import { wholeLines } from './export-file.js';
 import { type Succession } from './key-chain.js';
 import { NotAuthentic } from './note.js';
-import { HASH } from './sha256.js';
+import { decode, HASH, hexSha256, toBase64 } from './platform.js';
 import { Tree } from './tree.js';
 import { type Registered, type Verdict } from './verdict.js';
 
@@ -36,11 +35,11 @@ export async function openRegister(
 ): Promise<Register> {
   const checkpoint = await openCheckpoint(note, key, successions);
   if (checkpoint.organizationId !== REGISTER)
-    throw new NotAuthentic(`The checkpoint of the register belongs to ${checkpoint.organizationId}.`);
+    throw new NotAuthentic(`The checkpoint of the register belongs to ${checkpoint.organizationId}.`, 'register');
   const entries = new Map<string, Entry>();
   for await (const piece of wholeLines(chunks)) {
     if (typeof piece === 'string') break;
-    for (const text of Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength).toString().split('\n')) {
+    for (const text of (decode(piece) ?? '').split('\n')) {
       if (!text.includes(MARK)) continue;
       const { position, type, data } = JSON.parse(text) as {
         position: number;
@@ -50,11 +49,12 @@ export async function openRegister(
       if (type !== 'CheckpointsRegistered' || position > checkpoint.position) continue;
       for (const entry of Array.isArray(data.checkpoints) ? (data.checkpoints as unknown[]) : [undefined]) {
         if (!isEntry(entry))
-          throw new NotAuthentic(`The register has a malformed entry at position ${position}.`);
+          throw new NotAuthentic(`The register has a malformed entry at position ${position}.`, 'register');
         if (entries.has(entry.previous)) {
           throw new NotAuthentic(
             `The register has two entries after the same one, the second at position ${position}. ` +
               'The server has registered two histories of one organization.',
+            'register',
           );
         }
         entries.set(entry.previous, entry);
@@ -105,7 +105,7 @@ export class RegisteredHistory {
     const reason = this.mistake ?? uncovered;
     return {
       ...verdict,
-      ...(verdict.ok && reason !== undefined && { ok: false, reason }),
+      ...(verdict.ok && reason !== undefined && { ok: false, code: 'register', reason }),
       checkpoint: verdict.checkpoint && { ...verdict.checkpoint, register: registered },
     };
   }
@@ -114,7 +114,7 @@ export class RegisteredHistory {
     const { tree, next } = this;
     tree.append(leaf);
     if (this.hashOf('size', tree.size) !== next!.size) return;
-    if (this.hashOf('root', tree.root().toString('base64')) === next!.root) {
+    if (this.hashOf('root', toBase64(tree.root())) === next!.root) {
       this.upTo = tree.size;
       this.next = this.after(tree.size);
       return;
@@ -130,6 +130,6 @@ export class RegisteredHistory {
   }
 
   private hashOf(field: keyof Entry, value: number | string): string {
-    return hash('sha256', `advocacy-api register ${field}\n${this.organizationId}\n${value}\n`, 'hex');
+    return hexSha256(`advocacy-api register ${field}\n${this.organizationId}\n${value}\n`);
   }
 }

@@ -1,5 +1,5 @@
 import { type Checkpoint } from './checkpoint.js';
-import { type Cosignature } from './note.js';
+import { type Code, type Cosignature } from './note.js';
 
 /** The result of a verification. */
 export type Verdict = {
@@ -12,6 +12,8 @@ export type Verdict = {
   newerEvents: number;
   /** The first position at which the history differs from the sealed one; null if no event is wrong. */
   firstWrongPosition: number | null;
+  /** The kind of the problem; null if there is none. */
+  code: Code | null;
   /** The problem, in one or two sentences; null if there is none. */
   reason: string | null;
   /** How many of these have readable personal data that no digest covers, because a version up to 0.7.0 wrote them. */

@@ -1,5 +1,6 @@
 import { type Batch, UNPROVED } from './batch.js';
 import { type Checkpoint } from './checkpoint.js';
+import { type Code } from './note.js';
 import { areSame, HASH } from './platform.js';
 import { Streams } from './streams.js';
 import { Tree } from './tree.js';
@@ -75,15 +76,16 @@ export async function verifyEvents(
   let unproved = 1;
   let sealsMistake = seals.mistake;
 
-  const verdict = (ok: boolean, firstWrongPosition: number | null, reason: string | null): Verdict => {
+  const verdict = (firstWrongPosition: number | null, code: Code | null, reason: string | null): Verdict => {
     return {
-      ...{ ok, events: read, provedEvents: proved, newerEvents: newer, firstWrongPosition, reason },
+      ...{ ok: code === null, events: read, provedEvents: proved, newerEvents: newer },
+      ...{ firstWrongPosition, code, reason },
       ...{ unprovedPersonal, warnings, warningCount, checkpoint: againstOf(checkpoint) },
     };
   };
-  const wrong = (firstWrongPosition: number | null, reason: string): Verdict => {
+  const wrong = (firstWrongPosition: number | null, code: Code, reason: string): Verdict => {
     const also = sealsMistake ? ` The database’s own seals are wrong too: ${sealsMistake}.` : '';
-    return verdict(false, firstWrongPosition, reason + also);
+    return verdict(firstWrongPosition, code, reason + also);
   };
   const rest = () => {
     const from = nextPart === 0 ? 'the beginning' : `position ${parts[nextPart - 1]!.lastPosition}`;
@@ -93,16 +95,20 @@ export async function verifyEvents(
     const lacking = size - tree.size;
     const count = `${lacking} of the ${size} events of the checkpoint ${lacking === 1 ? 'is' : 'are'} missing`;
     const [sealed] = (await seals.leaves?.(tree.size, 1)) ?? [];
-    if (sealed) return wrong(sealed.position, `${count}, from position ${sealed.position} on.`);
+    if (sealed) return wrong(sealed.position, 'missing', `${count}, from position ${sealed.position} on.`);
     // Everything between the last event and the checkpoint's position may be missing. If nothing is between them, an
     // earlier event is missing.
     return last < checkpoint.position
-      ? wrong(last + 1, `${count}. These are the newest, after position ${last}, or others ${rest()}.`)
-      : wrong(unproved, `${count}, ${rest()}.`);
+      ? wrong(
+          last + 1,
+          'missing',
+          `${count}. These are the newest, after position ${last}, or others ${rest()}.`,
+        )
+      : wrong(unproved, 'missing', `${count}, ${rest()}.`);
   };
 
   if (size === 0 && !areSame(root, tree.root()))
-    return wrong(null, 'The checkpoint covers no events, but its root is wrong.');
+    return wrong(null, 'root', 'The checkpoint covers no events, but its root is wrong.');
   for await (const batch of batches) {
     const begin = tree.size;
     const sealedLeaves = await seals.leaves?.(begin, Math.min(batch.count + 1, size - begin));
@@ -115,7 +121,7 @@ export async function verifyEvents(
       const leaf = batch.leaves.subarray(n * HASH, (n + 1) * HASH);
       const isNewer = tree.size >= size;
       if (isNewer) {
-        if (position <= checkpoint.position) return wrong(position, putIn(position));
+        if (position <= checkpoint.position) return wrong(position, 'late', putIn(position));
         newer += 1;
       } else {
         if (position > checkpoint.position) return missing();
@@ -126,7 +132,7 @@ export async function verifyEvents(
         }
       }
       const { mistake, warning: wentBack } = streams.add(batch, n);
-      if (mistake !== undefined) return wrong(position, mistake);
+      if (mistake !== undefined) return wrong(position, 'version', mistake);
       const time = batch.times[n]!;
       const warning =
         wentBack ??
@@ -153,6 +159,7 @@ export async function verifyEvents(
         if (!areSame(tree.completed[Math.log2(part.leaves)]!, part.hash)) {
           return wrong(
             part.firstPosition,
+            'root',
             `The history differs from the checkpoint between positions ${part.firstPosition} and ${part.lastPosition}, ` +
               'although every event there matches its digest.',
           );
@@ -164,9 +171,10 @@ export async function verifyEvents(
       if (tree.size === size) {
         if (!areSame(tree.root(), root)) {
           return proved === size
-            ? wrong(null, 'The checkpoint is inconsistent: its root does not follow from its parts.')
+            ? wrong(null, 'root', 'The checkpoint is inconsistent: its root does not follow from its parts.')
             : wrong(
                 unproved,
+                'root',
                 `The history differs from the checkpoint ${rest()}, although every event matches its digest.`,
               );
         }
@@ -176,13 +184,13 @@ export async function verifyEvents(
 
     if (!batch.mistake) continue;
     read += 1;
-    const { position, reason } = batch.mistake;
+    const { position, code, reason } = batch.mistake;
     if (tree.size < size) {
       if (position > checkpoint.position) return missing();
       const own = sealed();
-      if (own && own.position < position) return wrong(own.position, gone(own.position));
+      if (own && own.position < position) return wrong(own.position, 'missing', gone(own.position));
     }
-    return wrong(position, reason);
+    return wrong(position, code, reason);
   }
   if (tree.size < size) return missing();
 
@@ -190,6 +198,7 @@ export async function verifyEvents(
   if (unread !== undefined) {
     return wrong(
       unread,
+      'unreadable',
       `Every event is unchanged, but the personal data at position ${unread} cannot be read, although no event erased it. ` +
         'Someone destroyed or changed its key.',
     );
@@ -199,14 +208,14 @@ export async function verifyEvents(
     const reason =
       `Every event is unchanged, but the encryption key of ${revived} is back in the table subject_keys, although an event ` +
       'destroyed it. The personal data can be read again. Delete this row, and find out who restored it.';
-    return verdict(false, null, reason);
+    return verdict(null, 'revived', reason);
   }
   sealsMistake ??= (await seals.rows?.end(tree.size)) ?? null;
   if (sealsMistake) {
     const reason = `Every event is unchanged, but the database’s own seals are wrong: ${sealsMistake}.`;
-    return verdict(false, null, reason);
+    return verdict(null, 'seals', reason);
   }
-  return verdict(true, null, null);
+  return verdict(null, null, null);
 }
 
 /**
@@ -250,11 +259,12 @@ async function firstRevived(
 }
 
 /** The position and reason of a difference between an event and the one sealed at its place. */
-function difference(position: number, sealed: SealedLeaf): [number, string] {
-  if (sealed.position < position) return [sealed.position, gone(sealed.position)];
-  if (sealed.position > position) return [position, putIn(position)];
+function difference(position: number, sealed: SealedLeaf): [number, Code, string] {
+  if (sealed.position < position) return [sealed.position, 'missing', gone(sealed.position)];
+  if (sealed.position > position) return [position, 'late', putIn(position)];
   return [
     position,
+    'root',
     `The event at position ${position} differs from the sealed one, although it matches its digest.`,
   ];
 }

@@ -5,6 +5,7 @@ import { type Succession } from './key-chain.js';
 import { checkLines } from './lines.js';
 import {
   ALGORITHMS,
+  type Code,
   cosignedBy,
   type Cosignature,
   NotAuthentic,
@@ -96,7 +97,7 @@ export async function withCheckpoint(
       checkpoint: verdict.checkpoint && { ...verdict.checkpoint, ...cosigned, ...inAll },
     };
   } catch (error) {
-    if (error instanceof NotAuthentic) return unproved(error.message);
+    if (error instanceof NotAuthentic) return unproved(error.code, error.message);
     throw error;
   }
 }
@@ -124,6 +125,7 @@ export async function witnessesOf(
   const found = cosigned.map(({ witness }) => witness).join(', ') || 'none of them';
   throw new NotAuthentic(
     `The checkpoint must be cosigned by ${demanded} of the witnesses. Cosigned by: ${found}.`,
+    'cosignatures',
   );
 }
 
@@ -142,9 +144,9 @@ async function withParts(
 }
 
 /** The verdict if nothing could be compared. */
-export function unproved(reason: string): Verdict {
+export function unproved(code: Code, reason: string): Verdict {
   return {
-    ...{ ok: false, events: 0, provedEvents: 0, newerEvents: 0, firstWrongPosition: null, reason },
+    ...{ ok: false, events: 0, provedEvents: 0, newerEvents: 0, firstWrongPosition: null, code, reason },
     ...{ unprovedPersonal: 0, warnings: [], warningCount: 0, checkpoint: null },
   };
 }

@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import { readFile } from 'node:fs/promises';
 import { describeError, openDatabase, type Sql } from '#libs/database';
-import { type Against, ALL, type Verdict } from '#libs/verify';
+import { ALL, inWords, signedBy, statement } from '#libs/verify';
 import { type AllVerdict, verifyAll, verifyDatabase, verifyFile, verifyRegister } from '../audit/index.js';
 import { keyOf } from './outside.js';
 import { Progress } from './progress.js';
@@ -164,57 +164,6 @@ async function readNextTo(checkpoint: string, ending: string, named?: string): P
 }
 
 const count = (number: number) => number.toLocaleString('en');
-const newer = (events: number) => `${count(events)} newer ${events === 1 ? 'event' : 'events'}`;
-
-function inWords({ ok, provedEvents, newerEvents, firstWrongPosition, reason, ...verdict }: Verdict): string {
-  const lines: string[] = [];
-  if (ok) {
-    const rest = newerEvents > 0 ? ` This checkpoint does not cover ${newer(newerEvents)}.` : '';
-    lines.push(
-      `The history is unchanged since it was sealed: ${count(provedEvents)} events verified.${rest}`,
-    );
-  } else {
-    if (firstWrongPosition === null) lines.push('The history could not be verified.');
-    else
-      lines.push('The history differs from what was sealed.', `First wrong position: ${firstWrongPosition}`);
-    lines.push(reason!);
-    if (provedEvents > 0) lines.push(`The first ${count(provedEvents)} events are unchanged.`);
-  }
-  lines.push(...verdict.warnings.map((warning) => `Note: ${warning.reason}`));
-  const others = verdict.warningCount - verdict.warnings.length;
-  if (others > 0) lines.push(`${count(others)} more notes are not shown.`);
-  return lines.map((line) => `${line}\n`).join('');
-}
-
-/** A sentence to quote: what was compared with what, the result, and what it does not cover. */
-function statement({ ok, checkpoint, newerEvents, reason, unprovedPersonal }: Verdict): string {
-  if (!checkpoint) return `Nothing was compared: ${reason}`;
-  const { organizationId, size, position, inAll, register } = checkpoint;
-  const history = `The history of organization ${organizationId}`;
-  const logged = inAll
-    ? `, number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations up to ${inAll.sealedAt}`
-    : '';
-  const note = `the checkpoint of ${count(size)} events, up to position ${position}, ${signedBy(checkpoint)}${logged}`;
-  if (!ok) return `${history} does not match ${note}: ${reason}`;
-  const rest =
-    newerEvents === 0 ? 'no event is newer' : `the checkpoint does not cover ${newer(newerEvents)}`;
-  const unproved =
-    unprovedPersonal === 0
-      ? ''
-      : `; nothing proves the readable personal data of ${count(unprovedPersonal)} events written by versions up to 0.7.0`;
-  const unique = register
-    ? `; the register sealed at ${register.sealedAt} contains no other history of its first ${count(register.upTo)} events`
-    : '';
-  return `${history} contains all events covered by ${note}, complete, unchanged and in order; ${rest}${unproved}${unique}.`;
-}
-
-function signedBy({ sealedAt, key, givenKey, witnesses = [] }: Against): string {
-  const successor = givenKey === undefined ? '' : `, which replaced the key ${givenKey}`;
-  const cosigned = witnesses
-    .map(({ witness, time }) => ` and cosigned by ${witness} at ${time.toISOString()}`)
-    .join('');
-  return `sealed at ${sealedAt} with the key ${key}${successor}${cosigned}`;
-}
 
 function allInWords({ ok, leaves, organizations, reason, wrong, wrongCount }: AllVerdict): string {
   const lines = ok

@@ -9,7 +9,7 @@ const SCRIPTS = {
   passkey: '#dashboard-browser/passkey',
   verify: '#dashboard-browser/verify',
   'verify-worker': '#dashboard-browser/verify-worker',
-  verifier: '#dashboard-browser/verifier',
+  verifier: '#advocacy-verify',
 } as const;
 
 export type ScriptName = keyof typeof SCRIPTS;

@@ -1,8 +1,12 @@
 import { Controller, Get, Header } from '@nestjs/common';
+import { scriptFile } from '#libs/pages';
 import { Documented } from '#libs/rpc';
 import { Sealer } from '#libs/sealing';
 
-/** The public key that verifies this server's checkpoints, at an address that needs no API key and no organization. */
+/**
+ * What an outsider needs to verify this server's histories, at addresses that need no API key and no organization: the public
+ * key, and the program.
+ */
 @Controller('.well-known')
 @Documented(({ ApiTags }) => [ApiTags('log')])
 export class VerifierKeyController {
@@ -26,5 +30,25 @@ export class VerifierKeyController {
   ])
   key(): string {
     return `${this.sealer.signers.verifierKey}\n`;
+  }
+
+  @Get('advocacy-verify.mjs')
+  @Header('Content-Type', 'text/javascript; charset=utf-8')
+  @Documented((swagger) => [
+    swagger.ApiOperation({
+      operationId: 'log.verifier',
+      summary: 'Download the program that verifies histories',
+      description:
+        'Returns `advocacy-verify`, one file for Node.js and browsers without dependencies. Needs no API key. If you do not ' +
+        'trust this server, take the same file from the source code of a release, and compare.',
+    }),
+    swagger.ApiResponse({
+      status: 200,
+      description: 'The program',
+      content: { 'text/javascript': { schema: { type: 'string' } } },
+    }),
+  ])
+  program(): string {
+    return scriptFile('#advocacy-verify').text.toString();
   }
 }

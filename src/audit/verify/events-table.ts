@@ -76,7 +76,7 @@ export class EventsTable {
     );
     if (!row) return;
     const reason = `The event at position ${row.position} was inserted: the last position ever allocated is ${row.last}.`;
-    yield { ...newBatch(0), mistake: { position: Number(row.position), reason } };
+    yield { ...newBatch(0), mistake: { position: Number(row.position), code: 'late', reason } };
   }
 
   /** Returns the subjects whose keys an event after the horizon destroyed. */

@@ -1,4 +1,4 @@
-import { addEvent, type Batch, canonical, digestOf, newBatch, UNREADABLE } from '#libs/verify';
+import { addEvent, type Batch, canonical, type Code, digestOf, newBatch, UNREADABLE } from '#libs/verify';
 
 /** A row of `events` as JSON, in the order of `STORED_EVENT`. */
 type Stored = [
@@ -50,13 +50,17 @@ function check(stored: Stored, batch: Batch): Batch['mistake'] {
   const [written, organizationId, streamType, streamId, version, eventId, type, schema, ...rest] = stored;
   const [data, encryptedPersonal, subjectId, metadata, recordedAt, digest, isUnreadable] = rest;
   const position = Number(written);
-  const wrong = (what: string) => ({ position, reason: `The event at position ${written} ${what}.` });
-  if (position < 1) return wrong('was inserted: positions start at 1');
-  if (recordedAt === null || !Number.isSafeInteger(recordedAt)) return wrong('has no time');
+  const wrong = (code: Code, what: string) => ({
+    position,
+    code,
+    reason: `The event at position ${written} ${what}.`,
+  });
+  if (position < 1) return wrong('order', 'was inserted: positions start at 1');
+  if (recordedAt === null || !Number.isSafeInteger(recordedAt)) return wrong('line', 'has no time');
   const ids = { organizationId, streamType, streamId, eventId, subjectId };
   const content = { ...ids, version, type, schema, encryptedPersonal };
   if (digestOf(content, canonical(data), canonical(metadata), recordedAt) !== digest) {
-    return wrong('has a digest that does not match its content');
+    return wrong('digest', 'has a digest that does not match its content');
   }
   const event = { position, previousPosition: 0, streamId, subjectId, version, type, digest };
   addEvent(batch, event, recordedAt, isUnreadable ? UNREADABLE : 0);

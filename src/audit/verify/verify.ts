@@ -134,6 +134,7 @@ export function verifyDatabase(
   return withCheckpoint(checkpoint, key, { successions, ...options }, async (opened) => {
     if (opened.organizationId !== organizationId) {
       return unproved(
+        'foreign',
         `The checkpoint belongs to organization ${opened.organizationId}. Use the one of ${organizationId}.`,
       );
     }

@@ -1,11 +1,16 @@
-import { openCheckpoint, type Reason, Unable, type Verdict, verifyHistory } from './verifier.js';
+import type * as Verifier from '../../../libs/verify/index.js';
+
+/** The file that auditors can download, too: `advocacy-verify`. */
+const { NotAuthentic, openCheckpoint, successionsOfExport, Unable, verifyExport } = (await import(
+  './verifier.js' as string
+)) as typeof Verifier;
 
 /** Message from the page. */
 export type Task = { address: string; checkpoint: string; key: string };
 /** Messages to the page: progress, and at the end the verdict, why there is none, or which field is invalid. */
 export type Told =
   | { progress: number; of: number }
-  | { verdict: Verdict }
+  | { verdict: Verifier.Verdict }
   | { problem: 'broken' | 'unable' }
   | { fault: 'key' | 'checkpoint' };
 
@@ -23,15 +28,21 @@ scope.onmessage = ({ data }) => {
 
 async function work({ address, checkpoint, key }: Task): Promise<Told> {
   let reportedAt = 0;
-  const onProgress = (progress: number, of: number) => {
+  const onProgress = ({ events: progress }: { events: number }) => {
     if (performance.now() - reportedAt < EVERY_MS) return;
     reportedAt = performance.now();
-    scope.postMessage({ progress, of });
+    scope.postMessage({ progress, of: size });
   };
   const fault = await faultOf(checkpoint, key);
   if (fault) return { fault };
+  // Not yet authentic: only the length of the progress bar.
+  const size = Number(checkpoint.split('\n', 2)[1]);
   try {
-    return { verdict: await verifyHistory(() => download(address), checkpoint, key, onProgress) };
+    const verdict = await verifyExport(download(address), checkpoint, key, undefined, {
+      onProgress,
+      successions: () => successionsOfExport(download(address)),
+    });
+    return { verdict };
   } catch (error) {
     return { problem: error instanceof Unable ? 'unable' : 'broken' };
   }
@@ -45,9 +56,9 @@ async function faultOf(checkpoint: string, key: string): Promise<'key' | 'checkp
   try {
     await openCheckpoint(checkpoint, key);
   } catch (error) {
-    const { reason } = error as { reason?: Reason };
-    if (reason === 'key') return 'key';
-    if (reason === 'note') return 'checkpoint';
+    if (!(error instanceof NotAuthentic)) return undefined;
+    if (error.code === 'key') return 'key';
+    if (error.code === 'note') return 'checkpoint';
   }
   return undefined;
 }

@@ -67,26 +67,26 @@ function begin(form: HTMLFormElement): void {
       end();
       return mark(message.fault, true);
     }
-    const { ok, reason, firstWrongPosition, provedEvents, newerEvents, sealedAt, warningCount } =
+    const { ok, code, firstWrongPosition, provedEvents, newerEvents, checkpoint, warningCount } =
       message.verdict;
     const odd = warningCount > 0 ? [filled(words.warnings!, { count: number.format(warningCount) })] : [];
     if (ok) {
       const values = {
         events: number.format(provedEvents),
         newer: number.format(newerEvents),
-        sealedAt: `${moment.format(new Date(sealedAt!))} UTC`,
+        sealedAt: `${moment.format(new Date(checkpoint!.sealedAt))} UTC`,
       };
       const since = newerEvents > 0 ? [filled(words.newer!, values)] : [];
       return showResult(true, words.ok!, filled(words.okDetail!, values), ...since, ...odd);
     }
     // A wrong key or signature proves nothing about the history.
-    if (reason === 'unsigned' || reason === 'signature')
-      return showResult(false, words.unfitting!, words.reasons[reason]!, words.unfittingDetail!);
+    if (code === 'unsigned' || code === 'signature')
+      return showResult(false, words.unfitting!, words.reasons[code]!, words.unfittingDetail!);
     const where =
       firstWrongPosition === null
         ? words.wrongWhole!
         : filled(words.wrongAt!, { position: String(firstWrongPosition) });
-    showResult(false, words.wrong!, words.reasons[reason!]!, where);
+    showResult(false, words.wrong!, words.reasons[code!]!, where);
   };
 
   form.addEventListener('submit', (event) => {

@@ -1,0 +1,74 @@
+/**
+ * advocacy-verify: verifies histories of advocacy-api without the server. One file, which the build puts together:
+ *
+ *   node advocacy-verify.mjs EXPORT --checkpoint FILE --key KEY [--parts FILE] [--proof FILE]
+ *                            [--witness KEY]… [--quorum N] [--json]
+ *
+ * Browsers import the same file. It has no dependencies, opens no connections and writes no files.
+ */
+import { successionsOfExport } from './key-chain.js';
+import { verifyExport } from './verify.js';
+import { inWords, statement } from './words.js';
+
+export * from './index.js';
+
+const USAGE = `Usage: node advocacy-verify.mjs <export> --checkpoint <file> --key <key>
+  --checkpoint <file>  a checkpoint, which the server signed
+  --key <key>          the verifier key of the server, or a file that contains it
+  --parts <file>       parts of the checkpoint, which locate a difference
+  --proof <file>       proof that the checkpoint is in the log of all organizations
+  --witness <key>      verifier key of a witness that must have cosigned the checkpoint; repeatable
+  --quorum <n>         this many of the witnesses are enough
+  --json               print the verdict as JSON
+Exits with status 0 if the history is unchanged, and with 1 if it differs or nothing could be verified.
+`;
+
+async function run(args: string[]): Promise<number> {
+  const { parseArgs } = process.getBuiltinModule('node:util');
+  const { createReadStream, existsSync, readFileSync } = process.getBuiltinModule('node:fs');
+  const one = { type: 'string' } as const;
+  const { values, positionals } = parseArgs({
+    args,
+    allowPositionals: true,
+    options: {
+      ...{ checkpoint: one, key: one, parts: one, proof: one, quorum: one, json: { type: 'boolean' } },
+      ...{ witness: { type: 'string', multiple: true }, help: { type: 'boolean', short: 'h' } },
+    },
+  });
+  const [file, ...others] = positionals;
+  const quorum = values.quorum === undefined ? undefined : Number(values.quorum);
+  const isComplete = values.checkpoint !== undefined && values.key !== undefined && others.length === 0;
+  if (values.help || file === undefined || !isComplete || quorum === 0 || Number.isNaN(quorum)) {
+    process.stderr.write(USAGE);
+    return values.help ? 0 : 1;
+  }
+  const read = (name: string | undefined) => (name === undefined ? undefined : readFileSync(name, 'utf8'));
+  const keyOf = (text: string) => (existsSync(text) ? readFileSync(text, 'utf8') : text);
+  const chunks = () => createReadStream(file, { highWaterMark: 2 ** 20 });
+  const verdict = await verifyExport(chunks(), read(values.checkpoint)!, keyOf(values.key!), undefined, {
+    ...{ parts: read(values.parts), proof: read(values.proof) },
+    ...{ witnesses: values.witness?.map(keyOf), quorum },
+    successions: () => successionsOfExport(chunks()),
+  });
+  process.stdout.write(values.json ? `${JSON.stringify(verdict)}\n` : inWords(verdict));
+  process.stderr.write(`${statement(verdict)}\n`);
+  return verdict.ok ? 0 : 1;
+}
+
+/** Whether Node.js runs this file. Browsers, and programs that import it, only use its exports. */
+function isProgram(): boolean {
+  const { argv, getBuiltinModule } = (globalThis as { process?: NodeJS.Process }).process ?? {};
+  if (argv?.[1] === undefined || getBuiltinModule === undefined) return false;
+  const { realpathSync } = getBuiltinModule('node:fs');
+  const { pathToFileURL } = getBuiltinModule('node:url');
+  return pathToFileURL(realpathSync(argv[1])).href === import.meta.url;
+}
+
+if (isProgram()) {
+  try {
+    process.exitCode = await run(process.argv.slice(2));
+  } catch (error) {
+    process.stderr.write(`Nothing was verified: ${(error as Error).message}\n`);
+    process.exitCode = 1;
+  }
+}
