@@ -1,5 +1,7 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -726,6 +728,35 @@ describe('/log', () => {
     ]);
     const [key, rest] = (await response.text()).split('\n');
     expect([key, rest]).toEqual([api.instances[0]!.runtime.signers.verifierKey, '']);
+  });
+
+  it('/.well-known/advocacy-verify.mjs is the program that verifies the history, without an API key', async () => {
+    const response = await fetch(`${api.origin}/.well-known/advocacy-verify.mjs`);
+    expect(response.headers.get('content-type')).toBe('text/javascript; charset=utf-8');
+    const directory = await mkdtemp(join(tmpdir(), 'advocacy-verify-'));
+    const { note } = await checkpoint();
+    const exported = await fetch(`${api.origin}/v1/history.export-events`, {
+      headers: { Authorization: `Bearer ${client.key}` },
+    });
+    const [program, history, sealed] = ['verify.mjs', 'history.ndjson', 'checkpoint'].map((name) =>
+      join(directory, name),
+    ) as [string, string, string];
+    await writeFile(program, await response.text());
+    await writeFile(history, await exported.text());
+    await writeFile(sealed, note);
+    const { verifierKey } = api.instances[0]!.runtime.signers;
+    const args = [program, history, '--checkpoint', sealed, '--key', verifierKey];
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, args);
+    expect(stdout).toMatch(
+      /^The history is unchanged since it was sealed: \d+ events verified[^]*Not proved:\n {2}1\. /,
+    );
+    expect(stderr).toMatch(/^The history of organization \S+ contains all events covered by the checkpoint /);
+    await writeFile(history, (await readFile(history, 'utf8')).replace('"version":1', '"version":2'));
+    await expect(promisify(execFile)(process.execPath, args)).rejects.toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('has a digest that does not match its content'),
+    });
+    await rm(directory, { recursive: true });
   });
 
   it('tiles may be cached and checkpoints may not; both have a request id, and HEAD has their length', async () => {

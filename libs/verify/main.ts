@@ -57,11 +57,12 @@ async function run(args: string[]): Promise<number> {
 
 /** Whether Node.js runs this file. Browsers, and programs that import it, only use its exports. */
 function isProgram(): boolean {
-  const { argv, getBuiltinModule } = (globalThis as { process?: NodeJS.Process }).process ?? {};
-  if (argv?.[1] === undefined || getBuiltinModule === undefined) return false;
-  const { realpathSync } = getBuiltinModule('node:fs');
-  const { pathToFileURL } = getBuiltinModule('node:url');
-  return pathToFileURL(realpathSync(argv[1])).href === import.meta.url;
+  const { process: node } = globalThis as { process?: NodeJS.Process };
+  const path = node?.getBuiltinModule === undefined ? undefined : node.argv[1];
+  if (node === undefined || path === undefined) return false;
+  const { realpathSync } = node.getBuiltinModule('node:fs');
+  const { pathToFileURL } = node.getBuiltinModule('node:url');
+  return pathToFileURL(realpathSync(path)).href === import.meta.url;
 }
 
 if (isProgram()) {

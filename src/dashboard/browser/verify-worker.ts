@@ -1,10 +1,5 @@
 import type * as Verifier from '../../../libs/verify/index.js';
 
-/** The file that auditors can download, too: `advocacy-verify`. */
-const { NotAuthentic, openCheckpoint, successionsOfExport, Unable, verifyExport } = (await import(
-  './verifier.js' as string
-)) as typeof Verifier;
-
 /** Message from the page. */
 export type Task = { address: string; checkpoint: string; key: string };
 /** Messages to the page: progress, and at the end the verdict, why there is none, or which field is invalid. */
@@ -22,37 +17,44 @@ const scope = self as unknown as {
 /** Minimum interval between progress messages. */
 const EVERY_MS = 100;
 
+/** `advocacy-verify`, the file that auditors can download. */
+const FILE: string = './verifier.js';
+const loading = import(FILE) as Promise<typeof Verifier>;
+
+// Set before anything is awaited: a message that arrives earlier is lost.
 scope.onmessage = ({ data }) => {
-  void work(data).then((message) => scope.postMessage(message));
+  void loading.then((verifier) => work(verifier, data)).then((message) => scope.postMessage(message));
 };
 
-async function work({ address, checkpoint, key }: Task): Promise<Told> {
+async function work(verifier: typeof Verifier, { address, checkpoint, key }: Task): Promise<Told> {
   let reportedAt = 0;
-  const onProgress = ({ events: progress }: { events: number }) => {
+  // Not verified yet, and only the length of the progress bar.
+  const size = Number(checkpoint.split('\n', 2)[1]);
+  const onProgress = ({ events }: { events: number }) => {
     if (performance.now() - reportedAt < EVERY_MS) return;
     reportedAt = performance.now();
-    scope.postMessage({ progress, of: size });
+    scope.postMessage({ progress: events, of: size });
   };
-  const fault = await faultOf(checkpoint, key);
+  const fault = await faultOf(verifier, checkpoint, key);
   if (fault) return { fault };
-  // Not yet authentic: only the length of the progress bar.
-  const size = Number(checkpoint.split('\n', 2)[1]);
   try {
-    const verdict = await verifyExport(download(address), checkpoint, key, undefined, {
-      onProgress,
-      successions: () => successionsOfExport(download(address)),
-    });
-    return { verdict };
+    const successions = () => verifier.successionsOfExport(download(address));
+    const options = { onProgress, successions };
+    return { verdict: await verifier.verifyExport(download(address), checkpoint, key, undefined, options) };
   } catch (error) {
-    return { problem: error instanceof Unable ? 'unable' : 'broken' };
+    return { problem: error instanceof verifier.Unable ? 'unable' : 'broken' };
   }
 }
 
 /**
- * Checks the typed values before the download. During verification, the same reason codes mean that the history itself contains an
+ * Checks the typed values before the download. During verification, the same codes mean that the history itself contains an
  * invalid key.
  */
-async function faultOf(checkpoint: string, key: string): Promise<'key' | 'checkpoint' | undefined> {
+async function faultOf(
+  { NotAuthentic, openCheckpoint }: typeof Verifier,
+  checkpoint: string,
+  key: string,
+): Promise<'key' | 'checkpoint' | undefined> {
   try {
     await openCheckpoint(checkpoint, key);
   } catch (error) {
