@@ -35,7 +35,10 @@ export async function openRegister(
 ): Promise<Register> {
   const checkpoint = await openCheckpoint(note, key, successions);
   if (checkpoint.organizationId !== REGISTER)
-    throw new NotAuthentic(`The checkpoint of the register belongs to ${checkpoint.organizationId}.`, 'register');
+    throw new NotAuthentic(
+      `The checkpoint of the register belongs to ${checkpoint.organizationId}.`,
+      'register',
+    );
   const entries = new Map<string, Entry>();
   for await (const piece of wholeLines(chunks)) {
     if (typeof piece === 'string') break;

@@ -18,7 +18,7 @@ const scope = self as unknown as {
 const EVERY_MS = 100;
 
 /** `advocacy-verify`, the file that auditors can download. */
-const FILE: string = './verifier.js';
+const FILE = './verifier.js';
 const loading = import(FILE) as Promise<typeof Verifier>;
 
 // Set before anything is awaited: a message that arrives earlier is lost.
