@@ -1,6 +1,7 @@
 import { createHandler, slugOf } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
-import { DEFAULT_GOAL, momentOf, PetitionFieldsInput, readFormFields } from './petition-fields.js';
+import { AfterSigningInput, readAfterSigning } from './after-signing.js';
+import { DEFAULT_GOAL, momentOf, readFormFields } from './petition-fields.js';
 import { formWith } from './petition-form.js';
 import { NOT_SET_YET } from './petition-shapes.js';
 import { type PetitionEvent } from './petition.js';
@@ -17,7 +18,7 @@ import { petitionIdSchema, petitions } from './petitions.js';
   answers: petitionIdSchema,
   reasons: ['SLUG_TAKEN'],
 })
-export class CreatePetition extends PetitionFieldsInput {
+export class CreatePetition extends AfterSigningInput {
   @Text({ max: 200, example: 'Save the river' })
   override name!: string;
 }
@@ -35,10 +36,25 @@ export const CreatePetitionHandler = createHandler(CreatePetition, petitions, (c
   if (confirmation === 'EMAIL') delete command.confirmation;
   if (!publicComments) delete command.publicComments;
   if (formFields.length === 0) delete command.formFields;
+  const after = readAfterSigning(command);
+  if (!after.thankYou) delete command.thankYou;
+  if (!after.thankYouMail) delete command.thankYouMail;
   const comments = publicComments ? 'SHOWN' : 'OFF';
   const page = { slug, confirmation, closesAt, comments, form: formWith(formFields) } as const;
   return {
     type: 'PetitionCreated',
-    data: { name, title, goal, target, description, ask, imageId, content, ...NOT_SET_YET, ...page },
+    data: {
+      name,
+      title,
+      goal,
+      target,
+      description,
+      ask,
+      imageId,
+      content,
+      ...NOT_SET_YET,
+      ...page,
+      ...after,
+    },
   };
 });

@@ -38,13 +38,13 @@ export type PetitionFields = {
   translations: { [language: string]: Translation };
 };
 
-type ThankYou = {
+export type ThankYou = {
   title: string | null;
   text: string | null;
   nextUrl: string | null;
   nextLabel: string | null;
 };
-type ThankYouMail = { subject: string; content: string };
+export type ThankYouMail = { subject: string; content: string };
 
 /** Texts that are left out are shown in the petition's own language. */
 type Translation = Partial<

@@ -7,6 +7,7 @@ import { endWithContacts, type Suspicion } from '../confirmations/index.js';
 import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { fields } from '../fields/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
+import { afterSigningSchema } from './after-signing.js';
 import { exists, petition, STATUSES, updatePetition } from './petition.js';
 import { asEarlier } from './petition-shapes.js';
 import { type Appearance, type Requested, signatureRequests, unasked } from './signature-request.js';
@@ -168,6 +169,7 @@ export const petitionSchema = recordSchema({
     type: 'integer',
     description: 'Exact number of signatures from its page that await confirmation.',
   },
+  ...afterSigningSchema,
 });
 
 /** Lists leave out the content. */

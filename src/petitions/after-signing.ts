@@ -1,0 +1,103 @@
+import { invalid, Nested, recordSchema, Text, textOrNull, WebAddress } from '#libs/rpc';
+import { PetitionFieldsInput } from './petition-fields.js';
+import { type PetitionFields, type ThankYou } from './petition.js';
+
+/** The most characters of the email. Lists return it. */
+const MAX_MAIL = 20_000;
+
+class ThankYouInput {
+  @Text({ max: 200, optional: true, nullable: true, description: 'Default: in the language of the page.' })
+  title?: string | null;
+
+  @Text({ max: 10_000, optional: true, nullable: true, description: 'Markdown.' })
+  text?: string | null;
+
+  @WebAddress({
+    max: 2_000,
+    optional: true,
+    nullable: true,
+    example: 'https://example.org/donate',
+    description: 'What signers can do next. Sent together with `nextLabel`.',
+  })
+  nextUrl?: string | null;
+
+  @Text({
+    max: 100,
+    optional: true,
+    nullable: true,
+    example: 'Donate',
+    description: 'The text of its button.',
+  })
+  nextLabel?: string | null;
+}
+
+class ThankYouMailInput {
+  @Text({ max: 200, description: 'May contain merge fields.' })
+  subject!: string;
+
+  @Text({
+    max: MAX_MAIL,
+    description: 'Markdown with merge fields, as in broadcasts to the signers of one petition.',
+  })
+  content!: string;
+}
+
+/** The fields of a petition about what follows a signature, all optional. */
+export abstract class AfterSigningInput extends PetitionFieldsInput {
+  @Nested(() => ThankYouInput, {
+    optional: true,
+    nullable: true,
+    description: 'What its page shows after signing. Replaced as a whole; null: the texts of the site.',
+  })
+  thankYou?: ThankYouInput | null;
+
+  @Nested(() => ThankYouMailInput, {
+    optional: true,
+    nullable: true,
+    description:
+      'The email that signers receive when a signature from its page is confirmed, once for each signature. ' +
+      'Signatures that are added or imported through the API cause no email. Replaced as a whole; null: none.',
+  })
+  thankYouMail?: ThankYouMailInput | null;
+}
+
+const orNull = (schema: ReturnType<typeof recordSchema>) => ({ ...schema, type: ['object', 'null'] });
+
+/** Fields of a petition about what follows a signature. */
+export const afterSigningSchema = {
+  thankYou: {
+    ...orNull(
+      recordSchema({ title: textOrNull, text: textOrNull, nextUrl: textOrNull, nextLabel: textOrNull }),
+    ),
+    description: 'What its page shows after signing; null: the texts of the site.',
+  },
+  thankYouMail: {
+    ...orNull(recordSchema({ subject: { type: 'string' }, content: { type: 'string' } })),
+    description: 'The email that signers receive when a signature from its page is confirmed.',
+  },
+};
+
+type AfterSigning = Pick<PetitionFields, 'thankYou' | 'thankYouMail'>;
+
+/** The given fields. @throws RpcError BAD_REQUEST */
+export function readAfterSigning({
+  thankYou,
+  thankYouMail,
+}: Pick<AfterSigningInput, keyof AfterSigning>): Partial<AfterSigning> {
+  return {
+    ...(thankYou === undefined ? {} : { thankYou: readThankYou(thankYou) }),
+    ...(thankYouMail === undefined
+      ? {}
+      : { thankYouMail: thankYouMail && { subject: thankYouMail.subject, content: thankYouMail.content } }),
+  };
+}
+
+function readThankYou(given: ThankYouInput | null): ThankYou | null {
+  const { title = null, text = null, nextUrl = null, nextLabel = null } = given ?? {};
+  if ((nextUrl === null) !== (nextLabel === null)) {
+    const missing = nextUrl === null ? 'nextUrl' : 'nextLabel';
+    const other = nextUrl === null ? 'nextLabel' : 'nextUrl';
+    throw invalid([{ path: `thankYou.${missing}`, message: `is required together with ${other}` }]);
+  }
+  return title === null && text === null && nextUrl === null ? null : { title, text, nextUrl, nextLabel };
+}
