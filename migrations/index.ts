@@ -35,6 +35,7 @@ import { ImportsByVersion1764000000039 } from './0039-imports-by-version.js';
 import { ImportedSignatures1764000000040 } from './0040-imported-signatures.js';
 import { SubjectsEnded1764000000041 } from './0041-subjects-ended.js';
 import { UndoneImports1764000000042 } from './0042-undone-imports.js';
+import { ThankYouMails1764000000043 } from './0043-thank-you-mails.js';
 
 export { schema } from './schema.js';
 
@@ -78,4 +79,5 @@ export const migrations = [
   ImportedSignatures1764000000040,
   SubjectsEnded1764000000041,
   UndoneImports1764000000042,
+  ThankYouMails1764000000043,
 ];

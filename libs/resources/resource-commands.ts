@@ -111,7 +111,7 @@ export class ResourceCommands {
     return this.answer(resource, input, changed);
   }
 
-  /** @throws RpcError NOT_FOUND unless all records that the events refer to exist. */
+  /** @throws RpcError NOT_FOUND unless all records that the events refer to exist; or as `Resources.check`. */
   private async requireReferred<Event extends DomainEvent>(
     resource: Pick<Resource<never, Event>, 'referred'>,
     { organizationId }: Input,
@@ -119,6 +119,7 @@ export class ResourceCommands {
   ): Promise<void> {
     for (const { resource: referred, id } of resource.referred(events))
       await this.resources.require(referred, organizationId, id);
+    await this.resources.check(resource, organizationId, events);
   }
 
   private moveSlug<State extends object, Event extends DomainEvent>(

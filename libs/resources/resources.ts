@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import { Commands, RecordReader } from '#libs/commands';
 import { BatchLoader, queryWide, ReadSource } from '#libs/database';
-import { type Past } from '#libs/event-store';
+import { type DomainEvent, type Past } from '#libs/event-store';
 import { countAt, linkedFrom, linkedTo } from '#libs/links';
 import { type Condition, findRows, hasGoneOn, type RecordRow } from '#libs/projections';
 import { type Input, isId, listingOf, noSuch, type Page, pageOf, PastRecord, RpcError } from '#libs/rpc';
@@ -19,6 +19,9 @@ export type Completion = (
   past?: Past,
 ) => Promise<void> | void;
 
+/** Checks the events that a command would append. @throws RpcError */
+export type EventCheck = (organizationId: string, events: readonly DomainEvent[]) => Promise<void>;
+
 type RecordKey = { organizationId: string; id: string };
 
 /** Records per statement. A record may have 256 KiB of content and more. */
@@ -30,6 +33,7 @@ export class Resources {
   private readonly rows = new Map<Resource, BatchLoader<RecordKey, RecordRow<object>>>();
   private readonly existing = new Map<Resource, BatchLoader<RecordKey, RecordRow<object>>>();
   private readonly completions = new Map<Resource, Completion[]>();
+  private readonly checks = new Map<unknown, EventCheck>();
   /** Counts about to be read. */
   private readonly counting = new Map<string, Promise<number[]>>();
 
@@ -43,6 +47,16 @@ export class Resources {
   /** Completes all responses with records of this kind. Call it before the first request. */
   completeBy(resource: Resource, completion: Completion): void {
     this.completions.set(resource, [...(this.completions.get(resource) ?? []), completion]);
+  }
+
+  /** Checks all commands that create or change records of this kind. Call it before the first request. */
+  checkBy(resource: Resource, check: EventCheck): void {
+    this.checks.set(resource, check);
+  }
+
+  /** @throws RpcError as the check does. */
+  async check(resource: unknown, organizationId: string, events: readonly DomainEvent[]): Promise<void> {
+    await this.checks.get(resource)?.(organizationId, events);
   }
 
   /** @returns the record itself. */

@@ -14,3 +14,5 @@ export * from './resume-broadcast.js';
 export * from './cancel-broadcast.js';
 export * from './list-recipients.js';
 export * from './retry-recipients.js';
+export * from './preview-thank-you.js';
+export * from './send-thank-you-test.js';

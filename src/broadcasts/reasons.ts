@@ -8,6 +8,8 @@ export const reasons = {
       'The broadcast cannot be sent yet. error.issues lists every problem. Fix them and send it again.',
     RECIPIENTS_DELETED:
       'The recipients of the broadcast were deleted because their retention period is over. get-broadcast still returns their numbers.',
+    NO_THANK_YOU_MAIL:
+      'The petition has no thank-you email. Set `thankYouMail` with `petition.update-petition`.',
   },
 } as const;
 

@@ -1,15 +1,11 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { RecordReader, Requests } from '#libs/commands';
-import { Mailer } from '#libs/mail';
-import { newId } from '#libs/random';
 import { Emails, Id, Input, Operation, recordSchema } from '#libs/rpc';
 import { broadcast, existingBroadcast } from './broadcast.js';
 import { MessageBuilder, notReady } from './message-builder.js';
+import { testOutcomes, TestMails, type TestOutcome } from './test-mails.js';
 
-type TestAnswer = {
-  broadcastId: string;
-  outcomes: { number: number; sent: boolean; detail: string }[];
-};
+type TestAnswer = { broadcastId: string; outcomes: TestOutcome[] };
 
 @Operation({
   method: 'POST',
@@ -24,17 +20,7 @@ type TestAnswer = {
   scope: 'broadcast:send',
   answers: recordSchema({
     broadcastId: { type: 'string' },
-    outcomes: {
-      type: 'array',
-      items: recordSchema({
-        number: {
-          type: 'integer',
-          description: 'The position of the address in the request, starting at 1.',
-        },
-        sent: { type: 'boolean' },
-        detail: { type: 'string' },
-      }),
-    },
+    outcomes: testOutcomes,
   }),
   reasons: ['BROADCAST_NOT_READY'],
 })
@@ -52,7 +38,7 @@ export class SendTestHandler implements ICommandHandler<SendTest> {
     private readonly records: RecordReader,
     private readonly requests: Requests,
     private readonly messageBuilder: MessageBuilder,
-    private readonly mailer: Mailer,
+    private readonly tests: TestMails,
   ) {}
 
   execute(command: SendTest): Promise<TestAnswer> {
@@ -64,15 +50,6 @@ export class SendTestHandler implements ICommandHandler<SendTest> {
     const fields = existingBroadcast(state);
     const { writing, blockers } = await this.messageBuilder.prepare(organizationId, broadcastId, fields);
     if (!writing || blockers.some(({ blocker }) => blocker === 'NO_SENDER')) throw notReady(blockers);
-    const letter = await this.messageBuilder.show(writing, null, []);
-    const test = { ...letter, subject: `[Test] ${letter.subject}` };
-    const outcomes = await Promise.all(
-      to.map(async (address, n) => {
-        const message = this.messageBuilder.message(writing, test, address, `test.${broadcastId}.${newId()}`);
-        const { outcome, detail } = await this.mailer.send(message);
-        return { number: n + 1, sent: outcome === 'sent', detail };
-      }),
-    );
-    return { broadcastId, outcomes };
+    return { broadcastId, outcomes: await this.tests.send(writing, to) };
   }
 }

@@ -8,12 +8,11 @@ import { type BackgroundWork } from '#libs/modules';
 import { newId } from '#libs/random';
 import { OperationRunner, systemInput } from '#libs/rpc';
 import { Worker } from '#libs/work';
-import { contact } from '../contacts/index.js';
-import { Suppressions } from '../suppressions/index.js';
 import { broadcast, exists } from './broadcast.js';
 import { FinishBroadcast } from './finish-broadcast.js';
 import { MessageBuilder, messageIdOf, type Recipient, type MessageTemplate } from './message-builder.js';
 import { TemplateError } from './merge-fields.js';
+import { ReachableContacts } from './reachable-contacts.js';
 import { RECIPIENT_DETAILS } from './recipient-details.js';
 import {
   ALIVE_SECONDS,
@@ -101,7 +100,7 @@ export class BroadcastSender implements BackgroundWork {
     private readonly recipients: Recipients,
     private readonly messageBuilder: MessageBuilder,
     private readonly mailer: Mailer,
-    private readonly suppressions: Suppressions,
+    private readonly reachable: ReachableContacts,
     private readonly records: RecordReader,
     private readonly runner: OperationRunner,
     private readonly incidents: IncidentLog,
@@ -384,24 +383,12 @@ export class BroadcastSender implements BackgroundWork {
     if (took > SLOW_MS) this.resting.set(sendingId, performance.now() + 10 * took);
   }
 
-  /** For each message, its recipient with current details, or why there is none. */
-  private async recipientsOf(
+  private recipientsOf(
     { organizationId }: Sending,
     messages: readonly Claimed[],
   ): Promise<(Recipient | string)[]> {
     const ids = messages.map(({ contactId }) => contactId);
-    const loaded = await this.records.loadMany(contact, organizationId, ids);
-    const folded = ids.map((id) => loaded.get(id)!);
-    const emails = folded.flatMap(({ state }) =>
-      state.status === 'standing' && state.details.email !== null ? [state.details.email] : [],
-    );
-    const suppressed = await this.suppressions.areSuppressed(organizationId, emails);
-    return folded.map(({ state }, n) => {
-      if (state.status !== 'standing' || state.details.email === null) return RECIPIENT_DETAILS.erased;
-      if (!state.subscribed) return RECIPIENT_DETAILS.unsubscribed;
-      if (suppressed.has(state.details.email)) return RECIPIENT_DETAILS.suppressed;
-      return { id: ids[n]!, ...state.details, customFields: state.customFields };
-    });
+    return this.reachable.find(organizationId, ids, { mustBeSubscribed: true });
   }
 
   private record(settled: Settled): void {

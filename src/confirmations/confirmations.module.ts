@@ -9,6 +9,6 @@ import { EndRequests } from './end-requests.js';
 @Module({
   imports: [ContactsModule, SuppressionsModule],
   providers: [AskToConfirm, ConfirmationMails, Confirmations, EndRequests],
-  exports: [AskToConfirm, Confirmations, EndRequests],
+  exports: [AskToConfirm, ConfirmationMails, Confirmations, EndRequests],
 })
 export class ConfirmationsModule {}

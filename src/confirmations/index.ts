@@ -1,4 +1,5 @@
 export { AskToConfirm } from './ask-to-confirm.js';
+export { ConfirmationMails } from './confirmation-mails.js';
 export { type Confirmed, Confirmations } from './confirmations.js';
 export { ConfirmationsModule } from './confirmations.module.js';
 export { EndRequests } from './end-requests.js';

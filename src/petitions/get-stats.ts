@@ -7,6 +7,7 @@ import { Resources } from '#libs/resources';
 import { Id, Input, noSuch, Operation, PastRecord, recordSchema, textOrNull, Timestamp } from '#libs/rpc';
 import { contact, joinCountry, sumByCountry } from '../contacts/index.js';
 import { petitions, signedAt } from './petitions.js';
+import { ThankYouMails } from './thank-you-mails.js';
 
 /** Maximum countries and sources returned: both are free text. */
 const MAX_VALUES = 250;
@@ -19,7 +20,10 @@ export type Stats = Count & {
   days: ({ date: string } & Count)[];
   countries: ({ country: string | null } & Count)[];
   sources: ({ source: string | null } & Count)[];
+  thankYouMails: ThankYouCounts | null;
 };
+
+type ThankYouCounts = { sent: number; waiting: number; skipped: number; failed: number; inDoubt: number };
 
 const counted = { signatures: { type: 'integer' } };
 const listOf = (properties: object) => ({
@@ -42,6 +46,21 @@ const listOf = (properties: object) => ({
     days: listOf({ date: { type: 'string', format: 'date' } }),
     countries: listOf({ country: textOrNull }),
     sources: listOf({ source: textOrNull }),
+    thankYouMails: {
+      ...recordSchema({
+        sent: { type: 'integer' },
+        waiting: { type: 'integer', description: 'To be sent or retried.' },
+        skipped: {
+          type: 'integer',
+          description: 'The address is suppressed, or its mailbox has received its emails for the day.',
+        },
+        failed: { type: 'integer' },
+        inDoubt: { type: 'integer', description: 'May have been sent. They are not sent again.' },
+      }),
+      type: ['object', 'null'],
+      description:
+        'The thank-you emails by outcome; null with `asOf`, because the history does not contain them.',
+    },
   }),
 })
 export class GetStats extends Input {
@@ -66,6 +85,7 @@ export class GetStatsHandler implements IQueryHandler<GetStats> {
     private readonly reads: ReadSource,
     private readonly resources: Resources,
     private readonly records: RecordReader,
+    private readonly mails: ThankYouMails,
   ) {}
 
   async execute({ organizationId, petitionId, asOf }: GetStats): Promise<Stats | PastRecord<Stats>> {
@@ -88,8 +108,14 @@ export class GetStatsHandler implements IQueryHandler<GetStats> {
         [...sumByCountry(countries)].map(([country, signatures]) => ({ country, signatures })),
       ),
       sources: mostFrequent(of('source').map(({ source, signatures }) => ({ source, signatures }))),
+      thankYouMails: past ? null : await this.thanked(organizationId, petitionId),
     };
     return past ? new PastRecord(stats, past) : stats;
+  }
+
+  private async thanked(organizationId: string, petitionId: string): Promise<ThankYouCounts> {
+    const { SENT, WAITING, SKIPPED, FAILED, IN_DOUBT } = await this.mails.count(organizationId, petitionId);
+    return { sent: SENT, waiting: WAITING, skipped: SKIPPED, failed: FAILED, inDoubt: IN_DOUBT };
   }
 
   /** For contacts that have changed since, reads their country at that time from their histories. */

@@ -1,12 +1,13 @@
 export { PetitionsModule } from './petitions.module.js';
-export { petitions } from './petitions.js';
+export { petitions, signature } from './petitions.js';
 export { AddSignature } from './add-signature.js';
 export { CreatePetition } from './create-petition.js';
 export { PublishPetition } from './publish-petition.js';
 export { invalidation } from './invalidation.js';
 export { invalidationPlan, invalidationPlanId } from './invalidation-plan.js';
 export { type FormField } from './petition-form.js';
-export { type Confirmation, petition, STATUSES } from './petition.js';
+export { type Confirmation, existingPetition, petition, STATUSES, type ThankYouMail } from './petition.js';
+export { ThankYouMails, type ThankYouStatus } from './thank-you-mails.js';
 export { DEFAULT_GOAL } from './petition-fields.js';
 export { ConfirmSignature } from './confirm-signature.js';
 export { PublicComments } from './public-comments.js';

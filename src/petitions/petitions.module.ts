@@ -25,6 +25,7 @@ import { RequestSignatureHandler } from './request-signature.js';
 import { SignFromEmailHandler } from './sign-from-email.js';
 import { signatureRequests, signatureRequestShapes } from './signature-request.js';
 import { Signers } from './signers.js';
+import { ThankYouMails } from './thank-you-mails.js';
 
 @ProductModule({
   operations,
@@ -48,12 +49,13 @@ import { Signers } from './signers.js';
     PetitionAddress,
     PublicComments,
     Signers,
+    ThankYouMails,
     // The petition's page and timers execute these. They have no routes.
     RequestSignatureHandler,
     ConfirmSignatureHandler,
     SignFromEmailHandler,
     EndPetitionHandler,
   ],
-  exports: [Signers, PublicComments],
+  exports: [Signers, PublicComments, ThankYouMails],
 })
 export class PetitionsModule {}

@@ -1,7 +1,7 @@
 import { FieldOf, html, type Html, ShareKit, ShareLinks } from '#libs/pages';
 import { type Notice, type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
-import { NoticeOf, Progress, Share } from './parts.js';
+import { NoticeOf, Progress, Share, thanksOf } from './parts.js';
 import { webmailOf } from './mail-providers.js';
 import { proofOf, scriptsFor, signPath } from './sign-form.js';
 import { type Kept, type SiteOrganization, type SitePetition } from './site-types.js';
@@ -23,11 +23,15 @@ export function submittedPage({
   /** The path of the challenge; null if no proof of work is required. */
   proof?: string | null;
 }): Page {
-  const { asked, signed } = words;
-  const notice = petition.isConfirmed ? { ...asked, text: sent ? asked.to(sent.email) : asked.text } : signed;
-  const next = sent
+  const { asked } = words;
+  const thanks = thanksOf(petition, words);
+  const notice = petition.isConfirmed
+    ? { title: asked.title, text: sent ? asked.to(sent.email) : asked.text }
+    : thanks;
+  const toMailbox = sent
     ? html`${Webmail(sent.email, words)}${Correction({ sent, petition, words, isFramed, proof })}`
     : null;
+  const next = petition.isConfirmed ? toMailbox : thanks.next;
   return pageOf({
     organization,
     words,
@@ -35,7 +39,7 @@ export function submittedPage({
     isFramed,
     scripts: [isFramed ? '/site/frame.js' : '/site/page.js', ...scriptsFor(proof)],
     content: isFramed
-      ? html`<main id="content"><h1>${notice.title}</h1><p>${notice.text}</p>${next}</main>`
+      ? html`<main id="content">${NoticeOf({ notice, ...(next ? { more: next } : {}) })}</main>`
       : NoticeOf({
           notice,
           more: html`${next}${petition.isConfirmed ? html`<p>${asked.hint}</p>` : null}
@@ -83,14 +87,15 @@ function Correction({
 
 /** Thanks people who have confirmed, even on later visits. */
 export function signedPage({ organization, petition, words }: About): Page {
+  const notice = thanksOf(petition, words);
   return pageOf({
     organization,
     words,
-    title: words.signed.title,
+    title: notice.title,
     scripts: ['/site/page.js'],
     content: NoticeOf({
-      notice: words.signed,
-      more: html`${Progress({ petition, words })} ${BackTo({ petition, words })}
+      notice,
+      more: html`${notice.next} ${Progress({ petition, words })} ${BackTo({ petition, words })}
       ${Share({ petition, words }, ShareKit)}`,
     }),
   });

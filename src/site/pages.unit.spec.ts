@@ -50,6 +50,11 @@ const petition: SitePetition = {
     options: type.startsWith('CHOICE') ? [evil, 'Other'] : null,
   })),
   comments: [{ name: evil, text: evil, at }],
+  thankYou: {
+    title: evil,
+    text: html`<p>${evil}</p>`,
+    next: { url: `https://rivers.example.org/${evil}`, label: evil },
+  },
 };
 const form: SignForm = {
   token: 'abc.def',

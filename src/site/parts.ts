@@ -1,5 +1,5 @@
 import { formatDate, formatNumber, html, type Html, ShareLinks } from '#libs/pages';
-import { type Notice, type SiteWords } from '#locales';
+import { type SiteWords } from '#locales';
 import { type Picture, type SitePetition } from './site-types.js';
 
 /** A responsive image. Its size is reserved, so that the layout does not shift when it loads. */
@@ -79,12 +79,32 @@ export function Share(
 }
 
 /** The content of a page with one message. */
-export function NoticeOf({ notice, more }: { notice: Notice; more?: Html }): Html {
+export function NoticeOf({
+  notice: { title, text },
+  more,
+}: {
+  notice: { title: string; text: string | Html };
+  more?: Html;
+}): Html {
   return html`<div class="narrow">
-    <h1>${notice.title}</h1>
-    <p class="lead">${notice.text}</p>
-    ${more}
+    <h1>${title}</h1>
+    ${typeof text === 'string' ? html`<p class="lead">${text}</p>` : html`<div class="text">${text}</div>`} ${more}
   </div>`;
+}
+
+/** The message after signing, and what the organization suggests next. */
+export function thanksOf(
+  { thankYou }: Pick<SitePetition, 'thankYou'>,
+  { signed }: SiteWords,
+): { title: string; text: string | Html; next: Html | null } {
+  const { title, text, next } = thankYou ?? { title: null, text: null, next: null };
+  return {
+    title: title ?? signed.title,
+    text: text ?? signed.text,
+    next:
+      next &&
+      html`<p><a class="button" href="${next.url}" target="_top" rel="noopener">${next.label}</a></p>`,
+  };
 }
 
 /** A date, or a date and time in UTC, in the format of the language. */

@@ -23,6 +23,7 @@ import {
   type SiteOrganization,
   type SitePetition,
   type SitePost,
+  type ThankYou,
 } from './site-types.js';
 
 /** Limits of comments and records on a page, and of records in a feed. */
@@ -180,6 +181,7 @@ export class SiteRecords {
         takesComments: publicComments && isConfirmed,
         questions: isListed ? [] : await this.questions(organization.id, formFields),
         comments: comments.map(({ firstName: name, text, at }) => ({ name, text, at })),
+        thankYou: isListed ? null : await thankYouOf(record),
       },
     };
   }
@@ -242,4 +244,11 @@ export class SiteRecords {
     const page = await this.resources.list(resource, query, [compare('status = ?', status)]);
     return page.records;
   }
+}
+
+async function thankYouOf({ thankYou }: ResourceRecord): Promise<ThankYou | null> {
+  if (!thankYou) return null;
+  const { title, text, nextUrl, nextLabel } = thankYou as Record<string, string | null>;
+  const next = nextUrl && nextLabel ? { url: nextUrl, label: nextLabel } : null;
+  return { title: title ?? null, text: await richText.show(text), next };
 }

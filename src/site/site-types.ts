@@ -48,6 +48,15 @@ export type SitePetition = {
   takesComments: boolean;
   questions: readonly Question[];
   comments: readonly Comment[];
+  /** What the organization shows after signing instead of the texts of the site. */
+  thankYou: ThankYou | null;
+};
+
+export type ThankYou = {
+  title: string | null;
+  text: Html | null;
+  /** The button that leads to what signers can do next. */
+  next: { url: string; label: string } | null;
 };
 
 export type SitePost = {

@@ -173,6 +173,7 @@ export const common: typeof en = {
     BROADCAST_BEGUN:
       'Das ist beim jetzigen Status des Rundschreibens nicht möglich. Auf seiner Seite sehen Sie, was möglich ist.',
     BROADCAST_NOT_SENDING: 'Dieses Rundschreiben wird gerade nicht gesendet.',
+    NO_THANK_YOU_MAIL: 'Diese Petition hat noch keine Dankes-E-Mail. Schreiben Sie zuerst eine.',
     BROADCAST_NOT_READY: 'Dieses Rundschreiben kann noch nicht gesendet werden.',
     RECIPIENTS_DELETED:
       'Die Empfängerliste dieses älteren Rundschreibens wurde gelöscht. Die Zahlen bleiben erhalten.',

@@ -172,6 +172,7 @@ export const common = {
     POST_NOT_PUBLISHED: 'This post is a draft. Publish it first, or delete it.',
     BROADCAST_BEGUN: 'The status of this broadcast does not allow this. Its page shows what you can do.',
     BROADCAST_NOT_SENDING: 'This broadcast is not being sent.',
+    NO_THANK_YOU_MAIL: 'This petition has no thank-you email yet. Write one first.',
     BROADCAST_NOT_READY: 'This broadcast is not ready to send.',
     RECIPIENTS_DELETED: 'This broadcast’s recipient list has expired. Its totals are kept.',
     SLUG_TAKEN: 'Another page uses this address, or used it within the last year. Choose another.',

@@ -1,0 +1,40 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
+import { Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { MessageBuilder } from './message-builder.js';
+import { ThankYouLetters } from './thank-you-letters.js';
+
+type ThankYouPreview = { petitionId: string; subject: string; html: string; text: string };
+
+@Operation({
+  method: 'GET',
+  name: 'petition.preview-thank-you',
+  object: 'preview',
+  summary: 'Preview a thank-you email',
+  description: 'Returns the subject, HTML and plain text as a signer without any details would receive them.',
+  answers: recordSchema({
+    petitionId: { type: 'string' },
+    subject: { type: 'string' },
+    html: { type: 'string' },
+    text: { type: 'string' },
+  }),
+  reasons: ['NO_THANK_YOU_MAIL', 'BROADCAST_NOT_READY'],
+})
+export class PreviewThankYou extends Input {
+  @Id()
+  petitionId!: string;
+}
+
+@QueryHandler(PreviewThankYou)
+export class PreviewThankYouHandler implements IQueryHandler<PreviewThankYou> {
+  constructor(
+    private readonly letters: ThankYouLetters,
+    private readonly messageBuilder: MessageBuilder,
+  ) {}
+
+  async execute({ organizationId, petitionId }: PreviewThankYou): Promise<ThankYouPreview> {
+    // Blockers to sending, such as a missing sender, do not prevent a preview.
+    const writing = await this.letters.require(organizationId, petitionId, ['NO_SENDER', 'NO_PUBLIC_URL']);
+    const { subject, html, text } = await this.messageBuilder.show(writing, null, []);
+    return { petitionId, subject, html, text };
+  }
+}

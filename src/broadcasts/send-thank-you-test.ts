@@ -1,0 +1,42 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Requests } from '#libs/commands';
+import { Emails, Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { testOutcomes, TestMails, type TestOutcome } from './test-mails.js';
+import { ThankYouLetters } from './thank-you-letters.js';
+
+@Operation({
+  method: 'POST',
+  name: 'petition.send-thank-you-test',
+  object: 'test',
+  summary: 'Send a test of a thank-you email',
+  description:
+    'Sends the email that signers of the petition receive to 1 to 10 addresses, like `broadcast.send-test`. Signers ' +
+    'receive nothing. Without an `Idempotency-Key`, repeating the request sends the test again.',
+  scope: 'broadcast:send',
+  answers: recordSchema({ petitionId: { type: 'string' }, outcomes: testOutcomes }),
+  reasons: ['NO_THANK_YOU_MAIL', 'BROADCAST_NOT_READY'],
+})
+export class SendThankYouTest extends Input {
+  @Id()
+  petitionId!: string;
+
+  @Emails({ max: 10, example: ['ada@example.org'] })
+  to!: string[];
+}
+
+@CommandHandler(SendThankYouTest)
+export class SendThankYouTestHandler implements ICommandHandler<SendThankYouTest> {
+  constructor(
+    private readonly requests: Requests,
+    private readonly letters: ThankYouLetters,
+    private readonly tests: TestMails,
+  ) {}
+
+  execute(command: SendThankYouTest): Promise<{ petitionId: string; outcomes: TestOutcome[] }> {
+    const { organizationId, petitionId, to } = command;
+    return this.requests.runOutside(command, async () => {
+      const writing = await this.letters.require(organizationId, petitionId, ['NO_PUBLIC_URL']);
+      return { petitionId, outcomes: await this.tests.send(writing, to) };
+    });
+  }
+}

@@ -1,0 +1,166 @@
+import { type Client } from './harness.js';
+import { call, type PetitionPage, Public } from './petition-page.js';
+import { eventually } from './processes.js';
+
+let site: Public;
+let client: Client;
+beforeAll(async () => {
+  site = await Public.start({ instances: 2 });
+});
+afterAll(() => site.stop());
+beforeEach(async () => {
+  client = await site.api.organization();
+  await call(client, 'organization.update-organization', {
+    mailFrom: { name: 'Rivers', address: 'news@rivers.example.org' },
+  });
+});
+
+const XSS = `<script>alert(1)</script><img src=x onerror=alert(2)>"'`;
+const MAIL = { subject: 'Thank you, {{ contact.firstName }}', content: 'For **{{ petition.title }}**.' };
+
+/** Signs and confirms. Returns the path of the confirmation link. */
+async function signAndConfirm(page: PetitionPage, email: string, more = {}): Promise<string> {
+  expect((await site.sign(page, { email, ...more })).status).toBe(200);
+  const path = await site.linkTo(email);
+  expect(await site.post(path, {})).toMatchObject({ status: 303, location: path });
+  return path;
+}
+
+const statsOf = async ({ petitionId }: PetitionPage) =>
+  (await client.get('petition.get-stats', { petitionId })).body.data;
+const thanksTo = (email: string) =>
+  site.mailsTo(email).filter(({ content = '' }) => /^Message-ID:\s*<thanks\./im.test(content));
+
+describe('thankYou', () => {
+  it('is shown after confirming and after signing again, and scripts in it never run', async () => {
+    const thankYou = {
+      title: `Thanks ${XSS}`,
+      text: `**Well done** ${XSS} [link](javascript:alert(3))`,
+      nextUrl: 'https://rivers.example.org/donate?a=1&b="2"',
+      nextLabel: `Donate ${XSS}`,
+    };
+    const page = await site.petition({ thankYou }, client);
+    const path = await signAndConfirm(page, 'ada@example.org');
+    const { text } = await site.get(path);
+    expect(text).toContain('<strong>Well done</strong>');
+    expect(text).toContain('href="https://rivers.example.org/donate?a=1&amp;b=&quot;2&quot;"');
+    expect(text).toContain('Donate &lt;script&gt;');
+    expect(text).not.toMatch(/<script>|<img src=x|href="javascript:/);
+    // Updating one part replaces the whole.
+    const { petitionId } = page;
+    const changed = await call(client, 'petition.update-petition', {
+      petitionId,
+      thankYou: { title: 'Merci' },
+    });
+    expect(changed.thankYou).toEqual({ title: 'Merci', text: null, nextUrl: null, nextLabel: null });
+    await eventually(async () => expect((await site.get(path)).text).toContain('<h1>Merci</h1>'));
+    expect(
+      (await call(client, 'petition.update-petition', { petitionId, thankYou: {} })).thankYou,
+    ).toBeNull();
+  });
+
+  it('is shown when signatures count immediately, also in a frame', async () => {
+    const thankYou = { title: 'Merci', nextUrl: 'https://example.org/', nextLabel: 'Next' };
+    const page = await site.petition({ confirmation: 'NONE', thankYou }, client);
+    for (const end of ['', '?embed']) {
+      const { text } = await site.get(`${page.path}/thanks${end}`);
+      expect(text).toContain('<h1>Merci</h1>');
+      expect(text).toContain('href="https://example.org/"');
+    }
+  });
+
+  it.each([
+    [{ nextUrl: 'javascript:alert(1)', nextLabel: 'x' }, 'thankYou.nextUrl'],
+    [{ nextUrl: '/donate', nextLabel: 'x' }, 'thankYou.nextUrl'],
+    [{ nextUrl: 'https://example.org' }, 'thankYou.nextLabel'],
+    [{ nextLabel: 'Donate' }, 'thankYou.nextUrl'],
+    [{ title: 'x'.repeat(201) }, 'thankYou.title'],
+    [{ heading: 'x' }, 'thankYou.heading'],
+    ['text', 'thankYou'],
+  ])('%j is rejected with the field %s', async (thankYou, path) => {
+    const { status, body } = await client.post('petition.create-petition', { name: 'River', thankYou });
+    expect([status, body.error.issues[0].path]).toEqual([400, path]);
+  });
+});
+
+describe('thankYouMail', () => {
+  it.each([
+    [{ subject: 'x', content: '{{ contact.salary }}' }, 'thankYouMail.content'],
+    [{ subject: '{{ petition.nme }}', content: 'x' }, 'thankYouMail.subject'],
+    [{ subject: 'x', content: '{% include "/etc/passwd" %}' }, 'thankYouMail.content'],
+    [{ subject: 'x' }, 'thankYouMail.content'],
+    [{ subject: '', content: 'x' }, 'thankYouMail.subject'],
+  ])('%j is rejected with the field %s', async (thankYouMail, path) => {
+    const created = await client.post('petition.create-petition', { name: 'River', thankYouMail });
+    const { petitionId } = await call(client, 'petition.create-petition', { name: 'Lake' });
+    const updated = await client.post('petition.update-petition', { petitionId, thankYouMail });
+    for (const { status, body } of [created, updated])
+      expect([status, body.error.issues[0].path]).toEqual([400, path]);
+  });
+
+  it('is sent once for each confirmed signature, with an unsubscribe link, and not for the API', async () => {
+    const page = await site.petition({ thankYouMail: MAIL }, client);
+    const { petitionId } = page;
+    const contact = { email: 'api@example.org', firstName: 'Api' };
+    await call(client, 'petition.add-signature', { petitionId, contact });
+    const path = await signAndConfirm(page, 'once@example.org', { firstName: 'Eve' });
+    // Confirming again, signing again and withdrawing send nothing.
+    await Promise.all([site.post(path, {}), site.post(path, {}, { at: 1 })]);
+    await eventually(() => expect(thanksTo('once@example.org')).toHaveLength(1));
+    const [{ content = '' } = {}] = thanksTo('once@example.org');
+    expect(content).toContain('Subject: Thank you, Eve');
+    expect(content).toContain('<strong>Save the river</strong>');
+    expect(content).toContain('List-Unsubscribe-Post: List-Unsubscribe=One-Click');
+    expect(content).toContain('Auto-Submitted: auto-generated');
+    await signAndConfirm(page, 'last@example.org');
+    await eventually(async () =>
+      expect((await statsOf(page)).thankYouMails).toEqual({
+        sent: 2,
+        waiting: 0,
+        skipped: 0,
+        failed: 0,
+        inDoubt: 0,
+      }),
+    );
+    expect(thanksTo('once@example.org')).toHaveLength(1);
+    expect(site.mailsTo('api@example.org')).toEqual([]);
+  });
+
+  it('skips suppressed signers, and is not sent for signatures without one', async () => {
+    const page = await site.petition({ thankYouMail: MAIL }, client);
+    await call(client, 'suppression.create-suppression', { email: 'stop@example.org' });
+    await signAndConfirm(page, 'stop@example.org');
+    await eventually(async () => expect((await statsOf(page)).thankYouMails.skipped).toBe(1));
+    expect(thanksTo('stop@example.org')).toEqual([]);
+    const { petitionId } = page;
+    await call(client, 'petition.update-petition', { petitionId, thankYouMail: null });
+    await signAndConfirm(page, 'none@example.org');
+    await call(client, 'petition.update-petition', { petitionId, thankYouMail: MAIL });
+    await signAndConfirm(page, 'later@example.org');
+    await eventually(() => expect(thanksTo('later@example.org')).toHaveLength(1));
+    expect(thanksTo('none@example.org')).toEqual([]);
+  });
+
+  it('is retried if the server rejects it for now, and is sent to the contact who has the signature then', async () => {
+    const page = await site.petition({ thankYouMail: MAIL }, client);
+    const path = await (async () => {
+      await site.sign(page, { email: 'slow@example.org' });
+      return site.linkTo('slow@example.org');
+    })();
+    await site.mail.behave({ refuses: { rcpt: { codes: [451] } } });
+    await site.post(path, {});
+    await eventually(async () => expect((await statsOf(page)).thankYouMails.waiting).toBe(1));
+    await site.mail.behave({});
+    await eventually(() => expect(thanksTo('slow@example.org')).toHaveLength(1));
+  });
+
+  it('can be previewed and tested', async () => {
+    const { petitionId } = await site.petition({ thankYouMail: MAIL }, client);
+    const preview = await client.get('petition.preview-thank-you', { petitionId });
+    expect(preview.body.data).toMatchObject({ petitionId, subject: 'Thank you,' });
+    const tested = await call(client, 'petition.send-thank-you-test', { petitionId, to: ['me@example.org'] });
+    expect(tested.outcomes).toMatchObject([{ number: 1, sent: true }]);
+    expect(site.mailsTo('me@example.org')[0]!.content).toContain('Subject: [Test] Thank you,');
+    expect((await statsOf({ petitionId } as PetitionPage)).thankYouMails.sent).toBe(0);
+  });
+});
