@@ -152,6 +152,20 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ title: newName(), goal: '20', content: '**Why**' }),
   },
   'petitions/:petition/duplicate': { see: EDITORS, act: EDITORS, form: () => ({ name: newName() }) },
+  'petitions/:petition/thanks': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ 'thankYou.title': newName() }),
+  },
+  'petitions/:petition/thanks/preview': { see: READERS, records: { petition: thankingPetition } },
+  'petitions/:petition/thanks/mail': { see: READERS, records: { petition: thankingPetition } },
+  'petitions/:petition/thanks/test': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ to: newAddress() }),
+    records: { petition: thankingPetition },
+    isTrial: true,
+  },
   'petitions/:petition/publish': { see: EDITORS, act: EDITORS },
   'petitions/:petition/close': { see: EDITORS, act: EDITORS, records: { petition: publishedPetition } },
   'petitions/:petition/delete': { isGone: true, see: EDITORS, act: EDITORS },
@@ -395,6 +409,17 @@ async function pausedWebhook(api: Product, client: Client, ids: Record<string, s
   const webhookId = await RECORDS.webhook!(api, client, ids);
   await call(client, 'webhook.pause-webhook', { webhookId });
   return webhookId;
+}
+
+/** A petition with a thank-you email, in an organization that can send it. */
+async function thankingPetition(api: Product, client: Client): Promise<string> {
+  const petitionId = await RECORDS.petition!(api, client, {});
+  await call(client, 'petition.update-petition', {
+    petitionId,
+    thankYouMail: { subject: 'Thank you', content: 'We won.' },
+  });
+  await call(client, 'organization.update-organization', { mailFrom: { address: 'office@example.org' } });
+  return petitionId;
 }
 
 async function publishedPetition(api: Product, client: Client): Promise<string> {

@@ -65,6 +65,22 @@ const BY_KEY = {
 const MAY_SEAL = { primary: 'may have to seal first' };
 
 /** Creates two records with the same slug. @returns the second response. */
+/** A petition with a thank-you email. */
+async function thanking(own: Fixture, content = 'We won.'): Promise<Fields> {
+  const { petitionId } = await own.a('petition');
+  await own.ask('petition.update-petition', { petitionId, thankYouMail: { subject: 'Thanks', content } });
+  return { petitionId };
+}
+
+/** Its email uses a custom field that was deleted since. */
+async function brokenThanks(own: Fixture): Promise<Fields> {
+  const { fieldId } = await own.a('field');
+  const { key } = await own.ask('field.get-field', { fieldId });
+  const fields = await thanking(own, `{{ contact.fields.${key as string} }}`);
+  await own.ask('field.delete-field', { fieldId });
+  return fields;
+}
+
 async function takenSlug(own: Fixture, kind: 'petition' | 'post'): Promise<Answer> {
   const create = `${kind}.create-${kind}`;
   await own.ask(create, { name: 'First', slug: 'taken' });
@@ -1151,6 +1167,29 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         const fields = await broadcastWith('{{ contact.nickname }}')(own);
         return own.send('broadcast.send-test', { ...fields, to: ['ada@example.org'] });
       },
+    },
+  },
+  'petition.preview-thank-you': {
+    scope: 'petition:read',
+    answeredBy: BY_KEY,
+    ask: (own) => thanking(own),
+    reasons: {
+      NO_THANK_YOU_MAIL: async (own) => own.send('petition.preview-thank-you', await own.a('petition')),
+      BROADCAST_NOT_READY: async (own) => own.send('petition.preview-thank-you', await brokenThanks(own)),
+    },
+  },
+  'petition.send-thank-you-test': {
+    scope: 'broadcast:send',
+    ask: async (own) => {
+      // Also sets the sender.
+      await own.the('sending');
+      return { ...(await thanking(own)), to: ['me@example.org'] };
+    },
+    reasons: {
+      NO_THANK_YOU_MAIL: async (own) =>
+        own.send('petition.send-thank-you-test', { ...(await own.a('petition')), to: ['me@example.org'] }),
+      BROADCAST_NOT_READY: async (own) =>
+        own.send('petition.send-thank-you-test', { ...(await brokenThanks(own)), to: ['me@example.org'] }),
     },
   },
   'broadcast.send-broadcast': {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { EventStore } from '#libs/event-store';
+import { EventStore, signIds } from '#libs/event-store';
 import { subscriptions, upcasters } from '../src/modules.js';
 import { formToken } from '../src/site/index.js';
 import { command } from './commands.js';
@@ -375,6 +375,72 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
       });
     const { body } = await there.get('petition.get-petition', { petitionId });
     expect(body.data).toMatchObject({ signatures: 12, pendingSignatures: 0 });
+  },
+  'thank-you-mails': async () => {
+    const environment = {
+      ...{ DATA_DIR: directory.path, MAIL_FROM: 'Rivers <news@example.org>' },
+      PUBLIC_URL: 'https://act.example.org',
+    };
+    const [killed, other] = await Promise.all([start(environment), start(environment)]);
+    const there = client.at(other.origin);
+    const thankYouMail = { subject: 'Thank you', content: 'It counts.' };
+    const { petitionId } = (await there.post('petition.create-petition', { name: 'River', thankYouMail }))
+      .body.data;
+    const { pathname } = new URL(
+      (await there.post('petition.publish-petition', { petitionId })).body.data.url,
+    );
+    const { keyring } = deployment.store;
+    const token = formToken(keyring, petitionId, new Date(Date.now() - 60_000));
+    const people = Array.from({ length: 200 }, (_, n) => `person-${n}@example.org`);
+    const post = async ({ origin }: ServerProcess, path: string, fields = {}) =>
+      (await fetch(origin + path, { method: 'POST', body: new URLSearchParams(fields), redirect: 'manual' }))
+        .status;
+    await inParallel(people.length, 8, async (n) => {
+      const form = { token, email: people[n]!, firstName: 'Ada' };
+      expect(await post(other, `${pathname}/sign`, form)).toBe(200);
+    });
+    const requests = await sql<{ id: string }>(
+      `SELECT stream_id AS id FROM events WHERE type = 'SignatureRequested' AND organization_id = $1`,
+      [client.organizationId],
+    );
+    const paths = requests.map(
+      ({ id }) => `${pathname}/confirm/${signIds(keyring, 'confirm signature', [client.organizationId, id])}`,
+    );
+    expect(paths).toHaveLength(people.length);
+    await inParallel(paths.length, 16, async (n) => {
+      if (n === 100) killed.send('SIGKILL');
+      const to = n % 2 === 0 ? killed : other;
+      // A client repeats a request that was not answered.
+      const status = await post(to, paths[n]!).catch(() => post(other, paths[n]!));
+      expect(status).toBe(303);
+    });
+    const counts = async () =>
+      (await there.get('petition.get-stats', { petitionId })).body.data.thankYouMails;
+    await eventually(async () => {
+      const { sent, inDoubt } = await counts();
+      expect(sent + inDoubt).toBeGreaterThan(people.length - 20);
+    });
+    // What the killed instance had claimed is in doubt a minute later.
+    await eventually(async () => {
+      await sql(
+        `UPDATE thank_you_mails SET claimed_at = claimed_at - interval '10 seconds' WHERE status = 'CLAIMED'`,
+      );
+      await sql(
+        'UPDATE subscription_retries SET due_at = clock_timestamp() WHERE due_at > clock_timestamp()',
+      );
+      const { sent, inDoubt, waiting, failed, skipped } = await counts();
+      expect({ all: sent + inDoubt, waiting, failed, skipped }).toEqual({
+        ...{ all: people.length, waiting: 0, failed: 0, skipped: 0 },
+      });
+    });
+    const { sent, inDoubt } = await counts();
+    const thanked = (await messages())
+      .filter((mail) => mail.includes('Subject: Thank you'))
+      .map((mail) => /^To: (.*)$/m.exec(mail)![1]!.trim());
+    // No one twice, and each missing one is counted.
+    expect(new Set(thanked).size).toBe(thanked.length);
+    expect(thanked.length).toBeGreaterThanOrEqual(sent);
+    expect(thanked.length).toBeLessThanOrEqual(sent + inDoubt);
   },
   'webhook-cursors': async () => {
     const server = await start();

@@ -33,9 +33,9 @@ export class ThankYouLetters implements OnModuleInit {
         const faults = blockers.filter(({ path }) => path === 'subject' || path === 'content');
         if (faults.length > 0)
           throw invalid(
-            faults.map(({ path, message }) => ({
+            faults.map(({ path, blocker, message }) => ({
               path: `thankYouMail.${path}`,
-              message: `is invalid. ${message}`,
+              message: `${blocker}: ${message}`,
             })),
           );
       }

@@ -60,6 +60,27 @@ export const petitions: typeof en = {
     hint: 'Das Formular auf der Seite der Petition kann auch nach Ihren eigenen Feldern fragen. Je weniger Fragen, desto mehr Menschen unterschreiben.',
     choices: { none: 'Nicht fragen', optional: 'Optional', required: 'Pflichtfeld' },
   },
+  thanks: {
+    title: 'Nach der Unterschrift',
+    page: 'Dankesseite',
+    mail: 'Dankes-E-Mail',
+    mailText:
+      'Geht einmal an alle, deren Unterschrift auf der Petitionsseite bestätigt ist. Lassen Sie beide Felder leer, um keine E-Mail zu senden.',
+    nextLabel: 'Text eines Buttons',
+    nextUrl: 'Ziel des Buttons',
+    nextUrlHint: 'Zum Beispiel Ihre Spendenseite: https://example.org/spenden',
+    subject: 'Betreff',
+    content: 'Nachricht',
+    preview: 'Vorschau der E-Mail',
+    sentTitle: 'Dankes-E-Mails bisher',
+    outcomes: {
+      sent: 'Gesendet',
+      waiting: 'In Warteschlange',
+      skipped: 'Übersprungen: gesperrte Adressen und zu viele E-Mails an einem Tag',
+      failed: 'Fehlgeschlagen',
+      inDoubt: 'Zustellung ungewiss',
+    },
+  },
   preview: { target: 'Petition an', ask: 'Unsere Forderung' },
   stats: {
     title: 'Unterschriften im Zeitverlauf',

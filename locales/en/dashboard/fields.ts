@@ -68,6 +68,8 @@ export const fields = {
   messageId: 'Message ID',
   mobile: 'Mobile phone',
   name: 'Name',
+  nextLabel: 'Text of the button',
+  nextUrl: 'Link of the button',
   operation: 'Operation',
   options: 'Options',
   outcome: 'Outcome',

@@ -56,6 +56,27 @@ export const petitions = {
     hint: 'The form on the petition’s page can also ask for your custom fields. The fewer questions, the more people sign.',
     choices: { none: 'Don’t ask', optional: 'Optional', required: 'Required' },
   },
+  thanks: {
+    title: 'After signing',
+    page: 'Thank-you page',
+    mail: 'Thank-you email',
+    mailText:
+      'Sent once to everyone whose signature from the petition’s page is confirmed. Leave both fields empty to send no email.',
+    nextLabel: 'Text of a button',
+    nextUrl: 'Where the button leads',
+    nextUrlHint: 'For example, to your donation page: https://example.org/donate',
+    subject: 'Subject',
+    content: 'Message',
+    preview: 'Preview of the email',
+    sentTitle: 'Thank-you emails so far',
+    outcomes: {
+      sent: 'Sent',
+      waiting: 'Waiting',
+      skipped: 'Skipped: suppressed addresses and too many emails in a day',
+      failed: 'Failed',
+      inDoubt: 'Delivery unknown',
+    },
+  },
   // As on the public page.
   preview: { target: 'Petition to', ask: 'What we’re asking for' },
   stats: {

@@ -306,7 +306,7 @@ async function choiceOf(api: Api, object: string, id: string): Promise<Choice | 
 }
 
 /** Merge fields for the subject, the preview text and the message. */
-function MergeFields(
+export function MergeFields(
   { broadcasts: { mergeFields }, fields }: DashboardWords,
   customFields: readonly FieldRecord[],
 ): Html {

@@ -41,6 +41,7 @@ import {
 } from '../written.js';
 import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
+import { thankYouPages } from './thank-you-pages.js';
 
 /** Days in the plot. With more, the bars become too thin to see. */
 const MAX_DAYS = 90;
@@ -165,6 +166,7 @@ export const petitionPages: PageDefinition[] = [
   step('close', 'closed'),
   deletionPage({ section: 'petitions', record: 'petition', find: petitionOf }),
   ...signaturePages,
+  ...thankYouPages,
 ];
 
 function step(step: 'publish' | 'close', done: string): PageDefinition {
@@ -214,6 +216,7 @@ async function showPetition(context: PageContext) {
           : null,
         isPublic ? html`<a class="button plain" href="${new URL(url).pathname}">${petitions.open}</a>` : null,
         mayWrite ? ButtonLink(context.address, `petitions/${id}/edit`, petitions.edit, true) : null,
+        mayWrite ? ButtonLink(context.address, `petitions/${id}/thanks`, petitions.thanks.title, true) : null,
         ButtonLink(context.address, `petitions/${id}/signatures`, petitions.signers.title, true),
         mayWrite
           ? ButtonLink(context.address, `petitions/${id}/duplicate`, petitions.duplicating.link, true)

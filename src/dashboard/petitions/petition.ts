@@ -22,6 +22,8 @@ export type PetitionRecord = {
   closesAt: string | null;
   publicComments: boolean;
   formFields: { fieldId: string; required: boolean }[];
+  thankYou: Record<'title' | 'text' | 'nextUrl' | 'nextLabel', string | null> | null;
+  thankYouMail: { subject: string; content: string } | null;
 };
 
 /** The petition in the page's address. @throws RpcError NOT_FOUND */
