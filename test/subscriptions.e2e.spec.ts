@@ -415,7 +415,7 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
       expect(status).toBe(303);
     });
     const counts = async () =>
-      (await there.get('petition.get-stats', { petitionId })).body.data.thankYouMails;
+      (await there.get('petition.get-stats', { petitionId })).body.data.thankYouMails ?? {};
     await eventually(async () => {
       const { sent, inDoubt } = await counts();
       expect(sent + inDoubt).toBeGreaterThan(people.length - 20);

@@ -59,7 +59,7 @@ const listOf = (properties: object) => ({
       }),
       type: ['object', 'null'],
       description:
-        'The thank-you emails by outcome; null with `asOf`, because the history does not contain them.',
+        'The thank-you emails by outcome; null if there are none, and with `asOf`, because the history does not contain them.',
     },
   }),
 })
@@ -113,8 +113,10 @@ export class GetStatsHandler implements IQueryHandler<GetStats> {
     return past ? new PastRecord(stats, past) : stats;
   }
 
-  private async thanked(organizationId: string, petitionId: string): Promise<ThankYouCounts> {
-    const { SENT, WAITING, SKIPPED, FAILED, IN_DOUBT } = await this.mails.count(organizationId, petitionId);
+  private async thanked(organizationId: string, petitionId: string): Promise<ThankYouCounts | null> {
+    const counts = await this.mails.count(organizationId, petitionId);
+    if (!counts) return null;
+    const { SENT, WAITING, SKIPPED, FAILED, IN_DOUBT } = counts;
     return { sent: SENT, waiting: WAITING, skipped: SKIPPED, failed: FAILED, inDoubt: IN_DOUBT };
   }
 

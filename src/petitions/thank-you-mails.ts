@@ -5,7 +5,7 @@ import { DataSource } from 'typeorm';
 const DOUBTED_AFTER = 60;
 
 /** SKIPPED: the signer is suppressed or erased, or the mailbox has received its emails for the day. */
-export const THANK_YOU_STATUSES = ['SENT', 'SKIPPED', 'FAILED', 'IN_DOUBT', 'WAITING'] as const;
+const THANK_YOU_STATUSES = ['SENT', 'SKIPPED', 'FAILED', 'IN_DOUBT', 'WAITING'] as const;
 export type ThankYouStatus = (typeof THANK_YOU_STATUSES)[number];
 
 /** CLAIMED: the caller sends it. BUSY: another attempt may still do so. DONE: it has an outcome. */
@@ -67,13 +67,17 @@ export class ThankYouMails {
     return rows[0]?.status ?? status;
   }
 
-  /** The number of a petition's emails by outcome. Those that are being sent count as waiting. */
-  async count(organizationId: string, petitionId: string): Promise<Record<ThankYouStatus, number>> {
+  /** The number of a petition's emails by outcome. Those that are being sent count as waiting. Undefined if there are none. */
+  async count(
+    organizationId: string,
+    petitionId: string,
+  ): Promise<Record<ThankYouStatus, number> | undefined> {
     const rows = await this.source.query<{ status: ThankYouStatus; emails: number }[]>(
       `SELECT CASE status WHEN 'CLAIMED' THEN 'WAITING' ELSE status END AS status, count(*)::int AS emails
        FROM thank_you_mails WHERE organization_id = $1 AND petition_id = $2 GROUP BY 1`,
       [organizationId, petitionId],
     );
+    if (rows.length === 0) return undefined;
     const counts = new Map(rows.map(({ status, emails }) => [status, emails]));
     return Object.fromEntries(
       THANK_YOU_STATUSES.map((status) => [status, counts.get(status) ?? 0]),

@@ -146,16 +146,17 @@ function previewOf({ address, api }: PageContext): Promise<Preview> {
   return api.run<Preview>('petition.preview-thank-you', { petitionId: address.params.petition });
 }
 
-/** How many emails were sent; null if there were none. */
+/** How many emails were sent; null if there are none. */
 async function OutcomesOf({ words, address, api }: PageContext) {
-  const { thankYouMails } = await api.run<{ thankYouMails: Counts }>('petition.get-stats', {
+  const { thankYouMails } = await api.run<{ thankYouMails: Counts | null }>('petition.get-stats', {
     petitionId: address.params.petition,
   });
   const { outcomes, sentTitle } = words.petitions.thanks;
+  if (!thankYouMails) return null;
   const rows = (Object.keys(outcomes) as (keyof Counts)[])
     .filter((outcome) => thankYouMails[outcome] > 0)
     .map((outcome) => ({ name: outcomes[outcome], value: numberIn(words, thankYouMails[outcome]) }));
-  return rows.length === 0 ? null : SectionOf(sentTitle, Facts(rows));
+  return SectionOf(sentTitle, Facts(rows));
 }
 
 /** Both parts are replaced as a whole. Without any text, signers see the texts of the site and receive no email. */
