@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
 import { Keyring } from '#libs/event-store';
-import { Signers } from '#libs/sealing';
+import { REGISTER, Signers } from '#libs/sealing';
 import { command } from './commands.js';
 import { Client } from './harness.js';
 import { longDescribe, longIt } from './length.js';
@@ -739,6 +739,24 @@ it('verify: the file and the database match the checkpoint until a byte is chang
         'the checkpoint does not cover \\d newer events?.\\n$',
     ),
   );
+
+  // Any key can read the register.
+  const register = join(directory, 'register.ndjson');
+  const ofRegister = ['--organization', REGISTER, '--out'];
+  await run('history', 'checkpoint', ...ofRegister, `${register}.checkpoint`);
+  await run('history', 'export', ...ofRegister, register);
+  const unique = await command(['history', 'verify', file, ...proof, '--register', register], {});
+  expect([unique.status, unique.stderr]).toEqual([
+    0,
+    expect.stringMatching(
+      /the register sealed at \S+Z contains no other history of its first \d+ events\.\n$/,
+    ),
+  ]);
+  expect((await client.request('GET', `/log/${REGISTER}/checkpoint`)).body).toMatch(
+    `advocacy-api/${REGISTER}\n`,
+  );
+  const downloaded = await client.get('history.export-events', { register: 'true' });
+  expect(downloaded.body).toBe(await readFile(register, 'utf8'));
 
   // The other way round, too: the export includes its own record, so it lacks no event of the checkpoint.
   const [later, after] = [join(directory, 'later.ndjson'), join(directory, 'after')];
