@@ -548,6 +548,8 @@ describe('the organization id', () => {
       /^SELECT position, organization_id FROM events WHERE position > \$1|^SELECT organization_id FROM signed_notes WHERE look_at/,
     'each signed checkpoint becomes a leaf of the log of all organizations':
       /^SELECT organization_id, note FROM signed_notes WHERE .* NOT logged|^SELECT coalesce\(max\(position\), 0\) AS position FROM checkpoint_leaves$/,
+    'the register contains the last checkpoint of every organization':
+      /^WITH page AS \( SELECT position, organization_id, size, root FROM checkpoint_leaves WHERE position > \$1/,
     'a background worker of every instance records the reads of all organizations, an hour after them or when the hour ends':
       /^WITH one AS \( SELECT organization_id, api_key_id, hour FROM history_reads WHERE hour < clock_timestamp\(\)/,
     'a projection skips the new events of all organizations if it handles none of their types':

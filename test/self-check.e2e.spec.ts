@@ -68,24 +68,21 @@ it('reports no finding for intact data, whatever happens during the check', asyn
     const [{ histories }] = await sql(
       `SELECT count(*)::int AS histories FROM self_checks WHERE kind = 'history'`,
     );
-    // One for each organization, and one for the log of all.
-    expect(histories).toBe(3);
+    // One for each organization, and one for the log of all. The register follows after a minute.
+    expect(histories).toBeGreaterThanOrEqual(3);
   });
   await checkAll();
   await untilFound(0);
   expect(logged()).toEqual([]);
   expect((await healthOf(servers[0]!)).status).toBe('ok');
-  const [{ readModels }] = await sql(
-    `SELECT count(*)::int AS "readModels" FROM self_checks WHERE kind = 'read model'`,
-  );
   // An instance reports the state of its last poll.
-  await eventually(async () =>
+  await eventually(async () => {
+    const [{ subjects }] = await sql('SELECT count(*)::int AS subjects FROM self_checks');
     expect((await healthOf(servers[1]!)).selfCheck).toEqual({
-      findings: 0,
-      subjects: readModels + 3,
+      ...{ findings: 0, subjects },
       current: expect.any(Number),
-    }),
-  );
+    });
+  });
 });
 
 it('reports manual changes once on every instance, and their repair once', async () => {
@@ -182,15 +179,39 @@ it('reports a person’s key that was altered, and names the event that it no lo
     const [{ finding }] = await sql('SELECT finding FROM self_checks WHERE finding IS NOT NULL');
     expect(finding).toMatch(
       new RegExp(
-        `^The projection contacts cannot be compared with its events\\. The personal data at position ${position} of ` +
+        `^The projection contacts cannot be compared with all of its events\\. The personal data at position ${position} of ` +
           `organization ${organizationId} cannot be decrypted: [^.]+\\.$`,
       ),
     );
+    // Only this event is skipped. All others, also those of other organizations, are in the new tables.
+    await eventually(async () => {
+      const rebuilt = await command(['--json', 'projections', 'rebuild', 'contacts'], own.environment);
+      expect([rebuilt.status, JSON.parse(rebuilt.stdout)]).toEqual([1, { rebuilt: 'contacts', skipped: 1 }]);
+      expect(rebuilt.stderr).toContain(`Skipped: The personal data at position ${position} of organization`);
+    });
+    const { body } = await client.get('contact.list-contacts', {});
+    expect(body.data.length).toBeGreaterThan(0);
+    expect(body.data.map(({ id }: { id: string }) => id)).not.toContain(contactId);
   } finally {
     await sql(flip, ofContact);
   }
+  await eventually(async () => {
+    const rebuilt = await command(['projections', 'rebuild', 'contacts'], own.environment);
+    expect(rebuilt.status).toBe(0);
+  });
   await checkAll();
   await untilFound(0);
+});
+
+it('checks every subject itself, even if someone keeps the table from ever being due', async () => {
+  const hold = `UPDATE self_checks SET begun_at = clock_timestamp(), due_at = clock_timestamp() + interval '3 s'`;
+  await sql(hold);
+  await sql('UPDATE self_checks SET checked_at = NULL');
+  await eventually(async () => {
+    await sql(hold);
+    expect(await sql('SELECT subject FROM self_checks WHERE checked_at IS NULL')).toEqual([]);
+  }, TIMEOUT_SECONDS);
+  await sql('UPDATE self_checks SET begun_at = NULL, due_at = clock_timestamp()');
 });
 
 longIt('reports a deleted organization, although all remaining data is intact', async () => {

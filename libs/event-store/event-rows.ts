@@ -31,10 +31,13 @@ export type EventRow = {
 
 /** A key was altered or exchanged, or its master key is not configured here. The message contains no personal data. */
 export class UnreadablePersonalData extends Error {
-  constructor({ position, organization_id }: EventRow, cause: unknown) {
+  readonly event: Pick<RecordedEvent, 'position' | 'organizationId' | 'streamId' | 'type'>;
+
+  constructor({ position, organization_id, stream_id: streamId, type }: EventRow, cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     const where = `position ${position} of organization ${organization_id}`;
     super(`The personal data at ${where} cannot be decrypted: ${reason.replace(/\.$/, '')}`, { cause });
+    this.event = { position: Number(position), organizationId: organization_id, streamId, type };
   }
 }
 
@@ -77,11 +80,34 @@ export class EventRows {
     return readSchema(this.upcasters, type);
   }
 
-  /** The events in known shapes, and the first row that is left: of a newer shape, or damaged. */
-  readable(rows: EventRow[]): { events: RecordedEvent[]; left: EventRow | undefined } {
+  /**
+   * The events in known shapes whose personal data can be read, and the first row that is left: of a newer shape, or
+   * damaged. One altered key must not stop the work for everyone.
+   *
+   * @param onUnreadable is called for each event that is left because its personal data cannot be decrypted.
+   */
+  readable(
+    rows: EventRow[],
+    onUnreadable: (error: UnreadablePersonalData) => void,
+  ): { events: RecordedEvent[]; left: EventRow | undefined } {
     const isLeft = ({ type, schema, data }: EventRow) => schema > this.readSchema(type) || !isObject(data);
     const left = rows.find(isLeft);
-    return { events: this.read(left ? rows.filter((row) => !isLeft(row)) : rows), left };
+    const known = left ? rows.filter((row) => !isLeft(row)) : rows;
+    try {
+      return { events: this.read(known), left };
+    } catch (error) {
+      if (!(error instanceof UnreadablePersonalData)) throw error;
+    }
+    const events = known.flatMap((row) => {
+      try {
+        return this.read([row]);
+      } catch (error) {
+        if (!(error instanceof UnreadablePersonalData)) throw error;
+        onUnreadable(error);
+        return [];
+      }
+    });
+    return { events, left };
   }
 
   /** Only for events with personal data that this instance has read. */

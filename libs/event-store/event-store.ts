@@ -18,7 +18,7 @@ import {
   streamsNow,
   TOUCHED,
 } from './event-queries.js';
-import { type EventRow, EventRows } from './event-rows.js';
+import { type EventRow, EventRows, type UnreadablePersonalData } from './event-rows.js';
 import { type DomainEvent, type Json, type JsonObject, type RecordedEvent } from './event.js';
 import { type EventFilter, historyQuery } from './history-query.js';
 import { type Keyring } from './keyring.js';
@@ -222,7 +222,8 @@ export class EventStore {
   }
 
   /**
-   * A page of the log in its global order, without events in shapes that this version of the program does not know.
+   * A page of the log in its global order, without events in shapes that this version of the program does not know, and
+   * without those whose personal data cannot be decrypted.
    *
    * @param after only positions above this one.
    * @param upTo only positions up to this one, which must not exceed a horizon read before.
@@ -233,9 +234,10 @@ export class EventStore {
     limit: number,
     types: readonly string[] | null = null,
     sql: Sql = this.source,
+    onUnreadable: (error: UnreadablePersonalData) => void = () => undefined,
   ): Promise<RecordedEvent[]> {
     const rows = await sql.query<EventRow[]>(READ_ALL, [after, upTo, limit, types]);
-    return this.rows.readable(rows).events;
+    return this.rows.readable(rows, onUnreadable).events;
   }
 
   /**

@@ -24,7 +24,7 @@ export {
   SEARCH_RULE,
   searchElsewhere,
 } from './row-page.js';
-export { UnderWay } from './rebuild.js';
+export { type BuildOptions, UnderWay } from './rebuild.js';
 export {
   type AtErasure,
   folding,

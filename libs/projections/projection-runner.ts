@@ -12,7 +12,12 @@ import {
   literal,
   type Transaction,
 } from '#libs/database';
-import { type EventRow, type EventStore, type RecordedEvent } from '#libs/event-store';
+import {
+  type EventRow,
+  type EventStore,
+  type RecordedEvent,
+  type UnreadablePersonalData,
+} from '#libs/event-store';
 import { PageSize } from './page-size.js';
 import { type Projection, schemaOf } from './projection.js';
 
@@ -54,6 +59,7 @@ export class ProjectionRunner {
       failed(this: void, projection: Projection, position: number, error: unknown): void;
       recovered(this: void, projection: Projection): void;
       skipped(this: void, projection: Projection, event: EventRow): void;
+      unreadable(this: void, projection: Projection, error: UnreadablePersonalData): void;
     },
   ) {}
 
@@ -126,7 +132,9 @@ export class ProjectionRunner {
         arrivedAt = performance.now();
         const found = rows.filter(({ position }) => position !== null);
         positions = found.map(({ position }) => Number(position));
-        const { events: page, left } = this.store.rows.readable(found);
+        const { events: page, left } = this.store.rows.readable(found, (error) =>
+          this.on.unreadable(this.projection, error),
+        );
         if (left) this.on.skipped(this.projection, left);
         if (page.length > 0) await this.projection.apply(page, transaction, this.store.rows.seal);
         await this.eraseFromEarlier(page, transaction);

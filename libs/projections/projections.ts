@@ -121,6 +121,17 @@ export class Projections {
               });
             },
             skipped: (one, event) => this.logSkipped(one, event),
+            unreadable: ({ name, version }, { message: reason, event }) => {
+              const message = 'event skipped: its personal data cannot be decrypted, so its key was altered';
+              this.logger.error({
+                message,
+                projection: name,
+                version,
+                type: event.type,
+                position: event.position,
+                reason,
+              });
+            },
             recovered: ({ name }) => {
               this.logger.log({ message: 'projection recovered', projection: name });
             },

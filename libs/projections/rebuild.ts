@@ -11,7 +11,7 @@ import {
   type Transaction,
   type TransactionLimits,
 } from '#libs/database';
-import { type EventStore, type RecordedEvent } from '#libs/event-store';
+import { type EventStore, type RecordedEvent, type UnreadablePersonalData } from '#libs/event-store';
 import { takeIndexes } from './late-indexes.js';
 import { PageSize } from './page-size.js';
 import { type Projection, schemaOf } from './projection.js';
@@ -44,6 +44,8 @@ export type BuildOptions = {
   onProgress?: (position: number, horizon: number) => void;
   /** Stops the work and drops the new tables. */
   signal?: AbortSignal;
+  /** Called once for each event that is skipped because its personal data cannot be decrypted. */
+  onUnreadable?: (error: UnreadablePersonalData) => void;
   /** Rests as long as it works, so that it costs a busy database little. */
   gently?: boolean;
 };
@@ -79,6 +81,7 @@ export class Rebuild {
    */
   private position = 0;
   private readonly pageSize = new PageSize();
+  private readonly unreadable = new Set<number>();
   /** People erased up to here were never in the new tables. */
   private cleanPosition = 0;
   /** The statements that create the indexes still missing from the new tables. */
@@ -329,7 +332,11 @@ export class Rebuild {
     const read = async (after: number): Promise<Page> => {
       const { limit } = this.pageSize;
       const end = await this.store.pageEnd(after, upTo, limit, handles, transaction);
-      const events = this.store.readAll(after, end, limit, handles, transaction);
+      const events = this.store.readAll(after, end, limit, handles, transaction, (error) => {
+        // A page can be read more than once.
+        if (!this.unreadable.has(error.event.position)) this.options.onUnreadable?.(error);
+        this.unreadable.add(error.event.position);
+      });
       // Avoids an unhandled rejection. Awaiting the page reports the error.
       events.catch(() => undefined);
       return { after, end, events };

@@ -1,7 +1,7 @@
 import { type LoggerService } from '@nestjs/common';
 import { type DataSource } from 'typeorm';
 import { inTransaction, type Transaction } from '#libs/database';
-import { type EventStore, type RecordedEvent } from '#libs/event-store';
+import { type EventStore, type RecordedEvent, type UnreadablePersonalData } from '#libs/event-store';
 import { attempt, CLAIM_SECONDS, MOST_ATTEMPTS, pauseAfter, type RowLease, withRowLease } from '#libs/work';
 import { type Subscription } from './subscription.js';
 
@@ -16,7 +16,7 @@ const RETRIES = 20;
 
 /** `attempts`: including the one that starts. */
 type Retry = { position: string; attempts: number };
-type Failure = { event: RecordedEvent; reason: string };
+type Failure = { event: UnreadablePersonalData['event']; reason: string };
 
 const CURSORS = { table: 'subscriptions', key: 'name', returning: 'position' };
 type Cursor = { position: string };
@@ -79,10 +79,17 @@ export class SubscriptionRunner {
     // Before the events are read, in a separate statement.
     const horizon = await this.store.horizon();
     const end = horizon > before ? await this.store.pageEnd(before, horizon, PAGE, handles) : before;
-    const page = end > before ? await this.store.readAll(before, end, PAGE, handles) : [];
+    const unreadable: Failure[] = [];
+    const read = () =>
+      this.store.readAll(before, end, PAGE, handles, undefined, ({ event, message: reason }) =>
+        unreadable.push({ event, reason }),
+      );
+    const page = end > before ? await read() : [];
     const chosen = this.subscription.choose?.(page) ?? page;
     const blocked = await this.streamsThatWait(chosen);
-    const { failures, behind, next } = await this.handleInOrder(chosen, blocked);
+    for (const { event } of unreadable) blocked.add(event.streamId);
+    const { failures: failed, behind, next } = await this.handleInOrder(chosen, blocked);
+    const failures = [...unreadable, ...failed];
     // Events that were not started come with the next page.
     const reached = next ? next.position - 1 : end;
     await inTransaction(this.source, LIMITS, async (transaction) => {

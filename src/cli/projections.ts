@@ -1,4 +1,5 @@
 import { type Command } from 'commander';
+import { type BuildOptions } from '#libs/projections';
 import { interruptible, UsageError, withSession } from './session.js';
 import { Progress } from './progress.js';
 
@@ -19,11 +20,15 @@ export function projectionCommands(program: Command): void {
     .command('rebuild')
     .description('rebuild a projection from the history and swap it in, while servers run')
     .argument('<name>', 'the projection, as listed by status')
-    .addHelpText('after', '\nPrints { "rebuilt" }. If you press Ctrl-C, the old projection stays in use.')
+    .addHelpText(
+      'after',
+      '\nPrints { "rebuilt", "skipped" }: the projection, and the number of events that were skipped because their personal data cannot be ' +
+        'decrypted. If there are any, the status is 1. If you press Ctrl-C, the old projection stays in use.',
+    )
     .action((name: string) =>
       withSession(program, async ({ runtime }) => {
-        await shown((options) => runtime.projections.maintenance.rebuild(name, options));
-        return { rebuilt: name };
+        const skipped = await shown((options) => runtime.projections.maintenance.rebuild(name, options));
+        return { rebuilt: name, skipped: skipped.count };
       }),
     );
   projections
@@ -34,13 +39,14 @@ export function projectionCommands(program: Command): void {
     .argument('<name>', 'the projection, as listed by status')
     .addHelpText(
       'after',
-      '\nPrints { "differences": [{ "table", "key", "problem", "columns" }, 100 at most] }. Exits with status 1 if there are any.',
+      '\nPrints { "differences": [{ "table", "key", "problem", "columns" }, 100 at most], "skipped" }. Exits with status 1 if there are any, ' +
+        'or if events were skipped because their personal data cannot be decrypted.',
     )
     .action((name: string) =>
       withSession(program, async ({ runtime }) => {
-        const differences = await shown((options) => runtime.projections.maintenance.verify(name, options));
-        if (differences.length > 0) process.exitCode = 1;
-        return { differences };
+        const found = await shown((options) => runtime.projections.maintenance.verify(name, options));
+        if (found.result.length > 0) process.exitCode = 1;
+        return { differences: found.result, skipped: found.count };
       }),
     );
   projections
@@ -54,7 +60,7 @@ export function projectionCommands(program: Command): void {
     )
     .action(() =>
       withSession(program, ({ runtime }) =>
-        shown((options) => runtime.projections.maintenance.purge(options)),
+        shown((options) => runtime.projections.maintenance.purge(options)).then(({ result }) => result),
       ),
     );
   projections
@@ -73,18 +79,31 @@ export function projectionCommands(program: Command): void {
     );
 }
 
-type Options = { onProgress: (position: number, upTo: number) => void; signal: AbortSignal };
+type Options = Required<Pick<BuildOptions, 'onProgress' | 'onUnreadable' | 'signal'>>;
 
-/** Shows progress as positions of the history. */
-async function shown<Result>(work: (options: Options) => Promise<Result>): Promise<Result> {
+const MOST_SHOWN = 20;
+
+/** Shows progress as positions of the history. @returns also how many events were skipped, which are listed as errors. */
+async function shown<Result>(
+  work: (options: Options) => Promise<Result>,
+): Promise<{ result: Result; count: number }> {
   let [done, total] = [0, 1];
+  const skipped: string[] = [];
+  let count = 0;
   const progress = new Progress('positions', () => ({ count: done, done, total }));
   try {
-    return await work({
+    const result = await work({
+      onUnreadable: ({ message }) => {
+        count += 1;
+        if (skipped.length < MOST_SHOWN) skipped.push(message);
+      },
       onProgress: (position, upTo) => ([done, total] = [position, Math.max(upTo, 1)]),
       signal: interruptible(),
     });
+    return { result, count };
   } finally {
     progress.stop();
+    for (const message of skipped) process.stderr.write(`Skipped: ${message}.\n`);
+    if (count > 0) process.exitCode = 1;
   }
 }
