@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { verifyTwice } from '../../test/verifiers.js';
-import { isConsistent } from './consistency.js';
+import { claimsOf, contradictionOf, isConsistent } from './consistency.js';
 import { toBase64 } from './platform.js';
 import { rootOfPath } from './proof.js';
 import { Tree } from './tree.js';
@@ -24,6 +24,7 @@ type Vectors = {
   personalDigests: { personal: string; personalDigest: string }[];
   roots: { size: number; root: string }[];
   consistency: { older: number; newer: number; path: string[] }[];
+  contradictions: { name: string; older: string; newer: string; contradict: boolean }[];
   inclusion: { index: number; size: number; path: string[] }[];
   verdicts: {
     name: string;
@@ -76,6 +77,13 @@ it('the consistency paths of the vectors lead from each older root to the newer 
   }
 });
 type Head = { size: number; root: Buffer };
+
+it.each(vectors.contradictions)(
+  'two checkpoints contradict each other, or not: $name',
+  ({ older, newer, contradict }) => {
+    expect(contradictionOf(claimsOf(older)!, claimsOf(newer)!) !== undefined).toBe(contradict);
+  },
+);
 
 it('the inclusion paths of the vectors lead to the root', () => {
   for (const { index, size, path } of vectors.inclusion) {
