@@ -1,6 +1,9 @@
+import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { longIt } from '../../test/length.js';
 import { verifyTwice } from '../../test/verifiers.js';
 import { claimsOf, contradictionOf, isConsistent } from './consistency.js';
 import { toBase64 } from './platform.js';
@@ -8,9 +11,8 @@ import { rootOfPath } from './proof.js';
 import { Tree } from './tree.js';
 
 /** The vectors that other implementations run. Released ones never change. */
-const vectors = JSON.parse(
-  readFileSync(join(__dirname, '../../docs/spec/history-format.json'), 'utf8'),
-) as Vectors;
+const file = join(__dirname, '../../docs/spec/history-format.json');
+const vectors = JSON.parse(readFileSync(file, 'utf8')) as Vectors;
 
 type Vectors = {
   digests: {
@@ -90,4 +92,16 @@ it('the inclusion paths of the vectors lead to the root', () => {
     const leaf = Buffer.from(vectors.digests[index]!.leafHash, 'hex');
     expect(rootOfPath(leaf, index, size, path.map(bytesOf))).toEqual(new Uint8Array(rootAt(size)));
   }
+});
+
+longIt('a verifier in Go, written from the specification only, agrees with all vectors', async () => {
+  const cwd = join(__dirname, '../../test/stock-tools/verify');
+  const env = { ...process.env, GO111MODULE: 'off', GOPATH: '/usr/share/gocode' };
+  const { stdout } = await promisify(execFile)('go', ['run', '.', file], { cwd, env });
+  const { digests, contradictions, verdicts } = vectors;
+  expect(JSON.parse(stdout)).toEqual({
+    digests: digests.length,
+    contradictions: contradictions.length,
+    verdicts: verdicts.length,
+  });
 });

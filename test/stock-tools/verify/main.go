@@ -1,0 +1,565 @@
+// A verifier written from docs/spec/history-format.md only. It runs the test vectors of that page:
+//
+//	GO111MODULE=off go run ./verify VECTORS.json
+//
+// It prints how many of each kind agree. Its status is 1 at the first that does not. Letters and numbers name clauses.
+package main
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log"
+	"os"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/mod/sumdb/tlog"
+)
+
+// The first difference ends the verification. Without a position, it concerns the whole.
+type difference struct {
+	position int64
+	reason   string
+}
+
+func demand(condition bool, position int64, reason string) {
+	if !condition {
+		panic(difference{position, reason})
+	}
+}
+
+const none = -1
+
+type verdict struct {
+	Ok                 bool    `json:"ok"`
+	Events             int64   `json:"events"`
+	ProvedEvents       int64   `json:"provedEvents"`
+	NewerEvents        int64   `json:"newerEvents"`
+	FirstWrongPosition *int64  `json:"firstWrongPosition"`
+	UnprovedPersonal   int64   `json:"unprovedPersonal"`
+	Warnings           []int64 `json:"warnings"`
+	reason             string
+}
+
+// The pattern of a UUID (A1), of a time (A5) and of a verifier key (C4).
+var (
+	uuid   = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	moment = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`)
+	key    = regexp.MustCompile(`^([^+\s]+)\+([0-9a-f]{8})\+(\S+)$`)
+	line   = regexp.MustCompile(`^— ([^+\s]+) (\S+)$`)
+	digits = regexp.MustCompile(`^(0|[1-9][0-9]{0,15})$`)
+)
+
+func parseTime(text string) (int64, bool) {
+	parsed, err := time.Parse("2006-01-02T15:04:05.000Z", text)
+	return parsed.UnixMilli(), err == nil && moment.MatchString(text)
+}
+
+// A3: the one encoding of its bytes.
+func fromBase64(text string) ([]byte, bool) {
+	decoded, err := base64.StdEncoding.Strict().DecodeString(text)
+	return decoded, err == nil && base64.StdEncoding.EncodeToString(decoded) == text
+}
+
+// A4.
+func number(text string) (int64, bool) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil && digits.MatchString(text) && n < 1<<53
+}
+
+func cutPrefix(text, prefix string) (string, bool) {
+	return strings.TrimPrefix(text, prefix), strings.HasPrefix(text, prefix)
+}
+
+func hashOf(bytes []byte) (hash tlog.Hash) {
+	copy(hash[:], bytes)
+	return hash
+}
+
+func int64Bytes(n int64) []byte {
+	return binary.BigEndian.AppendUint64(nil, uint64(n))
+}
+
+type verifierKey struct {
+	name  string
+	id    []byte
+	bytes []byte
+}
+
+func keyOf(name string, bytes []byte) verifierKey {
+	sum := sha256.Sum256(append([]byte(name+"\n"), bytes...))
+	return verifierKey{name, sum[:4], bytes}
+}
+
+// C4.
+func parseKey(text string) (verifierKey, bool) {
+	parts := key.FindStringSubmatch(text)
+	if parts == nil {
+		return verifierKey{}, false
+	}
+	bytes, ok := fromBase64(parts[3])
+	if !ok || len(bytes) != 33 || bytes[0] != 1 {
+		return verifierKey{}, false
+	}
+	parsed := keyOf(parts[1], bytes)
+	return parsed, hex.EncodeToString(parsed.id) == parts[2]
+}
+
+func (k verifierKey) signed(text string, signature []byte) bool {
+	return len(signature) == ed25519.SignatureSize && ed25519.Verify(k.bytes[1:], []byte(text), signature)
+}
+
+type part struct {
+	first, start, end int64
+	hash              tlog.Hash
+}
+
+type checkpoint struct {
+	organization           string
+	size, position, sealed int64
+	root                   tlog.Hash
+	parts                  []part
+}
+
+// Whether the key has signed the note (C3, C6, C7). Returns the signed text.
+func openNote(note string, k verifierKey) (text string, isSigned bool) {
+	end := strings.LastIndex(note, "\n\n")
+	demand(end >= 0 && strings.HasSuffix(note[end+2:], "\n"), none, "no note")
+	text = note[:end+1]
+	for _, one := range strings.Split(strings.TrimSuffix(note[end+2:], "\n"), "\n") {
+		fields := line.FindStringSubmatch(one)
+		demand(fields != nil, none, "no signature line")
+		bytes_, ok := fromBase64(fields[2])
+		demand(ok && len(bytes_) >= 5, none, "no signature line")
+		if fields[1] == k.name && bytes.Equal(bytes_[:4], k.id) {
+			demand(k.signed(text, bytes_[4:]), none, "a false signature")
+			isSigned = true
+		}
+	}
+	return text, isSigned
+}
+
+// C1, C2, C5, P3.
+func parseText(text string, k verifierKey) (c checkpoint) {
+	lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+	demand(len(lines) >= 5, none, "too few lines")
+	var isOrigin, isSize, isPosition, isTime bool
+	c.organization, isOrigin = cutPrefix(lines[0], "advocacy-api/")
+	demand(isOrigin && c.organization != "" && !strings.ContainsAny(c.organization, " \t"), none, "no origin")
+	demand(k.name == lines[0] || k.name == "advocacy-api", none, "the key of other checkpoints")
+	c.size, isSize = number(lines[1])
+	root, isRoot := fromBase64(lines[2])
+	position, hasPosition := cutPrefix(lines[3], "position ")
+	c.position, isPosition = number(position)
+	sealed, hasTime := cutPrefix(lines[4], "sealed ")
+	c.sealed, isTime = parseTime(sealed)
+	demand(isSize && isRoot && len(root) == 32, none, "no tree")
+	demand(hasPosition && isPosition && hasTime && isTime, none, "no position or time")
+	c.root = hashOf(root)
+	var end int64
+	for _, one := range lines[5:] {
+		fields := strings.Split(one, " ")
+		demand(len(fields) == 5 && fields[0] == "part", none, "another line")
+		first, isFirst := number(fields[1])
+		_, isLast := number(fields[2])
+		leaves, isCount := number(fields[3])
+		hash, isHash := fromBase64(fields[4])
+		demand(isFirst && isLast && isCount && isHash && len(hash) == 32, none, "no part")
+		demand(leaves > 0 && leaves&(leaves-1) == 0 && end%leaves == 0 && end+leaves <= c.size, none, "no subtree")
+		c.parts = append(c.parts, part{first, end, end + leaves, hashOf(hash)})
+		end += leaves
+	}
+	return c
+}
+
+// The checkpoint, opened with the key or one that succeeded it: K1 to K6.
+func open(note, given, export string) checkpoint {
+	k, ok := parseKey(given)
+	demand(ok, none, "no verifier key")
+	text, isSigned := openNote(note, k)
+	if isSigned {
+		return parseText(text, k)
+	}
+	organization := parseText(text, verifierKey{name: "advocacy-api"}).organization
+	var found *verifierKey
+	last := k
+	for _, one := range strings.Split(export, "\n") {
+		var event struct {
+			StreamType, Type string
+			Data             struct{ From, To, Signature any }
+		}
+		if json.Unmarshal([]byte(one), &event) != nil {
+			continue
+		}
+		if event.StreamType != "signing-key" || event.Type != "SigningKeyRotated" {
+			continue
+		}
+		from, isFrom := event.Data.From.(string)
+		to, isTo := event.Data.To.(string)
+		signature, isSignature := event.Data.Signature.(string)
+		before, isKey := parseKey(from)
+		if !isFrom || !isTo || !isSignature || !isKey || !bytes.Equal(before.bytes, last.bytes) {
+			continue
+		}
+		statement := "advocacy-api signing key\n" + organization + "\n" + from + "\n" + to + "\n"
+		own, _ := fromBase64(signature)
+		demand(last.signed(statement, own), none, "a false successor")
+		next, isKey := parseKey(to)
+		demand(isKey, none, "a successor that is no key")
+		last = keyOf(k.name, next.bytes)
+		if _, isSigned := openNote(note, last); isSigned {
+			signer := last
+			found = &signer
+		}
+	}
+	demand(found != nil, none, "not signed with this key")
+	return parseText(text, *found)
+}
+
+// D4, D1: what the digest covers, in the order of canonical form.
+var covered = []string{"data", "eventId", "metadata", "organizationId", "personal", "schema", "streamId", "streamType", "subjectId", "type", "version"}
+
+// The members of a line (E3), and what they must be.
+var members = []struct {
+	name string
+	is   func(value) bool
+}{
+	{"position", whole(1, 1<<53-1)}, {"previousPosition", whole(0, 1<<53-1)}, {"organizationId", isText},
+	{"streamType", isText}, {"streamId", isUUID}, {"version", whole(1, 1<<31-1)}, {"eventId", isText},
+	{"type", isText}, {"schema", whole(1, 1<<15-1)}, {"data", isObject}, {"personal", orNull(isObject)},
+	{"encryptedPersonal", orNull(isText)}, {"subjectId", orNull(isUUID)}, {"metadata", isObject},
+	{"recordedAt", isText}, {"digest", isText},
+}
+
+func isText(v value) bool   { return v.kind == text }
+func isObject(v value) bool { return v.kind == object }
+func isUUID(v value) bool   { return v.kind == text && uuid.MatchString(v.goString()) }
+func whole(least, most float64) func(value) bool {
+	return func(v value) bool {
+		return v.kind == numeric && v.number == float64(int64(v.number)) && v.number >= least && v.number <= most
+	}
+}
+func orNull(is func(value) bool) func(value) bool {
+	return func(v value) bool { return v.kind == null || is(v) }
+}
+
+type place struct{ position, previous int64 }
+
+type event struct {
+	value
+	recordedAt, position int64
+	leaf                 tlog.Hash
+}
+
+// V1, step 2, without the version.
+func readEvent(line string, before place, organization string) event {
+	next := before.position + 1
+	demand(len(line) <= 16<<20 && utf8.ValidString(line), next, "no UTF-8, or too long")
+	parsed, ok := parse(line)
+	demand(ok && parsed.kind == object, next, "no JSON object")
+	spelled := "{"
+	for n, member := range members {
+		found, exists := parsed.get(member.name)
+		demand(exists && member.is(found), next, "no "+member.name)
+		if n > 0 {
+			spelled += ","
+		}
+		spelled += `"` + member.name + `":`
+		// E9, E10: one of two orders.
+		form := found.write(true)
+		if rest := strings.TrimPrefix(line, spelled); rest != line && !strings.HasPrefix(rest, form) {
+			form = found.write(false)
+		}
+		spelled += form
+	}
+	for _, name := range []string{"data", "personal", "metadata"} {
+		found, _ := parsed.get(name)
+		demand(found.depth() <= 200, next, "nested too deeply")
+	}
+	demand(spelled+"}" == line, next, "another spelling")
+
+	e := event{value: parsed, position: parsed.int("position")}
+	previous := parsed.int("previousPosition")
+	disputed := before.position
+	if previous > before.previous {
+		disputed = previous
+	}
+	demand(previous == before.position, disputed, "an event is missing, or was inserted")
+	demand(e.position > previous, next, "positions do not ascend")
+	demand(parsed.string("organizationId") == organization, e.position, "of another organization")
+	personal, _ := parsed.get("personal")
+	encrypted, _ := parsed.get("encryptedPersonal")
+	demand(personal.kind == null || encrypted.kind != null, e.position, "personal data from nowhere")
+	metadata, _ := parsed.get("metadata")
+	if stated, exists := metadata.get("personalDigest"); exists && personal.kind != null {
+		own := sha256.Sum256([]byte(personal.write(true)))
+		demand(stated.kind == text && stated.goString() == hex.EncodeToString(own[:]), e.position, "other personal data")
+	}
+	recordedAt, isTime := parseTime(parsed.string("recordedAt"))
+	demand(isTime, e.position, "no time")
+	e.recordedAt = recordedAt
+	body := "{"
+	for n, name := range covered {
+		if n > 0 {
+			body += ","
+		}
+		content, _ := parsed.get(name)
+		if name == "personal" {
+			content = encrypted
+		}
+		body += `"` + name + `":` + content.write(true)
+	}
+	inner := sha256.Sum256([]byte(body + "}"))
+	digest := sha256.Sum256(append(inner[:], int64Bytes(recordedAt)...))
+	demand(parsed.string("digest") == hex.EncodeToString(digest[:]), e.position, "not the digest of its content")
+	e.leaf = tlog.RecordHash(append(int64Bytes(e.position), digest[:]...))
+	return e
+}
+
+// RFC 6962, section 2.1.
+func treeHash(leaves []tlog.Hash) tlog.Hash {
+	switch len(leaves) {
+	case 0:
+		return sha256.Sum256(nil)
+	case 1:
+		return leaves[0]
+	}
+	k := 1
+	for 2*k < len(leaves) {
+		k *= 2
+	}
+	return tlog.NodeHash(treeHash(leaves[:k]), treeHash(leaves[k:]))
+}
+
+// V1, step 5.
+var endings = map[string]bool{"ContactErased": true, "ApiKeyRotated": true, "ApiKeyRevoked": true,
+	"SuppressedAddressErased": true, "SignatureConfirmed": true, "SignatureExpired": true,
+	"InvitationRevoked": true, "MemberRemoved": true}
+
+func verify(export, note, given string) (v verdict) {
+	v.Warnings = []int64{}
+	defer func() {
+		found := recover()
+		if found == nil {
+			v.Ok = true
+			return
+		}
+		d, isDifference := found.(difference)
+		if !isDifference {
+			panic(found)
+		}
+		v.reason = d.reason
+		if d.position != none {
+			v.FirstWrongPosition = &d.position
+		}
+	}()
+	c := open(note, given, export)
+	demand(c.size > 0 || c.root == treeHash(nil), none, "no events have another root")
+	var leaves []tlog.Hash
+	before := place{0, -1}
+	afterParts := int64(1)
+	type state struct{ version, time int64 }
+	streams, unreadable, ended := map[string]state{}, map[string]int64{}, map[string]bool{}
+	latest := int64(-1 << 62)
+	// N4, N5.
+	missing := func() {
+		position := afterParts
+		if before.position < c.position {
+			position = before.position + 1
+		}
+		panic(difference{position, "events of the checkpoint are missing"})
+	}
+	isComplete := func() bool { return int64(len(leaves)) == c.size }
+	lines := strings.SplitAfter(export, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	for _, one := range lines {
+		v.Events++
+		e := func() event {
+			defer func() {
+				if found, isDifference := recover().(difference); isDifference {
+					if !isComplete() && found.position > c.position {
+						missing()
+					}
+					panic(found)
+				}
+			}()
+			demand(strings.HasSuffix(one, "\n"), before.position+1, "no line feed")
+			return readEvent(strings.TrimSuffix(one, "\n"), before, c.organization)
+		}()
+		isNewer := isComplete()
+		demand(!isNewer || e.position > c.position, e.position, "inserted after the checkpoint")
+		if !isNewer && e.position > c.position {
+			missing()
+		}
+		if isNewer {
+			v.NewerEvents++
+		}
+		stream := e.string("streamId")
+		previous, exists := streams[stream]
+		demand(e.int("version") == previous.version+1, e.position, "not the next version of its stream")
+		// N2.
+		if (exists && e.recordedAt < previous.time) || e.recordedAt < latest-60_000 ||
+			(!isNewer && e.recordedAt > c.sealed+60_000) {
+			v.Warnings = append(v.Warnings, e.position)
+		}
+		if e.recordedAt > latest {
+			latest = e.recordedAt
+		}
+		streams[stream] = state{previous.version + 1, e.recordedAt}
+		if endings[e.string("type")] {
+			ended[stream] = true
+		}
+		personal, _ := e.get("personal")
+		encrypted, _ := e.get("encryptedPersonal")
+		metadata, _ := e.get("metadata")
+		if subject := e.string("subjectId"); personal.kind == null && encrypted.kind != null {
+			if _, known := unreadable[subject]; !known {
+				unreadable[subject] = e.position
+			}
+		}
+		if _, isProved := metadata.get("personalDigest"); !isProved && len(personal.members) > 0 {
+			v.UnprovedPersonal++
+		}
+		before = place{e.position, e.int("previousPosition")}
+		if isNewer {
+			continue
+		}
+		if int64(len(leaves)) == v.ProvedEvents {
+			afterParts = e.position
+		}
+		leaves = append(leaves, e.leaf)
+		for _, p := range c.parts {
+			if p.end == int64(len(leaves)) {
+				demand(treeHash(leaves[p.start:p.end]) == p.hash, p.first, "a part differs")
+				v.ProvedEvents = p.end
+			}
+		}
+		if isComplete() {
+			demand(treeHash(leaves) == c.root, afterParts, "the root differs")
+			v.ProvedEvents = c.size
+		}
+	}
+	if !isComplete() {
+		missing()
+	}
+	first := int64(none)
+	for subject, position := range unreadable {
+		if !ended[subject] && (first == none || position < first) {
+			first = position
+		}
+	}
+	demand(first == none, first, "personal data that cannot be read although nothing destroyed its key")
+	return v
+}
+
+// C8, C9: of two texts of one log, the older first.
+func contradict(older, newer string) bool {
+	k := verifierKey{name: "advocacy-api"}
+	a, b := parseText(older, k), parseText(newer, k)
+	if a.size == b.size {
+		return a.root != b.root || a.position != b.position || a.sealed != b.sealed
+	}
+	return a.position >= b.position || a.sealed > b.sealed
+}
+
+type vectors struct {
+	Digests []struct {
+		Canonical, RecordedAt, Digest, Leaf, LeafHash string
+		Position                                      int64
+	}
+	PersonalDigests []struct{ Personal, PersonalDigest string }
+	Roots           []struct {
+		Size int64
+		Root tlog.Hash
+	}
+	Inclusion []struct {
+		Index, Size int64
+		Path        []tlog.Hash
+	}
+	Consistency []struct {
+		Older, Newer int64
+		Path         []tlog.Hash
+	}
+	Contradictions []struct {
+		Name, Older, Newer string
+		Contradict         bool
+	}
+	Verdicts []struct {
+		Name, Export, Checkpoint, Key string
+		Verdict                       map[string]any
+	}
+}
+
+func require(condition bool, what string, details ...any) {
+	if !condition {
+		log.Fatal(what, " ", fmt.Sprint(details...))
+	}
+}
+
+func main() {
+	log.SetFlags(0)
+	require(len(os.Args) == 2, "main.go VECTORS.json")
+	file, err := os.ReadFile(os.Args[1])
+	require(err == nil, "the file", err)
+	var all vectors
+	require(json.Unmarshal(file, &all) == nil, "the vectors")
+
+	var leaves []tlog.Hash
+	for _, one := range all.Digests {
+		parsed, ok := parse(one.Canonical)
+		require(ok && parsed.write(true) == one.Canonical, "canonical form", one.Canonical)
+		recordedAt, _ := parseTime(one.RecordedAt)
+		body := sha256.Sum256([]byte(one.Canonical))
+		digest := sha256.Sum256(append(body[:], int64Bytes(recordedAt)...))
+		leaf := append(int64Bytes(one.Position), digest[:]...)
+		hash := tlog.RecordHash(leaf)
+		require(hex.EncodeToString(digest[:]) == one.Digest && hex.EncodeToString(leaf) == one.Leaf, "digest", one.Digest)
+		require(hex.EncodeToString(hash[:]) == one.LeafHash, "leaf", one.Leaf)
+		leaves = append(leaves, hash)
+	}
+	for _, one := range all.PersonalDigests {
+		sum := sha256.Sum256([]byte(one.Personal))
+		require(hex.EncodeToString(sum[:]) == one.PersonalDigest, "personal digest", one.Personal)
+	}
+	for _, one := range all.Roots {
+		require(treeHash(leaves[:one.Size]) == one.Root, "root", one.Size)
+	}
+	for _, one := range all.Inclusion {
+		err := tlog.CheckRecord(one.Path, one.Size, treeHash(leaves[:one.Size]), one.Index, leaves[one.Index])
+		require(err == nil, "inclusion", err)
+	}
+	for _, one := range all.Consistency {
+		// The library has no empty tree.
+		if one.Older == 0 || one.Older == one.Newer {
+			require(len(one.Path) == 0, "consistency", one)
+			continue
+		}
+		err := tlog.CheckTree(one.Path, one.Newer, treeHash(leaves[:one.Newer]), one.Older, treeHash(leaves[:one.Older]))
+		require(err == nil, "consistency", err)
+	}
+	for _, one := range all.Contradictions {
+		require(contradict(one.Older, one.Newer) == one.Contradict, "contradiction", one.Name)
+	}
+	for _, one := range all.Verdicts {
+		found := verify(one.Export, one.Checkpoint, one.Key)
+		encoded, _ := json.Marshal(found)
+		var own map[string]any
+		json.Unmarshal(encoded, &own)
+		for member, expected := range one.Verdict {
+			require(reflect.DeepEqual(own[member], expected), one.Name, ": ", member, " is ", own[member], ", not ", expected, ": ", found.reason)
+		}
+	}
+	fmt.Printf(`{"digests":%d,"contradictions":%d,"verdicts":%d}`+"\n", len(all.Digests), len(all.Contradictions), len(all.Verdicts))
+}
