@@ -626,3 +626,20 @@ it('suggests custom fields for columns with their names, and imports the chosen 
   expect(facts[0]).toBe('1');
   expect(await contacts()).toMatchObject([{ customFields: { shoeSize: '42', branch: 'Lyon' } }]);
 });
+
+it('names columns that are not recognized, and creates custom fields for those that were chosen', async () => {
+  const file = 'email,MEMBER_RATING,Birthday,Empty\nada@example.org,5,03/14,\n';
+  const { location } = await bring(file);
+  for (const words of [en, de]) {
+    const { text } = await editor.at(api.origin, words.locale).get(location!);
+    const named = words.contacts.imports.leftOut(
+      new Intl.ListFormat(words.locale).format(['MEMBER_RATING', 'Birthday']),
+    );
+    expect(text).toContain(named);
+  }
+  const chosen = { 'column-1': 'newField', 'column-2': 'newField' };
+  const { facts } = await imported(file, chosen);
+  expect(facts[0]).toBe('1');
+  const customFields = { memberRating: '5', birthday: '03/14' };
+  expect(await contacts()).toMatchObject([{ customFields }]);
+});

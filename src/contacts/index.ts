@@ -68,6 +68,7 @@ export {
 } from './import/import-contacts.js';
 export { importSignaturesOf } from './import/imported-signatures.js';
 export { isConsent, isEvidence, type Meaning, meaningsIn } from './import/columns.js';
+export { decoderOf } from './import/encodings.js';
 export { writeNames } from './import/name-cells.js';
 export { importContactsByName } from './import/imported-contacts.js';
 export { type ChosenBy, type ChosenContact, chosenContacts } from './filters/chosen-contacts.js';

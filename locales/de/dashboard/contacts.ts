@@ -125,6 +125,9 @@ export const contacts: typeof en = {
     example: 'Zum Beispiel',
     noExample: 'Die ersten Zeilen sind leer.',
     ignored: 'Nicht importieren',
+    newField: 'Neues eigenes Feld',
+    leftOut: (columns) =>
+      `Diese Spalten wurden nicht erkannt und werden nicht importiert: ${columns}. Um eine zu behalten, wählen Sie eine Bedeutung oder „Neues eigenes Feld“.`,
     undecided: 'Wählen Sie aus, was diese Spalte bedeutet',
     unrelated: 'Nicht importieren (betrifft nicht die Einwilligung)',
     tags: 'Tags, durch Kommas getrennt',

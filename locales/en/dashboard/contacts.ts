@@ -116,6 +116,9 @@ export const contacts = {
     example: 'For example',
     noExample: 'The first rows are empty.',
     ignored: 'Don’t import',
+    newField: 'New custom field',
+    leftOut: (columns: string) =>
+      `These columns are not recognized, and won’t be imported: ${columns}. To keep one, choose a meaning or “New custom field”.`,
     undecided: 'Choose what this column means',
     unrelated: 'Don’t import (not about consent to email)',
     tags: 'Tags, separated by commas',

@@ -24,8 +24,8 @@ export const MEANINGS = [
   ...NAMING_COLUMNS,
 ] as const;
 /**
- * What a column can mean. Several columns can state or prove consent. Every other meaning belongs to one
- * column. `name` contains the first and the last name, `customFields.key` the values of a custom field.
+ * What a column can mean. Several columns can state or prove consent, or contain external ids. Every other
+ * meaning belongs to one column. `name` contains the first and the last name, `customFields.key` the values of a custom field.
  */
 export type Meaning = FixedMeaning | `${typeof CUSTOM}${string}`;
 type FixedMeaning = ContactMeaning | SignatureColumn;
@@ -52,7 +52,7 @@ export function isEvidence(meaning: string | null): meaning is EvidenceColumn {
 
 /** Whether only one column can become it. */
 export function isOfOneColumn(meaning: string | null): boolean {
-  return meaning !== null && !isConsent(meaning) && !isEvidence(meaning);
+  return meaning !== null && meaning !== 'externalIds' && !isConsent(meaning) && !isEvidence(meaning);
 }
 
 const words = (text: string) => text.trim().split(/\s+/);
@@ -73,36 +73,39 @@ const NAMES: Record<ContactMeaning, readonly string[]> = {
   `),
   phone: words(`
     phone phonenumber telephone tel homephone preferredphone primaryphone phone1value telefon
-    telefonnummer telefonprivat festnetz telefono can2phone
+    telfixe telephonefixe fixe telephonedomicile particular telefonoparticular telefondomicilio
+    landline landlinenumber phonehome telefonnummer telefonprivat festnetz telefono can2phone
   `),
   mobile: words(`
-    mobile mobilephone mobilenumber cell cellphone sms mobil handy mobiltelefon mobilnummer handynummer
+    mobile mobilephone mobilenumber mobileno mobilnr handynr phonemobile telmobile telportable cell cellphone sms mobil handy mobiltelefon mobilnummer handynummer
     movil portable telephoneportable telephonemobile telefonomovil
   `),
   address: words(`
     address street streetaddress addressline1 address1 mailingaddress homestreet adresse strasse
-    strasseundhausnummer anschrift rue direccion can2useraddress primaryaddress1 address1street
+    strasseundhausnummer strassenr strassehausnr maddress streetaddressline1 ruedomicile calle calledeldomicilio
+    domicilio anschrift rue direccion can2useraddress primaryaddress1 address1street
     strasseprivat
   `),
   zip: words(`
-    zip zipcode postcode postalcode zippostal zippostalcode mailingzip homepostalcode plz postleitzahl
+    zip zipcode zip5 mzip5 mzip cp codepostaldomicile codigopostalderesidencia postcode postalcode zippostal zippostalcode mailingzip homepostalcode plz postleitzahl
     codepostal codigopostal primaryzip address1postalcode postleitzahlprivat
   `),
   city: words(`
-    city town mailingcity homecity ort stadt wohnort ville ciudad can2usercity primarycity address1city
+    city town mcity commune localidad poblacion municipio villedomicile ciudadderesidencia mailingcity homecity ort stadt wohnort ville ciudad can2usercity primarycity address1city
     ortprivat
   `),
   region: words(`
-    region state estado stateprovince province county bundesland provinz kanton canton departement provincia comunidadautonoma
+    region state homestate mstate depregiondomicile provinciaoestadoderesidencia estado stateprovince province county bundesland provinz kanton canton departement provincia comunidadautonoma
     addressstate primarystate address1stateorprovince address1region regionprivat bundeslandkantonprivat
     can2userstate can2stateabbreviated billingstate
   `),
   externalIds: words(`
-    externalid externalids externalidentifier nationbuilderid vanid euid externeid externeids externekennung idexterne identifiantexterne idexterno
+    externalid externalids externalidentifier nationbuilderid civicrmid internalcontactid internekontaktid vanid
+    voterfilevanid euid externeid externeids externekennung idexterne identifiantexterne idexterno
     identificadorexterno
   `),
   country: words(`
-    country countrycode cc homecountryregion land pays pais primarycountrycode address1country
+    country countrycode cc homecountryregion paysregiondomicile paisoregionderesidencia land pays pais primarycountrycode address1country
     landregionprivat
   `),
   bio: words(`
@@ -116,7 +119,7 @@ const NAMES: Record<ContactMeaning, readonly string[]> = {
   `),
   subscribed: words(`
     subscribed newsletter emailoptin optin optedin subscriptionstatus emailstatus can2subscriptionstatus
-    emailsubscriptionstatus subscribedtoemails emailsubscribed issubscribed subscriberstatus
+    emailsubscriptionstatus globalstatus liststatus emailpermissionstatus activated subscribedtoemails emailsubscribed issubscribed subscriberstatus
     memberstatus marketingconsent emailconsent emailmarketing emailpermission acceptsmarketing
     acceptsemailmarketing emailmarketingconsent subscribedtonewsletter abonniert getsmails bekommtemails
     erhaltemails newsletterabonniert einwilligung emaileinwilligung newslettereinwilligung infolettre
@@ -124,17 +127,18 @@ const NAMES: Record<ContactMeaning, readonly string[]> = {
     boletin consentimiento aceptacorreos
   `),
   optOut: words(`
-    unsubscribed unsubscribedat unsubtime unsubscribetime unsubscribedate unsubdate dateunsubscribed
+    unsubscribed unsubscribedat deactivated deactivatedat deaktiviert deaktiviertam unsubtime unsubscribetime unsubscribedate unsubdate dateunsubscribed
     unsubscribedon optout optedout optoutdate emailoptout emailoptedout useroptout isoptout
     hasoptedoutofemail nobulkemail nobulkemails nobulkemailsuseroptout donotemail donotbulkemail
+    confirmedoptoutdate keineemailssenden keinemassenemailsabmeldungdurchbenutzer keinemassenemails
     donotcontact noemail emailblacklisted emailblocklisted blacklisted blocklisted suppressed
-    emailsuppressed emaildisabled abgemeldet abgemeldetam newsletterabgemeldet keinnewsletter keineemail
+    emailsuppressed emaildisabled abgemeldet abgemeldetam newsletterabgemeldet newsletterabbestellt abbestellt abbestelltam keinnewsletter keineemail
     keineemails keinmailing desabonne desinscrit desinscription datededesinscription nepascontacter
     pasdemail pasdemails refusdemail baja dadodebaja fechadebaja nocontactar noenviarcorreo
     noenviarcorreos
   `),
   bounced: words(`
-    bounced bouncedat emailbounced hardbounced hardbounce isbad emailisbad email1isbad invalidemail
+    bounced bouncedat onhold emailonhold onholdstatus emailbounced hardbounced hardbounce isbad emailisbad email1isbad invalidemail
     emailinvalid cleantime cleanedat cleaned unzustellbar rebotado rejete
   `),
   complained: words(`
@@ -195,23 +199,37 @@ const SIGNED_AT = words(`
 `);
 /** Names that state consent in some systems and something else in others. */
 const AMBIGUOUS = ['status', 'state', 'statut', 'estado', 'etat', 'optoutstatus'];
-/** Last names next to a column of first names, otherwise whole names. */
-const LAST_NAMES = ['name', 'nom'];
+/** Last names next to a column of first names, and the other way round; otherwise whole names. */
+const SHORT_NAMES = ['name', 'nom'];
+
+/** Constant Contact has one column for each kind of address: "Email address - home". */
+const KIND = / - (other|home|primary)$/i;
+
+/** A question such as "Accepte la newsletter" or "Happy to receive emails?": whether someone wants… */
+const WANTS =
+  /^(accept|acept|akzept|agree|consent|happy|like|want|wish|darf|mochte|willige|wunsch|einverstanden|zustimm|souhait|veut|quiere|desea)/;
+/** …email. */
+const OF_EMAIL =
+  /^(e|emails?|mails?|newsletters?|infolettres?|rundbriefe?|boletin|boletines|correos?|courriels?)$/;
+/** Words that may turn the question into its opposite. */
+const DENIES =
+  /^(no|not|non|dont|don|never|stop|un|out|kein|keine|keinen|nicht|nie|ab|ne|n|pas|plus|jamais|sans|sin|nunca)$|^(refus|abbestell|abmeld|unsub|desab|desins|block|black)/;
 
 /** Parts of names that suggest consent… */
 const SUGGESTS = new RegExp(
   [
     'unsub|optout|optedout|optin|optedin|blacklist|blocklist|bounce|donotemail|donotcontact|donotmail|dontemail|nomail|noemail',
-    'bulkemail|suppress|subscri|consent|permission|newsletter|spam|complain|gdpr|marketing',
-    'abmeld|abgemeld|abonn|einwillig|widerspruch|widerruf|dsgvo|desabon|desinscri|infolettre|rgpd|baja$|suscri|boletin',
+    'bulkemail|suppress|subscri|deactivat|deaktiv|onhold|consent|permission|newsletter|spam|complain|gdpr|marketing',
+    'keine?e?mail|keinemassenmail|nichtkontakt|pasde?e?mail|pasdecourriel|noenviar|nocontact|noquiere|nodesea',
+    'abmeld|abgemeld|abbestell|abonn|einwillig|widerspruch|widerruf|dsgvo|desabon|desinscri|infolettre|rgpd|baja$|suscri|boletin',
   ].join('|'),
 );
 /** …unless they are about other channels, or describe when, how or why. */
 const OTHERWISE =
-  /sms|phone|telef|call|fax|whatsapp|push|campaign|reason|source|(?<!unsub\w*)(time|date|ip|text|count|title|id|tags?|name)$/;
+  /sms|phone|mobile|telef|call|fax|whatsapp|push|campaign|reason|source|^subscribed(at|on)$|(?<!unsub\w*)(time|date|ip|text|count|title|id|tags?|name)$/;
 
 function nameOf(column: string): string {
-  return folded(column).replaceAll(' ', '');
+  return folded(column.replace(KIND, '')).replaceAll(' ', '');
 }
 
 /**
@@ -232,11 +250,13 @@ export function recognize(
   return columns.map((column, n) => {
     const name = nameOf(column);
     let meaning: Meaning | undefined = meant[n];
-    if (meaning === 'name' && (meant.includes('firstName') || meant.includes('lastName'))) {
-      if (!LAST_NAMES.includes(name) || meant.includes('lastName')) return null;
-      meaning = 'lastName';
-    }
     const cells = (values[n] ?? []).filter((cell) => cell.trim() !== '');
+    if (meaning === 'name' && (meant.includes('firstName') || meant.includes('lastName'))) {
+      const missing = (['firstName', 'lastName'] as const).filter((one) => !meant.includes(one));
+      if (!SHORT_NAMES.includes(name) || missing.length === 0) return null;
+      [meaning] = missing;
+    }
+    if (meaning === undefined && asksForConsent(column, cells)) return 'subscribed';
     // A further number, such as that of a mobile phone.
     if (meaning === undefined && values[phoneKindOf(columns, n) ?? -1]?.some(isMobile)) meaning = 'mobile';
     const custom = fieldNamed(column, fields);
@@ -253,6 +273,15 @@ export function recognize(
     taken.add(meaning);
     return meaning;
   });
+}
+
+/** Whether the column answers with yes or no if someone wants email. */
+function asksForConsent(column: string, cells: readonly string[]): boolean {
+  const asked = folded(column).split(' ');
+  const isAsked = asked.some((word) => WANTS.test(word)) && asked.some((word) => OF_EMAIL.test(word));
+  return (
+    isAsked && !asked.some((word) => DENIES.test(word)) && cells.length > 0 && cells.every(isConsentWord)
+  );
 }
 
 function meaningsOfSignatures(
@@ -300,8 +329,21 @@ export function isMobile(kind: string): boolean {
 /** The systems whose exports have a column with this name for their ids. */
 const SYSTEMS: { [name: string]: string } = {
   nationbuilderid: 'nationbuilder',
+  civicrmid: 'civicrm',
+  internalcontactid: 'civicrm',
+  internekontaktid: 'civicrm',
   vanid: 'everyaction',
+  voterfilevanid: 'van',
   euid: 'mailchimp',
+  // Other systems do not name themselves.
+  externalidentifier: 'external',
+  externalid: 'external',
+  externeid: 'external',
+  externekennung: 'external',
+  idexterne: 'external',
+  identifiantexterne: 'external',
+  idexterno: 'external',
+  identificadorexterno: 'external',
 };
 
 /** The external ids in a cell: with their system, which the name of the column may state. */
@@ -347,13 +389,28 @@ export function suggestsOptOut(
   columns: readonly string[] = [],
 ): boolean {
   const name = nameOf(column);
-  if (OTHERWISE.test(name)) return false;
-  if (SUGGESTS.test(name) && !isAboutPayment(name, columns)) return true;
+  if (OTHERWISE.test(name) || isSettled(name, columns)) return false;
+  if (SUGGESTS.test(name)) return true;
+  // Whatever the question, those who answered it with no may not want email.
+  const given = cells.filter((cell) => cell.trim() !== '');
+  const isAboutEmail = folded(column)
+    .split(' ')
+    .some((word) => word !== 'e' && OF_EMAIL.test(word));
+  if (isAboutEmail && given.length > 0 && given.every(isConsentWord)) return true;
   return cells.some(isOptOutWord);
 }
 
-/** In exports of Substack, a subscription is paid. Who gets no email is in `email_disabled`. */
-function isAboutPayment(name: string, columns: readonly string[]): boolean {
-  if (/^subscription(type|plan|interval)$/.test(name)) return true;
-  return name === 'activesubscription' && columns.some((other) => nameOf(other) === 'emaildisabled');
+/**
+ * Names that mean something else if another column states who gets email: in exports of Substack, a subscription is paid. In those of
+ * CiviCRM, "Do Not Mail" is about letters, and a double opt-in of Brevo is how someone consented.
+ */
+const SETTLED: [name: RegExp, by: RegExp][] = [
+  [/^subscription(type|plan|interval)$/, /^/],
+  [/^activesubscription$/, /^emaildisabled$/],
+  [/^donotmail$/, /^donotemail$/],
+  [/^doubleoptin$/, /^emailblacklisted$/],
+];
+
+function isSettled(name: string, columns: readonly string[]): boolean {
+  return SETTLED.some(([one, by]) => one.test(name) && columns.some((other) => by.test(nameOf(other))));
 }

@@ -1,3 +1,5 @@
+import { momentIn } from './evidence.js';
+
 /** Why an address must not receive email, according to another system. */
 export type Blocked = 'BOUNCED' | 'COMPLAINED';
 
@@ -26,14 +28,15 @@ const words = (text: string) => new Set(text.split(',').map((word) => word.trim(
  * folded.
  */
 const YES = words(`
-  true, yes, y, 1, x, on, subscribed, active, confirmed, enabled, checked, agreed, opted in, opt in,
+  true, yes, y, 1, x, on, express, explicit, implied, subscribed, active, confirmed, enabled, checked, agreed, opted in, opt in,
   optin, optedin, ja, j, wahr, abonniert, angemeldet, aktiv, bestatigt, oui, vrai, abonne, abonnee,
   inscrit, inscrite, actif, confirme, si, verdadero, suscrito, suscrita, activo, confirmado
 `);
 const NO = words(`
   false, no, n, 0, off, unsubscribed, not subscribed, never subscribed, non subscribed, opted out, opt
   out, optout, optedout, pending, unconfirmed, inactive, disabled, blocked, blocklisted, blacklisted,
-  suppressed, cancelled, canceled, archived, deleted, removed, unsubscribe, transactional, soft
+  suppressed, deactivated, no permissions set, no permission, not set, pending confirmation, awaiting confirmation,
+  temporary hold, cancelled, canceled, archived, deleted, removed, unsubscribe, transactional, soft
   bounced, soft bounce, do not email, nein, falsch, abgemeldet, nicht abonniert, inaktiv, gesperrt,
   unbestatigt, ausstehend, non, faux, desabonne, desabonnee, desinscrit, desinscrite, inactif, en
   attente, bloque, falso, baja, dado de baja, inactivo, pendiente, cancelado, bloqueado, no suscrito
@@ -80,13 +83,16 @@ export function consentIn(kind: ConsentColumn, cell: string): Consent | undefine
     if (BOUNCED.has(word)) return { subscribed: false, blocked: 'BOUNCED' };
     if (COMPLAINED.has(word)) return { subscribed: false, blocked: 'COMPLAINED' };
     if (NO.has(word) || NEVER.has(word)) return { subscribed: false };
-    return YES.has(word) ? { subscribed: true } : undefined;
+    // When they subscribed: a time, or zeros.
+    if (/^0[ 0]*$/.test(word)) return { subscribed: false };
+    return YES.has(word) || momentIn(cell) !== undefined ? { subscribed: true } : undefined;
   }
   const negative = ['false', 'no', 'n', '0', 'off', 'nein', 'falsch', 'non', 'faux', 'falso'];
   const harmless = ['subscribed', 'active', 'confirmed', 'enabled', 'opted in', 'valid', 'good', 'ok'];
-  if (NEVER.has(word) || [...negative, ...harmless].includes(word)) return {};
+  if (NEVER.has(word) || /^0[ 0]*$/.test(word) || [...negative, ...harmless].includes(word)) return {};
   // Any other value counts too, such as a date or a reason: a mistake must never lead to email to someone who
   // refused.
+  if (kind === 'bounced' && /opt ?out/.test(word)) return { subscribed: false };
   if (kind === 'bounced') return word.startsWith('soft') ? {} : { subscribed: false, blocked: 'BOUNCED' };
   if (kind === 'complained') return { subscribed: false, blocked: 'COMPLAINED' };
   if (BOUNCED.has(word)) return { subscribed: false, blocked: 'BOUNCED' };

@@ -253,7 +253,8 @@ async function* readTable(bytes: AsyncIterable<Uint8Array>, reading: Reading): A
         const field = kind ? (isMobile(kind) ? 'mobile' : 'phone') : meaning;
         const custom = customFieldOf(meaning, reading.fields);
         if (custom) customFields[custom.key] = customValueIn(custom, cell);
-        else if (meaning === 'externalIds') fields[meaning] = externalIdsIn(columns[n]!, cell);
+        else if (meaning === 'externalIds')
+          fields[meaning] = [...((fields[meaning] as string[]) ?? []), ...externalIdsIn(columns[n]!, cell)];
         else if (namingColumns.has(meaning)) fields[meaning] = namesIn(cell);
         else fields[field] ??= cell.split(GOOGLE_SEPARATOR, 1)[0];
       } else if (meaning === null && cell?.trim() && suspicious.has(n) && columns[n] === '')

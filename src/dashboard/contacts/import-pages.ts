@@ -121,9 +121,13 @@ export const importPages: PageDefinition[] = [
         await context.api.find(ImportJobs).cancel(context.api.organizationId, id);
         return { to: `contacts/import/${id}` };
       }
+      const created = await createFields(context, id);
       const customFields = await customFieldsOf(context);
       await context.api.find(ImportJobs).begin(userOf(context), id, {
-        meaningOf: (column) => meaningIn(context.form.get(`column-${column}`), customFields),
+        meaningOf: (column) => {
+          const field = customFields.find((one) => one.id === created.get(column));
+          return field ? meaningOf(field) : meaningIn(context.form.get(`column-${column}`), customFields);
+        },
         agreed: context.form.has('agreed'),
       });
       return { to: `contacts/import/${id}` };
@@ -164,6 +168,21 @@ async function signedIn({ address, api }: PageContext): Promise<PetitionRecord |
 
 /** The choice for a column that looks like an opt-out but is not. */
 const UNRELATED = 'unrelated';
+
+/** The choice for a column that becomes a new custom field. */
+const NEW_FIELD = 'newField';
+
+/** Creates the custom fields that were chosen. @returns their ids, by column. */
+async function createFields({ api, form }: PageContext, id: string): Promise<Map<number, string>> {
+  const created = new Map<number, string>();
+  const { plan } = await api.find(ImportJobs).find(api.organizationId, id);
+  for (const [n, name] of plan.columns.entries()) {
+    if (form.get(`column-${n}`) !== NEW_FIELD) continue;
+    const { fieldId } = await api.run<{ fieldId: string }>('field.create-field', { name, type: 'TEXT' });
+    created.set(n, fieldId);
+  }
+  return created;
+}
 
 function meaningOf({ key }: FieldRecord): Meaning {
   return `customFields.${key}`;
@@ -222,12 +241,15 @@ function preview(context: PageContext, { plan, lines }: StoredImport, customFiel
     ...fields.map((field) => ({ value: field as string, text: nameOfField(context.words, field) })),
     ...customFields.map((field) => ({ value: meaningOf(field), text: field.name })),
   ];
-  const choices = [{ value: '', text: imports.ignored }, ...chosen];
-  const choicesOfSuspect = [
-    { value: '', text: imports.undecided },
+  const mayCreate = context.person.may('field:write');
+  const choicesOf = (column: string, first: { value: string; text: string }[]) => [
+    ...first,
+    ...(mayCreate && column !== '' ? [{ value: NEW_FIELD, text: imports.newField }] : []),
     ...chosen,
-    { value: UNRELATED, text: imports.unrelated },
   ];
+  const isLeftOut = (_: string, n: number) =>
+    plan.meanings[n] === null && !plan.suspects?.includes(n) && plan.examples.some((row) => row[n]?.trim());
+  const leftOut = plan.columns.filter(isLeftOut);
   const columns = plan.columns.map((column, n) =>
     SelectField(context.form, {
       name: `column-${n}`,
@@ -235,7 +257,12 @@ function preview(context: PageContext, { plan, lines }: StoredImport, customFiel
       hint: exampleOf(context.words, plan, n),
       value: plan.meanings[n] ?? '',
       isOptional: true,
-      choices: plan.suspects?.includes(n) ? choicesOfSuspect : choices,
+      choices: plan.suspects?.includes(n)
+        ? [
+            ...choicesOf('', [{ value: '', text: imports.undecided }]),
+            { value: UNRELATED, text: imports.unrelated },
+          ]
+        : choicesOf(column, [{ value: '', text: imports.ignored }]),
     }),
   );
   return context.view.page({
@@ -243,6 +270,7 @@ function preview(context: PageContext, { plan, lines }: StoredImport, customFiel
     back: { href: context.address.path(`contacts/import${queryOf(plan)}`), text: imports.again },
     title: imports.preview,
     content: html`<p class="lead">${imports.previewText(plan.file)}</p>
+      ${leftOut.length > 0 ? html`<p>${imports.leftOut(new Intl.ListFormat(context.words.locale).format(leftOut))}</p>` : null}
       <div class="text">
         ${FormOf(context.form, { fields: [...columns, ConsentField(context)], button: imports.start(lines) })}
       </div>`,
