@@ -2,14 +2,16 @@ import { type ShareWords } from '#libs/pages';
 /** What is wrong with an answer, or with the form. */
 export type FormFault =
   | 'email'
-  | 'emailMissing'
-  | 'firstNameMissing'
+  | `${keyof SiteWords['fields']}Missing`
+  | 'phone'
   | 'tooLong'
   | 'tooLate'
   | 'tooFast'
   | 'unstorable'
   | 'missing'
   | 'unchecked'
+  /** The text next to the checkbox is no longer the one that was shown. */
+  | 'consentChanged'
   | 'number'
   | 'date'
   | 'choice';
@@ -57,8 +59,8 @@ export type SiteWords = {
     phone: string;
     comment: string;
   };
-  /** The part of the form with optional fields. */
-  more: string;
+  /** The part of the form with optional fields: a comment, other details, or both. */
+  more: Record<'comment' | 'details' | 'both', string>;
   hints: { comment: string };
   commentPublic: string;
   subscribe: (organization: string) => string;

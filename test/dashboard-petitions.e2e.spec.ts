@@ -67,14 +67,17 @@ const factsIn = (page: string) =>
 it('the form of a petition chooses the custom fields that its page asks for, and keeps their order', async () => {
   const fieldId = async (name: string) =>
     (await call(client, 'field.create-field', { name })).fieldId as string;
-  const [first, second, third] = [await fieldId('First'), await fieldId('Second'), await fieldId('Third')];
+  const [first, second] = [await fieldId('First'), await fieldId('Second')];
+  await fieldId('Third');
   const form = {
     name: 'Asks',
     goal: '7',
-    [`question-${second}`]: 'required',
-    [`question-${first}`]: 'optional',
+    'ask-firstName': 'required',
+    'ask-second': 'required',
+    'ask-first': 'optional',
+    consentText: 'Write to me',
   };
-  const { location } = await post('petitions/new', { ...form, [`question-${third}`]: '' });
+  const { location } = await post('petitions/new', { ...form, 'ask-third': '' });
   const petitionId = /petitions\/([0-9a-f-]{36})/.exec(location ?? '')![1]!;
   const formFields = async () =>
     (await client.get('petition.get-petition', { petitionId })).body.data.formFields;
@@ -85,14 +88,23 @@ it('the form of a petition chooses the custom fields that its page asks for, and
   expect(await formFields()).toEqual(asked);
   await client.delete('field.delete-field', { fieldId: first });
   const { text } = await get(`petitions/${petitionId}/edit`);
-  expect(text).toMatch(/<details open>\s*<summary>Additional questions/);
-  expect([...text.matchAll(/<select id="question-([^"]+)"/g)].map(([, id]) => id)).toEqual([second, third]);
+  expect([...text.matchAll(/<select id="ask-([^"]+)"/g)].map(([, name]) => name)).toEqual([
+    ...['firstName', 'second', 'lastName', 'zip', 'city', 'region', 'country', 'phone', 'comment', 'third'],
+  ]);
+  expect(text).toMatch(/<textarea[^>]* id="consentText"[^>]*>\s*Write to me/);
   await post(`petitions/${petitionId}/edit`, {
     name: 'Asks',
     goal: '7',
-    [`question-${second}`]: 'optional',
+    'ask-firstName': '',
+    'ask-second': 'optional',
+    publicComments: 'true',
+    consentRequired: 'true',
   });
-  expect(await formFields()).toEqual([{ fieldId: second, required: false }]);
+  const { data } = (await client.get('petition.get-petition', { petitionId })).body;
+  expect(data.form).toEqual({
+    fields: ['second', 'comment'].map((field) => ({ field, required: false })),
+    consent: { text: null, required: true },
+  });
 });
 
 describe('the activity', () => {

@@ -9,6 +9,14 @@ export const PUBLIC_URL = 'https://act.example.org';
 /** A published petition and its page. */
 export type PetitionPage = { petitionId: string; path: string; client: Client };
 
+/** A form that asks for more than new petitions do. */
+const FORM = {
+  fields: [
+    { field: 'firstName', required: true },
+    ...['lastName', 'zip', 'country', 'comment'].map((field) => ({ field, required: false })),
+  ],
+};
+
 export type Sent = { status: number; location: string | null; text: string };
 
 /** Visitors who open pages, submit forms and read their email. */
@@ -42,6 +50,7 @@ export class Public {
     const whose = client ?? (await this.api.organization());
     const { petitionId } = await call(whose, 'petition.create-petition', {
       name: 'Save the river',
+      ...('formFields' in fields ? {} : { form: FORM }),
       ...fields,
     });
     const { url } = await call(whose, 'petition.publish-petition', { petitionId });

@@ -75,6 +75,14 @@ describe('create-petition', () => {
         publicComments: false,
         formFields: [],
         pendingSignatures: 0,
+        comments: 'OFF',
+        form: {
+          fields: [
+            { field: 'firstName', required: true },
+            { field: 'lastName', required: false },
+          ],
+          consent: { text: null, required: false },
+        },
       },
       object: 'petition',
     });
@@ -107,6 +115,22 @@ describe('create-petition', () => {
     ],
     ['a form field twice', { formFields: [{ fieldId: 'a' }, { fieldId: 'a' }] }, 'formFields.1.fieldId'],
     ['21 form fields', { formFields: Array(21).fill({ fieldId: 'a' }) }, 'formFields'],
+    ['a form without fields', { form: {} }, 'form.fields'],
+    ['an unknown field in the form', { form: { fields: [{ field: 'shoeSize' }] } }, 'form.fields.0.field'],
+    [
+      'a field in the form twice',
+      { form: { fields: [{ field: 'zip' }, { field: 'zip' }] } },
+      'form.fields.1.field',
+    ],
+    ['29 fields in the form', { form: { fields: Array(29).fill({ field: 'zip' }) } }, 'form.fields'],
+    [
+      'a consent text of 1,001 characters',
+      { form: { fields: [], consent: { text: 'x'.repeat(1_001) } } },
+      'form.consent.text',
+    ],
+    ['the form twice', { form: { fields: [] }, formFields: [] }, 'formFields'],
+    ['comments twice', { comments: 'SHOWN', publicComments: true }, 'publicComments'],
+    ['unknown comments', { comments: 'ALL' }, 'comments'],
     ['a closesAt without an offset', { closesAt: '2027-01-01T00:00:00' }, 'closesAt'],
     ['a target of 501 characters', { target: 'x'.repeat(501) }, 'target'],
     ['an unknown field', { signatures: 5 }, 'signatures'],
@@ -194,6 +218,93 @@ describe('form fields', () => {
     ).toBe(404);
     expect((await update({ formFields: [] })).body.data.formFields).toEqual([]);
     expect(await create({ formFields: [] })).toBe(await create());
+  });
+});
+
+describe('the form', () => {
+  const shoeSize = async () =>
+    (await client.post('field.create-field', { name: 'Shoe size' })).body.data.fieldId as string;
+  const update = async (petitionId: string, change: object) => {
+    const { status, body } = await client.post('petition.update-petition', { petitionId, ...change });
+    return status === 200 ? body.data : [status, body.error.issues?.[0].path];
+  };
+  const events = async (petitionId: string) =>
+    (await client.get('history.list-events', { recordId: petitionId })).body.data.length as number;
+
+  it('is stored, returned as it is now and was then, and sending it back changes nothing', async () => {
+    const fieldId = await shoeSize();
+    const consent = { text: 'Write to me <b>', required: true };
+    const fields = [
+      { field: 'phone', required: true },
+      { field: 'shoeSize', required: false },
+      { field: 'comment', required: false },
+    ];
+    const keyed = () =>
+      client.post(
+        'petition.create-petition',
+        { name: 'A', form: { fields, consent } },
+        { 'Idempotency-Key': 'form' },
+      );
+    const { petitionId } = (await keyed()).body.data;
+    const first = (await get(petitionId)).body.data;
+    expect(first).toMatchObject({ form: { fields, consent }, formFields: [{ fieldId, required: false }] });
+    expect(await update(petitionId, { form: first.form })).toEqual(first);
+    // Earlier clients send back what they know.
+    const { publicComments, formFields } = first;
+    expect(await update(petitionId, { publicComments, formFields })).toEqual(first);
+    expect(await events(petitionId)).toBe(1);
+
+    await client.delete('field.delete-field', { fieldId });
+    expect((await get(petitionId)).body.data.form.fields).toEqual([fields[0], fields[2]]);
+    expect((await get(petitionId, { asOf: first.updatedAt })).body.data.form).toEqual(first.form);
+    expect(await update(petitionId, { form: { fields } })).toEqual([400, 'form.fields.1.field']);
+    // A repeated request returns its response even though the field was deleted since.
+    expect((await keyed()).body.data).toEqual({ petitionId });
+  });
+
+  it('keeps its other fields if an earlier client changes the custom ones', async () => {
+    const fieldId = await shoeSize();
+    const form = {
+      fields: [{ field: 'phone' }, { field: 'comment' }],
+      consent: { text: 'Yes', required: true },
+    };
+    const petitionId = await create({ form });
+    const { form: changed } = await update(petitionId, { formFields: [{ fieldId, required: true }] });
+    expect(changed).toMatchObject({
+      fields: [{ field: 'phone' }, { field: 'shoeSize', required: true }, { field: 'comment' }],
+      consent: form.consent,
+    });
+    expect((await update(petitionId, { formFields: [] })).form).toMatchObject(form);
+  });
+
+  it('asks for a comment once the page shows comments, unless it is given too', async () => {
+    const names = ({ form }: { form: { fields: { field: string }[] } }) =>
+      form.fields.map(({ field }) => field);
+    const petitionId = await create();
+    expect(names(await update(petitionId, { comments: 'SHOWN' }))).toEqual([
+      ...['firstName', 'lastName', 'comment'],
+    ]);
+    const fields = [{ field: 'firstName' }];
+    expect(names(await update(petitionId, { form: { fields } }))).toEqual(['firstName']);
+    const second = await create({ name: 'B', publicComments: true });
+    expect(names((await get(second)).body.data)).toContain('comment');
+    const third = await create({ name: 'C', comments: 'SHOWN', form: { fields } });
+    expect(names((await get(third)).body.data)).toEqual(['firstName']);
+  });
+
+  it('tells a custom field with the key of another field apart, and knows none of another organization', async () => {
+    const other = await api.organization();
+    await other.post('field.create-field', { name: 'Theirs' });
+    const petitionId = await create();
+    expect(await update(petitionId, { form: { fields: [{ field: 'theirs' }] } })).toEqual([
+      ...[400, 'form.fields.0.field'],
+    ]);
+    await shoeSize();
+    const both = { fields: [{ field: 'shoeSize' }, { field: 'fields.shoeSize' }] };
+    expect(await update(petitionId, { form: both })).toEqual([400, 'form.fields.1.field']);
+    // New custom fields cannot have such a key.
+    const { fieldId } = (await client.post('field.create-field', { name: 'Comment' })).body.data;
+    expect((await client.get('field.get-field', { fieldId })).body.data.key).toBe('comment2');
   });
 });
 

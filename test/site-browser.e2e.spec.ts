@@ -143,7 +143,7 @@ withChromium('in Chromium', () => {
         name: 'Friends of the Clean Rivers',
         language,
       });
-      const { fieldId } = await call(client, 'field.create-field', { name: 'Which part do you live in?' });
+      await call(client, 'field.create-field', { name: 'Which part do you live in?' });
       const short = await people.petition({ name: 'Save the river', goal: 1_000_000 }, client);
       const long = await people.petition(
         {
@@ -153,7 +153,16 @@ withChromium('in Chromium', () => {
           ask: 'Switch the basin on.',
           content: 'A paragraph about kingfishers. '.repeat(200),
           closesAt: '2099-03-01T00:00:00Z',
-          formFields: [{ fieldId, required: true }],
+          comments: 'SHOWN',
+          form: {
+            fields: [
+              { field: 'firstName', required: true },
+              { field: 'lastName' },
+              { field: 'whichPartDoYouLiveIn', required: true },
+              ...['zip', 'city', 'region', 'country', 'phone', 'comment'].map((field) => ({ field })),
+            ],
+            consent: { text: 'I would like to hear from you. '.repeat(8) },
+          },
         },
         client,
       );
@@ -186,8 +195,8 @@ withChromium('in Chromium', () => {
       for (const { path } of [short, long])
         for (const width of [320, 360, 700]) {
           const { page: tab } = plain;
-          // The questions of the organization are in addition.
-          const height = path === long.path ? 760 : 640;
+          // The question and the long consent of the organization are in addition.
+          const height = path === long.path ? 1_000 : 640;
           await tab.setViewportSize({ width, height });
           await tab.goto(`${origin}${path}/embed`);
           expect([path, width, await tab.evaluate(SEEN)]).toEqual([path, width, ALL_SEEN]);

@@ -22,6 +22,7 @@ const counted = async ({ client, petitionId }: PetitionPage) => {
 };
 const contacts = async ({ client }: PetitionPage) =>
   (await client.get('contact.list-contacts', { limit: '100' })).body.data as { email: string }[];
+const asked = (...fields: string[]) => fields.map((field) => ({ field, required: false }));
 const confirm = async (link: string) => {
   const { text } = await people.get(link);
   const [, request = ''] = /name="request" value="([^"]+)"/.exec(text) ?? [];
@@ -30,10 +31,13 @@ const confirm = async (link: string) => {
 
 describe('signing', () => {
   it('counts after confirmation with the button on the emailed page, and only then creates a contact', async () => {
-    const page = await people.petition({ goal: 2, publicComments: true });
+    const form = {
+      fields: [{ field: 'firstName', required: true }, ...asked('lastName', 'country', 'comment')],
+    };
+    const page = await people.petition({ goal: 2, publicComments: true, form });
     const signed = await people.sign(page, {
       lastName: 'Lovelace',
-      country: 'United Kingdom',
+      country: 'GB',
       comment: 'I swim <there>',
       isCommentPublic: 'yes',
       source: 'newsletter',
@@ -64,7 +68,7 @@ describe('signing', () => {
         email: 'ada@example.org',
         firstName: 'Ada',
         lastName: 'Lovelace',
-        country: 'United Kingdom',
+        country: 'GB',
         subscribed: false,
       },
     ]);
@@ -80,6 +84,79 @@ describe('signing', () => {
       expect(text).toContain('1 signature</span>');
       expect(text).toContain('I swim &lt;there&gt;');
     });
+  });
+
+  it.each(['en', 'de', 'fr', 'es'])(
+    'requires what the form requires, with clear messages in %s',
+    async (language) => {
+      const client = await people.api.organization();
+      await call(client, 'organization.update-organization', { language });
+      const details = ['lastName', 'zip', 'city', 'region', 'country', 'phone', 'comment'] as const;
+      const fields = ['firstName', ...details].map((field) => ({ field, required: true }));
+      const consent = { text: 'I agree to <b>everything</b>', required: true };
+      const page = await people.petition({ form: { fields, consent } }, client);
+      const { faults } = LOCALES[language]!.site;
+      const missing = await people.sign(page, { firstName: ' ', country: 'Atlantis', phone: 'call me' });
+      expect(missing.status).toBe(422);
+      const shown = [...missing.text.matchAll(/id="(\w+)-fault">([^<]*)</g)].map(([, ...found]) => found);
+      expect(Object.fromEntries(shown)).toEqual({
+        ...{ firstName: faults.firstNameMissing, lastName: faults.lastNameMissing, zip: faults.zipMissing },
+        ...{ city: faults.cityMissing, region: faults.regionMissing, comment: faults.commentMissing },
+        ...{ country: faults.choice, phone: faults.phone, subscribe: faults.unchecked },
+      });
+      expect(missing.text).toContain('I agree to &lt;b&gt;everything&lt;/b&gt;');
+
+      const given = {
+        lastName: 'L',
+        zip: '1',
+        city: 'Lyon',
+        region: 'Rhône',
+        country: 'FR',
+        phone: '+33 4 72 00',
+      };
+      const email = `complete-${language}@example.org`;
+      const signed = await people.sign(page, { ...given, email, comment: 'Ω', subscribe: 'yes' });
+      expect(signed.status).toBe(200);
+      const link = await people.linkTo(email);
+      const { text } = await people.get(link);
+      for (const value of ['Lyon', 'Rhône', '+33 4 72 00', 'I agree to &lt;b&gt;everything'])
+        expect(text).toContain(value);
+      await confirm(link);
+      const { organizationId } = client;
+      const { data: contact } = (await client.get('contact.get-contact', { organizationId, email })).body;
+      expect(contact).toMatchObject({ ...given, subscribed: true });
+      const { data: consents } = (await client.get('contact.list-consents', { contactId: contact.id })).body;
+      expect(consents).toMatchObject([{ text: consent.text, given: true }]);
+    },
+  );
+
+  it('records only details that the form asks for, and consent only to the text that was shown', async () => {
+    const consent = { text: 'Write to me' };
+    const page = await people.petition({ form: { fields: asked('firstName'), consent } });
+    const { client, petitionId } = page;
+    const { text } = await people.get(page.path);
+    expect(text).not.toMatch(/name="(zip|country|phone|comment|isCommentPublic)"/);
+    const [, seen = ''] = /name="consent" value="([^"]+)"/.exec(text) ?? [];
+    const fields = { email: 'agrees@example.org', zip: '66666', comment: 'unasked', phone: '+1 2345' };
+    await call(client, 'petition.update-petition', {
+      ...{ petitionId, form: { fields: asked('firstName'), consent: { text: 'Call me' } } },
+    });
+    let again = '';
+    await eventually(async () => expect((await people.get(page.path)).text).toContain('Call me'));
+    await eventually(async () => {
+      const sent = await people.sign(page, { ...fields, subscribe: 'yes', consent: seen });
+      expect(sent.status).toBe(422);
+      again = sent.text;
+    });
+    expect(again).toContain(LOCALES.en!.site.faults.consentChanged);
+    expect(again).toContain('Call me');
+    expect(again).not.toMatch(/name="subscribe"[^>]* checked/);
+    await people.sign(page, { ...fields, subscribe: 'yes' });
+    await confirm(await people.linkTo('agrees@example.org'));
+    const [contact] = (await contacts(page)) as unknown as { id: string }[];
+    expect(contact).toMatchObject({ zip: null, phone: null });
+    const { data } = (await client.get('contact.list-consents', { contactId: contact!.id })).body;
+    expect(data).toMatchObject([{ text: 'Call me' }]);
   });
 
   it('has a QR code of its address as SVG and PNG', async () => {
@@ -172,7 +249,9 @@ describe('signing', () => {
       fieldId,
       required: required.includes(name),
     }));
-    const page = await people.petition({ formFields }, client);
+    const form = { fields: asked('firstName', 'country') };
+    const page = await people.petition({ form }, client);
+    await call(client, 'petition.update-petition', { petitionId: page.petitionId, formFields });
     await client.delete('field.delete-field', { fieldId: fieldIds.Gone });
     const shown = async (path: string) => (await people.get(path)).text;
     await eventually(async () => {
@@ -693,11 +772,11 @@ describe('abuse by someone who knows an address', () => {
   });
 
   it('the confirmation page shows everything that the signer agrees to', async () => {
-    const page = await people.petition();
+    const page = await people.petition({ form: { fields: asked('zip', 'country') } });
     const email = 'sees@example.org';
-    await people.sign(page, { email, zip: '66666', country: 'Utopia', subscribe: 'yes' });
+    await people.sign(page, { email, zip: '66666', country: 'KE', subscribe: 'yes' });
     const { text } = await people.get(await people.linkTo(email));
-    for (const shown of ['66666', 'Utopia', 'may send me email updates']) expect(text).toContain(shown);
+    for (const shown of ['66666', 'Kenya', 'may send me email updates']) expect(text).toContain(shown);
     const other = 'sees-less@example.org';
     await people.sign(page, { email: other });
     expect((await people.get(await people.linkTo(other))).text).not.toContain('send me email updates');

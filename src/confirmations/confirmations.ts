@@ -79,6 +79,11 @@ export class Confirmations {
     return found;
   }
 
+  /** The text next to the checkbox to subscribe, as the person saw it; undefined if there is none. */
+  async agreedTo({ organizationId, requestId }: RequestName): Promise<string | undefined> {
+    return (await this.consents.pending(organizationId, requestId))?.text;
+  }
+
   /**
    * Stores a request. Does the same for everyone: whether the address is known is checked later, so neither the response nor its
    * timing reveals it.

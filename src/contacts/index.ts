@@ -1,6 +1,6 @@
 export { Places } from './filters/places.js';
 export { chooseContactsBy, forEachKindOfContacts, kindsOfContacts } from './filters/contact-filters.js';
-export { countryChoices, countryName, isInCountry, sumByCountry } from './filters/countries.js';
+export { countryChoices, countryCode, countryName, isInCountry, sumByCountry } from './filters/countries.js';
 export {
   type FieldCondition,
   type Filter,

@@ -64,7 +64,13 @@ export class CustomFields {
   ): Promise<readonly One[]> {
     const valued = records.filter(({ customFields }) => Object.keys(customFields).length > 0);
     if (valued.length === 0) return records;
-    const keys = past ? await this.keysAt(organizationId, valued, past) : await this.keysOf(organizationId);
+    const keys = past
+      ? await this.keysAt(
+          organizationId,
+          valued.flatMap(({ customFields }) => Object.keys(customFields)),
+          past,
+        )
+      : await this.keysOf(organizationId);
     for (const record of valued) record.customFields = namedValues(record.customFields, keys);
     return records;
   }
@@ -97,14 +103,17 @@ export class CustomFields {
     return (await this.keys.load(organizationId)) ?? new Map<string, string>();
   }
 
-  private async keysAt(
+  /** The keys of the fields that existed then, by their ids, the oldest first. */
+  async keysAt(
     organizationId: string,
-    records: readonly WithValues[],
+    ids: readonly string[],
     past: Past,
   ): Promise<ReadonlyMap<string, string>> {
-    const ids = new Set(records.flatMap(({ customFields }) => Object.keys(customFields)));
     const looked = await Promise.all(
-      [...ids].map(async (id) => ({ id, ...(await this.records.look(field, organizationId, id, past)) })),
+      [...new Set(ids)].map(async (id) => ({
+        id,
+        ...(await this.records.look(field, organizationId, id, past)),
+      })),
     );
     return new Map(
       looked

@@ -11,7 +11,7 @@ const UNNAMED = 'field';
 const RESERVED = new Set(
   `id createdAt updatedAt organizationId contactId email emails firstName lastName name bio phone mobile address zip
    city region country subscribed status consent consentTime consentIp consentSource optOut importProblem bounced complained
-   customFields fields externalId externalIds tags tagIds lists listIds signatures petitions segments
+   comment customFields fields externalId externalIds tags tagIds lists listIds signatures petitions segments
    constructor prototype toString valueOf hasOwnProperty`.split(/\s+/),
 );
 

@@ -1,10 +1,12 @@
-import { createHandler, slugOf } from '#libs/resources';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ResourceCommands, slugOf } from '#libs/resources';
 import { Operation, Text } from '#libs/rpc';
 import { AfterSigningInput, readAfterSigning } from './after-signing.js';
-import { DEFAULT_GOAL, momentOf, readFormFields } from './petition-fields.js';
-import { formWith } from './petition-form.js';
+import { DEFAULT_GOAL, momentOf, readFormFields, requireOneOfEach } from './petition-fields.js';
+import { newForm, withCustomFields } from './petition-form.js';
+import { PetitionForms } from './petition-forms.js';
 import { NOT_SET_YET } from './petition-shapes.js';
-import { type PetitionEvent } from './petition.js';
+import { type PetitionFields } from './petition.js';
 import { petitionIdSchema, petitions } from './petitions.js';
 
 @Operation({
@@ -23,38 +25,39 @@ export class CreatePetition extends AfterSigningInput {
   override name!: string;
 }
 
-export const CreatePetitionHandler = createHandler(CreatePetition, petitions, (command): PetitionEvent => {
-  const { name, target = null, description = null, ask = null, imageId = null, content = null } = command;
-  // Defaults are set before requests are compared: a request with the defaults equals one without them.
-  const title = (command.title ??= name);
-  const goal = (command.goal ??= DEFAULT_GOAL);
-  const { slug = slugOf(name), confirmation = 'EMAIL', publicComments = false } = command;
-  const formFields = readFormFields(command.formFields ?? []);
-  const closesAt = momentOf(command.closesAt) ?? null;
-  // Left out if default: earlier versions did not have these fields, and a request sent to one of them may be
-  // retried here.
-  if (confirmation === 'EMAIL') delete command.confirmation;
-  if (!publicComments) delete command.publicComments;
-  if (formFields.length === 0) delete command.formFields;
-  const after = readAfterSigning(command);
-  if (!after.thankYou) delete command.thankYou;
-  if (!after.thankYouMail) delete command.thankYouMail;
-  const comments = publicComments ? 'SHOWN' : 'OFF';
-  const page = { slug, confirmation, closesAt, comments, form: formWith(formFields) } as const;
-  return {
-    type: 'PetitionCreated',
-    data: {
-      name,
-      title,
-      goal,
-      target,
-      description,
-      ask,
-      imageId,
-      content,
-      ...NOT_SET_YET,
-      ...page,
-      ...after,
-    },
-  };
-});
+@CommandHandler(CreatePetition)
+export class CreatePetitionHandler implements ICommandHandler<CreatePetition> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly forms: PetitionForms,
+  ) {}
+
+  async execute(command: CreatePetition): Promise<object> {
+    const { name, target = null, description = null, ask = null, imageId = null, content = null } = command;
+    requireOneOfEach(command);
+    // Defaults are set before requests are compared: a request with the defaults equals one without them.
+    const title = (command.title ??= name);
+    const goal = (command.goal ??= DEFAULT_GOAL);
+    const { slug = slugOf(name), confirmation = 'EMAIL', publicComments = false } = command;
+    const { comments = publicComments ? 'SHOWN' : 'OFF' } = command;
+    const formFields = readFormFields(command.formFields ?? []);
+    const closesAt = momentOf(command.closesAt) ?? null;
+    const preset = withCustomFields(newForm(comments !== 'OFF'), formFields);
+    const { form, require } = command.form
+      ? await this.forms.read(command.organizationId, command.form)
+      : { form: preset, require: undefined };
+    // Left out if default: earlier versions did not have these fields, and a request sent to one of them may be
+    // retried here.
+    if (confirmation === 'EMAIL') delete command.confirmation;
+    if (!publicComments) delete command.publicComments;
+    if (comments === 'OFF') delete command.comments;
+    if (formFields.length === 0) delete command.formFields;
+    const after = readAfterSigning(command);
+    if (!after.thankYou) delete command.thankYou;
+    if (!after.thankYouMail) delete command.thankYouMail;
+    const fields = { name, title, goal, target, description, ask, imageId, content };
+    const page = { slug, confirmation, closesAt, comments, form };
+    const data: PetitionFields = { ...fields, ...NOT_SET_YET, ...page, ...after };
+    return this.commands.create(petitions, command, { type: 'PetitionCreated', data }, require);
+  }
+}

@@ -6,26 +6,68 @@ import {
   Input,
   Integer,
   invalid,
+  Nested,
   NestedList,
   OneOf,
   Slug,
   Text,
   Timestamp,
 } from '#libs/rpc';
-import { type FormField } from './petition-form.js';
-import { type Confirmation } from './petition.js';
+import { type FormField, STANDARD_FIELDS } from './petition-form.js';
+import { type Confirmation, type PetitionFields } from './petition.js';
 
 export const DEFAULT_GOAL = 100;
 const MAX_CONTENT_BYTES = 256 * 1024;
 /** Fewer people complete a longer form. */
 const MAX_FORM_FIELDS = 20;
 
-class FormFieldInput {
+class CustomFieldInput {
   @Id()
   fieldId!: string;
 
   @Flag({ default: false, description: 'Whether an answer is required.' })
   required!: boolean;
+}
+
+class FormFieldInput {
+  @Text({
+    max: 100,
+    example: 'zip',
+    description: `One of ${STANDARD_FIELDS.map((field) => `\`${field}\``).join(', ')}, or the key of a custom field.`,
+  })
+  field!: string;
+
+  @Flag({ default: false, description: 'Whether an answer is required.' })
+  required!: boolean;
+}
+
+class ConsentInput {
+  @Text({
+    max: 1_000,
+    optional: true,
+    nullable: true,
+    description:
+      'The text next to the checkbox. The signer’s consent is recorded with this exact text. Default: a text of ' +
+      'the page in its language.',
+  })
+  text?: string | null;
+
+  @Flag({ default: false, description: 'Whether only people who check the box can sign.' })
+  required!: boolean;
+}
+
+export class FormInput {
+  @NestedList(() => FormFieldInput, {
+    max: MAX_FORM_FIELDS + STANDARD_FIELDS.length,
+    description: 'In this order. The form always asks for the email address.',
+  })
+  fields!: FormFieldInput[];
+
+  @Nested(() => ConsentInput, {
+    optional: true,
+    description: 'The checkbox to subscribe to the organization’s emails.',
+  })
+  consent?: ConsentInput;
 }
 
 /** The fields shared by create-petition and update-petition, all optional. */
@@ -96,17 +138,31 @@ export abstract class PetitionFieldsInput extends Input {
   @Flag({
     optional: true,
     documentedDefault: false,
-    description: 'Whether its page shows the newest comments whose authors allow it.',
+    description: 'Deprecated: use `comments`. true: SHOWN, false: OFF.',
   })
   publicComments?: boolean;
 
-  @NestedList(() => FormFieldInput, {
+  @OneOf(['OFF', 'SHOWN'], {
+    optional: true,
+    documentedDefault: 'OFF',
+    description: 'Whether its page shows the newest comments whose authors allow it.',
+  })
+  comments?: PetitionFields['comments'];
+
+  @Nested(() => FormInput, {
+    optional: true,
+    description:
+      'What the form on its page asks for. A custom field of the type BOOLEAN is a checkbox: if required, it must be ' +
+      'checked. Answers become details of the signer. Values of a contact who signed before are only replaced if the ' +
+      'signature is confirmed by email. Default: first name (required) and last name, and the comment if `comments` ' +
+      'are not OFF.',
+  })
+  form?: FormInput;
+
+  @NestedList(() => CustomFieldInput, {
     optional: true,
     max: MAX_FORM_FIELDS,
-    description:
-      'The custom fields that the form on its page asks for, in this order, and whether an answer is required. A field of ' +
-      'the type BOOLEAN is a checkbox: if required, it must be checked. Answers become values of the signer. Those of ' +
-      'a contact who signed before are only replaced if the signature is confirmed by email.',
+    description: 'Deprecated: use `form`. The custom fields that the form asks for, by their ids.',
   })
   formFields?: FormField[];
 }
@@ -117,6 +173,17 @@ export function readFormFields(given: readonly FormField[]): FormField[] {
   const twice = ids.findIndex((id, n) => ids.indexOf(id) !== n);
   if (twice >= 0) throw invalid([{ path: `formFields.${twice}.fieldId`, message: 'is in the list twice' }]);
   return given.map(({ fieldId, required }) => ({ fieldId, required }));
+}
+
+/** @throws RpcError BAD_REQUEST if a field is given together with the earlier one that it replaces. */
+export function requireOneOfEach(given: PetitionFieldsInput): void {
+  const both = [['form', 'formFields'] as const, ['comments', 'publicComments'] as const].filter(
+    ([now, earlier]) => given[now] !== undefined && given[earlier] !== undefined,
+  );
+  if (both.length === 0) return;
+  throw invalid(
+    both.map(([now, earlier]) => ({ path: earlier, message: `is deprecated: send only \`${now}\`` })),
+  );
 }
 
 /** Normalizes a time for storage: the same time can be written in many ways. */

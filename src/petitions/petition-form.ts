@@ -1,5 +1,15 @@
 /** Details of a contact that a form can ask for, next to the email address, which every form does; and a comment. */
-type StandardField = 'firstName' | 'lastName' | 'zip' | 'city' | 'region' | 'country' | 'phone' | 'comment';
+export const STANDARD_FIELDS = [
+  'firstName',
+  'lastName',
+  'zip',
+  'city',
+  'region',
+  'country',
+  'phone',
+  'comment',
+] as const;
+export type StandardField = (typeof STANDARD_FIELDS)[number];
 
 /** A custom field that a form asks for. */
 export type FormField = { fieldId: string; required: boolean };
@@ -13,7 +23,21 @@ export type PetitionForm = {
   consent: { text: string | null; required: boolean };
 };
 
-/** The form with these custom fields on a petition that has no other choice. */
+const COMMENT = { field: 'comment', required: false } as const;
+
+/** The form of a new petition: every further field costs signatures. */
+export function newForm(takesComments: boolean): PetitionForm {
+  return {
+    fields: [
+      { field: 'firstName', required: true },
+      { field: 'lastName', required: false },
+      ...(takesComments ? [COMMENT] : []),
+    ],
+    consent: { text: null, required: false },
+  };
+}
+
+/** The form with these custom fields on a petition from before forms could be chosen. */
 export function formWith(customFields: readonly FormField[]): PetitionForm {
   return {
     fields: [
@@ -22,7 +46,7 @@ export function formWith(customFields: readonly FormField[]): PetitionForm {
       { field: 'zip', required: false },
       { field: 'country', required: false },
       ...customFields,
-      { field: 'comment', required: false },
+      COMMENT,
     ],
     consent: { text: null, required: false },
   };
@@ -30,4 +54,23 @@ export function formWith(customFields: readonly FormField[]): PetitionForm {
 
 export function customFieldsOf({ fields }: PetitionForm): FormField[] {
   return fields.filter((field) => 'fieldId' in field);
+}
+
+/** Replaces the custom fields of a form. They stay where the first one was, or come before the comment. */
+export function withCustomFields(form: PetitionForm, customFields: readonly FormField[]): PetitionForm {
+  const before = form.fields.findIndex((field) => 'fieldId' in field || field.field === 'comment');
+  const place = before < 0 ? form.fields.length : before;
+  const isStandard = (field: PetitionForm['fields'][number]) => 'field' in field;
+  const fields = [
+    ...form.fields.slice(0, place).filter(isStandard),
+    ...customFields,
+    ...form.fields.slice(place).filter(isStandard),
+  ];
+  return { ...form, fields };
+}
+
+/** A petition that shows comments asks for them, unless its form says otherwise. */
+export function withComment(form: PetitionForm): PetitionForm {
+  const asksForIt = form.fields.some((field) => 'field' in field && field.field === 'comment');
+  return asksForIt ? form : { ...form, fields: [...form.fields, COMMENT] };
 }

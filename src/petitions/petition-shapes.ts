@@ -18,20 +18,16 @@ type Later = Pick<PetitionFields, 'comments' | 'form'>;
 /** The fields that `comments` and `form` replace. The API still has them. */
 export type Earlier = { publicComments: boolean; formFields: FormField[] };
 
-/** Setting custom fields restores the rest of the form to its earlier default. */
-export function fromEarlier({ publicComments, formFields }: Partial<Earlier>): Partial<Later> {
+function fromEarlier({ publicComments, formFields }: Partial<Earlier>): Partial<Later> {
   return {
     ...(publicComments === undefined ? {} : { comments: publicComments ? 'SHOWN' : 'OFF' }),
     ...(formFields === undefined ? {} : { form: formWith(formFields) }),
   };
 }
 
-/** Earlier shapes cannot express approval, so such comments are not shown. */
-export function asEarlier({ comments, form }: Partial<Later>): Partial<Earlier> {
-  return {
-    ...(comments === undefined ? {} : { publicComments: comments === 'SHOWN' }),
-    ...(form === undefined ? {} : { formFields: customFieldsOf(form) }),
-  };
+/** Clients of earlier versions know no approval, and see such comments as not shown. */
+export function asEarlier({ comments, form }: Later): Earlier {
+  return { publicComments: comments === 'SHOWN', formFields: customFieldsOf(form) };
 }
 
 /** Petitions created before pages existed. */

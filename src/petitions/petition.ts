@@ -4,6 +4,9 @@ import { type Slugged, withSlug } from '#libs/resources';
 import { noSuch, RpcError } from '#libs/rpc';
 import { type PetitionForm } from './petition-form.js';
 
+/** Which of the comments that signers made public its page shows. */
+export const COMMENTS = ['OFF', 'SHOWN', 'APPROVED'] as const;
+
 /** Whether signatures from the public site must be confirmed by email. */
 export type Confirmation = 'EMAIL' | 'NONE';
 
@@ -21,8 +24,7 @@ export type PetitionFields = {
   confirmation: Confirmation;
   /** When it closes automatically: RFC 3339, UTC. */
   closesAt: string | null;
-  /** Which of the comments that signers made public its page shows. */
-  comments: 'OFF' | 'SHOWN' | 'APPROVED';
+  comments: (typeof COMMENTS)[number];
   form: PetitionForm;
   /** What its page shows after signing; null: the site's own texts. */
   thankYou: ThankYou | null;

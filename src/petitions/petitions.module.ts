@@ -17,6 +17,7 @@ import { PetitionAddress } from './petition-address.js';
 import { EndPetitionHandler, PetitionEnd, PetitionEnds } from './petition-end.js';
 import { invalidationPlan } from './invalidation-plan.js';
 import { PlannedInvalidations } from './planned-invalidations.js';
+import { PetitionForms } from './petition-forms.js';
 import { petitionGoal } from './petition-goal.js';
 import { petitionShapes } from './petition-shapes.js';
 import { petitions, signatureShapes } from './petitions.js';
@@ -47,6 +48,7 @@ import { ThankYouMails } from './thank-you-mails.js';
     OpenPetitions,
     ChosenSignatures,
     PetitionAddress,
+    PetitionForms,
     PublicComments,
     Signers,
     ThankYouMails,

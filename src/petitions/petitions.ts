@@ -8,7 +8,7 @@ import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { fields } from '../fields/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
 import { afterSigningSchema } from './after-signing.js';
-import { exists, petition, STATUSES, updatePetition } from './petition.js';
+import { COMMENTS, exists, petition, STATUSES, updatePetition } from './petition.js';
 import { asEarlier } from './petition-shapes.js';
 import { type Appearance, type Requested, signatureRequests, unasked } from './signature-request.js';
 import { type SignatureRecord } from './signature-record.js';
@@ -159,17 +159,31 @@ export const petitionSchema = recordSchema({
   },
   confirmation: { type: 'string', enum: ['EMAIL', 'NONE'] },
   closesAt: { type: ['string', 'null'], format: 'date-time' },
-  publicComments: { type: 'boolean' },
+  publicComments: { type: 'boolean', description: 'Deprecated: see `comments`.' },
   formFields: {
     type: 'array',
     items: recordSchema({ fieldId: { type: 'string' }, required: { type: 'boolean' } }),
-    description: 'The custom fields that the form on its page asks for. Deleted ones are ignored.',
+    description:
+      'Deprecated: see `form`. The custom fields that the form asks for. Deleted ones are ignored.',
   },
   pendingSignatures: {
     type: 'integer',
     description: 'Exact number of signatures from its page that await confirmation.',
   },
   ...afterSigningSchema,
+  comments: { type: 'string', enum: COMMENTS, description: 'Which public comments its page shows.' },
+  form: {
+    ...recordSchema({
+      fields: {
+        type: 'array',
+        items: recordSchema({ field: { type: 'string' }, required: { type: 'boolean' } }),
+      },
+      consent: recordSchema({ text: textOrNull, required: { type: 'boolean' } }),
+    }),
+    description:
+      'What the form on its page asks for, in this order, next to the email address. A custom field is named by its key, ' +
+      'or `fields.comment` if that is its key.',
+  },
 });
 
 /** Lists leave out the content. */

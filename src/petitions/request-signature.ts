@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Input } from '#libs/rpc';
 import { Confirmations, type Suspicion } from '../confirmations/index.js';
 import { OpenPetitions } from './open-petitions.js';
-import { NOT_ASKED_FOR, signatureRequests, type SignerDetails, unasked } from './signature-request.js';
+import { signatureRequests, type SignerDetails, unasked } from './signature-request.js';
 
 /**
  * Requests a signature on a petition's page. Not an operation of the API: clients with a key call
@@ -14,7 +14,10 @@ export class RequestSignature extends Input {
   firstName!: string | null;
   lastName!: string | null;
   zip!: string | null;
+  city?: string | null;
+  region?: string | null;
   country!: string | null;
+  phone?: string | null;
   comment!: string | null;
   isCommentPublic!: boolean;
   /** Whether the signer subscribes to the organization's emails. */
@@ -37,10 +40,10 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
 
   /** @throws RpcError NOT_FOUND, or CONFLICT unless the petition accepts signatures. */
   execute(command: RequestSignature): Promise<{ requestId: string }> {
-    const { organizationId, petitionId, email, firstName, lastName, zip, country, comment, clientAddress } =
-      command;
+    const { organizationId, petitionId, email, firstName, lastName, comment, clientAddress } = command;
+    const { zip, city = null, region = null, country, phone = null } = command;
     const { source, suspicion, isCommentPublic, subscribe, consent, customFields = {} } = command;
-    const details = { ...NOT_ASKED_FOR, email, firstName, lastName, zip, country, comment };
+    const details = { email, firstName, lastName, zip, city, region, country, phone, comment };
     const requested = signatureRequests.request(
       { petitionId, source, suspicion, isCommentPublic, subscribe, ...unasked({ isCommentPublic }) },
       { ...details, clientAddress, customFields },

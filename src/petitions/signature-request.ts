@@ -30,8 +30,8 @@ export function unasked({ isCommentPublic }: JsonObject): Pick<Requested, 'appea
   return { appearance: isCommentPublic === true ? 'FIRST_NAME' : 'NONE', via: null, language: null };
 }
 
-/** Details that no form asked for. */
-export const NOT_ASKED_FOR = { city: null, region: null, phone: null };
+/** Details that no form asked for until then. */
+const NOT_ASKED_FOR = { city: null, region: null, phone: null };
 
 /** Earlier releases would confirm a signature without its newer details. */
 export const signatureRequestShapes: Upcasters = {

@@ -1,10 +1,13 @@
-import { changedFields } from '#libs/commands';
-import { changeHandler } from '#libs/resources';
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { isDeepStrictEqual } from 'node:util';
+import { ResourceCommands } from '#libs/resources';
 import { Id, Operation } from '#libs/rpc';
 import { AfterSigningInput, readAfterSigning } from './after-signing.js';
-import { momentOf, readFormFields } from './petition-fields.js';
-import { asEarlier, type Earlier, fromEarlier } from './petition-shapes.js';
-import { existingPetition, updatePetition } from './petition.js';
+import { momentOf, readFormFields, requireOneOfEach } from './petition-fields.js';
+import { withComment, withCustomFields } from './petition-form.js';
+import { PetitionForms } from './petition-forms.js';
+import { asEarlier, type Earlier } from './petition-shapes.js';
+import { existingPetition, type ExistingPetition, type PetitionFields, updatePetition } from './petition.js';
 import { petitions, petitionSchema } from './petitions.js';
 
 @Operation({
@@ -21,15 +24,48 @@ export class UpdatePetition extends AfterSigningInput {
   petitionId!: string;
 }
 
-export const UpdatePetitionHandler = changeHandler(UpdatePetition, petitions, (state, command) => {
-  const { context, organizationId, petitionId, publicComments, formFields, ...rest } = command;
-  const { thankYou, thankYouMail, ...changes } = rest;
-  const closesAt = momentOf(changes.closesAt);
-  const given = { publicComments, formFields: formFields && readFormFields(formFields) };
-  return updatePetition(state, {
-    ...changes,
-    ...readAfterSigning({ thankYou, thankYouMail }),
-    ...(closesAt === undefined ? {} : { closesAt }),
-    ...fromEarlier(changedFields<Partial<Earlier>>(asEarlier(existingPetition(state)), given) ?? {}),
-  });
-});
+@CommandHandler(UpdatePetition)
+export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly forms: PetitionForms,
+  ) {}
+
+  async execute(command: UpdatePetition): Promise<object> {
+    const { context, organizationId, petitionId, publicComments, formFields, comments, form, ...rest } =
+      command;
+    const { thankYou, thankYouMail, ...changes } = rest;
+    requireOneOfEach(command);
+    const closesAt = momentOf(changes.closesAt);
+    const read = form && (await this.forms.read(organizationId, form));
+    const given = { comments, publicComments, formFields: formFields && readFormFields(formFields) };
+    return this.commands.change(
+      petitions,
+      command,
+      (state) =>
+        updatePetition(state, {
+          ...changes,
+          ...readAfterSigning({ thankYou, thankYouMail }),
+          ...(closesAt === undefined ? {} : { closesAt }),
+          ...chosenFor(existingPetition(state), { ...given, form: read?.form }),
+        }),
+      read?.require,
+    );
+  }
+}
+
+type Given = { [Field in keyof (Chosen & Earlier)]?: (Chosen & Earlier)[Field] | undefined };
+type Chosen = Pick<PetitionFields, 'comments' | 'form'>;
+
+/** The form and the comments, also as earlier clients give them. What they were shown and send back changes nothing. */
+function chosenFor(before: ExistingPetition, given: Given): Partial<Chosen> {
+  const shown = asEarlier(before);
+  const { formFields = shown.formFields, publicComments = shown.publicComments } = given;
+  const earlier = publicComments ? 'SHOWN' : 'OFF';
+  const comments = given.comments ?? (publicComments === shown.publicComments ? before.comments : earlier);
+  const kept = isDeepStrictEqual(formFields, shown.formFields)
+    ? before.form
+    : withCustomFields(before.form, formFields);
+  const isNew = before.comments === 'OFF' && comments !== 'OFF';
+  return { comments, form: given.form ?? (isNew ? withComment(kept) : kept) };
+}

@@ -1,4 +1,4 @@
-import { timingSafeEqual } from 'node:crypto';
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { type Keyring } from '#libs/event-store';
 
 /** The shortest time in seconds in which a person can fill in the form, and the longest that a page can stay open. */
@@ -31,4 +31,9 @@ export function faultOf(
 
 function macOf(keyring: Pick<Keyring, 'hash'>, petitionId: string, seconds: string): Buffer {
   return keyring.hash('form', petitionId, seconds).subarray(0, MAC);
+}
+
+/** Identifies the text next to a checkbox, so that no one agrees to another one than they saw. */
+export function digestOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64url').slice(0, 12);
 }

@@ -1,5 +1,6 @@
 import { Parser } from 'htmlparser2';
 import { html } from '#libs/pages';
+import { STANDARD_FIELDS } from '../petitions/index.js';
 import { FIELD_TYPES } from '../fields/index.js';
 import { LOCALES, type SiteWords } from '#locales';
 import { submittedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
@@ -45,10 +46,14 @@ const petition: SitePetition = {
   closesAt: at,
   image,
   takesComments: true,
-  questions: FIELD_TYPES.map((type) => ({
-    ...{ id: type, key: type.toLowerCase(), name: `${type} ${evil}`, type, required: type === 'TEXT' },
-    options: type.startsWith('CHOICE') ? [evil, 'Other'] : null,
-  })),
+  consent: { text: evil, required: false },
+  asked: [
+    ...STANDARD_FIELDS.map((field) => ({ field, required: false })),
+    ...FIELD_TYPES.map((type) => ({
+      ...{ id: type, key: type.toLowerCase(), name: `${type} ${evil}`, type, required: type === 'TEXT' },
+      options: type.startsWith('CHOICE') ? [evil, 'Other'] : null,
+    })),
+  ],
   comments: [{ name: evil, text: evil, at }],
   thankYou: {
     title: evil,

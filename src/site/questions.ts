@@ -1,7 +1,12 @@
 import { CheckOf, describedBy, FieldOf, HintOf, html, type Html, OptionalOf, OptionsOf } from '#libs/pages';
 import { type FormFault, type SiteWords } from '#locales';
 import { type CustomValue, MOST_VALUE_BYTES, readValue, valueIn } from '../fields/index.js';
-import { type Question, type SignForm } from './site-types.js';
+import { type Asked, type Question, type SignForm } from './site-types.js';
+
+/** The custom fields among what a form asks for. */
+export function questionsIn(asked: readonly Asked[]): Question[] {
+  return asked.filter((one) => one.field === undefined);
+}
 
 /** The name of a question's input. Other fields of the form have no dot in their names. */
 export function inputOfQuestion({ key }: Pick<Question, 'key'>): string {

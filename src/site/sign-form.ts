@@ -1,20 +1,46 @@
-import { CheckOf, FaultsOf, FieldOf, html, type Html, OptionalOf, OptionsOf, trusted } from '#libs/pages';
+import {
+  CheckOf,
+  FaultsOf,
+  FieldOf,
+  HintOf,
+  html,
+  type Html,
+  OptionalOf,
+  OptionsOf,
+  trusted,
+} from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { countryChoices } from '../contacts/index.js';
 import { dateIn } from './parts.js';
-import { inputOfQuestion, QuestionOf } from './questions.js';
-import { type SignForm, type SiteOrganization, type SitePetition, type TextField } from './site-types.js';
+import { digestOf } from './form-token.js';
+import { inputOfQuestion, QuestionOf, questionsIn } from './questions.js';
+import {
+  type Asked,
+  type SignForm,
+  type SiteOrganization,
+  type SitePetition,
+  type TextField,
+} from './site-types.js';
 
 /** The autofill and the keyboard of each field. */
-const INPUTS: Record<
-  Exclude<TextField, 'country' | 'comment'>,
-  { type: string; autocomplete: string; required: boolean }
-> = {
-  firstName: { type: 'text', autocomplete: 'given-name', required: true },
-  lastName: { type: 'text', autocomplete: 'family-name', required: false },
-  email: { type: 'email', autocomplete: 'email', required: true },
-  zip: { type: 'text', autocomplete: 'postal-code', required: false },
+const INPUTS: Record<Exclude<TextField, 'country' | 'comment'>, { type: string; autocomplete: string }> = {
+  firstName: { type: 'text', autocomplete: 'given-name' },
+  lastName: { type: 'text', autocomplete: 'family-name' },
+  email: { type: 'email', autocomplete: 'email' },
+  zip: { type: 'text', autocomplete: 'postal-code' },
+  city: { type: 'text', autocomplete: 'address-level2' },
+  region: { type: 'text', autocomplete: 'address-level1' },
+  phone: { type: 'tel', autocomplete: 'tel' },
 };
+/** Two of these share a line if they follow each other. */
+const SHORT: ReadonlySet<string | undefined> = new Set<TextField>([
+  'firstName',
+  'lastName',
+  'zip',
+  'city',
+  'region',
+  'country',
+]);
 
 type Props = {
   petition: SitePetition;
@@ -33,25 +59,49 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
   const faults = Object.entries(form.faults);
   const { form: whole } = form.faults;
   const { country } = form.values;
-  const questions = (isRequired: boolean) =>
-    petition.questions
-      .filter(({ required }) => required === isRequired)
-      .map((question) => QuestionOf(question, form, words));
+  const { asked, consent } = petition;
+  const first = asked.filter(isInView);
+  const later = asked.filter((one) => !isInView(one));
+  const isName = ({ field }: Asked) => field === 'firstName' || field === 'lastName';
+  const afterNames = first.findIndex((one) => !isName(one));
+  const emailAt = afterNames < 0 ? first.length : afterNames;
   const of = (name: TextField, isRequired: boolean, hint?: string) => {
     const fault = form.faults[name];
     const optional = isRequired ? undefined : words.optional;
     return { name, label: words.fields[name], hint, fault: fault && texts[fault], optional, isRequired };
   };
-  const field = (name: keyof typeof INPUTS) => {
-    const { type, autocomplete, required } = INPUTS[name];
+  const field = (name: TextField, isRequired: boolean): Html => {
+    if (name === 'comment')
+      return html`${FieldOf(
+        of(name, isRequired, words.hints.comment),
+        (attributes) => html`<textarea ${attributes} rows="3" maxlength="10000">
+${form.values.comment ?? ''}</textarea
+    >`,
+      )}
+      ${petition.takesComments ? check('isCommentPublic', words.commentPublic) : null}`;
+    if (name === 'country')
+      return FieldOf(
+        of(name, isRequired),
+        (attributes) => html`<select ${attributes} autocomplete="country">
+          <option value=""></option>${OptionsOf(countryChoices(words.locale, country), country)}
+        </select>`,
+      );
+    const { type, autocomplete } = INPUTS[name];
     const max = name === 'email' ? 254 : 200;
     return FieldOf(
-      of(name, required),
+      of(name, isRequired),
       (attributes) =>
         html`<input ${attributes} type="${type}" autocomplete="${autocomplete}" maxlength="${max}" value="${form.values[name] ?? ''}" />`,
     );
   };
-  const check = (name: 'isCommentPublic' | 'subscribe', label: string) =>
+  const fields = (some: readonly Asked[]) =>
+    linesOf(some).map((line) => {
+      const all = line.map((one) =>
+        one.field === undefined ? QuestionOf(one, form, words) : field(one.field, one.required),
+      );
+      return line.length === 2 ? html`<div class="pair">${all}</div>` : all;
+    });
+  const check = (name: 'isCommentPublic', label: string) =>
     CheckOf({ name, label, value: 'yes', isChecked: form.values[name] === true });
   return html`${
     faults.length === 0
@@ -62,7 +112,7 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
           faults: faults
             .filter(([name]) => name !== 'form')
             .map(([name, fault]) => {
-              const question = petition.questions.find((one) => inputOfQuestion(one) === name);
+              const question = questionsIn(asked).find((one) => inputOfQuestion(one) === name);
               return { field: name, text: question ? `${question.name}: ${texts[fault]}` : texts[fault] };
             }),
         })
@@ -71,28 +121,17 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
       ${form.meant === undefined ? null : QuestionAbout(form.values.email!, form.meant, words)}
       <input type="hidden" name="token" value="${form.token}" />
       ${form.source === null ? null : html`<input type="hidden" name="source" value="${form.source}" />`}
-      <div class="pair">${field('firstName')} ${field('lastName')}</div>
-      ${field('email')}
-      ${questions(true)}
-      <details${isFilledIn(petition, form) ? trusted(' open') : null}>
-        <summary>${words.more}${OptionalOf(words.optional)}</summary>
-        ${questions(false)}
-        ${FieldOf(
-          of('comment', false, words.hints.comment),
-          (attributes) => html`<textarea ${attributes} rows="3" maxlength="10000">
-${form.values.comment ?? ''}</textarea
-    >`,
-        )}
-        ${petition.takesComments ? check('isCommentPublic', words.commentPublic) : null}
-        <div class="pair">${field('zip')}
-          ${FieldOf(
-            of('country', false),
-            (attributes) => html`<select ${attributes} autocomplete="country">
-              <option value=""></option>${OptionsOf(countryChoices(words.locale, country), country)}
-            </select>`,
-          )}</div>
-      </details>
-      ${check('subscribe', words.subscribe(organization.name))}
+      ${fields(first.slice(0, emailAt))} ${field('email', true)} ${fields(first.slice(emailAt))}
+      ${
+        later.length === 0
+          ? null
+          : html`<details${isFilledIn(later, form) ? trusted(' open') : null}>
+            <summary>${words.more[partOf(later)]}${OptionalOf(words.optional)}</summary>
+            ${fields(later)}
+          </details>`
+      }
+      <input type="hidden" name="consent" value="${digestOf(consent.text)}" />
+      ${ConsentOf(consent, form, words)}
       <div class="pot" aria-hidden="true">
         <label for="website">${words.honeypot}</label>
         <input id="website" name="website" type="text" tabindex="-1" autocomplete="off" />
@@ -104,6 +143,18 @@ ${form.values.comment ?? ''}</textarea
         ${organization.privacyUrl === null ? null : html`<a href="${organization.privacyUrl}">${words.privacy}</a>`}
       </p>
     </form>`;
+}
+
+function ConsentOf(
+  { text, required }: SitePetition['consent'],
+  { values, faults }: SignForm,
+  words: SiteWords,
+): Html {
+  const fault = faults.subscribe && words.faults[faults.subscribe];
+  const field = { name: 'subscribe', label: text, fault, isRequired: required };
+  return html`<div class="field${fault === undefined ? '' : ' wrong'}">
+    ${HintOf(field)} ${CheckOf({ ...field, value: 'yes', isChecked: values.subscribe === true })}
+  </div>`;
 }
 
 /** The path that a form is sent to. The next page opens in the same frame. */
@@ -131,13 +182,32 @@ function QuestionAbout(typed: string, meant: string, { didYouMean }: SiteWords):
   </div>`;
 }
 
+/** Required fields and the name are in view; all others are in a part that opens, so that the button is in view too. */
+function isInView({ field, required }: Asked): boolean {
+  return required || field === 'firstName' || field === 'lastName';
+}
+
+function partOf(later: readonly Asked[]): keyof SiteWords['more'] {
+  if (later.every(({ field }) => field !== 'comment')) return 'details';
+  return later.length === 1 ? 'comment' : 'both';
+}
+
 /** Whether a field of the optional part has input or an error, so that it must be open. */
-function isFilledIn({ questions }: SitePetition, { values, answers, faults }: SignForm): boolean {
-  const { zip, country, comment } = values;
-  const optional = questions.filter(({ required }) => !required).map(inputOfQuestion);
-  return (
-    [zip, country, comment].some(Boolean) ||
-    ['zip', 'country', 'comment', ...optional].some((name) => name in faults) ||
-    optional.some((name) => answers[name]?.some(Boolean))
+function isFilledIn(some: readonly Asked[], { values, answers, faults }: SignForm): boolean {
+  return some.some((one) =>
+    one.field === undefined
+      ? inputOfQuestion(one) in faults || answers[inputOfQuestion(one)]?.some(Boolean)
+      : one.field in faults || Boolean(values[one.field]),
   );
+}
+
+/** Fields one by one or, if both are short, in pairs. */
+function linesOf(some: readonly Asked[]): Asked[][] {
+  const lines: Asked[][] = [];
+  for (const one of some) {
+    const last = lines.at(-1);
+    if (last?.length === 1 && SHORT.has(last[0]!.field) && SHORT.has(one.field)) last.push(one);
+    else lines.push([one]);
+  }
+  return lines;
 }

@@ -5,23 +5,29 @@ import { isSentAsCompared } from '#libs/mail';
 import { inputOf, OperationRunner, type RequestContext, requestContext, UNSTORABLE } from '#libs/rpc';
 import { localeIn, type FormFault } from '#locales';
 import { type Confirmed } from '../confirmations/index.js';
+import { countryCode } from '../contacts/index.js';
 import { ConfirmSignature, RequestSignature } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
-import { faultOf, formToken } from './form-token.js';
+import { digestOf, faultOf, formToken } from './form-token.js';
 import { probablyMeant } from './mail-providers.js';
 import { ProofOfWork } from './proof-of-work.js';
-import { inputOfQuestion, readAnswers } from './questions.js';
+import { inputOfQuestion, questionsIn, readAnswers } from './questions.js';
 import { type FoundOrganization, type FoundPetition } from './site-records.js';
-import { type Kept, type SignForm, TEXT_FIELDS, type TextField, type Values } from './site-types.js';
+import { type Kept, type SignForm, type SitePetition, type TextField, type Values } from './site-types.js';
 
 const MAX_LENGTH: Record<TextField, number> = {
   firstName: 200,
   lastName: 200,
   email: 254,
   zip: 200,
+  city: 200,
+  region: 200,
   country: 200,
+  phone: 200,
   comment: 10_000,
 };
+/** Digits of the shortest phone numbers, without their area code. */
+const PHONE = /(?:\p{Nd}\P{Nd}*){4}/u;
 /** Characters that change the direction of the surrounding text, which names and comments do not need. */
 const OVERRIDES = /[\u202A-\u202E\u2066-\u2069]/gu;
 const INVISIBLE = /\p{Default_Ignorable_Code_Point}|\s/gu;
@@ -79,7 +85,10 @@ export class Signing {
       firstName: text('firstName'),
       lastName: text('lastName'),
       zip: text('zip'),
-      country: text('country'),
+      city: text('city'),
+      region: text('region'),
+      country: countryCode(values.country ?? '') ?? null,
+      phone: text('phone'),
       comment: text('comment'),
       isCommentPublic: petition.petition.takesComments && values.isCommentPublic === true,
       subscribe: values.subscribe === true,
@@ -87,11 +96,11 @@ export class Signing {
       clientAddress: addressOf(request),
       consent: {
         source: petition.petition.path,
-        text: words.subscribe(organization.name),
+        text: petition.petition.consent.text,
         language: words.locale,
       },
       suspicion,
-      customFields: readAnswers(petition.petition.questions, form.answers).values,
+      customFields: readAnswers(questionsIn(petition.petition.asked), form.answers).values,
     };
     await this.runner.execute(inputOf(RequestSignature, fields, contextOf(request, organization.id)));
     const kept = [...given].filter(([name]) => !ONCE.includes(name));
@@ -106,9 +115,11 @@ export class Signing {
 
   /** Reads the form and its errors. All values are kept, so that it can be sent again. */
   private read(petition: FoundPetition, given: URLSearchParams): SignForm {
+    const { asked, consent } = petition.petition;
+    const details = detailsIn(asked);
     const values: Values = {
       ...Object.fromEntries(
-        TEXT_FIELDS.map((field) => [field, given.get(field)?.replace(OVERRIDES, '').trim() ?? undefined]),
+        details.map(({ field }) => [field, given.get(field)?.replace(OVERRIDES, '').trim() ?? undefined]),
       ),
       isCommentPublic: given.has('isCommentPublic'),
       subscribe: given.has('subscribe'),
@@ -117,18 +128,23 @@ export class Signing {
     // then means neither.
     const isQuestioned = values.email !== undefined && values.email === given.get('questioned');
     if (isQuestioned) values.email = given.get('useEmail')?.replace(OVERRIDES, '').trim() ?? values.email;
-    const { questions } = petition.petition;
+    const questions = questionsIn(asked);
     const answers = Object.fromEntries(
       questions
         .map(inputOfQuestion)
         .map((name) => [name, given.getAll(name).map((text) => text.replace(OVERRIDES, ''))]),
     );
     const faults: SignForm['faults'] = {};
-    for (const field of TEXT_FIELDS) {
-      const fault = faultIn(field, values[field]);
+    for (const { field, required } of details) {
+      const fault = faultIn(field, values[field], required);
       if (fault) faults[field] = fault;
     }
     Object.assign(faults, readAnswers(questions, answers).faults);
+    const seen = given.get('consent');
+    if (values.subscribe && seen !== null && seen !== digestOf(consent.text)) {
+      faults.subscribe = 'consentChanged';
+      values.subscribe = false;
+    } else if (consent.required && !values.subscribe) faults.subscribe = 'unchecked';
     const { keyring } = this.store;
     const token = given.get('token') ?? '';
     const stale = faultOf(keyring, petition.id, token, new Date());
@@ -158,13 +174,18 @@ export function contextOf(request: Request, organizationId: string): RequestCont
   return requestContext({ organizationId, actor: { type: 'public', id: null }, scopes: [] }, request);
 }
 
-function faultIn(field: TextField, value: string | undefined): FormFault | undefined {
-  if (value === undefined || value.replace(INVISIBLE, '') === '') {
-    if (field === 'email') return 'emailMissing';
-    return field === 'firstName' ? 'firstNameMissing' : undefined;
-  }
+/** The signer's details that a form asks for. */
+function detailsIn(asked: SitePetition['asked']): { field: TextField; required: boolean }[] {
+  return [{ field: 'email', required: true }, ...asked.filter((one) => one.field !== undefined)];
+}
+
+function faultIn(field: TextField, value: string | undefined, required: boolean): FormFault | undefined {
+  if (value === undefined || value.replace(INVISIBLE, '') === '')
+    return required ? `${field}Missing` : undefined;
   if (UNSTORABLE.test(value)) return 'unstorable';
   if ([...value].length > MAX_LENGTH[field]) return field === 'email' ? 'email' : 'tooLong';
+  if (field === 'country' && countryCode(value) === undefined) return 'choice';
+  if (field === 'phone' && !PHONE.test(value)) return 'phone';
   // Quoting allows many spellings of the same mailbox. Real addresses do not use it.
   return field === 'email' && (!isSentAsCompared(value) || /["\\]/.test(value)) ? 'email' : undefined;
 }

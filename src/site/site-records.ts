@@ -13,13 +13,14 @@ import {
   SiteAddress,
 } from '../organizations/index.js';
 import { CustomFields } from '../fields/index.js';
-import { type Confirmation, type FormField, petitions, PublicComments } from '../petitions/index.js';
+import { type Confirmation, type PetitionForm, petitions, PublicComments } from '../petitions/index.js';
 import { posts } from '../posts/index.js';
 import { PublicAddress } from '../config/index.js';
+import { localeIn } from '#locales';
 import { type FeedPost } from './feeds.js';
 import {
+  type Asked,
   type Picture,
-  type Question,
   type SiteOrganization,
   type SitePetition,
   type SitePost,
@@ -144,7 +145,7 @@ export class SiteRecords {
     record: ResourceRecord,
     isListed = false,
   ): Promise<FoundPetition> {
-    const { id, slug, title, description, ask, target, goal, signatures, publicComments, formFields } =
+    const { id, slug, title, description, ask, target, goal, signatures, publicComments, form } =
       record as ResourceRecord & {
         slug: string | null;
         title: string;
@@ -154,7 +155,7 @@ export class SiteRecords {
         goal: number;
         signatures: number;
         publicComments: boolean;
-        formFields: FormField[];
+        form: PetitionForm;
       };
     const closesAt = record.closesAt === null ? null : new Date(record.closesAt as string);
     const end = `/petitions/${slug ?? id}`;
@@ -179,7 +180,11 @@ export class SiteRecords {
         image: await this.picture(organization.id, record.imageId as string | null),
         // Without a confirmed address, anyone could publish a comment under another person's name.
         takesComments: publicComments && isConfirmed,
-        questions: isListed ? [] : await this.questions(organization.id, formFields),
+        asked: isListed ? [] : await this.asked(organization.id, form),
+        consent: {
+          text: form.consent.text ?? localeIn(organization.language).site.subscribe(organization.name),
+          required: form.consent.required,
+        },
         comments: comments.map(({ firstName: name, text, at }) => ({ name, text, at })),
         thankYou: isListed ? null : await thankYouOf(record),
       },
@@ -187,12 +192,15 @@ export class SiteRecords {
   }
 
   /** Without fields that were deleted since. */
-  private async questions(organizationId: string, formFields: readonly FormField[]): Promise<Question[]> {
-    if (formFields.length === 0) return [];
-    const known = await this.customFields.definitions(organizationId);
-    return formFields.flatMap(({ fieldId, required }) =>
-      known.filter(({ id }) => id === fieldId).map((field) => ({ ...field, required })),
-    );
+  private async asked(organizationId: string, { fields }: PetitionForm): Promise<Asked[]> {
+    const isPlain = fields.every((one) => 'field' in one);
+    const known = isPlain ? [] : await this.customFields.definitions(organizationId);
+    return fields.flatMap((one): Asked[] => {
+      if ('field' in one) return [one];
+      return known
+        .filter(({ id }) => id === one.fieldId)
+        .map((custom) => ({ ...custom, required: one.required }));
+    });
   }
 
   private async postOf(organization: FoundOrganization, record: ResourceRecord): Promise<SitePost> {

@@ -1,6 +1,7 @@
 import { type Html } from '#libs/pages';
 import { type FormFault } from '#locales';
 import { type FieldDefinition } from '../fields/index.js';
+import { STANDARD_FIELDS, type StandardField } from '../petitions/index.js';
 
 /** An image for pages: paths on this server, narrowest first. */
 export type Picture = {
@@ -31,6 +32,9 @@ export type Comment = { name: string; text: string; at: Date };
 /** A custom field that the form asks for. */
 export type Question = FieldDefinition & { required: boolean };
 
+/** What the form asks for: a detail of the signer, or a custom field. */
+export type Asked = { field: StandardField; required: boolean } | (Question & { field?: undefined });
+
 export type SitePetition = {
   title: string;
   path: string;
@@ -46,7 +50,10 @@ export type SitePetition = {
   closesAt: Date | null;
   image: Picture | null;
   takesComments: boolean;
-  questions: readonly Question[];
+  /** In the order of the form, which also asks for the email address. */
+  asked: readonly Asked[];
+  /** The checkbox to subscribe. */
+  consent: { text: string; required: boolean };
   comments: readonly Comment[];
   /** What the organization shows after signing instead of the texts of the site. */
   thankYou: ThankYou | null;
@@ -69,8 +76,8 @@ export type SitePost = {
   publishedAt: Date;
 };
 
-/** Fields of the form. */
-export const TEXT_FIELDS = ['firstName', 'lastName', 'email', 'zip', 'country', 'comment'] as const;
+/** Fields of the form that are no custom fields. */
+const TEXT_FIELDS = ['email', ...STANDARD_FIELDS] as const;
 export type TextField = (typeof TEXT_FIELDS)[number];
 export type Values = Partial<Record<TextField, string>> & { isCommentPublic?: boolean; subscribe?: boolean };
 

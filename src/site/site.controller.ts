@@ -20,6 +20,7 @@ import { embedPage, petitionPage } from './petition-page.js';
 import { type PersonalSigner, PersonalLinks } from './personal-links.js';
 import { postPage } from './post-page.js';
 import { ProofOfWork } from './proof-of-work.js';
+import { questionsIn } from './questions.js';
 import { QuickPages, type SharedAnswer } from './quick-pages.js';
 import { readSource, Signing } from './signing.js';
 import { type Found, type FoundOrganization, type FoundPetition, SiteRecords } from './site-records.js';
@@ -388,13 +389,9 @@ export class SiteController {
     if (state.status === 'EXPIRED' || !state.person)
       return endedPage({ organization, petition, words, ending: 'expired' });
     if (!petition.isOpen) return endedPage({ organization, petition, words, ending: 'closed' });
-    return confirmPage({
-      organization,
-      petition,
-      words,
-      requestId,
-      confirmed: confirmedBy({ ...state, person: state.person }, about),
-    });
+    const agreed = await this.confirmations.agreedTo({ ...name, requestId });
+    const confirmed = confirmedBy({ ...state, person: state.person }, about, agreed);
+    return confirmPage({ organization, petition, words, requestId, confirmed });
   }
 
   private async showEnding(
@@ -512,6 +509,7 @@ export class SiteController {
 function confirmedBy(
   { person, isCommentPublic, subscribe }: PendingRequest<Requested, SignerDetails>,
   { organization, found, words }: About,
+  agreed: string | undefined,
 ): { facts: { name: string; value: string }[]; consents: string[] } {
   const { firstName, lastName, zip, city, region, country, phone, comment, customFields } = person;
   const { confirm, fields } = words;
@@ -523,7 +521,7 @@ function confirmedBy(
     [fields.region, region],
     [fields.country, country && countryName(words.locale, country)],
     [fields.phone, phone],
-    ...found.petition.questions.map(({ id, name, type }): [string, string | null] => [
+    ...questionsIn(found.petition.asked).map(({ id, name, type }): [string, string | null] => [
       name,
       answerIn(words, type, customFields[id]),
     ]),
@@ -533,7 +531,7 @@ function confirmedBy(
     facts: facts.flatMap(([name, value]) => (value === null ? [] : [{ name, value }])),
     consents: [
       ...(isShown ? [confirm.commentPublic] : []),
-      ...(subscribe ? [`${words.subscribe(organization.name)}.`] : []),
+      ...(subscribe ? [agreed ?? words.subscribe(organization.name)] : []),
     ],
   };
 }

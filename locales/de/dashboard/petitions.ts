@@ -55,10 +55,17 @@ export const petitions: typeof en = {
     closesAt: 'Ende der Petition (Datum und Uhrzeit, UTC)',
     publicComments: 'Kommentare auf der Seite anzeigen',
   },
-  questions: {
-    title: 'Zusätzliche Fragen',
-    hint: 'Das Formular auf der Seite der Petition kann auch nach Ihren eigenen Feldern fragen. Je weniger Fragen, desto mehr Menschen unterschreiben.',
+  form: {
+    title: 'Formular',
+    hint: 'Wonach das Formular auf der Seite der Petition außer der E-Mail-Adresse fragt. Je weniger Felder, desto mehr Menschen unterschreiben.',
     choices: { none: 'Nicht fragen', optional: 'Optional', required: 'Pflichtfeld' },
+    consent: {
+      text: 'Text des Häkchens für E-Mails',
+      hint: (preset: string) =>
+        `Wenn Sie nichts eingeben: „${preset}“. Zu jeder Einwilligung wird genau der Text gespeichert, der auf der Seite stand.`,
+      organization: 'Ihre Organisation',
+      required: 'Unterschreiben kann nur, wer dieses Häkchen setzt',
+    },
   },
   thanks: {
     title: 'Nach der Unterschrift',

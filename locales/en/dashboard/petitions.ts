@@ -51,10 +51,17 @@ export const petitions = {
     closesAt: 'Closing date and time (UTC)',
     publicComments: 'Show signers’ comments on the page',
   },
-  questions: {
-    title: 'Additional questions',
-    hint: 'The form on the petition’s page can also ask for your custom fields. The fewer questions, the more people sign.',
+  form: {
+    title: 'Form',
+    hint: 'What the form on the petition’s page asks for, next to the email address. The fewer fields, the more people sign.',
     choices: { none: 'Don’t ask', optional: 'Optional', required: 'Required' },
+    consent: {
+      text: 'Text of the checkbox to subscribe',
+      hint: (preset: string) =>
+        `If you leave this blank: “${preset}”. Signers’ consent is recorded with the exact text that they saw.`,
+      organization: 'Your organization',
+      required: 'Only people who check this box can sign',
+    },
   },
   thanks: {
     title: 'After signing',

@@ -4,7 +4,6 @@ import { type DashboardWords, localeIn } from '#locales';
 import { invalid, type Issue, operationNamed, parseInput, RpcError } from '#libs/rpc';
 import { Activity, type ActivityEvent } from '../../history/index.js';
 import { DEFAULT_GOAL, STATUSES } from '../../petitions/index.js';
-import { customFieldsOf } from '../contacts/custom-values.js';
 import { ImageField } from '../image-choice.js';
 import { deletionPage, stepPage } from '../step-pages.js';
 import { FilterField, listPages } from '../list-pages.js';
@@ -22,7 +21,6 @@ import {
   Plot,
   Progress,
   SectionOf,
-  SelectField,
   Table,
   TextField,
   timeIn,
@@ -39,6 +37,7 @@ import {
   typedTitle,
   WrittenOf,
 } from '../written.js';
+import { FormEditorOf, typedForm } from './form-editor.js';
 import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
 import { thankYouPages } from './thank-you-pages.js';
@@ -126,7 +125,7 @@ export const petitionPages: PageDefinition[] = [
       const petitionId = context.address.params.petition!;
       const petition = await petitionOf(context);
       context.form.requireSame(petition);
-      const fields = { petitionId, ...typedIn(context.form, petition.closesAt) };
+      const fields = { petitionId, ...typedIn(context.form, petition) };
       requireOpen(context.form, petition.closesAt, 'petition.update-petition', fields);
       await context.api.run('petition.update-petition', fields);
       return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
@@ -384,7 +383,7 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
       foreign: posts.fields.foreign,
     }),
     // Open after an error, because the field with the error may be inside.
-    await QuestionsOf(context, petition),
+    await FormEditorOf(context, petition),
     html`<details${context.form.refusal ? trusted(' open') : null}><summary>${fields.more}</summary>${more}</details>`,
   ];
   const button = petition ? petitions.save : petitions.saveDraft;
@@ -394,47 +393,6 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
   });
   return html`<div class="text">${FormOf(context.form, { fields: written, button, secondButton: PreviewButton(context.words), of: petition })}</div>
     ${await PreviewOf(context, petitions.add, { before: petition, facts })}`;
-}
-
-const questionOf = (fieldId: string) => `question-${fieldId}`;
-
-/** Which custom fields the form on the page asks for: those that it asks for already first, in their order. */
-async function QuestionsOf(context: PageContext, petition?: PetitionRecord): Promise<Html | null> {
-  const known = await customFieldsOf(context);
-  if (known.length === 0) return null;
-  const { title, hint, choices } = context.words.petitions.questions;
-  const asked = petition?.formFields ?? [];
-  const place = (id: string) => asked.findIndex(({ fieldId }) => fieldId === id) >>> 0;
-  const isAsked = known.some(({ id }) =>
-    context.form.valueOf(questionOf(id), place(id) < asked.length ? 'asked' : ''),
-  );
-  return html`<details${isAsked || context.form.refusal ? trusted(' open') : null}>
-    <summary>${title}</summary>
-    <p class="hint">${hint}</p>
-    ${known
-      .toSorted((one, other) => place(one.id) - place(other.id))
-      .map(({ id, name }) => {
-        const stored = asked.find(({ fieldId }) => fieldId === id);
-        return SelectField(context.form, {
-          name: questionOf(id),
-          label: name,
-          value: stored === undefined ? '' : stored.required ? 'required' : 'optional',
-          choices: (['', 'optional', 'required'] as const).map((value) => ({
-            value,
-            text: choices[value === '' ? 'none' : value],
-          })),
-        });
-      })}
-  </details>`;
-}
-
-/** Undefined if the form had no questions, because the person may not see custom fields. */
-function typedQuestions({ fields }: FormInput): { fieldId: string; required: boolean }[] | undefined {
-  const typed = [...fields].filter(([name]) => name.startsWith(questionOf('')));
-  if (typed.length === 0) return undefined;
-  return typed
-    .filter(([, value]) => value !== '')
-    .map(([name, value]) => ({ fieldId: name.slice(questionOf('').length), required: value === 'required' }));
 }
 
 /**
@@ -466,8 +424,8 @@ function issuesOf(operation: string, fields: Record<string, unknown>): Issue[] {
   }
 }
 
-/** @param before the stored closing time. It keeps its seconds if unchanged, because the form only shows minutes. */
-function typedIn(form: FormInput, before: string | null = null): Record<string, unknown> {
+/** @param petition as it is stored. Its closing time keeps its seconds if unchanged, because the form only shows minutes. */
+function typedIn(form: FormInput, petition?: PetitionRecord): Record<string, unknown> {
   const closesAt = form.typed('closesAt');
   return {
     ...typedTitle(form),
@@ -480,11 +438,11 @@ function typedIn(form: FormInput, before: string | null = null): Record<string, 
     closesAt:
       closesAt === null
         ? null
-        : before?.startsWith(closesAt.slice(0, 16))
-          ? before
+        : petition?.closesAt?.startsWith(closesAt.slice(0, 16))
+          ? petition.closesAt
           : `${closesAt.slice(0, 16)}:00Z`,
     publicComments: form.has('publicComments'),
-    formFields: typedQuestions(form),
+    form: typedForm(form, petition),
     ...(form.typed('slug') === null ? {} : { slug: form.typed('slug') }),
     ...typedContent(form),
   };

@@ -1,3 +1,4 @@
+import { type NamedForm } from '../../petitions/index.js';
 import { type Address, type PageContext } from '../page-context.js';
 
 export type PetitionRecord = {
@@ -21,9 +22,9 @@ export type PetitionRecord = {
   confirmation: 'EMAIL' | 'NONE';
   closesAt: string | null;
   publicComments: boolean;
-  formFields: { fieldId: string; required: boolean }[];
   thankYou: Record<'title' | 'text' | 'nextUrl' | 'nextLabel', string | null> | null;
   thankYouMail: { subject: string; content: string } | null;
+  form: NamedForm;
 };
 
 /** The petition in the page's address. @throws RpcError NOT_FOUND */

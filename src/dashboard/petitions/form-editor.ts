@@ -1,0 +1,66 @@
+import { html, type Html, trusted } from '#libs/pages';
+import { localeIn } from '#locales';
+import { customFieldName, type NamedForm, newForm, STANDARD_FIELDS } from '../../petitions/index.js';
+import { customFieldsOf } from '../contacts/custom-values.js';
+import { type FormInput, type PageContext } from '../page-context.js';
+import { AreaField, CheckField, SelectField } from '../parts.js';
+import { type PetitionRecord } from './petition.js';
+
+const inputOf = (field: string) => `ask-${field}`;
+
+/** What the form on the petition's page asks for: fields that it asks for already first, in their order. */
+export async function FormEditorOf(context: PageContext, petition?: PetitionRecord): Promise<Html> {
+  const { form, words } = context;
+  const { title, hint, choices, consent: texts } = words.petitions.form;
+  const { fields, consent } = petition?.form ?? newForm(false);
+  const asked = fields as NamedForm['fields'];
+  const site = localeIn(words.locale).site;
+  const place = (name: string) => asked.findIndex(({ field }) => field === name) >>> 0;
+  const known = [
+    ...STANDARD_FIELDS.map((name) => ({ name: name as string, label: site.fields[name] })),
+    ...(await customFieldsOf(context)).map(({ key, name }) => ({ name: customFieldName(key), label: name })),
+  ].toSorted((one, other) => place(one.name) - place(other.name));
+  return html`<details${form.refusal ? trusted(' open') : null}>
+    <summary>${title}</summary>
+    <p class="hint">${hint}</p>
+    ${known.map(({ name, label }) => {
+      const stored = asked[place(name)];
+      return SelectField(form, {
+        name: inputOf(name),
+        label,
+        value: stored === undefined ? '' : stored.required ? 'required' : 'optional',
+        choices: (['', 'optional', 'required'] as const).map((value) => ({
+          value,
+          text: choices[value === '' ? 'none' : value],
+        })),
+      });
+    })}
+    ${AreaField(form, {
+      ...{ name: 'consentText', label: texts.text, value: consent.text, isOptional: true },
+      hint: texts.hint(site.subscribe(texts.organization)),
+    })}
+    ${CheckField(form, { name: 'consentRequired', label: texts.required, isTicked: consent.required })}
+  </details>`;
+}
+
+/**
+ * A petition that begins to show comments asks for them.
+ *
+ * @param before the stored petition. Its custom fields are kept if the editor had none, because the person may not see them.
+ * @returns undefined if the request has no form.
+ */
+export function typedForm(form: FormInput, before?: PetitionRecord): NamedForm | undefined {
+  const inputs = [...form.fields].filter(([name]) => name.startsWith(inputOf('')));
+  if (inputs.length === 0) return undefined;
+  const typed = new Map(inputs.map(([name, value]) => [name.slice(inputOf('').length), value]));
+  const fields = [...typed]
+    .filter(([, value]) => value !== '')
+    .map(([field, value]) => ({ field, required: value === 'required' }));
+  const isNew = form.has('publicComments') && !before?.publicComments;
+  if (isNew && !typed.get('comment')) fields.push({ field: 'comment', required: false });
+  const unseen = (before?.form.fields ?? []).filter(({ field }) => !typed.has(field));
+  return {
+    fields: [...fields, ...unseen],
+    consent: { text: form.typed('consentText'), required: form.has('consentRequired') },
+  };
+}
