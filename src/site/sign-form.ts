@@ -62,8 +62,7 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
   const { asked, consent } = petition;
   const first = asked.filter(isInView);
   const later = asked.filter((one) => !isInView(one));
-  const isName = ({ field }: Asked) => field === 'firstName' || field === 'lastName';
-  const afterNames = first.findIndex((one) => !isName(one));
+  const afterNames = first.findIndex(({ field }) => !isName(field));
   const emailAt = afterNames < 0 ? first.length : afterNames;
   const of = (name: TextField, isRequired: boolean, hint?: string) => {
     const fault = form.faults[name];
@@ -182,9 +181,18 @@ function QuestionAbout(typed: string, meant: string, { didYouMean }: SiteWords):
   </div>`;
 }
 
+/** Whether the form requires more than the name, so that one click is not enough. */
+export function asksForMore({ asked, consent }: SitePetition): boolean {
+  return consent.required || asked.some(({ field, required }) => required && !isName(field));
+}
+
+function isName(field: string | undefined): boolean {
+  return field === 'firstName' || field === 'lastName';
+}
+
 /** Required fields and the name are in view; all others are in a part that opens, so that the button is in view too. */
 function isInView({ field, required }: Asked): boolean {
-  return required || field === 'firstName' || field === 'lastName';
+  return required || isName(field);
 }
 
 function partOf(later: readonly Asked[]): keyof SiteWords['more'] {

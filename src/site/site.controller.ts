@@ -21,6 +21,7 @@ import { type PersonalSigner, PersonalLinks } from './personal-links.js';
 import { postPage } from './post-page.js';
 import { ProofOfWork } from './proof-of-work.js';
 import { questionsIn } from './questions.js';
+import { asksForMore } from './sign-form.js';
 import { QuickPages, type SharedAnswer } from './quick-pages.js';
 import { readSource, Signing } from './signing.js';
 import { type Found, type FoundOrganization, type FoundPetition, SiteRecords } from './site-records.js';
@@ -279,7 +280,8 @@ export class SiteController {
       const { organization, found, words } = about;
       const link = await this.personalLink(named, about);
       const signer = link && (await this.personal.signer(link));
-      if (!signer || (!signer.hasSigned && !found.petition.isOpen)) return { redirect: found.petition.path };
+      const isOffered = found.petition.isOpen && !asksForMore(found.petition);
+      if (!signer || (!signer.hasSigned && !isOffered)) return { redirect: found.petition.path };
       if (signer.hasSigned) {
         // The number must include their own signature.
         const after = (await this.aboutById(organization.id, found.id, true)) ?? about;
@@ -299,7 +301,8 @@ export class SiteController {
       const path = `/${named.organization}/petitions/${named.petition!}/sign/${named.token!}`;
       // Only the button on our page signs. Other pages lead to it.
       const { 'sec-fetch-site': from = 'same-origin' } = request.headers;
-      if (link && from === 'same-origin') await this.personal.sign(link, about.words.locale, request);
+      if (link && from === 'same-origin' && !asksForMore(about.found.petition))
+        await this.personal.sign(link, about.words.locale, request);
       return { redirect: link ? path : about.found.petition.path };
     });
   }
