@@ -1,4 +1,4 @@
-export { accentsOf } from './colours.js';
+export { accentsOf, contrastOf } from './colours.js';
 export { documentOf, headersOf, type Page, sendPage } from './document.js';
 export {
   CheckOf,

@@ -1,4 +1,5 @@
 import { type Blocker } from './broadcast.js';
+import { type Look } from './mail-html.js';
 
 /** The values of merge fields. Null renders as nothing. */
 export type MergeFields = {
@@ -40,7 +41,7 @@ export const PETITION_FIELDS = [
 ] as const;
 
 /** A rendered message. */
-export type Rendered = { subject: string; preheader: string; html: string; text: string };
+export type Rendered = { subject: string; preheader: string; html: string; text: string; look: Look };
 
 /** An error in a template, described for its author. */
 export class TemplateError extends Error {

@@ -1,10 +1,9 @@
-import { convert } from 'html-to-text';
 import { Drop, filters, Liquid, type Template as Node, Tokenizer, type Variables } from 'liquidjs';
 import MarkdownIt from 'markdown-it';
 import { randomBytes } from 'node:crypto';
-import sanitizeHtml from 'sanitize-html';
 import { formatNumber } from '#libs/pages';
 import { type BroadcastFields } from './broadcast.js';
+import { mailHtml, type Look } from './mail-html.js';
 import {
   CONTACT_FIELDS,
   type MergeFields,
@@ -15,7 +14,7 @@ import {
 } from './merge-fields.js';
 
 /** The texts of a broadcast, compiled and ready to be rendered for each recipient. */
-export type Template = { subject: Node[]; preheader: Node[]; html: Node[]; text: Node[] };
+export type Template = { subject: Node[]; preheader: Node[]; html: Node[]; text: Node[]; look: Look };
 
 /** No mailbox shows longer subjects; RFC 5322 would allow 998 bytes per line. */
 const MAX_SUBJECT_LENGTH = 500;
@@ -46,8 +45,6 @@ const MAX_ARGUMENT_LENGTH = 200;
 /** Addresses that are linked or recognized: each one is searched for separately. */
 const MAX_ADDRESSES = 2_000;
 const MAX_MARKS = 20_000;
-/** Deeper elements are dropped: the parser recurses for each level. */
-const MAX_DEPTH = 100;
 const OPTIONS = { ...LIMITS, templates: {}, strictFilters: true, ownPropertyOnly: true, jsTruthy: true };
 
 /** Other tags read files, or write values unescaped. */
@@ -154,13 +151,13 @@ export function compile(
   if (format === 'MARKDOWN') requireFewer(/[<[*_`~|]/g, merges.hidden, 'characters that mark something up');
   const unsafe = format === 'MARKDOWN' ? markdown.render(merges.hidden) : merges.hidden;
   requireFewer(/</g, unsafe, 'HTML tags');
-  const html = sanitized(unsafe, merges);
-  const text = convert(html, TEXT);
+  const { html, text, hidden, look } = mailHtml(unsafe, merges);
   const template = {
     subject: parse(plain, subject, 'subject'),
-    preheader: parse(plain, preheader ?? '', 'preheader'),
+    preheader: preheader === null ? parse(plain, merges.shown(hidden)) : parse(plain, preheader, 'preheader'),
     html: parse(escaping, merges.shown(html)),
     text: parse(plain, merges.shown(text)),
+    look,
   };
   // Also checks the parts of the content that sanitizing removed, which the author may have meant.
   const parts = [
@@ -234,6 +231,7 @@ export function render(template: Template, fields: MergeFields): Rendered {
       preheader: inOneLine(plain.renderSync(template.preheader, values) as string),
       html: escaping.renderSync(template.html, values) as string,
       text: plain.renderSync(template.text, values) as string,
+      look: template.look,
     };
   } catch (error) {
     throw invalid(error);
@@ -321,127 +319,14 @@ class Merges {
     return `${this.word}${this.tokens.push(written) - 1}z`;
   }
 
+  /** Whether a text contains a tag or an output. */
+  areIn(text: string): boolean {
+    return text.includes(this.word);
+  }
+
   /** Whether an address begins with a value that a contact or the organization chose: it could be any address. */
   beginsWithValue(address: string): boolean {
     const shown = this.shown(address);
     return shown !== address && /^\s*\{/.test(shown) && !OWN_ADDRESS.test(shown);
   }
 }
-
-const CELL = ['align', 'valign', 'width', 'height', 'bgcolor', 'colspan', 'rowspan', 'style'];
-const LENGTH = /^-?[\d.]+(px|em|rem|%|pt)?( -?[\d.]+(px|em|rem|%|pt)?| auto){0,3}$|^auto$/;
-const COLOUR = /^(#[\da-f]{3,8}|[a-z]+|rgba?\([\d., %]+\))$/i;
-const WORDS = /^[\w\s,'"-]+$/;
-
-/** Removes everything that runs, loads automatically (except images), or disguises itself. */
-function sanitized(html: string, merges: Merges): string {
-  return sanitizeHtml(html, {
-    allowedTags: [
-      ...[
-        'h1',
-        'h2',
-        'h3',
-        'h4',
-        'h5',
-        'h6',
-        'p',
-        'div',
-        'span',
-        'br',
-        'hr',
-        'blockquote',
-        'pre',
-        'code',
-        'center',
-      ],
-      ...[
-        'a',
-        'b',
-        'strong',
-        'i',
-        'em',
-        'u',
-        's',
-        'del',
-        'ins',
-        'small',
-        'sub',
-        'sup',
-        'mark',
-        'abbr',
-        'q',
-        'cite',
-      ],
-      ...['ul', 'ol', 'li', 'dl', 'dt', 'dd', 'img', 'figure', 'figcaption'],
-      ...['table', 'caption', 'thead', 'tbody', 'tfoot', 'tr', 'th', 'td', 'colgroup', 'col'],
-    ],
-    allowedAttributes: {
-      '*': ['style', 'title', 'lang', 'dir', 'align'],
-      a: ['href', 'name'],
-      img: ['src', 'alt', 'width', 'height', 'border'],
-      table: [...CELL, 'cellpadding', 'cellspacing', 'border', 'role'],
-      tr: CELL,
-      td: CELL,
-      th: [...CELL, 'scope'],
-      col: CELL,
-      ol: ['start', 'type'],
-    },
-    allowedStyles: {
-      '*': {
-        color: [COLOUR],
-        'background-color': [COLOUR],
-        'text-align': [/^(left|right|center|justify)$/],
-        'vertical-align': [/^[a-z-]+$/],
-        'text-decoration': [/^[a-z -]+$/],
-        'text-transform': [/^[a-z]+$/],
-        'font-size': [LENGTH],
-        'font-weight': [/^(\d{3}|[a-z]+)$/],
-        'font-style': [/^[a-z]+$/],
-        'font-family': [WORDS],
-        'line-height': [LENGTH],
-        'letter-spacing': [LENGTH],
-        ...Object.fromEntries(
-          ['margin', 'padding'].flatMap((box) =>
-            ['', '-top', '-right', '-bottom', '-left'].map((side) => [`${box}${side}`, [LENGTH]]),
-          ),
-        ),
-        ...Object.fromEntries(
-          ['width', 'max-width', 'min-width', 'height', 'border-radius'].map((one) => [one, [LENGTH]]),
-        ),
-        border: [/^[\w\s.#%-]+$/],
-        display: [/^(block|inline|inline-block|table|table-cell|table-row)$/],
-      },
-    },
-    allowedSchemes: ['http', 'https', 'mailto', 'tel'],
-    allowedSchemesByTag: { img: ['http', 'https'] },
-    allowProtocolRelative: false,
-    nestingLimit: MAX_DEPTH,
-    transformTags: {
-      '*': (tagName, attribs) => ({
-        tagName,
-        attribs: Object.fromEntries(
-          Object.entries(attribs).filter(
-            ([name, value]) =>
-              (!['href', 'src'].includes(name) || !merges.beginsWithValue(value)) &&
-              // Roman numerals end, and the converter to plain text cannot continue them.
-              (name !== 'start' || /^[1-9]\d{0,2}$/.test(value)),
-          ),
-        ),
-      }),
-    },
-  });
-}
-
-/** Converts the HTML to plain text, with each address after its link text. */
-const TEXT: Parameters<typeof convert>[1] = {
-  wordwrap: false,
-  selectors: [
-    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
-    {
-      selector: 'a',
-      options: { hideLinkHrefIfSameAsText: true, linkBrackets: ['<', '>'] as [string, string] },
-    },
-    { selector: 'img', format: 'skip' },
-    { selector: 'table', options: { uppercaseHeaderCells: false } },
-  ],
-};

@@ -1,0 +1,324 @@
+import { convert } from 'html-to-text';
+import { DomUtils, parseDocument } from 'htmlparser2';
+import juice from 'juice';
+import sanitizeHtml from 'sanitize-html';
+import { TemplateError } from './merge-fields.js';
+import { colourIn, readableOn, unreadable } from './mail-colours.js';
+
+/** How the layout shows the content. */
+export type Look = {
+  /** It has colours of its own, made for a light page: dark mode leaves them alone. */
+  hasColours: boolean;
+  /** It has a column of its own, so the layout adds no space around it. */
+  isWide: boolean;
+};
+
+/** The tags and outputs of a template, which are hidden behind words. */
+type Hidden = { areIn: (text: string) => boolean; beginsWithValue: (address: string) => boolean };
+
+type Node = ReturnType<typeof parseDocument>['children'][number];
+type Element = Extract<Node, { attribs: object }>;
+
+/** Deeper elements are dropped: the parser recurses for each level. */
+const MAX_DEPTH = 100;
+/** Outlook for Windows shows images in the width of this attribute, whatever their style. In pixels. */
+const MAX_WIDTH = 600;
+/** Wider tables do not fit next to the space around the content. */
+const NARROW = 536;
+const INK = '#1f2328';
+const PAPER = '#ffffff';
+const MAX_PREHEADER = 500;
+
+const CELL = ['align', 'valign', 'width', 'height', 'bgcolor', 'colspan', 'rowspan', 'style'];
+const LENGTH =
+  /^-?[\d.]+(px|em|rem|%|pt|cm)?( (-?[\d.]+(px|em|rem|%|pt|cm)?|auto)){0,3}$|^auto( [\w.%-]+){0,3}$/;
+const COLOUR = /^(#[\da-f]{3,8}|[a-z]+|(rgb|hsl)a?\([\d.,%/ a-z-]+\))$/i;
+/** Colours, lengths and gradients, but nothing that loads a file. */
+const PAINT = /^(?:[\w\s#%.,/-]|\)|(?:rgba?|hsla?|(?:repeating-)?(?:linear|radial|conic)-gradient)\()+$/i;
+const WORDS = /^[\w\s,'"-]+$/;
+const SIDES = ['', '-top', '-right', '-bottom', '-left'];
+const styles = (names: readonly string[], pattern: RegExp) =>
+  Object.fromEntries(names.map((name) => [name, [pattern]]));
+
+const ALLOWED_STYLES = {
+  ...styles(['color', 'background-color', 'border-color'], COLOUR),
+  ...styles(['background', 'border-style', 'border-width', 'border-spacing'], PAINT),
+  ...styles(
+    SIDES.flatMap((side) => ['', '-color', '-style', '-width'].map((part) => `border${side}${part}`)),
+    PAINT,
+  ),
+  ...styles(
+    ['margin', 'padding'].flatMap((box) => SIDES.map((side) => box + side)),
+    LENGTH,
+  ),
+  ...styles(['width', 'max-width', 'min-width', 'height', 'max-height', 'min-height'], LENGTH),
+  ...styles(['border-radius', 'font-size', 'line-height', 'letter-spacing'], LENGTH),
+  ...styles(['font-family'], WORDS),
+  font: [/^[\w\s.,'"%/-]+$/],
+  'font-weight': [/^(\d{3}|[a-z]+)$/],
+  // A negative indent would put the bullets of Word outside of the page.
+  'text-indent': [/^[\d.]+(px|em|pt|cm)?$/],
+  'border-collapse': [/^(collapse|separate)$/],
+  opacity: [/^0?\.?\d+$/],
+  ...styles(
+    [
+      ...['text-align', 'vertical-align', 'text-decoration', 'text-transform', 'font-style', 'white-space'],
+      ...[
+        'word-break',
+        'overflow',
+        'visibility',
+        'direction',
+        'list-style',
+        'list-style-type',
+        'table-layout',
+      ],
+      ...['float', 'clear'],
+    ],
+    /^[a-z -]+$/,
+  ),
+  display: [/^(none|block|inline|inline-block|table|table-cell|table-row)$/],
+};
+
+/** Elements of documents and later HTML become blocks, which all mail programs show. */
+const BLOCKS = ['body', 'header', 'footer', 'main', 'section', 'article', 'aside', 'nav', 'address'];
+
+/**
+ * HTML for mail programs: only what is safe and what they support, styles in each element, all text readable.
+ *
+ * @returns `text`: the plain text. `hidden`: the text of the first hidden element, which newsletters use as preview text.
+ * @throws TemplateError if its elements are nested too deeply for its styles to be applied.
+ */
+export function mailHtml(
+  unsafe: string,
+  merges: Hidden,
+): { html: string; text: string; hidden: string; look: Look } {
+  const { children } = parseDocument(sanitized(inlined(unsafe), merges));
+  const hidden = elementsIn(children).filter(isHidden);
+  for (const element of hidden) DomUtils.removeElement(element);
+  const shown = elementsIn(children);
+  for (const element of shown) fit(element);
+  makeReadable(children, INK, PAPER);
+  const tables = shown.filter(isTableOfData);
+  for (const table of tables) table.attribs.class = 'data';
+  const text = convert(serialized(children), TEXT);
+  for (const table of tables) delete table.attribs.class;
+  return {
+    html: serialized(children),
+    text,
+    hidden: hidden[0] ? lineOf(DomUtils.textContent(hidden[0])) : '',
+    look: {
+      hasColours: shown.some((element) => colourOf(element) !== undefined || groundOf(element) !== undefined),
+      isWide: shown.some((element) => element.name === 'table' && widthOf(element) > NARROW),
+    },
+  };
+}
+
+function isElement(node: Node): node is Element {
+  return 'attribs' in node;
+}
+
+function elementsIn(nodes: Node[]): Element[] {
+  return DomUtils.filter(isElement, nodes) as Element[];
+}
+
+function serialized(nodes: Node[]): string {
+  return DomUtils.getOuterHTML(nodes, { encodeEntities: 'utf8' });
+}
+
+/** Moves style sheets into the elements, because Gmail ignores many, and Outlook for Windows supports few selectors. */
+function inlined(html: string): string {
+  if (!/<style/i.test(html)) return html;
+  try {
+    return juice(html, {
+      preserveMediaQueries: false,
+      preserveFontFaces: false,
+      preserveKeyFrames: false,
+      preservePseudos: false,
+    });
+  } catch (error) {
+    // Its serializer recurses for each level.
+    if (!(error instanceof RangeError)) throw error;
+    throw new TemplateError('TEMPLATE_INVALID', 'The elements of the content are nested too deeply.');
+  }
+}
+
+/** Removes everything that runs, loads automatically (except images), or disguises itself. */
+function sanitized(html: string, merges: Hidden): string {
+  return sanitizeHtml(html, {
+    allowedTags: [
+      ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'p', 'div', 'span', 'br', 'hr', 'blockquote', 'pre', 'code'],
+      ...['a', 'b', 'strong', 'i', 'em', 'u', 's', 'strike', 'del', 'ins', 'small', 'big', 'sub', 'sup'],
+      ...['mark', 'abbr', 'q', 'cite', 'tt', 'font', 'center', 'ul', 'ol', 'li', 'dl', 'dt', 'dd', 'img'],
+      ...['figure', 'figcaption', 'table', 'caption', 'thead', 'tbody', 'tfoot', 'tr', 'th', 'td'],
+      ...['colgroup', 'col'],
+    ],
+    // `xml` is in comments of Word, unless a program has removed the comment around it.
+    nonTextTags: ['script', 'style', 'textarea', 'option', 'noscript', 'title', 'xml'],
+    allowedAttributes: {
+      '*': ['style', 'title', 'lang', 'dir', 'align'],
+      a: ['href', 'name'],
+      font: ['color', 'face', 'size'],
+      img: ['src', 'alt', 'width', 'height', 'border'],
+      table: [...CELL, 'cellpadding', 'cellspacing', 'border', 'role'],
+      tr: CELL,
+      td: CELL,
+      th: [...CELL, 'scope'],
+      col: CELL,
+      ol: ['start', 'type'],
+    },
+    allowedStyles: { '*': ALLOWED_STYLES },
+    allowedSchemes: ['http', 'https', 'mailto', 'tel'],
+    allowedSchemesByTag: { img: ['http', 'https'] },
+    allowProtocolRelative: false,
+    nestingLimit: MAX_DEPTH,
+    transformTags: {
+      '*'(tagName, { bgcolor, style = '', ...attribs }) {
+        const isBlock = BLOCKS.includes(tagName);
+        const ground = bgcolor !== undefined && isBlock ? `background-color:${bgcolor};` : '';
+        const safe = ground + styleWithoutFiles(style, merges);
+        return {
+          tagName: isBlock ? 'div' : tagName,
+          attribs: {
+            ...Object.fromEntries(
+              Object.entries(attribs).filter(
+                ([name, value]) =>
+                  (!['href', 'src'].includes(name) || !merges.beginsWithValue(value)) &&
+                  // Roman numerals end, and the converter to plain text cannot continue them.
+                  (name !== 'start' || /^[1-9]\d{0,2}$/.test(value)),
+              ),
+            ),
+            ...(bgcolor === undefined ? {} : { bgcolor }),
+            ...(safe === '' ? {} : { style: safe }),
+          },
+        };
+      },
+    },
+  });
+}
+
+/** Keeps the colour next to a picture. A value of a contact could end a declaration, so those are left out. */
+function styleWithoutFiles(style: string, merges: Hidden): string {
+  const declarations = merges.areIn(style) ? style.split(';').filter((one) => !merges.areIn(one)) : [style];
+  return declarations.join(';').replace(/url\([^)]*\)/gi, '');
+}
+
+function styleOf({ attribs: { style = '' } }: Element): Map<string, string> {
+  return new Map(
+    style.split(';').flatMap((declaration): [string, string][] => {
+      const colon = declaration.indexOf(':');
+      const value = declaration.slice(colon + 1).replace(/!important/i, '');
+      return colon === -1 ? [] : [[declaration.slice(0, colon).trim(), value.trim()]];
+    }),
+  );
+}
+
+/** Newsletters hide their preview text in several ways at once, because mail programs differ. */
+function isHidden(element: Element): boolean {
+  const style = styleOf(element);
+  const isEmpty = ['max-height', 'height'].some((name) => /^0(px)?$/.test(style.get(name) ?? ''));
+  return (
+    style.get('display') === 'none' ||
+    style.get('visibility') === 'hidden' ||
+    /^0?\.?0+$/.test(style.get('opacity') ?? '') ||
+    (isEmpty && style.get('overflow') === 'hidden')
+  );
+}
+
+/** Without the invisible characters that fill up a preview text. */
+function lineOf(text: string): string {
+  const visible = text.replace(/[\p{Default_Ignorable_Code_Point}\s]+/gu, ' ').trim();
+  return [...visible].slice(0, MAX_PREHEADER).join('');
+}
+
+/** In pixels; 0: unknown. */
+function widthOf(element: Element): number {
+  const { width = '' } = element.attribs;
+  const [, pixels] = /^([\d.]+)(?:px)?$/.exec(styleOf(element).get('width') ?? width) ?? [];
+  return Number(pixels ?? 0);
+}
+
+/** Limits the width of images and tables to that of the page. The height of an image follows its width. */
+function fit(element: Element): void {
+  if (element.name !== 'img' && element.name !== 'table') return;
+  if (widthOf(element) <= MAX_WIDTH) return;
+  element.attribs.width = String(MAX_WIDTH);
+  if (element.name === 'img') delete element.attribs.height;
+  setStyle(element, 'width', element.name === 'img' ? '100%' : `${MAX_WIDTH}px`);
+  if (element.name === 'img') setStyle(element, 'height', 'auto');
+}
+
+function setStyle(element: Element, name: string, value: string): void {
+  const style = styleOf(element).set(name, value);
+  element.attribs.style = [...style].map(([property, set]) => `${property}:${set}`).join(';');
+}
+
+function colourOf(element: Element): string | undefined {
+  return colourIn(styleOf(element).get('color') ?? element.attribs.color ?? '');
+}
+
+function groundOf(element: Element): string | undefined {
+  const style = styleOf(element);
+  return (
+    colourIn(style.get('background-color') ?? '') ??
+    colourIn(style.get('background') ?? '') ??
+    colourIn(element.attribs.bgcolor ?? '')
+  );
+}
+
+/**
+ * Corrects text that has the colour of its background, such as white text on a picture that is not shown.
+ *
+ * @param text and `ground`: the inherited colours.
+ */
+function makeReadable(nodes: Node[], text: string, ground: string): void {
+  for (const node of nodes) {
+    if (!isElement(node)) continue;
+    const on = groundOf(node) ?? ground;
+    let colour = colourOf(node) ?? text;
+    if (unreadable(colour, on)) {
+      colour = readableOn(on);
+      setStyle(node, 'color', colour);
+    }
+    // Outlook for Windows shows no gradients.
+    if (/gradient/i.test(styleOf(node).get('background') ?? '')) {
+      setStyle(node, 'background-color', on);
+      const { attribs } = node;
+      const [, gradient] = /(?:^|;)\s*(background:[^;]*)/.exec(attribs.style!)!;
+      attribs.style = `${attribs.style!.replace(gradient!, '')};${gradient!.replace('background:', 'background-image:')}`;
+    }
+    makeReadable(node.children, colour, on);
+  }
+}
+
+/** Tables that arrange the content have neither borders nor headings. Tags between their rows belong to no cell. */
+function isTableOfData(table: Element): boolean {
+  if (table.name !== 'table') return false;
+  const isData =
+    Number(table.attribs.border ?? 0) > 0 ||
+    DomUtils.findOne(({ name }) => name === 'th', table.children) !== null;
+  const rows = elementsIn([table]).filter(({ name }) => /^(table|thead|tbody|tfoot|tr)$/.test(name));
+  const between = rows.flatMap(({ children }) => children).filter((node) => node.type === 'text');
+  return isData && between.every((node) => DomUtils.textContent(node).trim() === '');
+}
+
+/** Converts the HTML to plain text, with each address after its link text. */
+const TEXT: Parameters<typeof convert>[1] = {
+  wordwrap: false,
+  tables: ['.data'],
+  formatters: {
+    alt(element, _walk, builder) {
+      const { alt = '' } = element.attribs as { alt?: string };
+      if (alt.trim() !== '') builder.addInline(alt);
+    },
+  },
+  selectors: [
+    ...['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } })),
+    {
+      selector: 'a',
+      options: { hideLinkHrefIfSameAsText: true, linkBrackets: ['<', '>'] as [string, string] },
+    },
+    { selector: 'img', format: 'alt' },
+    ...['td', 'th'].map((selector) => ({ selector, format: 'block' })),
+    { selector: 'table', options: { uppercaseHeaderCells: false } },
+  ],
+};
