@@ -4,5 +4,5 @@ export { type ListedMail, MailFiles, MOST_SEARCHED, writtenAt } from './mail-fil
 export { Mailer, type MailerOptions, probeMailServer } from './mailer.js';
 export { domainOf, type MailAddress, type MailMessage, type MailOutcome } from './message.js';
 export { type ReadMail } from './read-mail.js';
-export { linesOf, mailDocument } from './layout.js';
+export { type Brand, linesOf, mailDocument } from './layout.js';
 export { writeLetter } from './letter.js';

@@ -1,11 +1,13 @@
-import { html } from '#libs/pages';
-import { linesOf, mailDocument } from './layout.js';
+import { accentsOf, html, mailButton } from '#libs/pages';
+import { type Brand, linesOf, mailDocument } from './layout.js';
 
 /** An email to one person about one matter: its text and, if there is something to do, a button. */
 export type Letter = {
   /** The language of the text, as in HTML's `lang`. */
   language: string;
   subject: string;
+  /** The sender's. Undefined: the default look. */
+  brand?: Brand | undefined;
   /** Can have several lines. */
   paragraphs: readonly string[];
   button?: { url: string; text: string };
@@ -25,24 +27,14 @@ function textOf({ paragraphs, button, after = [], foot }: Letter): string {
   return [...paragraphs, ...action, ...after, `-- \n${foot.join('\n')}`].join('\n\n') + '\n';
 }
 
-function htmlOf({ language, subject, paragraphs, button, after = [], foot }: Letter): string {
+function htmlOf({ language, subject, brand, paragraphs, button, after = [], foot }: Letter): string {
   const paragraph = (text: string) => html`<p style="margin:0 0 16px">${linesOf(text.split('\n'))}</p>`;
   return mailDocument({
     language,
     title: subject,
+    brand,
     content: html`${paragraphs.map(paragraph)}
-      ${
-        button
-          ? html`<p style="margin:24px 0">
-              <a
-                class="action"
-                href="${button.url}"
-                style="display:inline-block;padding:12px 24px;border-radius:6px;background-color:#0b57d0;color:#ffffff;font-weight:600;text-decoration:none"
-                >${button.text}</a
-              >
-            </p>`
-          : null
-      }
+      ${button ? mailButton(button.url, button.text, accentsOf(brand?.colour ?? null).light) : null}
       ${after.map(paragraph)}`,
     foot: html`<p style="margin:0">${linesOf(foot)}</p>`,
   });

@@ -1,4 +1,5 @@
 export { accentsOf, contrastOf } from './colours.js';
+export { mailButton } from './mail-button.js';
 export { documentOf, headersOf, type Page, sendPage } from './document.js';
 export {
   CheckOf,

@@ -1,24 +1,27 @@
 import { localeIn } from '#locales';
-import { linesOf, mailDocument } from '#libs/mail';
+import { type Brand, linesOf, mailDocument } from '#libs/mail';
 import { html, trusted } from '#libs/pages';
 import { type Rendered } from './merge-fields.js';
 
 /** The sender, as shown in the footer of each message. */
-export type Sender = { name: string; postalAddress: string | null; language: string };
+export type Sender = { brand: Brand; postalAddress: string | null; language: string };
 
 /** The HTML document around the content. */
 export function htmlOf(
-  { subject, preheader, html: content }: Rendered,
-  { name, postalAddress, language: preferred }: Sender,
+  { subject, preheader, html: content, look }: Rendered,
+  { brand, postalAddress, language: preferred }: Sender,
   unsubscribeUrl: string,
 ): string {
   const { language, emails } = localeIn(preferred);
   const words = emails.broadcastFooter;
+  const { name } = brand;
   const lines = [name, ...(postalAddress ?? '').split(/\r?\n/)].filter((line) => line !== '');
   return mailDocument({
     language,
     title: subject,
     preheader,
+    brand,
+    ...look,
     content: trusted(content),
     foot: html`<p style="margin:0 0 8px">${words.why(name)}</p>
       <p style="margin:0 0 8px">${linesOf(lines)}</p>
@@ -30,7 +33,7 @@ export function htmlOf(
 
 export function textOf(
   { text }: Rendered,
-  { name, postalAddress, language }: Sender,
+  { brand: { name }, postalAddress, language }: Sender,
   unsubscribeUrl: string,
 ): string {
   const words = localeIn(language).emails.broadcastFooter;

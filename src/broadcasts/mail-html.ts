@@ -2,6 +2,7 @@ import { convert } from 'html-to-text';
 import { DomUtils, parseDocument } from 'htmlparser2';
 import juice from 'juice';
 import sanitizeHtml from 'sanitize-html';
+import { accentsOf, mailButton, trusted } from '#libs/pages';
 import { TemplateError } from './merge-fields.js';
 import { colourIn, readableOn, unreadable } from './mail-colours.js';
 
@@ -85,19 +86,27 @@ const BLOCKS = ['body', 'header', 'footer', 'main', 'section', 'article', 'aside
 /**
  * HTML for mail programs: only what is safe and what they support, styles in each element, all text readable.
  *
+ * @param colour of buttons, which are links with the title `button`. null: the default
  * @returns `text`: the plain text. `hidden`: the text of the first hidden element, which newsletters use as preview text.
  * @throws TemplateError if its elements are nested too deeply for its styles to be applied.
  */
 export function mailHtml(
   unsafe: string,
   merges: Hidden,
+  colour: string | null = null,
 ): { html: string; text: string; hidden: string; look: Look } {
   const { children } = parseDocument(sanitized(inlined(unsafe), merges));
   const hidden = elementsIn(children).filter(isHidden);
   for (const element of hidden) DomUtils.removeElement(element);
   const shown = elementsIn(children);
   for (const element of shown) fit(element);
+  const look = {
+    hasColours: shown.some((element) => colourOf(element) !== undefined || groundOf(element) !== undefined),
+    isWide: shown.some((element) => element.name === 'table' && widthOf(element) > NARROW),
+  };
   makeReadable(children, INK, PAPER);
+  for (const link of shown.filter(({ name, attribs }) => name === 'a' && attribs.title === 'button'))
+    makeButton(link, colour);
   const tables = shown.filter(isTableOfData);
   for (const table of tables) table.attribs.class = 'data';
   const text = convert(serialized(children), TEXT);
@@ -106,10 +115,7 @@ export function mailHtml(
     html: serialized(children),
     text,
     hidden: hidden[0] ? lineOf(DomUtils.textContent(hidden[0])) : '',
-    look: {
-      hasColours: shown.some((element) => colourOf(element) !== undefined || groundOf(element) !== undefined),
-      isWide: shown.some((element) => element.name === 'table' && widthOf(element) > NARROW),
-    },
+    look,
   };
 }
 
@@ -239,6 +245,10 @@ function widthOf(element: Element): number {
 
 /** Limits the width of images and tables to that of the page. The height of an image follows its width. */
 function fit(element: Element): void {
+  // The name of a file of ours is its width.
+  const [, own] = /\/images\/[\w-]+\/(\d+)\.(?:jpg|png)$/.exec(element.attribs.src ?? '') ?? [];
+  if (own !== undefined && widthOf(element) === 0)
+    element.attribs.width = String(Math.min(Number(own), MAX_WIDTH));
   if (element.name !== 'img' && element.name !== 'table') return;
   if (widthOf(element) <= MAX_WIDTH) return;
   element.attribs.width = String(MAX_WIDTH);
@@ -288,6 +298,17 @@ function makeReadable(nodes: Node[], text: string, ground: string): void {
     }
     makeReadable(node.children, colour, on);
   }
+}
+
+/** Replaces the link, and the paragraph around it, because a paragraph cannot contain a table. */
+function makeButton(link: Element, colour: string | null): void {
+  const { parent } = link;
+  const isOnly = parent && isElement(parent) && parent.name === 'p' && parent.children.length === 1;
+  const text = trusted(DomUtils.getInnerHTML(link, { encodeEntities: 'utf8' }));
+  const { children } = parseDocument(
+    String(mailButton(link.attribs.href ?? '', text, accentsOf(colour).light)),
+  );
+  DomUtils.replaceElement(isOnly ? parent : link, children.find(isElement)!);
 }
 
 /** Tables that arrange the content have neither borders nor headings. Tags between their rows belong to no cell. */

@@ -5,7 +5,7 @@ import { domainOf, type MailMessage, Mailer } from '#libs/mail';
 import { Resources } from '#libs/resources';
 import { hasScope, RpcError } from '#libs/rpc';
 import { type ContactDetails } from '../contacts/index.js';
-import { organization, senderOf, existingOrganization } from '../organizations/index.js';
+import { brandOf, organization, senderOf, existingOrganization } from '../organizations/index.js';
 import { CustomFields, type CustomValue, namedValues } from '../fields/index.js';
 import { petitions } from '../petitions/index.js';
 import { PublicAddress } from '../config/index.js';
@@ -99,7 +99,10 @@ export class MessageBuilder {
     let template: CompiledTemplate | undefined;
     try {
       const hasPetition = petitionId !== undefined;
-      template = await templates.compile({ subject, preheader, content, format, hasPetition, fieldKeys });
+      template = await templates.compile({
+        ...{ subject, preheader, content, format, hasPetition, fieldKeys },
+        colour: sender.colour,
+      });
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       block(error.blocker, error.part, error.message);
@@ -110,7 +113,12 @@ export class MessageBuilder {
       broadcastId,
       template,
       sender: {
-        name: from?.name ?? name,
+        brand: await brandOf(
+          this.records,
+          organizationId,
+          { ...sender, name: from?.name ?? name },
+          this.address,
+        ),
         postalAddress: sender.postalAddress,
         language: sender.language,
         // Empty only in previews: a broadcast without a sender cannot be sent.

@@ -7,7 +7,17 @@ import { MessageBuilder, notReady, type Recipient } from './message-builder.js';
 
 const OF_TEMPLATES: readonly Blocker[] = ['UNKNOWN_MERGE_FIELD', 'TEMPLATE_INVALID'];
 
-type BroadcastPreview = { broadcastId: string; subject: string; html: string; text: string };
+type BroadcastPreview = {
+  broadcastId: string;
+  subject: string;
+  html: string;
+  text: string;
+  bytes: number;
+  warnings: { warning: 'MAY_BE_CLIPPED'; message: string }[];
+};
+
+/** Gmail hides the end of emails of more than 102 KB, with the unsubscribe link. Personal values add to the preview. */
+const LARGE_BYTES = 80 * 1024;
 
 @Operation({
   method: 'GET',
@@ -23,6 +33,15 @@ type BroadcastPreview = { broadcastId: string; subject: string; html: string; te
     subject: { type: 'string' },
     html: { type: 'string' },
     text: { type: 'string' },
+    bytes: { type: 'integer', description: 'Size of the HTML.' },
+    warnings: {
+      type: 'array',
+      description: '`MAY_BE_CLIPPED`: the HTML has more than 80 KB. Gmail hides everything after 102 KB.',
+      items: recordSchema({
+        warning: { type: 'string', enum: ['MAY_BE_CLIPPED'] },
+        message: { type: 'string' },
+      }),
+    },
   }),
   reasons: ['BROADCAST_NOT_READY'],
   fieldScopes: { contactId: 'contact:read' },
@@ -61,6 +80,11 @@ export class PreviewBroadcastHandler implements IQueryHandler<PreviewBroadcast> 
     // Blockers to sending, such as a missing sender, do not prevent a preview.
     if (!writing) throw notReady(blockers.filter(({ blocker }) => OF_TEMPLATES.includes(blocker)));
     const { subject, html, text } = await this.messageBuilder.show(writing, recipient, context.scopes);
-    return { broadcastId, subject, html, text };
+    const bytes = Buffer.byteLength(html);
+    const message =
+      `The email has ${Math.ceil(bytes / 1024)} KB. Gmail hides everything after 102 KB, including the unsubscribe ` +
+      'link. Shorten it.';
+    const warnings = bytes > LARGE_BYTES ? [{ warning: 'MAY_BE_CLIPPED' as const, message }] : [];
+    return { broadcastId, subject, html, text, bytes, warnings };
   }
 }

@@ -4,6 +4,8 @@ import { compile, render, type Template } from './template.js';
 
 export type TemplateSource = Pick<BroadcastFields, 'subject' | 'preheader' | 'content' | 'format'> & {
   hasPetition: boolean;
+  /** The organization's, as `#rrggbb`, for buttons. */
+  colour?: string | null;
   /** The keys of the organization's custom fields. */
   fieldKeys: readonly string[];
 };
@@ -30,9 +32,9 @@ export function templateJobs() {
     if (templates.size > MAX_TEMPLATES) templates.delete(oldest!);
   };
   return {
-    compile(id: number, { hasPetition, fieldKeys, ...fields }: TemplateSource): Compiled {
+    compile(id: number, { hasPetition, fieldKeys, colour = null, ...fields }: TemplateSource): Compiled {
       return rejecting(() => {
-        store(id, compile(fields, { hasPetition, fieldKeys }));
+        store(id, compile(fields, { hasPetition, fieldKeys, colour }));
         return {};
       });
     },

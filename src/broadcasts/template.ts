@@ -126,7 +126,7 @@ function sizeOf(value: unknown): number {
 }
 
 /** `fieldKeys`: the keys of the organization's custom fields. */
-type Available = { hasPetition: boolean; fieldKeys: readonly string[] };
+type Available = { hasPetition: boolean; fieldKeys: readonly string[]; colour?: string | null };
 
 const markdown = new MarkdownIt({ html: true, linkify: true });
 
@@ -151,7 +151,7 @@ export function compile(
   if (format === 'MARKDOWN') requireFewer(/[<[*_`~|]/g, merges.hidden, 'characters that mark something up');
   const unsafe = format === 'MARKDOWN' ? markdown.render(merges.hidden) : merges.hidden;
   requireFewer(/</g, unsafe, 'HTML tags');
-  const { html, text, hidden, look } = mailHtml(unsafe, merges);
+  const { html, text, hidden, look } = mailHtml(unsafe, merges, available.colour ?? null);
   const template = {
     subject: parse(plain, subject, 'subject'),
     preheader: preheader === null ? parse(plain, merges.shown(hidden)) : parse(plain, preheader, 'preheader'),

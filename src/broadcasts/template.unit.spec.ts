@@ -142,11 +142,12 @@ describe('escapes values entered by contacts', () => {
       { subject: GREETING, preheader: GREETING, content: 'x' },
       { firstName: '<script>' },
     );
-    const sender = { name: '<b>Rivers</b>', postalAddress: '1 <Quay>\nHarbour', language: 'de' };
+    const brand = { name: '<b>Rivers</b>', colour: '#00aa55', logo: null };
+    const sender = { brand, postalAddress: '1 <Quay>\nHarbour', language: 'de' };
     const html = htmlOf(rendered, sender, unsubscribeUrl);
     expect(html).not.toContain('<script>');
     expect(html).not.toContain('<b>');
-    expect(html).toContain('<html lang="de">');
+    expect(html).toContain('<html lang="de" ');
     expect(html).toContain('&lt;b&gt;Rivers&lt;/b&gt;<br />1 &lt;Quay&gt;<br />Harbour');
     expect(html).toContain('>Abmelden</a>');
     expect(textOf(rendered, sender, unsubscribeUrl)).toContain(`Abmelden: ${unsubscribeUrl}`);

@@ -4,7 +4,8 @@ import { DataSource } from 'typeorm';
 import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { domainOf, Mailer, type MailOutcome } from '#libs/mail';
-import { senderOf } from '../organizations/index.js';
+import { brandOf, senderOf } from '../organizations/index.js';
+import { PublicAddress } from '../config/index.js';
 import { canonicalEmail } from '../contacts/index.js';
 import { writeMail } from './write-confirmation-mail.js';
 
@@ -32,6 +33,7 @@ export class ConfirmationMails {
     private readonly store: EventStore,
     private readonly records: RecordReader,
     private readonly mailer: Mailer,
+    private readonly address: PublicAddress,
   ) {}
 
   /**
@@ -67,7 +69,9 @@ export class ConfirmationMails {
     const sender = await senderOf(this.records, organizationId);
     const from = this.mailer.senderFor(sender.name, sender.mailFrom);
     const locale = localeIn(sender.language);
-    const written = { ...mail, organization: from.name ?? sender.name, postalAddress: sender.postalAddress };
+    const name = from.name ?? sender.name;
+    const brand = await brandOf(this.records, organizationId, { ...sender, name }, this.address);
+    const written = { ...mail, brand, postalAddress: sender.postalAddress };
     return this.mailer.send(
       {
         organizationId,

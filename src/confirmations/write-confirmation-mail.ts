@@ -1,11 +1,11 @@
 import { type EmailWords, type Locale } from '#locales';
-import { writeLetter } from '#libs/mail';
+import { type Brand, writeLetter } from '#libs/mail';
 import { DAYS_TO_CONFIRM } from './request.js';
 
 type Parts = {
   firstName: string | null;
   title: string;
-  organization: string;
+  brand: Brand;
   postalAddress: string | null;
   confirmUrl: string | null;
   url: string;
@@ -14,24 +14,27 @@ type Parts = {
 /** The subject and the text and HTML parts of the email. */
 export function writeMail({ language, emails }: Locale, mail: Parts): ReturnType<typeof writeLetter> {
   const { url, button, ...parts } = partsOf(emails.confirmation, mail);
-  return writeLetter({ ...parts, language, button: { url, text: button }, foot: footOf(mail) });
+  return writeLetter({
+    ...parts,
+    language,
+    brand: mail.brand,
+    button: { url, text: button },
+    foot: footOf(mail),
+  });
 }
 
-function partsOf(
-  words: EmailWords['confirmation'],
-  { firstName, title, organization, confirmUrl, url }: Parts,
-) {
+function partsOf(words: EmailWords['confirmation'], { firstName, title, brand, confirmUrl, url }: Parts) {
   const greeting = words.greeting(firstName);
   if (confirmUrl === null) {
     const { subject, text, button } = words.already;
     const paragraphs = [greeting, text(title)];
     return { subject: subject(title), paragraphs, url, button, after: [] };
   }
-  const paragraphs = [greeting, words.ask(title, organization)];
+  const paragraphs = [greeting, words.ask(title, brand.name)];
   const after = [words.deadline(DAYS_TO_CONFIRM), words.ignore];
   return { subject: words.subject(title), paragraphs, url: confirmUrl, button: words.button, after };
 }
 
-function footOf({ organization, postalAddress }: Parts): string[] {
-  return [organization, ...(postalAddress ?? '').split(/\r?\n/)].filter((line) => line !== '');
+function footOf({ brand, postalAddress }: Parts): string[] {
+  return [brand.name, ...(postalAddress ?? '').split(/\r?\n/)].filter((line) => line !== '');
 }

@@ -49,6 +49,17 @@ export const images = new Resource({
   columns: { name: { type: 'text', index: true, search: true }, alt: { type: 'text', search: true } },
 });
 
+/** The smallest file that mail programs show: Outlook knows no WebP. Undefined if there is none. */
+export function logoFileOf({
+  hash,
+  variants,
+}: ImageFields): { path: string; width: number; height: number } | undefined {
+  const [file] = variants
+    .filter(({ type }) => type !== 'image/webp')
+    .toSorted((one, other) => one.width - other.width);
+  return file && { path: pathOfFile(hash, file.name), width: file.width, height: file.height };
+}
+
 function shown({ name, alt, hash, variants }: ImageFields): object {
   const { type, name: file, width, height, bytes } = variants.at(-1)!;
   return {

@@ -1,5 +1,5 @@
 export { image } from './image.js';
-export { images } from './images.js';
+export { images, logoFileOf } from './images.js';
 export { ImagesModule } from './images.module.js';
 export { nameOfImagePath } from './image-file.controller.js';
 export { IMAGE_COLUMN, showImages, showImagesBy } from './shown-images.js';

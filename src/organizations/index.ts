@@ -3,7 +3,7 @@ export { organization, existingOrganization } from './organization.js';
 export { type OrganizationRecord } from './organization-record.js';
 export { OrganizationNames } from './organization-names.js';
 export { isLogPublic, publicLog, publicLogId } from './public-log.js';
-export { senderOf } from './sender-of.js';
+export { brandOf, senderOf } from './sender-of.js';
 export { LANGUAGES, sender, senderId } from './sender.js';
 export { OrganizationsModule } from './organizations.module.js';
 export { UpdateOrganization } from './update-organization.js';

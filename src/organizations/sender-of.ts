@@ -1,4 +1,7 @@
 import { type RecordReader } from '#libs/commands';
+import { type Brand } from '#libs/mail';
+import { type PublicAddress } from '../config/index.js';
+import { image, logoFileOf } from '../images/index.js';
 import { organization, existingOrganization } from './organization.js';
 import { sender, type SenderFields, senderId } from './sender.js';
 
@@ -6,6 +9,8 @@ import { sender, type SenderFields, senderId } from './sender.js';
 export type Sender = SenderFields & {
   /** The organization's name. */
   name: string;
+  colour: string | null;
+  imageId: string | null;
 };
 
 /**
@@ -17,5 +22,18 @@ export async function senderOf(records: RecordReader, organizationId: string): P
     records.load(organization, organizationId, organizationId),
     records.load(sender, organizationId, senderId(organizationId)),
   ]);
-  return { ...own.state, name: existingOrganization(state).name };
+  const { name, colour, imageId } = existingOrganization(state);
+  return { ...own.state, name, colour, imageId };
+}
+
+/** What emails of the organization look like. @param name as the email names it */
+export async function brandOf(
+  records: RecordReader,
+  organizationId: string,
+  { name, colour, imageId }: Pick<Sender, 'name' | 'colour' | 'imageId'>,
+  { url }: PublicAddress,
+): Promise<Brand> {
+  const logo = imageId === null ? undefined : await records.look(image, organizationId, imageId);
+  const file = logo?.state.status === 'standing' ? logoFileOf(logo.state) : undefined;
+  return { name, colour, logo: file ? { ...file, url: url + file.path } : null };
 }

@@ -2,7 +2,7 @@ import { localeIn } from '#locales';
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { domainOf, Mailer, type MailOutcome, writeLetter } from '#libs/mail';
-import { senderOf } from '../organizations/index.js';
+import { brandOf, senderOf } from '../organizations/index.js';
 import { PublicAddress } from '../config/index.js';
 import { DAYS_TO_ACCEPT } from './member.js';
 import { Team } from './team.js';
@@ -31,6 +31,7 @@ export class TeamMails {
     const { subject, text, button, deadline, ignore } = emails.invitation;
     const letter = writeLetter({
       language,
+      brand: await brandOf(this.records, organizationId, sender, this.address),
       subject: subject(sender.name),
       paragraphs: text(sender.name).split('\n\n'),
       button: { url, text: button },

@@ -3,7 +3,8 @@ import { RecordReader } from '#libs/commands';
 import { type RecordedEvent } from '#libs/event-store';
 import { domainOf, Mailer } from '#libs/mail';
 import { type Subscription } from '#libs/subscriptions';
-import { organization, senderOf } from '../organizations/index.js';
+import { PublicAddress } from '../config/index.js';
+import { brandOf, organization, senderOf } from '../organizations/index.js';
 import { writeDisabledMail } from './write-disabled-mail.js';
 import { webhook } from './webhook.js';
 
@@ -19,6 +20,7 @@ export class WebhookDisabledMail implements Subscription {
   constructor(
     private readonly records: RecordReader,
     private readonly mailer: Mailer,
+    private readonly address: PublicAddress,
   ) {}
 
   async handle(event: RecordedEvent, signal: AbortSignal): Promise<void> {
@@ -36,7 +38,7 @@ export class WebhookDisabledMail implements Subscription {
         replyTo: null,
         to: owner.email,
         ...writeDisabledMail(sender.language, {
-          name: owner.name,
+          brand: await brandOf(this.records, organizationId, sender, this.address),
           webhookId,
           url: state.url,
           failingSince: new Date(event.data.failingSince as string),

@@ -1,7 +1,7 @@
 import { writeDisabledMail } from './write-disabled-mail.js';
 
 const webhook = {
-  name: 'Rivers',
+  brand: { colour: null, logo: null, name: 'Rivers' },
   webhookId: '01990a6e-1111-7000-8000-000000000001',
   url: 'https://rivers.example/hook',
   failingSince: new Date('2026-11-20T09:30:00Z'),

@@ -1,20 +1,20 @@
 import { localeIn } from '#locales';
-import { writeLetter } from '#libs/mail';
+import { type Brand, writeLetter } from '#libs/mail';
 
 /** The email about a disabled webhook. */
 export function writeDisabledMail(
   preferred: string,
   {
-    name,
+    brand,
     webhookId,
     url,
     failingSince,
-  }: { name: string; webhookId: string; url: string; failingSince: Date },
+  }: { brand: Brand; webhookId: string; url: string; failingSince: Date },
 ): ReturnType<typeof writeLetter> {
   const { language, emails } = localeIn(preferred);
   const { subject, text } = emails.disabledWebhook;
   const style = { dateStyle: 'long', timeStyle: 'short', timeZone: 'UTC' } as const;
   const since = `${new Intl.DateTimeFormat(language === 'en' ? 'en-GB' : language, style).format(failingSince)} UTC`;
-  const paragraphs = text({ organization: name, since, url, id: webhookId }).trimEnd().split('\n\n');
-  return writeLetter({ language, subject: subject(name), paragraphs, foot: [name] });
+  const paragraphs = text({ organization: brand.name, since, url, id: webhookId }).trimEnd().split('\n\n');
+  return writeLetter({ language, brand, subject: subject(brand.name), paragraphs, foot: [brand.name] });
 }

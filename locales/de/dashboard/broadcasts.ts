@@ -63,6 +63,8 @@ export const broadcasts: typeof en = {
   previewSearch: 'Nach Name oder Adresse suchen',
   anybody: 'Beliebige Person',
   previewText: 'Nur-Text-Version',
+  large: (kilobytes) =>
+    `Diese E-Mail hat ${kilobytes} KB. Gmail blendet alles nach 102 KB aus, auch den Abmeldelink. Kürzen Sie sie.`,
   frame: 'Vorschau der E-Mail',
   audience: {
     title: 'Empfänger',

@@ -64,6 +64,8 @@ export const broadcasts = {
   anybody: 'Anyone',
   previewText: 'Plain-text version',
   frame: 'Email preview',
+  large: (kilobytes: number) =>
+    `This email has ${kilobytes} KB. Gmail hides everything after 102 KB, including the unsubscribe link. Shorten it.`,
   audience: {
     title: 'Recipients',
     total: (n: number) => `${counted('en-GB', n, 'person', 'people')} will receive this email.`,

@@ -29,7 +29,7 @@ import { customFieldsOf } from '../contacts/custom-values.js';
 import { type Api, type FormInput, type PageContext } from '../page-context.js';
 import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadcast } from './broadcast.js';
 
-type Preview = { subject: string; html: string; text: string };
+type Preview = { subject: string; html: string; text: string; bytes: number; warnings: object[] };
 
 export const writingPages: PageDefinition[] = [
   {
@@ -93,13 +93,14 @@ export const writingPages: PageDefinition[] = [
           content: html`<div class="faults" role="alert">${shown.why.map((why) => html`<p>${why}</p>`)}</div>
             ${context.person.may('broadcast:write') ? html`<p>${ButtonLink(context.address, `broadcasts/${broadcast.id}/edit`, broadcasts.edit)}</p>` : null}`,
         });
-      const { subject, text } = shown;
+      const { subject, text, bytes, warnings } = shown;
       const query = contactId === undefined ? '' : `?contactId=${encodeURIComponent(contactId)}`;
       return context.view.page({
         section: 'broadcasts',
         back: toBroadcast(context.address, broadcast),
         title: `${broadcasts.preview}: ${broadcast.name}`,
         content: html`${await ReaderOf(context, broadcast)}
+          ${warnings.length === 0 ? null : html`<div class="faults" role="alert"><p>${broadcasts.large(Math.ceil(bytes / 1024))}</p></div>`}
           <p class="lead">${subject}</p>
           <iframe
             sandbox
