@@ -109,7 +109,7 @@ export function mailDocument({
                     <td
                       class="${isWide ? 'sheet wide' : 'sheet'}"
                       bgcolor="#ffffff"
-                      style="background-color:#ffffff;color:#1f2328;${top}padding:${isWide ? '0' : '32px'};border-radius:8px;${FONT};font-size:16px;line-height:1.5"
+                      style="background-color:#ffffff;color:#1f2328;${top}padding:${isWide ? '0' : '32px;word-break:break-word'};border-radius:8px;${FONT};font-size:16px;line-height:1.5"
                     >
                       ${content}
                     </td>

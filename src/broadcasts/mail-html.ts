@@ -15,7 +15,11 @@ export type Look = {
 };
 
 /** The tags and outputs of a template, which are hidden behind words. */
-type Hidden = { areIn: (text: string) => boolean; beginsWithValue: (address: string) => boolean };
+type Hidden = {
+  areIn: (text: string) => boolean;
+  beginsWithValue: (address: string) => boolean;
+  encodedIn: (address: string) => string;
+};
 
 type Node = ReturnType<typeof parseDocument>['children'][number];
 type Element = Extract<Node, { attribs: object }>;
@@ -99,7 +103,10 @@ export function mailHtml(
   const hidden = elementsIn(children).filter(isHidden);
   for (const element of hidden) DomUtils.removeElement(element);
   const shown = elementsIn(children);
-  for (const element of shown) fit(element);
+  for (const element of shown) {
+    fit(element);
+    encode(element, merges);
+  }
   const look = {
     hasColours: shown.some((element) => colourOf(element) !== undefined || groundOf(element) !== undefined),
     isWide: shown.some((element) => element.name === 'table' && widthOf(element) > NARROW),
@@ -234,6 +241,16 @@ function isHidden(element: Element): boolean {
 function lineOf(text: string): string {
   const visible = text.replace(/[\p{Default_Ignorable_Code_Point}\s]+/gu, ' ').trim();
   return [...visible].slice(0, MAX_PREHEADER).join('');
+}
+
+/** Values in addresses are encoded, also in a text that shows the address. */
+function encode({ attribs, children }: Element, merges: Hidden): void {
+  for (const name of ['href', 'src']) {
+    const address = attribs[name];
+    if (address === undefined || !merges.areIn(address)) continue;
+    attribs[name] = merges.encodedIn(address);
+    for (const child of children) if ('data' in child && child.data === address) child.data = attribs[name];
+  }
 }
 
 /** In pixels; 0: unknown. */

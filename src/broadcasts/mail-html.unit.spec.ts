@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { mailHtml } from './mail-html.js';
 
-const written = (html: string) => mailHtml(html, { areIn: () => false, beginsWithValue: () => false });
+const written = (html: string) =>
+  mailHtml(html, { areIn: () => false, beginsWithValue: () => false, encodedIn: (address) => address });
 const newsletter = (name: string) => written(readFileSync(`test/newsletters/${name}.html`, 'utf8'));
 
 describe('newsletters written elsewhere', () => {

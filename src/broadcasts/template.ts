@@ -3,6 +3,7 @@ import MarkdownIt from 'markdown-it';
 import { randomBytes } from 'node:crypto';
 import { formatNumber } from '#libs/pages';
 import { type BroadcastFields } from './broadcast.js';
+import { foreignTagsIn, withOurs } from './foreign-tags.js';
 import { mailHtml, type Look } from './mail-html.js';
 import {
   CONTACT_FIELDS,
@@ -47,6 +48,9 @@ const MAX_ADDRESSES = 2_000;
 const MAX_MARKS = 20_000;
 const OPTIONS = { ...LIMITS, templates: {}, strictFilters: true, ownPropertyOnly: true, jsTruthy: true };
 
+/** The filter of values within an address: a name could end a parameter. Authors have `url_encode`. */
+const IN_ADDRESS = 'in_address';
+
 /** Other tags read files, or write values unescaped. */
 const TAGS = ['if', 'unless', 'case', 'for', 'break', 'continue', 'assign', 'capture', 'comment', 'raw', '#'];
 
@@ -84,6 +88,7 @@ function engine(liquid: Liquid): Liquid {
   for (const tag of Object.keys(liquid.tags)) if (!TAGS.includes(tag)) delete liquid.tags[tag];
   // This filter outputs values unescaped.
   delete liquid.filters.raw;
+  liquid.filters[IN_ADDRESS] = (value: unknown) => encodeURIComponent(String(value ?? ''));
   // These filters run a text as a template for each element, without checking the time or its fields.
   for (const filter of Object.keys(liquid.filters))
     if (filter.endsWith('_exp')) delete liquid.filters[filter];
@@ -144,7 +149,11 @@ export function compile(
   available: Available,
 ): Template {
   const merges = new Merges(content);
-  for (const part of [subject, preheader ?? '']) new Merges(part);
+  const written = [
+    ['subject', new Merges(subject).hidden],
+    ['preheader', new Merges(preheader ?? '').hidden],
+    ['content', merges.hidden],
+  ] as const;
   // First, so that errors report the place in the original text.
   const asWritten = parse(plain, content);
   if (format === 'MARKDOWN') requireFewer(/@|:\/\/|www\./gi, merges.hidden, 'addresses', MAX_ADDRESSES);
@@ -165,9 +174,12 @@ export function compile(
     ['preheader', template.preheader],
     ['content', asWritten],
   ] as const;
-  const unknown = parts.flatMap(([part, nodes]) =>
-    unknownFields(nodes, available).map((field) => ({ part, field })),
-  );
+  const unknown = [
+    ...parts.flatMap(([part, nodes]) =>
+      unknownFields(nodes, available).map((field) => ({ part, field: withOurs(field) })),
+    ),
+    ...written.flatMap(([part, text]) => foreignTagsIn(text).map((field) => ({ part, field }))),
+  ];
   const [first] = unknown;
   if (!first) return template;
   const fields = [...new Set(unknown.map(({ field }) => field))].join(', ');
@@ -322,6 +334,16 @@ class Merges {
   /** Whether a text contains a tag or an output. */
   areIn(text: string): boolean {
     return text.includes(this.word);
+  }
+
+  /** Encodes the values in an address, unless the author does. */
+  encodedIn(address: string): string {
+    return address.replace(new RegExp(`${this.word}(\\d+)z`, 'g'), (hidden, n: string) => {
+      const written = this.tokens[Number(n)]!;
+      if (!written.startsWith('{{') || OWN_ADDRESS.test(written) || /\|\s*(url_|cgi_|uri_)/.test(written))
+        return hidden;
+      return this.hide(written.replace(/\s*-?\}\}$/, ` | ${IN_ADDRESS} }}`));
+    });
   }
 
   /** Whether an address begins with a value that a contact or the organization chose: it could be any address. */

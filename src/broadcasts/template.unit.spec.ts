@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { eventually } from '#libs/testing';
 import { someOf } from '../../test/length.js';
 import { htmlOf, textOf } from './layout.js';
@@ -307,4 +308,76 @@ it('renders values of custom fields, empty without one, and rejects unknown keys
   expect(written({ content }, { fields: { isMember: false } }).text.trim()).toBe('');
   for (const field of ['contact.fields.other', 'contact.fields', 'contact.fields.shoeSize.first'])
     expect([field, reasonOf({ content: `{{ ${field} }}` })]).toEqual([field, 'UNKNOWN_MERGE_FIELD']);
+});
+
+describe('merge tags of other programs', () => {
+  const foreign = readFileSync('test/newsletters/04-foreign-tags.html', 'utf8');
+  const messageOf = (words: Words): string => {
+    try {
+      written(words);
+    } catch (error) {
+      return (error as TemplateError).message;
+    }
+    return '';
+  };
+
+  it('are rejected, each with our field', () => {
+    const message = messageOf({ content: foreign, format: 'HTML' });
+    for (const tag of [
+      ...['*|FNAME|*', '%FNAME%', '[FIRST_NAME]', '{FIRSTNAME}', '<<First Name>>', 'contact.FIRSTNAME'],
+      ...['subscriber.first_name', 'first_name'],
+    ])
+      expect(message).toContain(`${tag} → {{ contact.firstName }}`);
+    for (const tag of ['*|UNSUB|*', '%%unsubscribe%%'])
+      expect(message).toContain(`${tag} → {{ unsubscribeUrl }}`);
+    const [, listed] = /^Unknown merge field: (.*)\. Available fields:/.exec(message)!;
+    expect(listed!.split(', ')).toHaveLength(10);
+  });
+
+  it.each<Words>([
+    { subject: 'For *|FNAME|*' },
+    { preheader: 'For %FIRSTNAME%' },
+    { content: 'Dear [FIRST_NAME],' },
+    { content: 'Dear {FIRSTNAME}' },
+    { content: '[Leave](*|UNSUB|*)' },
+    { content: '<p>&lt;&lt;Last Name&gt;&gt;</p>', format: 'HTML' },
+  ])('are rejected in %j', (words) => expect(messageOf(words)).toContain('→ {{'));
+
+  it.each([
+    '100 % {braces in prose}, [a bracketed note], <3, 50% or 60%',
+    '[NATO](https://example.org), [UN], {sic}, a << b >> c is not C',
+    'https://example.org/?q=%C3%BC%DAB%20x&r=%E2%80%93',
+    'https://example.org/a%20b%20c',
+    '5 * 3 | 4 * 2, 10%-20%',
+  ])('do not include prose: %s', (content) => expect(messageOf({ content })).toBe(''));
+});
+
+describe('a value in an address', () => {
+  const person = { firstName: 'Ada & Co/#?', email: 'ada+river@example.org' };
+
+  it('is percent-encoded in HTML and text, once', () => {
+    const { html, text } = written(
+      {
+        content:
+          '[a](https://x.example/{{ contact.firstName }}?e={{contact.email}}) ' +
+          '[b](https://x.example/?e={{ contact.email | url_encode }}) https://x.example/?e={{contact.email}}',
+      },
+      person,
+    );
+    for (const encoded of [
+      'https://x.example/Ada%20%26%20Co%2F%23%3F?e=ada%2Briver%40example.org',
+      'https://x.example/?e=ada%2Briver%40example.org',
+    ]) {
+      expect(html).toContain(`href="${encoded}"`);
+      expect(text).toContain(encoded);
+    }
+    expect(html + text).not.toMatch(/%25|\?e=ada\+/);
+    expect(text.trim()).toMatch(/ https:\/\/x.example\/\?e=ada%2Briver%40example.org$/);
+  });
+
+  it('leaves our own addresses, and text outside of addresses, as they are', () => {
+    const { html } = written({ content: '[x]({{ unsubscribeUrl }}) {{ contact.firstName }}' }, person);
+    expect(html).toContain(`href="${unsubscribeUrl}"`);
+    expect(html).toContain('Ada &amp; Co/#?');
+  });
 });

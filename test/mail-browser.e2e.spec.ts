@@ -1,0 +1,91 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { writeLetter } from '#libs/mail';
+import { htmlOf } from '../src/broadcasts/layout.js';
+import { compile, render } from '../src/broadcasts/template.js';
+import { Browser, findChromium } from './browser.js';
+
+const withChromium = findChromium() === undefined ? describe.skip : describe;
+/** Wider than the page, so that a picture without a limit would make the page too wide. */
+const PICTURE = `<svg xmlns="http://www.w3.org/2000/svg" width="1200" height="400"><rect width="1200" height="400" fill="#246"/></svg>`;
+
+const brand = {
+  name: 'Clean Rivers',
+  colour: '#00aa55',
+  logo: { url: 'https://example.org/logo.png', width: 640, height: 160 },
+};
+const nobody = {
+  ...{ firstName: null, lastName: null, email: null, phone: null, mobile: null, address: null, zip: null },
+  ...{ city: null, region: null, country: null, fields: {} },
+};
+
+function broadcast(content: string, format: 'HTML' | 'MARKDOWN'): string {
+  const available = { hasPetition: false, fieldKeys: [], colour: brand.colour };
+  const template = compile({ subject: 'News', preheader: null, content, format }, available);
+  const organization = { name: brand.name, website: null, email: null, country: null, postalAddress: null };
+  const unsubscribeUrl = 'https://example.org/u/x';
+  const rendered = render(template, { contact: nobody, organization, unsubscribeUrl, language: 'en' });
+  return htmlOf(rendered, { brand, postalAddress: '1 Quay\nHarbour', language: 'en' }, unsubscribeUrl);
+}
+
+const EMAILS: [name: string, html: () => string][] = [
+  ...readdirSync('test/newsletters')
+    // Its tags are rejected.
+    .filter((name) => !name.startsWith('04'))
+    .map((name): [string, () => string] => [
+      name,
+      () => broadcast(readFileSync(`test/newsletters/${name}`, 'utf8'), 'HTML'),
+    ]),
+  [
+    'Markdown with a button, a picture, a table and a long word',
+    () =>
+      broadcast(
+        '# News\n\n[Sign now](https://example.org "button")\n\n![River](https://example.org/a.jpg)\n\n---\n\n' +
+          `| Day | Place |\n|---|---|\n| Monday | [Harbour](https://example.org) |\n\n${'Donaudampfschiff'.repeat(8)}`,
+        'MARKDOWN',
+      ),
+  ],
+  [
+    'a letter with a button',
+    () =>
+      writeLetter({
+        ...{ language: 'en', subject: 'Confirm', brand, paragraphs: ['Hello', 'Two\nlines'], after: ['Bye'] },
+        button: { url: `https://example.org/${'x'.repeat(120)}`, text: 'Confirm my signature' },
+        foot: ['Clean Rivers'],
+      }).html,
+  ],
+];
+
+withChromium('every email', () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await Browser.start();
+  });
+  afterEach(() => browser.closeWindows());
+  afterAll(() => browser.stop());
+
+  it.each(EMAILS)('fits 360 and 600 pixels and is readable, light and dark: %s', async (_, html) => {
+    for (const isDark of [false, true])
+      for (const width of [360, 600]) {
+        const window = await browser.open({ width, isDark });
+        const { page } = window;
+        await page.route('**/*', (route) => route.fulfill({ contentType: 'image/svg+xml', body: PICTURE }));
+        await page.setContent(html(), { waitUntil: 'load' });
+        const findings = await window.findings();
+        const bad = findings.filter(({ rule }) => rule === 'color-contrast');
+        expect([isDark, width, await window.isTooWide(), bad]).toEqual([isDark, width, false, []]);
+        await page.close();
+      }
+  });
+});
+
+it('has what Outlook for Windows needs: a fixed width, sizes of images, and space and colour of buttons in cells', () => {
+  const html = broadcast('[Sign now](https://example.org "button")', 'MARKDOWN');
+  expect(html).toMatch(/<!--\[if mso\]><table role="presentation" width="600"/);
+  expect(html).toMatch(
+    /<img src="https:\/\/example.org\/logo.png" width="192" height="48" alt="Clean Rivers"/,
+  );
+  expect(html).toMatch(
+    /<td class="action" align="center" bgcolor="#008141" style="[^"]*mso-padding-alt:12px 24px">/,
+  );
+  expect(html).not.toMatch(/<p>\s*<table/);
+});
