@@ -3,16 +3,8 @@ import { DomUtils, parseDocument } from 'htmlparser2';
 import juice from 'juice';
 import sanitizeHtml from 'sanitize-html';
 import { accentsOf, mailButton, trusted } from '#libs/pages';
-import { TemplateError } from './merge-fields.js';
+import { type Look, TemplateError } from './merge-fields.js';
 import { colourIn, readableOn, unreadable } from './mail-colours.js';
-
-/** How the layout shows the content. */
-export type Look = {
-  /** It has colours of its own, made for a light page: dark mode leaves them alone. */
-  hasColours: boolean;
-  /** It has a column of its own, so the layout adds no space around it. */
-  isWide: boolean;
-};
 
 /** The tags and outputs of a template, which are hidden behind words. */
 type Hidden = {
@@ -335,7 +327,7 @@ function isTableOfData(table: Element): boolean {
     Number(table.attribs.border ?? 0) > 0 ||
     DomUtils.findOne(({ name }) => name === 'th', table.children) !== null;
   const rows = elementsIn([table]).filter(({ name }) => /^(table|thead|tbody|tfoot|tr)$/.test(name));
-  const between = rows.flatMap(({ children }) => children).filter((node) => node.type === 'text');
+  const between = rows.flatMap(({ children }) => children).filter((node) => 'data' in node);
   return isData && between.every((node) => DomUtils.textContent(node).trim() === '');
 }
 

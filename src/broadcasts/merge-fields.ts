@@ -1,5 +1,4 @@
 import { type Blocker } from './broadcast.js';
-import { type Look } from './mail-html.js';
 
 /** The values of merge fields. Null renders as nothing. */
 export type MergeFields = {
@@ -39,6 +38,14 @@ export const PETITION_FIELDS = [
   'ask',
   'signatures',
 ] as const;
+
+/** How the layout shows the content. */
+export type Look = {
+  /** It has colours of its own, made for a light page: dark mode leaves them alone. */
+  hasColours: boolean;
+  /** It has a column of its own, so the layout adds no space around it. */
+  isWide: boolean;
+};
 
 /** A rendered message. */
 export type Rendered = { subject: string; preheader: string; html: string; text: string; look: Look };

@@ -4,9 +4,10 @@ import { randomBytes } from 'node:crypto';
 import { formatNumber } from '#libs/pages';
 import { type BroadcastFields } from './broadcast.js';
 import { foreignTagsIn, withOurs } from './foreign-tags.js';
-import { mailHtml, type Look } from './mail-html.js';
+import { mailHtml } from './mail-html.js';
 import {
   CONTACT_FIELDS,
+  type Look,
   type MergeFields,
   ORGANIZATION_FIELDS,
   PETITION_FIELDS,
@@ -88,7 +89,7 @@ function engine(liquid: Liquid): Liquid {
   for (const tag of Object.keys(liquid.tags)) if (!TAGS.includes(tag)) delete liquid.tags[tag];
   // This filter outputs values unescaped.
   delete liquid.filters.raw;
-  liquid.filters[IN_ADDRESS] = (value: unknown) => encodeURIComponent(String(value ?? ''));
+  liquid.filters[IN_ADDRESS] = (value?: string | number | null) => encodeURIComponent(value ?? '');
   // These filters run a text as a template for each element, without checking the time or its fields.
   for (const filter of Object.keys(liquid.filters))
     if (filter.endsWith('_exp')) delete liquid.filters[filter];

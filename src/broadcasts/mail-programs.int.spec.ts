@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { writeLetter } from '#libs/mail';
-import { htmlOf } from '../src/broadcasts/layout.js';
-import { compile, render } from '../src/broadcasts/template.js';
-import { Browser, findChromium } from './browser.js';
+import { Browser, findChromium } from '../../test/browser.js';
+import { htmlOf } from './layout.js';
+import { compile, render } from './template.js';
 
 const withChromium = findChromium() === undefined ? describe.skip : describe;
 /** Wider than the page, so that a picture without a limit would make the page too wide. */
