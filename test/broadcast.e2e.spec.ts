@@ -1,7 +1,12 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { audienceFields, digestOfRecipients, momentOfSending } from '../src/broadcasts/index.js';
+import {
+  audienceFields,
+  digestOfRecipients,
+  findAlteredRecipients,
+  momentOfSending,
+} from '../src/broadcasts/index.js';
 import { contact, type Filter, kindsOfContacts, matchesFilter } from '../src/contacts/index.js';
 import '../src/modules.js';
 import { Api, Client, ISO, NOBODY } from './harness.js';
@@ -596,6 +601,33 @@ it('sends one email to each recipient, with an unsubscribe link, and reports the
   // The past has only what the history records.
   const past = await get(broadcastId, { asOf: start.occurredAt });
   expect(past).toMatchObject({ status: 'SENDING', recipients: { total: 30, sent: null } });
+
+  // The self-check finds each change of the recipients.
+  const { source } = api.instances[0]!.runtime;
+  expect(await findAlteredRecipients(source, 730)).toBeUndefined();
+  const one = `broadcast_recipients WHERE contact_id = '${contactIds[3]}'`;
+  const ofOne = `SELECT sending_id, gen_random_uuid(), 'SENT' FROM ${one}`;
+  for (const [tampering, finding] of [
+    [`DELETE FROM ${one}`, /are not those/],
+    [`INSERT INTO broadcast_recipients (sending_id, contact_id, status) ${ofOne}`, /are not those/],
+    [
+      `UPDATE broadcast_recipients SET contact_id = gen_random_uuid() WHERE contact_id = '${contactIds[3]}'`,
+      /are not those/,
+    ],
+    [
+      `UPDATE broadcast_recipients SET status = 'FAILED' WHERE contact_id = '${contactIds[3]}'`,
+      /have other outcomes/,
+    ],
+  ] as const) {
+    const runner = source.createQueryRunner();
+    await runner.startTransaction();
+    await runner.query(tampering);
+    const found = await findAlteredRecipients(runner.manager, 730);
+    expect(found).toMatch(finding);
+    expect(found).toContain(`broadcast ${broadcastId} of organization ${client.organizationId}`);
+    await runner.rollbackTransaction();
+    await runner.release();
+  }
 });
 
 it('skips contacts who unsubscribe, are suppressed or are erased before their turn', async () => {

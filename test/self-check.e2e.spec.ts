@@ -203,6 +203,24 @@ it('reports a person’s key that was altered, and names the event that it no lo
   await untilFound(0);
 });
 
+it('reports the cursor of a webhook beyond the history', async () => {
+  const webhook = { url: 'https://example.org/hook', eventTypes: ['ContactCreated'] };
+  const { webhookId } = (await client.post('webhook.create-webhook', webhook)).body.data;
+  const move = (position: string) =>
+    sql(`UPDATE webhook_cursors SET position = ${position} WHERE webhook_id = $1`, [webhookId]);
+  // A subscription creates the cursor.
+  await eventually(async () => expect((await move('last_position() + 1000'))[1]).toBe(1));
+  await checkAll();
+  await untilFound(1);
+  const [{ finding }] = await sql('SELECT finding FROM self_checks WHERE finding IS NOT NULL');
+  expect(finding).toBe(
+    `The cursor of webhook ${webhookId} of organization ${client.organizationId} is beyond the history.`,
+  );
+  await move('last_position()');
+  await checkAll();
+  await untilFound(0);
+});
+
 it('checks every subject itself, even if someone keeps the table from ever being due', async () => {
   const hold = `UPDATE self_checks SET begun_at = clock_timestamp(), due_at = clock_timestamp() + interval '3 s'`;
   await sql(hold);
@@ -214,16 +232,19 @@ it('checks every subject itself, even if someone keeps the table from ever being
   await sql('UPDATE self_checks SET begun_at = NULL, due_at = clock_timestamp()');
 });
 
-longIt('reports a deleted organization, although all remaining data is intact', async () => {
-  const { organizationId } = other;
-  for (const table of ['seals', 'seal_tiles', 'signed_notes']) {
-    await sql(`DELETE FROM ${table} WHERE organization_id = $1`, [organizationId]);
-  }
-  await checkAll();
-  await untilFound(1);
-  const status = await command(['--json', 'history', 'status'], own.environment);
-  const finding = `The log of all organizations does not match what was signed. Organization ${organizationId}: It is missing, but the log has a`;
-  expect(JSON.parse(status.stdout).selfCheck.findings).toEqual([
-    expect.objectContaining({ kind: 'history', subject: 'all', finding: expect.stringContaining(finding) }),
-  ]);
-});
+longIt(
+  'reports an organization whose seals were deleted, although all remaining data is intact',
+  async () => {
+    const { organizationId } = other;
+    for (const table of ['seals', 'seal_tiles', 'signed_notes']) {
+      await sql(`DELETE FROM ${table} WHERE organization_id = $1`, [organizationId]);
+    }
+    await checkAll();
+    await untilFound(1);
+    const status = await command(['--json', 'history', 'status'], own.environment);
+    const finding = `The log of all organizations does not match what was signed. Organization ${organizationId}: It has no seals, but the log has a`;
+    expect(JSON.parse(status.stdout).selfCheck.findings).toEqual([
+      expect.objectContaining({ kind: 'history', subject: 'all', finding: expect.stringContaining(finding) }),
+    ]);
+  },
+);

@@ -175,7 +175,11 @@ export async function verifyEvents(
             : wrong(
                 unproved,
                 'root',
-                `The history differs from the checkpoint ${rest()}, although every event matches its digest.`,
+                `The history differs from the checkpoint ${rest()}, although every event matches its digest.${
+                  parts.length === 0
+                    ? ' Without the parts of the checkpoint, it cannot be located more exactly.'
+                    : ''
+                }`,
               );
         }
         proved = size;

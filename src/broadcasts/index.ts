@@ -1,3 +1,4 @@
+export { findAlteredRecipients } from './altered-recipients.js';
 export { audienceFields, broadcast, momentOfSending, STATUSES } from './broadcast.js';
 export { BroadcastFigures } from './broadcast-figures.js';
 export { BroadcastsModule } from './broadcasts.module.js';

@@ -7,16 +7,20 @@ const LOG_MS = 5_000;
 /** Progress of the work: a share of a total, such as bytes, or only a count. */
 type State = { count: number; done?: number; total?: number };
 
-/** Shows progress on standard error, as a bar if it is a terminal. */
+/** Shows progress on standard error, as a bar if it is a terminal, and otherwise as lines. */
 export class Progress {
   private readonly started = Date.now();
   private readonly bar: SingleBar | undefined;
-  private readonly timer: NodeJS.Timeout;
+  private readonly timer: NodeJS.Timeout | undefined;
 
-  /** @param things the unit, such as `lines`. */
+  /**
+   * @param things the unit, such as `lines`.
+   * @param onlyBar shows no lines, because standard error contains a sentence to quote.
+   */
   constructor(
     private readonly things: string,
     private readonly read: () => State,
+    onlyBar = false,
   ) {
     if (process.stderr.isTTY) {
       const counted = '{text} | {duration_formatted}';
@@ -25,7 +29,7 @@ export class Progress {
       this.bar = new SingleBar({ format, stream: process.stderr, clearOnComplete: true, etaBuffer: 100 });
       this.bar.start(read().total ?? 1, 0, { text: this.text() });
     }
-    this.timer = setInterval(() => this.show(), this.bar ? REDRAW_MS : LOG_MS);
+    if (this.bar || !onlyBar) this.timer = setInterval(() => this.show(), this.bar ? REDRAW_MS : LOG_MS);
   }
 
   stop(): void {

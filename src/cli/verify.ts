@@ -81,7 +81,7 @@ database and no server. It takes a few hundred megabytes of memory, plus 40 to 8
       let state = { count: 0, done: 0, total: 1 };
       const onProgress = ({ events, share }: { events: number; share: number }) =>
         (state = { count: events, done: share, total: 1 });
-      const progress = new Progress('events', () => state);
+      const progress = new Progress('events', () => state, true);
       try {
         const checkpoint = await readCheckpoint(options.checkpoint);
         const key = await keyOf(options.key);

@@ -76,7 +76,12 @@ async function* run<P extends Deployment>(
   try {
     findings = await examine(deployment);
   } catch (error) {
-    findings = [problem(`This check failed: ${describeError(error)}.`, 'Fix the other problems first.')];
+    findings = [
+      problem(
+        `This check failed: ${describeError(error).replace(/\.$/, '')}.`,
+        'Fix the other problems first.',
+      ),
+    ];
   }
   for (const finding of findings) yield { check: name, ...finding };
 }

@@ -95,7 +95,7 @@ export const seals: DatabaseCheck = {
       } else if (!verdict.ok) {
         found.push(
           problem(
-            `The history of organization ${head.organization_id} does not match its last seal: ${verdict.reason}.`,
+            `The history of organization ${head.organization_id} does not match its last seal: ${verdict.reason}`,
             'To find the change, run history verify with a checkpoint kept elsewhere.',
           ),
         );

@@ -21,9 +21,9 @@ export const selfCheck: DatabaseCheck = {
       found.push(
         problem(
           finding,
-          kind === 'history'
-            ? 'Someone changed it. Change nothing, copy the database, and follow docs/guides/runbooks/data-changed-by-hand.md.'
-            : 'Someone changed it by hand, or this is a bug. Run projections rebuild to repair it.',
+          kind === 'read model'
+            ? 'Someone changed it by hand, or this is a bug. Run projections rebuild to repair it.'
+            : 'Someone changed it. Change nothing, copy the database, and follow docs/guides/runbooks/data-changed-by-hand.md.',
         ),
       );
     }
@@ -51,9 +51,9 @@ export const selfCheck: DatabaseCheck = {
 
 const FINDINGS = `
   SELECT kind, finding FROM self_checks
-  WHERE finding IS NOT NULL AND (kind = 'history' OR subject = ANY ($1)) ORDER BY found_at LIMIT $2`;
+  WHERE finding IS NOT NULL AND (kind <> 'read model' OR subject = ANY ($1)) ORDER BY found_at LIMIT $2`;
 
 const LATE = `
   SELECT count(*)::int AS subjects,
     count(*) FILTER (WHERE due_at <= clock_timestamp() - make_interval(secs => $2))::int AS late
-  FROM self_checks WHERE kind = 'history' OR subject = ANY ($1)`;
+  FROM self_checks WHERE kind <> 'read model' OR subject = ANY ($1)`;

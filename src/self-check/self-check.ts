@@ -26,9 +26,12 @@ const LONGEST_REST_MS = 10_000;
 
 /**
  * What is checked: a projection, by name and version, or a history, by the organization's id (`all`: the log of
- * all).
+ * all), or operational data by the name of its comparison.
  */
-type Subject = { kind: 'read model' | 'history'; subject: string };
+type Subject = { kind: 'read model' | 'history' | 'operational data'; subject: string };
+
+/** Compares rows that are not events with what events state about them. @returns the finding, in one sentence. */
+type Comparison = (sql: Sql) => Promise<string | undefined>;
 
 type Finding = Subject & { finding: string; since: Date };
 
@@ -61,6 +64,7 @@ export class SelfCheck {
     private readonly everySeconds: number,
     private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>,
     incidents: IncidentLog,
+    private readonly comparisons: { readonly [name: string]: Comparison } = {},
   ) {
     this.worker = new Worker((error) => {
       logger.warn({ message: 'the self-check did not run', reason: describeError(error) });
@@ -89,6 +93,7 @@ export class SelfCheck {
       this.everySeconds,
       ALL_ORGANIZATIONS,
       logNameOf(ALL_ORGANIZATIONS),
+      Object.keys(this.comparisons),
     ]);
     for (const subject of subjects) {
       if (!this.latest.has(keyOf(subject)))
@@ -106,7 +111,7 @@ export class SelfCheck {
     const overdue = [...this.latest.values()].find(({ at }) => at <= now)?.subject;
     const [claimed] = overdue
       ? []
-      : await this.source.query<Subject[]>(CLAIM, [this.ownProjections(), LEASE_SECONDS, this.everySeconds]);
+      : await this.source.query<Subject[]>(CLAIM, [this.ownSubjects(), LEASE_SECONDS, this.everySeconds]);
     const subject = overdue ?? claimed;
     if (!subject) return false;
     const renewing = setInterval(() => {
@@ -130,7 +135,7 @@ export class SelfCheck {
   async status(): Promise<SelfChecked> {
     const rows = await this.source.query<
       { kind: Subject['kind']; subject: string; finding: string | null; found_at: Date; current: boolean }[]
-    >(STATUS, [this.ownProjections(), this.everySeconds]);
+    >(STATUS, [this.ownSubjects(), this.everySeconds]);
     return {
       findings: rows.flatMap(({ kind, subject, finding, found_at: since }) =>
         finding === null ? [] : [{ kind, subject, finding, since }],
@@ -140,12 +145,19 @@ export class SelfCheck {
     };
   }
 
+  /** Those that depend on the version of the program. */
+  private ownSubjects(): string[] {
+    return [...this.ownProjections(), ...Object.keys(this.comparisons)];
+  }
+
   private ownProjections(): string[] {
     return this.projections.own().map(({ name, version }) => `${name} ${version}`);
   }
 
   /** @returns what is wrong, in one sentence without personal data; undefined if nothing is. */
   private check({ kind, subject }: Subject): Promise<string | undefined> {
+    if (kind === 'operational data')
+      return this.comparisons[subject]!(paced(this.source, this.worker.signal));
     return kind === 'history' ? this.verifyHistory(subject) : this.verifyProjection(subject.split(' ')[0]!);
   }
 
@@ -207,8 +219,8 @@ export class SelfCheck {
       return;
     }
     const advice =
-      kind === 'history'
-        ? 'The history was altered. Change nothing, copy the database, and verify it against a checkpoint kept elsewhere.'
+      kind !== 'read model'
+        ? 'The history or data that it describes was altered. Change nothing, copy the database, and verify it against a checkpoint kept elsewhere.'
         : 'The data was changed by hand, or this is a bug. `projections rebuild` restores it from the history.';
     this.logger.error({
       message: 'self-check: stored data does not match',
@@ -237,6 +249,7 @@ function paced(source: DataSource, signal: AbortSignal): Sql {
 const REGISTER = `
   WITH subjects (kind, subject) AS (
     SELECT 'read model', unnest($1::text[])
+    UNION ALL SELECT 'operational data', unnest($5::text[])
     UNION ALL SELECT 'history', CASE organization_id WHEN $3 THEN $4 ELSE organization_id::text END FROM signed_notes
   ), added AS (
     INSERT INTO self_checks (kind, subject, due_at)

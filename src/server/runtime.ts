@@ -28,7 +28,9 @@ import {
   unusable,
 } from './database.js';
 import { masterKeyOf, openKeyring } from './encryption.js';
+import { findAlteredRecipients } from '../broadcasts/index.js';
 import { SelfCheck } from '../self-check/index.js';
+import { findCursorsBeyondEnd } from '../webhooks/index.js';
 import { signersOf } from './signing.js';
 import { programVersion } from '../environment/index.js';
 
@@ -170,7 +172,10 @@ async function openOn(
       sealer,
       checkpoints,
       signers,
-      selfCheck: new SelfCheck(source, running, signers, verifyEvery, logger, incidents),
+      selfCheck: new SelfCheck(source, running, signers, verifyEvery, logger, incidents, {
+        'broadcast recipients': (sql) => findAlteredRecipients(sql, config.broadcastRecipientDays),
+        'webhook cursors': findCursorsBeyondEnd,
+      }),
       subscriptions: new Subscriptions(source, store, logger, incidents),
       cosigning: new Cosigning(source, checkpoints, signers, witnesses, witnessEvery, logger, incidents),
       incidents,

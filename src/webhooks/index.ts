@@ -1,3 +1,4 @@
+export { findCursorsBeyondEnd } from './altered-cursors.js';
 export { Destinations } from './destinations.js';
 export { ReplayWebhook } from './replay-webhook.js';
 export { disableWebhook, webhook } from './webhook.js';

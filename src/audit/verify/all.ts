@@ -237,11 +237,14 @@ function gone(size: number): string {
 
 /** The server publishes a history only as far as its seals reach. */
 async function compareSeals(sql: Sql, organizationId: string, size: number): Promise<string | undefined> {
-  const [row] = await sql.query<{ size: string | null }[]>(
-    'SELECT max(size) AS size FROM seals WHERE organization_id = $1',
+  const [row] = await sql.query<{ size: string | null; exists: boolean }[]>(
+    `SELECT max(size) AS size, EXISTS (SELECT FROM events WHERE organization_id = $1) AS exists
+     FROM seals WHERE organization_id = $1`,
     [organizationId],
   );
   const last = Number(row!.size ?? 0);
+  if (last === 0 && row!.exists)
+    return `It has no seals, but the log has a checkpoint of ${size} events. Its rows in the table seals were deleted.`;
   if (last === 0) return gone(size);
   return last >= size
     ? undefined
