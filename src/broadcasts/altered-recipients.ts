@@ -25,7 +25,9 @@ export async function findAlteredRecipients(sql: Sql, days: number): Promise<str
   let count = 0;
   for (let after = '00000000-0000-0000-0000-000000000000'; ;) {
     const rows = await sql.query<Row[]>(COMPARED, [after, PAGE, days]);
-    const found = rows.filter((row) => row.are_kept && (row.are_other || row.have_other_outcome));
+    const found = rows.filter(
+      (row) => row.are_kept && (row.are_other === true || row.have_other_outcome === true),
+    );
     count += found.length;
     wrong.push(...found.slice(0, 1 - wrong.length));
     if (rows.length < PAGE) break;
