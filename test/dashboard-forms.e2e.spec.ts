@@ -243,6 +243,40 @@ it('an unchanged closing time keeps its seconds', async () => {
   expect(Date.parse(body.data.closesAt)).toBe(Date.parse(closesAt));
 });
 
+it('a closing time is typed and shown in the time zone of the organization, also when clocks change', async () => {
+  const own = await api.organization();
+  const inZone = async (timeZone: string) =>
+    (await own.post('organization.update-organization', { timeZone })).body.data?.timeZone as string;
+  expect(await inZone('europe/berlin')).toBe('Europe/Berlin');
+  for (const wrong of ['Berlin', '+02:00', '<b>', 'x'.repeat(10_000)]) {
+    const { status, body } = await own.post('organization.update-organization', { timeZone: wrong });
+    expect([status, body.error.issues[0].path]).toEqual([400, 'timeZone']);
+  }
+  await call(client, 'organization.update-organization', { timeZone: 'Europe/Berlin' });
+  const petitionId = await newId('petition');
+  const path = `petitions/${petitionId}`;
+  const stored = async () => (await client.get('petition.get-petition', { petitionId })).body.data.closesAt;
+  for (const [typed, moment] of [
+    ['2099-07-31T23:59', '2099-07-31T21:59:00.000Z'],
+    ['2099-12-31T23:59', '2099-12-31T22:59:00.000Z'],
+  ] as const) {
+    const form = { title: 'Late', goal: '5', closesAt: typed };
+    expect((await post(at(`${path}/edit`), form)).status).toBe(303);
+    expect(await stored()).toBe(moment);
+    expect((await get(at(`${path}/edit`))).text).toContain(`value="${typed}"`);
+  }
+  expect((await get(at(path))).text).toContain('31 Dec 2099, 23:59 Europe/Berlin');
+  // The second of two equal times, which typing cannot express, stays.
+  const second = '2099-10-25T01:30:59.000Z';
+  await call(client, 'petition.update-petition', { petitionId, closesAt: second });
+  const { text } = await get(at(`${path}/edit`));
+  const [, shown = ''] = /name="closesAt"[^>]* value="([^"]+)"/.exec(text) ?? [];
+  expect(shown).toBe('2099-10-25T02:30');
+  expect((await post(at(`${path}/edit`), { title: 'Late', goal: '6', closesAt: shown })).status).toBe(303);
+  expect(await stored()).toBe(second);
+  await call(client, 'organization.update-organization', { timeZone: 'UTC' });
+});
+
 it('the confirmation names the signer whose signature is removed', async () => {
   const petitionId = await newId('petition');
   await call(client, 'petition.publish-petition', { petitionId });

@@ -311,10 +311,13 @@ describe('uploading an image again', () => {
 
 it('the organization’s web addresses can be typed without https://', async () => {
   await post('organization/who', { name: 'Clean Rivers', website: 'example.org', language: 'en' });
-  await post('organization/pages', { colour: '#0b6e4f', privacyUrl: 'example.org/privacy' });
+  await post('organization/pages', {
+    ...{ colour: '#0b6e4f', privacyUrl: 'example.org/privacy', timeZone: 'Africa/Nairobi' },
+  });
   expect((await client.get('organization.get-organization')).body.data).toMatchObject({
     website: 'https://example.org',
     privacyUrl: 'https://example.org/privacy',
+    timeZone: 'Africa/Nairobi',
   });
   await post('organization/who', { name: 'Clean Rivers', website: 'http://example.org', language: 'en' });
   expect((await client.get('organization.get-organization')).body.data.website).toBe('http://example.org');

@@ -41,6 +41,7 @@ describe('get-organization', () => {
           colour: null,
           imageId: null,
           privacyUrl: null,
+          timeZone: 'UTC',
           mailHook: expect.stringMatching(/^\/hooks\/mail\/[\w-]{43}$/),
         },
         object: 'organization',

@@ -1047,6 +1047,21 @@ it('a closing time beyond the year 9999 is rejected', async () => {
   expect((await client.post('petition.update-petition', { petitionId, closesAt })).status).toBe(400);
 });
 
+it.each([
+  ['UTC', 'UTC'],
+  ['Asia/Kolkata', 'GMT'],
+])('shows when it closes in the time zone %s of the organization', async (timeZone, name) => {
+  const client = await people.api.organization();
+  await call(client, 'organization.update-organization', { timeZone });
+  const page = await people.petition({ closesAt: '2098-12-31T20:00:00Z' }, client);
+  const { text } = await people.get(page.path);
+  const [, datetime, shown] = /<time datetime="([^"]+)" data-dates="en-GB"\s*>([^<]+)</.exec(text) ?? [];
+  expect(datetime).toBe('2098-12-31T20:00:00.000Z');
+  expect(shown).toContain(timeZone === 'UTC' ? '31 December 2098' : '1 January 2099');
+  expect(shown).toContain(timeZone === 'UTC' ? '20:00' : '01:30');
+  expect(shown).toContain(name);
+});
+
 it('a petition closes automatically at its time, once, even if no instance was running', async () => {
   const closesAt = '2099-01-01T00:00:00.000Z';
   const page = await people.petition({ closesAt });

@@ -11,12 +11,12 @@ function cached<Options, Format>(make: (locale: string, options: Options) => For
 
 const dates = cached(
   (locale, options: Intl.DateTimeFormatOptions) =>
-    new Intl.DateTimeFormat(locale, { ...options, timeZone: 'UTC' }),
+    new Intl.DateTimeFormat(locale, { timeZone: 'UTC', ...options }),
 );
 const numbers = cached((locale, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale, options));
 const plurals = cached((locale) => new Intl.PluralRules(locale));
 
-/** Formats a moment for a locale, in UTC. */
+/** Formats a moment for a locale, by default in UTC. */
 export function formatDate(locale: string, options: Intl.DateTimeFormatOptions, moment: Date): string {
   return dates(locale, options).format(moment);
 }

@@ -21,4 +21,5 @@ export { readForm } from './read-form.js';
 export { richText } from './rich-text.js';
 export { scriptFile } from './script-file.js';
 export { CopyOf, ShareKit, ShareLinks, type ShareWords } from './share-kit.js';
+export { localTime, momentAt, timeZoneNamed, timeZones } from './time-zone.js';
 export { type Style, styleFrom, styleOf } from './style.js';

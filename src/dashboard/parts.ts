@@ -29,8 +29,13 @@ export function dateIn({ dates }: DashboardWords, moment: string | Date): string
 }
 
 /** A date and time with its time zone. */
-export function timeIn({ dates }: DashboardWords, moment: string | Date): string {
-  return `${formatDate(dates, { dateStyle: 'medium', timeStyle: 'short' }, new Date(moment))} UTC`;
+export function timeIn({ dates }: DashboardWords, moment: string | Date, timeZone?: string): string {
+  const time = formatDate(
+    dates,
+    { dateStyle: 'medium', timeStyle: 'short', ...(timeZone ? { timeZone } : {}) },
+    new Date(moment),
+  );
+  return `${time} ${timeZone ?? 'UTC'}`;
 }
 
 export function numberIn({ dates }: DashboardWords, number: number): string {

@@ -41,6 +41,10 @@ export const organizationSchema = recordSchema({
     ...textOrNull,
     description: 'The URL of the privacy policy for people who sign.',
   },
+  timeZone: {
+    type: 'string',
+    description: 'The IANA name of the time zone of its pages, like `Europe/Berlin`.',
+  },
   mailHook: {
     ...textOrNull,
     description:
@@ -67,6 +71,7 @@ export type OrganizationRecord = {
   colour: string | null;
   imageId: string | null;
   privacyUrl: string | null;
+  timeZone: string;
   mailHook: string | null;
 };
 
@@ -109,7 +114,8 @@ export function organizationRecord(
   mail: Omit<Folded<SenderFields>, 'version'>,
   { mailHook, url }: Pick<OrganizationRecord, 'mailHook' | 'url'> = { mailHook: null, url: null },
 ): OrganizationRecord {
-  const { name, website, email, country, slug, colour, imageId, privacyUrl } = existingOrganization(state);
+  const { name, website, email, country, slug, colour, imageId, privacyUrl, timeZone } =
+    existingOrganization(state);
   const { isPublic } = log.state;
   const { mailFrom, replyTo, postalAddress, language } = mail.state;
   const changes = [updatedAt!, log.updatedAt ?? updatedAt!, mail.updatedAt ?? updatedAt!];
@@ -131,6 +137,7 @@ export function organizationRecord(
     colour,
     imageId,
     privacyUrl,
+    timeZone,
     mailHook,
   };
 }

@@ -2,6 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader, Requests, writeTo } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { isSenderAddress } from '#libs/mail';
+import { timeZoneNamed } from '#libs/pages';
 import { Resources } from '#libs/resources';
 import {
   Colour,
@@ -120,6 +121,23 @@ export class UpdateOrganization extends Input {
 
   @WebAddress({ max: 500, optional: true, nullable: true, example: 'https://rivers.example.org/privacy' })
   privacyUrl?: string | null;
+
+  @Text({
+    max: 100,
+    optional: true,
+    documentedDefault: 'UTC',
+    example: 'Europe/Berlin',
+    description: 'The IANA name of the time zone in which its pages show times.',
+  })
+  timeZone?: string;
+}
+
+/** @throws RpcError BAD_REQUEST if there is no such time zone. */
+function readTimeZone(given: string | undefined): { timeZone?: string } {
+  if (given === undefined) return {};
+  const timeZone = timeZoneNamed(given);
+  if (timeZone !== undefined) return { timeZone };
+  throw invalid([{ path: 'timeZone', message: 'must be the IANA name of a time zone, like Europe/Berlin' }]);
 }
 
 @CommandHandler(UpdateOrganization)
@@ -137,7 +155,8 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
 
   async execute(command: UpdateOrganization): Promise<OrganizationRecord> {
     const { context, organizationId, publicLog: isPublic, ...fields } = command;
-    const { mailFrom, replyTo, postalAddress, language, ...given } = fields;
+    const { mailFrom, replyTo, postalAddress, language, ...rest } = fields;
+    const given = { ...rest, ...readTimeZone(rest.timeZone) };
     const mailFields = { mailFrom: mailFrom && addressOf(mailFrom), replyTo, postalAddress, language };
     requireSendable(mailFields);
     requireFree(given.slug);

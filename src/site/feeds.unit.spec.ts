@@ -16,6 +16,7 @@ const organization: SiteOrganization = {
   colour: null,
   logo: null,
   privacyUrl: null,
+  timeZone: 'UTC',
 };
 const post: FeedPost = {
   id: '01990a6e-1111-7000-8000-000000000001',

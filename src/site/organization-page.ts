@@ -50,7 +50,7 @@ export function organizationPage({
           ? null
           : html`<h2>${words.posts}</h2>
             <ul class="list">
-              ${posts.map((post) => PostCard({ post, words }))}
+              ${posts.map((post) => PostCard({ post, organization, words }))}
             </ul>`
       }
     </div>`,
@@ -63,9 +63,17 @@ function PetitionCard({ petition, words }: { petition: ListedPetition; words: Si
   return Card({ item: petition, more });
 }
 
-function PostCard({ post, words }: { post: ListedPost; words: SiteWords }): Html {
+function PostCard({
+  post,
+  organization,
+  words,
+}: {
+  post: ListedPost;
+  organization: SiteOrganization;
+  words: SiteWords;
+}): Html {
   const at = post.publishedAt;
-  const more = html`<p class="small"><time datetime="${at.toISOString()}">${dateIn(words, at)}</time></p>`;
+  const more = html`<p class="small"><time datetime="${at.toISOString()}">${dateIn(words, organization, at)}</time></p>`;
   return Card({ item: post, more });
 }
 

@@ -29,6 +29,7 @@ const organization: SiteOrganization = {
   colour: '#ffcc00',
   logo: image,
   privacyUrl: `https://rivers.example.org/${evil}`,
+  timeZone: 'UTC',
 };
 const at = new Date('2026-11-20T09:30:00Z');
 const petition: SitePetition = {

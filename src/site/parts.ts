@@ -1,6 +1,6 @@
 import { formatDate, formatNumber, html, type Html, ShareLinks } from '#libs/pages';
 import { type SiteWords } from '#locales';
-import { type Picture, type SitePetition } from './site-types.js';
+import { type Picture, type SiteOrganization, type SitePetition } from './site-types.js';
 
 /** A responsive image. Its size is reserved, so that the layout does not shift when it loads. */
 export function PictureOf({
@@ -107,10 +107,24 @@ export function thanksOf(
   };
 }
 
-/** A date, or a date and time in UTC, in the format of the language. */
-export function dateIn(words: SiteWords, at: Date, withTime = false): string {
-  const day = { dateStyle: 'long' } as const;
-  return withTime
-    ? `${formatDate(words.dates, { ...day, timeStyle: 'short' }, at)} UTC`
-    : formatDate(words.dates, day, at);
+/** A date in the organization's time zone, in the format of the language. */
+export function dateIn(words: SiteWords, { timeZone }: Pick<SiteOrganization, 'timeZone'>, at: Date): string {
+  return formatDate(words.dates, { timeZone, dateStyle: 'long' }, at);
 }
+
+/** A date and time in the organization's time zone. A script shows it in that of the reader. */
+export function TimeOf(words: SiteWords, { timeZone }: Pick<SiteOrganization, 'timeZone'>, at: Date): Html {
+  return html`<time datetime="${at.toISOString()}" data-dates="${words.dates}"
+    >${formatDate(words.dates, { timeZone, ...MINUTE }, at)}</time
+  >`;
+}
+
+/** As in the script. */
+const MINUTE = {
+  day: 'numeric',
+  month: 'long',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  timeZoneName: 'short',
+} as const;

@@ -57,7 +57,7 @@ export function petitionPage({ organization, petition, form, words, proof, signe
         </section>
       </div>
       <div>
-        ${petition.comments.length > 0 ? Comments({ comments: petition.comments, words }) : null}
+        ${petition.comments.length > 0 ? Comments({ comments: petition.comments, organization, words }) : null}
         ${isOpen ? html`${Share({ petition, words })} ${SignBar({ petition, words })}` : null}
       </div>
     </div>`,
@@ -112,7 +112,11 @@ function Facts({
   </dl>`;
 }
 
-function Comments({ comments, words }: { comments: readonly Comment[]; words: SiteWords }): Html {
+function Comments({
+  comments,
+  organization,
+  words,
+}: Pick<Props, 'organization' | 'words'> & { comments: readonly Comment[] }): Html {
   return html`<section aria-labelledby="comments">
     <h2 id="comments">${words.comments}</h2>
     <ul class="comments">
@@ -120,7 +124,7 @@ function Comments({ comments, words }: { comments: readonly Comment[]; words: Si
         ({ name, text, at }) =>
           html`<li>
             <p>${text}</p>
-            <p class="small"><bdi>${name}</bdi>, <time datetime="${at.toISOString()}">${dateIn(words, at)}</time></p>
+            <p class="small"><bdi>${name}</bdi>, <time datetime="${at.toISOString()}">${dateIn(words, organization, at)}</time></p>
           </li>`,
       )}
     </ul>

@@ -22,7 +22,7 @@ export function postPage({
     content: html`<article class="narrow">
       <h1>${title}</h1>
       <p class="small">
-        <time datetime="${publishedAt.toISOString()}">${words.published(dateIn(words, publishedAt))}</time>
+        <time datetime="${publishedAt.toISOString()}">${words.published(dateIn(words, organization, publishedAt))}</time>
       </p>
       ${
         image

@@ -11,7 +11,7 @@ import {
 } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { countryChoices } from '../contacts/index.js';
-import { dateIn } from './parts.js';
+import { TimeOf } from './parts.js';
 import { digestOf } from './form-token.js';
 import { inputOfQuestion, QuestionOf, questionsIn } from './questions.js';
 import {
@@ -137,7 +137,7 @@ ${form.values.comment ?? ''}</textarea
       </div>
       <p class="submit"><button class="button">${words.button}</button></p>
       <p class="small">
-        ${petition.closesAt ? words.closes(dateIn(words, petition.closesAt, true)) : null}
+        ${petition.closesAt ? Closes({ organization, words, at: petition.closesAt }) : null}
         ${petition.isConfirmed ? words.data(organization.name) : words.dataNone(organization.name)}
         ${organization.privacyUrl === null ? null : html`<a href="${organization.privacyUrl}">${words.privacy}</a>`}
       </p>
@@ -154,6 +154,12 @@ function ConsentOf(
   return html`<div class="field${fault === undefined ? '' : ' wrong'}">
     ${HintOf(field)} ${CheckOf({ ...field, value: 'yes', isChecked: values.subscribe === true })}
   </div>`;
+}
+
+/** The sentence is written as a whole; the time in it is an element. */
+function Closes({ organization, words, at }: Pick<Props, 'organization' | 'words'> & { at: Date }): Html {
+  const [before, after] = words.closes('\n').split('\n');
+  return html`${before}${TimeOf(words, organization, at)}${after}`;
 }
 
 /** The path that a form is sent to. The next page opens in the same frame. */

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { TtlCache } from '#libs/database';
-import { richText } from '#libs/pages';
+import { richText, timeZoneNamed } from '#libs/pages';
 import { compare } from '#libs/projections';
 import { type ResourceRecord, Resources } from '#libs/resources';
 import { isId } from '#libs/rpc';
@@ -124,11 +124,13 @@ export class SiteRecords {
     const { state } = await this.records.look(organizationStream, id, id);
     if (state.status !== 'standing') return undefined;
     const { slug, name, website, colour, imageId, privacyUrl } = state;
+    // An instance with older time zone data shows UTC.
+    const timeZone = timeZoneNamed(state.timeZone) ?? 'UTC';
     const { language } = await senderOf(this.records, id);
     const path = `/${slug ?? id}`;
     const url = this.addresses.with(id, slug)!;
     const logo = await this.picture(id, imageId);
-    return { value: { id, name, path, url, website, language, colour, logo, privacyUrl }, path };
+    return { value: { id, name, path, url, website, language, colour, logo, privacyUrl, timeZone }, path };
   }
 
   private async idOf(

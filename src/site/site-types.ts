@@ -25,6 +25,7 @@ export type SiteOrganization = {
   colour: string | null;
   logo: Picture | null;
   privacyUrl: string | null;
+  timeZone: string;
 };
 
 export type Comment = { name: string; text: string; at: Date };

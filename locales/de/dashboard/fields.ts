@@ -120,6 +120,7 @@ export const fields: typeof en = {
   text: 'Wortlaut',
   thankYou: 'Dankesseite',
   thankYouMail: 'Dankes-E-Mail',
+  timeZone: 'Zeitzone',
   title: 'Titel',
   to: 'Neu',
   translations: 'Übersetzungen',

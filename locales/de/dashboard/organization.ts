@@ -25,6 +25,7 @@ export const organization: typeof en = {
       'Kleinbuchstaben, Ziffern und Bindestriche. Wenn Sie die Adresse ändern, leitet die alte ein Jahr lang zur neuen weiter.',
     colour: 'Farbe',
     privacyUrl: 'Adresse Ihrer Datenschutzerklärung',
+    timeZone: 'Zeitzone',
     logo: 'Logo',
     page: 'Ihre öffentliche Seite',
   },

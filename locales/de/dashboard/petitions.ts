@@ -52,7 +52,7 @@ export const petitions: typeof en = {
       EMAIL: 'Nach der Bestätigung per E-Mail',
       NONE: 'Sofort',
     },
-    closesAt: 'Ende der Petition (Datum und Uhrzeit, UTC)',
+    closesAt: (timeZone: string) => `Ende der Petition (Datum und Uhrzeit, ${timeZone})`,
     publicComments: 'Kommentare auf der Seite anzeigen',
   },
   form: {

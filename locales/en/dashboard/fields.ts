@@ -119,6 +119,7 @@ export const fields = {
   text: 'Wording',
   thankYou: 'Thank-you page',
   thankYouMail: 'Thank-you email',
+  timeZone: 'Time zone',
   title: 'Title',
   to: 'New',
   translations: 'Translations',

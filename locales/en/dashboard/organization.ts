@@ -23,6 +23,7 @@ export const organization = {
       'Lowercase letters, digits and hyphens. If you change it, the old address redirects to the new one for a year.',
     colour: 'Colour',
     privacyUrl: 'Address of your privacy notice',
+    timeZone: 'Time zone',
     logo: 'Logo',
     page: 'Your public page',
   },

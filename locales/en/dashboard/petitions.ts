@@ -48,7 +48,7 @@ export const petitions = {
       EMAIL: 'After the signer confirms it by email',
       NONE: 'Immediately',
     },
-    closesAt: 'Closing date and time (UTC)',
+    closesAt: (timeZone: string) => `Closing date and time (${timeZone})`,
     publicComments: 'Show signers’ comments on the page',
   },
   form: {

@@ -1,4 +1,4 @@
-import { html, type Html } from '#libs/pages';
+import { html, type Html, timeZones } from '#libs/pages';
 import { Activity, type ActivityEvent } from '../../history/index.js';
 import { LANGUAGES, type OrganizationRecord, publicLogId, senderId } from '../../organizations/index.js';
 import { findImage, ImageField, Thumb } from '../image-choice.js';
@@ -52,6 +52,7 @@ export const organizationPages: PageDefinition[] = [
             { name: fields.colour, value: own.colour },
             ...(context.person.may('image:read') ? [{ name: fields.logo, value: logo && Thumb(logo) }] : []),
             { name: fields.privacyUrl, value: own.privacyUrl },
+            { name: fields.timeZone, value: own.timeZone },
           ])}
           ${url === null ? null : html`<p>${ButtonOfPage(url, fields.page)}</p>`} ${past}`,
       });
@@ -149,6 +150,12 @@ export const organizationPages: PageDefinition[] = [
         type: 'url',
         isOptional: true,
       }),
+      SelectField(context.form, {
+        name: 'timeZone',
+        label: fields.timeZone,
+        value: own.timeZone,
+        choices: [...new Set([own.timeZone, ...timeZones()])].map((zone) => ({ value: zone, text: zone })),
+      }),
       await ImageField(context, own.imageId),
     ];
   }),
@@ -217,6 +224,7 @@ function typedIn({ person, form }: PageContext, task: 'who' | 'mails' | 'pages')
       return {
         ...typed('slug', 'colour'),
         privacyUrl: typedAddress(form, 'privacyUrl'),
+        ...(form.has('timeZone') ? { timeZone: form.get('timeZone') } : {}),
         ...(form.has('imageId') ? { imageId: form.typed('imageId') } : {}),
       };
   }

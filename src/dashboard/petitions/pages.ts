@@ -1,4 +1,4 @@
-import { html, type Html, ShareKit, trusted } from '#libs/pages';
+import { html, type Html, localTime, momentAt, ShareKit, trusted } from '#libs/pages';
 import { countryName } from '../../contacts/index.js';
 import { type DashboardWords, localeIn } from '#locales';
 import { invalid, type Issue, operationNamed, parseInput, RpcError } from '#libs/rpc';
@@ -38,6 +38,7 @@ import {
   WrittenOf,
 } from '../written.js';
 import { FormEditorOf, typedForm } from './form-editor.js';
+import { timeZoneOf } from '../time-zone.js';
 import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
 import { thankYouPages } from './thank-you-pages.js';
@@ -99,10 +100,11 @@ export const petitionPages: PageDefinition[] = [
         content: await WritingOf(context),
       });
     },
-    act: async ({ form, api }) => {
+    act: async (context) => {
+      const { form, api } = context;
       if (isPreview(form)) return form.again();
-      const fields = typedIn(form);
-      requireOpen(form, null, 'petition.create-petition', fields);
+      const fields = typedIn(form, await timeZoneOf(context));
+      requireOpen(fields, null, 'petition.create-petition');
       const { petitionId } = await api.run<{ petitionId: string }>('petition.create-petition', fields);
       return { to: `petitions/${petitionId}`, done: 'petitions.created' };
     },
@@ -125,8 +127,8 @@ export const petitionPages: PageDefinition[] = [
       const petitionId = context.address.params.petition!;
       const petition = await petitionOf(context);
       context.form.requireSame(petition);
-      const fields = { petitionId, ...typedIn(context.form, petition) };
-      requireOpen(context.form, petition.closesAt, 'petition.update-petition', fields);
+      const fields = { petitionId, ...typedIn(context.form, await timeZoneOf(context), petition) };
+      requireOpen(fields, petition.closesAt, 'petition.update-petition');
       await context.api.run('petition.update-petition', fields);
       return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
     },
@@ -227,7 +229,7 @@ async function showPetition(context: PageContext) {
           ? ButtonLink(context.address, `petitions/${id}/delete`, petitions.delete, true)
           : null,
       ])}
-      ${closesAt === null ? null : Facts([{ name: petitions.lastDay, value: timeIn(words, closesAt) }])}
+      ${closesAt === null ? null : Facts([{ name: petitions.lastDay, value: timeIn(words, closesAt, await timeZoneOf(context)) }])}
       ${stats}
       ${isPublic ? SectionOf(petitions.share, ShareKit({ title: petition.title, text: petition.title, url }, shareBy)) : null}
       ${SectionOf(words.posts.preview, await WrittenOf({ ...petition, facts: askedOf(context.words, petition) }))} ${past}`,
@@ -326,6 +328,7 @@ function askedOf(words: DashboardWords, { target, ask }: Pick<PetitionRecord, 't
 async function WritingOf(context: PageContext, petition?: PetitionRecord): Promise<Html> {
   const { petitions, posts } = context.words;
   const { fields } = petitions;
+  const timeZone = await timeZoneOf(context);
   const more = [
     ChoiceField(context.form, {
       name: 'confirmation',
@@ -335,8 +338,8 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
     }),
     TextField(context.form, {
       name: 'closesAt',
-      label: fields.closesAt,
-      value: petition?.closesAt?.slice(0, 16),
+      label: fields.closesAt(timeZone),
+      value: petition?.closesAt ? localTime(timeZone, new Date(petition.closesAt)) : undefined,
       type: 'datetime-local',
       isOptional: true,
     }),
@@ -398,18 +401,12 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
 /**
  * Rejects a closing time in the past, which would close the petition before it opens.
  *
- * @param before the stored closing time, which is always allowed. @param fields the operation's input. Its other errors are reported
- *   together with this one.
+ * @param fields the operation's input. Its other errors are reported together with this one. @param before the stored closing
+ *   time, which is always allowed.
  */
-function requireOpen(
-  form: FormInput,
-  before: string | null,
-  operation: string,
-  fields: Record<string, unknown>,
-): void {
-  const closesAt = form.typed('closesAt');
-  if (closesAt === null || closesAt.slice(0, 16) === before?.slice(0, 16)) return;
-  if (Date.parse(`${closesAt.slice(0, 16)}:00Z`) > Date.now()) return;
+function requireOpen(fields: Record<string, unknown>, before: string | null, operation: string): void {
+  const closesAt = fields.closesAt as string | null;
+  if (closesAt === null || closesAt === before || !(Date.parse(closesAt) <= Date.now())) return;
   throw invalid([...issuesOf(operation, fields), { path: 'closesAt', message: 'must be in the future' }]);
 }
 
@@ -424,9 +421,13 @@ function issuesOf(operation: string, fields: Record<string, unknown>): Issue[] {
   }
 }
 
-/** @param petition as it is stored. Its closing time keeps its seconds if unchanged, because the form only shows minutes. */
-function typedIn(form: FormInput, petition?: PetitionRecord): Record<string, unknown> {
-  const closesAt = form.typed('closesAt');
+/** @param petition as it is stored. Its closing time stays if unchanged: the form shows no seconds, and only one of two equal times. */
+function typedIn(form: FormInput, timeZone: string, petition?: PetitionRecord): Record<string, unknown> {
+  const typed = form.typed('closesAt');
+  const before = petition?.closesAt ?? null;
+  const isSame =
+    typed !== null && before !== null && typed.slice(0, 16) === localTime(timeZone, new Date(before));
+  const closesAt = typed === null ? null : (momentAt(timeZone, typed)?.toISOString() ?? typed);
   return {
     ...typedTitle(form),
     description: form.typed('description'),
@@ -435,12 +436,7 @@ function typedIn(form: FormInput, petition?: PetitionRecord): Record<string, unk
     goal: Number(form.typed('goal') ?? Number.NaN),
     ...(form.has('imageId') ? { imageId: form.typed('imageId') } : {}),
     ...(form.has('confirmation') ? { confirmation: form.get('confirmation') } : {}),
-    closesAt:
-      closesAt === null
-        ? null
-        : petition?.closesAt?.startsWith(closesAt.slice(0, 16))
-          ? petition.closesAt
-          : `${closesAt.slice(0, 16)}:00Z`,
+    closesAt: isSame ? before : closesAt,
     publicComments: form.has('publicComments'),
     form: typedForm(form, petition),
     ...(form.typed('slug') === null ? {} : { slug: form.typed('slug') }),

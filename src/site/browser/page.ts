@@ -37,6 +37,14 @@ type Count = {
     }, 10_000);
   }
 
+  for (const time of document.querySelectorAll<HTMLTimeElement>('time[data-dates]')) {
+    const minute = { hour: '2-digit', minute: '2-digit', timeZoneName: 'short' } as const;
+    time.textContent = new Intl.DateTimeFormat(time.dataset.dates, {
+      ...{ day: 'numeric', month: 'long', year: 'numeric' },
+      ...minute,
+    }).format(new Date(time.dateTime));
+  }
+
   for (const copy of document.querySelectorAll<HTMLElement>('[data-copy]')) {
     if (!(navigator.clipboard as Clipboard | undefined)) break;
     const button = document.createElement('button');
