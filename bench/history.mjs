@@ -49,9 +49,9 @@ export async function appendHistory(source, store, organizationId, events) {
   }
 }
 
-/** @param ends subjects whose encryption keys are destroyed */
-export async function append(store, organizationId, writes, ends = []) {
-  const { status } = await store.append({ organizationId, metadata, writes, ends });
+/** @param erases subjects whose encryption keys are destroyed */
+export async function append(store, organizationId, writes, erases = []) {
+  const { status } = await store.append({ organizationId, metadata, writes, erases });
   if (status !== 'appended') throw new Error(`The append ended as "${status}".`);
 }
 

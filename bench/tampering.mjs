@@ -1,6 +1,6 @@
 /**
  * Tampers with the history in every way that we know of, in the database and in an export. The verification must find each change,
- * locate it, and report it in a sentence.
+ * locate it, and report it in a sentence. It also lists the ways that tests check, and those that nothing proves.
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { open, mkdtemp, rm, stat } from 'node:fs/promises';
@@ -10,6 +10,7 @@ import { migrate, openDatabase } from '../dist/libs/database/index.js';
 import { eventDigest, EventStore, Keyring } from '../dist/libs/event-store/index.js';
 import { migrations } from '../dist/migrations/index.js';
 import { exportedLine } from '../dist/src/history/exported-event.js';
+import { claimsOf, contradictionOf } from '../dist/libs/verify/index.js';
 import { verifyDatabase, verifyStream } from '../dist/src/audit/index.js';
 import { append, appendHistory, exportHistory, sealHistory } from './history.mjs';
 
@@ -41,6 +42,14 @@ async function tamper(url, count) {
       const isRight = await judge(`export: ${name}`, expected, () => inExport(history, change));
       if (!isRight) failures += 1;
     }
+    for (const [name, change] of notes()) {
+      const isRight = await judge(`checkpoint: ${name}`, null, () => againstNote(history, change));
+      if (!isRight) failures += 1;
+    }
+    console.log('\nOther ways, and the test that finds them:');
+    for (const [name, test] of TESTED) print(name, '', '', test);
+    console.log('\nNot proved (docs/guides/verify-a-server.md):');
+    for (const [name, reason] of NOT_PROVED) print(name, '', '', reason);
     const memory = (process.resourceUsage().maxRSS / 1024).toFixed(0);
     console.log(`\npeak memory ${memory} MiB, including the creation of the history`);
     if (failures > 0) throw new Error(`${failures} changes were not found, or were located elsewhere.`);
@@ -62,7 +71,8 @@ async function write(source, count, file) {
   const erasure = { ...contact, expectedVersion: 1, events: [{ type: 'ContactErased', data: {} }] };
   await append(store, organizationId, [erasure], [contact.streamId]);
   await exportHistory(store, organizationId, file);
-  return { source, file, ...sealed, ...(await positions(source, store, count)) };
+  const erasedId = contact.streamId;
+  return { source, file, erasedId, ...sealed, ...(await positions(source, store, count)) };
 }
 
 /**
@@ -114,7 +124,7 @@ async function positions(source, store, count) {
 }
 
 /** Ways to tamper with the database: a name, the expected finding (see `judge`), and the statements (see `inDatabase`). */
-function database({ target, events, newest, first, personal, sealed, last, between }) {
+function database({ target, events, newest, first, personal, sealed, last, between, erasedId }) {
   const next = events[1].position;
   const set = (assignments, position = target) => [
     `UPDATE events SET ${assignments} WHERE position = ${position}`,
@@ -135,6 +145,17 @@ function database({ target, events, newest, first, personal, sealed, last, betwe
     ['data is changed', target, set(`data = data || '{"newsletter": false}'`)],
     ['the time is changed', target, set(`recorded_at = recorded_at - interval '1 day'`)],
     ['the actor is changed', target, set(`metadata = jsonb_set(metadata, '{actor,id}', '"another"')`)],
+    ['the schema is changed', target, set('schema = 2')],
+    ['the id is changed', target, set('event_id = gen_random_uuid()')],
+    ['the subject is changed', target, set('subject_id = gen_random_uuid()')],
+    ['an event is moved to another stream', target, set('stream_id = gen_random_uuid()')],
+    [
+      'an erased person’s key is put back',
+      null,
+      [
+        `INSERT INTO subject_keys SELECT organization_id, '${erasedId}', wrapped_key FROM ${rows('subject_keys')} LIMIT 1`,
+      ],
+    ],
     [
       'personal data is changed',
       personal,
@@ -249,6 +270,11 @@ function exported({ target, before, first, events }) {
     ['data is changed', target, replace('"newsletter":true', '"newsletter":false')],
     ['the time is changed', target, replace(/"recordedAt":"..../, '"recordedAt":"1999')],
     ['personal data is added', target, replace('"personal":null', '"personal":{"name":"Eve"}')],
+    [
+      'readable personal data is replaced',
+      withPersonal.position,
+      (lines) => lines.map((line) => line.replace('ada@example.org', 'eve@example.org')),
+    ],
     ['a line is removed', target, (lines) => lines.slice(1)],
     [
       'a line is removed, and the next one is adjusted',
@@ -274,6 +300,54 @@ function exported({ target, before, first, events }) {
     ],
   ];
 }
+
+/** Ways to sign a second checkpoint whose tree is consistent with the first one: a name, and a change of its text. */
+function notes() {
+  return [
+    ['of the same size, with another position', (note) => note.replace(/position \d+/, 'position 1')],
+    ['of the same size, with another time', (note) => note.replace(/sealed \d{4}/, 'sealed 2001')],
+    [
+      'of more events, with the same position',
+      (note) => note.replace(/\n(\d+)\n/, (_line, size) => `\n${Number(size) + 1}\n`),
+    ],
+  ];
+}
+
+function againstNote({ checkpoint }, change) {
+  const reason = contradictionOf(claimsOf(checkpoint), claimsOf(change(checkpoint)));
+  return Promise.resolve({ ok: reason === undefined, events: 0, firstWrongPosition: null, reason });
+}
+
+const TESTED = [
+  [
+    'two histories of one organization in one log of all',
+    'src/audit/verify/verify-database: with a register',
+  ],
+  [
+    'an organization is deleted or rolled back',
+    'src/audit/verify/verify-database: the log of all organizations',
+  ],
+  ['a backdated event is sealed', 'src/audit/verify/verify-file: a warning'],
+  ['a note is sealed in the future', 'src/audit/witness: not cosigned'],
+  ['the schedule of the self-check is moved', 'test/self-check'],
+  ['the keys of two people are exchanged', 'test/self-check, libs/projections/projections'],
+  ['rows that are rebuilt from events are changed', 'test/self-check'],
+  ['recipients of a broadcast are removed', 'test/broadcast'],
+  ['recipients of a broadcast are added', 'test/broadcast'],
+  ['recipients of a broadcast are exchanged', 'test/broadcast'],
+  ['outcomes of recipients are changed', 'test/broadcast'],
+  ['the cursor of a webhook is beyond the history', 'test/self-check'],
+];
+
+const NOT_PROVED = [
+  ['the cursor of a webhook is moved within the history', 'a receiver can compare positions with an export'],
+  ['deliveries of webhooks are deleted', 'they are not events'],
+  ['a session is inserted', 'what it does is an event'],
+  ['a unique key is deleted', 'a second contact or signature is an event'],
+  ['the response of an idempotent request is changed', 'it is kept for 48 hours; what was done is an event'],
+  ['reads of the last hour are deleted', 'they become an event after the hour'],
+  ['bytes of an image are exchanged', 'ImageUploaded has no digest of the variants'],
+];
 
 /** Verifies the file, with lines changed on the way to the verifier. */
 async function inExport({ file, checkpoint, key, target }, change) {
