@@ -62,7 +62,8 @@ export type SiteWords = {
   /** The part of the form with optional fields: a comment, other details, or both. */
   more: Record<'comment' | 'details' | 'both', string>;
   hints: { comment: string };
-  commentPublic: string;
+  /** Whether the page shows the comment, and with which name. */
+  appearance: Record<'label' | 'NONE' | 'FIRST_NAME' | 'FULL_NAME', string>;
   subscribe: (organization: string) => string;
   /** Only visible in the source of the page. */
   honeypot: string;
@@ -96,7 +97,7 @@ export type SiteWords = {
     text: (petition: string) => string;
     name: string;
     comment: string;
-    commentPublic: string;
+    commentPublic: Record<'FIRST_NAME' | 'FULL_NAME', string>;
     button: string;
     ignore: string;
   };

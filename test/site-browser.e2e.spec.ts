@@ -234,8 +234,8 @@ withChromium('in Chromium', () => {
       await window.tabTo('Comment and other details');
       await tab.keyboard.press('Enter');
       await press('Why are you signing?', 'For the kingfishers');
-      await window.tabTo('Show my first name and comment');
-      await tab.keyboard.press('Space');
+      await window.tabTo('Show my comment on this page?');
+      await tab.keyboard.type('Yes');
       await window.tabTo('Sign now');
       await tab.keyboard.press('Enter');
       await tab.locator('h2', { hasText: `Did you mean ${email}?` }).waitFor();

@@ -39,7 +39,7 @@ describe('signing', () => {
       lastName: 'Lovelace',
       country: 'GB',
       comment: 'I swim <there>',
-      isCommentPublic: 'yes',
+      appearance: 'FIRST_NAME',
       source: 'newsletter',
     });
     expect([signed.status, signed.location]).toEqual([200, null]);
@@ -135,7 +135,7 @@ describe('signing', () => {
     const page = await people.petition({ form: { fields: asked('firstName'), consent } });
     const { client, petitionId } = page;
     const { text } = await people.get(page.path);
-    expect(text).not.toMatch(/name="(zip|country|phone|comment|isCommentPublic)"/);
+    expect(text).not.toMatch(/name="(zip|country|phone|comment|appearance)"/);
     const [, seen = ''] = /name="consent" value="([^"]+)"/.exec(text) ?? [];
     const fields = { email: 'agrees@example.org', zip: '66666', comment: 'unasked', phone: '+1 2345' };
     await call(client, 'petition.update-petition', {
@@ -157,6 +157,59 @@ describe('signing', () => {
     expect(contact).toMatchObject({ zip: null, phone: null });
     const { data } = (await client.get('contact.list-consents', { contactId: contact!.id })).body;
     expect(data).toMatchObject([{ text: 'Call me' }]);
+  });
+
+  it('shows a comment with the name that its signer chose, until they are erased', async () => {
+    const page = await people.petition({ comments: 'SHOWN' });
+    const { client } = page;
+    const choices: [firstName: string, choice: object][] = [
+      ['Full', { appearance: 'FULL_NAME' }],
+      ['Half', { appearance: 'FIRST_NAME' }],
+      ['Hidden', { appearance: 'NONE' }],
+      ['Unasked', {}],
+      ['Forged', { appearance: 'EVERYTHING' }],
+      // Pages of the previous version.
+      ['Earlier', { isCommentPublic: 'yes' }],
+    ];
+    for (const [firstName, choice] of choices) {
+      const email = `${firstName.toLowerCase()}-name@example.org`;
+      await people.sign(page, {
+        firstName,
+        lastName: 'Last<b>',
+        email,
+        comment: `Says ${firstName}`,
+        ...choice,
+      });
+      const link = await people.linkTo(email);
+      const { text } = await people.get(link);
+      const { commentPublic } = LOCALES.en!.site.confirm;
+      const agreed = Object.values(commentPublic).filter((one) => text.includes(one));
+      expect([firstName, agreed]).toEqual([
+        firstName,
+        firstName === 'Full'
+          ? [commentPublic.FULL_NAME]
+          : ['Half', 'Earlier'].includes(firstName)
+            ? [commentPublic.FIRST_NAME]
+            : [],
+      ]);
+      await confirm(link);
+    }
+    const shown = async () => {
+      const { text } = await people.get(page.path);
+      return [...text.matchAll(/<p>Says (\w+)<\/p>\s*<p class="small"><bdi>([^]*?)<\/bdi>/g)].map(
+        ([, who, name]) => `${who}: ${name}`,
+      );
+    };
+    const others = ['Earlier: Earlier', 'Half: Half'];
+    await eventually(async () => expect(await shown()).toEqual([...others, 'Full: Full Last&lt;b&gt;']));
+    const { organizationId } = client;
+    const { data } = (
+      await client.get('contact.get-contact', { organizationId, email: 'full-name@example.org' })
+    ).body;
+    expect(
+      (await client.delete('contact.delete-contact', { organizationId, contactId: data.id })).status,
+    ).toBe(200);
+    await eventually(async () => expect(await shown()).toEqual(others));
   });
 
   it('has a QR code of its address as SVG and PNG', async () => {
@@ -759,15 +812,15 @@ describe('abuse by someone who knows an address', () => {
     const person = { organizationId, email, firstName: 'Mary', subscribed: false };
     const { contactId } = await call(client, 'contact.create-contact', person);
     await call(client, 'suppression.create-suppression', { email, reason: 'UNSUBSCRIBED' });
-    const written = { comment: 'I hate rivers', isCommentPublic: 'yes', subscribe: 'yes' };
-    expect((await people.get(page.path)).text).not.toContain('isCommentPublic');
+    const written = { comment: 'I hate rivers', appearance: 'FULL_NAME', subscribe: 'yes' };
+    expect((await people.get(page.path)).text).not.toContain('name="appearance"');
     await people.sign(page, { email, firstName: 'Zoe', ...written });
     await eventually(async () => expect(await counted(page)).toEqual([1, 0]));
     expect((await bySelf(page, contactId)).subscribed).toBe(false);
     expect((await client.get('suppression.list-suppressions')).body.data).toHaveLength(1);
     // Earlier comments stay private after comments are enabled again.
     await call(client, 'petition.update-petition', { petitionId: page.petitionId, confirmation: 'EMAIL' });
-    await eventually(async () => expect((await people.get(page.path)).text).toContain('isCommentPublic'));
+    await eventually(async () => expect((await people.get(page.path)).text).toContain('name="appearance"'));
     expect((await people.get(page.path)).text).not.toMatch(/I hate rivers|Mary/);
   });
 

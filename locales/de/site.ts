@@ -49,7 +49,12 @@ export const site: SiteWords = {
     details: 'Weitere Angaben',
   },
   hints: { comment: 'Ein bis zwei Sätze genügen.' },
-  commentPublic: 'Meinen Vornamen und Kommentar auf dieser Seite veröffentlichen',
+  appearance: {
+    label: 'Meinen Kommentar auf dieser Seite zeigen?',
+    NONE: 'Nein',
+    FIRST_NAME: 'Ja, mit meinem Vornamen',
+    FULL_NAME: 'Ja, mit meinem Vor- und Nachnamen',
+  },
   subscribe: (organization) => `${organization} darf mich per E-Mail auf dem Laufenden halten`,
   honeypot: 'Bitte lassen Sie dieses Feld leer',
   data: (organization) =>
@@ -125,7 +130,10 @@ export const site: SiteWords = {
     text: (petition) => `Sie unterschreiben „${petition}“ als:`,
     name: 'Name',
     comment: 'Ihr Kommentar',
-    commentPublic: 'Ihr Vorname und Ihr Kommentar dürfen auf der Petitionsseite erscheinen.',
+    commentPublic: {
+      FIRST_NAME: 'Ihr Vorname und Ihr Kommentar dürfen auf der Petitionsseite erscheinen.',
+      FULL_NAME: 'Ihr Vor- und Nachname und Ihr Kommentar dürfen auf der Petitionsseite erscheinen.',
+    },
     button: 'Unterschrift bestätigen',
     ignore: 'Waren Sie das nicht? Dann schließen Sie diese Seite. Ohne Ihre Bestätigung passiert nichts.',
   },

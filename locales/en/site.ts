@@ -41,7 +41,12 @@ export const site: SiteWords = {
   },
   more: { both: 'Comment and other details', comment: 'Add a comment', details: 'More details' },
   hints: { comment: 'A sentence or two is enough.' },
-  commentPublic: 'Show my first name and comment on this page',
+  appearance: {
+    label: 'Show my comment on this page?',
+    NONE: 'No',
+    FIRST_NAME: 'Yes, with my first name',
+    FULL_NAME: 'Yes, with my full name',
+  },
   subscribe: (organization) => `${organization} may send me email updates`,
   honeypot: 'Leave this field blank',
   data: (organization) =>
@@ -111,7 +116,10 @@ export const site: SiteWords = {
     text: (petition) => `You’re signing “${petition}” as:`,
     name: 'Name',
     comment: 'Your comment',
-    commentPublic: 'Your first name and comment may be shown on the petition page.',
+    commentPublic: {
+      FIRST_NAME: 'Your first name and comment may be shown on the petition page.',
+      FULL_NAME: 'Your full name and comment may be shown on the petition page.',
+    },
     button: 'Confirm my signature',
     ignore: 'If this wasn’t you, close this page. Nothing happens unless you confirm.',
   },

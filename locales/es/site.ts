@@ -44,7 +44,12 @@ export const site: SiteWords = {
   },
   more: { both: 'Comentario y otros datos', comment: 'Añadir un comentario', details: 'Otros datos' },
   hints: { comment: 'Bastan una o dos frases.' },
-  commentPublic: 'Mostrar mi nombre y mi comentario en esta página',
+  appearance: {
+    label: '¿Mostrar mi comentario en esta página?',
+    NONE: 'No',
+    FIRST_NAME: 'Sí, con mi nombre',
+    FULL_NAME: 'Sí, con mi nombre y apellidos',
+  },
   subscribe: (organization) => `${organization} puede enviarme novedades por correo electrónico`,
   honeypot: 'Deje este campo vacío',
   data: (organization) =>
@@ -116,7 +121,10 @@ export const site: SiteWords = {
     text: (petition) => `Va a firmar «${petition}» como:`,
     name: 'Nombre',
     comment: 'Su comentario',
-    commentPublic: 'Su nombre y su comentario podrán mostrarse en la página de la petición.',
+    commentPublic: {
+      FIRST_NAME: 'Su nombre y su comentario podrán mostrarse en la página de la petición.',
+      FULL_NAME: 'Su nombre, sus apellidos y su comentario podrán mostrarse en la página de la petición.',
+    },
     button: 'Confirmar mi firma',
     ignore: '¿No ha sido usted? Cierre esta página. Sin su confirmación no ocurre nada.',
   },

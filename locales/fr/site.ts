@@ -48,7 +48,12 @@ export const site: SiteWords = {
     details: 'Autres informations',
   },
   hints: { comment: 'Une phrase ou deux suffisent.' },
-  commentPublic: 'Afficher mon prénom et mon commentaire sur cette page',
+  appearance: {
+    label: 'Afficher mon commentaire sur cette page ?',
+    NONE: 'Non',
+    FIRST_NAME: 'Oui, avec mon prénom',
+    FULL_NAME: 'Oui, avec mon prénom et mon nom',
+  },
   subscribe: (organization) => `${organization} peut m’envoyer des nouvelles par e-mail`,
   honeypot: 'Laissez ce champ vide',
   data: (organization) =>
@@ -125,7 +130,10 @@ export const site: SiteWords = {
     text: (petition) => `Vous signez « ${petition} » en tant que :`,
     name: 'Nom',
     comment: 'Votre commentaire',
-    commentPublic: 'Votre prénom et votre commentaire pourront être affichés sur la page de la pétition.',
+    commentPublic: {
+      FIRST_NAME: 'Votre prénom et votre commentaire pourront être affichés sur la page de la pétition.',
+      FULL_NAME: 'Vos prénom et nom et votre commentaire pourront être affichés sur la page de la pétition.',
+    },
     button: 'Confirmer ma signature',
     ignore: 'Ce n’était pas vous ? Fermez cette page. Rien ne se passe sans votre confirmation.',
   },

@@ -13,7 +13,13 @@ export { DEFAULT_GOAL } from './petition-fields.js';
 export { ConfirmSignature } from './confirm-signature.js';
 export { PublicComments } from './public-comments.js';
 export { RequestSignature } from './request-signature.js';
-export { type Requested, signatureRequests, type SignerDetails } from './signature-request.js';
+export {
+  type Appearance,
+  APPEARANCES,
+  type Requested,
+  signatureRequests,
+  type SignerDetails,
+} from './signature-request.js';
 export { SignFromEmail } from './sign-from-email.js';
 export { Signers } from './signers.js';
 export { SIGNATURES_OF_CONTACT } from './signature-rows.js';

@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Input } from '#libs/rpc';
 import { Confirmations, type Suspicion } from '../confirmations/index.js';
 import { OpenPetitions } from './open-petitions.js';
-import { signatureRequests, type SignerDetails, unasked } from './signature-request.js';
+import { type Appearance, signatureRequests, type SignerDetails, unasked } from './signature-request.js';
 
 /**
  * Requests a signature on a petition's page. Not an operation of the API: clients with a key call
@@ -20,6 +20,8 @@ export class RequestSignature extends Input {
   phone?: string | null;
   comment!: string | null;
   isCommentPublic!: boolean;
+  /** How the page names the signer. Default: by the first name next to a public comment. */
+  appearance?: Appearance;
   /** Whether the signer subscribes to the organization's emails. */
   subscribe!: boolean;
   source!: string | null;
@@ -44,8 +46,10 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
     const { zip, city = null, region = null, country, phone = null } = command;
     const { source, suspicion, isCommentPublic, subscribe, consent, customFields = {} } = command;
     const details = { email, firstName, lastName, zip, city, region, country, phone, comment };
+    const preset = unasked({ isCommentPublic });
+    const { appearance = preset.appearance } = command;
     const requested = signatureRequests.request(
-      { petitionId, source, suspicion, isCommentPublic, subscribe, ...unasked({ isCommentPublic }) },
+      { petitionId, source, suspicion, isCommentPublic, subscribe, ...preset, appearance },
       { ...details, clientAddress, customFields },
     );
     const open = (skipCache: boolean) => this.open.guard(organizationId, petitionId, skipCache);

@@ -3,7 +3,8 @@ import { type PersonDetails, RequestKind, type Suspicion } from '../confirmation
 import { requestKey } from './mailbox-keys.js';
 
 /** How a petition's page names a signer. NONE: not at all, so no comment is public either. */
-export type Appearance = 'FULL_NAME' | 'FIRST_NAME' | 'NONE';
+export const APPEARANCES = ['NONE', 'FIRST_NAME', 'FULL_NAME'] as const;
+export type Appearance = (typeof APPEARANCES)[number];
 
 /** The signer's input on a petition's page. */
 export type SignerDetails = PersonDetails & { comment: string | null };

@@ -11,6 +11,7 @@ import {
 } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { countryChoices } from '../contacts/index.js';
+import { APPEARANCES } from '../petitions/index.js';
 import { TimeOf } from './parts.js';
 import { digestOf } from './form-token.js';
 import { inputOfQuestion, QuestionOf, questionsIn } from './questions.js';
@@ -77,7 +78,7 @@ export function SignFormOf({ petition, organization, form, words, proof, isFrame
 ${form.values.comment ?? ''}</textarea
     >`,
       )}
-      ${petition.takesComments ? check('isCommentPublic', words.commentPublic) : null}`;
+      ${petition.takesComments ? AppearanceOf(form, words) : null}`;
     if (name === 'country')
       return FieldOf(
         of(name, isRequired),
@@ -100,8 +101,6 @@ ${form.values.comment ?? ''}</textarea
       );
       return line.length === 2 ? html`<div class="pair">${all}</div>` : all;
     });
-  const check = (name: 'isCommentPublic', label: string) =>
-    CheckOf({ name, label, value: 'yes', isChecked: form.values[name] === true });
   return html`${
     faults.length === 0
       ? null
@@ -142,6 +141,16 @@ ${form.values.comment ?? ''}</textarea
         ${organization.privacyUrl === null ? null : html`<a href="${organization.privacyUrl}">${words.privacy}</a>`}
       </p>
     </form>`;
+}
+
+/** Whether the comment is public, and with which name. */
+function AppearanceOf({ values }: SignForm, { appearance }: SiteWords): Html {
+  const options = APPEARANCES.map((value) => ({ value, text: appearance[value] }));
+  return FieldOf(
+    { name: 'appearance', label: appearance.label },
+    (attributes) =>
+      html`<select ${attributes} autocomplete="off">${OptionsOf(options, values.appearance)}</select>`,
+  );
 }
 
 function ConsentOf(

@@ -6,7 +6,7 @@ import { inputOf, OperationRunner, type RequestContext, requestContext, UNSTORAB
 import { localeIn, type FormFault } from '#locales';
 import { type Confirmed } from '../confirmations/index.js';
 import { countryCode } from '../contacts/index.js';
-import { ConfirmSignature, RequestSignature } from '../petitions/index.js';
+import { type Appearance, APPEARANCES, ConfirmSignature, RequestSignature } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
 import { digestOf, faultOf, formToken } from './form-token.js';
 import { probablyMeant } from './mail-providers.js';
@@ -79,6 +79,8 @@ export class Signing {
     const { values, source } = form;
     const words = localeIn(organization.language).site;
     const text = (field: TextField) => (values[field] === '' ? null : (values[field] ?? null));
+    const { appearance: chosen = 'NONE' } = values;
+    const appearance = petition.petition.takesComments ? chosen : 'NONE';
     const fields = {
       petitionId: petition.id,
       email: values.email!,
@@ -90,7 +92,7 @@ export class Signing {
       country: countryCode(values.country ?? '') ?? null,
       phone: text('phone'),
       comment: text('comment'),
-      isCommentPublic: petition.petition.takesComments && values.isCommentPublic === true,
+      ...{ appearance, isCommentPublic: appearance !== 'NONE' },
       subscribe: values.subscribe === true,
       source,
       clientAddress: addressOf(request),
@@ -121,7 +123,7 @@ export class Signing {
       ...Object.fromEntries(
         details.map(({ field }) => [field, given.get(field)?.replace(OVERRIDES, '').trim() ?? undefined]),
       ),
-      isCommentPublic: given.has('isCommentPublic'),
+      appearance: readAppearance(given),
       subscribe: given.has('subscribe'),
     };
     // The buttons below “Did you mean …?” choose between addresses. A person who has edited the field since
@@ -172,6 +174,12 @@ export function addressOf({ ip }: Request): string | null {
 /** The public acts, without a key. */
 export function contextOf(request: Request, organizationId: string): RequestContext {
   return requestContext({ organizationId, actor: { type: 'public', id: null }, scopes: [] }, request);
+}
+
+function readAppearance(given: URLSearchParams): Appearance {
+  // Pages of the previous version had a checkbox.
+  const chosen = given.has('isCommentPublic') ? 'FIRST_NAME' : given.get('appearance');
+  return APPEARANCES.find((one) => one === chosen) ?? 'NONE';
 }
 
 /** The signer's details that a form asks for. */

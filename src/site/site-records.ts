@@ -187,7 +187,7 @@ export class SiteRecords {
           text: form.consent.text ?? localeIn(organization.language).site.subscribe(organization.name),
           required: form.consent.required,
         },
-        comments: comments.map(({ firstName: name, text, at }) => ({ name, text, at })),
+        comments,
         thankYou: isListed ? null : await thankYouOf(record),
       },
     };

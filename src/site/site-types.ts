@@ -1,7 +1,7 @@
 import { type Html } from '#libs/pages';
 import { type FormFault } from '#locales';
 import { type FieldDefinition } from '../fields/index.js';
-import { STANDARD_FIELDS, type StandardField } from '../petitions/index.js';
+import { type Appearance, STANDARD_FIELDS, type StandardField } from '../petitions/index.js';
 
 /** An image for pages: paths on this server, narrowest first. */
 export type Picture = {
@@ -80,7 +80,7 @@ export type SitePost = {
 /** Fields of the form that are no custom fields. */
 const TEXT_FIELDS = ['email', ...STANDARD_FIELDS] as const;
 export type TextField = (typeof TEXT_FIELDS)[number];
-export type Values = Partial<Record<TextField, string>> & { isCommentPublic?: boolean; subscribe?: boolean };
+export type Values = Partial<Record<TextField, string>> & { appearance?: Appearance; subscribe?: boolean };
 
 /** Names and values of inputs, to send them again. */
 export type Kept = readonly (readonly [name: string, value: string])[];

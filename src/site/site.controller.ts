@@ -510,7 +510,7 @@ export class SiteController {
 
 /** Shows everything that confirming would record, because people agree only to what they see. */
 function confirmedBy(
-  { person, isCommentPublic, subscribe }: PendingRequest<Requested, SignerDetails>,
+  { person, isCommentPublic, appearance, subscribe }: PendingRequest<Requested, SignerDetails>,
   { organization, found, words }: About,
   agreed: string | undefined,
 ): { facts: { name: string; value: string }[]; consents: string[] } {
@@ -533,7 +533,7 @@ function confirmedBy(
   return {
     facts: facts.flatMap(([name, value]) => (value === null ? [] : [{ name, value }])),
     consents: [
-      ...(isShown ? [confirm.commentPublic] : []),
+      ...(isShown && appearance !== 'NONE' ? [confirm.commentPublic[appearance]] : []),
       ...(subscribe ? [agreed ?? words.subscribe(organization.name)] : []),
     ],
   };
