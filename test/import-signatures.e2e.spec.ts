@@ -403,7 +403,7 @@ describe('with several instances', () => {
     const first = await deployment.startServer();
     const by = organization.at(first.origin);
     petitionId = await published(by);
-    const count = isLong ? 12_000 : 1_500;
+    const count = isLong ? 12_000 : 800;
     const rows = Array.from({ length: count }, (_, n) => `p${n}@example.org,${n},2021-03-04`);
     // Each tenth person is in the file twice.
     const twice = rows.flatMap((row, n) => (n % 10 === 0 ? [row, row] : [row]));
