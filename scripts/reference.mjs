@@ -59,7 +59,7 @@ const operations = Object.entries(openapi.paths)
 const services = [...new Set(operations.map(({ tags: [service] }) => service))];
 
 /** The scopes of fields that refer to another service, by field. */
-const scopesOfFields = ({ 'x-scopes': scopes }) => Object.entries(scopes?.with ?? {});
+const scopesOfFields = ({ 'x-scopes-of-fields': scopes = {} }) => Object.entries(scopes);
 
 function typeOf({ type, format, enum: values, items }) {
   const types = [type].flat().filter((one) => one !== undefined);
@@ -126,24 +126,30 @@ function fieldsIn({ properties = {}, required = [] } = {}, prefix = '') {
     ]);
 }
 
+/** The properties of a schema, with those of schemas that it refers to. */
+function propertiesOf({ $ref, allOf = [], properties } = {}) {
+  if ($ref) return propertiesOf(openapi.components.schemas[$ref.split('/').at(-1)]);
+  return Object.assign({}, ...allOf.map(propertiesOf), properties);
+}
+
 /** The field names of `data`, or of its records if it is a list. */
 function returnedBy({ responses }) {
-  const { data, pagination } = responses['200'].content['application/json']?.schema?.properties ?? {};
-  const names = Object.keys((data?.items ?? data)?.properties ?? {})
+  const { data, pagination } = propertiesOf(responses['200'].content['application/json']?.schema);
+  const names = Object.keys(propertiesOf(data?.items ?? data))
     .map(code)
     .join(', ');
   return names && `Returns${pagination ? ' a page of records with' : ''}: ${names}`;
 }
 
 function describeOperation(operation) {
-  const { method, name, summary, description, responses, requestBody, 'x-scopes': scopes } = operation;
+  const { method, name, summary, description, responses, requestBody, 'x-required-scope': scope } = operation;
   const fields = fieldsOf(operation);
   const bodies = Object.keys(requestBody?.content ?? {}).filter((type) => type !== 'application/json');
   const answers = Object.keys(responses['200'].content).filter((type) => type !== 'application/json');
   const conflicts = responses['409']?.description.split('`reason`: ')[1];
   const notes = [
-    `Scope: ${code(scopes.always)}${scopesOfFields(operation)
-      .map(([field, scope]) => `; ${code(scope)} for ${code(field)}`)
+    `Scope: ${code(scope)}${scopesOfFields(operation)
+      .map(([field, another]) => `; ${code(another)} for ${code(field)}`)
       .join('')}`,
     bodies.length > 0 && `Body: ${bodies.map(code).join(', ')}`,
     answers.length > 0 && `Response: ${answers.map(code).join(', ')}`,
@@ -196,10 +202,10 @@ function operationPages() {
           ['Operation', 'Does', 'Scope'],
           operations
             .filter(({ tags }) => tags[0] === service)
-            .map(({ method, name, summary, 'x-scopes': scopes }) => [
+            .map(({ method, name, summary, 'x-required-scope': scope }) => [
               `${method} [${name}](operations/${service}.md#${name.replace('.', '')})`,
               summary,
-              code(scopes.always),
+              code(scope),
             ]),
         ),
       ].join('\n\n'),
@@ -501,7 +507,7 @@ function rateLimitsPage() {
 }
 
 function permissionsPage() {
-  const scopes = [...new Set(operations.map(({ 'x-scopes': one }) => one.always))].toSorted();
+  const scopes = [...new Set(operations.map(({ 'x-required-scope': one }) => one))].toSorted();
   const may = (role, scope) => (hasScope(scopesOf(role), scope) ? '✓' : '');
   return page(
     'Permissions by role',
@@ -516,7 +522,7 @@ function permissionsPage() {
       scopes.map((scope) => [
         code(scope),
         operations
-          .filter(({ 'x-scopes': one }) => one.always === scope)
+          .filter(({ 'x-required-scope': one }) => one === scope)
           .map(({ name }) => name)
           .join(', '),
       ]),

@@ -50,8 +50,17 @@ export const MODULES = [
 ];
 
 const { reasons, ...parts } = partsOf(MODULES);
-export const { operations, projections, streams, replayables, subscriptions, timers, background, upcasters } =
-  parts;
+export const {
+  operations,
+  services,
+  projections,
+  streams,
+  replayables,
+  subscriptions,
+  timers,
+  background,
+  upcasters,
+} = parts;
 
 declareReasons(reasons);
 declareOperations(operations);

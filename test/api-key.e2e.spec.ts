@@ -921,7 +921,7 @@ describe('scopes', () => {
     .filter(([path]) => path.startsWith('/v1/'))
     .map(([path, methods]) => {
       const [method, documented] = Object.entries(methods)[0]!;
-      return { path, method: method.toUpperCase(), scope: documented['x-scopes'].always as string };
+      return { path, method: method.toUpperCase(), scope: documented['x-required-scope'] as string };
     });
 
   it('exist for every operation', () => {

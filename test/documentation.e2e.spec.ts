@@ -5,6 +5,7 @@ import { groupsOfContacts } from '../src/contacts/index.js';
 import '../src/modules.js';
 import { documentedReasons } from './documented.js';
 import { SharedApi, Client } from './harness.js';
+import { resolved } from './openapi.js';
 
 /** The document that clients are generated from. It changes only on purpose, together with the code. */
 const CHECKED_IN = join(__dirname, 'openapi.json');
@@ -65,21 +66,25 @@ describe('the OpenAPI document', () => {
 
   it('is OpenAPI 3.1: every operation has an id, a tag, security, responses and valid schemas', () => {
     expect(document.openapi).toMatch(/^3\.1\./);
-    expect(document.info).toMatchObject({ title: expect.any(String), version: 'v1' });
+    const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+    expect(document.info).toMatchObject({ title: expect.any(String), version, license: { name: 'MIT' } });
     const { securitySchemes } = document.components;
     expect(securitySchemes.bearer).toMatchObject({ type: 'http', scheme: 'bearer' });
     const ids = operations().map(({ definition }) => definition.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     for (const operation of operations()) {
       const { path, definition } = operation;
-      expect(path).toBe(`/v1/${definition.operationId}`);
-      expect(definition.tags).toEqual([definition.operationId.split('.')[0]]);
+      const [service, method] = path.slice('/v1/'.length).split('.') as [string, string];
+      expect([camelCase(method), camelCase(`${service}-${method}`)]).toContain(definition.operationId);
+      expect(definition.tags).toEqual([service]);
+      expect(document.tags).toContainEqual({ name: service, description: expect.stringMatching(/\.$/) });
       expect(definition.summary).not.toBe('');
       expect(definition.security).toEqual([{ bearer: [] }]);
       expect(Object.keys(definition.responses)).toEqual(
         expect.arrayContaining(['200', '400', '401', '403', '429', '500', '503']),
       );
-      for (const { description, content } of Object.values<any>(definition.responses)) {
+      for (const status of Object.keys(definition.responses)) {
+        const { description, content } = responseOf(definition, status);
         expect(description).not.toBe('');
         for (const { schema } of Object.values<any>(content)) expectValid(schema);
       }
@@ -105,19 +110,21 @@ describe('the OpenAPI document', () => {
   });
 });
 
-/** Resolves a reference, and the base of a narrowed schema. */
-function resolved(schema: Schema): Schema {
-  const { $ref } = schema.allOf?.[0] ?? schema;
-  return $ref ? document.components.schemas[$ref.replace('#/components/schemas/', '')] : schema;
+/** All operations share a response. */
+function responseOf(definition: any, status: string): any {
+  const response = definition.responses[status];
+  return response.$ref ? document.components.responses[response.$ref.split('/').at(-1)] : response;
 }
+
+const camelCase = (words: string) => words.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 /** One response for each reason of the status in this operation, and for each code without a reason. */
 function expectExamples({ method, path, definition }: Operation, status: string): void {
-  const { schema, examples } = definition.responses[status].content['application/json'];
+  const { schema, examples } = responseOf(definition, status).content['application/json'];
   const shown = Object.entries<any>(examples).map(([name, { $ref }]) => {
     expect($ref).toBe(`#/components/examples/${name}`);
     const { error } = document.components.examples[name].value;
-    const { properties, required } = resolved(schema).properties.error;
+    const { properties, required } = resolved(document, schema).properties.error;
     for (const member of required) expect(error).toHaveProperty(member);
     expect(properties.code.enum).toContain(error.code);
     expect(name).toBe(error.reason ?? error.code);
@@ -133,7 +140,7 @@ const TYPES = ['string', 'integer', 'number', 'boolean', 'object', 'array', 'nul
 const valid = new Set<Schema>();
 
 function expectValid(given: Schema): void {
-  const schema = resolved(given);
+  const schema = resolved(document, given);
   if (valid.has(schema)) return;
   valid.add(schema);
   for (const type of [schema.type ?? []].flat()) expect(TYPES).toContain(type);
@@ -324,7 +331,7 @@ describe('the contact operations', () => {
 
 /** Checks a value against a schema. Optional properties may be missing, and undocumented ones may not occur. */
 function expectToFit(value: any, given: Schema, where: string): void {
-  const schema = resolved(given);
+  const schema = resolved(document, given);
   const type = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value;
   const types = [schema.type].flat().map((name) => (name === 'integer' ? 'number' : name));
   expect({ where, types }).toEqual({ where, types: expect.arrayContaining([type]) });

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { resolved } from './openapi.js';
 
 let document: any;
 
@@ -11,12 +12,11 @@ function documented(): any {
 /** The documented reasons of an operation's status, or undefined if the status is undocumented. */
 export function documentedReasons(method: string, path: string, status: number): string[] | undefined {
   const { paths, components } = documented();
-  const response = paths[path][method.toLowerCase()].responses[status];
-  if (!response) return undefined;
-  const { schema } = response.content['application/json'];
-  const [reference, narrower] = schema.allOf ?? [schema];
-  const { reason } = components.schemas[reference.$ref.split('/').at(-1)].properties.error.properties;
-  return narrower?.properties.error.properties.reason.enum ?? reason?.enum ?? [];
+  const found = paths[path][method.toLowerCase()].responses[status];
+  if (!found) return undefined;
+  const response = found.$ref ? components.responses[found.$ref.split('/').at(-1)] : found;
+  const { error } = resolved(documented(), response.content['application/json'].schema).properties;
+  return error.properties.reason?.enum ?? [];
 }
 
 /** @throws if an operation returns an undocumented error. */

@@ -149,10 +149,10 @@ describe('scopes', () => {
   }
 
   it('the documentation states the scopes of every operation and field as in the table', async () => {
-    const found = (await served()).map(([name, { 'x-scopes': scopes, description }]) => {
-      for (const scope of [scopes.always, ...Object.values(scopes.with)])
-        expect(description).toContain(`\`${scope}\``);
-      return [name, scopes];
+    const found = (await served()).map(([name, documented]) => {
+      const { 'x-required-scope': always, 'x-scopes-of-fields': fields, description } = documented;
+      for (const scope of [always, ...Object.values(fields)]) expect(description).toContain(`\`${scope}\``);
+      return [name, { always, with: fields }];
     });
     const expected = ROWS.map(([name, { scope: always, fields = {} }]) => {
       const needed = Object.entries(fields).filter(([, scope]) => scope !== null);

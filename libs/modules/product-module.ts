@@ -15,9 +15,13 @@ export interface BackgroundWork {
   stop(): Promise<void>;
 }
 
+/** What each service of the API (`contact` of `contact.get-contact`) is for, in a sentence for its users. */
+export type Services = Readonly<Record<string, string>>;
+
 /** Everything that a module adds to the product. */
 export type Parts = {
   operations: readonly InputClass[];
+  services: Services;
   reasons: readonly Reasons[];
   streams: readonly StreamKind[];
   projections: readonly Projection[];
@@ -32,6 +36,8 @@ export type Parts = {
 type Declaration = ModuleMetadata & {
   /** The exports of its `operations.ts`. */
   operations: object;
+  /** For services that begin in this module. */
+  services?: Services;
   /** The reasons for errors that only its operations return. */
   reasons?: Reasons;
   /** Kinds of records. Their streams, projections and links are declared with them. */
@@ -58,6 +64,7 @@ const declared: object[] = [];
 /** A Nest module of operations, with everything it adds to the product: see `partsOf`. */
 export function ProductModule({
   operations,
+  services = {},
   reasons = {},
   resources = [],
   streams = [],
@@ -79,6 +86,7 @@ export function ProductModule({
   };
   const parts: Parts = {
     operations: operationsAmong(operations),
+    services,
     reasons: [reasons],
     streams: [
       ...resources.flatMap(({ decider, link }) => [decider, ...(link ? [link.decider] : [])]),
@@ -115,6 +123,7 @@ export function partsOf(modules: readonly Type[]): Parts {
   });
   return {
     operations: all.flatMap(({ operations }) => operations),
+    services: Object.assign({}, ...all.map(({ services }) => services)) as Services,
     reasons: all.flatMap(({ reasons }) => reasons),
     streams: all.flatMap(({ streams }) => streams),
     projections: all.flatMap(({ projections }) => projections),

@@ -3,7 +3,6 @@ import {
   type ErrorCode,
   explainedReasons,
   fieldsOfReason,
-  ERROR_STATUS,
   type ErrorReason,
   isReasoned,
   reasonsOf,
@@ -95,6 +94,14 @@ const paginationSchema = recordSchema({
   hasMore: { type: 'boolean' },
 });
 
+/** Parts of many answers, under the names that generated clients show. */
+export const sharedSchemas = {
+  Actor: actorSchema,
+  AttachedImage: imageSchema,
+  Pagination: paginationSchema,
+  Past: pastSchema,
+};
+
 export const idempotencyKeyHeader = {
   name: 'Idempotency-Key',
   required: false,
@@ -104,16 +111,8 @@ export const idempotencyKeyHeader = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
-/** The schemas of errors by status, under the names that `errorContent` refers to. */
-export function errorSchemas(): Record<string, FieldSchema> {
-  return Object.fromEntries(
-    [...new Set(Object.values(ERROR_STATUS))].map((status) => [`Error${status}`, errorSchema(status)]),
-  );
-}
-
-function errorSchema(status: number): FieldSchema {
-  const codes = codesOf(status);
-  const reasons = codes.filter(isReasoned).flatMap(reasonsOf);
+/** The errors of one status, with these reasons. */
+function errorSchema({ status, codes, reasons }: PossibleError): FieldSchema {
   const issues: FieldSchema = {
     type: 'array',
     description: 'The problems, field by field.',
@@ -132,9 +131,26 @@ function errorSchema(status: number): FieldSchema {
         requestId: { type: 'string' },
         // A conflict lists its issues if there are several blockers.
         ...(status === 400 || status === 409 ? { issues } : {}),
+        ...fieldsOfReasons({ codes, reasons }),
       },
     },
   });
+}
+
+/** The additional fields of errors with these reasons. */
+function fieldsOfReasons({
+  codes,
+  reasons,
+}: Pick<PossibleError, 'codes' | 'reasons'>): Record<string, FieldSchema> {
+  const described = reasons.flatMap((reason) =>
+    codes
+      .flatMap((code) => Object.entries(fieldsOfReason(code, reason)))
+      .map(([name, { description }]): [string, FieldSchema] => [
+        name,
+        { type: 'string', description: `With \`${reason}\`: ${description}` },
+      ]),
+  );
+  return Object.fromEntries(described);
 }
 
 /**
@@ -175,32 +191,16 @@ function errorExample(code: ErrorCode, reason?: ErrorReason): object {
   };
 }
 
-/** The documentation of one status: the schema of its errors, limited to the reasons of this operation. */
-export function errorContent({ status, codes, reasons }: PossibleError): {
+/** The documentation of one status. */
+export function errorContent(error: PossibleError): {
   description: string;
   content: Record<string, { schema: object; examples: Record<string, { $ref: string }> }>;
 } {
-  const all = { $ref: `#/components/schemas/Error${status}` };
-  const isNarrower = codesOf(status).filter(isReasoned).flatMap(reasonsOf).length !== reasons.length;
-  const fields = Object.fromEntries(
-    reasons.flatMap((reason) =>
-      Object.entries(
-        codes.map((code) => fieldsOfReason(code, reason)).reduce((all, one) => ({ ...all, ...one })),
-      ).map(([name, { description }]) => [
-        name,
-        { type: 'string', description: `With \`${reason}\`: ${description}` },
-      ]),
-    ),
-  );
-  const narrower = { properties: { error: { properties: { reason: { enum: reasons }, ...fields } } } };
+  const { codes, reasons } = error;
   const names = [...codes.filter((code) => !isReasoned(code)), ...reasons];
   const examples = Object.fromEntries(names.map((name) => [name, { $ref: `#/components/examples/${name}` }]));
   return {
     description: `${codes.join(' or ')}${reasons.length > 0 ? `, by \`reason\`: ${reasons.join(', ')}` : ''}`,
-    content: { 'application/json': { schema: isNarrower ? { allOf: [all, narrower] } : all, examples } },
+    content: { 'application/json': { schema: errorSchema(error), examples } },
   };
-}
-
-function codesOf(status: number): ErrorCode[] {
-  return ERROR_CODES.filter((code) => ERROR_STATUS[code] === status);
 }

@@ -3,11 +3,12 @@ export { operationsModule } from './controller.js';
 export { comparableEmail, isEmailAddress } from './email-address.js';
 export {
   actorSchema,
+  errorContent,
   errorExamples,
-  errorSchemas,
   imageSchema,
   listedSchema,
   recordSchema,
+  sharedSchemas,
   textOrNull,
   timestamp,
 } from './documentation.js';

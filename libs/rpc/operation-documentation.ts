@@ -22,7 +22,8 @@ export function operationDocumentation(
       summary,
       description: [description, describeScopes(definition)].filter(Boolean).join(' '),
     }),
-    ApiExtension('x-scopes', { always: scopeOf(definition), with: fieldScopes }),
+    ApiExtension('x-required-scope', scopeOf(definition)),
+    ApiExtension('x-scopes-of-fields', fieldScopes),
     ...inputDocumentation(swagger, input, definition),
     ApiResponse({
       status: 200,

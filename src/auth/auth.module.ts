@@ -15,6 +15,7 @@ import { OrganizationKeys } from './organization-keys.js';
 
 @ProductModule({
   operations,
+  services: { 'api-key': 'Keys for the API, each with scopes.' },
   reasons,
   streams: [apiKey],
   projections: [apiKeysProjection],

@@ -27,6 +27,7 @@ import { ThankYouSender } from './thank-you-sender.js';
 
 @ProductModule({
   operations,
+  services: { broadcast: 'Emails to many contacts: written, previewed, sent and followed.' },
   reasons,
   resources: [broadcasts],
   upcasters: broadcastShapes,

@@ -44,6 +44,7 @@ const forOthers = [
 
 @ProductModule({
   operations,
+  services: { contact: 'The people an organization knows, with their consent to receive email.' },
   reasons,
   streams: [contact, consent],
   projections: [contactsProjection],

@@ -7,6 +7,7 @@ import { OptionUse } from './option-use.js';
 
 @ProductModule({
   operations,
+  services: { field: 'Custom fields of contacts.' },
   reasons,
   resources: [fields],
   providers: [CustomFields, OptionUse],

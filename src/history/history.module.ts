@@ -12,6 +12,7 @@ import { signingKey } from './signing-key.js';
 
 @ProductModule({
   operations,
+  services: { history: 'The audit log: every event, with proofs that nothing was changed.' },
   reasons,
   streams: [historyAccess, historyReads, register, signingKey],
   controllers: [LogController],

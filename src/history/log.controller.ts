@@ -61,7 +61,7 @@ export class LogController {
   @NeedsScope(SCOPE, { mayBePublic: true })
   @Documented((swagger) => [
     swagger.ApiOperation({
-      operationId: 'log.checkpoint',
+      operationId: 'getLogCheckpoint',
       summary: 'Retrieve the latest checkpoint for transparency log tools',
       description:
         'Returns a signed note (C2SP tlog-checkpoint). Use `all` instead of an organization for the log of all ' +
@@ -85,7 +85,7 @@ export class LogController {
   @NeedsScope(SCOPE, { mayBePublic: true })
   @Documented((swagger) => [
     swagger.ApiOperation({
-      operationId: 'log.tile',
+      operationId: 'getLogTile',
       summary: 'Retrieve a tile of the history’s tree, or the leaves below it',
       description:
         'Returns hashes of 32 bytes each: `path` is `<L>/<N>`, or `<L>/<N>.p/<W>` for the first W hashes (C2SP ' +
@@ -93,6 +93,7 @@ export class LogController {
         'bytes, followed by the event’s position in 8 bytes (big-endian) and its digest. The log `all` does not ' +
         `expose entries. Only data covered by the latest checkpoint is available. ${WHO}`,
     }),
+    swagger.ApiParam({ name: 'path', schema: { type: 'string' }, example: '0/000.p/1' }),
     swagger.ApiResponse({ status: 200, description: 'The hashes or leaves', content: { [BYTES]: BINARY } }),
     ...errorDocumentation(swagger, NamedLog, READS),
   ])

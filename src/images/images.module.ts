@@ -11,6 +11,7 @@ import { ShownImages } from './shown-images.js';
 
 @ProductModule({
   operations,
+  services: { image: 'Images for petitions and posts.' },
   reasons,
   resources: [images],
   subscriptions: [ImageRemovals],

@@ -15,6 +15,7 @@ import { sendersProjection } from './senders.projection.js';
 
 @ProductModule({
   operations,
+  services: { organization: 'The organization itself: its name, pages, sender and settings.' },
   streams: [organization, publicLog, sender],
   projections: [organizationsProjection, publicLogsProjection, sendersProjection],
   upcasters: organizationShapes,

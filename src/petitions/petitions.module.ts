@@ -30,6 +30,7 @@ import { ThankYouMails } from './thank-you-mails.js';
 
 @ProductModule({
   operations,
+  services: { petition: 'Petitions that people sign, with their signatures and counts.' },
   reasons,
   resources: [petitions, invalidations],
   streams: [petitionGoal, signatureRequests.decider, invalidationPlan],

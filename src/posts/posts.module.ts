@@ -8,6 +8,7 @@ import { posts } from './posts.js';
 
 @ProductModule({
   operations,
+  services: { post: 'Posts on the public site.' },
   reasons,
   resources: [posts],
   upcasters: postShapes,

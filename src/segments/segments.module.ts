@@ -8,6 +8,7 @@ import { segments } from './segments.js';
 
 @ProductModule({
   operations,
+  services: { segment: 'Saved filters that find contacts.' },
   resources: [segments],
   upcasters: segmentShapes,
   imports: [ContactsModule, FieldsModule],

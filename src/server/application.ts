@@ -49,16 +49,20 @@ export async function createApplication(
     replaceUndecodablePath,
   );
   app.useGlobalFilters(new ErrorFilter(docsUrl(config), runtime.incidents, config.isTried));
-  serveDocumentation(app, adapter);
+  serveDocumentation(app, adapter, config.publicUrl);
   adapter.quick = app.get(QuickPages, { strict: false }).answer;
   return app;
 }
 
 /** Loads the documentation at the first request, because it takes half a second and a tenth of the memory. */
-function serveDocumentation(app: NestExpressApplication, adapter: RpcExpressAdapter): void {
+function serveDocumentation(
+  app: NestExpressApplication,
+  adapter: RpcExpressAdapter,
+  publicUrl: string | undefined,
+): void {
   let pages: Promise<Express> | undefined;
   const serve = (request: Request, response: Response, next: NextFunction) => {
-    pages ??= import('./documentation.js').then(({ documentationOf }) => documentationOf(app));
+    pages ??= import('./documentation.js').then(({ documentationOf }) => documentationOf(app, publicUrl));
     pages.then((answer) => {
       answer(request, response, next);
     }, next);

@@ -2,16 +2,45 @@ import { type NestExpressApplication } from '@nestjs/platform-express';
 import * as swagger from '@nestjs/swagger';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { type Express, type Request, type Response } from 'express';
-import { documentRoutes, errorExamples, errorSchemas, RpcExpressAdapter } from '#libs/rpc';
+import { documentRoutes, errorContent, errorExamples, RpcExpressAdapter, sharedSchemas } from '#libs/rpc';
+import { programVersion } from '../environment/version.js';
+import { services } from '../modules.js';
 import { ROLES, scopesOf } from '../team/index.js';
+import { nameOf, nameSchemas } from './named-schemas.js';
+
+/** Routes that are not operations, by tag. */
+const ROUTES = {
+  health: 'For load balancers and monitoring.',
+  log: 'The public log of the audit log, for monitors and witnesses.',
+  hooks: 'Reports of your mail provider about bounces and complaints.',
+};
+
+const text = { type: 'string' } as const;
+const integer = { type: 'integer', minimum: 0 } as const;
+const HEADERS = {
+  'X-Request-Id': { schema: text, description: 'Identifies the request in logs. Yours, if you sent one.' },
+  'RateLimit-Limit': { schema: integer, description: 'Requests per second of the tightest limit.' },
+  'RateLimit-Remaining': { schema: integer, description: 'Requests that are left of it.' },
+  'RateLimit-Reset': { schema: integer, description: 'Seconds until it is full again.' },
+  'Retry-After': { schema: integer, description: 'Seconds to wait before the request is repeated.' },
+  'Idempotent-Replayed': {
+    schema: { ...text, enum: ['true'] as string[] },
+    description: 'Only if an earlier request had this effect, so this one changed nothing.',
+  },
+  Allow: { schema: text, description: 'The methods of this address.' },
+} as const;
+const METHOD_NOT_ALLOWED = {
+  ...errorContent({ status: 405, codes: ['METHOD_NOT_ALLOWED'], reasons: [] }),
+  headers: { Allow: { $ref: '#/components/headers/Allow' } },
+};
 
 /**
  * The documentation pages and the OpenAPI document. They are a separate application, because routes cannot be added to one
  * that already listens. `application.ts` loads it at the first request.
  */
-export function documentationOf(app: NestExpressApplication): Express {
+export function documentationOf(app: NestExpressApplication, publicUrl: string | undefined): Express {
   const pages = new RpcExpressAdapter();
-  const document = describeApi(app);
+  const document = describeApi(app, publicUrl);
   // SwaggerModule uses only these parts of an application.
   const host = { getHttpAdapter: () => pages, useStaticAssets: pages.useStaticAssets.bind(pages) };
   // SwaggerModule would serialize the document for every request (20 ms as YAML), so we serve a cached copy below.
@@ -24,7 +53,7 @@ export function documentationOf(app: NestExpressApplication): Express {
   return pages.getInstance();
 }
 
-function describeApi(app: NestExpressApplication): OpenAPIObject {
+function describeApi(app: NestExpressApplication, publicUrl: string | undefined): OpenAPIObject {
   const description =
     'Manage contacts, petitions, posts, lists, tags, segments, custom fields, suppressions and broadcasts with this event-sourced RPC API. GET reads, ' +
     'POST creates or updates, and DELETE removes. Every operation is idempotent. `error.docs` links to an explanation of each error.\n\n' +
@@ -35,20 +64,72 @@ function describeApi(app: NestExpressApplication): OpenAPIObject {
           .join(', ')} |`,
     ).join('\n')}`;
   documentRoutes(swagger);
-  const document = SwaggerModule.createDocument(
-    app,
-    new DocumentBuilder()
-      .setTitle('Advocacy API')
-      .setDescription(description)
-      .setVersion('v1')
-      // The first version with `type: [string, null]`.
-      .setOpenAPIVersion('3.1.0')
-      .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'API key', description: 'adv_…' })
-      .build(),
-    { autoTagControllers: false },
-  );
-  // All operations refer to these, because they have most errors in common.
-  Object.assign((document.components!.schemas ??= {}), errorSchemas());
+  const about = new DocumentBuilder()
+    .setTitle('Advocacy API')
+    .setDescription(description)
+    .setVersion(programVersion())
+    .setLicense('MIT', 'https://opensource.org/license/mit')
+    .addServer(publicUrl ?? '/')
+    // The first version with `type: [string, null]`.
+    .setOpenAPIVersion('3.1.0')
+    .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'API key', description: 'adv_…' });
+  for (const [service, purpose] of Object.entries({ ...services, ...ROUTES })) about.addTag(service, purpose);
+  const document = SwaggerModule.createDocument(app, about.build(), { autoTagControllers: false });
+  document.info.contact = { name: 'The operator of this server', ...(publicUrl && { url: publicUrl }) };
   document.components!.examples = errorExamples();
+  document.components!.headers = { ...HEADERS };
+  document.components!.responses = { MethodNotAllowed: METHOD_NOT_ALLOWED };
+  for (const methods of Object.values(document.paths))
+    for (const operation of Object.values(methods as Record<string, OperationObject>)) {
+      // What every route has in common.
+      operation.responses['405'] = { $ref: '#/components/responses/MethodNotAllowed' };
+      operation.security ??= [];
+    }
+  for (const operation of operationsOf(document)) describeHeaders(operation);
+  nameOperations(document);
+  nameSchemas(document, sharedSchemas);
   return document;
+}
+
+type OperationObject = NonNullable<OpenAPIObject['paths'][string]['get']>;
+type Described = { method: string; path: string; operation: OperationObject };
+
+/** The operations of the API, which all have the same headers. */
+function operationsOf({ paths }: OpenAPIObject): Described[] {
+  return Object.entries(paths)
+    .filter(([path]) => path.startsWith('/v1/'))
+    .flatMap(([path, methods]) =>
+      Object.entries(methods as Record<string, OperationObject>).map(([method, operation]) => ({
+        method,
+        path: path.slice('/v1/'.length),
+        operation,
+      })),
+    );
+}
+
+function describeHeaders({ method, operation }: Described): void {
+  for (const [status, response] of Object.entries(operation.responses)) {
+    if ('$ref' in response!) continue;
+    const names = Object.keys(HEADERS).filter((name) => {
+      if (name === 'Allow') return false;
+      if (name === 'Retry-After') return ['429', '503'].includes(status);
+      if (name === 'Idempotent-Replayed') return method !== 'get' && status === '200';
+      return name === 'X-Request-Id' || !['401', '500', '503'].includes(status);
+    });
+    (response as { headers?: object }).headers = Object.fromEntries(
+      names.map((name) => [name, { $ref: `#/components/headers/${name}` }]),
+    );
+  }
+}
+
+/** `contact.get-contact` is `getContact`. Two services with the same method also have their name: `listAddContacts`. */
+function nameOperations(document: OpenAPIObject): void {
+  const operations = operationsOf(document);
+  const methodOf = (path: string) => path.split('.')[1]!;
+  const methods = operations.map(({ path }) => methodOf(path));
+  for (const { path, operation } of operations) {
+    const isUnique = methods.filter((method) => method === methodOf(path)).length === 1;
+    const name = nameOf(isUnique ? methodOf(path) : path.replace('.', '-'));
+    operation.operationId = name.charAt(0).toLowerCase() + name.slice(1);
+  }
 }

@@ -141,7 +141,11 @@ export class HealthController {
   @Get('live')
   @HttpCode(200)
   @Documented(({ ApiOperation, ApiResponse }) => [
-    ApiOperation({ operationId: 'health.live', summary: 'Check whether the process is running' }),
+    ApiOperation({
+      operationId: 'checkLiveness',
+      summary: 'Check whether the process is running',
+      description: 'Does not use the database. Restart a process that does not respond.',
+    }),
     ApiResponse({ status: 200, description: 'The process is running', schema: answer({}) }),
   ])
   live(): object {
@@ -157,7 +161,7 @@ export class HealthController {
   @HttpCode(200)
   @Documented(({ ApiBearerAuth, ApiOperation, ApiResponse }) => [
     ApiOperation({
-      operationId: 'health.ready',
+      operationId: 'checkReadiness',
       summary: 'Check whether the instance can serve requests',
       description:
         'A `degraded` instance can still serve: see `redis`, `replica`, `projections`, `sealing`, `selfCheck`, ' +

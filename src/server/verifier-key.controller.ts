@@ -16,7 +16,7 @@ export class VerifierKeyController {
   @Header('Content-Type', 'text/plain; charset=utf-8')
   @Documented((swagger) => [
     swagger.ApiOperation({
-      operationId: 'log.verifier-key',
+      operationId: 'getVerifierKey',
       summary: 'Retrieve the key that verifies the checkpoints of this server',
       description:
         'Returns a line `<name>+<key id>+<base64>` (C2SP signed-note). Needs no API key. Compare it over a second ' +

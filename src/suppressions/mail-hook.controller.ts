@@ -54,7 +54,7 @@ export class MailHookController {
   @HttpCode(200)
   @Documented(({ ApiOperation, ApiBody, ApiConsumes, ApiResponse }) => [
     ApiOperation({
-      operationId: 'hooks.mail',
+      operationId: 'reportMail',
       summary: 'Report bounces and complaints',
       description:
         'For email providers. The address is `mailHook` of organization.get-organization. Accepts reports from ' +

@@ -27,6 +27,7 @@ const amazonSns = { provide: AmazonSns, useFactory: () => new AmazonSns() };
 
 @ProductModule({
   operations,
+  services: { suppression: 'Addresses that receive no email.' },
   streams: [suppression, suppressedAddress, contactMail],
   projections: [suppressionsProjection],
   replayables: [replayableSuppressions],

@@ -4,5 +4,10 @@ import { CreateTag, operations, tags } from './tags.js';
 
 importContactsByName('tags', { resource: tags, create: CreateTag });
 
-@ProductModule({ operations, resources: [tags], imports: [ContactsModule] })
+@ProductModule({
+  operations,
+  services: { tag: 'Labels for contacts.' },
+  resources: [tags],
+  imports: [ContactsModule],
+})
 export class TagsModule {}

@@ -15,6 +15,7 @@ import { Users } from './users.js';
 
 @ProductModule({
   operations,
+  services: { team: 'Members of the organization, their roles, and invitations.' },
   reasons,
   streams: [member],
   projections: [membersProjection],

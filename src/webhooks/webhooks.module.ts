@@ -11,6 +11,7 @@ import { webhooks } from './webhooks.js';
 
 @ProductModule({
   operations,
+  services: { webhook: 'Events sent to your own server as they happen.' },
   reasons,
   resources: [webhooks],
   subscriptions: [WebhookCursorsFollow, WebhookDisabledMail],

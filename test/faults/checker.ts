@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { resolved } from '../openapi.js';
 
 /** The result of one attempt: a response, or the reason why there is none. */
 export type Outcome =
@@ -170,13 +171,7 @@ function schemaOf(method: string, operation: string, status: number): Schema | u
 
 /** Checks the parts of JSON Schema that the document's responses use: required and unknown properties, types and enums. */
 function mismatch(schema: Schema, value: unknown, path: string): string | undefined {
-  if (schema.$ref !== undefined) {
-    return mismatch(document.components.schemas[schema.$ref.split('/').at(-1)!], value, path);
-  }
-  if (schema.allOf) {
-    // The first part is the base, and the others narrow it.
-    return schema.allOf.map((part) => mismatch(part, value, path)).find((problem) => problem !== undefined);
-  }
+  if (schema.$ref !== undefined || schema.allOf) return mismatch(resolved(document, schema), value, path);
   if (schema.enum && !schema.enum.includes(value)) return `${path} is ${JSON.stringify(value)}`;
   const types = [schema.type ?? []].flat();
   if (types.length > 0 && !types.some((type) => isA(type, value)))

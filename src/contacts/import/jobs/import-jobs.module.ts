@@ -15,6 +15,7 @@ import { StartImport } from './start-import.js';
 /** Imports in the background. A module of its own, because `src/team` builds on contacts. */
 @ProductModule({
   operations,
+  services: { import: 'Files of contacts that are imported in the background.' },
   imports: [ContactsModule, FieldsModule, TeamModule, AuthModule],
   providers: [ContactUpdateRuns, ImportAccess, ImportFiles, ImportProblems, ImportUndos, StartImport],
   exports: [StartImport],
