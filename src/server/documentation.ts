@@ -75,6 +75,14 @@ function describeApi(app: NestExpressApplication, publicUrl: string | undefined)
     .addBearerAuth({ type: 'http', scheme: 'bearer', bearerFormat: 'API key', description: 'adv_…' });
   for (const [service, purpose] of Object.entries({ ...services, ...ROUTES })) about.addTag(service, purpose);
   const document = SwaggerModule.createDocument(app, about.build(), { autoTagControllers: false });
+  // Otherwise the order would depend on which file imports which.
+  const order = [...Object.keys(ROUTES), ...Object.keys(services)];
+  const placeOf = (path: string) => order.indexOf(path.split(/[/.]/)[2] ?? '');
+  document.paths = Object.fromEntries(
+    Object.entries(document.paths).toSorted(
+      ([one], [other]) => placeOf(one) - placeOf(other) || (one < other ? -1 : 1),
+    ),
+  );
   document.info.contact = { name: 'The operator of this server', ...(publicUrl && { url: publicUrl }) };
   document.components!.examples = errorExamples();
   document.components!.headers = { ...HEADERS };
