@@ -16,7 +16,7 @@ export interface BackgroundWork {
 }
 
 /** What each service of the API (`contact` of `contact.get-contact`) is for, in a sentence for its users. */
-export type Services = Readonly<Record<string, string>>;
+type Services = Readonly<Record<string, string>>;
 
 /** Everything that a module adds to the product. */
 export type Parts = {

@@ -3,7 +3,7 @@ import * as swagger from '@nestjs/swagger';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { type Express, type Request, type Response } from 'express';
 import { documentRoutes, errorContent, errorExamples, RpcExpressAdapter, sharedSchemas } from '#libs/rpc';
-import { programVersion } from '../environment/version.js';
+import { programVersion } from '../environment/index.js';
 import { services } from '../modules.js';
 import { ROLES, scopesOf } from '../team/index.js';
 import { nameOf, nameSchemas } from './named-schemas.js';
