@@ -303,10 +303,11 @@ describe('of import-contacts', () => {
   describe('an unsubscribed contact', () => {
     it('is subscribed again if the row proves a later consent', async () => {
       await create({ subscribed: false });
-      expect(await imported('status,OPTIN_TIME', `subscribed,${LATER}`)).toMatchObject({ updated: 1 });
+      const later = new Date(Date.now() + 55_000).toISOString();
+      expect(await imported('status,OPTIN_TIME', `subscribed,${later}`)).toMatchObject({ updated: 1 });
       expect(await ada()).toMatchObject({ subscribed: true });
       expect(await consents()).toMatchObject([
-        { given: true, at: LATER.slice(0, 19) + '.000Z' },
+        { given: true, at: later.slice(0, 19) + '.000Z' },
         { given: false },
       ]);
     });
@@ -322,6 +323,41 @@ describe('of import-contacts', () => {
       expect(await ada()).toMatchObject({ subscribed: false });
       expect(given(await consents())).toEqual([false]);
     });
+
+    it.each([
+      ['and nothing else', 'email,status', ['ada@example.org,unsubscribed'], { updated: 1, failedCount: 0 }],
+      [
+        'and other details, which fail',
+        'email,status,city',
+        ['ada@example.org,unsubscribed,Paris'],
+        { updated: 0, failedCount: 1 },
+      ],
+      [
+        'in a column of opt-outs',
+        'email,Do Not Email',
+        ['ada@example.org,1'],
+        { updated: 1, failedCount: 0 },
+      ],
+    ])(
+      'is unsubscribed by a row that says no %s, although the import skips contacts',
+      async (_, columns, rows, counts) => {
+        await create({ subscribed: true, city: 'London' });
+        for (const expected of [counts, { ...counts, updated: 0 }]) {
+          const query = 'subscribed=true&onConflict=fail';
+          const body = [columns, ...rows].join('\n');
+          const { body: answer } = await client.request(
+            'POST',
+            `/v1/contact.import-contacts?${query}`,
+            body,
+            {
+              'Content-Type': 'text/csv',
+            },
+          );
+          expect(answer.data).toMatchObject(expected);
+          expect(await ada()).toMatchObject({ subscribed: false, city: 'London' });
+        }
+      },
+    );
 
     it.each(['UNSUBSCRIBED', 'BOUNCED', 'MANUAL'])(
       'stays unsubscribed while the address is suppressed as %s',

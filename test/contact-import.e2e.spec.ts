@@ -232,6 +232,7 @@ describe('import-contacts', () => {
   it('creates each contact once when two instances import the same people in parallel', async () => {
     const many = lines(...Array.from({ length: 450 }, (_, n) => ({ email: `person-${n}@example.org` })));
     const answers = await Promise.all(api.instances.map(({ origin }) => importInto(client.at(origin), many)));
+    expect(answers.map(({ body }) => body.error)).toEqual([undefined, undefined]);
     const counts = answers.map(({ body }) => body.data);
     expect(counts[0].created + counts[1].created).toBe(450);
     expect(counts[0].unchanged + counts[1].unchanged).toBe(450);

@@ -65,6 +65,7 @@ export {
   ImportContacts,
   importContactsInto,
   suppressImportedBy,
+  UNSUBSCRIBED,
 } from './import/import-contacts.js';
 export { importSignaturesOf } from './import/imported-signatures.js';
 export { isConsent, isEvidence, type Meaning, meaningsIn } from './import/columns.js';

@@ -179,6 +179,8 @@ export const contacts: typeof en = {
     line: 'Zeile',
     why: 'Grund',
     taken: 'Ein Kontakt mit dieser Adresse ist bereits vorhanden und weicht ab. Er wurde nicht geändert',
+    takenAndRefused:
+      'Einen Kontakt mit dieser Adresse gibt es schon, mit anderen Angaben. Er wurde abgemeldet, sonst blieb er unverändert',
     takenAndListed:
       'Ein Kontakt mit dieser Adresse ist bereits vorhanden und weicht ab. Er wurde zur Liste hinzugefügt und sonst nicht geändert',
     overlong:

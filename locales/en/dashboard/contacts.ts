@@ -170,6 +170,8 @@ export const contacts = {
     line: 'Row',
     why: 'Reason',
     taken: 'A contact with this address already exists and differs. It was left unchanged',
+    takenAndRefused:
+      'A contact with this address already exists and differs. It was unsubscribed, and otherwise left unchanged',
     takenAndListed:
       'A contact with this address already exists and differs. It was added to the list and otherwise left unchanged',
     overlong: 'This row doesn’t have the same number of cells as the header. Check whether a cell was split',

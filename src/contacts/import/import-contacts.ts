@@ -90,7 +90,8 @@ const DESCRIPTION =
   'suppressed. Columns such as `opt-in time`, `opt-in IP` and `source` are recorded as the `consent` of ' +
   'subscribed contacts. Addresses that bounced or were marked as spam are also suppressed, which requires the ' +
   'scope `suppression:write`.\n\nA contact that already matches its line is `unchanged`. If it differs, the line ' +
-  'fails, or updates the contact with `onConflict: update`. A failed line does not affect other lines; the ' +
+  'fails, or updates the contact with `onConflict: update`. A contact whose line says no is unsubscribed even if ' +
+  'the line fails. A failed line does not affect other lines; the ' +
   `first ${MOST_FAILURES} are reported with their line numbers. To resume an interrupted import, send the same ` +
   'file again. Exports can be imported without changes: `id`, `createdAt` and `updatedAt` are ignored. The ' +
   "apostrophe before a CSV cell like `'+49 …`, which keeps spreadsheets from reading it as a formula, is also " +
@@ -203,8 +204,8 @@ type Done =
       position?: number | undefined;
       hasSigned?: true;
     }
-  /** `contactId`: the contact that has the address and is not changed. */
-  | { problem: string; contactId?: string }
+  /** `contactId`: the contact that has the address, and is at most unsubscribed. */
+  | { problem: string; contactId?: string; position?: number | undefined }
   /** The import ended before. */
   | { isLeftOut: true };
 
@@ -223,6 +224,9 @@ type ImportedPage = { page: ImportedLine[]; results: Done[] };
 type LookedUp = { page: ImportedLine[]; known: Map<string, Known> };
 
 /** The contact events that an import can write. */
+/** Part of the problem of a line that failed and nevertheless unsubscribed its contact. */
+export const UNSUBSCRIBED = 'It was unsubscribed.';
+
 const WRITTEN = ['ContactCreated', 'ContactUpdated', 'ContactSubscribed', 'ContactUnsubscribed'];
 
 @CommandHandler(ImportContacts)
@@ -279,10 +283,10 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   /** Waits until the projections show the contacts of each page. */
   private async *showPages(pages: AsyncIterable<ImportedPage>): AsyncGenerator<ImportedPage, void> {
     for await (const imported of pages) {
-      const stored = imported.results.filter((done) => 'did' in done);
+      const positions = imported.results.map((done) => ('position' in done ? (done.position ?? 0) : 0));
       // An existing contact may have been created by another instance just before.
-      if (stored.every(({ did }) => did === 'created'))
-        await this.projections.catchUp(Math.max(0, ...stored.map(({ position = 0 }) => position)), WRITTEN);
+      if (imported.results.every((done) => !('did' in done) || done.did === 'created'))
+        await this.projections.catchUp(Math.max(0, ...positions), WRITTEN);
       else await this.projections.catchUpWithLog(WRITTEN);
       yield imported;
     }
@@ -507,6 +511,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     const asNew = { ...details, subscribed: details.subscribed ?? subscribed };
     let did: 'created' | 'updated' | 'unchanged' = 'created';
     let takenBy: string | undefined;
+    let problem: string | undefined;
 
     const meet = async ({ contactId, ...found }: Known): Promise<Decision> => {
       // A contact who refused stays unsubscribed, whatever an older file states.
@@ -536,13 +541,22 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
         takenBy = contactId;
         if (!hasEmail(found.state, details.email))
           throw externalIdTaken(idIn(found.state, details), contactId);
-        throw emailTaken('To update that contact, import the line again with onConflict: update.');
+        const hint = 'To update that contact, import the line again with onConflict: update.';
+        if (stated !== false || !found.state.subscribed) throw emailTaken(hint);
+        // Someone who refused gets no email, whatever the result of the line.
+        const refusal = { email: email!, subscribed: false, ...(consent && { consent }) };
+        const rest = await mergeContact(writing, contactId, found, others);
+        if (rest.writes.some(({ events }) => events.length > 0))
+          problem = emailTaken(`${UNSUBSCRIBED} ${hint}`).message;
+        else takenBy = undefined;
+        return mergeContact(writing, contactId, found, refusal);
       }
       return merged;
     };
     const decide = (afresh: boolean): Decision | Promise<Decision> => {
       did = 'created';
       takenBy = undefined;
+      problem = undefined;
       // If the decision is repeated, the contact has changed in between.
       if (known && !afresh) return meet(known);
       return newContact(
@@ -562,10 +576,12 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
     try {
       if (run?.isDry) {
         if (known) await meet(known);
+        if (problem !== undefined) return { problem, ...(takenBy && { contactId: takenBy }) };
         return { did, contactId: known?.contactId ?? null };
       }
       const eventId = run?.eventIdOf(line);
       const { recordId, position } = await this.commands.run(given, decide, { visible: false, eventId });
+      if (problem !== undefined) return { problem, contactId: recordId, position };
       return { did, contactId: recordId, position };
     } catch (error) {
       if (run?.ending()) return { isLeftOut: true };

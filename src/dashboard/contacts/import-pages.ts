@@ -23,7 +23,7 @@ import {
 import { type PageContext } from '../page-context.js';
 import { type FieldRecord } from '../../fields/index.js';
 import { customFieldsOf } from './custom-values.js';
-import { isConsent, isEvidence, type Meaning, meaningsIn } from '../../contacts/index.js';
+import { isConsent, isEvidence, type Meaning, meaningsIn, UNSUBSCRIBED } from '../../contacts/index.js';
 import {
   ImportJobs,
   type ImportPlan,
@@ -430,6 +430,7 @@ function whyOf(words: DashboardWords, message: string, { listId }: ImportPlan): 
   const { imports } = words.contacts;
   if (/^has \d+ cells?, but the header/.test(message)) return imports.overlong;
   if (/^(has a quote|has more than|is longer than|is not valid)/.test(message)) return imports.unreadable;
+  if (message.includes(UNSUBSCRIBED)) return imports.takenAndRefused;
   if (message.startsWith('Another contact in your organization already has this'))
     return listId === null ? imports.taken : imports.takenAndListed;
   return message
