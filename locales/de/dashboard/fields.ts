@@ -15,6 +15,7 @@ export const fields: typeof en = {
   bio: 'Notizen',
   broadcastId: 'E-Mail',
   by: 'Ersetzt durch',
+  checkpoints: 'Prüfpunkte',
   city: 'Ort',
   clientAddress: 'IP-Adresse',
   clientNetworks: 'IP-Netze',

@@ -18,6 +18,7 @@ export const kinds: typeof en = {
   'petition-goal': 'Ziel einer Petition',
   post: 'Beitrag',
   'public-log': 'Öffentlicher Verlauf',
+  register: 'Verzeichnis der Prüfpunkte',
   segment: 'Segment',
   sender: 'E-Mail-Absender',
   signature: 'Unterschrift',

@@ -64,6 +64,7 @@ export const systemStatus: typeof en = {
     'planned-invalidations': 'Ausgewählte Unterschriften entfernen',
     'signature-invalidations': 'Entfernen und Wiederherstellen von Unterschriften abschließen',
     'signature-requests': 'Unterschriften per E-Mail bestätigen lassen',
+    'thank-you-mails': 'Dankesmails an Unterzeichnende senden',
     'webhook-cursors': 'Startpunkt von Webhooks festlegen',
     'webhook-disabled-mail': 'Inhaber·innen über deaktivierte Webhooks benachrichtigen',
   },

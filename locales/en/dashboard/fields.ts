@@ -14,6 +14,7 @@ export const fields = {
   bio: 'Notes',
   broadcastId: 'Email',
   by: 'Replaced by',
+  checkpoints: 'Checkpoints',
   city: 'City',
   clientAddress: 'IP address',
   clientNetworks: 'IP networks',

@@ -17,6 +17,7 @@ export const kinds = {
   'petition-goal': 'Petition goal',
   post: 'Post',
   'public-log': 'Public history',
+  register: 'Register of checkpoints',
   segment: 'Segment',
   sender: 'Email sender',
   signature: 'Signature',

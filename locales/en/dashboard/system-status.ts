@@ -65,6 +65,7 @@ export const systemStatus = {
     'planned-invalidations': 'Remove selected signatures',
     'signature-invalidations': 'Finish removing and restoring signatures',
     'signature-requests': 'Ask signers to confirm by email',
+    'thank-you-mails': 'Send thank-you emails to signers',
     'webhook-cursors': 'Set where webhooks start',
     'webhook-disabled-mail': 'Notify owners of disabled webhooks',
   } as Names,
