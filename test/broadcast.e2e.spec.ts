@@ -154,6 +154,17 @@ it('duplicate-broadcast returns 200 with the id of a draft like the original, se
   expect((await client.post('broadcast.duplicate-broadcast', { ...body, name: 'Late' })).status).toBe(404);
 });
 
+it('create-broadcast takes what is not given from another broadcast, but not its audience', async () => {
+  const words = { preheader: 'Shortly', content: '<b>Hello</b>', format: 'HTML' };
+  const from = await create({ ...words, subject: 'Dear you', audience: { all: true } });
+  const given = { name: 'June', subject: 'Hi', fromBroadcastId: from };
+  const copy = await call('create-broadcast', given);
+  expect(await get(copy.broadcastId)).toMatchObject({ ...words, name: 'June', subject: 'Hi', audience: {} });
+  await client.delete('broadcast.delete-broadcast', { broadcastId: from });
+  expect(await call('create-broadcast', given)).toEqual(copy);
+  expect((await client.post('broadcast.create-broadcast', { ...given, name: 'July' })).status).toBe(404);
+});
+
 it('create-broadcast returns 404 for an unknown record of an audience, and 403 without the scope to read it', async () => {
   const parts = kindsOfContacts().flatMap(({ object }) => Object.values(audienceFields(object)));
   expect(parts).toEqual(expect.arrayContaining(['listIds', 'petitionIds', 'excludeTagIds']));

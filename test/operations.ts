@@ -1084,6 +1084,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         const chosen = { listIds: [listId], petitionIds: [petitionId], contactIds: [contactId] };
         return { name: own.unique(), content: 'Hello', audience: { ...chosen, excludeListIds: [listId] } };
       },
+      async (own) => ({ name: own.unique(), fromBroadcastId: (await own.the('broadcast')).broadcastId }),
     ],
     create: {
       ...named,

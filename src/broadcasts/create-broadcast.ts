@@ -1,8 +1,9 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { RecordReader } from '#libs/commands';
 import { ResourceCommands, Resources } from '#libs/resources';
-import { Operation, Text } from '#libs/rpc';
+import { Id, Operation, Text } from '#libs/rpc';
 import { audienceOf, BroadcastFieldsInput, checkAudience } from './broadcast-fields.js';
-import { type BroadcastEvent } from './broadcast.js';
+import { broadcast, type BroadcastEvent, existingBroadcast, exists } from './broadcast.js';
 import { broadcastIdSchema, broadcasts } from './broadcasts.js';
 
 @Operation({
@@ -20,6 +21,14 @@ import { broadcastIdSchema, broadcasts } from './broadcasts.js';
 export class CreateBroadcast extends BroadcastFieldsInput {
   @Text({ max: 200, example: 'News of the river, in May' })
   override name!: string;
+
+  @Id({
+    optional: true,
+    description:
+      'A broadcast in any status that serves as a template: its subject, preheader, content and format are the defaults. ' +
+      'To copy its audience as well, use broadcast.duplicate-broadcast.',
+  })
+  fromBroadcastId?: string;
 }
 
 @CommandHandler(CreateBroadcast)
@@ -27,13 +36,25 @@ export class CreateBroadcastHandler implements ICommandHandler<CreateBroadcast> 
   constructor(
     private readonly commands: ResourceCommands,
     private readonly resources: Resources,
+    private readonly records: RecordReader,
   ) {}
 
-  execute(command: CreateBroadcast): Promise<Record<string, string>> {
-    const { name, subject = name, preheader = null, content = '', format = 'MARKDOWN' } = command;
+  async execute(command: CreateBroadcast): Promise<Record<string, string>> {
+    const { organizationId, fromBroadcastId, name } = command;
+    const from =
+      fromBroadcastId === undefined
+        ? undefined
+        : (await this.records.look(broadcast, organizationId, fromBroadcastId)).state;
+    const template = from && exists(from) ? from : undefined;
+    const { subject = template?.subject ?? name, preheader = template?.preheader ?? null } = command;
+    const { content = template?.content ?? '', format = template?.format ?? 'MARKDOWN' } = command;
     const audience = audienceOf(command.audience) ?? {};
     const data = { name, subject, preheader, content, format, audience, countClicks: false };
     const event: BroadcastEvent = { type: 'BroadcastCreated', data };
-    return this.commands.create(broadcasts, command, event, () => checkAudience(command, this.resources));
+    return this.commands.create(broadcasts, command, event, () => {
+      // A repeated request returns the first draft, even if the template was deleted since.
+      if (from) existingBroadcast(from);
+      return checkAudience(command, this.resources);
+    });
   }
 }

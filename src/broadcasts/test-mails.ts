@@ -29,7 +29,7 @@ export class TestMails {
     const test = { ...letter, subject: `[Test] ${letter.subject}` };
     return Promise.all(
       to.map(async (address, n) => {
-        const id = `test.${writing.broadcastId}.${newId()}`;
+        const id = `test.${newId()}`;
         const { outcome, detail } = await this.mailer.send(
           this.messageBuilder.message(writing, test, address, id),
         );

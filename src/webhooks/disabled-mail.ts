@@ -44,7 +44,7 @@ export class WebhookDisabledMail implements Subscription {
           failingSince: new Date(event.data.failingSince as string),
         }),
         // Derived from the event, so a retry sends the same message.
-        messageId: `webhook-disabled.${eventId}@${domainOf(from)}`,
+        messageId: `webhook.${eventId}@${domainOf(from)}`,
         automatic: true,
       },
       signal,

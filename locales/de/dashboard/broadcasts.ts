@@ -147,6 +147,8 @@ export const broadcasts: typeof en = {
     complained: 'Als Spam markiert',
     unsubscribed: 'Abgemeldet',
   },
+  untracked:
+    'Öffnungen und Klicks werden nicht gemessen. Dafür wären ein verstecktes Bild und umgeschriebene Links nötig, die verraten, was jede Person liest, und E-Mail-Programme verfälschen die Zahlen.',
   what: 'Ergebnis',
   recipients: {
     title: 'Empfänger',

@@ -147,6 +147,8 @@ export const broadcasts = {
     complained: 'Marked as spam',
     unsubscribed: 'Unsubscribed',
   },
+  untracked:
+    'Opens and clicks are not tracked. Tracking would need a hidden picture and rewritten links that reveal what each person reads, and email programs falsify the numbers.',
   what: 'Result',
   recipients: {
     title: 'Recipients',

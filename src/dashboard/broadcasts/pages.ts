@@ -191,5 +191,6 @@ function ResultsOf(words: DashboardWords, broadcast: BroadcastRecord) {
             bars: isOver ? bars : [waiting, ...bars],
           }),
         )
-  }`;
+  }
+  <p class="hint">${broadcasts.untracked}</p>`;
 }
