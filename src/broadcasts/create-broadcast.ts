@@ -52,7 +52,7 @@ export class CreateBroadcastHandler implements ICommandHandler<CreateBroadcast> 
     const data = { name, subject, preheader, content, format, audience, countClicks: false };
     const event: BroadcastEvent = { type: 'BroadcastCreated', data };
     return this.commands.create(broadcasts, command, event, () => {
-      // A repeated request returns the first draft, even if the template was deleted since.
+      // Not before: a repeated Idempotency-Key returns the first draft, even if the template was deleted since.
       if (from) existingBroadcast(from);
       return checkAudience(command, this.resources);
     });
