@@ -294,6 +294,8 @@ describe('an error in the content', () => {
       'unsubscribeUrl',
     ])
       expect(text).toContain(`<code>{{ ${field} }}</code>`);
+    // A petition as a block to copy.
+    expect(text).toContain('[Sign now]({{ petition.signUrl }} &quot;button&quot;)');
   });
 });
 

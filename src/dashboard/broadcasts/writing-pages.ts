@@ -259,6 +259,7 @@ async function WritingOf(
           isLong: true,
         }),
     MergeFields(context.words, customFields),
+    like?.format === 'HTML' ? null : BlocksOf(context.words),
     CheckField(context.form, { name: 'all', label: fields.all, isTicked: audience?.all === true }),
     ...kinds.map(({ object, chosen, choices }) => choice(chosen, fields.sendTo[object]!, choices)),
     excluding.length === 0
@@ -331,6 +332,29 @@ export function MergeFields(
       caption: mergeFields.title,
       columns: [{ name: mergeFields.written }, { name: mergeFields.becomes }],
       rows: rows.map(([name, becomes]) => [html`<code>{{ ${name} }}</code>`, becomes]),
+    })}
+  </details>`;
+}
+
+/** Parts of an email to copy into the message. */
+function BlocksOf({ broadcasts: { blocks } }: DashboardWords): Html {
+  const sign = (url: string) => `[${blocks.sign}](${url} "button")`;
+  const rows: [name: string, text: string][] = [
+    [blocks.button, sign('https://example.org')],
+    [blocks.image, `![${blocks.alt}](https://example.org/image.jpg)`],
+    [blocks.divider, '---'],
+    [
+      blocks.petition,
+      '### {{ petition.title }}\n\n{{ petition.signatures }} / {{ petition.goal }}\n\n' +
+        sign('{{ petition.signUrl }}'),
+    ],
+  ];
+  return html`<details>
+    <summary>${blocks.title}</summary>
+    ${Table({
+      caption: blocks.title,
+      columns: [{ name: blocks.block }, { name: blocks.written }],
+      rows: rows.map(([name, text]) => [name, html`<pre class="code">${text}</pre>`]),
     })}
   </details>`;
 }
