@@ -1,3 +1,4 @@
+import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expectEntries } from '#libs/testing';
@@ -93,6 +94,13 @@ describe('the OpenAPI document', () => {
       }
       Object.values(fields(operation)).forEach(({ required, ...schema }) => expectValid(schema));
     }
+  });
+
+  it('follows the recommended rules of Redocly', async () => {
+    const config = await createConfig({ extends: ['recommended'] });
+    const problems = await lintFromString({ source: JSON.stringify(document), config });
+    const found = problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer]);
+    expect(found).toEqual([]);
   });
 
   it('documents the errors of the log routes, which are not operations', () => {
