@@ -90,6 +90,8 @@ export type SiteWords = {
     hint: string;
   };
   signed: Notice;
+  /** How many signatures a signer's share link brought. `number` is `n`, formatted. */
+  recruited: (n: number, number: string) => string;
   /** The page of a personal link. */
   personal: { button: (name: string) => string; other: string };
   confirm: {

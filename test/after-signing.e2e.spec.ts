@@ -164,3 +164,83 @@ describe('thankYouMail', () => {
     expect((await statsOf({ petitionId } as PetitionPage)).thankYouMails).toBeNull();
   });
 });
+
+describe('recruiting', () => {
+  /** The token in the share link that the signer sees. */
+  async function viaOn(path: string): Promise<{ via: string; text: string }> {
+    const { text } = await site.get(path);
+    const [, via = ''] = /value="[^"]*\?via=([\w-]+)"/.exec(text) ?? [];
+    return { via, text };
+  }
+  const signaturesOf = async ({ petitionId }: PetitionPage) =>
+    (await client.get('petition.list-signatures', { petitionId, sort: 'createdAt' })).body.data;
+  const recruiting = async (page: PetitionPage) => {
+    const { recruited, recruiters } = await statsOf(page);
+    return { recruited, recruiters };
+  };
+  const NONE = { recruited: 0, recruiters: [] };
+
+  it('counts who signed through a link, and subtracts withdrawn signatures', async () => {
+    const page = await site.petition({}, client);
+    const { petitionId } = page;
+    const path = await signAndConfirm(page, 'ada@example.org');
+    const { via, text } = await viaOn(path);
+    expect(via).toMatch(/^[\w-]{32}$/);
+    expect(text).not.toContain('through your link');
+    const [{ id: signatureId, contactId: ada }] = await signaturesOf(page);
+    for (const hidden of [signatureId, signatureId.replaceAll('-', '')]) {
+      expect(text).not.toContain(hidden);
+      expect(Buffer.from(via, 'base64url').toString('hex')).not.toContain(hidden.slice(0, 8));
+    }
+    // The form carries it, also after an error.
+    expect((await site.get(`${page.path}?via=${via}`)).text).toContain(`name="via" value="${via}"`);
+    expect((await site.sign(page, { email: 'x', via })).text).toContain(`name="via" value="${via}"`);
+    expect((await site.get(page.path)).text).not.toContain('name="via"');
+    for (const n of [1, 2, 3]) await signAndConfirm(page, `friend-${n}@example.org`, { via });
+    expect((await viaOn(path)).text).toContain('3 people signed through your link');
+    expect(await recruiting(page)).toEqual({ recruited: 3, recruiters: [{ signatureId, signatures: 3 }] });
+    const [, , , { contactId }] = await signaturesOf(page);
+    const moment = new Date().toISOString();
+    await client.delete('petition.remove-signature', { petitionId, contactId });
+    expect((await viaOn(path)).text).toContain('2 people signed through your link');
+    expect((await recruiting(page)).recruited).toBe(2);
+    const past = await client.get('petition.get-stats', { petitionId, asOf: moment });
+    expect(past.body.data).toMatchObject({ recruited: 3, recruiters: [{ signatureId, signatures: 3 }] });
+    const one = (await site.get(`${page.path}/qr.svg`)).text;
+    expect((await site.get(`${page.path}/qr.svg?via=${via}`)).text).not.toBe(one);
+    expect((await site.get(`${page.path}/qr.svg?via=${'x'.repeat(32)}`)).text).toBe(one);
+    // An erased recruiter stays counted, without a name, and recruits no one else.
+    await client.delete('contact.delete-contact', { contactId: ada });
+    await signAndConfirm(page, 'too-late@example.org', { via });
+    expect(await recruiting(page)).toEqual({ recruited: 2, recruiters: [{ signatureId, signatures: 2 }] });
+  });
+
+  it('ignores forged tokens and those of other petitions and organizations, and no one recruits themselves', async () => {
+    const page = await site.petition({}, client);
+    const { petitionId } = page;
+    const other = await site.petition({ name: 'Lake' }, client);
+    const foreign = await site.petition({}, await site.api.organization());
+    const { via } = await viaOn(await signAndConfirm(page, 'self@example.org'));
+    const tokens = [
+      (await viaOn(await signAndConfirm(other, 'bob@example.org'))).via,
+      (await viaOn(await signAndConfirm(foreign, 'eve@example.org'))).via,
+      (via.startsWith('A') ? 'B' : 'A') + via.slice(1),
+      via.slice(1),
+      `${via}A`,
+      '"><script>',
+      'x'.repeat(5_000),
+    ];
+    for (const [n, token] of tokens.entries())
+      await signAndConfirm(page, `person-${n}@example.org`, { via: token });
+    expect(await recruiting(page)).toEqual(NONE);
+    // After withdrawing, they could sign by their own link.
+    const [{ contactId }] = await signaturesOf(page);
+    await client.delete('petition.remove-signature', { petitionId, contactId });
+    await site.sign(page, { email: 'self@example.org', via });
+    await site.post(await site.linkTo('self@example.org', 2), {});
+    expect((await signaturesOf(page)).map((one: { contactId: string }) => one.contactId)).toContain(
+      contactId,
+    );
+    expect(await recruiting(page)).toEqual(NONE);
+  });
+});

@@ -45,16 +45,16 @@ export function ShareLinks({ title, text, url }: Shared, words: ShareWords): Htm
 
 /** {@link ShareLinks}, the QR code of a petition, and the code with which another website shows its form. */
 export function ShareKit(shared: Shared, words: ShareWords): Html {
-  const { pathname, origin } = new URL(shared.url);
+  const { pathname, origin, search } = new URL(shared.url);
   const code = `<script src="${origin}/embed.js" async></script>\n<advocacy-petition src="${shared.url}"></advocacy-petition>`;
   return html`${ShareLinks(shared, words)}
     <details>
       <summary>${words.qrCode}</summary>
-      <img class="qr" src="${pathname}/qr.svg" width="240" height="240" alt="${words.qrAlt}" loading="lazy" />
+      <img class="qr" src="${pathname}/qr.svg${search}" width="240" height="240" alt="${words.qrAlt}" loading="lazy" />
       <ul class="share">
         ${['svg', 'png'].map(
           (format) =>
-            html`<li><a class="button plain" href="${pathname}/qr.${format}" download>${words.download(format.toUpperCase())}</a></li>`,
+            html`<li><a class="button plain" href="${pathname}/qr.${format}${search}" download>${words.download(format.toUpperCase())}</a></li>`,
         )}
       </ul>
     </details>

@@ -125,6 +125,11 @@ export const site: SiteWords = {
     button: (name) => `Als ${name} unterschreiben`,
     other: 'Das sind nicht Sie? Unterschreiben Sie mit Ihren eigenen Angaben',
   },
+  recruited: (n, number) =>
+    plural('de', n, {
+      one: `${number} Person hat über Ihren Link unterschrieben`,
+      other: `${number} Menschen haben über Ihren Link unterschrieben`,
+    }),
   confirm: {
     title: 'Unterschrift bestätigen',
     text: (petition) => `Sie unterschreiben „${petition}“ als:`,

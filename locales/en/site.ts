@@ -111,6 +111,11 @@ export const site: SiteWords = {
     button: (name) => `Sign as ${name}`,
     other: 'Not you? Sign with your own details',
   },
+  recruited: (n, number) =>
+    plural('en', n, {
+      one: `${number} person signed through your link`,
+      other: `${number} people signed through your link`,
+    }),
   confirm: {
     title: 'Confirm your signature',
     text: (petition) => `You’re signing “${petition}” as:`,

@@ -116,6 +116,11 @@ export const site: SiteWords = {
     button: (name) => `Firmar como ${name}`,
     other: '¿No es usted? Firme con sus propios datos',
   },
+  recruited: (n, number) =>
+    plural('es', n, {
+      one: `${number} persona ha firmado a través de su enlace`,
+      other: `${number} personas han firmado a través de su enlace`,
+    }),
   confirm: {
     title: 'Confirme su firma',
     text: (petition) => `Va a firmar «${petition}» como:`,

@@ -125,6 +125,11 @@ export const site: SiteWords = {
     button: (name) => `Signer en tant que ${name}`,
     other: 'Ce n’est pas vous ? Signez avec vos propres coordonnées',
   },
+  recruited: (n, number) =>
+    plural('fr', n, {
+      one: `${number} personne a signé grâce à votre lien`,
+      other: `${number} personnes ont signé grâce à votre lien`,
+    }),
   confirm: {
     title: 'Confirmez votre signature',
     text: (petition) => `Vous signez « ${petition} » en tant que :`,

@@ -8,6 +8,7 @@ import { signedBy } from './client-networks.js';
 import { mailboxKey } from './mailbox-keys.js';
 import { OpenPetitions } from './open-petitions.js';
 import { signature, signedWith } from './petitions.js';
+import { Recruiting } from './recruiting.js';
 import { type Requested, signatureRequests, type SignerDetails } from './signature-request.js';
 import { Signers } from './signers.js';
 
@@ -30,6 +31,7 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
     private readonly signers: Signers,
     private readonly open: OpenPetitions,
     private readonly store: EventStore,
+    private readonly recruiting: Recruiting,
   ) {}
 
   execute(command: ConfirmSignature): Promise<Confirmed> {
@@ -43,8 +45,12 @@ export class ConfirmSignatureHandler implements ICommandHandler<ConfirmSignature
       if (signatureId !== undefined) return already(signatureId);
 
       const isCommentPublic = pending.isCommentPublic && isProved;
-      return this.confirmations.forContact(command, pending, (contactId, _, changed) => {
-        const { linkId, write, claim } = this.begin({ ...pending, isCommentPublic }, contactId, already);
+      return this.confirmations.forContact(command, pending, async (contactId, _, changed) => {
+        const via = await this.recruiting.recruiterOf(organizationId, petitionId, {
+          via: pending.via,
+          signerId: contactId,
+        });
+        const { linkId, write, claim } = this.begin({ ...pending, isCommentPublic, via }, contactId, already);
         const ended = already(linkId);
         const value = mailboxKey(petitionId, canonicalEmail(person.email));
         return {

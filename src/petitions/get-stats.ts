@@ -20,6 +20,8 @@ export type Stats = Count & {
   days: ({ date: string } & Count)[];
   countries: ({ country: string | null } & Count)[];
   sources: ({ source: string | null } & Count)[];
+  recruited: number;
+  recruiters: ({ signatureId: string } & Count)[];
   thankYouMails: ThankYouCounts | null;
 };
 
@@ -46,6 +48,11 @@ const listOf = (properties: object) => ({
     days: listOf({ date: { type: 'string', format: 'date' } }),
     countries: listOf({ country: textOrNull }),
     sources: listOf({ source: textOrNull }),
+    recruited: { type: 'integer', description: 'Signatures that share links of other signers brought.' },
+    recruiters: {
+      ...listOf({ signatureId: { type: 'string' } }),
+      description: 'The signatures of the signers whose share links brought most, with what they brought.',
+    },
     thankYouMails: {
       ...recordSchema({
         sent: { type: 'integer' },
@@ -95,6 +102,13 @@ export class GetStatsHandler implements IQueryHandler<GetStats> {
     const { moment, position } = past ?? { moment: 'infinity', position: Number.MAX_SAFE_INTEGER };
     const values = [organizationId, petitionId, moment, position];
     const rows = await queryWide<Row>(this.reads, organizationId, 'page', STATS, values);
+    const recruiters = await queryWide<{ id: string; signatures: number; all: number }>(
+      this.reads,
+      organizationId,
+      'page',
+      RECRUITERS,
+      values,
+    );
     const of = (kind: Row['kind']) => rows.filter((row) => row.kind === kind);
     const countries = new Map(of('country').map(({ country, signatures }) => [country, signatures]));
     if (past) await this.addChanged(organizationId, values, past, countries);
@@ -108,6 +122,8 @@ export class GetStatsHandler implements IQueryHandler<GetStats> {
         [...sumByCountry(countries)].map(([country, signatures]) => ({ country, signatures })),
       ),
       sources: mostFrequent(of('source').map(({ source, signatures }) => ({ source, signatures }))),
+      recruited: recruiters[0]?.all ?? 0,
+      recruiters: recruiters.map(({ id, signatures }) => ({ signatureId: id, signatures })),
       thankYouMails: past ? null : await this.thanked(organizationId, petitionId),
     };
     return past ? new PastRecord(stats, past) : stats;
@@ -164,3 +180,8 @@ const STATS = `
 const CHANGED = `
   SELECT l.subject_id AS id FROM ${petitions.linkTable!} l ${joinCountry('l.subject_id')}
   WHERE ${WAS_VALID} AND c.updated_at > $3::timestamptz`;
+
+const RECRUITERS = `
+  SELECT l.via AS id, count(*)::int AS signatures, (sum(count(*)) OVER ())::int AS all
+  FROM ${petitions.linkTable!} l WHERE ${WAS_VALID} AND l.via IS NOT NULL
+  GROUP BY l.via ORDER BY signatures DESC, l.via LIMIT ${MAX_VALUES}`;

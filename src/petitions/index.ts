@@ -12,6 +12,7 @@ export { ThankYouMails, type ThankYouStatus } from './thank-you-mails.js';
 export { DEFAULT_GOAL } from './petition-fields.js';
 export { ConfirmSignature } from './confirm-signature.js';
 export { PublicComments } from './public-comments.js';
+export { MOST_COUNTED, Recruiting } from './recruiting.js';
 export { RequestSignature } from './request-signature.js';
 export {
   type Appearance,

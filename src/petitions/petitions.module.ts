@@ -22,6 +22,7 @@ import { petitionGoal } from './petition-goal.js';
 import { petitionShapes } from './petition-shapes.js';
 import { petitions, signatureShapes } from './petitions.js';
 import { PublicComments } from './public-comments.js';
+import { Recruiting } from './recruiting.js';
 import { RequestSignatureHandler } from './request-signature.js';
 import { SignFromEmailHandler } from './sign-from-email.js';
 import { signatureRequests, signatureRequestShapes } from './signature-request.js';
@@ -51,6 +52,7 @@ import { ThankYouMails } from './thank-you-mails.js';
     PetitionAddress,
     PetitionForms,
     PublicComments,
+    Recruiting,
     Signers,
     ThankYouMails,
     // The petition's page and timers execute these. They have no routes.
@@ -59,6 +61,6 @@ import { ThankYouMails } from './thank-you-mails.js';
     SignFromEmailHandler,
     EndPetitionHandler,
   ],
-  exports: [Signers, PublicComments, ThankYouMails],
+  exports: [Recruiting, Signers, PublicComments, ThankYouMails],
 })
 export class PetitionsModule {}

@@ -25,6 +25,8 @@ export class RequestSignature extends Input {
   /** Whether the signer subscribes to the organization's emails. */
   subscribe!: boolean;
   source!: string | null;
+  /** The signature whose share link led the signer there. */
+  via?: string | null;
   clientAddress!: string | null;
   /** Values of custom fields by the id of the field. */
   customFields?: SignerDetails['customFields'];
@@ -44,12 +46,12 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
   execute(command: RequestSignature): Promise<{ requestId: string }> {
     const { organizationId, petitionId, email, firstName, lastName, comment, clientAddress } = command;
     const { zip, city = null, region = null, country, phone = null } = command;
-    const { source, suspicion, isCommentPublic, subscribe, consent, customFields = {} } = command;
+    const { source, suspicion, isCommentPublic, subscribe, consent, via = null, customFields = {} } = command;
     const details = { email, firstName, lastName, zip, city, region, country, phone, comment };
     const preset = unasked({ isCommentPublic });
     const { appearance = preset.appearance } = command;
     const requested = signatureRequests.request(
-      { petitionId, source, suspicion, isCommentPublic, subscribe, ...preset, appearance },
+      { petitionId, source, suspicion, isCommentPublic, subscribe, ...preset, appearance, via },
       { ...details, clientAddress, customFields },
     );
     const open = (skipCache: boolean) => this.open.guard(organizationId, petitionId, skipCache);

@@ -1,5 +1,6 @@
-import { FieldOf, html, type Html, ShareKit, ShareLinks } from '#libs/pages';
+import { FieldOf, formatNumber, html, type Html, ShareKit, ShareLinks } from '#libs/pages';
 import { type Notice, type SiteWords } from '#locales';
+import { MOST_COUNTED } from '../petitions/index.js';
 import { type Page, pageOf } from './document.js';
 import { NoticeOf, Progress, Share, thanksOf } from './parts.js';
 import { webmailOf } from './mail-providers.js';
@@ -85,9 +86,20 @@ function Correction({
   </details>`;
 }
 
-/** Thanks people who have confirmed, even on later visits. */
-export function signedPage({ organization, petition, words }: About): Page {
+/**
+ * Thanks people who have confirmed, even on later visits.
+ *
+ * @param own the signer's share link, and how many signatures it brought. Undefined if their signature is unknown.
+ */
+export function signedPage({
+  organization,
+  petition,
+  words,
+  own,
+}: About & { own?: { url: string; recruited: number } }): Page {
   const notice = thanksOf(petition, words);
+  const { recruited = 0, url = petition.url } = own ?? {};
+  const count = `${formatNumber(words.dates, recruited)}${recruited === MOST_COUNTED ? '+' : ''}`;
   return pageOf({
     organization,
     words,
@@ -95,8 +107,9 @@ export function signedPage({ organization, petition, words }: About): Page {
     scripts: ['/site/page.js'],
     content: NoticeOf({
       notice,
-      more: html`${notice.next} ${Progress({ petition, words })} ${BackTo({ petition, words })}
-      ${Share({ petition, words }, ShareKit)}`,
+      more: html`${notice.next} ${Progress({ petition, words })}
+      ${recruited === 0 ? null : html`<p><strong>${words.recruited(recruited, count)}</strong></p>`}
+      ${BackTo({ petition, words })} ${Share({ petition: { ...petition, url }, words }, ShareKit)}`,
     }),
   });
 }

@@ -65,6 +65,7 @@ const petition: SitePetition = {
 const form: SignForm = {
   token: 'abc.def',
   source: evil,
+  via: evil,
   values: { email: evil, firstName: evil, lastName: evil, zip: evil, country: evil, comment: evil },
   answers: { 'fields.text': [evil], 'fields.choices': [evil] },
   faults: {
@@ -95,6 +96,10 @@ const pagesIn = (words: SiteWords): Record<string, Page> => {
     'submitted and reloaded': submittedPage(about),
     'submitted in a frame': submittedPage({ ...about, isFramed: true }),
     signed: signedPage(about),
+    'signed, with an own link': signedPage({
+      ...about,
+      own: { url: `${petition.url}?via=abc`, recruited: 10_000 },
+    }),
     confirm: confirmPage({
       ...about,
       requestId: evil,

@@ -8,7 +8,7 @@ import { SignFromEmail, Signers } from '../petitions/index.js';
 import { addressOf, contextOf } from './signing.js';
 
 /** The recipient of a personal link, as its page names them. */
-export type PersonalSigner = { name: string; hasSigned: boolean };
+export type PersonalSigner = { name: string; signatureId: string | undefined };
 
 /** Personal links in broadcasts. Forged, expired and foreign ones, and those of erased contacts, lead to no one. */
 @Injectable()
@@ -39,7 +39,7 @@ export class PersonalLinks {
     if (name === null) return undefined;
     const signer = { contactId: found.contactId, email };
     const signatureId = await this.signers.findOf(organizationId, petitionId, signer);
-    return { name, hasSigned: signatureId !== undefined };
+    return { name, signatureId };
   }
 
   /** Counts immediately, and once. @returns whether they have signed. */

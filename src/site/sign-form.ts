@@ -119,6 +119,7 @@ ${form.values.comment ?? ''}</textarea
       ${form.meant === undefined ? null : QuestionAbout(form.values.email!, form.meant, words)}
       <input type="hidden" name="token" value="${form.token}" />
       ${form.source === null ? null : html`<input type="hidden" name="source" value="${form.source}" />`}
+      ${form.via === null ? null : html`<input type="hidden" name="via" value="${form.via}" />`}
       ${fields(first.slice(0, emailAt))} ${field('email', true)} ${fields(first.slice(emailAt))}
       ${
         later.length === 0

@@ -6,7 +6,13 @@ import { inputOf, OperationRunner, type RequestContext, requestContext, UNSTORAB
 import { localeIn, type FormFault } from '#locales';
 import { type Confirmed } from '../confirmations/index.js';
 import { countryCode } from '../contacts/index.js';
-import { type Appearance, APPEARANCES, ConfirmSignature, RequestSignature } from '../petitions/index.js';
+import {
+  type Appearance,
+  APPEARANCES,
+  ConfirmSignature,
+  Recruiting,
+  RequestSignature,
+} from '../petitions/index.js';
 import { Budgets } from './budgets.js';
 import { digestOf, faultOf, formToken } from './form-token.js';
 import { probablyMeant } from './mail-providers.js';
@@ -49,13 +55,19 @@ export class Signing {
     private readonly store: EventStore,
     private readonly budgets: Budgets,
     private readonly proof: ProofOfWork,
+    private readonly recruiting: Recruiting,
   ) {}
 
-  /** An empty form. @param source the campaign or site that the visitor came from */
-  emptyForm({ id }: FoundPetition, source: string | null): SignForm {
+  /**
+   * An empty form.
+   *
+   * @param source the campaign or site that the visitor came from. @param via the token of the signer whose link they followed.
+   */
+  emptyForm({ id }: FoundPetition, source: string | null, via: string | null = null): SignForm {
     return {
       token: formToken(this.store.keyring, id, new Date()),
       source,
+      via,
       values: {},
       answers: {},
       faults: {},
@@ -95,6 +107,7 @@ export class Signing {
       ...{ appearance, isCommentPublic: appearance !== 'NONE' },
       subscribe: values.subscribe === true,
       source,
+      via: this.recruiting.readToken(petition.id, form.via),
       clientAddress: addressOf(request),
       consent: {
         source: petition.petition.path,
@@ -159,6 +172,7 @@ export class Signing {
       // If the form was sent too fast, the next attempt does not have to wait again.
       token: stale === 'tooFast' ? token : formToken(keyring, petition.id, new Date(Date.now() - 2_000)),
       source: readSource(source),
+      via: given.get('via'),
       values,
       answers,
       faults,

@@ -88,6 +88,8 @@ export type Kept = readonly (readonly [name: string, value: string])[];
 export type SignForm = {
   token: string;
   source: string | null;
+  /** The token of the signer whose link led here. */
+  via: string | null;
   values: Values;
   /** What was entered for questions, by the name of the input. */
   answers: { readonly [name: string]: readonly string[] };

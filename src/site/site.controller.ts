@@ -9,7 +9,7 @@ import { countryName } from '../contacts/index.js';
 import { type CustomValue } from '../fields/index.js';
 import { isReserved } from '../organizations/index.js';
 import { Confirmations, type PendingRequest } from '../confirmations/index.js';
-import { type Requested, signatureRequests, type SignerDetails } from '../petitions/index.js';
+import { Recruiting, type Requested, signatureRequests, type SignerDetails } from '../petitions/index.js';
 import { PublicAddress } from '../config/index.js';
 import { submittedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { type Page } from './document.js';
@@ -36,6 +36,9 @@ const COUNT_HEADERS = {
   'Access-Control-Allow-Origin': '*',
   'Cross-Origin-Resource-Policy': 'cross-origin',
 };
+
+/** Characters of a signer's token that a form keeps. Longer ones are not ours. */
+const MAX_VIA = 100;
 
 /** The names in an address. */
 type Named = { organization: string; petition?: string; post?: string; token?: string };
@@ -71,6 +74,7 @@ export class SiteController {
     private readonly quick: QuickPages,
     private readonly proof: ProofOfWork,
     private readonly rateLimit: RateLimitGuard,
+    private readonly recruiting: Recruiting,
   ) {}
 
   /** The path from which a form gets its challenge; null if no proof is required. */
@@ -281,11 +285,11 @@ export class SiteController {
       const link = await this.personalLink(named, about);
       const signer = link && (await this.personal.signer(link));
       const isOffered = found.petition.isOpen && !asksForMore(found.petition);
-      if (!signer || (!signer.hasSigned && !isOffered)) return { redirect: found.petition.path };
-      if (signer.hasSigned) {
+      if (!signer || (!signer.signatureId && !isOffered)) return { redirect: found.petition.path };
+      if (signer.signatureId) {
         // The number must include their own signature.
         const after = (await this.aboutById(organization.id, found.id, true)) ?? about;
-        return signedPage({ organization, petition: after.found.petition, words });
+        return this.signedPageOf(after, signer.signatureId);
       }
       return this.personalPageOf(about, signer);
     });
@@ -335,7 +339,7 @@ export class SiteController {
     return petitionPage({ organization, petition: found.petition, form, words, proof: null, signer });
   }
 
-  /** A page with a form. It is cached, unless its address contains a source. */
+  /** A page with a form. It is cached, unless its address contains a source or a signer's token. */
   private formPage(
     response: Response,
     next: NextFunction,
@@ -344,15 +348,16 @@ export class SiteController {
   ): Promise<void> {
     return this.answer(response, next, (named, { query }) => {
       const source = readSource(query.source ?? query.utm_source) ?? (end === '' ? null : 'embed');
+      const via = typeof query.via === 'string' ? query.via.slice(0, MAX_VIA) : null;
       const make = async (): Promise<Answered> => {
         const { about, redirect } = await this.petitionOf(named);
         if (redirect !== undefined) return { redirect: redirect + end };
         if (!about) return undefined;
         const { organization, found, words } = about;
-        const form = this.signing.emptyForm(found, source);
+        const form = this.signing.emptyForm(found, source, via);
         return pageOf({ organization, petition: found.petition, form, words, proof: this.proofUrl });
       };
-      const isPlain = source === null || (end !== '' && source === 'embed');
+      const isPlain = via === null && (source === null || (end !== '' && source === 'embed'));
       return isPlain
         ? this.pages.get(`${named.organization} petitions ${named.petition}${end}`, make)
         : make();
@@ -366,12 +371,13 @@ export class SiteController {
     format: 'svg' | 'png',
     type: string,
   ): Promise<void> {
-    const { about } = await this.petitionOf(response.req.params as Named);
+    const { params, query } = response.req;
+    const { about } = await this.petitionOf(params as Named);
     if (!about) return next();
-    const { url } = about.found.petition;
-    const code = await this.codes.get(`${format} ${url}`, () =>
-      Promise.resolve(qrCode(`${url}?source=qr`, format)),
-    );
+    const { id, petition } = about.found;
+    const via = this.recruiting.readToken(id, query.via) === null ? '' : `&via=${query.via as string}`;
+    const url = `${petition.url}?source=qr${via}`;
+    const code = await this.codes.get(`${format} ${url}`, () => Promise.resolve(qrCode(url, format)));
     sendText(response, type, code, `public, max-age=${KEPT_SECONDS.script}`);
   }
 
@@ -386,7 +392,7 @@ export class SiteController {
     if (!about) return this.unknownLink(request);
     const { organization, words } = about;
     const { petition } = about.found;
-    if (state.status === 'CONFIRMED') return signedPage({ organization, petition, words });
+    if (state.status === 'CONFIRMED') return this.signedPageOf(about, state.resultId);
     if (state.status === 'EXPIRED' && state.reason === 'SIGNED_BEFORE')
       return signedPage({ organization, petition, words });
     if (state.status === 'EXPIRED' || !state.person)
@@ -395,6 +401,19 @@ export class SiteController {
     const agreed = await this.confirmations.agreedTo({ ...name, requestId });
     const confirmed = confirmedBy({ ...state, person: state.person }, about, agreed);
     return confirmPage({ organization, petition, words, requestId, confirmed });
+  }
+
+  /** With the signer's own share link. */
+  private async signedPageOf({ organization, found, words }: About, signatureId: string): Promise<Page> {
+    const { id, petition } = found;
+    const token = this.recruiting.tokenOf(id, signatureId);
+    const recruited = await this.recruiting.count(organization.id, signatureId);
+    return signedPage({
+      organization,
+      petition,
+      words,
+      own: { url: `${petition.url}?via=${token}`, recruited },
+    });
   }
 
   private async showEnding(
