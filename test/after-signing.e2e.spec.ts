@@ -244,3 +244,32 @@ describe('recruiting', () => {
     expect(await recruiting(page)).toEqual(NONE);
   });
 });
+
+describe('autoGoal', () => {
+  it('raises the goal once at 80 %, whichever instance handles the signatures', async () => {
+    const page = await site.petition({ goal: 5, autoGoal: true }, client);
+    const still = await site.petition({ name: 'Lake', goal: 5 }, client);
+    const people = Array.from({ length: 4 }, (_, n) => ({ email: `goal-${n}@example.org` }));
+    const instances = site.api.instances.map(({ origin }) => client.at(origin));
+    const answers = await Promise.all(
+      people.flatMap((contact, n) =>
+        [page, still].map(({ petitionId }) =>
+          instances[n % 2]!.post('petition.add-signature', { petitionId, contact }),
+        ),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
+    const goalOf = async ({ petitionId }: PetitionPage) =>
+      (await client.get('petition.get-petition', { petitionId })).body.data.goal;
+    await eventually(async () => expect(await goalOf(page)).toBe(100));
+    const changes: { data: object; actor: string }[] = await site.api.database.source.query(
+      `SELECT data, metadata->'actor'->>'id' AS actor FROM events WHERE type = 'PetitionUpdated' AND stream_id = $1`,
+      [page.petitionId],
+    );
+    expect(changes).toEqual([{ data: { goal: 100 }, actor: 'petition-goals' }]);
+    expect(await goalOf(still)).toBe(5);
+    // Switched on later, it raises the goal immediately.
+    await call(client, 'petition.update-petition', { petitionId: still.petitionId, autoGoal: true });
+    await eventually(async () => expect(await goalOf(still)).toBe(100));
+  });
+});

@@ -152,6 +152,7 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ title: newName(), goal: '20', content: '**Why**' }),
   },
   'petitions/:petition/duplicate': { see: EDITORS, act: EDITORS, form: () => ({ name: newName() }) },
+  'petitions/:petition/goal': { see: EDITORS, act: EDITORS, form: () => ({ goal: '77', autoGoal: 'true' }) },
   'petitions/:petition/thanks': {
     see: EDITORS,
     act: EDITORS,

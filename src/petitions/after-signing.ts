@@ -1,4 +1,4 @@
-import { invalid, Nested, recordSchema, Text, textOrNull, WebAddress } from '#libs/rpc';
+import { Flag, invalid, Nested, recordSchema, Text, textOrNull, WebAddress } from '#libs/rpc';
 import { PetitionFieldsInput } from './petition-fields.js';
 import { type PetitionFields, type ThankYou } from './petition.js';
 
@@ -59,6 +59,14 @@ export abstract class AfterSigningInput extends PetitionFieldsInput {
       'Signatures that are added or imported through the API cause no email. Replaced as a whole; null: none.',
   })
   thankYouMail?: ThankYouMailInput | null;
+
+  @Flag({
+    optional: true,
+    documentedDefault: false,
+    description:
+      'Whether the goal is raised to the next of 100, 250, 500, 1,000, 2,500 … when 80 % of it is reached.',
+  })
+  autoGoal?: boolean;
 }
 
 const orNull = (schema: ReturnType<typeof recordSchema>) => ({ ...schema, type: ['object', 'null'] });
@@ -75,17 +83,20 @@ export const afterSigningSchema = {
     ...orNull(recordSchema({ subject: { type: 'string' }, content: { type: 'string' } })),
     description: 'The email that signers receive when a signature from its page is confirmed.',
   },
+  autoGoal: { type: 'boolean', description: 'Whether the goal is raised when 80 % of it is reached.' },
 };
 
-type AfterSigning = Pick<PetitionFields, 'thankYou' | 'thankYouMail'>;
+type AfterSigning = Pick<PetitionFields, 'thankYou' | 'thankYouMail' | 'autoGoal'>;
 
 /** The given fields. @throws RpcError BAD_REQUEST */
 export function readAfterSigning({
   thankYou,
   thankYouMail,
+  autoGoal,
 }: Pick<AfterSigningInput, keyof AfterSigning>): Partial<AfterSigning> {
   return {
     ...(thankYou === undefined ? {} : { thankYou: readThankYou(thankYou) }),
+    ...(autoGoal === undefined ? {} : { autoGoal }),
     ...(thankYouMail === undefined
       ? {}
       : { thankYouMail: thankYouMail && { subject: thankYouMail.subject, content: thankYouMail.content } }),

@@ -55,6 +55,7 @@ export class CreatePetitionHandler implements ICommandHandler<CreatePetition> {
     const after = readAfterSigning(command);
     if (!after.thankYou) delete command.thankYou;
     if (!after.thankYouMail) delete command.thankYouMail;
+    if (!after.autoGoal) delete command.autoGoal;
     const fields = { name, title, goal, target, description, ask, imageId, content };
     const page = { slug, confirmation, closesAt, comments, form };
     const data: PetitionFields = { ...fields, ...NOT_SET_YET, ...page, ...after };

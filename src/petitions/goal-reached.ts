@@ -6,6 +6,7 @@ import { Resources } from '#libs/resources';
 import { Input, inputOf } from '#libs/rpc';
 import { reactionTo, type Subscription } from '#libs/subscriptions';
 import { petitionGoal, petitionGoalId, reachGoal } from './petition-goal.js';
+import { nextGoal, petition as decider, raiseGoal } from './petition.js';
 import { petitions } from './petitions.js';
 
 const NAME = 'petition-goals';
@@ -18,7 +19,7 @@ class ReachGoal extends Input {
 /**
  * Appends `PetitionGoalReached` when a petition first has as many signatures as its goal: after a signature,
  * a restore or a lowered goal. The projection's count decides, once it includes the event, so signatures
- * added and withdrawn within moments may be missed.
+ * added and withdrawn within moments may be missed. Also raises the goal if the petition asks for it.
  */
 @Injectable()
 export class PetitionGoals implements Subscription {
@@ -45,11 +46,18 @@ export class PetitionGoals implements Subscription {
     const petition = await this.resources.find(petitions, organizationId, petitionId);
     if (!petition) return;
     const figures = { goal: petition.goal as number, signatures: petition.signatures as number };
-    if (reachGoal(petitionGoal.initial, petitionId, figures).length === 0) return;
-    const input = inputOf(ReachGoal, { petitionId }, reactionTo(event, NAME));
-    await this.commands.change(petitionGoal, input, petitionGoalId(petitionId), (state) =>
-      reachGoal(state, petitionId, figures),
-    );
+    const context = reactionTo(event, NAME);
+    if (reachGoal(petitionGoal.initial, petitionId, figures).length > 0) {
+      const input = inputOf(ReachGoal, { petitionId }, context);
+      await this.commands.change(petitionGoal, input, petitionGoalId(petitionId), (state) =>
+        reachGoal(state, petitionId, figures),
+      );
+    }
+    if (petition.autoGoal !== true || nextGoal(figures, figures.signatures) === null) return;
+    // The first command has the event's idempotency key. This one is idempotent by its effect.
+    const { idempotencyKey: _, ...again } = context;
+    const input = inputOf(ReachGoal, { petitionId }, again);
+    await this.commands.change(decider, input, petitionId, (state) => raiseGoal(state, figures.signatures));
   }
 }
 

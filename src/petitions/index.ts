@@ -7,7 +7,14 @@ export { invalidation } from './invalidation.js';
 export { invalidationPlan, invalidationPlanId } from './invalidation-plan.js';
 export { newForm, type PetitionForm, STANDARD_FIELDS, type StandardField } from './petition-form.js';
 export { customFieldName, type NamedForm } from './petition-forms.js';
-export { type Confirmation, existingPetition, petition, STATUSES, type ThankYouMail } from './petition.js';
+export {
+  type Confirmation,
+  existingPetition,
+  nextGoal,
+  petition,
+  STATUSES,
+  type ThankYouMail,
+} from './petition.js';
 export { ThankYouMails, type ThankYouStatus } from './thank-you-mails.js';
 export { DEFAULT_GOAL } from './petition-fields.js';
 export { ConfirmSignature } from './confirm-signature.js';

@@ -217,3 +217,23 @@ export function requireOpen(state: Petition, now: Date): void {
       );
   }
 }
+
+/** From this share of its goal on, a petition needs a higher one. */
+const NEARLY_REACHED = 0.8;
+
+/** The next goal once the goal is nearly reached: 100, 250, 500, 1,000, 2,500 …; null before, and if there is none. */
+export function nextGoal({ goal }: Pick<PetitionFields, 'goal'>, signatures: number): number | null {
+  if (signatures < goal * NEARLY_REACHED) return null;
+  for (let unit = 100; unit <= Number.MAX_SAFE_INTEGER; unit *= 10)
+    for (const step of [unit, 2.5 * unit, 5 * unit])
+      if (step > goal && signatures < step * NEARLY_REACHED)
+        return step <= Number.MAX_SAFE_INTEGER ? step : null;
+  return null;
+}
+
+/** Raises the goal of a petition that asks for it. Does nothing if that has happened. */
+export function raiseGoal(state: Petition, signatures: number): PetitionEvent[] {
+  if (!exists(state) || !state.autoGoal || state.status !== 'PUBLISHED') return [];
+  const goal = nextGoal(state, signatures);
+  return goal === null ? [] : [{ type: 'PetitionUpdated', data: { goal } }];
+}

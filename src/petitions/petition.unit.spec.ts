@@ -3,10 +3,12 @@ import {
   closeAtItsEnd,
   closePetition,
   deletePetition,
+  nextGoal,
   type Petition,
   petition,
   type PetitionEvent,
   publishPetition as publishAt,
+  raiseGoal,
   requireOpen,
 } from './petition.js';
 import { formWith } from './petition-form.js';
@@ -84,4 +86,30 @@ it.each([
   ['sign a deleted petition', [created, deleted], sign, 'NOT_FOUND'],
 ])('refuses to %s', (_, events, decision, code) => {
   given(petition, events).when(decision).thenThrows(code);
+});
+
+it.each([
+  [5, 3, null],
+  [5, 4, 100],
+  [100, 79, null],
+  [100, 80, 250],
+  [100, 200, 500],
+  [250, 200, 500],
+  [300, 240, 500],
+  [1_000, 799, null],
+  [1_000, 800, 2_500],
+  [2_500, 9_000, 25_000],
+  [Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER, null],
+])('a goal of %d with %d signatures: the next is %p', (goal, signatures, next) => {
+  expect(nextGoal({ goal }, signatures)).toBe(next);
+});
+
+it('a goal is raised once, while the petition is open and asks for it', () => {
+  const raise = (state: Petition) => raiseGoal(state, 80);
+  const auto: PetitionEvent = { type: 'PetitionUpdated', data: { autoGoal: true } };
+  const raised: PetitionEvent = { type: 'PetitionUpdated', data: { goal: 250 } };
+  given(petition, [created, auto, published]).when(raise).then([raised]);
+  given(petition, [created, auto, published, raised]).when(raise).then([]);
+  for (const events of [[created, published], [created, auto], [created, auto, published, closed], []])
+    given(petition, events).when(raise).then([]);
 });

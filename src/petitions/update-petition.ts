@@ -34,7 +34,7 @@ export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
   async execute(command: UpdatePetition): Promise<object> {
     const { context, organizationId, petitionId, publicComments, formFields, comments, form, ...rest } =
       command;
-    const { thankYou, thankYouMail, ...changes } = rest;
+    const { thankYou, thankYouMail, autoGoal, ...changes } = rest;
     requireOneOfEach(command);
     const closesAt = momentOf(changes.closesAt);
     const read = form && (await this.forms.read(organizationId, form));
@@ -45,7 +45,7 @@ export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
       (state) =>
         updatePetition(state, {
           ...changes,
-          ...readAfterSigning({ thankYou, thankYouMail }),
+          ...readAfterSigning({ thankYou, thankYouMail, autoGoal }),
           ...(closesAt === undefined ? {} : { closesAt }),
           ...chosenFor(existingPetition(state), { ...given, form: read?.form }),
         }),

@@ -67,6 +67,12 @@ export const petitions: typeof en = {
       required: 'Unterschreiben kann nur, wer dieses Häkchen setzt',
     },
   },
+  goals: {
+    title: 'Ziel festlegen',
+    auto: 'Ziel automatisch erhöhen, sobald 80 % erreicht sind',
+    nearly: 'Das Ziel ist fast erreicht. Mit einem neuen Ziel vor Augen unterschreiben mehr Menschen.',
+    raise: (goal) => `Ziel auf ${goal} erhöhen`,
+  },
   thanks: {
     title: 'Nach der Unterschrift',
     page: 'Dankesseite',
@@ -93,6 +99,8 @@ export const petitions: typeof en = {
     title: 'Unterschriften im Zeitverlauf',
     day: 'Tag',
     signatures: 'Unterschriften',
+    recruited: (n, signers) =>
+      `${counted('de-DE', n, 'Unterschrift', 'Unterschriften')} über die Links von ${counted('de-DE', signers, 'Person', 'Personen')}.`,
     sources: 'Quellen',
     source: 'Quelle',
     unknown: 'Unbekannt',

@@ -63,6 +63,12 @@ export const petitions = {
       required: 'Only people who check this box can sign',
     },
   },
+  goals: {
+    title: 'Set goal',
+    auto: 'Raise the goal by itself when 80% of it is reached',
+    nearly: 'The goal is nearly reached. People sign more if the next one is in sight.',
+    raise: (goal: string) => `Raise the goal to ${goal}`,
+  },
   thanks: {
     title: 'After signing',
     page: 'Thank-you page',
@@ -90,6 +96,8 @@ export const petitions = {
     title: 'Signatures over time',
     day: 'Day',
     signatures: 'Signatures',
+    recruited: (n: number, signers: number) =>
+      `${counted('en-GB', n, 'signature', 'signatures')} through the links of ${counted('en-GB', signers, 'signer', 'signers')}.`,
     sources: 'Sources',
     source: 'Source',
     unknown: 'Unknown',

@@ -39,6 +39,7 @@ import {
 } from '../written.js';
 import { FormEditorOf, typedForm } from './form-editor.js';
 import { timeZoneOf } from '../time-zone.js';
+import { goalPage, GoalProposal } from './goal-page.js';
 import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
 import { thankYouPages } from './thank-you-pages.js';
@@ -168,6 +169,7 @@ export const petitionPages: PageDefinition[] = [
   deletionPage({ section: 'petitions', record: 'petition', find: petitionOf }),
   ...signaturePages,
   ...thankYouPages,
+  goalPage,
 ];
 
 function step(step: 'publish' | 'close', done: string): PageDefinition {
@@ -210,6 +212,7 @@ async function showPetition(context: PageContext) {
     title: petition.title,
     content: html`<p><span class="badge">${petitions.statuses[status]}</span></p>
       ${Progress({ words, label: petitions.signatures, value: signatures, max: goal })}
+      ${GoalProposal(context, petition)}
       ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
       ${Actions([
         mayWrite && status !== 'PUBLISHED'
@@ -217,6 +220,7 @@ async function showPetition(context: PageContext) {
           : null,
         isPublic ? html`<a class="button plain" href="${new URL(url).pathname}">${petitions.open}</a>` : null,
         mayWrite ? ButtonLink(context.address, `petitions/${id}/edit`, petitions.edit, true) : null,
+        mayWrite ? ButtonLink(context.address, `petitions/${id}/goal`, petitions.goals.title, true) : null,
         mayWrite ? ButtonLink(context.address, `petitions/${id}/thanks`, petitions.thanks.title, true) : null,
         ButtonLink(context.address, `petitions/${id}/signatures`, petitions.signers.title, true),
         mayWrite
@@ -254,11 +258,13 @@ type Stats = {
   days: { date: string; signatures: number }[];
   countries: { country: string | null; signatures: number }[];
   sources: { source: string | null; signatures: number }[];
+  recruited: number;
+  recruiters: unknown[];
 };
 
 async function StatsOf({ words, address, api }: PageContext): Promise<Html | null> {
   const { stats } = words.petitions;
-  const { days, countries, sources } = await api.run<Stats>('petition.get-stats', {
+  const { days, countries, sources, recruited, recruiters } = await api.run<Stats>('petition.get-stats', {
     petitionId: address.params.petition,
   });
   if (days.length === 0) return null;
@@ -285,6 +291,7 @@ async function StatsOf({ words, address, api }: PageContext): Promise<Html | nul
       bars: everyDay(days).map(({ date, signatures }) => ({ name: dateIn(words, date), value: signatures })),
     }),
   )}
+  ${recruited === 0 ? null : html`<p>${stats.recruited(recruited, recruiters.length)}</p>`}
   ${tables
     .filter(({ rows }) => rows.some(([name]) => name !== null))
     .map(({ title, column, rows }) =>

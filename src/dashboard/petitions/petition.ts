@@ -25,6 +25,7 @@ export type PetitionRecord = {
   thankYou: Record<'title' | 'text' | 'nextUrl' | 'nextLabel', string | null> | null;
   thankYouMail: { subject: string; content: string } | null;
   form: NamedForm;
+  autoGoal: boolean;
 };
 
 /** The petition in the page's address. @throws RpcError NOT_FOUND */
