@@ -183,7 +183,7 @@ describe('recruiting', () => {
   it('counts who signed through a link, and subtracts withdrawn signatures', async () => {
     const page = await site.petition({}, client);
     const { petitionId } = page;
-    const path = await signAndConfirm(page, 'ada@example.org');
+    const path = await signAndConfirm(page, 'recruiter@example.org');
     const { via, text } = await viaOn(path);
     expect(via).toMatch(/^[\w-]{32}$/);
     expect(text).not.toContain('through your link');

@@ -1,6 +1,7 @@
 import { Injectable, type OnModuleInit } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { TtlCache } from '#libs/database';
+import { type RecordedEvent } from '#libs/event-store';
 import { Resources } from '#libs/resources';
 import { invalid, RpcError } from '#libs/rpc';
 import { existingPetition, petition, petitions, type ThankYouMail } from '../petitions/index.js';
@@ -15,7 +16,7 @@ type Prepared = { writing?: MessageTemplate; blockers: Blocked[] };
 @Injectable()
 export class ThankYouLetters implements OnModuleInit {
   /** Petitions are signed in bursts. */
-  private readonly prepared = new TtlCache<Prepared | undefined>();
+  private readonly prepared = new TtlCache<Prepared>();
 
   constructor(
     private readonly records: RecordReader,
@@ -42,13 +43,23 @@ export class ThankYouLetters implements OnModuleInit {
     });
   }
 
-  /** The email of a petition as of the last second; undefined if it has none or was deleted. */
-  current(organizationId: string, petitionId: string): Promise<Prepared | undefined> {
-    return this.prepared.get(`${organizationId} ${petitionId}`, async () => {
-      const { state } = await this.records.load(petition, organizationId, petitionId);
-      const mail = 'thankYouMail' in state ? state.thankYouMail : null;
-      return mail ? this.prepare(organizationId, petitionId, mail) : undefined;
+  /** The email of a petition; undefined if it has none or was deleted. */
+  async current(organizationId: string, petitionId: string): Promise<Prepared | undefined> {
+    const { state, version } = await this.records.load(petition, organizationId, petitionId);
+    const mail = 'thankYouMail' in state ? state.thankYouMail : null;
+    if (!mail) return undefined;
+    return this.prepared.get(`${organizationId} ${petitionId} ${version}`, () =>
+      this.prepare(organizationId, petitionId, mail),
+    );
+  }
+
+  /** Whether a petition had an email when the event was recorded. */
+  async hadAt({ organizationId, position, recordedAt }: RecordedEvent, petitionId: string): Promise<boolean> {
+    const { state } = await this.records.look(petition, organizationId, petitionId, {
+      moment: recordedAt,
+      position,
     });
+    return 'thankYouMail' in state && state.thankYouMail !== null;
   }
 
   /**

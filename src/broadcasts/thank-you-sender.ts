@@ -53,7 +53,7 @@ export class ThankYouSender implements Subscription {
     const { organizationId, streamId: requestId } = event;
     const petitionId = event.data.petitionId as string;
     const signatureId = (event.data.signatureId as string | undefined) ?? requestId;
-    if (!(await this.letters.current(organizationId, petitionId))) return;
+    if (!(await this.letters.hadAt(event, petitionId))) return;
     switch (await this.mails.claim(organizationId, petitionId, signatureId)) {
       case 'CLAIMED':
         break;
@@ -98,9 +98,9 @@ export class ThankYouSender implements Subscription {
     // With immediate confirmation, anyone can enter the address of someone else.
     if (!(await this.budget.reserve(requestId, recipient.email!)))
       return { status: 'SKIPPED', detail: 'The mailbox has received its emails for the day.' };
-    const { writing, blockers } = (await this.letters.current(organizationId, petitionId)) ?? {
-      blockers: [],
-    };
+    const current = await this.letters.current(organizationId, petitionId);
+    if (!current) return { status: 'SKIPPED', detail: 'The petition no longer has a thank-you email.' };
+    const { writing, blockers } = current;
     if (!writing || blockers.length > 0)
       return { status: 'FAILED', detail: blockers.map(({ blocker }) => blocker).join(', ') };
     let letter;

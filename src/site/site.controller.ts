@@ -281,7 +281,7 @@ export class SiteController {
     return this.answer(response, next, async (named) => {
       const { about } = await this.petitionOf(named);
       if (!about) return undefined;
-      const { organization, found, words } = about;
+      const { organization, found } = about;
       const link = await this.personalLink(named, about);
       const signer = link && (await this.personal.signer(link));
       const isOffered = found.petition.isOpen && !asksForMore(found.petition);
