@@ -60,6 +60,8 @@ describe('create-petition', () => {
         title: 'Save the river',
         goal: 100,
         target: null,
+        thankYou: null,
+        thankYouMail: null,
         description: null,
         ask: null,
         imageId: null,
