@@ -78,6 +78,7 @@ describe('create-petition', () => {
         formFields: [],
         pendingSignatures: 0,
         comments: 'OFF',
+        autoGoal: false,
         form: {
           fields: [
             { field: 'firstName', required: true },
