@@ -8,5 +8,5 @@ export async function timeZoneOf({ api }: PageContext): Promise<string> {
   const { organizationId: id } = api;
   const { state } = await api.find(RecordReader).look(organization, id, id);
   // This server may have older time zone data than the one that stored it.
-  return (state.status === 'standing' && timeZoneNamed(state.timeZone)) || 'UTC';
+  return (state.status === 'standing' ? timeZoneNamed(state.timeZone) : undefined) ?? 'UTC';
 }
