@@ -42,6 +42,7 @@ const QUERIES: Record<string, () => Record<string, string>[]> = {
     ['ndjson', 'csv'].flatMap((format) =>
       ['false', 'true'].map((contacts) => ({ petitionId, format, contacts })),
     ),
+  'petition.get-count-certificate': () => [{ petitionId }],
 };
 
 it('covers every streaming export', () => {

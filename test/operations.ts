@@ -600,6 +600,11 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       async (own) => ({ ...(await own.the('petition')), contacts: 'true', format: 'csv', safe: 'true' }),
     ],
   },
+  'petition.get-count-certificate': {
+    scope: 'petition:read',
+    bottleneck: 'streams of a key',
+    ask: async (own) => ({ petitionId: (await aSignature(own)).petitionId }),
+  },
   'petition.invalidate-signatures': {
     scope: 'petition:write',
     ask: aSignature,

@@ -2,13 +2,16 @@ import { type DataSource } from 'typeorm';
 import { isAsLate, leafOf, leafOfCheckpoint } from './growth.js';
 import { ALL_ORGANIZATIONS, type SealedTree } from './note.js';
 import {
+  indexesOf,
   indexOf,
+  orderedReaderOf,
   type Proof,
   proveConsistency,
   proveInclusion,
   readHashes,
   readLeaves,
   readParts,
+  subtreesBetween,
 } from './proofs.js';
 import { type Sealer } from './sealer.js';
 import { type SignedTree } from './signers.js';
@@ -132,6 +135,34 @@ export class Checkpoints {
     if (event.position > checkpoint.position) throw new NotSealed();
     const leaf = leafOf(event.position, event.digest);
     return this.proveLeaf(checkpoint, leaf, () => indexOf(this.source, organizationId, event.position));
+  }
+
+  /**
+   * The last checkpoint, after sealing all events so far, and its tree: the numbers of leaves, and complete subtrees between
+   * them. What they return is not verified yet. Both throw TileMissing if the tree is incomplete.
+   *
+   * @throws NotSealed
+   */
+  async openTree(organizationId: string): Promise<{
+    checkpoint: SignedTree;
+    indexesOf: (positions: readonly number[]) => Promise<number[]>;
+    between: (start: number, end: number) => AsyncGenerator<{ leaves: number; hash: Buffer }>;
+  }> {
+    await this.sealer.seal();
+    const checkpoint = await this.last(organizationId);
+    const read = orderedReaderOf(this.source, organizationId);
+    return {
+      checkpoint,
+      indexesOf: async (positions) => {
+        const indexes = await indexesOf(this.source, organizationId, positions);
+        return indexes.map((index, n) => {
+          if (index === undefined)
+            throw new TileMissing(`The tree lacks the event at position ${positions[n]}.`);
+          return index;
+        });
+      },
+      between: (start, end) => subtreesBetween(read, start, end),
+    };
   }
 
   private proveLeaf(

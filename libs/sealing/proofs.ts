@@ -12,7 +12,7 @@ import {
 } from './merkle.js';
 import { type SealedTree } from './note.js';
 import { type SignedTree } from './signers.js';
-import { LEAF_AT, PARTS, readTile } from './stored-trees.js';
+import { LEAF_AT, LEAVES_AT, PARTS, readTile } from './stored-trees.js';
 import { combine, readFromTiles, type Tile, TILE_WIDTH } from './tiles.js';
 
 export type Proof = {
@@ -119,6 +119,36 @@ export async function indexOf(
   return row?.place ? Number(row.index) * TILE_WIDTH + row.place - 1 : undefined;
 }
 
+/**
+ * The complete subtrees over the leaves from `start` to before `end`, from the left. They replace these leaves in a text that
+ * still leads to the root.
+ */
+export async function* subtreesBetween(
+  read: ReadSubtree,
+  start: number,
+  end: number,
+): AsyncGenerator<{ leaves: number; hash: Buffer }> {
+  for (let leaf = start; leaf < end;) {
+    let level = 0;
+    while (leaf % 2 ** (level + 1) === 0 && leaf + 2 ** (level + 1) <= end) level += 1;
+    yield { leaves: 2 ** level, hash: await read(level, leaf / 2 ** level) };
+    leaf += 2 ** level;
+  }
+}
+
+/** The numbers of the leaves for the events at these positions, in this order. */
+export async function indexesOf(
+  sql: Sql,
+  organizationId: string,
+  positions: readonly number[],
+): Promise<(number | undefined)[]> {
+  const rows = await sql.query<{ index: string | null; place: number | null }[]>(LEAVES_AT, [
+    organizationId,
+    positions,
+  ]);
+  return rows.map(({ index, place }) => (place ? Number(index) * TILE_WIDTH + place - 1 : undefined));
+}
+
 /** A complete subtree with the positions of its first and last leaf. */
 type Subtree = { firstPosition: number; lastPosition: number; leaves: number; hash: Buffer };
 
@@ -151,6 +181,16 @@ function subtreesOf({ hashes, positions }: Tile, count: number): Subtree[] {
     });
   }
   return parts;
+}
+
+/** Reads subtrees from left to right, with one tile of each level in memory. */
+export function orderedReaderOf(sql: Sql, organizationId: string): ReadSubtree {
+  const last: { index: number; tile: Promise<Tile | undefined> }[] = [];
+  return readFromTiles((level, index) => {
+    if (last[level]?.index !== index)
+      last[level] = { index, tile: readTile(sql, organizationId, level, index) };
+    return last[level].tile;
+  });
 }
 
 function readerOf(sql: Sql, organizationId: string): ReadSubtree {

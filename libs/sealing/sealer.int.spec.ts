@@ -6,7 +6,7 @@ import { leafOf } from './growth.js';
 import { ALL_ORGANIZATIONS, Checkpoints, NotSealed, Sealer, Signers } from './index.js';
 import { isConsistent, leafHash, nodeHash, rootOfPath } from './merkle.js';
 import { isLong } from '../../test/length.js';
-import { LEAF_AT, STORED_TREES } from './stored-trees.js';
+import { LEAF_AT, LEAVES_AT, STORED_TREES } from './stored-trees.js';
 
 const signers = new Signers([Buffer.alloc(32, 3)]);
 const log = jest.fn();
@@ -792,5 +792,6 @@ describe('a very long history', () => {
     for (const position of [1, 300, 5_000_000]) {
       expect(await looked('seal_tiles', LEAF_AT, [organizationId, position])).toBe(1);
     }
+    expect(await looked('seal_tiles', LEAVES_AT, [organizationId, [1, 300, 5_000_000]])).toBe(3);
   });
 });

@@ -145,6 +145,15 @@ export const LEAF_AT = `
     WHERE organization_id = $1 AND level = 0 AND positions[1] <= $2 ORDER BY positions[1] DESC LIMIT 1
   ) t`;
 
+/** The same for many positions, in their order. */
+export const LEAVES_AT = `
+  SELECT t.index, array_position(t.positions, p.position) AS place
+  FROM unnest($2::bigint[]) WITH ORDINALITY AS p(position, n)
+  LEFT JOIN LATERAL (
+    SELECT index, positions FROM seal_tiles
+    WHERE organization_id = $1 AND level = 0 AND positions[1] <= p.position ORDER BY positions[1] DESC LIMIT 1
+  ) t ON true ORDER BY p.n`;
+
 /**
  * Complete subtrees from the left. A tile of level 2 contains roots of 65,536 leaves each, and one of level 1
  * of 256 each. The positions are in the tiles of level 0. Missing tiles are left out.

@@ -6,6 +6,7 @@ export { addEvent, type Batch, ENDINGS, isId, newBatch, UNREADABLE } from './bat
 export { type Checkpoint, leavesOf, openCheckpoint } from './checkpoint.js';
 export { compareByEvents, compareBySubtrees, type Comparison, type ReadSubtree } from './compare.js';
 export { claimsOf, contradictionOf, headOf, isConsistent, type TreeHead } from './consistency.js';
+export { type Count, COUNTED, type CountVerdict, SignatureCount, verifyCount } from './count.js';
 export { canonical, digestOf } from './digest.js';
 export { eventsOfExport } from './export-file.js';
 export {
@@ -32,4 +33,4 @@ export {
   withCheckpoint,
   witnessesOf,
 } from './verify.js';
-export { inWords, signedBy, statement } from './words.js';
+export { countStatement, inWords, signedBy, statement } from './words.js';

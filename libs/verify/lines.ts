@@ -103,7 +103,7 @@ export function checkLines(lines: Uint8Array, organizationId: string): CheckedLi
 }
 
 /** Adds a line's event to the batch. @returns what is wrong with it. */
-function checkLine(text: string, organizationId: string, batch: Batch): WrongLine | null {
+export function checkLine(text: string, organizationId: string, batch: Batch): WrongLine | null {
   let line: Line;
   try {
     line = JSON.parse(text) as Line;

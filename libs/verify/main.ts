@@ -7,12 +7,14 @@
  * Browsers import the same file. It has no dependencies, opens no connections and writes no files.
  */
 import { successionsOfExport } from './key-chain.js';
+import { verifyCount } from './count.js';
 import { verifyExport } from './verify.js';
-import { inWords, statement } from './words.js';
+import { countStatement, inWords, statement } from './words.js';
 
 export * from './index.js';
 
 const USAGE = `Usage: node advocacy-verify.mjs <export> --checkpoint <file> --key <key>
+       node advocacy-verify.mjs count <certificate> --key <key>
   --checkpoint <file>  a checkpoint, which the server signed
   --key <key>          the verifier key of the server, or a file that contains it
   --parts <file>       parts of the checkpoint, which locate a difference
@@ -35,9 +37,11 @@ async function run(args: string[]): Promise<number> {
       ...{ witness: { type: 'string', multiple: true }, help: { type: 'boolean', short: 'h' } },
     },
   });
-  const [file, ...others] = positionals;
+  const isCount = positionals[0] === 'count' && positionals.length === 2;
+  const [file, ...others] = isCount ? positionals.slice(1) : positionals;
   const quorum = values.quorum === undefined ? undefined : Number(values.quorum);
-  const isComplete = values.checkpoint !== undefined && values.key !== undefined && others.length === 0;
+  const isComplete =
+    (isCount || values.checkpoint !== undefined) && values.key !== undefined && others.length === 0;
   if (values.help || file === undefined || !isComplete || quorum === 0 || Number.isNaN(quorum)) {
     process.stderr.write(USAGE);
     return values.help ? 0 : 1;
@@ -45,6 +49,11 @@ async function run(args: string[]): Promise<number> {
   const read = (name: string | undefined) => (name === undefined ? undefined : readFileSync(name, 'utf8'));
   const keyOf = (text: string) => (existsSync(text) ? readFileSync(text, 'utf8') : text);
   const chunks = () => createReadStream(file, { highWaterMark: 2 ** 20 });
+  if (isCount) {
+    const counted = await verifyCount(chunks(), keyOf(values.key!));
+    process.stdout.write(`${values.json ? JSON.stringify(counted) : countStatement(counted)}\n`);
+    return counted.ok ? 0 : 1;
+  }
   const verdict = await verifyExport(chunks(), read(values.checkpoint)!, keyOf(values.key!), undefined, {
     ...{ parts: read(values.parts), proof: read(values.proof) },
     ...{ witnesses: values.witness?.map(keyOf), quorum },

@@ -64,6 +64,13 @@ export class Tree {
     this.top = top;
   }
 
+  /** Appends an event. @param digest hexadecimal. */
+  appendEvent(position: number, digest: string): void {
+    const hash = new Uint8Array(HASH);
+    leafHash(position, digest, hash, 0);
+    this.append(hash);
+  }
+
   root(): Uint8Array {
     const root = sha256Of('');
     let isFirst = true;

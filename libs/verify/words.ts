@@ -1,3 +1,4 @@
+import { type CountVerdict } from './count.js';
 import { type Against, type Verdict } from './verdict.js';
 
 /** Verdicts in English. */
@@ -76,6 +77,24 @@ export function statement({ ok, checkpoint, newerEvents, reason, unprovedPersona
     ? `; the register sealed at ${register.sealedAt} contains no other history of its first ${count(register.upTo)} events`
     : '';
   return `${history} contains all events covered by ${note}, complete, unchanged and in order; ${rest}${unproved}${unique}.`;
+}
+
+/** The same about a count certificate. */
+export function countStatement({
+  count: counts,
+  petitionId,
+  organizationId,
+  reason,
+  checkpoint,
+}: CountVerdict): string {
+  if (!counts || !checkpoint) return `The certificate proves nothing: ${reason}`;
+  const { signatures, withdrawn, invalidated } = counts;
+  return (
+    `The history of organization ${organizationId} contains ${count(signatures)} signatures of petition ${petitionId} that no event ` +
+    `in the certificate ended, ${count(withdrawn)} withdrawn and ${count(invalidated)} invalidated ones, according to the checkpoint ` +
+    `of ${count(checkpoint.size)} events, ${signedBy(checkpoint)}. It does not prove that the signers exist, or that the server left ` +
+    'out no event that ended a signature: only the whole history does.'
+  );
 }
 
 /** When and by whom a checkpoint was signed, for a sentence. */

@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { describeError, openDatabase, type Sql } from '#libs/database';
-import { ALL, inWords, signedBy, statement } from '#libs/verify';
+import { ALL, countStatement, inWords, signedBy, statement, verifyCount } from '#libs/verify';
 import { type AllVerdict, verifyAll, verifyDatabase, verifyFile, verifyRegister } from '../audit/index.js';
 import { keyOf } from './outside.js';
 import { Progress } from './progress.js';
@@ -124,6 +125,33 @@ database and no server. It takes a few hundred megabytes of memory, plus 40 to 8
         process.exitCode = signal.aborted ? INTERRUPTED : 1;
       }
     });
+}
+
+/** Adds `verify-count` to the commands of `history`. */
+export function verifyCountCommand(history: Command): void {
+  const command = history
+    .command('verify-count')
+    .description('verify the certificate of a petition’s number of signatures')
+    .argument('<file>', 'a certificate, which petition.get-count-certificate returned', path)
+    .requiredOption('--key <key>', 'the verifier key of the server, or a file that contains it')
+    .addHelpText(
+      'after',
+      `
+Prints a sentence that you can quote. With --json, prints { "ok", "organizationId", "petitionId", "count": { "signatures",
+"withdrawn", "invalidated" }, "reason", "checkpoint" }. Exits with status 0 if the certificate is authentic, and with 1 otherwise.
+Needs no database and no server.`,
+    );
+  command.action(async (file: string, options: { key: string }) => {
+    try {
+      const verdict = await verifyCount(createReadStream(file), await keyOf(options.key));
+      const json = command.optsWithGlobals<{ json?: true }>().json === true;
+      process.stdout.write(`${json ? JSON.stringify(verdict) : countStatement(verdict)}\n`);
+      process.exitCode = verdict.ok ? 0 : 1;
+    } catch (error) {
+      process.stderr.write(`${describeError(error)}\n`);
+      process.exitCode = 1;
+    }
+  });
 }
 
 /** Opens only a connection if DATABASE_URL is set, so that the verification does not run the code that it verifies. */

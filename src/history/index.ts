@@ -6,6 +6,7 @@ export { recordSuccession } from './signing-key.js';
 export { Register } from './register.js';
 export { HistoryReads } from './history-reads.js';
 export { ExportEvents, ExportEventsHandler } from './export-events.js';
-export { inNewestShape, parseExported, readExported } from './exported-event.js';
+export { exportedLine, inNewestShape, parseExported, readExported } from './exported-event.js';
 export { HistoryModule } from './history.module.js';
+export { sealed } from './not-sealed.js';
 export { nameOfLogPath } from './log.controller.js';

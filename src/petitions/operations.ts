@@ -12,6 +12,7 @@ export * from './import-signatures.js';
 export * from './remove-signature.js';
 export * from './list-signatures.js';
 export * from './export-signatures.js';
+export * from './get-count-certificate.js';
 export * from './get-stats.js';
 export * from './invalidate-signatures.js';
 export * from './restore-signatures.js';
