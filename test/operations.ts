@@ -603,7 +603,16 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   'petition.get-count-certificate': {
     scope: 'petition:read',
     bottleneck: 'streams of a key',
+    answeredBy: MAY_SEAL,
     ask: async (own) => ({ petitionId: (await aSignature(own)).petitionId }),
+    reasons: {
+      NOT_SEALED: async (own) => {
+        const petition = await own.the('petition');
+        await own.ask('history.get-checkpoint');
+        await changeTable(own, 'UPDATE signed_notes SET note = upper(note)');
+        return own.send('petition.get-count-certificate', petition);
+      },
+    },
   },
   'petition.invalidate-signatures': {
     scope: 'petition:write',
