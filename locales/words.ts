@@ -113,6 +113,29 @@ export type SiteWords = {
   published: (date: string) => string;
   embedTitle: (petition: string) => string;
   /** Shown while the browser computes its proof of work. */
+  /** The same for a sign-up form, where it differs. */
+  signUp: {
+    [
+      word in
+        | 'button'
+        | 'closed'
+        | 'data'
+        | 'share'
+        | 'shareText'
+        | 'signed'
+        | 'expired'
+        | 'unknownLink'
+        | 'tooMany'
+        | 'back'
+        | 'again'
+        | 'embedTitle'
+    ]: SiteWords[word];
+  } & {
+    asked: Pick<SiteWords['asked'], 'text' | 'to' | 'hint'>;
+    confirm: Omit<SiteWords['confirm'], 'name' | 'comment' | 'commentPublic'>;
+    faults: Pick<SiteWords['faults'], 'unchecked'>;
+    shareBy: Pick<ShareWords, 'address' | 'qrAlt'>;
+  };
   proof: { working: string };
 };
 
@@ -149,6 +172,13 @@ export type EmailWords = {
     deadline: (days: number) => string;
     ignore: string;
     already: { subject: (petition: string) => string; text: (petition: string) => string; button: string };
+  };
+  /** The same for a sign-up form, where it differs. */
+  signUp: {
+    subject: (form: string) => string;
+    ask: (form: string, organization: string) => string;
+    button: string;
+    ignore: string;
   };
   disabledWebhook: {
     subject: (organization: string) => string;

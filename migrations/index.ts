@@ -36,6 +36,7 @@ import { ImportedSignatures1764000000040 } from './0040-imported-signatures.js';
 import { SubjectsEnded1764000000041 } from './0041-subjects-ended.js';
 import { UndoneImports1764000000042 } from './0042-undone-imports.js';
 import { ThankYouMails1764000000043 } from './0043-thank-you-mails.js';
+import { SignUpsEnded1764000000044 } from './0044-sign-ups-ended.js';
 
 export { schema } from './schema.js';
 
@@ -80,4 +81,5 @@ export const migrations = [
   SubjectsEnded1764000000041,
   UndoneImports1764000000042,
   ThankYouMails1764000000043,
+  SignUpsEnded1764000000044,
 ];

@@ -302,6 +302,7 @@ export const schema: readonly string[] = [
   'index signed_notes_to_log: CREATE INDEX signed_notes_to_log ON signed_notes USING btree (organization_id) WHERE ((NOT logged) AND (note IS NOT NULL) AND (refused IS NULL))',
   'index signed_notes_to_look_at: CREATE INDEX signed_notes_to_look_at ON signed_notes USING btree (look_at) WHERE ((look_at IS NOT NULL) OR (refused IS NOT NULL))',
   "index subjects_ended: CREATE INDEX subjects_ended ON events USING btree (organization_id, stream_id) WHERE (type = ANY (ARRAY['ContactErased'::text, 'ApiKeyRotated'::text, 'ApiKeyRevoked'::text, 'SuppressedAddressErased'::text, 'SignatureConfirmed'::text, 'SignatureExpired'::text, 'InvitationRevoked'::text, 'MemberRemoved'::text]))",
+  "index subjects_ended_2: CREATE INDEX subjects_ended_2 ON events USING btree (organization_id, stream_id) WHERE (type = ANY (ARRAY['ContactErased'::text, 'ApiKeyRotated'::text, 'ApiKeyRevoked'::text, 'SuppressedAddressErased'::text, 'SignatureConfirmed'::text, 'SignatureExpired'::text, 'SignUpConfirmed'::text, 'SignUpExpired'::text, 'InvitationRevoked'::text, 'MemberRemoved'::text]))",
   'index subscription_retries_due: CREATE INDEX subscription_retries_due ON subscription_retries USING btree (subscription, due_at)',
   'index subscription_retries_of_stream: CREATE INDEX subscription_retries_of_stream ON subscription_retries USING btree (subscription, stream_id, "position")',
   'index thank_you_mails_of_petition: CREATE INDEX thank_you_mails_of_petition ON thank_you_mails USING btree (organization_id, petition_id, status)',

@@ -10,6 +10,7 @@ import { ImagesModule } from './images/index.js';
 import { ListsModule } from './lists/index.js';
 import { OrganizationsModule } from './organizations/index.js';
 import { PetitionsModule } from './petitions/index.js';
+import { FormsModule } from './forms/index.js';
 import { PostsModule } from './posts/index.js';
 import { SuppressionsModule } from './suppressions/index.js';
 import { TagsModule } from './tags/index.js';
@@ -45,6 +46,7 @@ export const MODULES = [
   DashboardModule,
   SegmentsModule,
   ...modulesAmong(kinds),
+  FormsModule,
   // Its routes match any path, so it must come last.
   SiteModule,
 ];

@@ -97,6 +97,7 @@ const LISTS: Record<string, List> = {
     },
     add: 'petitions/:/invalidate',
   },
+  forms: { make: byName('form.create-form'), finds: { q: 'Needle' }, add: 'forms/new' },
   posts: { make: byName('post.create-post'), finds: { q: 'Needle' }, add: 'posts/new' },
   images: {
     make: async (client, n) => {

@@ -53,6 +53,12 @@ const CHANGED: Record<
     idField: 'petitionId',
     change: { description: 'Theirs' },
   },
+  form: {
+    path: (id) => `forms/${id}/edit`,
+    operation: 'form.update-form',
+    idField: 'formId',
+    change: { text: 'Theirs' },
+  },
   post: {
     path: (id) => `posts/${id}/edit`,
     operation: 'post.update-post',

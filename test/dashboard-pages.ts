@@ -183,6 +183,12 @@ export const TABLE: Record<string, PageEntry> = {
     isTrial: true,
   },
   'petitions/:petition/invalidations/:invalidation': { see: READERS, act: EDITORS, hasPast: true },
+  forms: { see: READERS },
+  'forms/export': { see: READERS },
+  'forms/new': { see: EDITORS, act: EDITORS, form: () => ({ name: newName() }) },
+  'forms/:form': { see: READERS, hasPast: true },
+  'forms/:form/edit': { see: EDITORS, act: EDITORS, form: () => ({ title: newName() }) },
+  'forms/:form/delete': { isGone: true, see: EDITORS, act: EDITORS },
   posts: { see: READERS },
   'posts/export': { see: READERS },
   'posts/new': { see: EDITORS, act: EDITORS, form: () => ({ name: newName() }) },
@@ -494,6 +500,7 @@ export const RECORDS: Record<string, Maker> = {
     const condition = { petitionId, emailDomain: 'spam.example' };
     return (await call(client, 'petition.invalidate-signatures', condition)).invalidationId as string;
   },
+  form: async (_, client) => (await call(client, 'form.create-form', { name: newName() })).formId as string,
   post: async (_, client) => (await call(client, 'post.create-post', { name: newName() })).postId as string,
   image: async (_, client) => {
     const path = `/v1/image.upload-image?name=${encodeURIComponent(newName())}`;

@@ -177,6 +177,7 @@ const PAGE_OF: Record<string, (event: Event, below: string) => string> = {
   'signature-invalidation': ({ streamId }, below) =>
     `${below.split('/').slice(0, 2).join('/')}/invalidations/${streamId}`,
   petition: ({ streamId }) => `petitions/${streamId}`,
+  form: ({ streamId }) => `forms/${streamId}`,
   post: ({ streamId }) => `posts/${streamId}`,
   image: ({ streamId }) => `images/${streamId}`,
   broadcast: ({ streamId }) => `broadcasts/${streamId}`,

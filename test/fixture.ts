@@ -15,6 +15,7 @@ export type RecordName =
   | 'signature'
   | 'invalidation'
   | 'post'
+  | 'form'
   | 'publishedPost'
   | 'field'
   | 'segment'
@@ -140,6 +141,7 @@ const RECORDS: { [name in RecordName]: Make } = {
   },
   invalidation: makes('petition.invalidate-signatures', 'invalidationId', aSignature),
   import: makes('import.create-import', 'importId', (own) => csv('email', `${own.unique()}@example.org`)),
+  form: makes('form.create-form', 'formId', named),
   post: makes('post.create-post', 'postId', named),
   publishedPost: async (own) => {
     const { postId } = await own.a('post');

@@ -11,6 +11,7 @@ import { Input, systemInput } from '#libs/rpc';
 import { Signers } from '#libs/sealing';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { Confirmations } from '../src/confirmations/index.js';
+import { ConfirmSignUp, RequestSignUp, signUps } from '../src/forms/index.js';
 import { groupsOfContacts } from '../src/contacts/index.js';
 import { projections, streams, upcasters } from '../src/modules.js';
 import { readExported, recordSuccession } from '../src/history/index.js';
@@ -394,6 +395,22 @@ async function makeHistory(): Promise<string> {
   await post('post.publish-post', news);
   await post('post.archive-post', news);
   await erase('post.delete-post', await post('post.create-post', { name: 'Old news' }));
+  const asked = [{ field: 'zip', required: true }];
+  const form = await post('form.create-form', { name: 'Newsletter', listIds: [listId], fields: asked });
+  await post('form.update-form', { ...form, tagIds: [tagId], thankYou: { title: 'Ω' } });
+  for (const name of ['Hana', 'Ivan']) {
+    const nothing = { lastName: null, zip: null, city: null, region: null, country: null, phone: null };
+    const email = `${name.toLowerCase()}@example.org`;
+    const person = { ...nothing, email, firstName: name, clientAddress: '192.0.2.7', customFields: {} };
+    const signUp = { formId: form.formId, person, subscribe: true, source: 'Ω', suspicion: [] };
+    const { requestId } = await publicly(RequestSignUp, signUp);
+    if (name === 'Hana') await publicly(ConfirmSignUp, { requestId, isProved: true });
+    else
+      await app
+        .get(Confirmations, { strict: false })
+        .expire(signUps, systemInput(Failed, organizationId, {}, 'sign-up-expiry'), requestId, 'TIME');
+  }
+  await erase('form.delete-form', form);
   await erase('list.delete-list', await post('list.create-list', { name: 'Gone' }));
   await erase('tag.delete-tag', await post('tag.create-tag', { name: 'Gone' }));
   for (const { kind, resource } of groupsOfContacts().filter(({ kind }) => !['list', 'tag'].includes(kind))) {

@@ -172,8 +172,12 @@ describe('scopes', () => {
     const foreign = new RegExp(`^((${objects.join('|')})(s|Id|Ids)?|publicLog|audience)$`);
     for (const [name, documented] of await served()) {
       const [service] = name.split('.');
-      const own =
-        service === 'petition' ? /^(petition|signature)/ : new RegExp(`^${NAMES[service!] ?? service}`);
+      // `form` and `fields` say what a page asks for.
+      const OWN: { [service: string]: RegExp } = {
+        petition: /^(petition|signature|form$)/,
+        form: /^(form|fields$)/,
+      };
+      const own = OWN[service!] ?? new RegExp(`^${NAMES[service!] ?? service}`);
       // They show contacts, although their names do not say so.
       const HIDDEN = [
         'petition.list-signatures q',
@@ -213,11 +217,13 @@ describe('scopes', () => {
           return [field, `add${ending}`, `remove${ending}`].map((name) => [name, [value]]);
         }),
       ),
+      tagIds: [uuid()],
       publicLog: true,
       audience: { contactIds: [uuid()] },
     };
     const [service] = operation.split('.');
-    const needsName = service === 'organization' || /\.create-(broadcast|petition|post)$/.test(operation);
+    const needsName =
+      service === 'organization' || /\.create-(broadcast|form|petition|post)$/.test(operation);
     const record = needsName ? { name: 'x' } : field === 'filter' ? {} : { [`${service}Id`]: uuid() };
     const isImport = /\.(import-contacts|create-import|import-signatures)$/.test(operation);
     const body = isImport ? csv('email', 'ada@example.org') : {};

@@ -81,7 +81,7 @@ async function brokenThanks(own: Fixture): Promise<Fields> {
   return fields;
 }
 
-async function takenSlug(own: Fixture, kind: 'petition' | 'post'): Promise<Answer> {
+async function takenSlug(own: Fixture, kind: 'petition' | 'post' | 'form'): Promise<Answer> {
   const create = `${kind}.create-${kind}`;
   await own.ask(create, { name: 'First', slug: 'taken' });
   return own.send(create, { name: 'Second', slug: 'taken' });
@@ -683,6 +683,39 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     reasons: { POST_NOT_PUBLISHED: async (own) => own.send('post.archive-post', await own.a('post')) },
   },
   'post.delete-post': { scope: 'post:write', ask: (own) => own.a('post') },
+  'form.create-form': {
+    scope: 'form:write',
+    fields: { listIds: 'list:write', tagIds: 'tag:write' },
+    ask: (own) => ({ name: own.unique() }),
+    otherAsks: [
+      async (own) => {
+        const [{ listId }, { tagId }] = [await own.the('list'), await own.the('tag')];
+        return { name: own.unique(), listIds: [listId], tagIds: [tagId] };
+      },
+    ],
+    create: {
+      ...named,
+      update: 'form.update-form',
+      otherChange: { title: 'Other' },
+      list: 'form.list-forms',
+      end: 'form.delete-form',
+    },
+    reasons: { SLUG_TAKEN: (own) => takenSlug(own, 'form') },
+  },
+  'form.get-form': { scope: 'form:read', answeredBy: BY_KEY, ask: (own) => own.the('form') },
+  'form.list-forms': { scope: 'form:read', answeredBy: 'replica', ask: () => ({}) },
+  'form.update-form': {
+    scope: 'form:write',
+    fields: { listIds: 'list:write', tagIds: 'tag:write' },
+    ask: async (own) => ({ ...(await own.a('form')), title: own.unique() }),
+    reasons: {
+      SLUG_TAKEN: async (own) => {
+        await takenSlug(own, 'form');
+        return own.send('form.update-form', { ...(await own.a('form')), slug: 'taken' });
+      },
+    },
+  },
+  'form.delete-form': { scope: 'form:write', ask: (own) => own.a('form') },
   ...Object.fromEntries(groupsOfContacts().flatMap((group) => Object.entries(operationsOfGroups(group)))),
   'organization.get-organization': { scope: 'organization:read', answeredBy: BY_KEY, ask: () => ({}) },
   'organization.update-organization': {

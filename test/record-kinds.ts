@@ -15,6 +15,7 @@ import { broadcast } from '../src/broadcasts/index.js';
 import { contact, type GroupKind, groupsOfContacts } from '../src/contacts/index.js';
 import { recordSuccession } from '../src/history/index.js';
 import { field } from '../src/fields/index.js';
+import { ConfirmSignUp, form, RequestSignUp } from '../src/forms/index.js';
 import { image } from '../src/images/index.js';
 import { subscriptions } from '../src/modules.js';
 import { organization, publicLog, sender } from '../src/organizations/index.js';
@@ -388,6 +389,36 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
       return refusalOf(own.api.instances[0]!.app.get(CommandBus).execute(command));
     },
   },
+  'sign-up-request': {
+    async make(own) {
+      const { formId } = await own.a('form');
+      const nothing = { firstName: null, lastName: null, zip: null, city: null, region: null, country: null };
+      const person = {
+        ...nothing,
+        email: own.person().email,
+        phone: null,
+        clientAddress: null,
+        customFields: {},
+      };
+      const fields = { formId, person, subscribe: true, source: null, suspicion: [] };
+      const { organizationId } = own;
+      const command = Object.assign(new RequestSignUp(), {
+        ...fields,
+        organizationId,
+        context: publicContext(own),
+      });
+      const bus = own.api.instances[0]!.app.get(CommandBus);
+      return idOf((await bus.execute<RequestSignUp, { requestId: string }>(command)).requestId);
+    },
+    show: (own, { id: recordId }) => own.send('history.list-events', { recordId }),
+    showsItself: false,
+    decide(own, { id: requestId }) {
+      const { organizationId } = own;
+      const context = publicContext(own);
+      const command = Object.assign(new ConfirmSignUp(), { organizationId, requestId, context });
+      return refusalOf(own.api.instances[0]!.app.get(CommandBus).execute(command));
+    },
+  },
   'signature-invalidation-plan': {
     async make(own) {
       const { petitionId } = await own.a('petition');
@@ -675,6 +706,31 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
         },
         () => history.send('post.publish-post', { postId: history.any('post') }),
         () => history.send('post.archive-post', { postId: history.any('post') }),
+      ],
+    },
+  },
+  form: {
+    make: makes('form'),
+    show: (own, { id: formId }) => own.send('form.get-form', { formId }),
+    showsItself: true,
+    decide: (own, { id: formId }) => own.send('form.update-form', { formId, title: 'New' }),
+    next: { type: 'FormUpdated', data: { title: 'Later' } },
+    loading: {
+      decider: form,
+      first: (any) => ({ type: 'FormCreated', data: { name: 'A', text: any.word(), status: 'PUBLISHED' } }),
+      next: (any) =>
+        any.event(
+          ['FormUpdated', () => ({ text: any.word(), name: 'B' })],
+          [any.pick(['FormDeleted', 'FormUpdated'])],
+        ),
+    },
+    past: {
+      idField: 'formId',
+      shownBy: ['form.get-form'],
+      steps: (history) => [
+        () => history.create('form', 'form.create-form', { name: history.name() }),
+        () => history.send('form.update-form', { formId: history.any('form'), title: history.name() }),
+        () => history.send('form.delete-form', { formId: history.any('form') }),
       ],
     },
   },

@@ -2,7 +2,7 @@ import { type EventRow } from './event-rows.js';
 
 /**
  * Events that destroy the key of their stream's subject. The verifiers have their own list. A new type also needs an index
- * like `subjects_ended` (migration 0041).
+ * like `subjects_ended_2` (migration 0044).
  */
 const ENDINGS = [
   'ContactErased',
@@ -11,6 +11,8 @@ const ENDINGS = [
   'SuppressedAddressErased',
   'SignatureConfirmed',
   'SignatureExpired',
+  'SignUpConfirmed',
+  'SignUpExpired',
   'InvitationRevoked',
   'MemberRemoved',
 ] as const;

@@ -43,10 +43,11 @@ export function ShareLinks({ title, text, url }: Shared, words: ShareWords): Htm
     )}`;
 }
 
-/** {@link ShareLinks}, the QR code of a petition, and the code with which another website shows its form. */
+/** {@link ShareLinks}, the QR code of a petition or form, and the code with which another website shows its form. */
 export function ShareKit(shared: Shared, words: ShareWords): Html {
   const { pathname, origin, search } = new URL(shared.url);
-  const code = `<script src="${origin}/embed.js" async></script>\n<advocacy-petition src="${shared.url}"></advocacy-petition>`;
+  const element = pathname.includes('/forms/') ? 'advocacy-form' : 'advocacy-petition';
+  const code = `<script src="${origin}/embed.js" async></script>\n<${element} src="${shared.url}"></${element}>`;
   return html`${ShareLinks(shared, words)}
     <details>
       <summary>${words.qrCode}</summary>

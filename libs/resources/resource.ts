@@ -5,7 +5,7 @@ import {
   type Json,
   type RecordedEvent,
 } from '#libs/event-store';
-import { type Counted, type Link, LinkTable } from '#libs/links';
+import { type Counted, Link, LinkTable } from '#libs/links';
 import {
   type Column,
   type Erasure,
@@ -46,12 +46,12 @@ export type ResourceDeclaration<State extends object, Event extends DomainEvent>
   /** A large field that lists omit unless it is requested. */
   apart?: string;
   /**
-   * Fields that contain the id of a record of another kind, or objects with such ids. These records must exist when an event sets
+   * Fields that contain the id of a record of another kind, a list of them, or objects with such ids. These records must exist when an event sets
    * the field.
    */
   refers?: Readonly<Record<string, Resource>>;
   /** Links that are counted exactly for each record: the field with the number, and the table of the links. */
-  counts?: { link: Link; field: string; table: string };
+  counts?: { link: Counted; field: string; table: string };
   /** A second kind of counted links. */
   alsoCounts?: { link: Counted; field: string; table: string };
   /** Whether the state is `Slugged`, for records with a public page. */
@@ -147,17 +147,18 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   }
 
   get link(): Link | undefined {
-    return this.declared.counts?.link;
+    const link = this.declared.counts?.link;
+    return link instanceof Link ? link : undefined;
   }
 
   /** The records of other kinds to which these events refer. */
   referred(events: readonly DomainEvent[]): { resource: Resource; id: string }[] {
     return Object.entries(this.declared.refers ?? {}).flatMap(([field, resource]) =>
       events.flatMap(({ data: { [field]: value } }) =>
-        (typeof value === 'string' ? [value] : valuesIn(value, resource.idField)).map((id) => ({
-          resource,
-          id,
-        })),
+        [value]
+          .flat()
+          .flatMap((one) => (typeof one === 'string' ? [one] : valuesIn(one, resource.idField)))
+          .map((id) => ({ resource, id })),
       ),
     );
   }

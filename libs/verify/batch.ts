@@ -41,6 +41,8 @@ export const ENDINGS = new Set([
   'SuppressedAddressErased',
   'SignatureConfirmed',
   'SignatureExpired',
+  'SignUpConfirmed',
+  'SignUpExpired',
   'InvitationRevoked',
   'MemberRemoved',
 ]);

@@ -34,6 +34,14 @@ export const emails: EmailWords = {
       button: 'Petition ansehen',
     },
   },
+  signUp: {
+    subject: (form) => `Bestätigen Sie Ihre Anmeldung: ${form}`,
+    ask: (form, organization) =>
+      `Sie haben sich über „${form}“ bei ${organization} angemeldet. Ihre Anmeldung gilt, sobald Sie sie bestätigen:`,
+    button: 'Anmeldung bestätigen',
+    ignore:
+      'Wenn Sie sich nicht angemeldet haben, können Sie diese E-Mail ignorieren. Ohne Bestätigung wird nichts gespeichert.',
+  },
   disabledWebhook: {
     subject: (organization) => `Ein Webhook von ${organization} wurde deaktiviert`,
     text: ({ organization, since, url, id }) => `Guten Tag,

@@ -166,5 +166,43 @@ export const site: SiteWords = {
   again: 'Noch einmal unterschreiben',
   published: (date) => `Veröffentlicht am ${date}`,
   embedTitle: (petition) => `Unterschreiben: ${petition}`,
+  signUp: {
+    button: 'Anmelden',
+    closed: { title: 'Dieses Formular ist geschlossen', text: 'Zurzeit sind keine Anmeldungen möglich.' },
+    data: (organization) =>
+      `Wir senden Ihnen einen Link zur Bestätigung. Nur ${organization} erhält Ihre Angaben. Ohne Bestätigung werden sie nach sieben Tagen gelöscht.`,
+    share: { title: 'Diese Seite teilen', text: 'Wen könnte das noch interessieren?' },
+    shareBy: { address: 'Link zu dieser Seite', qrAlt: 'QR-Code, der zu dieser Seite führt' },
+    shareText: (form) => `Ich habe mich angemeldet: „${form}“. Machen Sie mit?`,
+    asked: {
+      text: 'Wir haben Ihnen einen Link geschickt. Öffnen Sie ihn und bestätigen Sie Ihre Anmeldung.',
+      to: (email) =>
+        `Wir haben einen Link an ${email} geschickt. Öffnen Sie ihn und bestätigen Sie Ihre Anmeldung.`,
+      hint: 'Nach einigen Minuten noch keine E-Mail? Sehen Sie im Spam-Ordner nach, oder senden Sie das Formular mit derselben Adresse noch einmal.',
+    },
+    signed: { title: 'Vielen Dank', text: 'Sie sind angemeldet.' },
+    confirm: {
+      title: 'Anmeldung bestätigen',
+      text: (form) => `Sie melden sich über „${form}“ an, mit diesen Angaben:`,
+      button: 'Anmeldung bestätigen',
+      ignore: 'Wenn Sie das nicht waren, schließen Sie diese Seite. Ohne Bestätigung passiert nichts.',
+    },
+    faults: { unchecked: 'Setzen Sie hier einen Haken, um sich anzumelden' },
+    expired: {
+      title: 'Dieser Link ist abgelaufen',
+      text: 'Ihre Anmeldung wurde nicht rechtzeitig bestätigt, und Ihre Angaben wurden gelöscht. Sie können das Formular noch einmal ausfüllen.',
+    },
+    unknownLink: {
+      title: 'Dieser Link funktioniert nicht',
+      text: 'Vielleicht ist er unvollständig. Öffnen Sie den Link in der E-Mail noch einmal, oder füllen Sie das Formular noch einmal aus.',
+    },
+    tooMany: {
+      title: 'Zu viele Anmeldungen aus Ihrem Netzwerk',
+      text: 'Versuchen Sie es in einer Stunde noch einmal, oder nutzen Sie ein anderes Netzwerk.',
+    },
+    back: 'Zurück zum Formular',
+    again: 'Formular noch einmal ausfüllen',
+    embedTitle: (form) => `Anmelden: ${form}`,
+  },
   proof: { working: 'Einen Moment …' },
 };

@@ -32,6 +32,13 @@ export const emails: EmailWords = {
       button: 'View the petition',
     },
   },
+  signUp: {
+    subject: (form) => `Confirm your subscription: ${form}`,
+    ask: (form, organization) =>
+      `You filled in “${form}” by ${organization}. Your subscription starts once you confirm it:`,
+    button: 'Confirm my subscription',
+    ignore: 'If you didn’t fill in this form, you can ignore this email. Nothing is kept unless you confirm.',
+  },
   disabledWebhook: {
     subject: (organization) => `Webhook disabled for ${organization}`,
     text: ({ organization, since, url, id }) => `Hello,

@@ -152,5 +152,42 @@ export const site: SiteWords = {
   again: 'Sign again',
   published: (date) => `Published on ${date}`,
   embedTitle: (petition) => `Sign: ${petition}`,
+  signUp: {
+    button: 'Subscribe',
+    closed: { title: 'This form is closed', text: 'It doesn’t accept sign-ups at the moment.' },
+    data: (organization) =>
+      `We’ll email you a link to confirm. Only ${organization} receives your details. If you don’t confirm, they are deleted after seven days.`,
+    share: { title: 'Share this page', text: 'Who else should know about it?' },
+    shareBy: { address: 'Link to this page', qrAlt: 'QR code that leads to the page' },
+    shareText: (form) => `I signed up: “${form}”. Will you join me?`,
+    asked: {
+      text: 'We’ve emailed you a link. Open it and confirm your subscription.',
+      to: (email) => `We’ve emailed a link to ${email}. Open it and confirm your subscription.`,
+      hint: 'No email after a few minutes? Check your spam folder, or fill in the form again with the same address.',
+    },
+    signed: { title: 'Thank you', text: 'You’re on the list.' },
+    confirm: {
+      title: 'Confirm your subscription',
+      text: (form) => `You’re signing up for “${form}” as:`,
+      button: 'Confirm my subscription',
+      ignore: 'If this wasn’t you, close this page. Nothing happens unless you confirm.',
+    },
+    faults: { unchecked: 'Check this box to subscribe' },
+    expired: {
+      title: 'This link has expired',
+      text: 'Your subscription wasn’t confirmed in time, and your details were deleted. You can fill in the form again.',
+    },
+    unknownLink: {
+      title: 'This link doesn’t work',
+      text: 'It may be incomplete. Open the link in the email again, or fill in the form again.',
+    },
+    tooMany: {
+      title: 'Too many sign-ups from your network',
+      text: 'Try again in an hour, or use another network.',
+    },
+    back: 'Back to the form',
+    again: 'Fill in the form again',
+    embedTitle: (form) => `Sign up: ${form}`,
+  },
   proof: { working: 'One moment…' },
 };

@@ -32,6 +32,14 @@ export const emails: EmailWords = {
       button: 'Ver la petición',
     },
   },
+  signUp: {
+    subject: (form) => `Confirme su suscripción: ${form}`,
+    ask: (form, organization) =>
+      `Ha rellenado «${form}» de ${organization}. Su suscripción empieza cuando la confirme:`,
+    button: 'Confirmar mi suscripción',
+    ignore:
+      'Si no ha rellenado este formulario, puede ignorar este correo. Si no confirma, no se guarda nada.',
+  },
   disabledWebhook: {
     subject: (organization) => `Se ha desactivado un webhook de ${organization}`,
     text: ({ organization, since, url, id }) => `Hola:

@@ -157,5 +157,42 @@ export const site: SiteWords = {
   again: 'Volver a firmar',
   published: (date) => `Publicado el ${date}`,
   embedTitle: (petition) => `Firmar: ${petition}`,
+  signUp: {
+    button: 'Suscribirme',
+    closed: { title: 'Este formulario está cerrado', text: 'Por ahora no admite inscripciones.' },
+    data: (organization) =>
+      `Le enviaremos un enlace para confirmar. Solo ${organization} recibe sus datos. Si no confirma, se borran a los siete días.`,
+    share: { title: 'Comparta esta página', text: '¿A quién más le puede interesar?' },
+    shareBy: { address: 'Enlace a esta página', qrAlt: 'Código QR que lleva a esta página' },
+    shareText: (form) => `Me he inscrito: «${form}». ¿Se apunta?`,
+    asked: {
+      text: 'Le hemos enviado un enlace. Ábralo y confirme su suscripción.',
+      to: (email) => `Hemos enviado un enlace a ${email}. Ábralo y confirme su suscripción.`,
+      hint: '¿No le ha llegado el correo después de unos minutos? Mire en la carpeta de spam o vuelva a enviar el formulario con la misma dirección.',
+    },
+    signed: { title: 'Gracias', text: 'Ya está en la lista.' },
+    confirm: {
+      title: 'Confirme su suscripción',
+      text: (form) => `Va a inscribirse en «${form}» con estos datos:`,
+      button: 'Confirmar mi suscripción',
+      ignore: 'Si no ha sido usted, cierre esta página. Si no confirma, no pasa nada.',
+    },
+    faults: { unchecked: 'Marque esta casilla para suscribirse' },
+    expired: {
+      title: 'Este enlace ha caducado',
+      text: 'La suscripción no se confirmó a tiempo y sus datos se borraron. Puede volver a rellenar el formulario.',
+    },
+    unknownLink: {
+      title: 'Este enlace no funciona',
+      text: 'Puede que esté incompleto. Abra de nuevo el enlace del correo o vuelva a rellenar el formulario.',
+    },
+    tooMany: {
+      title: 'Demasiadas inscripciones desde su red',
+      text: 'Inténtelo dentro de una hora o use otra red.',
+    },
+    back: 'Volver al formulario',
+    again: 'Rellenar de nuevo el formulario',
+    embedTitle: (form) => `Inscribirse: ${form}`,
+  },
   proof: { working: 'Un momento…' },
 };

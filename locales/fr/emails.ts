@@ -34,6 +34,14 @@ export const emails: EmailWords = {
       button: 'Voir la pétition',
     },
   },
+  signUp: {
+    subject: (form) => `Confirmez votre inscription : ${form}`,
+    ask: (form, organization) =>
+      `Vous avez rempli « ${form} » de ${organization}. Votre inscription prendra effet dès que vous l’aurez confirmée :`,
+    button: 'Confirmer mon inscription',
+    ignore:
+      'Si vous n’avez pas rempli ce formulaire, ignorez cet e-mail. Rien n’est conservé sans votre confirmation.',
+  },
   disabledWebhook: {
     subject: (organization) => `Webhook désactivé : ${organization}`,
     text: ({ organization, since, url, id }) => `Bonjour,

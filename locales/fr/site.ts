@@ -166,5 +166,42 @@ export const site: SiteWords = {
   again: 'Signer à nouveau',
   published: (date) => `Publié le ${date}`,
   embedTitle: (petition) => `Signer : ${petition}`,
+  signUp: {
+    button: 'Je m’inscris',
+    closed: { title: 'Ce formulaire est fermé', text: 'Les inscriptions sont suspendues pour le moment.' },
+    data: (organization) =>
+      `Nous vous enverrons un lien de confirmation. Seule l’organisation ${organization} reçoit vos données. Sans confirmation, elles sont supprimées au bout de sept jours.`,
+    share: { title: 'Partager cette page', text: 'Qui d’autre pourrait être intéressé ?' },
+    shareBy: { address: 'Lien vers cette page', qrAlt: 'Code QR qui mène à cette page' },
+    shareText: (form) => `Je me suis inscrit·e : « ${form} ». Et vous ?`,
+    asked: {
+      text: 'Nous vous avons envoyé un lien. Ouvrez-le et confirmez votre inscription.',
+      to: (email) => `Nous avons envoyé un lien à ${email}. Ouvrez-le et confirmez votre inscription.`,
+      hint: 'Aucun e-mail après quelques minutes ? Regardez dans vos courriers indésirables, ou renvoyez le formulaire avec la même adresse.',
+    },
+    signed: { title: 'Merci', text: 'Votre inscription est enregistrée.' },
+    confirm: {
+      title: 'Confirmez votre inscription',
+      text: (form) => `Vous vous inscrivez à « ${form} » avec ces informations :`,
+      button: 'Confirmer mon inscription',
+      ignore: 'Si ce n’est pas vous, fermez cette page. Rien ne se passe sans confirmation.',
+    },
+    faults: { unchecked: 'Cochez cette case pour vous inscrire' },
+    expired: {
+      title: 'Ce lien a expiré',
+      text: 'Votre inscription n’a pas été confirmée à temps, et vos données ont été supprimées. Vous pouvez remplir le formulaire à nouveau.',
+    },
+    unknownLink: {
+      title: 'Ce lien ne fonctionne pas',
+      text: 'Il est peut-être incomplet. Rouvrez le lien de l’e-mail, ou remplissez le formulaire à nouveau.',
+    },
+    tooMany: {
+      title: 'Trop d’inscriptions depuis votre réseau',
+      text: 'Réessayez dans une heure, ou utilisez un autre réseau.',
+    },
+    back: 'Retour au formulaire',
+    again: 'Remplir le formulaire à nouveau',
+    embedTitle: (form) => `S’inscrire : ${form}`,
+  },
   proof: { working: 'Un instant…' },
 };

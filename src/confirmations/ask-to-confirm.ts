@@ -32,6 +32,7 @@ type Target = { title: string; confirmation: 'EMAIL' | 'NONE'; url: string | nul
 type Asking = {
   /** The name of the subscription. */
   name: string;
+  mail: ConfirmationMail['about'];
   /** Undefined if it was deleted. */
   find(organizationId: string, recordId: string): Promise<Target | undefined>;
   /** Confirms a request that needs no confirmation by email. */
@@ -105,6 +106,7 @@ export class AskToConfirm {
         {
           organizationId,
           requestId,
+          about: asking.mail,
           to,
           firstName: firstName !== null && NAME_OF_PERSON.test(firstName) ? firstName : null,
           title,

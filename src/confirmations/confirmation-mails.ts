@@ -9,6 +9,8 @@ import { PublicAddress } from '../config/index.js';
 import { canonicalEmail } from '../contacts/index.js';
 import { writeMail } from './write-confirmation-mail.js';
 
+/** Begins the id of the message. */
+const PREFIXES = { signature: 'signature', signUp: 'sign-up' };
 /** Emails to one mailbox per day, over all petitions and forms. */
 const MAX_PER_DAY = 3;
 
@@ -16,6 +18,7 @@ const MAX_PER_DAY = 3;
 export type ConfirmationMail = {
   organizationId: string;
   requestId: string;
+  about: 'signature' | 'signUp';
   to: string;
   firstName: string | null;
   /** Of the petition or form, and its page. */
@@ -65,7 +68,7 @@ export class ConfirmationMails {
   }
 
   async send(mail: ConfirmationMail, signal: AbortSignal): Promise<MailOutcome> {
-    const { organizationId, requestId, to } = mail;
+    const { organizationId, requestId, about, to } = mail;
     const sender = await senderOf(this.records, organizationId);
     const from = this.mailer.senderFor(sender.name, sender.mailFrom);
     const locale = localeIn(sender.language);
@@ -79,7 +82,7 @@ export class ConfirmationMails {
         replyTo: sender.replyTo,
         to,
         ...writeMail(locale, written),
-        messageId: `signature.${requestId}@${domainOf(from)}`,
+        messageId: `${PREFIXES[about]}.${requestId}@${domainOf(from)}`,
         automatic: true,
       },
       signal,

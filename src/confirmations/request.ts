@@ -30,9 +30,15 @@ export type PersonDetails = {
 
 /**
  * TIME: it was not confirmed. ASKED_AGAIN: `by` replaces it. SIGNED_BEFORE: the same person has signed.
- * ERASED: the person was erased. PETITION_DELETED: it can no longer be confirmed.
+ * ERASED: the person was erased. PETITION_DELETED, FORM_DELETED: it can no longer be confirmed.
  */
-export type ExpiryReason = 'TIME' | 'ASKED_AGAIN' | 'SIGNED_BEFORE' | 'ERASED' | 'PETITION_DELETED';
+export type ExpiryReason =
+  | 'TIME'
+  | 'ASKED_AGAIN'
+  | 'SIGNED_BEFORE'
+  | 'ERASED'
+  | 'PETITION_DELETED'
+  | 'FORM_DELETED';
 
 /** What every request contains. */
 export type Requested = { suspicion: Suspicion[]; subscribe: boolean };
@@ -124,7 +130,7 @@ export class RequestKind<Data extends Requested = Requested, Person extends Pers
   }
 
   /** Open requests as links of their record. Each is its own subject: when it ends, all its data is destroyed. */
-  links(facts: Facts, printed: PrintedLinks, detailOf: (person: Person) => string | null): Counted {
+  links(facts: Facts, printed?: PrintedLinks, detailOf?: (person: Person) => string | null): Counted {
     const { requested, confirmed, expired, recordField } = this.names;
     return {
       handles: [requested, confirmed, expired],
@@ -137,7 +143,7 @@ export class RequestKind<Data extends Requested = Requested, Person extends Pers
         const subjectId = event.streamId;
         if (event.type === requested) {
           const person = event.personal as Person | null;
-          const detail = person ? detailOf(person) : null;
+          const detail = person && detailOf ? detailOf(person) : null;
           return [{ kind: 'begins', event, recordId, subjectId, detail }];
         }
         if (event.type !== confirmed && event.type !== expired) return [];

@@ -3,6 +3,7 @@ import { type Brand, writeLetter } from '#libs/mail';
 import { DAYS_TO_CONFIRM } from './request.js';
 
 type Parts = {
+  about: 'signature' | 'signUp';
   firstName: string | null;
   title: string;
   brand: Brand;
@@ -13,7 +14,7 @@ type Parts = {
 
 /** The subject and the text and HTML parts of the email. */
 export function writeMail({ language, emails }: Locale, mail: Parts): ReturnType<typeof writeLetter> {
-  const { url, button, ...parts } = partsOf(emails.confirmation, mail);
+  const { url, button, ...parts } = partsOf(emails, mail);
   return writeLetter({
     ...parts,
     language,
@@ -23,7 +24,11 @@ export function writeMail({ language, emails }: Locale, mail: Parts): ReturnType
   });
 }
 
-function partsOf(words: EmailWords['confirmation'], { firstName, title, brand, confirmUrl, url }: Parts) {
+function partsOf(
+  { confirmation, signUp }: EmailWords,
+  { about, firstName, title, brand, confirmUrl, url }: Parts,
+) {
+  const words = about === 'signUp' ? { ...confirmation, ...signUp } : confirmation;
   const greeting = words.greeting(firstName);
   if (confirmUrl === null) {
     const { subject, text, button } = words.already;

@@ -3,6 +3,7 @@ import { duplicatePage } from './contacts/duplicate-pages.js';
 import { importPages } from './contacts/import-pages.js';
 import { contactPages } from './contacts/pages.js';
 import { customFieldPages } from './custom-fields/pages.js';
+import { formPages } from './forms/pages.js';
 import { historyPages } from './history/pages.js';
 import { homePages } from './home-pages.js';
 import { imagePages } from './images/pages.js';
@@ -24,6 +25,7 @@ import { systemStatusPages } from './status/pages.js';
 export const PAGES: PageDefinition[] = [
   ...homePages,
   ...petitionPages,
+  ...formPages,
   ...contactPages,
   duplicatePage,
   ...importPages,

@@ -10,6 +10,7 @@ export const OUTBOX = { path: 'outbox', needs: '*', isThere: ({ hasOutbox }: Per
 const FIRST: Record<string, Place> = {
   overview: { path: '', needs: null },
   petitions: { path: 'petitions', needs: 'petition:read', shows: 'petition' },
+  forms: { path: 'forms', needs: 'form:read', shows: 'form' },
   contacts: { path: 'contacts', needs: 'contact:read', shows: 'contact' },
 };
 

@@ -48,7 +48,15 @@ export function stepPage({
 }
 
 /** Sections whose records are deleted after a simple confirmation. */
-type Deleting = 'petitions' | 'posts' | 'images' | 'broadcasts' | 'customFields' | 'segments' | 'webhooks';
+type Deleting =
+  | 'petitions'
+  | 'forms'
+  | 'posts'
+  | 'images'
+  | 'broadcasts'
+  | 'customFields'
+  | 'segments'
+  | 'webhooks';
 
 /** The page that confirms the deletion of a record, and deletes it. @param find loads the record */
 export function deletionPage({

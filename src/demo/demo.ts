@@ -18,6 +18,7 @@ import {
   PublishPetition,
   RequestSignature,
 } from '../petitions/index.js';
+import { CreateForm } from '../forms/index.js';
 import { CreatePost, PublishPost } from '../posts/index.js';
 import { CreateSegment } from '../segments/index.js';
 import { CreateTag, TagContacts } from '../tags/index.js';
@@ -191,6 +192,14 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
     await run(ConfirmSignature, { requestId, isProved: true });
   }
 
+  await run<CreateForm, object>(CreateForm, {
+    name: 'Get updates',
+    text: 'News about our rivers, about once a month.',
+    fields: [
+      { field: 'firstName', required: false },
+      { field: 'zip', required: false },
+    ],
+  });
   const { postId } = await run<CreatePost, { postId: string }>(CreatePost, {
     name: 'The first forty',
     description: 'Forty people signed on the first day. Ask four more.',

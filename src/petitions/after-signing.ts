@@ -5,7 +5,7 @@ import { type PetitionFields, type ThankYou } from './petition.js';
 /** The most characters of the email. Lists return it. */
 const MAX_MAIL = 20_000;
 
-class ThankYouInput {
+export class ThankYouInput {
   @Text({ max: 200, optional: true, nullable: true, description: 'Default: in the language of the page.' })
   title?: string | null;
 
@@ -71,14 +71,16 @@ export abstract class AfterSigningInput extends PetitionFieldsInput {
 
 const orNull = (schema: ReturnType<typeof recordSchema>) => ({ ...schema, type: ['object', 'null'] });
 
+export const thankYouSchema = {
+  ...orNull(
+    recordSchema({ title: textOrNull, text: textOrNull, nextUrl: textOrNull, nextLabel: textOrNull }),
+  ),
+  description: 'What its page shows afterwards; null: the texts of the site.',
+};
+
 /** Fields of a petition about what follows a signature. */
 export const afterSigningSchema = {
-  thankYou: {
-    ...orNull(
-      recordSchema({ title: textOrNull, text: textOrNull, nextUrl: textOrNull, nextLabel: textOrNull }),
-    ),
-    description: 'What its page shows after signing; null: the texts of the site.',
-  },
+  thankYou: thankYouSchema,
   thankYouMail: {
     ...orNull(recordSchema({ subject: { type: 'string' }, content: { type: 'string' } })),
     description: 'The email that signers receive when a signature from its page is confirmed.',
@@ -103,7 +105,7 @@ export function readAfterSigning({
   };
 }
 
-function readThankYou(given: ThankYouInput | null): ThankYou | null {
+export function readThankYou(given: ThankYouInput | null): ThankYou | null {
   const { title = null, text = null, nextUrl = null, nextLabel = null } = given ?? {};
   if ((nextUrl === null) !== (nextLabel === null)) {
     const missing = nextUrl === null ? 'nextUrl' : 'nextLabel';

@@ -30,6 +30,7 @@ export class AskSigners implements Subscription {
     const { name } = this;
     return this.asking.ask(signatureRequests, event, signal, {
       name,
+      mail: 'signature',
       find: async (organizationId, petitionId) => {
         const { state } = await this.records.look(petition, organizationId, petitionId);
         if (!exists(state)) return undefined;

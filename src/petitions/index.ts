@@ -1,22 +1,24 @@
 export { PetitionsModule } from './petitions.module.js';
-export { petitions, signature } from './petitions.js';
+export { formSchema, petitions, signature } from './petitions.js';
+export { readThankYou, ThankYouInput, thankYouSchema } from './after-signing.js';
 export { AddSignature } from './add-signature.js';
 export { CreatePetition } from './create-petition.js';
 export { PublishPetition } from './publish-petition.js';
 export { invalidation } from './invalidation.js';
 export { invalidationPlan, invalidationPlanId } from './invalidation-plan.js';
 export { newForm, type PetitionForm, STANDARD_FIELDS, type StandardField } from './petition-form.js';
-export { customFieldName, type NamedForm } from './petition-forms.js';
+export { customFieldName, type NamedForm, PetitionForms } from './petition-forms.js';
 export {
   type Confirmation,
   existingPetition,
   nextGoal,
   petition,
   STATUSES,
+  type ThankYou,
   type ThankYouMail,
 } from './petition.js';
 export { ThankYouMails, type ThankYouStatus } from './thank-you-mails.js';
-export { DEFAULT_GOAL } from './petition-fields.js';
+export { ConsentInput, DEFAULT_GOAL, FormFieldInput } from './petition-fields.js';
 export { ConfirmSignature } from './confirm-signature.js';
 export { PublicComments } from './public-comments.js';
 export { MOST_COUNTED, Recruiting } from './recruiting.js';

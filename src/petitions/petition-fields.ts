@@ -29,7 +29,7 @@ class CustomFieldInput {
   required!: boolean;
 }
 
-class FormFieldInput {
+export class FormFieldInput {
   @Text({
     max: 100,
     example: 'zip',
@@ -41,18 +41,18 @@ class FormFieldInput {
   required!: boolean;
 }
 
-class ConsentInput {
+export class ConsentInput {
   @Text({
     max: 1_000,
     optional: true,
     nullable: true,
     description:
-      'The text next to the checkbox. The signer’s consent is recorded with this exact text. Default: a text of ' +
+      'The text next to the checkbox. Their consent is recorded with this exact text. Default: a text of ' +
       'the page in its language.',
   })
   text?: string | null;
 
-  @Flag({ default: false, description: 'Whether only people who check the box can sign.' })
+  @Flag({ default: false, description: 'Whether only people who check the box can send the form.' })
   required!: boolean;
 }
 
@@ -67,7 +67,7 @@ export class FormInput {
     optional: true,
     description: 'The checkbox to subscribe to the organization’s emails.',
   })
-  consent?: ConsentInput;
+  consent?: ConsentInput | undefined;
 }
 
 /** The fields shared by create-petition and update-petition, all optional. */

@@ -27,18 +27,25 @@ export class PetitionForms implements OnModuleInit {
   onModuleInit(): void {
     this.resources.completeBy(petitions, async (organizationId, records, past) => {
       const forms = records.map((record) => record.form as PetitionForm);
-      const keys = await this.keysOf(organizationId, forms, past);
-      for (const [n, record] of records.entries()) record.form = named(forms[n]!, keys);
+      const all = await this.named(organizationId, forms, past);
+      for (const [n, record] of records.entries()) record.form = all[n];
     });
   }
 
+  async named(organizationId: string, forms: readonly PetitionForm[], past?: Past): Promise<NamedForm[]> {
+    const keys = await this.keysOf(organizationId, forms, past);
+    return forms.map((form) => named(form, keys));
+  }
+
   /**
+   * @param at where the form is in the input.
    * @returns `form`: as it is stored, without unknown fields. `require` throws if there are any: an identical request that was
    *   accepted earlier may name a field that was deleted since.
    */
   async read(
     organizationId: string,
     given: FormInput,
+    at = 'form.',
   ): Promise<{ form: PetitionForm; require: () => Promise<void> }> {
     const { consent } = given;
     const issues: Issue[] = [];
@@ -47,7 +54,7 @@ export class PetitionForms implements OnModuleInit {
     const keys = isCustom ? await this.customFields.keysOf(organizationId) : new Map<string, string>();
     const ids = new Map([...keys].map(([id, key]) => [CUSTOM + key, id]));
     const fields = given.fields.flatMap(({ required }, n): PetitionForm['fields'] => {
-      const path = `form.fields.${n}.field`;
+      const path = `${at}fields.${n}.field`;
       const field = names[n]!;
       if (names.indexOf(field) < n) issues.push({ path, message: 'is in the list twice' });
       if (isStandard(field)) return [{ field, required }];

@@ -61,6 +61,6 @@ import { ThankYouMails } from './thank-you-mails.js';
     SignFromEmailHandler,
     EndPetitionHandler,
   ],
-  exports: [Recruiting, Signers, PublicComments, ThankYouMails],
+  exports: [Recruiting, Signers, PetitionForms, PublicComments, ThankYouMails],
 })
 export class PetitionsModule {}

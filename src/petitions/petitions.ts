@@ -136,6 +136,15 @@ type Signed = Omit<Requested, 'petitionId' | 'subscribe'> & {
   broadcastId: string | null;
 };
 
+/** What a form asks for, with custom fields by their keys. */
+export const formSchema = recordSchema({
+  fields: {
+    type: 'array',
+    items: recordSchema({ field: { type: 'string' }, required: { type: 'boolean' } }),
+  },
+  consent: recordSchema({ text: textOrNull, required: { type: 'boolean' } }),
+});
+
 export const petitionSchema = recordSchema({
   id: { type: 'string' },
   createdAt: timestamp,
@@ -173,13 +182,7 @@ export const petitionSchema = recordSchema({
   ...afterSigningSchema,
   comments: { type: 'string', enum: COMMENTS, description: 'Which public comments its page shows.' },
   form: {
-    ...recordSchema({
-      fields: {
-        type: 'array',
-        items: recordSchema({ field: { type: 'string' }, required: { type: 'boolean' } }),
-      },
-      consent: recordSchema({ text: textOrNull, required: { type: 'boolean' } }),
-    }),
+    ...formSchema,
     description:
       'What the form on its page asks for, in this order, next to the email address. A custom field is named by its key, ' +
       'or `fields.comment` if that is its key.',

@@ -2,12 +2,13 @@ import { FieldOf, formatNumber, html, type Html, ShareKit, ShareLinks } from '#l
 import { type Notice, type SiteWords } from '#locales';
 import { MOST_COUNTED } from '../petitions/index.js';
 import { type Page, pageOf } from './document.js';
-import { NoticeOf, Progress, Share, thanksOf } from './parts.js';
+import { isPetition, NoticeOf, Progress, Share, thanksOf } from './parts.js';
 import { webmailOf } from './mail-providers.js';
 import { proofOf, scriptsFor, signPath } from './sign-form.js';
-import { type Kept, type SiteOrganization, type SitePetition } from './site-types.js';
+import { type Kept, type SiteOrganization, type SiteForm } from './site-types.js';
 
-type About = { organization: SiteOrganization; petition: SitePetition; words: SiteWords };
+/** The petition or sign-up form of a page. */
+type About = { organization: SiteOrganization; petition: SiteForm; words: SiteWords };
 
 /** The page after submitting the form. It does not reveal whether the person had signed before. */
 export function submittedPage({
@@ -66,7 +67,7 @@ function Correction({
   proof,
 }: {
   sent: { email: string; kept: Kept };
-  petition: SitePetition;
+  petition: SiteForm;
   words: SiteWords;
   isFramed: boolean;
   proof: string | null;
@@ -107,7 +108,7 @@ export function signedPage({
     scripts: ['/site/page.js'],
     content: NoticeOf({
       notice,
-      more: html`${notice.next} ${Progress({ petition, words })}
+      more: html`${notice.next} ${isPetition(petition) ? Progress({ petition, words }) : null}
       ${recruited === 0 ? null : html`<p><strong>${words.recruited(recruited, count)}</strong></p>`}
       ${BackTo({ petition, words })} ${Share({ petition: { ...petition, url }, words }, ShareKit)}`,
     }),
@@ -151,7 +152,7 @@ export function confirmPage({
   });
 }
 
-/** The page for an expired link or a closed petition. */
+/** The page for an expired link, or for a petition or form that accepts nothing. */
 export function endedPage({
   organization,
   petition,
@@ -189,6 +190,6 @@ export function noticePage({
   });
 }
 
-function BackTo({ petition, words }: { petition: SitePetition; words: SiteWords }): Html {
+function BackTo({ petition, words }: { petition: SiteForm; words: SiteWords }): Html {
   return html`<p><a href="${petition.path}">${words.back}</a></p>`;
 }

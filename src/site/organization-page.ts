@@ -2,7 +2,7 @@ import { html, type Html } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import { dateIn, PictureOf, progressTexts } from './parts.js';
-import { type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';
+import { type SiteForm, type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';
 
 type ListedPetition = Pick<
   SitePetition,
@@ -10,16 +10,18 @@ type ListedPetition = Pick<
 >;
 type ListedPost = Pick<SitePost, 'title' | 'path' | 'description' | 'image' | 'publishedAt'>;
 
-/** Published petitions and posts of an organization. */
+/** Published petitions, posts and sign-up forms of an organization. */
 export function organizationPage({
   organization,
   petitions,
   posts,
+  forms,
   words,
 }: {
   organization: SiteOrganization;
   petitions: readonly ListedPetition[];
   posts: readonly ListedPost[];
+  forms: readonly Pick<SiteForm, 'title' | 'path'>[];
   words: SiteWords;
 }): Page {
   const isEmpty = petitions.length + posts.length === 0;
@@ -31,6 +33,7 @@ export function organizationPage({
     seconds: 1,
     content: html`<div class="wide">
       <h1>${organization.name}</h1>
+      ${forms.map(({ title, path }) => html`<p><a class="button plain" href="${path}">${title}</a></p>`)}
       ${
         isEmpty
           ? html`<p class="lead">${words.nothingYet.title}</p>

@@ -110,9 +110,10 @@ const pagesIn = (words: SiteWords): Record<string, Page> => {
       organization,
       petitions: [petition],
       posts: [{ ...petition, publishedAt: at }],
+      forms: [petition],
       words,
     }),
-    'an empty organization': organizationPage({ organization, petitions: [], posts: [], words }),
+    'an empty organization': organizationPage({ organization, petitions: [], posts: [], forms: [], words }),
     post: postPage({ organization, post: { ...petition, publishedAt: at }, words }),
     nobody: noticePage({ words, notice: words.notFound, status: 404 }),
   };

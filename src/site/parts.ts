@@ -1,6 +1,6 @@
 import { formatDate, formatNumber, html, type Html, ShareLinks } from '#libs/pages';
 import { type SiteWords } from '#locales';
-import { type Picture, type SiteOrganization, type SitePetition } from './site-types.js';
+import { type Picture, type SiteForm, type SiteOrganization, type SitePetition } from './site-types.js';
 
 /** A responsive image. Its size is reserved, so that the layout does not shift when it loads. */
 export function PictureOf({
@@ -66,9 +66,9 @@ export function progressTexts(
   };
 }
 
-/** Ways to share a petition. @param share `ShareKit` adds the QR code and the code to embed the form */
+/** Ways to share a petition or a sign-up form. @param share `ShareKit` adds the QR code and the code to embed the form */
 export function Share(
-  { petition: { title, url }, words }: { petition: Pick<SitePetition, 'title' | 'url'>; words: SiteWords },
+  { petition: { title, url }, words }: { petition: Pick<SiteForm, 'title' | 'url'>; words: SiteWords },
   share: typeof ShareLinks = ShareLinks,
 ): Html {
   return html`<section class="sharing" aria-labelledby="share">
@@ -92,9 +92,13 @@ export function NoticeOf({
   </div>`;
 }
 
+export function isPetition(form: SiteForm): form is SitePetition {
+  return 'goal' in form;
+}
+
 /** The message after signing, and what the organization suggests next. */
 export function thanksOf(
-  { thankYou }: Pick<SitePetition, 'thankYou'>,
+  { thankYou }: Pick<SiteForm, 'thankYou'>,
   { signed }: SiteWords,
 ): { title: string; text: string | Html; next: Html | null } {
   const { title, text, next } = thankYou ?? { title: null, text: null, next: null };

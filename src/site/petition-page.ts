@@ -1,23 +1,32 @@
 import { html, type Html } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
-import { dateIn, PictureOf, Progress, progressTexts, Share } from './parts.js';
+import { dateIn, isPetition, PictureOf, Progress, progressTexts, Share } from './parts.js';
 import { scriptsFor, SignFormOf } from './sign-form.js';
 import { type PersonalSigner } from './personal-links.js';
-import { type Comment, type SignForm, type SiteOrganization, type SitePetition } from './site-types.js';
+import {
+  type Comment,
+  type SignForm,
+  type SiteOrganization,
+  type SiteForm,
+  type SitePetition,
+} from './site-types.js';
 
-type Props = {
+export type FormProps = {
   organization: SiteOrganization;
-  petition: SitePetition;
+  petition: SiteForm;
   form: SignForm;
   words: SiteWords;
   proof: string | null;
+};
+type Props = FormProps & {
+  petition: SitePetition;
   /** The recipient of a personal link, who signs with one click. */
   signer?: PersonalSigner;
 };
 
 /** Seconds for which shared caches may keep the page. */
-const CACHE_SECONDS = 1;
+export const CACHE_SECONDS = 1;
 
 /** The page of a petition, with the form. */
 export function petitionPage({ organization, petition, form, words, proof, signer }: Props): Page {
@@ -132,7 +141,7 @@ function Comments({
 }
 
 /** A smaller version for frames on other sites. */
-export function embedPage({ organization, petition, form, words, proof }: Props): Page {
+export function embedPage({ organization, petition, form, words, proof }: FormProps): Page {
   const { title, isOpen, path } = petition;
   const isAgain = Object.keys(form.faults).length > 0 || form.meant !== undefined;
   return pageOf({
@@ -144,7 +153,7 @@ export function embedPage({ organization, petition, form, words, proof }: Props)
     ...(isAgain ? { status: 422 } : { seconds: CACHE_SECONDS }),
     content: html`<main id="content">
       <h1><a href="${path}" target="_blank" rel="noopener">${title}</a></h1>
-      ${Progress({ petition, words })}
+      ${isPetition(petition) ? Progress({ petition, words }) : null}
       ${
         isOpen
           ? SignFormOf({ petition, organization, form, words, proof, isFramed: true })

@@ -19,7 +19,7 @@ import {
   type Asked,
   type SignForm,
   type SiteOrganization,
-  type SitePetition,
+  type SiteForm,
   type TextField,
 } from './site-types.js';
 
@@ -44,7 +44,7 @@ const SHORT: ReadonlySet<string | undefined> = new Set<TextField>([
 ]);
 
 type Props = {
-  petition: SitePetition;
+  petition: SiteForm;
   organization: SiteOrganization;
   form: SignForm;
   words: SiteWords;
@@ -54,7 +54,7 @@ type Props = {
   isFramed?: boolean;
 };
 
-/** The form on a petition page. After an error, it keeps the typed input. */
+/** The form on a page of a petition or a sign-up form. After an error, it keeps the typed input. */
 export function SignFormOf({ petition, organization, form, words, proof, isFramed = false }: Props): Html {
   const { title, ...texts } = words.faults;
   const faults = Object.entries(form.faults);
@@ -155,7 +155,7 @@ function AppearanceOf({ values }: SignForm, { appearance }: SiteWords): Html {
 }
 
 function ConsentOf(
-  { text, required }: SitePetition['consent'],
+  { text, required }: SiteForm['consent'],
   { values, faults }: SignForm,
   words: SiteWords,
 ): Html {
@@ -173,7 +173,7 @@ function Closes({ organization, words, at }: Pick<Props, 'organization' | 'words
 }
 
 /** The path that a form is sent to. The next page opens in the same frame. */
-export function signPath({ path }: Pick<SitePetition, 'path'>, isFramed: boolean): string {
+export function signPath({ path }: Pick<SiteForm, 'path'>, isFramed: boolean): string {
   return `${path}/sign${isFramed ? '?embed' : ''}`;
 }
 
@@ -198,7 +198,7 @@ function QuestionAbout(typed: string, meant: string, { didYouMean }: SiteWords):
 }
 
 /** Whether the form requires more than the name, so that one click is not enough. */
-export function asksForMore({ asked, consent }: SitePetition): boolean {
+export function asksForMore({ asked, consent }: SiteForm): boolean {
   return consent.required || asked.some(({ field, required }) => required && !isName(field));
 }
 

@@ -5,6 +5,7 @@ import { isSentAsCompared } from '#libs/mail';
 import { inputOf, OperationRunner, type RequestContext, requestContext, UNSTORABLE } from '#libs/rpc';
 import { localeIn, type FormFault } from '#locales';
 import { type Confirmed } from '../confirmations/index.js';
+import { ConfirmSignUp, RequestSignUp } from '../forms/index.js';
 import { countryCode } from '../contacts/index.js';
 import {
   type Appearance,
@@ -16,10 +17,11 @@ import {
 import { Budgets } from './budgets.js';
 import { digestOf, faultOf, formToken } from './form-token.js';
 import { probablyMeant } from './mail-providers.js';
+import { isPetition } from './parts.js';
 import { ProofOfWork } from './proof-of-work.js';
 import { inputOfQuestion, questionsIn, readAnswers } from './questions.js';
-import { type FoundOrganization, type FoundPetition } from './site-records.js';
-import { type Kept, type SignForm, type SitePetition, type TextField, type Values } from './site-types.js';
+import { type FoundOrganization, type FoundForm, type Kind } from './site-records.js';
+import { type Kept, type SignForm, type SiteForm, type TextField, type Values } from './site-types.js';
 
 const MAX_LENGTH: Record<TextField, number> = {
   firstName: 200,
@@ -47,7 +49,7 @@ export type Signed =
   | { status: 'too many' }
   | { status: 'faults'; form: SignForm };
 
-/** Actions on a petition page. They use the same commands as the API, on behalf of the public. */
+/** What people send from pages of petitions and sign-up forms, on behalf of the public. */
 @Injectable()
 export class Signing {
   constructor(
@@ -63,7 +65,7 @@ export class Signing {
    *
    * @param source the campaign or site that the visitor came from. @param via the token of the signer whose link they followed.
    */
-  emptyForm({ id }: FoundPetition, source: string | null, via: string | null = null): SignForm {
+  emptyForm({ id }: FoundForm, source: string | null, via: string | null = null): SignForm {
     return {
       token: formToken(this.store.keyring, id, new Date()),
       source,
@@ -74,16 +76,16 @@ export class Signing {
     };
   }
 
-  /** @throws RpcError CONFLICT if the petition has closed in the meantime. */
+  /** @throws RpcError CONFLICT if the petition or form has closed in the meantime. */
   async sign(
     organization: FoundOrganization,
-    petition: FoundPetition,
+    found: FoundForm,
     given: URLSearchParams,
     request: Request,
   ): Promise<Signed> {
-    const form = this.read(petition, given);
+    const form = this.read(found, given);
     if (Object.keys(form.faults).length > 0 || form.meant !== undefined) return { status: 'faults', form };
-    const suspicion = await this.budgets.take(petition.id, request.ip);
+    const suspicion = await this.budgets.take(found.id, request.ip);
     if (!suspicion) return { status: 'too many' };
     if (given.get('website')) suspicion.push('HONEYPOT');
     if (this.proof.isRequired && !(await this.proof.holds(given.get('altcha'))))
@@ -91,10 +93,8 @@ export class Signing {
     const { values, source } = form;
     const words = localeIn(organization.language).site;
     const text = (field: TextField) => (values[field] === '' ? null : (values[field] ?? null));
-    const { appearance: chosen = 'NONE' } = values;
-    const appearance = petition.petition.takesComments ? chosen : 'NONE';
-    const fields = {
-      petitionId: petition.id,
+    const { petition } = found;
+    const details = {
       email: values.email!,
       firstName: text('firstName'),
       lastName: text('lastName'),
@@ -103,33 +103,40 @@ export class Signing {
       region: text('region'),
       country: countryCode(values.country ?? '') ?? null,
       phone: text('phone'),
-      comment: text('comment'),
-      ...{ appearance, isCommentPublic: appearance !== 'NONE' },
+      clientAddress: addressOf(request),
+      customFields: readAnswers(questionsIn(petition.asked), form.answers).values,
+    };
+    const sent = {
       subscribe: values.subscribe === true,
       source,
-      via: this.recruiting.readToken(petition.id, form.via),
-      clientAddress: addressOf(request),
-      consent: {
-        source: petition.petition.path,
-        text: petition.petition.consent.text,
-        language: words.locale,
-      },
+      consent: { source: petition.path, text: petition.consent.text, language: words.locale },
       suspicion,
-      customFields: readAnswers(questionsIn(petition.petition.asked), form.answers).values,
     };
-    await this.runner.execute(inputOf(RequestSignature, fields, contextOf(request, organization.id)));
+    const context = contextOf(request, organization.id);
+    if (isPetition(petition)) {
+      const { appearance: chosen = 'NONE' } = values;
+      const appearance = petition.takesComments ? chosen : 'NONE';
+      const shown = { comment: text('comment'), appearance, isCommentPublic: appearance !== 'NONE' };
+      const via = this.recruiting.readToken(found.id, form.via);
+      const fields = { petitionId: found.id, ...details, ...sent, ...shown, via };
+      await this.runner.execute(inputOf(RequestSignature, fields, context));
+    } else
+      await this.runner.execute(
+        inputOf(RequestSignUp, { formId: found.id, person: details, ...sent }, context),
+      );
     const kept = [...given].filter(([name]) => !ONCE.includes(name));
     kept.push(['token', form.token]);
     return { status: 'taken', email: values.email!, kept };
   }
 
-  confirm(request: Request, organizationId: string, requestId: string): Promise<Confirmed> {
+  confirm(kind: Kind, request: Request, organizationId: string, requestId: string): Promise<Confirmed> {
+    const type = kind === 'forms' ? ConfirmSignUp : ConfirmSignature;
     const fields = { requestId, isProved: true };
-    return this.runner.execute(inputOf(ConfirmSignature, fields, contextOf(request, organizationId)));
+    return this.runner.execute(inputOf(type, fields, contextOf(request, organizationId)));
   }
 
   /** Reads the form and its errors. All values are kept, so that it can be sent again. */
-  private read(petition: FoundPetition, given: URLSearchParams): SignForm {
+  private read(petition: FoundForm, given: URLSearchParams): SignForm {
     const { asked, consent } = petition.petition;
     const details = detailsIn(asked);
     const values: Values = {
@@ -196,8 +203,8 @@ function readAppearance(given: URLSearchParams): Appearance {
   return APPEARANCES.find((one) => one === chosen) ?? 'NONE';
 }
 
-/** The signer's details that a form asks for. */
-function detailsIn(asked: SitePetition['asked']): { field: TextField; required: boolean }[] {
+/** The person's details that a form asks for. */
+function detailsIn(asked: SiteForm['asked']): { field: TextField; required: boolean }[] {
   return [{ field: 'email', required: true }, ...asked.filter((one) => one.field !== undefined)];
 }
 

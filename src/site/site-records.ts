@@ -3,7 +3,7 @@ import { RecordReader } from '#libs/commands';
 import { TtlCache } from '#libs/database';
 import { richText, timeZoneNamed } from '#libs/pages';
 import { compare } from '#libs/projections';
-import { type ResourceRecord, Resources } from '#libs/resources';
+import { type Resource, type ResourceRecord, Resources } from '#libs/resources';
 import { isId } from '#libs/rpc';
 import { images } from '../images/index.js';
 import {
@@ -13,6 +13,7 @@ import {
   SiteAddress,
 } from '../organizations/index.js';
 import { CustomFields } from '../fields/index.js';
+import { forms } from '../forms/index.js';
 import { type Confirmation, type PetitionForm, petitions, PublicComments } from '../petitions/index.js';
 import { posts } from '../posts/index.js';
 import { PublicAddress } from '../config/index.js';
@@ -22,6 +23,7 @@ import {
   type Asked,
   type Picture,
   type SiteOrganization,
+  type SiteForm,
   type SitePetition,
   type SitePost,
   type ThankYou,
@@ -31,10 +33,21 @@ import {
 const MAX_COMMENTS = 10;
 const MAX_LISTED = 100;
 const MAX_IN_FEED = 50;
+/** Sign-up forms that the page of an organization links to. */
+const MAX_FORMS = 10;
 
 export type FoundOrganization = SiteOrganization & { id: string };
+/** The kinds of pages with a form, as their paths name them. */
+export type Kind = 'petitions' | 'forms';
+export type FoundForm = { id: string; petition: SiteForm };
 export type FoundPetition = { id: string; petition: SitePetition };
 export type FoundPost = { id: string; post: SitePost };
+
+type Published = {
+  petitions: FoundPetition[];
+  posts: FeedPost[];
+  forms: Pick<SiteForm, 'title' | 'path'>[];
+};
 
 /** A record, and `path`, its canonical address, which can differ from the requested one. */
 export type Found<Value> = { value: Value; path: string } | undefined;
@@ -44,8 +57,9 @@ export type Found<Value> = { value: Value; path: string } | undefined;
 export class SiteRecords {
   private readonly organizations = new TtlCache<Found<FoundOrganization>>();
   private readonly petitionPages = new TtlCache<Found<FoundPetition>>();
+  private readonly formPages = new TtlCache<Found<FoundForm>>();
   private readonly postPages = new TtlCache<Found<FoundPost>>();
-  private readonly published = new TtlCache<{ petitions: FoundPetition[]; posts: FeedPost[] }>();
+  private readonly published = new TtlCache<Published>();
 
   constructor(
     private readonly resources: Resources,
@@ -86,6 +100,33 @@ export class SiteRecords {
     });
   }
 
+  /** @param name its slug, a former slug of the last year, or its id. */
+  form(organization: FoundOrganization, name: string, skipCache = false): Promise<Found<FoundForm>> {
+    const key = `${organization.id} ${name}`;
+    if (skipCache) this.formPages.forget(key);
+    return this.formPages.get(key, async () => {
+      const id = await this.idOf(forms, organization.id, name);
+      const record = id && (await this.resources.findAt(forms, organization.id, id));
+      if (!record) return undefined;
+      const { path, url, ...own } = await this.askedOn(
+        organization,
+        'forms',
+        record,
+        record as unknown as PetitionForm,
+      );
+      const petition = {
+        ...own,
+        path,
+        url,
+        description: record.text as string | null,
+        isOpen: record.status === 'PUBLISHED',
+        closesAt: null,
+        takesComments: false,
+      };
+      return { value: { id, petition }, path };
+    });
+  }
+
   post(organization: FoundOrganization, name: string): Promise<Found<FoundPost>> {
     return this.postPages.get(`${organization.id} ${name}`, async () => {
       const id = await this.idOf(posts, organization.id, name);
@@ -97,14 +138,25 @@ export class SiteRecords {
   }
 
   /** Published records, newest first. */
-  all(organization: FoundOrganization): Promise<{ petitions: FoundPetition[]; posts: FeedPost[] }> {
+  all(organization: FoundOrganization): Promise<Published> {
     return this.published.get(organization.id, async () => {
-      const [open, closed, written] = await Promise.all([
+      const [open, closed, written, signUps] = await Promise.all([
         this.list(petitions, organization.id, 'PUBLISHED', MAX_LISTED),
         this.list(petitions, organization.id, 'CLOSED', MAX_LISTED),
         this.list(posts, organization.id, 'PUBLISHED', MAX_IN_FEED),
+        this.resources.list(
+          forms,
+          { organizationId: organization.id, limit: MAX_FORMS, sort: 'createdAt' },
+          [],
+        ),
       ]);
       return {
+        forms: signUps.records
+          .filter(({ status }) => status === 'PUBLISHED')
+          .map(({ id, title, slug }) => ({
+            title: title as string,
+            path: `${organization.path}/forms/${(slug as string | null) ?? id}`,
+          })),
         petitions: await Promise.all(
           [...open, ...closed].map((record) => this.petitionOf(organization, record, true)),
         ),
@@ -133,11 +185,7 @@ export class SiteRecords {
     return { value: { id, name, path, url, website, language, colour, logo, privacyUrl, timeZone }, path };
   }
 
-  private async idOf(
-    resource: typeof petitions | typeof posts,
-    organizationId: string,
-    name: string,
-  ): Promise<string | undefined> {
+  private async idOf(resource: Resource, organizationId: string, name: string): Promise<string | undefined> {
     return isId(name) ? name : this.resources.findBySlug(resource, organizationId, name);
   }
 
@@ -147,10 +195,8 @@ export class SiteRecords {
     record: ResourceRecord,
     isListed = false,
   ): Promise<FoundPetition> {
-    const { id, slug, title, description, ask, target, goal, signatures, publicComments, form } =
+    const { id, description, ask, target, goal, signatures, publicComments, form } =
       record as ResourceRecord & {
-        slug: string | null;
-        title: string;
         description: string | null;
         ask: string | null;
         target: string | null;
@@ -160,16 +206,13 @@ export class SiteRecords {
         form: PetitionForm;
       };
     const closesAt = record.closesAt === null ? null : new Date(record.closesAt as string);
-    const end = `/petitions/${slug ?? id}`;
-    const isConfirmed = (record.confirmation as Confirmation) === 'EMAIL';
+    const page = await this.askedOn(organization, 'petitions', record, form, isListed);
     const comments =
       publicComments && !isListed ? await this.comments.newest(organization.id, id, MAX_COMMENTS) : [];
     return {
       id,
       petition: {
-        title,
-        path: organization.path + end,
-        url: organization.url + end,
+        ...page,
         description,
         ask,
         target,
@@ -177,19 +220,35 @@ export class SiteRecords {
         goal,
         signatures,
         isOpen: record.status === 'PUBLISHED' && (closesAt === null || closesAt > new Date()),
-        isConfirmed,
         closesAt,
         image: await this.picture(organization.id, record.imageId as string | null),
         // Without a confirmed address, anyone could publish a comment under another person's name.
-        takesComments: publicComments && isConfirmed,
-        asked: isListed ? [] : await this.asked(organization.id, form),
-        consent: {
-          text: form.consent.text ?? localeIn(organization.language).site.subscribe(organization.name),
-          required: form.consent.required,
-        },
+        takesComments: publicComments && page.isConfirmed,
         comments,
-        thankYou: isListed ? null : await thankYouOf(record),
       },
+    };
+  }
+
+  /** What pages of petitions and sign-up forms have in common. */
+  private async askedOn(
+    organization: FoundOrganization,
+    kind: Kind,
+    record: ResourceRecord,
+    form: PetitionForm,
+    isListed = false,
+  ) {
+    const end = `/${kind}/${(record.slug as string | null) ?? record.id}`;
+    return {
+      title: record.title as string,
+      path: organization.path + end,
+      url: organization.url + end,
+      isConfirmed: (record.confirmation as Confirmation) === 'EMAIL',
+      asked: isListed ? [] : await this.asked(organization.id, form),
+      consent: {
+        text: form.consent.text ?? localeIn(organization.language).site.subscribe(organization.name),
+        required: form.consent.required,
+      },
+      thankYou: isListed ? null : await thankYouOf(record),
     };
   }
 

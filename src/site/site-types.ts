@@ -36,28 +36,32 @@ export type Question = FieldDefinition & { required: boolean };
 /** What the form asks for: a detail of the signer, or a custom field. */
 export type Asked = { field: StandardField; required: boolean } | (Question & { field?: undefined });
 
-export type SitePetition = {
+/** What a page asks people for: a petition, or a sign-up form. */
+export type SiteForm = {
   title: string;
   path: string;
   url: string;
   description: string | null;
-  ask: string | null;
-  target: string | null;
-  content: Html | null;
-  goal: number;
-  signatures: number;
   isOpen: boolean;
   isConfirmed: boolean;
   closesAt: Date | null;
-  image: Picture | null;
   takesComments: boolean;
   /** In the order of the form, which also asks for the email address. */
   asked: readonly Asked[];
   /** The checkbox to subscribe. */
   consent: { text: string; required: boolean };
-  comments: readonly Comment[];
-  /** What the organization shows after signing instead of the texts of the site. */
+  /** What the organization shows afterwards instead of the texts of the site. */
   thankYou: ThankYou | null;
+};
+
+export type SitePetition = SiteForm & {
+  ask: string | null;
+  target: string | null;
+  content: Html | null;
+  goal: number;
+  signatures: number;
+  image: Picture | null;
+  comments: readonly Comment[];
 };
 
 export type ThankYou = {

@@ -7,15 +7,21 @@ import { Documented, isId, LONGEST_SLUG, RpcError, SLUG } from '#libs/rpc';
 import { localeFor, localeIn, type SiteWords } from '#locales';
 import { countryName } from '../contacts/index.js';
 import { type CustomValue } from '../fields/index.js';
+import { signUps } from '../forms/index.js';
 import { isReserved } from '../organizations/index.js';
-import { Confirmations, type PendingRequest } from '../confirmations/index.js';
+import {
+  Confirmations,
+  type PendingRequest,
+  type PersonDetails,
+  type RequestKind,
+} from '../confirmations/index.js';
 import { Recruiting, type Requested, signatureRequests, type SignerDetails } from '../petitions/index.js';
 import { PublicAddress } from '../config/index.js';
 import { submittedPage, confirmPage, endedPage, noticePage, signedPage } from './answer-pages.js';
 import { type Page } from './document.js';
 import { jsonFeedOf, rssOf, sitemapOf } from './feeds.js';
 import { organizationPage } from './organization-page.js';
-import { progressTexts } from './parts.js';
+import { isPetition, progressTexts } from './parts.js';
 import { embedPage, petitionPage } from './petition-page.js';
 import { type PersonalSigner, PersonalLinks } from './personal-links.js';
 import { postPage } from './post-page.js';
@@ -24,7 +30,15 @@ import { questionsIn } from './questions.js';
 import { asksForMore } from './sign-form.js';
 import { QuickPages, type SharedAnswer } from './quick-pages.js';
 import { readSource, Signing } from './signing.js';
-import { type Found, type FoundOrganization, type FoundPetition, SiteRecords } from './site-records.js';
+import { signUpPage } from './sign-up-page.js';
+import {
+  type Found,
+  type FoundForm,
+  type FoundOrganization,
+  type FoundPetition,
+  type Kind,
+  SiteRecords,
+} from './site-records.js';
 import { type Question, type SignForm } from './site-types.js';
 
 /** Seconds for which shared caches may keep files that rarely change. */
@@ -41,10 +55,37 @@ const COUNT_HEADERS = {
 const MAX_VIA = 100;
 
 /** The names in an address. */
-type Named = { organization: string; petition?: string; post?: string; token?: string };
+type Named = { organization: string; petition?: string; form?: string; post?: string; token?: string };
 type Answered = Page | { redirect: string } | undefined;
-/** A petition, its organization, and texts in the organization's language. */
-type About = { organization: FoundOrganization; found: FoundPetition; words: SiteWords };
+/** A petition or sign-up form, its organization, and texts in the organization's language. */
+type About<Found extends FoundForm = FoundForm> = {
+  organization: FoundOrganization;
+  found: Found;
+  words: SiteWords;
+};
+
+/** What both kinds of requests contain. */
+const REQUESTS: {
+  [kind in Kind]: RequestKind<
+    Pick<Requested, 'suspicion' | 'subscribe'> & Partial<Requested>,
+    PersonDetails & Partial<SignerDetails>
+  >;
+} = { petitions: signatureRequests, forms: signUps };
+
+function kindOf({ form }: Named): Kind {
+  return form === undefined ? 'petitions' : 'forms';
+}
+
+/** Texts about signing a petition, or about a sign-up form. */
+function wordsFor(kind: Kind, language: string): SiteWords {
+  const { site } = localeIn(language);
+  if (kind === 'petitions') return site;
+  const words = Object.entries(site.signUp).map(([word, text]) => [
+    word,
+    typeof text === 'object' ? { ...(site[word as keyof SiteWords] as object), ...text } : text,
+  ]);
+  return { ...site, ...(Object.fromEntries(words) as typeof site) };
+}
 
 /**
  * The public site. Only POST changes data, because mail scanners and link previews request every address with GET. Requests for unknown
@@ -115,10 +156,10 @@ export class SiteController {
         if (!found) return undefined;
         const organization = found.value;
         if (found.path !== `/${named.organization}`) return { redirect: found.path };
-        const { petitions, posts } = await this.records.all(organization);
+        const { petitions, posts, forms } = await this.records.all(organization);
         const words = localeIn(organization.language).site;
         const listed = petitions.map(({ petition }) => petition);
-        return organizationPage({ organization, petitions: listed, posts, words });
+        return organizationPage({ organization, petitions: listed, posts, forms, words });
       }),
     );
   }
@@ -147,14 +188,14 @@ export class SiteController {
     sendText(response, 'application/xml', sitemapOf(urls), kept);
   }
 
-  @Get(':organization/petitions/:petition')
+  @Get([':organization/petitions/:petition', ':organization/forms/:form'])
   petition(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
-    return this.formPage(response, next, '', petitionPage);
+    return this.formPage(response, next, '');
   }
 
-  @Get(':organization/petitions/:petition/embed')
+  @Get([':organization/petitions/:petition/embed', ':organization/forms/:form/embed'])
   embed(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
-    return this.formPage(response, next, '/embed', embedPage);
+    return this.formPage(response, next, '/embed');
   }
 
   @Get(':organization/petitions/:petition/count.json')
@@ -183,20 +224,20 @@ export class SiteController {
     response.status(200).set(answered.headers).end(answered.body);
   }
 
-  @Get(':organization/petitions/:petition/qr.svg')
+  @Get([':organization/petitions/:petition/qr.svg', ':organization/forms/:form/qr.svg'])
   qrSvg(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
     return this.code(response, next, 'svg', 'image/svg+xml');
   }
 
-  @Get(':organization/petitions/:petition/qr.png')
+  @Get([':organization/petitions/:petition/qr.png', ':organization/forms/:form/qr.png'])
   qrPng(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
     return this.code(response, next, 'png', 'image/png');
   }
 
-  @Post(':organization/petitions/:petition/sign')
+  @Post([':organization/petitions/:petition/sign', ':organization/forms/:form/sign'])
   sign(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
     return this.answer(response, next, async (named, request) => {
-      const { about } = await this.petitionOf(named);
+      const { about } = await this.formOf(named);
       if (!about) return undefined;
       const { organization, found, words } = about;
       const isFramed = 'embed' in request.query;
@@ -210,8 +251,7 @@ export class SiteController {
           notice: words.notFound,
           status: given === 'no form' ? 415 : 413,
         });
-      const showForm = (form: SignForm) =>
-        (isFramed ? embedPage : petitionPage)({ organization, petition, form, words, proof: this.proofUrl });
+      const showForm = (form: SignForm) => this.pageWith(about, form, isFramed);
       if (!petition.isOpen) return showForm(this.signing.emptyForm(found, null));
       let sent: Parameters<typeof submittedPage>[0]['sent'];
       try {
@@ -235,10 +275,10 @@ export class SiteController {
     });
   }
 
-  @Get(':organization/petitions/:petition/thanks')
+  @Get([':organization/petitions/:petition/thanks', ':organization/forms/:form/thanks'])
   thanks(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
     return this.answer(response, next, async (named, request) => {
-      const { about } = await this.petitionOf(named);
+      const { about } = await this.formOf(named);
       if (!about) return undefined;
       const { organization, found, words } = about;
       return submittedPage({
@@ -250,28 +290,29 @@ export class SiteController {
     });
   }
 
-  @Get(':organization/petitions/:petition/confirm/:token')
+  @Get([':organization/petitions/:petition/confirm/:token', ':organization/forms/:form/confirm/:token'])
   confirmation(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
-    return this.answer(response, next, (named, request) => this.showConfirmation(named.token!, request));
+    return this.answer(response, next, (named, request) => this.showConfirmation(named, request));
   }
 
-  @Post(':organization/petitions/:petition/confirm/:token')
+  @Post([':organization/petitions/:petition/confirm/:token', ':organization/forms/:form/confirm/:token'])
   confirm(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
     return this.answer(response, next, async (named, request) => {
       const given = await readForm(request);
       if (typeof given === 'string' && given !== 'no form') return undefined;
-      const name = this.confirmations.readToken(signatureRequests, named.token!);
+      const kind = kindOf(named);
+      const name = this.confirmations.readToken(REQUESTS[kind], named.token!);
       if (!name) return this.unknownLink(request);
       const { organizationId } = name;
-      const { requestId, state } = await this.confirmations.latest(signatureRequests, name);
+      const { requestId, state } = await this.confirmations.latest(REQUESTS[kind], name);
       // Confirms only the request that the page showed. If the person has signed again since, shows the page again.
       const isShown = typeof given === 'string' || (given.get('request') ?? requestId) === requestId;
       if (state.status === 'PENDING' && isShown) {
-        const outcome = await this.signing.confirm(request, organizationId, requestId);
-        if (outcome === 'CLOSED') return this.showEnding(organizationId, state.recordId, 'closed', request);
+        const outcome = await this.signing.confirm(kind, request, organizationId, requestId);
+        if (outcome === 'CLOSED')
+          return this.showEnding(kind, organizationId, state.recordId, 'closed', request);
       }
-      const path = `/${named.organization}/petitions/${named.petition!}/confirm/${named.token!}`;
-      return { redirect: path };
+      return { redirect: request.path };
     });
   }
 
@@ -288,7 +329,7 @@ export class SiteController {
       if (!signer || (!signer.signatureId && !isOffered)) return { redirect: found.petition.path };
       if (signer.signatureId) {
         // The number must include their own signature.
-        const after = (await this.aboutById(organization.id, found.id, true)) ?? about;
+        const after = (await this.aboutById('petitions', organization.id, found.id, true)) ?? about;
         return this.signedPageOf(after, signer.signatureId);
       }
       return this.personalPageOf(about, signer);
@@ -334,37 +375,36 @@ export class SiteController {
   }
 
   /** Not cached anywhere, because it contains a name. */
-  private personalPageOf({ organization, found, words }: About, signer: PersonalSigner): Page {
+  private personalPageOf({ organization, found, words }: About<FoundPetition>, signer: PersonalSigner): Page {
     const form = this.signing.emptyForm(found, null);
     return petitionPage({ organization, petition: found.petition, form, words, proof: null, signer });
   }
 
   /** A page with a form. It is cached, unless its address contains a source or a signer's token. */
-  private formPage(
-    response: Response,
-    next: NextFunction,
-    end: string,
-    pageOf: typeof petitionPage,
-  ): Promise<void> {
+  private formPage(response: Response, next: NextFunction, end: '' | '/embed'): Promise<void> {
     return this.answer(response, next, (named, { query }) => {
       const source = readSource(query.source ?? query.utm_source) ?? (end === '' ? null : 'embed');
       const via = typeof query.via === 'string' ? query.via.slice(0, MAX_VIA) : null;
       const make = async (): Promise<Answered> => {
-        const { about, redirect } = await this.petitionOf(named);
+        const { about, redirect } = await this.formOf(named);
         if (redirect !== undefined) return { redirect: redirect + end };
-        if (!about) return undefined;
-        const { organization, found, words } = about;
-        const form = this.signing.emptyForm(found, source, via);
-        return pageOf({ organization, petition: found.petition, form, words, proof: this.proofUrl });
+        return about && this.pageWith(about, this.signing.emptyForm(about.found, source, via), end !== '');
       };
       const isPlain = via === null && (source === null || (end !== '' && source === 'embed'));
       return isPlain
-        ? this.pages.get(`${named.organization} petitions ${named.petition}${end}`, make)
+        ? this.pages.get(`${named.organization} ${kindOf(named)} ${named.form ?? named.petition}${end}`, make)
         : make();
     });
   }
 
-  /** The QR code of a petition's page. The signatures that it brings have the source `qr`. */
+  private pageWith({ organization, found, words }: About, form: SignForm, isFramed: boolean): Page {
+    const { petition } = found;
+    const shown = { organization, petition, form, words, proof: this.proofUrl };
+    if (isFramed) return embedPage(shown);
+    return isPetition(petition) ? petitionPage({ ...shown, petition }) : signUpPage(shown);
+  }
+
+  /** The QR code of a page. What it brings has the source `qr`. */
   private async code(
     response: Response,
     next: NextFunction,
@@ -372,7 +412,7 @@ export class SiteController {
     type: string,
   ): Promise<void> {
     const { params, query } = response.req;
-    const { about } = await this.petitionOf(params as Named);
+    const { about } = await this.formOf(params as Named);
     if (!about) return next();
     const { id, petition } = about.found;
     const via = this.recruiting.readToken(id, query.via) === null ? '' : `&via=${query.via as string}`;
@@ -381,14 +421,15 @@ export class SiteController {
     sendText(response, type, code, `public, max-age=${KEPT_SECONDS.script}`);
   }
 
-  private async showConfirmation(token: string, request: Request): Promise<Answered> {
-    const name = this.confirmations.readToken(signatureRequests, token);
+  private async showConfirmation(named: Named, request: Request): Promise<Answered> {
+    const kind = kindOf(named);
+    const name = this.confirmations.readToken(REQUESTS[kind], named.token!);
     if (!name) return this.unknownLink(request);
-    const { requestId, state } = await this.confirmations.latest(signatureRequests, name);
+    const { requestId, state } = await this.confirmations.latest(REQUESTS[kind], name);
     if (state.status === 'UNKNOWN') return this.unknownLink(request);
     // The number must include their own signature.
     const skipCache = state.status === 'CONFIRMED';
-    const about = await this.aboutById(name.organizationId, state.recordId, skipCache);
+    const about = await this.aboutById(kind, name.organizationId, state.recordId, skipCache);
     if (!about) return this.unknownLink(request);
     const { organization, words } = about;
     const { petition } = about.found;
@@ -403,9 +444,10 @@ export class SiteController {
     return confirmPage({ organization, petition, words, requestId, confirmed });
   }
 
-  /** With the signer's own share link. */
+  /** With the signer's own share link, if they signed a petition. */
   private async signedPageOf({ organization, found, words }: About, signatureId: string): Promise<Page> {
     const { id, petition } = found;
+    if (!isPetition(petition)) return signedPage({ organization, petition, words });
     const token = this.recruiting.tokenOf(id, signatureId);
     const recruited = await this.recruiting.count(organization.id, signatureId);
     return signedPage({
@@ -417,12 +459,13 @@ export class SiteController {
   }
 
   private async showEnding(
+    kind: Kind,
     organizationId: string,
-    petitionId: string,
+    recordId: string,
     ending: 'expired' | 'closed',
     request: Request,
   ): Promise<Page> {
-    const about = await this.aboutById(organizationId, petitionId);
+    const about = await this.aboutById(kind, organizationId, recordId);
     if (!about) return this.unknownLink(request);
     const { organization, found, words } = about;
     return endedPage({ organization, petition: found.petition, words, ending });
@@ -454,8 +497,8 @@ export class SiteController {
   }
 
   /** Whether an address can belong to the site. Other addresses cause no database look-up. */
-  private isOurs({ organization, petition, post }: Named): boolean {
-    const names = [organization, petition, post].filter((name) => name !== undefined);
+  private isOurs({ organization, petition, form, post }: Named): boolean {
+    const names = [organization, petition, form, post].filter((name) => name !== undefined);
     if (!this.address.hasSite || isReserved(organization)) return false;
     return names.every((name) => name.length <= LONGEST_SLUG && (SLUG.test(name) || isId(name)));
   }
@@ -464,27 +507,46 @@ export class SiteController {
     return this.isOurs(named) ? this.records.organization(named.organization) : undefined;
   }
 
-  private async petitionOf(named: Named): Promise<{ about?: About; redirect?: string }> {
+  private async petitionOf(named: Named): Promise<{ about?: About<FoundPetition>; redirect?: string }> {
+    return this.pageOf(named, ({ value }) => this.records.petition(value, named.petition!));
+  }
+
+  /** The petition or sign-up form of an address. */
+  private async formOf(named: Named): Promise<{ about?: About; redirect?: string }> {
+    if (named.form === undefined) return this.petitionOf(named);
+    return this.pageOf(named, ({ value }) => this.records.form(value, named.form!));
+  }
+
+  private async pageOf<Asking extends FoundForm>(
+    named: Named,
+    find: (whose: NonNullable<Found<FoundOrganization>>) => Promise<Found<Asking>>,
+  ): Promise<{ about?: About<Asking>; redirect?: string }> {
     const whose = await this.found(named);
-    const found = whose && (await this.records.petition(whose.value, named.petition!));
+    const found = whose && (await find(whose));
     if (!found) return {};
-    const requested = `/${named.organization}/petitions/${named.petition}`;
+    const kind = kindOf(named);
+    const requested = `/${named.organization}/${kind}/${named.form ?? named.petition}`;
     const about = {
       organization: whose.value,
       found: found.value,
-      words: localeIn(whose.value.language).site,
+      words: wordsFor(kind, whose.value.language),
     };
     return found.path === requested ? { about } : { about, redirect: found.path };
   }
 
   private async aboutById(
+    kind: Kind,
     organizationId: string,
-    petitionId: string,
+    recordId: string,
     skipCache = false,
   ): Promise<About | undefined> {
     const organization = await this.records.organizationById(organizationId);
-    const found = organization && (await this.records.petition(organization, petitionId, skipCache));
-    return found && { organization, found: found.value, words: localeIn(organization.language).site };
+    if (!organization) return undefined;
+    const found =
+      kind === 'forms'
+        ? await this.records.form(organization, recordId, skipCache)
+        : await this.records.petition(organization, recordId, skipCache);
+    return found && { organization, found: found.value, words: wordsFor(kind, organization.language) };
   }
 
   /** Sends the page. Browsers also get errors as pages. */
@@ -527,15 +589,20 @@ export class SiteController {
   }
 }
 
+type Shown = PendingRequest<
+  Pick<Requested, 'suspicion' | 'subscribe'> & Partial<Requested>,
+  PersonDetails & Partial<SignerDetails>
+>;
+
 /** Shows everything that confirming would record, because people agree only to what they see. */
 function confirmedBy(
-  { person, isCommentPublic, appearance, subscribe }: PendingRequest<Requested, SignerDetails>,
+  { person, isCommentPublic = false, appearance = 'NONE', subscribe }: Shown,
   { organization, found, words }: About,
   agreed: string | undefined,
 ): { facts: { name: string; value: string }[]; consents: string[] } {
-  const { firstName, lastName, zip, city, region, country, phone, comment, customFields } = person;
+  const { firstName, lastName, zip, city, region, country, phone, comment = null, customFields } = person;
   const { confirm, fields } = words;
-  const isShown = comment !== null && isCommentPublic && found.petition.takesComments;
+  const isShown = comment && isCommentPublic && found.petition.takesComments;
   const facts: [string, string | null][] = [
     [confirm.name, [firstName, lastName].filter((part) => part !== null).join(' ')],
     [fields.zip, zip],
@@ -593,7 +660,9 @@ const PATHS: [RegExp, string][] = [
     '/:organization/petitions/:petition/$1',
   ],
   [/^\/[^/]+\/petitions\/[^/]+\/(confirm|sign)\/[^/]+$/, '/:organization/petitions/:petition/$1'],
-  [/^\/[^/]+\/(petitions|posts)\/[^/]+$/, '/:organization/$1'],
+  [/^\/[^/]+\/forms\/[^/]+\/(embed|qr\.svg|qr\.png|sign|thanks)$/, '/:organization/forms/:form/$1'],
+  [/^\/[^/]+\/forms\/[^/]+\/confirm\/[^/]+$/, '/:organization/forms/:form/confirm'],
+  [/^\/[^/]+\/(petitions|forms|posts)\/[^/]+$/, '/:organization/$1'],
   [/^\/[^/]+\/(feed\.xml|feed\.json|sitemap\.xml)$/, '/:organization/$1'],
   [/^\/[a-z0-9]+(?:-[a-z0-9]+)*$/, '/:organization'],
 ];

@@ -2,6 +2,7 @@ import { ProductModule } from '#libs/modules';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { BroadcastsModule } from '../broadcasts/index.js';
 import { ConfirmationsModule } from '../confirmations/index.js';
+import { FormsModule } from '../forms/index.js';
 import { FieldsModule } from '../fields/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
 import { PetitionsModule } from '../petitions/index.js';
@@ -16,7 +17,14 @@ import { SiteRecords } from './site-records.js';
 @ProductModule({
   // Public pages need no operations or keys.
   operations: {},
-  imports: [BroadcastsModule, ConfirmationsModule, FieldsModule, OrganizationsModule, PetitionsModule],
+  imports: [
+    BroadcastsModule,
+    ConfirmationsModule,
+    FieldsModule,
+    FormsModule,
+    OrganizationsModule,
+    PetitionsModule,
+  ],
   controllers: [SiteController],
   providers: [SiteRecords, Signing, PersonalLinks, Budgets, ProofOfWork, QuickPages, RateLimitGuard],
 })

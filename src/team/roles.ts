@@ -5,7 +5,17 @@ export const ROLES = ['OWNER', 'ADMIN', 'EDITOR', 'VIEWER', 'AUDITOR'] as const;
 export type Role = (typeof ROLES)[number];
 
 /** The services that editors can use, in addition to all groups of contacts. */
-const CAMPAIGNING = ['contact', 'petition', 'post', 'segment', 'image', 'broadcast', 'suppression', 'field'];
+const CAMPAIGNING = [
+  'contact',
+  'petition',
+  'post',
+  'form',
+  'segment',
+  'image',
+  'broadcast',
+  'suppression',
+  'field',
+];
 /** Everything that all members can see of their organization. */
 const COMMON = ['organization:read', 'team:read'];
 

@@ -16,6 +16,7 @@ export const common: typeof en = {
   sections: {
     overview: 'Übersicht',
     petitions: 'Petitionen',
+    forms: 'Anmeldeformulare',
     contacts: 'Kontakte',
     lists: 'Listen',
     tags: 'Tags',

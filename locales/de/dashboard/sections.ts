@@ -12,6 +12,7 @@ export { lists } from './lists.js';
 export { organization } from './organization.js';
 export { outbox } from './outbox.js';
 export { petitions } from './petitions.js';
+export { forms } from './forms.js';
 export { posts } from './posts.js';
 export { segments } from './segments.js';
 export { suppressions } from './suppressions.js';

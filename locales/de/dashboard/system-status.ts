@@ -39,6 +39,7 @@ export const systemStatus: typeof en = {
     broadcasts: 'Rundschreiben',
     contacts: 'Kontakte',
     fields: 'Eigene Felder',
+    forms: 'Anmeldeformulare',
     images: 'Bilder',
     invalidations: 'Entfernte Unterschriften',
     lists: 'Listen',
@@ -56,6 +57,7 @@ export const systemStatus: typeof en = {
   namesOfReactions: {
     'broadcast-reports': 'Unzustellbare und als Spam gemeldete Rundschreiben erfassen',
     'broadcast-schedules': 'Geplante Rundschreiben senden',
+    'form-deletions': 'Unbestätigte Anmeldungen gelöschter Formulare löschen',
     'image-removals': 'Dateien gelöschter Bilder löschen',
     'invitation-mail': 'Einladungen ins Team senden',
     'petition-deletions': 'Unbestätigte Unterschriften gelöschter Petitionen löschen',
@@ -64,6 +66,7 @@ export const systemStatus: typeof en = {
     'planned-invalidations': 'Ausgewählte Unterschriften entfernen',
     'signature-invalidations': 'Entfernen und Wiederherstellen von Unterschriften abschließen',
     'signature-requests': 'Unterschriften per E-Mail bestätigen lassen',
+    'sign-up-requests': 'Angemeldete um Bestätigung per E-Mail bitten',
     'thank-you-mails': 'Dankesmails an Unterzeichnende senden',
     'webhook-cursors': 'Startpunkt von Webhooks festlegen',
     'webhook-disabled-mail': 'Inhaber·innen über deaktivierte Webhooks benachrichtigen',

@@ -16,6 +16,7 @@ export const common = {
   sections: {
     overview: 'Overview',
     petitions: 'Petitions',
+    forms: 'Sign-up forms',
     contacts: 'Contacts',
     lists: 'Lists',
     tags: 'Tags',

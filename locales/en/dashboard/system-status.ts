@@ -40,6 +40,7 @@ export const systemStatus = {
     broadcasts: 'Broadcasts',
     contacts: 'Contacts',
     fields: 'Custom fields',
+    forms: 'Sign-up forms',
     images: 'Images',
     invalidations: 'Removed signatures',
     lists: 'Lists',
@@ -57,6 +58,7 @@ export const systemStatus = {
   namesOfReactions: {
     'broadcast-reports': 'Record bounces and spam reports of broadcasts',
     'broadcast-schedules': 'Send scheduled broadcasts',
+    'form-deletions': 'Delete unconfirmed sign-ups of deleted forms',
     'image-removals': 'Delete the files of deleted images',
     'invitation-mail': 'Send team invitations',
     'petition-deletions': 'Delete unconfirmed signatures of deleted petitions',
@@ -65,6 +67,7 @@ export const systemStatus = {
     'planned-invalidations': 'Remove selected signatures',
     'signature-invalidations': 'Finish removing and restoring signatures',
     'signature-requests': 'Ask signers to confirm by email',
+    'sign-up-requests': 'Ask people who signed up to confirm by email',
     'thank-you-mails': 'Send thank-you emails to signers',
     'webhook-cursors': 'Set where webhooks start',
     'webhook-disabled-mail': 'Notify owners of disabled webhooks',

@@ -112,6 +112,14 @@ export function withAssignment(decision: Decision, { writes, claims, guards }: A
   };
 }
 
+function joined(all: readonly Assignment[]): Assignment {
+  return {
+    writes: all.flatMap(({ writes }) => writes),
+    claims: all.flatMap(({ claims }) => claims),
+    guards: all.flatMap(({ guards }) => guards),
+  };
+}
+
 /** Adds contacts to groups in the command that creates or changes them. */
 @Injectable()
 export class AssignedGroups {
@@ -136,11 +144,7 @@ export class AssignedGroups {
       const given = givenIn(command, kind.field);
       if (given.length > 0) all.push(await this.ofKind(kind, command, [...new Set(given)], contactId, isNew));
     }
-    return {
-      writes: all.flatMap(({ writes }) => writes),
-      claims: all.flatMap(({ claims }) => claims),
-      guards: all.flatMap(({ guards }) => guards),
-    };
+    return joined(all);
   }
 
   /** The groups with an id that a command on many contacts names. @throws RpcError NOT_FOUND if one does not exist. */
@@ -148,7 +152,7 @@ export class AssignedGroups {
     for (const kind of kinds.filter(({ by }) => by === 'id'))
       for (const change of CHANGES) {
         const field = changedField(change, kind);
-        await this.require({ ...kind, field }, command, givenIn(command, field));
+        await this.require({ ...kind, field }, command.organizationId, givenIn(command, field));
       }
   }
 
@@ -192,6 +196,27 @@ export class AssignedGroups {
     ]);
   }
 
+  /**
+   * Groups of these kinds, for the decision of a command that does not name them itself.
+   *
+   * @param assigned ids. Deleted groups are ignored.
+   */
+  async ofExisting(
+    organizationId: string,
+    assigned: readonly { resource: Resource<Group>; ids: readonly string[] }[],
+    contactId: string,
+    isNew: boolean,
+  ): Promise<Assignment> {
+    const all: Assignment[] = [];
+    for (const { resource, ids } of assigned) {
+      const kind = kinds.find((one) => one.resource === resource)!;
+      const { guards, gone } = await this.require({ ...kind, by: 'name' }, organizationId, ids);
+      const existing = ids.filter((id) => !gone.has(id));
+      all.push({ ...(await this.begin(resource, organizationId, existing, contactId, isNew)), guards });
+    }
+    return joined(all);
+  }
+
   private async ofKind(
     kind: Assignable,
     command: Input,
@@ -201,26 +226,39 @@ export class AssignedGroups {
   ): Promise<Assignment> {
     const named = kind.by === 'name' ? await this.findByName(kind, command, given) : undefined;
     const asked = named?.ids ?? given;
-    const { guards, gone } = await this.require(kind, command, asked);
+    const { guards, gone } = await this.require(kind, command.organizationId, asked);
     const created = (named?.missing(gone) ?? []).map((name) => this.create(kind, command, name));
     const ids = asked.filter((id) => !gone.has(id));
-    const link = kind.resource.link!;
-    const keys = ids.map((id) => link.keyOf(id, contactId));
-    const owners = isNew ? [] : await this.commands.findOwners(command.organizationId, keys);
-    const added = [...ids.filter((_, n) => owners[n] === undefined), ...created.map(({ id }) => id)];
-    // If a concurrent request has just added the contact, the command decides again.
-    const begun = added.map((id) => link.begin(id, contactId, () => undefined));
+    const begun = await this.begin(kind.resource, command.organizationId, ids, contactId, isNew);
+    const first = created.map(({ id }) => kind.resource.link!.begin(id, contactId, () => undefined));
     return {
-      writes: [...created, ...begun].map(({ write }) => write),
-      claims: [...created, ...begun].map(({ claim }) => claim),
+      writes: [...created, ...first].map(({ write }) => write).concat(begun.writes),
+      claims: [...created, ...first].map(({ claim }) => claim).concat(begun.claims),
       guards,
     };
+  }
+
+  /** Adds a contact to groups that it is not in. */
+  private async begin(
+    { link }: Resource<Group>,
+    organizationId: string,
+    ids: readonly string[],
+    contactId: string,
+    isNew: boolean,
+  ): Promise<Pick<Assignment, 'writes' | 'claims'>> {
+    const keys = ids.map((id) => link!.keyOf(id, contactId));
+    const owners = isNew ? [] : await this.commands.findOwners(organizationId, keys);
+    // If a concurrent request has just added the contact, the command decides again.
+    const begun = ids
+      .filter((_, n) => owners[n] === undefined)
+      .map((id) => link!.begin(id, contactId, () => undefined));
+    return { writes: begun.map(({ write }) => write), claims: begun.map(({ claim }) => claim) };
   }
 
   /** Guards on the groups, so that no contact is added to one that is deleted at the same time. */
   private async require(
     { resource, decider, field, by }: Assignable,
-    { organizationId }: Input,
+    organizationId: string,
     ids: readonly string[],
   ): Promise<{ guards: Assignment['guards']; gone: ReadonlySet<string> }> {
     const loaded = await this.records.loadMany(decider, organizationId, ids.filter(isId));

@@ -8,16 +8,23 @@ import { type PetitionRecord } from './petition.js';
 
 const inputOf = (field: string) => `ask-${field}`;
 
-/** What the form on the petition's page asks for: fields that it asks for already first, in their order. */
-export async function FormEditorOf(context: PageContext, petition?: PetitionRecord): Promise<Html> {
+/** @param before the stored form, and whether a comment can be asked for: not in sign-up forms. Fields that it asks for already come first, in their order. */
+export async function FormEditorOf(
+  context: PageContext,
+  before?: Pick<PetitionRecord, 'form'>,
+  hasComment = true,
+): Promise<Html> {
   const { form, words } = context;
   const { title, hint, choices, consent: texts } = words.petitions.form;
-  const { fields, consent } = petition?.form ?? newForm(false);
+  const { fields, consent } = before?.form ?? newForm(false);
   const asked = fields as NamedForm['fields'];
   const site = localeIn(words.locale).site;
   const place = (name: string) => asked.findIndex(({ field }) => field === name) >>> 0;
   const known = [
-    ...STANDARD_FIELDS.map((name) => ({ name: name as string, label: site.fields[name] })),
+    ...STANDARD_FIELDS.filter((name) => hasComment || name !== 'comment').map((name) => ({
+      name: name as string,
+      label: site.fields[name],
+    })),
     ...(await customFieldsOf(context)).map(({ key, name }) => ({ name: customFieldName(key), label: name })),
   ].toSorted((one, other) => place(one.name) - place(other.name));
   return html`<details${form.refusal ? trusted(' open') : null}>
@@ -49,7 +56,10 @@ export async function FormEditorOf(context: PageContext, petition?: PetitionReco
  * @param before the stored petition. Its custom fields are kept if the editor had none, because the person may not see them.
  * @returns undefined if the request has no form.
  */
-export function typedForm(form: FormInput, before?: PetitionRecord): NamedForm | undefined {
+export function typedForm(
+  form: FormInput,
+  before?: Pick<PetitionRecord, 'form' | 'publicComments'>,
+): NamedForm | undefined {
   const inputs = [...form.fields].filter(([name]) => name.startsWith(inputOf('')));
   if (inputs.length === 0) return undefined;
   const typed = new Map(inputs.map(([name, value]) => [name.slice(inputOf('').length), value]));

@@ -1,4 +1,4 @@
-import { html } from '#libs/pages';
+import { html, type Html } from '#libs/pages';
 import { RpcError } from '#libs/rpc';
 import { MergeFields } from '../broadcasts/writing-pages.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
@@ -6,7 +6,7 @@ import { mailPage } from '../document.js';
 import { type PageDefinition } from '../page.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import { AreaField, ButtonLink, Facts, FormOf, numberIn, SectionOf, TextField } from '../parts.js';
-import { petitionOf } from './petition.js';
+import { petitionOf, type PetitionRecord } from './petition.js';
 
 type Preview = { subject: string; html: string; text: string };
 type Counts = Record<'sent' | 'waiting' | 'skipped' | 'failed' | 'inDoubt', number>;
@@ -23,27 +23,9 @@ export const thankYouPages: PageDefinition[] = [
       const { thanks } = words.petitions;
       const petition = await petitionOf(context);
       const { thankYou, thankYouMail } = petition;
-      const field = (name: 'title' | 'nextUrl' | 'nextLabel', type: 'text' | 'url' = 'text') =>
-        TextField(form, {
-          ...{
-            name: `thankYou.${name}`,
-            label: name === 'title' ? words.petitions.fields.title : thanks[name],
-            type,
-            isOptional: true,
-          },
-          value: thankYou?.[name],
-          ...(name === 'nextUrl' ? { hint: thanks.nextUrlHint } : {}),
-        });
       const fields = [
         html`<h2>${thanks.page}</h2>`,
-        field('title'),
-        AreaField(form, {
-          ...{ name: 'thankYou.text', label: words.posts.fields.content, isOptional: true },
-          hint: words.posts.fields.contentHint,
-          value: thankYou?.text,
-        }),
-        field('nextLabel'),
-        field('nextUrl', 'url'),
+        ...ThankYouFields(context, thankYou),
         html`<h2>${thanks.mail}</h2>
           <p class="hint">${thanks.mailText}</p>`,
         TextField(form, {
@@ -132,6 +114,37 @@ export const thankYouPages: PageDefinition[] = [
   },
 ];
 
+/** Inputs for what a page shows after signing or subscribing. */
+export function ThankYouFields({ form, words }: PageContext, thankYou: PetitionRecord['thankYou']): Html[] {
+  const { thanks } = words.petitions;
+  const field = (name: 'title' | 'nextUrl' | 'nextLabel', type: 'text' | 'url' = 'text') =>
+    TextField(form, {
+      ...{
+        name: `thankYou.${name}`,
+        label: name === 'title' ? words.petitions.fields.title : thanks[name],
+        type,
+        isOptional: true,
+      },
+      value: thankYou?.[name],
+      ...(name === 'nextUrl' ? { hint: thanks.nextUrlHint } : {}),
+    });
+  return [
+    field('title'),
+    AreaField(form, {
+      ...{ name: 'thankYou.text', label: words.posts.fields.content, isOptional: true },
+      hint: words.posts.fields.contentHint,
+      value: thankYou?.text,
+    }),
+    field('nextLabel'),
+    field('nextUrl', 'url'),
+  ];
+}
+
+export function typedThankYou(form: FormInput): Record<string, string | null> {
+  const fields = ['title', 'text', 'nextUrl', 'nextLabel'] as const;
+  return Object.fromEntries(fields.map((name) => [name, form.typed(`thankYou.${name}`)]));
+}
+
 function page(
   { address, view }: PageContext,
   { id, title: petition }: { id: string; title: string },
@@ -162,9 +175,8 @@ async function OutcomesOf({ words, address, api }: PageContext) {
 /** Both parts are replaced as a whole. Without any text, signers see the texts of the site and receive no email. */
 function typedIn(form: FormInput): Record<string, unknown> {
   const [subject, content] = [form.typed('thankYouMail.subject'), form.typed('thankYouMail.content')];
-  const fields = ['title', 'text', 'nextUrl', 'nextLabel'] as const;
   return {
-    thankYou: Object.fromEntries(fields.map((name) => [name, form.typed(`thankYou.${name}`)])),
+    thankYou: typedThankYou(form),
     thankYouMail:
       subject === null && content === null ? null : { subject: subject ?? '', content: content ?? '' },
   };

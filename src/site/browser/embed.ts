@@ -1,11 +1,12 @@
 /**
- * For other sites: `<advocacy-petition src="https://…/petitions/…"></advocacy-petition>` becomes a frame with the height of its
+ * For other sites: `<advocacy-petition src="https://…/petitions/…"></advocacy-petition>` (or `advocacy-form`) becomes a frame with the height of its
  * content. The content between the tags, such as a link, is the fallback without scripts.
  */
-if ('customElements' in window && !customElements.get('advocacy-petition')) {
-  const own = new URL((document.currentScript as HTMLScriptElement).src).origin;
+const own = new URL((document.currentScript as HTMLScriptElement).src).origin;
+for (const name of ['advocacy-petition', 'advocacy-form']) {
+  if (!('customElements' in window) || customElements.get(name)) continue;
   customElements.define(
-    'advocacy-petition',
+    name,
     class extends HTMLElement {
       private frame: HTMLIFrameElement | undefined;
       private named: string | undefined;

@@ -1,0 +1,31 @@
+import { type forms as en } from '../../en/dashboard/forms.js';
+
+export const forms: typeof en = {
+  title: 'Anmeldeformulare',
+  text: 'Damit sich Menschen anmelden können, ohne eine Petition zu unterschreiben.',
+  none: {
+    title: 'Noch keine Anmeldeformulare',
+    text: 'Legen Sie eines an, teilen Sie seine Seite, oder betten Sie es in Ihre Website ein.',
+  },
+  add: 'Neues Anmeldeformular',
+  submissions: 'Anmeldungen',
+  pending: 'Noch nicht bestätigt',
+  statuses: { PUBLISHED: 'Offen', PAUSED: 'Pausiert' },
+  above: 'Text über dem Formular',
+  adds: { list: 'Zu diesen Listen hinzufügen', tag: 'Diese Tags vergeben' },
+  confirmation: 'Bestätigung',
+  confirmations: {
+    EMAIL: 'Bestätigung über einen Link in einer E-Mail (empfohlen)',
+    NONE: 'Anmeldungen gelten sofort',
+  },
+  deleting: {
+    title: (name) => `„${name}“ löschen?`,
+    text: 'Die Seite wird gelöscht. Daten unbestätigter Anmeldungen werden vernichtet. Kontakte bleiben.',
+    button: (name) => `„${name}“ löschen`,
+  },
+  done: {
+    created: 'Formular angelegt.',
+    changed: 'Formular gespeichert.',
+    deleted: 'Formular gelöscht.',
+  },
+};

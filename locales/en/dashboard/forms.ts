@@ -1,0 +1,22 @@
+export const forms = {
+  title: 'Sign-up forms',
+  text: 'Let people subscribe without signing a petition.',
+  none: { title: 'No sign-up forms yet', text: 'Create one, share its page, or embed it in your website.' },
+  add: 'New sign-up form',
+  submissions: 'Sign-ups',
+  pending: 'Awaiting confirmation',
+  statuses: { PUBLISHED: 'Open', PAUSED: 'Paused' },
+  above: 'Text above the form',
+  adds: { list: 'Add people to these lists', tag: 'Give people these tags' },
+  confirmation: 'Confirmation',
+  confirmations: {
+    EMAIL: 'People confirm by a link in an email (recommended)',
+    NONE: 'Sign-ups take effect immediately',
+  },
+  deleting: {
+    title: (name: string) => `Delete “${name}”?`,
+    text: 'Its page will be deleted. Sign-ups that await confirmation lose their data. Contacts stay.',
+    button: (name: string) => `Delete “${name}”`,
+  },
+  done: { created: 'Form created.', changed: 'Form saved.', deleted: 'Form deleted.' },
+};

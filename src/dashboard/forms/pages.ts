@@ -1,0 +1,225 @@
+import { html, type Html, ShareKit, trusted } from '#libs/pages';
+import { localeIn } from '#locales';
+import { STATUSES } from '../../forms/index.js';
+import { type NamedForm } from '../../petitions/index.js';
+import { ActivityLog } from '../activity-log.js';
+import { choicesOf } from '../contacts/contact.js';
+import { listPages } from '../list-pages.js';
+import { type PageDefinition } from '../page.js';
+import { type FormInput, type PageContext } from '../page-context.js';
+import {
+  Actions,
+  AreaField,
+  ButtonLink,
+  CheckField,
+  Facts,
+  FormOf,
+  numberIn,
+  SectionOf,
+  SelectField,
+  TextField,
+} from '../parts.js';
+import { FormEditorOf, typedForm } from '../petitions/form-editor.js';
+import { type PetitionRecord } from '../petitions/petition.js';
+import { ThankYouFields, typedThankYou } from '../petitions/thank-you-pages.js';
+import { deletionPage } from '../step-pages.js';
+import { TitleField, typedTitle } from '../written.js';
+
+type FormRecord = NamedForm &
+  Pick<PetitionRecord, 'id' | 'createdAt' | 'updatedAt' | 'name' | 'title' | 'slug' | 'url' | 'thankYou'> & {
+    text: string | null;
+    confirmation: 'EMAIL' | 'NONE';
+    status: (typeof STATUSES)[number];
+    listIds: string[];
+    tagIds: string[];
+    submissions: number;
+    pendingSubmissions: number;
+  };
+
+export const formPages: PageDefinition[] = [
+  ...listPages<FormRecord>({
+    path: 'forms',
+    section: 'forms',
+    needs: 'form:read',
+    operation: 'form.list-forms',
+    title: ({ forms }) => forms.title,
+    text: ({ forms }) => forms.text,
+    empty: ({ forms }) => forms.none,
+    search: ({ posts }) => posts.search,
+    add: { path: 'forms/new', text: ({ forms }) => forms.add, needs: 'form:write' },
+    columns: [
+      {
+        name: ({ posts }) => posts.fields.title,
+        cell: ({ id, title }, { address }) => html`<a href="${address.path(`forms/${id}`)}">${title}</a>`,
+        exported: ({ title }) => title,
+      },
+      { name: ({ state }) => state, cell: ({ status }, { words }) => words.forms.statuses[status] },
+      {
+        name: ({ forms }) => forms.submissions,
+        cell: ({ submissions }, { words }) => numberIn(words, submissions),
+        exported: ({ submissions }) => String(submissions),
+      },
+    ],
+  }),
+  {
+    path: 'forms/new',
+    needs: 'form:write',
+    show: async (context) =>
+      context.view.page({
+        section: 'forms',
+        back: toForms(context),
+        title: context.words.forms.add,
+        content: await WritingOf(context),
+      }),
+    act: async ({ form, api }) => {
+      const { formId } = await api.run<{ formId: string }>('form.create-form', typedIn(form));
+      return { to: `forms/${formId}`, done: 'forms.created' };
+    },
+  },
+  {
+    path: 'forms/:form',
+    needs: 'form:read',
+    show: async (context) => {
+      const { words, address } = context;
+      const { forms, posts, petitions } = words;
+      const [record, past] = await Promise.all([formOf(context), ActivityLog(context, address.params.form!)]);
+      const { id, title, text, url, status, submissions, pendingSubmissions } = record;
+      const mayWrite = context.person.may('form:write');
+      const { shareBy, signUp } = localeIn(words.locale).site;
+      const shared = { title, text: title, url: url ?? '' };
+      return context.view.page({
+        section: 'forms',
+        back: toForms(context),
+        title,
+        content: html`<p><span class="badge">${forms.statuses[status]}</span></p>
+          ${text === null ? null : html`<p class="lead">${text}</p>`}
+          ${Facts([
+            { name: forms.submissions, value: numberIn(words, submissions) },
+            { name: forms.pending, value: numberIn(words, pendingSubmissions) },
+          ])}
+          ${Actions([
+            mayWrite ? ButtonLink(address, `forms/${id}/edit`, posts.edit) : null,
+            url === null
+              ? null
+              : html`<a class="button plain" href="${new URL(url).pathname}">${posts.open}</a>`,
+            mayWrite ? ButtonLink(address, `forms/${id}/delete`, posts.delete, true) : null,
+          ])}
+          ${url === null ? null : SectionOf(petitions.share, ShareKit(shared, { ...shareBy, ...signUp.shareBy }))}
+          ${past}`,
+      });
+    },
+  },
+  {
+    path: 'forms/:form/edit',
+    needs: 'form:write',
+    show: async (context) => {
+      const record = await formOf(context);
+      return context.view.page({
+        section: 'forms',
+        back: { href: context.address.path(`forms/${record.id}`), text: record.title },
+        title: `${context.words.posts.edit}: ${record.title}`,
+        content: await WritingOf(context, record),
+      });
+    },
+    act: async (context) => {
+      const formId = context.address.params.form!;
+      const record = await formOf(context);
+      context.form.requireSame(record);
+      await context.api.run('form.update-form', { formId, ...typedIn(context.form, record) });
+      return { to: `forms/${formId}`, done: 'forms.changed' };
+    },
+  },
+  deletionPage({ section: 'forms', record: 'form', find: formOf }),
+];
+
+function toForms({ words, address }: PageContext) {
+  return { href: address.path('forms'), text: words.forms.title };
+}
+
+function formOf({ address, api }: PageContext): Promise<FormRecord> {
+  return api.run<FormRecord>('form.get-form', { formId: address.params.form });
+}
+
+async function WritingOf(context: PageContext, record?: FormRecord): Promise<Html> {
+  const { form, words } = context;
+  const { forms, posts, petitions } = words;
+  const asked = record ?? {
+    fields: [
+      { field: 'firstName', required: false },
+      { field: 'lastName', required: false },
+    ],
+    consent: { text: null, required: true },
+  };
+  const more = [
+    SelectField(form, {
+      name: 'confirmation',
+      label: forms.confirmation,
+      value: record?.confirmation ?? 'EMAIL',
+      choices: (['EMAIL', 'NONE'] as const).map((value) => ({ value, text: forms.confirmations[value] })),
+    }),
+    ...ThankYouFields(context, record?.thankYou ?? null),
+    TextField(form, {
+      name: 'slug',
+      label: posts.fields.slug,
+      hint: posts.fields.slugHint,
+      value: record?.slug,
+      isOptional: true,
+      max: 80,
+    }),
+  ];
+  const fields = [
+    TitleField(form, { label: posts.fields.title, value: record?.title }),
+    AreaField(form, { name: 'text', label: forms.above, value: record?.text, isOptional: true }),
+    await FormEditorOf(context, { form: asked }, false),
+    await GroupsOf(context, 'list', record?.listIds ?? []),
+    await GroupsOf(context, 'tag', record?.tagIds ?? []),
+    SelectField(form, {
+      name: 'status',
+      label: posts.status,
+      value: record?.status ?? 'PUBLISHED',
+      choices: STATUSES.map((value) => ({ value, text: forms.statuses[value] })),
+    }),
+    // Open after an error, because the field with the error may be inside.
+    html`<details${form.refusal ? trusted(' open') : null}><summary>${petitions.fields.more}</summary>${more}</details>`,
+  ];
+  return html`<div class="text">${FormOf(form, { fields, button: posts.save, of: record })}</div>`;
+}
+
+/** The lists or tags that people get. Null if the person may not assign them, or if there are none. */
+async function GroupsOf(
+  context: PageContext,
+  kind: 'list' | 'tag',
+  chosen: readonly string[],
+): Promise<Html | null> {
+  if (!context.person.may(`${kind}:write`)) return null;
+  const choices = await choicesOf(context, `${kind}.list-${kind}s`);
+  if (choices.length === 0) return null;
+  return html`<fieldset>
+    <legend>${context.words.forms.adds[kind]}</legend>
+    <input type="hidden" name="shows" value="${kind}" />
+    ${choices.map(({ value, text }) =>
+      CheckField(context.form, { name: `${kind}-${value}`, label: text, isTicked: chosen.includes(value) }),
+    )}
+  </fieldset>`;
+}
+
+/** @param before its lists and tags are kept if the page did not show them. */
+function typedIn(form: FormInput, before?: FormRecord): Record<string, unknown> {
+  const chosen = (kind: 'list' | 'tag') => {
+    if (!form.getAll('shows').includes(kind)) return {};
+    const names = [...form.fields.keys()].filter((name) => name.startsWith(`${kind}-`));
+    return { [`${kind}Ids`]: names.map((name) => name.slice(kind.length + 1)) };
+  };
+  const asked = typedForm(form, before && { form: before, publicComments: false });
+  return {
+    ...typedTitle(form),
+    text: form.typed('text'),
+    ...asked,
+    ...chosen('list'),
+    ...chosen('tag'),
+    ...(form.has('confirmation') ? { confirmation: form.get('confirmation') } : {}),
+    ...(form.has('status') ? { status: form.get('status') } : {}),
+    ...(form.has('thankYou.title') ? { thankYou: typedThankYou(form) } : {}),
+    ...(form.typed('slug') === null ? {} : { slug: form.typed('slug') }),
+  };
+}

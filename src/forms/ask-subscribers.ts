@@ -1,0 +1,99 @@
+import { Injectable, type OnModuleInit } from '@nestjs/common';
+import { RecordReader } from '#libs/commands';
+import { type RecordedEvent } from '#libs/event-store';
+import { Resources } from '#libs/resources';
+import { inputOf, OperationRunner } from '#libs/rpc';
+import { type Due, type Subscription, type Timer } from '#libs/subscriptions';
+import { AskToConfirm, EndRequests } from '../confirmations/index.js';
+import { SiteAddress } from '../organizations/index.js';
+import { type PetitionForm, PetitionForms } from '../petitions/index.js';
+import { ConfirmSignUp } from './confirm-sign-up.js';
+import { exists, form } from './form.js';
+import { forms } from './forms.js';
+import { signUps } from './sign-up.js';
+
+/** Adds the URL of a form's page to responses, and names custom fields by their keys. */
+@Injectable()
+export class FormCompletion implements OnModuleInit {
+  constructor(
+    private readonly resources: Resources,
+    private readonly site: SiteAddress,
+    private readonly asked: PetitionForms,
+  ) {}
+
+  onModuleInit(): void {
+    this.resources.completeBy(forms, async (organizationId, records, past) => {
+      const stored = records.map((record) => record as unknown as PetitionForm);
+      const named = await this.asked.named(organizationId, stored, past);
+      for (const [n, record] of records.entries()) {
+        record.fields = named[n]!.fields;
+        record.url = await this.urlOf(organizationId, record.id, record.slug as string | null);
+      }
+    });
+  }
+
+  /** null if the operator has disabled the public site. */
+  async urlOf(organizationId: string, formId: string, slug: string | null): Promise<string | null> {
+    const site = await this.site.of(organizationId);
+    return site && `${site}/forms/${slug ?? formId}`;
+  }
+}
+
+/**
+ * Emails people on a form's page a link to confirm their sign-up. Subscribers get the same email as everyone else: confirming
+ * again changes what they entered differently.
+ */
+@Injectable()
+export class AskSubscribers implements Subscription {
+  readonly name = 'sign-up-requests';
+  readonly handles = [signUps.names.requested];
+  readonly begins = 'at the first event';
+
+  constructor(
+    private readonly asking: AskToConfirm,
+    private readonly runner: OperationRunner,
+    private readonly records: RecordReader,
+    private readonly completion: FormCompletion,
+  ) {}
+
+  handle(event: RecordedEvent, signal: AbortSignal): Promise<void> {
+    return this.asking.ask(signUps, event, signal, {
+      name: this.name,
+      mail: 'signUp',
+      find: async (organizationId, formId) => {
+        const { state } = await this.records.look(form, organizationId, formId);
+        if (!exists(state) || state.status === 'PAUSED') return undefined;
+        const { title, confirmation, slug } = state;
+        return { title, confirmation, url: await this.completion.urlOf(organizationId, formId, slug) };
+      },
+      confirm: ({ requestId, context }) =>
+        this.runner.execute(inputOf(ConfirmSignUp, { requestId, isProved: false }, context)),
+      isDone: () => Promise.resolve(false),
+    });
+  }
+}
+
+@Injectable()
+export class SignUpExpiry implements Timer {
+  readonly name = signUps.names.timer;
+
+  constructor(private readonly requests: EndRequests) {}
+
+  fire(due: Due): Promise<void> {
+    return this.requests.overdue(signUps, due);
+  }
+}
+
+/** When a form is deleted, ends the sign-ups that await confirmation. */
+@Injectable()
+export class FormDeletions implements Subscription {
+  readonly name = 'form-deletions';
+  readonly handles = ['FormDeleted'];
+  readonly begins = 'at the first event';
+
+  constructor(private readonly requests: EndRequests) {}
+
+  handle(event: RecordedEvent): Promise<void> {
+    return this.requests.ofDeleted(signUps, forms, event, this.name);
+  }
+}

@@ -1,0 +1,54 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ResourceCommands, slugOf } from '#libs/resources';
+import { Operation, Text } from '#libs/rpc';
+import { PetitionForms } from '../petitions/index.js';
+import { FormFieldsInput, readNested } from './form-fields.js';
+import { type FormFields } from './form.js';
+import { formIdSchema, forms } from './forms.js';
+
+@Operation({
+  method: 'POST',
+  name: 'form.create-form',
+  object: 'form',
+  summary: 'Create a sign-up form',
+  description:
+    'A form has a page on which people subscribe, and can be embedded in other websites. Sending the same body again ' +
+    'returns the first form, as long as it exists and still has that name. To create an identical one, send an ' +
+    '`Idempotency-Key`.',
+  answers: formIdSchema,
+  reasons: ['SLUG_TAKEN'],
+  fieldScopes: { listIds: 'list:write', tagIds: 'tag:write' },
+})
+export class CreateForm extends FormFieldsInput {
+  @Text({ max: 200, example: 'Newsletter' })
+  override name!: string;
+}
+
+@CommandHandler(CreateForm)
+export class CreateFormHandler implements ICommandHandler<CreateForm> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly forms: PetitionForms,
+  ) {}
+
+  async execute(command: CreateForm): Promise<object> {
+    const { name, text = null, slug = slugOf(name), listIds = [], tagIds = [] } = command;
+    // Defaults are set before requests are compared: a request with the defaults equals one without them.
+    const title = (command.title ??= name);
+    const confirmation = (command.confirmation ??= 'EMAIL');
+    const status = (command.status ??= 'PUBLISHED');
+    const { nested, require } = await readNested(this.forms, command.organizationId, command);
+    const own = { name, title, text, slug, listIds, tagIds, confirmation, status };
+    const data: FormFields = { ...own, ...DEFAULTS, ...nested };
+    return this.commands.create(forms, command, { type: 'FormCreated', data }, require);
+  }
+}
+
+const DEFAULTS: Pick<FormFields, 'fields' | 'consent' | 'thankYou'> = {
+  fields: [
+    { field: 'firstName', required: false },
+    { field: 'lastName', required: false },
+  ],
+  consent: { text: null, required: true },
+  thankYou: null,
+};

@@ -1,0 +1,42 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { ResourceCommands } from '#libs/resources';
+import { Id, Operation } from '#libs/rpc';
+import { PetitionForms } from '../petitions/index.js';
+import { FormFieldsInput, readNested } from './form-fields.js';
+import { updateForm } from './form.js';
+import { forms, formSchema } from './forms.js';
+
+@Operation({
+  method: 'POST',
+  name: 'form.update-form',
+  object: 'form',
+  summary: 'Update a sign-up form',
+  description:
+    'Changes only the fields you send; `null` clears an optional field. Lists and objects are replaced as a whole.',
+  answers: formSchema,
+  reasons: ['SLUG_TAKEN'],
+  fieldScopes: { listIds: 'list:write', tagIds: 'tag:write' },
+})
+export class UpdateForm extends FormFieldsInput {
+  @Id()
+  formId!: string;
+}
+
+@CommandHandler(UpdateForm)
+export class UpdateFormHandler implements ICommandHandler<UpdateForm> {
+  constructor(
+    private readonly commands: ResourceCommands,
+    private readonly forms: PetitionForms,
+  ) {}
+
+  async execute(command: UpdateForm): Promise<object> {
+    const { context, organizationId, formId, fields, consent, thankYou, ...changes } = command;
+    const { nested, require } = await readNested(this.forms, organizationId, { fields, consent, thankYou });
+    return this.commands.change(
+      forms,
+      command,
+      (state) => updateForm(state, { ...changes, ...nested }),
+      require,
+    );
+  }
+}
