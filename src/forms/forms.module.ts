@@ -12,6 +12,7 @@ import { signUps } from './sign-up.js';
 
 @ProductModule({
   operations,
+  services: { form: 'Forms with which people subscribe, and their sign-ups.' },
   resources: [forms],
   streams: [signUps.decider],
   subscriptions: [AskSubscribers, FormDeletions],
