@@ -1,4 +1,4 @@
-import { Module } from '@nestjs/common';
+import { ProductModule } from '#libs/modules';
 import { ContactsModule } from '../contacts/index.js';
 import { SuppressionsModule } from '../suppressions/index.js';
 import { AskToConfirm } from './ask-to-confirm.js';
@@ -6,7 +6,8 @@ import { ConfirmationMails } from './confirmation-mails.js';
 import { Confirmations } from './confirmations.js';
 import { EndRequests } from './end-requests.js';
 
-@Module({
+@ProductModule({
+  operations: {},
   imports: [ContactsModule, SuppressionsModule],
   providers: [AskToConfirm, ConfirmationMails, Confirmations, EndRequests],
   exports: [AskToConfirm, ConfirmationMails, Confirmations, EndRequests],
