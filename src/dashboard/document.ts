@@ -36,7 +36,7 @@ tbody a{display:inline-block;margin:-.5rem 0;padding:.5rem 0}
 .choice .hint{grid-column:2;margin:-.4rem 0 var(--space-2)}
 input[type=radio]{padding:0}
 input[type=file]{padding:.5rem;border-style:dashed}
-.tick{float:left;margin:-.6rem 0;padding:.6rem var(--space-3) .6rem 0}.tick input{display:block;width:1.5rem;height:1.5rem;min-height:0;margin:0;accent-color:var(--accent)}
+.tick{float:left;margin:-.6rem 0;padding:.6rem var(--space-3) .6rem 0}.tick input{display:block;width:1.5rem;height:1.5rem;min-height:0;margin:0;accent-color:var(--accent)}.tick+*{display:flow-root;min-height:1.5rem}
 .choosing{position:sticky;bottom:0;display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:center;margin:0 0 var(--space-4);padding:var(--space-2) 0;border-top:1px solid var(--line);background:var(--ground)}
 .choosing .button{margin:0;padding-top:.5rem;padding-bottom:.5rem}.choosing .tick{display:flex;gap:var(--space-2);align-items:center;margin:0}
 .section{margin-top:var(--space-5)}

@@ -346,11 +346,15 @@ const SYSTEMS: { [name: string]: string } = {
   identificadorexterno: 'external',
 };
 
-/** The external ids in a cell: with their system, which the name of the column may state. */
+/**
+ * The external ids in a cell: with their system, which the name of the column may state. Only our own exports have several
+ * in a cell, each with its system.
+ */
 export function externalIdsIn(column: string, cell: string): string[] {
   const system = SYSTEMS[nameOf(column)];
   const ids = cell.split(/[\s,;|]+/).filter((id) => id !== '');
-  return ids.map((id) => (system === undefined || id.includes(':') ? id : `${system}:${id}`));
+  const isStated = system === undefined || ids.length > 1;
+  return ids.map((id) => (isStated || id.includes(':') ? id : `${system}:${id}`));
 }
 
 /** The meaning of a column with values of the custom field with this key. */
