@@ -97,7 +97,7 @@ it('the form of a petition chooses the custom fields that its page asks for, and
     goal: '7',
     'ask-firstName': '',
     'ask-second': 'optional',
-    publicComments: 'true',
+    comments: 'APPROVED',
     consentRequired: 'true',
   });
   const { data } = (await client.get('petition.get-petition', { petitionId })).body;
@@ -250,8 +250,8 @@ describe('the list of signatures', () => {
     const { petitionId } = await signedPetition('grace@spam.example', 'ada@example.org');
     const { text } = await get(`petitions/${petitionId}/signatures?q=spam`);
     expect(tableIn(text)).toEqual([
-      ['Signer', 'Email address', 'Comment', 'Date', 'Source', 'Reason for suspicion', 'Status', 'Remove'],
-      ['Grace', 'grace@spam.example', '', expect.anything(), '', '', 'Counted', 'Remove'],
+      ['Signer', 'Email address', 'Comment', 'On the page', 'Date', 'Source', 'Reason for suspicion', 'Status', 'Remove'],
+      ['Grace', 'grace@spam.example', '', '', expect.anything(), '', '', 'Counted', 'Remove'],
     ]);
   });
 

@@ -117,18 +117,29 @@ export class LinkTable {
   }
 
   async apply(changes: readonly LinkChange[], transaction: Transaction, seal: Seal): Promise<void> {
-    // Suspensions are rare and are applied one by one. The changes between them are applied together.
+    // Suspensions and changed facts are rare and are applied one by one. The changes between them are applied together.
     let others: LinkChange[] = [];
     for (const change of changes) {
-      if (change.kind !== 'suspended' && change.kind !== 'resumed') {
+      if (change.kind !== 'suspended' && change.kind !== 'resumed' && change.kind !== 'set') {
         others.push(change);
         continue;
       }
       await this.applyOthers(others, transaction, seal);
       others = [];
-      this.suspend(change, transaction);
+      if (change.kind === 'set') this.set(change, transaction);
+      else this.suspend(change, transaction);
     }
     await this.applyOthers(others, transaction, seal);
+  }
+
+  private set(
+    { event, linkId, fact, value }: Extract<LinkChange, { kind: 'set' }>,
+    transaction: Transaction,
+  ) {
+    void transaction.send(
+      `UPDATE ${this.table} SET ${fact} = $3 WHERE organization_id = $1 AND id = $2 AND ${fact} IS NOT NULL`,
+      [event.organizationId, linkId, value],
+    );
   }
 
   private suspend(
@@ -226,6 +237,7 @@ export class LinkTable {
         }
         case 'suspended':
         case 'resumed':
+        case 'set':
           break;
         case 'erased':
           erased.push({ organization_id, subject_id: id, erased_at: recordedAt, position });

@@ -41,6 +41,7 @@ export type LinkDeclaration = {
   /** The field of the first event's personal data that contains the person's own text. */
   detail?: string;
   suspended?: Suspension;
+  settled?: Settled;
   facts?: Facts;
   indexes?: (table: string) => string;
   /** Default: the ids of the link, its record and its person. */
@@ -80,6 +81,12 @@ export type Counted = {
  * the links in `field`, and `ends` in the same stream lists those to include again.
  */
 type Suspension = { begins: string; ends: string; field: string };
+
+/**
+ * Events of another kind of stream that change one of the facts, unless it is null. `field` is the id of the link, `values` has the
+ * new value by the type of the event.
+ */
+type Settled = { fact: string; field: string; values: { readonly [type: string]: string } };
 
 /**
  * A kind of link between records and people: signatures, memberships, tags. Each link has its own stream. So a
@@ -146,19 +153,20 @@ export class Link implements Counted {
 
   /** The types of the events that change links. */
   get handles(): string[] {
-    const { begins, ends, moves, suspended } = this.declared;
+    const { begins, ends, moves, suspended, settled } = this.declared;
     return [
       begins,
       ends,
       ...(moves ? [moves] : []),
       ...(suspended ? [suspended.begins, suspended.ends] : []),
+      ...Object.keys(settled?.values ?? {}),
       this.subject.erased,
     ];
   }
 
   /** The effects of an event on links; none for types not in `handles`. */
   changes(event: RecordedEvent): LinkChange[] {
-    const { begins, ends, moves, detail: field, suspended } = this.declared;
+    const { begins, ends, moves, detail: field, suspended, settled } = this.declared;
     const detail = field === undefined ? null : ((event.personal?.[field] as string | undefined) ?? null);
     switch (event.type) {
       case begins:
@@ -175,8 +183,12 @@ export class Link implements Counted {
         return [{ kind: 'resumed', event, ...this.suspendedBy(event) }];
       case this.subject.erased:
         return [{ kind: 'erased', event }];
-      default:
-        return [];
+      default: {
+        const value = settled?.values[event.type];
+        if (!settled || value === undefined) return [];
+        const { [settled.field]: linkId } = event.data;
+        return [{ kind: 'set', event, linkId: linkId as string, fact: settled.fact, value }];
+      }
     }
   }
 

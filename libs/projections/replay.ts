@@ -8,6 +8,8 @@ export type LinkChange =
   | { kind: 'moved'; event: RecordedEvent; from: string; subjectId: string; detail?: string | null }
   /** Suspended links do not count until the same stream resumes them. */
   | { kind: 'suspended' | 'resumed'; event: RecordedEvent; recordId: string; linkIds: readonly string[] }
+  /** Another stream changed a fact of the link. A fact that is null stays null. */
+  | { kind: 'set'; event: RecordedEvent; linkId: string; fact: string; value: string }
   /** The subject, to whose stream the event belongs, was erased. */
   | { kind: 'erased'; event: RecordedEvent };
 
@@ -203,6 +205,11 @@ class LinkCounter {
             this.count(change.recordId, +1);
           }
           break;
+        case 'set': {
+          const facts = this.active.get(change.linkId)?.facts;
+          if (facts && facts[change.fact] !== null) facts[change.fact] = change.value;
+          break;
+        }
         case 'erased':
           for (const id of this.bySubject.get(streamId) ?? []) {
             if (this.links.atErasure === 'ends') this.end(id);

@@ -9,6 +9,8 @@ export { invalidationPlan, invalidationPlanId } from './invalidation-plan.js';
 export { newForm, type PetitionForm, STANDARD_FIELDS, type StandardField } from './petition-form.js';
 export { customFieldName, type NamedForm, PetitionForms } from './petition-forms.js';
 export {
+  COMMENTS,
+  type Comments,
   type Confirmation,
   existingPetition,
   nextGoal,
@@ -20,6 +22,7 @@ export {
 export { ThankYouMails, type ThankYouStatus } from './thank-you-mails.js';
 export { ConsentInput, DEFAULT_GOAL, FormFieldInput } from './petition-fields.js';
 export { ConfirmSignature } from './confirm-signature.js';
+export { COMMENT_STATES } from './comment.js';
 export { PublicComments } from './public-comments.js';
 export { MOST_COUNTED, Recruiting } from './recruiting.js';
 export { RequestSignature } from './request-signature.js';

@@ -27,6 +27,7 @@ import {
   includeInContacts,
   searchContacts,
 } from '../contacts/index.js';
+import { COMMENT_STATES, comment, commentId, type CommentState } from './comment.js';
 import { petitions, signature } from './petitions.js';
 import { type SignatureRecord, signatureSchema } from './signature-record.js';
 import {
@@ -34,6 +35,7 @@ import {
   signatureRecord,
   type SignatureRow,
   SIGNATURES,
+  SIGNATURES_BY_COMMENT,
   SIGNATURES_OF_CONTACT,
 } from './signature-rows.js';
 
@@ -62,6 +64,13 @@ export class ListSignatures extends CreatedPageInput() {
   @OneOf(Object.keys(SIGNATURES), { optional: true, documentedDefault: 'CONFIRMED' })
   status?: SignatureRecord['status'];
 
+  @OneOf(COMMENT_STATES, {
+    optional: true,
+    description:
+      'Only signatures with such a public comment. Requires `status` `CONFIRMED`, which is the default.',
+  })
+  commentState?: CommentState;
+
   @Text({
     max: 200,
     optional: true,
@@ -73,7 +82,7 @@ export class ListSignatures extends CreatedPageInput() {
     optional: true,
     description:
       'Returns the signatures as they were at this time. Requires `petitionId`. Cannot be combined with ' +
-      '`contactId`, `q` or `status` `INVALIDATED`.',
+      '`commentState`, `contactId`, `q` or `status` `INVALIDATED`.',
   })
   asOf?: string;
 }
@@ -90,6 +99,7 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
   async execute(query: ListSignatures): Promise<Page<SignatureRecord> | PastRecord<Page<SignatureRecord>>> {
     const { organizationId, petitionId, contactId, q } = query;
     rejectWithPast(query, [
+      'commentState',
       'contactId',
       'q',
       ...(query.status === 'INVALIDATED' ? (['status'] as const) : []),
@@ -123,11 +133,20 @@ export class ListSignaturesHandler implements IQueryHandler<ListSignatures> {
       subject_id === null ? [signers.get(id) ?? id] : [],
     );
     const erased = await this.records.lookMany(contact, organizationId, isPending ? [] : nameless, past);
+    const reviewed = await this.records.lookMany(comment, organizationId, ids.map(commentId), past);
     const records = rows.map((row) => {
       const signer = signers.get(row.id);
       const isGone =
         signer === undefined || (erased.has(signer) && erased.get(signer)!.state.status !== 'standing');
-      const record = signatureRecord({ ...row, suspended_by: null }, status, this.store);
+      const record = signatureRecord(
+        {
+          ...row,
+          suspended_by: null,
+          comment_state: row.comment_state && (reviewed.get(commentId(row.id))?.state ?? comment.initial),
+        },
+        status,
+        this.store,
+      );
       return { ...record, contactId: isGone ? null : signer };
     });
     return pageOf(query, records, next);
@@ -140,14 +159,19 @@ async function signaturePage(
   query: Omit<ListSignatures, 'context'>,
   conditions: readonly (Condition | undefined)[] = [],
 ): Promise<Page<SignatureRecord>> {
-  const { petitionId, contactId, status = 'CONFIRMED' } = query;
+  const { petitionId, contactId, status = 'CONFIRMED', commentState } = query;
   const within = contactId ?? petitionId;
   if (within === undefined)
     throw invalid([{ path: 'petitionId', message: 'or contactId is required: send one of them, or both' }]);
-  const table = contactId === undefined ? SIGNATURES : SIGNATURES_OF_CONTACT;
+  if (commentState !== undefined && status !== 'CONFIRMED')
+    throw invalid([{ path: 'commentState', message: 'requires the status CONFIRMED: leave out status' }]);
+  const ofAll = commentState === undefined ? SIGNATURES[status] : SIGNATURES_BY_COMMENT[commentState];
+  const table = contactId === undefined ? ofAll : SIGNATURES_OF_CONTACT[status];
+  const hasComment =
+    contactId === undefined ? undefined : compare('detail IS NOT NULL AND comment_state = ?', commentState);
   const ofPetition = contactId === undefined ? undefined : compare('record_id = ?', petitionId);
-  const { rows, next } = await findRows<SignatureRow>(reads, { ...listingOf(query), within }, table[status], {
-    conditions: [ofPetition && { ...ofPetition, selective: true }, ...conditions],
+  const { rows, next } = await findRows<SignatureRow>(reads, { ...listingOf(query), within }, table, {
+    conditions: [ofPetition && { ...ofPetition, selective: true }, hasComment, ...conditions],
   });
   return pageOf(
     query,

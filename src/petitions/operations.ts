@@ -11,6 +11,8 @@ export * from './add-signature.js';
 export * from './import-signatures.js';
 export * from './remove-signature.js';
 export * from './list-signatures.js';
+export * from './show-comment.js';
+export * from './hide-comment.js';
 export * from './export-signatures.js';
 export * from './get-count-certificate.js';
 export * from './get-stats.js';

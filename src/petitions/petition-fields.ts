@@ -14,7 +14,7 @@ import {
   Timestamp,
 } from '#libs/rpc';
 import { type FormField, STANDARD_FIELDS } from './petition-form.js';
-import { type Confirmation, type PetitionFields } from './petition.js';
+import { COMMENTS, type Confirmation, type PetitionFields } from './petition.js';
 
 export const DEFAULT_GOAL = 100;
 const MAX_CONTENT_BYTES = 256 * 1024;
@@ -142,10 +142,12 @@ export abstract class PetitionFieldsInput extends Input {
   })
   publicComments?: boolean;
 
-  @OneOf(['OFF', 'SHOWN'], {
+  @OneOf(COMMENTS, {
     optional: true,
     documentedDefault: 'OFF',
-    description: 'Whether its page shows the newest comments whose authors allow it.',
+    description:
+      'Whether its page shows the newest comments whose authors allow it: all of them except those hidden by ' +
+      '`petition.hide-comment`, or only those approved by `petition.show-comment`.',
   })
   comments?: PetitionFields['comments'];
 

@@ -6,6 +6,7 @@ import { type PetitionForm } from './petition-form.js';
 
 /** Which of the comments that signers made public its page shows. */
 export const COMMENTS = ['OFF', 'SHOWN', 'APPROVED'] as const;
+export type Comments = (typeof COMMENTS)[number];
 
 /** Whether signatures from the public site must be confirmed by email. */
 export type Confirmation = 'EMAIL' | 'NONE';
@@ -24,7 +25,7 @@ export type PetitionFields = {
   confirmation: Confirmation;
   /** When it closes automatically: RFC 3339, UTC. */
   closesAt: string | null;
-  comments: (typeof COMMENTS)[number];
+  comments: Comments;
   form: PetitionForm;
   /** What its page shows after signing; null: the site's own texts. */
   thankYou: ThankYou | null;

@@ -6,6 +6,8 @@ import { FieldsModule } from '../fields/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
 import { AskSigners, PetitionDeletions, SignatureExpiry } from './ask-signers.js';
 import { ChosenSignatures } from './chosen-signatures.js';
+import { comment } from './comment.js';
+import { CommentReview } from './comment-review.js';
 import { ConfirmSignatureHandler } from './confirm-signature.js';
 import { PetitionGoals } from './goal-reached.js';
 import { Invalidations } from './invalidate-in-pages.js';
@@ -34,7 +36,7 @@ import { ThankYouMails } from './thank-you-mails.js';
   services: { petition: 'Petitions that people sign, with their signatures and counts.' },
   reasons,
   resources: [petitions, invalidations],
-  streams: [petitionGoal, signatureRequests.decider, invalidationPlan],
+  streams: [comment, petitionGoal, signatureRequests.decider, invalidationPlan],
   subscriptions: [
     PetitionGoals,
     Invalidations,
@@ -49,6 +51,7 @@ import { ThankYouMails } from './thank-you-mails.js';
   providers: [
     OpenPetitions,
     ChosenSignatures,
+    CommentReview,
     PetitionAddress,
     PetitionForms,
     PublicComments,

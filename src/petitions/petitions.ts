@@ -8,6 +8,7 @@ import { chooseContactsBy, contactLink } from '../contacts/index.js';
 import { fields } from '../fields/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
 import { afterSigningSchema } from './after-signing.js';
+import { COMMENT_STATE_AFTER, type CommentState } from './comment.js';
 import { COMMENTS, exists, petition, STATUSES, updatePetition } from './petition.js';
 import { asEarlier } from './petition-shapes.js';
 import { type Appearance, type Requested, signatureRequests, unasked } from './signature-request.js';
@@ -30,13 +31,18 @@ const idIn = (field: string) => ({
 const FACTS: Facts = {
   source: { type: 'text', of: ({ data }) => (data.source as string | null | undefined) ?? null },
   suspicion: { type: 'text', of: suspicionIn },
-  is_comment_public: { type: 'boolean', of: ({ data }) => data.isCommentPublic === true },
 };
+
+const commentState = ({ data }: RecordedEvent): CommentState | null =>
+  data.isCommentPublic === true ? 'WAITING' : null;
 
 /** Signatures in a replay, as list-signatures returns them. */
 const printed = (isPending: boolean): PrintedLinks => ({
   object: 'signature',
-  facts: ({ data: { signedAt, source, suspicion } }) => ({ signedAt, source, suspicion }),
+  facts(event) {
+    const { signedAt, source, suspicion } = event.data;
+    return { signedAt, source, suspicion, comment_state: isPending ? null : commentState(event) };
+  },
   record({ id, createdAt, recordId, subjectId, detail, suspendedBy, facts }): SignatureRecord {
     const recorded = createdAt.toISOString();
     return {
@@ -46,6 +52,7 @@ const printed = (isPending: boolean): PrintedLinks => ({
       petitionId: recordId,
       contactId: isPending ? null : subjectId,
       comment: detail,
+      commentState: detail === null ? null : (facts.comment_state as CommentState | null),
       status: isPending ? 'PENDING' : suspendedBy === null ? 'CONFIRMED' : 'INVALIDATED',
       invalidationId: suspendedBy,
       source: facts.source as string | null,
@@ -70,10 +77,16 @@ export const signature = contactLink({
   atErasure: 'loses its name',
   detail: 'comment',
   suspended: { begins: 'SignaturesInvalidated', ends: 'SignaturesRestored', field: 'signatureIds' },
+  settled: {
+    fact: 'comment_state',
+    field: 'signatureId',
+    values: COMMENT_STATE_AFTER,
+  },
   printed: printed(false),
   facts: {
     ...FACTS,
     signed_at: { type: 'timestamptz', of: ({ data }) => momentOf(data.signedAt) },
+    comment_state: { type: 'text', of: commentState },
     appearance: { type: 'text', of: ({ data }) => (data.appearance as Appearance | undefined) ?? null },
     via: idIn('via'),
     broadcast_id: idIn('broadcastId'),
@@ -84,8 +97,8 @@ export const signature = contactLink({
     },
   },
   indexes: (table) => `
-    CREATE INDEX ${table}_public_comments ON ${table} (organization_id, record_id, created_at)
-      WHERE is_comment_public AND detail IS NOT NULL;
+    CREATE INDEX ${table}_public_comments ON ${table} (organization_id, record_id, comment_state, created_at, id)
+      WHERE comment_state IS NOT NULL AND detail IS NOT NULL AND ended_at IS NULL;
     CREATE INDEX ${table}_suspicious ON ${table} (organization_id, record_id, created_at)
       WHERE suspicion IS NOT NULL;
     CREATE INDEX ${table}_recruited ON ${table} (organization_id, via) WHERE via IS NOT NULL;`,
@@ -180,7 +193,12 @@ export const petitionSchema = recordSchema({
     description: 'Exact number of signatures from its page that await confirmation.',
   },
   ...afterSigningSchema,
-  comments: { type: 'string', enum: COMMENTS, description: 'Which public comments its page shows.' },
+  comments: {
+    type: 'string',
+    enum: COMMENTS,
+    description:
+      'Which public comments its page shows. `SHOWN`: those that are not hidden; `APPROVED`: those that were shown by `petition.show-comment`.',
+  },
   form: {
     ...formSchema,
     description:
@@ -208,7 +226,7 @@ export const petitions = new Resource({
   existing: (state) =>
     exists(state) ? { ...state, ...asEarlier(state), [IMAGE_COLUMN]: state.imageId } : undefined,
   answers: petitionSchema,
-  version: 9,
+  version: 10,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },
@@ -233,6 +251,7 @@ export const petitions = new Resource({
       6: FORGET_COMMENTS,
       7: FORGET_COMMENTS,
       8: FORGET_COMMENTS,
+      9: FORGET_COMMENTS,
     },
   },
 });

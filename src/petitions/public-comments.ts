@@ -3,6 +3,8 @@ import { DataSource } from 'typeorm';
 import { EventStore, wrappedKeyOf } from '#libs/event-store';
 import { LINK_DETAIL } from '#libs/links';
 import { ContactsByIds } from '../contacts/index.js';
+import { type CommentState } from './comment.js';
+import { type Comments } from './petition.js';
 import { petitions, signedAt } from './petitions.js';
 import { type Appearance } from './signature-request.js';
 
@@ -17,6 +19,13 @@ type Row = {
   wrapped_key: Buffer | null;
 };
 
+/** The states of the comments on the page. */
+const SHOWN: { readonly [comments in Comments]: readonly CommentState[] } = {
+  OFF: [],
+  SHOWN: ['WAITING', 'SHOWN'],
+  APPROVED: ['SHOWN'],
+};
+
 /** Comments that signers made public. */
 @Injectable()
 export class PublicComments {
@@ -26,16 +35,27 @@ export class PublicComments {
     private readonly contacts: ContactsByIds,
   ) {}
 
-  /** The newest ones, of valid signatures only. Comments of erased signers are left out. */
-  async newest(organizationId: string, petitionId: string, most: number): Promise<PublicComment[]> {
+  /**
+   * The newest ones, of valid signatures only. Hidden comments and those of erased signers are left out.
+   *
+   * @param comments which ones the petition shows.
+   */
+  async newest(
+    organizationId: string,
+    petitionId: string,
+    comments: Comments,
+    most: number,
+  ): Promise<PublicComment[]> {
     const rows = await this.source.query<Row[]>(
       `SELECT id, subject_id, detail, appearance, ${signedAt('page')} AS signed_at, ${wrappedKeyOf('page', 'subject_id')} AS wrapped_key FROM (
-         SELECT * FROM ${petitions.linkTable!} s
-         WHERE s.organization_id = $1 AND s.record_id = $2 AND s.is_comment_public AND s.detail IS NOT NULL
-           AND s.ended_at IS NULL
-         ORDER BY s.created_at DESC LIMIT $3
+         SELECT s.* FROM unnest($4::text[]) AS shown(state) CROSS JOIN LATERAL (
+           SELECT * FROM ${petitions.linkTable!} l
+           WHERE l.organization_id = $1 AND l.record_id = $2 AND l.comment_state = shown.state AND l.detail IS NOT NULL
+             AND l.ended_at IS NULL
+           ORDER BY l.created_at DESC, l.id DESC LIMIT $3
+         ) s ORDER BY s.created_at DESC, s.id DESC LIMIT $3
        ) page ORDER BY created_at DESC, id DESC`,
-      [organizationId, petitionId, most],
+      [organizationId, petitionId, most, SHOWN[comments]],
     );
     const signers = await this.contacts.find(
       organizationId,
@@ -48,5 +68,17 @@ export class PublicComments {
       const text = this.store.opener(subject_id, wrapped_key)(LINK_DETAIL, detail);
       return text === null ? [] : [{ name, text, at }];
     });
+  }
+  /** The number of comments that await a review; at most `most`. */
+  async waiting(organizationId: string, petitionId: string, most: number): Promise<number> {
+    const [row] = await this.source.query<{ count: number }[]>(
+      `SELECT count(*)::int AS count FROM (
+         SELECT FROM ${petitions.linkTable!}
+         WHERE organization_id = $1 AND record_id = $2 AND comment_state = 'WAITING' AND detail IS NOT NULL
+           AND ended_at IS NULL LIMIT $3
+       ) waiting`,
+      [organizationId, petitionId, most],
+    );
+    return row!.count;
   }
 }

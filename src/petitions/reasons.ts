@@ -2,6 +2,8 @@ export const reasons = {
   CONFLICT: {
     PETITION_NOT_PUBLISHED: 'The petition is a draft, so it cannot be signed or closed. Publish it first.',
     PETITION_CLOSED: 'The petition is closed and accepts no signatures. To reopen it, publish it again.',
+    NO_PUBLIC_COMMENT:
+      'The signature has no public comment: its signer wrote none, kept it private, or was erased.',
     PETITION_PUBLISHED: 'The petition is published and cannot be deleted. Close it first.',
   },
 } as const;

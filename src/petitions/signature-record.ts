@@ -1,4 +1,5 @@
 import { recordSchema, textOrNull, timestamp } from '#libs/rpc';
+import { COMMENT_STATES, type CommentState } from './comment.js';
 import { type Suspicion, SUSPICIONS } from '../confirmations/index.js';
 
 /** The response of add-signature and remove-signature. */
@@ -41,6 +42,7 @@ export type SignatureRecord = {
   petitionId: string;
   contactId: string | null;
   comment: string | null;
+  commentState: CommentState | null;
   status: 'CONFIRMED' | 'PENDING' | 'INVALIDATED';
   invalidationId: string | null;
   source: string | null;
@@ -60,6 +62,14 @@ export const signatureSchema = recordSchema({
     description: 'null until the signer confirms, and after the signer was erased.',
   },
   comment: textOrNull,
+  commentState: {
+    type: ['string', 'null'],
+    enum: [...COMMENT_STATES, null],
+    description:
+      'Whether a team member showed (approved) or hid the public comment. `WAITING`: neither yet. Its petition’s page shows it if ' +
+      '`comments` of the petition is `SHOWN`, and not if it is `APPROVED`. null if the signature has no public comment, or is not ' +
+      'confirmed.',
+  },
   status: { type: 'string', enum: ['CONFIRMED', 'PENDING', 'INVALIDATED'] },
   invalidationId: { ...textOrNull, description: 'The invalidation that excludes the signature.' },
   source: { ...textOrNull, description: 'What led the signer to the petition.' },

@@ -2,6 +2,7 @@ import { momentAsText } from '#libs/database';
 import { type EventStore, wrappedKeyOf } from '#libs/event-store';
 import { LINK_BYTES, LINK_DETAIL, type LinkRow, WIDEST_LINK } from '#libs/links';
 import { type ListedTable } from '#libs/projections';
+import { type CommentState } from './comment.js';
 import { petitions } from './petitions.js';
 import { type SignatureRecord } from './signature-record.js';
 import { type Suspicion } from '../confirmations/index.js';
@@ -11,6 +12,7 @@ export type SignatureRow = Pick<LinkRow, 'id' | 'record_id' | 'subject_id' | 'de
   suspended_by: string | null;
   source: string | null;
   suspicion: string | null;
+  comment_state: CommentState | null;
   created_at: string;
   signed_at: string | null;
   wrapped_key: Buffer | null;
@@ -20,6 +22,7 @@ const CONFIRMED: ListedTable = {
   table: petitions.linkTable!,
   columns: `id, ${momentAsText('page.created_at')} AS created_at,
     ${momentAsText('page.signed_at')} AS signed_at, record_id, subject_id, detail, suspended_by, source, suspicion,
+    comment_state,
     CASE WHEN detail IS NOT NULL THEN ${wrappedKeyOf('page', 'subject_id')} END AS wrapped_key`,
   bytes: LINK_BYTES,
   widest: WIDEST_LINK,
@@ -34,10 +37,9 @@ export const SIGNATURES: ByStatus = {
   PENDING: {
     ...CONFIRMED,
     table: petitions.otherLinkTable!,
-    columns: CONFIRMED.columns!.replace('suspended_by', 'NULL::uuid AS suspended_by').replace(
-      'page.signed_at',
-      'NULL::timestamptz',
-    ),
+    columns: CONFIRMED.columns!.replace('suspended_by', 'NULL::uuid AS suspended_by')
+      .replace('comment_state', 'NULL AS comment_state')
+      .replace('page.signed_at', 'NULL::timestamptz'),
   },
   INVALIDATED: { ...CONFIRMED, within: { sql: 'record_id = ? AND suspended_by IS NOT NULL', type: 'uuid' } },
 };
@@ -47,6 +49,21 @@ export const PAST_SIGNATURES = {
   CONFIRMED: { ...SIGNATURES.CONFIRMED, within: { sql: 'record_id = ?', type: 'uuid' } },
   PENDING: { ...SIGNATURES.PENDING, within: { sql: 'record_id = ?', type: 'uuid' } },
 } satisfies Partial<ByStatus>;
+
+const withComment = (state: CommentState): ListedTable => ({
+  ...CONFIRMED,
+  within: {
+    sql: `record_id = ? AND comment_state = '${state}' AND detail IS NOT NULL AND ended_at IS NULL`,
+    type: 'uuid',
+  },
+});
+
+/** The valid signatures of one petition with such a public comment. They have an index of their own. */
+export const SIGNATURES_BY_COMMENT: { readonly [state in CommentState]: ListedTable } = {
+  WAITING: withComment('WAITING'),
+  SHOWN: withComment('SHOWN'),
+  HIDDEN: withComment('HIDDEN'),
+};
 
 /** The signatures of one contact, which are few. */
 export const SIGNATURES_OF_CONTACT: ByStatus = {
@@ -67,6 +84,7 @@ export function signatureRecord(
     suspended_by,
     source,
     suspicion,
+    comment_state,
     wrapped_key,
   }: SignatureRow,
   status: SignatureRecord['status'],
@@ -81,6 +99,7 @@ export function signatureRecord(
     petitionId: record_id,
     contactId: status === 'PENDING' ? null : subject_id,
     comment,
+    commentState: comment === null ? null : comment_state,
     status,
     invalidationId: suspended_by,
     source,

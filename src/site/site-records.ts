@@ -14,7 +14,13 @@ import {
 } from '../organizations/index.js';
 import { CustomFields } from '../fields/index.js';
 import { forms } from '../forms/index.js';
-import { type Confirmation, type PetitionForm, petitions, PublicComments } from '../petitions/index.js';
+import {
+  type Comments,
+  type Confirmation,
+  type PetitionForm,
+  petitions,
+  PublicComments,
+} from '../petitions/index.js';
 import { posts } from '../posts/index.js';
 import { PublicAddress } from '../config/index.js';
 import { localeIn } from '#locales';
@@ -195,20 +201,20 @@ export class SiteRecords {
     record: ResourceRecord,
     isListed = false,
   ): Promise<FoundPetition> {
-    const { id, description, ask, target, goal, signatures, publicComments, form } =
+    const { id, description, ask, target, goal, signatures, comments: shown, form } =
       record as ResourceRecord & {
         description: string | null;
         ask: string | null;
         target: string | null;
         goal: number;
         signatures: number;
-        publicComments: boolean;
+        comments: Comments;
         form: PetitionForm;
       };
     const closesAt = record.closesAt === null ? null : new Date(record.closesAt as string);
     const page = await this.askedOn(organization, 'petitions', record, form, isListed);
     const comments =
-      publicComments && !isListed ? await this.comments.newest(organization.id, id, MAX_COMMENTS) : [];
+      shown === 'OFF' || isListed ? [] : await this.comments.newest(organization.id, id, shown, MAX_COMMENTS);
     return {
       id,
       petition: {
@@ -223,7 +229,7 @@ export class SiteRecords {
         closesAt,
         image: await this.picture(organization.id, record.imageId as string | null),
         // Without a confirmed address, anyone could publish a comment under another person's name.
-        takesComments: publicComments && page.isConfirmed,
+        takesComments: shown !== 'OFF' && page.isConfirmed,
         comments,
       },
     };

@@ -167,6 +167,7 @@ export const common: typeof en = {
     MERGED: 'Dieser Kontakt wurde mit einem anderen zusammengeführt.',
     EMAIL_TAKEN: 'Ein anderer Kontakt hat diese E-Mail-Adresse.',
     PETITION_NOT_PUBLISHED: 'Diese Petition ist ein Entwurf. Veröffentlichen Sie sie zuerst.',
+    NO_PUBLIC_COMMENT: 'Diese Unterschrift hat keinen öffentlichen Kommentar.',
     PETITION_CLOSED: 'Diese Petition ist geschlossen. Öffnen Sie sie zuerst wieder.',
     PETITION_PUBLISHED: 'Diese Petition ist offen. Schließen Sie sie zuerst.',
     POST_NOT_PUBLISHED:

@@ -22,6 +22,8 @@ export const events: typeof en = {
   ContactAddedToList: 'Der Kontakt wurde zu einer Liste hinzugefügt',
   ContactBounced: 'Eine E-Mail war unzustellbar',
   ContactComplained: 'Eine E-Mail wurde als Spam gemeldet',
+  CommentHidden: 'Ein Kommentar wurde ausgeblendet',
+  CommentShown: 'Ein Kommentar wurde freigegeben',
   ContactCreated: 'Der Kontakt wurde angelegt',
   ContactErased: 'Der Kontakt wurde endgültig gelöscht',
   ContactMerged: 'Der Kontakt wurde mit einem anderen zusammengeführt',

@@ -22,6 +22,7 @@ export const fields: typeof en = {
   closesAt: 'Schlussdatum',
   colour: 'Farbe',
   comment: 'Kommentar',
+  commentState: 'Kommentar auf der Seite',
   comments: 'Kommentare auf der Seite',
   condition: 'Kriterien',
   confirmation: 'Bestätigung von Unterschriften',

@@ -3,6 +3,7 @@ import { type kinds as en } from '../../en/dashboard/kinds.js';
 export const kinds: typeof en = {
   'api-key': 'API-Schlüssel',
   broadcast: 'Rundschreiben',
+  comment: 'Prüfung eines Kommentars',
   consent: 'Nachweis der Einwilligung',
   contact: 'Kontakt',
   'contact-mail': 'E-Mail an einen Kontakt',

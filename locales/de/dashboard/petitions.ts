@@ -38,6 +38,10 @@ export const petitions: typeof en = {
   },
   pending: (n) =>
     `${counted('de-DE', n, 'Unterschrift wartet', 'Unterschriften warten')} auf die Bestätigung per E-Mail.`,
+  waitingComments: (n) =>
+    n < 1_000
+      ? `${counted('de-DE', n, 'Kommentar wartet', 'Kommentare warten')} auf Ihre Entscheidung.`
+      : 'Mindestens 1.000 Kommentare warten auf Ihre Entscheidung.',
   fields: {
     title: 'Titel',
     titleHint: 'Wird als Erstes gelesen, zum Beispiel „Rettet unseren Fluss“.',
@@ -53,7 +57,12 @@ export const petitions: typeof en = {
       NONE: 'Sofort',
     },
     closesAt: (timeZone: string) => `Ende der Petition (Datum und Uhrzeit, ${timeZone})`,
-    publicComments: 'Kommentare auf der Seite anzeigen',
+    comments: 'Welche Kommentare zeigt die Seite?',
+    commentChoices: {
+      OFF: 'Keine',
+      SHOWN: 'Alle öffentlichen Kommentare außer ausgeblendeten',
+      APPROVED: 'Nur von Ihnen freigegebene Kommentare',
+    },
   },
   form: {
     title: 'Formular',
@@ -125,6 +134,16 @@ export const petitions: typeof en = {
     takingOut:
       'Die Unterschrift zählt dann nicht mehr, und die Person kann nicht noch einmal unterschreiben. Sie können sie später wiederherstellen.',
   },
+  comments: {
+    title: 'Kommentar',
+    on: 'Auf der Seite',
+    any: 'Alle Unterschriften',
+    states: { WAITING: 'Nicht geprüft', SHOWN: 'Sichtbar', HIDDEN: 'Ausgeblendet' },
+    show: 'Kommentar anzeigen',
+    hide: 'Kommentar ausblenden',
+    review: 'Kommentare prüfen',
+    text: 'Die Unterschrift zählt in jedem Fall.',
+  },
   suspicions: {
     HONEYPOT: 'verstecktes Feld ausgefüllt',
     MANY_FROM_NETWORK: 'viele aus demselben Netz',
@@ -181,6 +200,7 @@ export const petitions: typeof en = {
     closed: 'Petition geschlossen.',
     deleted: 'Petition gelöscht.',
     takenOut: 'Die Unterschriften werden entfernt.',
+    commentReviewed: 'Der Kommentar wurde aktualisiert.',
     broughtBack: 'Die Unterschriften werden wiederhergestellt.',
   },
 };

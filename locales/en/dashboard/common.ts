@@ -168,6 +168,7 @@ export const common = {
     MERGED: 'This contact was merged into another one.',
     EMAIL_TAKEN: 'Another contact has this email address.',
     PETITION_NOT_PUBLISHED: 'This petition is a draft. Publish it first.',
+    NO_PUBLIC_COMMENT: 'This signature has no public comment.',
     PETITION_CLOSED: 'This petition is closed. Reopen it first.',
     PETITION_PUBLISHED: 'This petition is open. Close it first.',
     POST_NOT_PUBLISHED: 'This post is a draft. Publish it first, or delete it.',

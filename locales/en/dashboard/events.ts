@@ -21,6 +21,8 @@ export const events = {
   ContactAddedToList: 'The contact was added to a list',
   ContactBounced: 'An email bounced',
   ContactComplained: 'An email was marked as spam',
+  CommentHidden: 'A comment was hidden',
+  CommentShown: 'A comment was shown',
   ContactCreated: 'The contact was added',
   ContactErased: 'The contact was erased',
   ContactMerged: 'The contact was merged into another one',

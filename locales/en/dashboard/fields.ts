@@ -21,6 +21,7 @@ export const fields = {
   closesAt: 'Closing date',
   colour: 'Colour',
   comment: 'Comment',
+  commentState: 'Comment on the page',
   comments: 'Comments on the page',
   condition: 'Criteria',
   confirmation: 'Confirmation of signatures',

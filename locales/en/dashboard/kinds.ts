@@ -2,6 +2,7 @@
 export const kinds = {
   'api-key': 'API key',
   broadcast: 'Broadcast',
+  comment: 'Review of a comment',
   consent: 'Evidence of consent',
   contact: 'Contact',
   'contact-mail': 'Email to a contact',

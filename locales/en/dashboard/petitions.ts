@@ -34,6 +34,10 @@ export const petitions = {
   },
   pending: (n: number) =>
     `${counted('en-GB', n, 'signature is', 'signatures are')} waiting for confirmation by email.`,
+  waitingComments: (n: number) =>
+    n < 1_000
+      ? `${counted('en-GB', n, 'comment is', 'comments are')} waiting for your decision.`
+      : 'At least 1,000 comments are waiting for your decision.',
   fields: {
     title: 'Title',
     titleHint: 'The first thing people read, such as “Save our river”.',
@@ -49,7 +53,12 @@ export const petitions = {
       NONE: 'Immediately',
     },
     closesAt: (timeZone: string) => `Closing date and time (${timeZone})`,
-    publicComments: 'Show signers’ comments on the page',
+    comments: 'Which comments does the page show?',
+    commentChoices: {
+      OFF: 'None',
+      SHOWN: 'All public comments, except those you hide',
+      APPROVED: 'Only comments you approve',
+    },
   },
   form: {
     title: 'Form',
@@ -121,6 +130,16 @@ export const petitions = {
     takeOutOf: (name: string) => `Remove the signature of ${name}`,
     takingOut: 'It will no longer count, and the signer can’t sign again. You can restore it later.',
   },
+  comments: {
+    title: 'Comment',
+    on: 'On the page',
+    any: 'All signatures',
+    states: { WAITING: 'Not reviewed', SHOWN: 'Shown', HIDDEN: 'Hidden' },
+    show: 'Show comment',
+    hide: 'Hide comment',
+    review: 'Review comments',
+    text: 'The signature counts either way.',
+  },
   suspicions: {
     HONEYPOT: 'filled in a hidden field',
     MANY_FROM_NETWORK: 'many from the same network',
@@ -176,6 +195,7 @@ export const petitions = {
     closed: 'Petition closed.',
     deleted: 'Petition deleted.',
     takenOut: 'The signatures are being removed.',
+    commentReviewed: 'The comment was updated.',
     broughtBack: 'The signatures are being restored.',
   },
 };

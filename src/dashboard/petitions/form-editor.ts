@@ -66,7 +66,7 @@ export function typedForm(
   const fields = [...typed]
     .filter(([, value]) => value !== '')
     .map(([field, value]) => ({ field, required: value === 'required' }));
-  const isNew = form.has('publicComments') && !before?.publicComments;
+  const isNew = (form.get('comments') ?? 'OFF') !== 'OFF' && (before?.comments ?? 'OFF') === 'OFF';
   if (isNew && !typed.get('comment')) fields.push({ field: 'comment', required: false });
   const unseen = (before?.form.fields ?? []).filter(({ field }) => !typed.has(field));
   return {

@@ -3,7 +3,7 @@ import { countryName } from '../../contacts/index.js';
 import { type DashboardWords, localeIn } from '#locales';
 import { invalid, type Issue, operationNamed, parseInput, RpcError } from '#libs/rpc';
 import { Activity, type ActivityEvent } from '../../history/index.js';
-import { DEFAULT_GOAL, STATUSES } from '../../petitions/index.js';
+import { COMMENTS, DEFAULT_GOAL, PublicComments, STATUSES } from '../../petitions/index.js';
 import { ImageField } from '../image-choice.js';
 import { deletionPage, stepPage } from '../step-pages.js';
 import { FilterField, listPages } from '../list-pages.js';
@@ -11,7 +11,6 @@ import { type PageDefinition } from '../page.js';
 import {
   AreaField,
   ButtonLink,
-  CheckField,
   ChoiceField,
   dateIn,
   Actions,
@@ -214,6 +213,7 @@ async function showPetition(context: PageContext) {
       ${Progress({ words, label: petitions.signatures, value: signatures, max: goal })}
       ${GoalProposal(context, petition)}
       ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
+      ${await WaitingComments(context, petition)}
       ${Actions([
         mayWrite && status !== 'PUBLISHED'
           ? ButtonLink(context.address, `petitions/${id}/publish`, publishingOf(context.words, status))
@@ -350,10 +350,11 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
       type: 'datetime-local',
       isOptional: true,
     }),
-    CheckField(context.form, {
-      name: 'publicComments',
-      label: fields.publicComments,
-      isTicked: petition?.publicComments ?? false,
+    ChoiceField(context.form, {
+      name: 'comments',
+      label: fields.comments,
+      values: [petition?.comments ?? 'OFF'],
+      choices: COMMENTS.map((value) => ({ value, text: fields.commentChoices[value] })),
     }),
     TextField(context.form, {
       name: 'slug',
@@ -429,6 +430,21 @@ function issuesOf(operation: string, fields: Record<string, unknown>): Issue[] {
 }
 
 /** @param petition as it is stored. Its closing time stays if unchanged: the form shows no seconds, and only one of two equal times. */
+/** How many comments await approval, with a link to them. Counting more would take longer and tell no more. */
+async function WaitingComments(
+  { words, address, api }: PageContext,
+  { id, comments }: PetitionRecord,
+): Promise<Html | null> {
+  if (comments !== 'APPROVED') return null;
+  const waiting = await api.find(PublicComments).waiting(api.organizationId, id, 1_000);
+  if (waiting === 0) return null;
+  const { waitingComments, comments: texts } = words.petitions;
+  return html`<p>
+    ${waitingComments(waiting)}
+    <a href="${address.path(`petitions/${id}/signatures?commentState=WAITING`)}">${texts.review}</a>
+  </p>`;
+}
+
 function typedIn(form: FormInput, timeZone: string, petition?: PetitionRecord): Record<string, unknown> {
   const typed = form.typed('closesAt');
   const before = petition?.closesAt ?? null;
@@ -444,7 +460,7 @@ function typedIn(form: FormInput, timeZone: string, petition?: PetitionRecord): 
     ...(form.has('imageId') ? { imageId: form.typed('imageId') } : {}),
     ...(form.has('confirmation') ? { confirmation: form.get('confirmation') } : {}),
     closesAt: isSame ? before : closesAt,
-    publicComments: form.has('publicComments'),
+    ...(form.has('comments') ? { comments: form.get('comments') } : {}),
     form: typedForm(form, petition),
     ...(form.typed('slug') === null ? {} : { slug: form.typed('slug') }),
     ...typedContent(form),

@@ -1,4 +1,4 @@
-import { type NamedForm } from '../../petitions/index.js';
+import { type Comments, type NamedForm } from '../../petitions/index.js';
 import { type Address, type PageContext } from '../page-context.js';
 
 export type PetitionRecord = {
@@ -21,7 +21,7 @@ export type PetitionRecord = {
   url: string | null;
   confirmation: 'EMAIL' | 'NONE';
   closesAt: string | null;
-  publicComments: boolean;
+  comments: Comments;
   thankYou: Record<'title' | 'text' | 'nextUrl' | 'nextLabel', string | null> | null;
   thankYouMail: { subject: string; content: string } | null;
   form: NamedForm;

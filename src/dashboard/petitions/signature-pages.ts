@@ -2,7 +2,7 @@ import { html, type Html, trusted } from '#libs/pages';
 import { isId, RpcError, type StreamedAnswer } from '#libs/rpc';
 import { ContactsByIds } from '../../contacts/index.js';
 import { SUSPICIONS, type Suspicion } from '../../confirmations/index.js';
-import { type SignatureRecord } from '../../petitions/index.js';
+import { COMMENT_STATES, type SignatureRecord } from '../../petitions/index.js';
 import { nameOf } from '../contacts/contact.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { forExcel } from '../csv.js';
@@ -52,7 +52,11 @@ export const signaturePages: PageDefinition[] = [
     empty: ({ petitions }) => petitions.signers.none,
     search: ({ petitions }) => petitions.signers.search,
     searchNeeds: 'contact:read',
-    fields: ({ address: { params, query } }) => ({ petitionId: params.petition, status: query('status') }),
+    fields: ({ address: { params, query } }) => ({
+      petitionId: params.petition,
+      status: query('status'),
+      commentState: query('commentState'),
+    }),
     filters: (context) => {
       const { petitions, state } = context.words;
       const { statuses } = petitions.signers;
@@ -64,6 +68,11 @@ export const signaturePages: PageDefinition[] = [
       ];
       return Promise.resolve([
         FilterField(context, { name: 'status', label: state, choices, hasAll: false }),
+        FilterField(context, {
+          name: 'commentState',
+          label: petitions.comments.title,
+          choices: COMMENT_STATES.map((value) => ({ value, text: petitions.comments.states[value] })),
+        }),
       ]);
     },
     back: async (context) => toPetition(context.address, await petitionOf(context)),
@@ -96,6 +105,11 @@ export const signaturePages: PageDefinition[] = [
         isShown: ({ person }) => person.may('contact:read'),
       },
       { name: ({ petitions }) => petitions.signers.said, cell: ({ comment }) => comment },
+      {
+        name: ({ petitions }) => petitions.comments.on,
+        cell: CommentStateOf,
+        exported: ({ commentState }) => commentState,
+      },
       {
         name: ({ petitions }) => petitions.signers.when,
         cell: ({ signedAt }, { words }) => timeIn(words, signedAt),
@@ -148,6 +162,31 @@ export const signaturePages: PageDefinition[] = [
       });
     },
     act: (context) => invalidate(context, { signatureIds: [context.address.params.signature] }),
+  },
+  {
+    path: 'petitions/:petition/signatures/:signature/comment',
+    needs: 'petition:write',
+    show: async (context) => {
+      const petition = await petitionOf(context);
+      const { signers, comments } = context.words.petitions;
+      return context.view.page({
+        section: 'petitions',
+        back: { href: context.address.path(`petitions/${petition.id}/signatures`), text: signers.title },
+        title: comments.title,
+        content: html`<p>${comments.text}</p>
+          ${CommentForm(context, context.address.params.signature!, ['show', 'hide'])}`,
+      });
+    },
+    act: async ({ address, api, form }) => {
+      const { petition, signature } = address.params;
+      await api.run(form.get('review') === 'show' ? 'petition.show-comment' : 'petition.hide-comment', {
+        signatureId: signature,
+      });
+      // The rest of the queue, if the button was in it.
+      const state = COMMENT_STATES.find((one) => one === form.get('commentState'));
+      const query = state === undefined ? '' : `?commentState=${state}`;
+      return { to: `petitions/${petition!}/signatures${query}`, done: 'petitions.commentReviewed' };
+    },
   },
   ...listPages<InvalidationRecord>({
     path: 'petitions/:petition/invalidations',
@@ -253,6 +292,33 @@ function RemoveLink(signature: SignatureOfPetition, { words, address }: PageCont
     `petitions/${address.params.petition!}/signatures/${id}/invalidate?contact=${contactId ?? ''}`,
   );
   return html`<a href="${href}" aria-label="${signers.takeOutOf(nameOfSigner(signature, words))}">${signers.takeOut}</a>`;
+}
+
+/** Whether the page shows the comment, and buttons to change that. */
+function CommentStateOf(
+  { id, commentState }: SignatureOfPetition,
+  context: PageContext,
+): Html | string | null {
+  if (commentState === null) return null;
+  const text = context.words.petitions.comments.states[commentState];
+  if (!context.person.may('petition:write')) return text;
+  const reviews = { WAITING: ['show', 'hide'], SHOWN: ['hide'], HIDDEN: ['show'] } as const;
+  return html`${text} ${CommentForm(context, id, reviews[commentState])}`;
+}
+
+function CommentForm(
+  { words, address }: PageContext,
+  signatureId: string,
+  reviews: readonly ('show' | 'hide')[],
+): Html {
+  const action = address.path(`petitions/${address.params.petition!}/signatures/${signatureId}/comment`);
+  const buttons = reviews.map(
+    (review) =>
+      html`<button class="button plain" name="review" value="${review}">${words.petitions.comments[review]}</button> `,
+  );
+  return html`<form method="post" action="${action}">
+    ${onceOf()}<input type="hidden" name="commentState" value="${address.query('commentState') ?? ''}" />${buttons}
+  </form>`;
 }
 
 const CONDITIONS = ['emailDomain', 'createdAfter', 'createdBefore', 'clientAddress', 'suspicion'] as const;

@@ -1,0 +1,30 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Operation } from '#libs/rpc';
+import {
+  CommentReview,
+  ReviewCommentInput,
+  type ReviewedComment,
+  reviewedCommentSchema,
+} from './comment-review.js';
+
+@Operation({
+  method: 'POST',
+  name: 'petition.show-comment',
+  object: 'comment',
+  summary: 'Show or approve the comment of a signature',
+  description:
+    'Petition pages show the comment again if it was hidden. If `comments` of the petition is `APPROVED`, this approves it. ' +
+    'Comments that their signers keep private cannot be shown.',
+  answers: reviewedCommentSchema,
+  reasons: ['NO_PUBLIC_COMMENT'],
+})
+export class ShowComment extends ReviewCommentInput {}
+
+@CommandHandler(ShowComment)
+export class ShowCommentHandler implements ICommandHandler<ShowComment> {
+  constructor(private readonly comments: CommentReview) {}
+
+  async execute(command: ShowComment): Promise<ReviewedComment> {
+    return this.comments.review(command, 'CommentShown');
+  }
+}
