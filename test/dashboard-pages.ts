@@ -5,6 +5,7 @@ import { type Client, type Product } from './harness.js';
 import { signedIn } from './people-in.js';
 import { call } from './petition-page.js';
 import { picture } from './pictures.js';
+import { signWithComment } from './signers.js';
 
 /** Creates a record and returns its id. @param ids of the records earlier in the path. */
 type Maker = (api: Product, client: Client, ids: Record<string, string>) => Promise<string>;
@@ -173,6 +174,12 @@ export const TABLE: Record<string, PageEntry> = {
   'petitions/:petition/signatures': { see: READERS },
   'petitions/:petition/signatures/export': { see: READERS },
   'petitions/:petition/signatures/:signature/invalidate': { see: EDITORS, act: EDITORS },
+  'petitions/:petition/signatures/:signature/comment': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ review: 'hide' }),
+    records: { signature: commentedSignature },
+  },
   'petitions/:petition/invalidations': { see: READERS },
   'petitions/:petition/invalidations/export': { see: READERS },
   'petitions/:petition/invalidate': {
@@ -419,6 +426,16 @@ async function pausedWebhook(api: Product, client: Client, ids: Record<string, s
 }
 
 /** A petition with a thank-you email, in an organization that can send it. */
+/** A signature with a public comment. */
+async function commentedSignature(
+  api: Product,
+  client: Client,
+  { petition }: Record<string, string>,
+): Promise<string> {
+  await call(client, 'petition.publish-petition', { petitionId: petition });
+  return signWithComment(api, client, petition!, { email: newAddress(), comment: newName() });
+}
+
 async function thankingPetition(api: Product, client: Client): Promise<string> {
   const petitionId = await RECORDS.petition!(api, client, {});
   await call(client, 'petition.update-petition', {

@@ -4,7 +4,7 @@ import { retryAfter, signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { picture } from './pictures.js';
 import { eventually } from './processes.js';
-import { appendSignatures } from './signers.js';
+import { appendSignatures, signWithComment } from './signers.js';
 
 /** Pages and forms of petitions, posts, images and the organization. */
 
@@ -250,7 +250,17 @@ describe('the list of signatures', () => {
     const { petitionId } = await signedPetition('grace@spam.example', 'ada@example.org');
     const { text } = await get(`petitions/${petitionId}/signatures?q=spam`);
     expect(tableIn(text)).toEqual([
-      ['Signer', 'Email address', 'Comment', 'On the page', 'Date', 'Source', 'Reason for suspicion', 'Status', 'Remove'],
+      [
+        'Signer',
+        'Email address',
+        'Comment',
+        'On the page',
+        'Date',
+        'Source',
+        'Reason for suspicion',
+        'Status',
+        'Remove',
+      ],
       ['Grace', 'grace@spam.example', '', '', expect.anything(), '', '', 'Counted', 'Remove'],
     ]);
   });
@@ -260,6 +270,26 @@ describe('the list of signatures', () => {
     const path = `petitions/${petitionId}/signatures`;
     expect(header((await get(path)).text)).toContain('Remove');
     expect(header((await get(path, viewer)).text)).not.toContain('Remove');
+  });
+
+  it('shows and hides comments, and leads to those that wait for approval', async () => {
+    const { petitionId } = await signedPetition();
+    await call(client, 'petition.update-petition', { petitionId, comments: 'APPROVED' });
+    const details = { email: 'says@example.org', comment: 'I swim there' };
+    const signatureId = await signWithComment(api, client, petitionId, details);
+    const queue = `petitions/${petitionId}/signatures?commentState=WAITING`;
+    const { text } = await get(`petitions/${petitionId}`);
+    expect(text).toContain('1 comment is waiting');
+    expect(text).toContain(`href="${at(queue)}"`);
+    const column = async (path: string, visitor = owner) =>
+      tableIn((await get(path, visitor)).text).map((row) => row[3]);
+    expect(await column(queue)).toEqual(['On the page', 'Not reviewed Show comment Hide comment']);
+    expect(await column(queue, viewer)).toEqual(['On the page', 'Not reviewed']);
+    const form = { review: 'show', commentState: 'WAITING' };
+    const { location } = await post(`petitions/${petitionId}/signatures/${signatureId}/comment`, form);
+    expect(location).toContain('signatures?commentState=WAITING');
+    expect(await column(`petitions/${petitionId}/signatures`)).toEqual(['On the page', 'Shown Hide comment']);
+    expect((await get(`petitions/${petitionId}`)).text).not.toContain('waiting');
   });
 
   it('links a removed signature to the page that can restore it', async () => {

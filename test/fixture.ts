@@ -3,6 +3,7 @@ import { type CreateApiKey } from '../src/auth/index.js';
 import { type Answer, type Api, Client } from './harness.js';
 import { acceptInvitation } from './people-in.js';
 import { picture } from './pictures.js';
+import { signWithComment } from './signers.js';
 
 /** The input of an operation. An operation that accepts a file gets it as `body` with a `contentType`. */
 export type Fields = Record<string, unknown>;
@@ -13,6 +14,7 @@ export type RecordName =
   | 'petition'
   | 'draft'
   | 'signature'
+  | 'comment'
   | 'invalidation'
   | 'post'
   | 'form'
@@ -138,6 +140,12 @@ const RECORDS: { [name in RecordName]: Make } = {
     const fields = { ...(await own.the('petition')), ...(await own.a('contact')) };
     const { petitionId, signatureId } = await own.ask('petition.add-signature', fields);
     return { petitionId, signatureId };
+  },
+  comment: async (own) => {
+    const { petitionId } = await own.the('petition');
+    const { email } = own.person();
+    const details = { email, comment: own.unique() };
+    return { signatureId: await signWithComment(own.api, own.client, petitionId!, details) };
   },
   invalidation: makes('petition.invalidate-signatures', 'invalidationId', aSignature),
   import: makes('import.create-import', 'importId', (own) => csv('email', `${own.unique()}@example.org`)),

@@ -363,6 +363,10 @@ async function makeHistory(): Promise<string> {
     requestIds.push(requestId);
   }
   await publicly(ConfirmSignature, { requestId: requestIds[0]!, isProved: true });
+  const commented = { petitionId, commentState: 'WAITING' };
+  const signatureId = (await client.get('petition.list-signatures', commented)).body.data[0].id as string;
+  await post('petition.hide-comment', { signatureId });
+  await post('petition.show-comment', { signatureId });
   const overdue = systemInput(Failed, organizationId, {}, 'signature-expiry');
   await app.get(Confirmations, { strict: false }).expire(signatureRequests, overdue, requestIds[1]!, 'TIME');
   const planned = await post('petition.invalidate-signatures', { petitionId, suspicion: 'HONEYPOT' });

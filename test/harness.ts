@@ -18,6 +18,7 @@ import { ENDINGS } from '#libs/verify';
 import { CreateApiKey, RevokeApiKey } from '../src/auth/index.js';
 import { readConfig } from '../src/config/index.js';
 import { HistoryReads } from '../src/history/index.js';
+import { ConfirmSignature, RequestSignature } from '../src/petitions/index.js';
 import { AcceptInvitation, InvitationLinks } from '../src/team/index.js';
 import { CreateOrganization } from '../src/organizations/index.js';
 import {
@@ -204,10 +205,14 @@ export type Instance = {
 /** Environment variables, in addition to those that the harness sets itself. */
 type Environment = Record<string, string>;
 
-const COMMANDS = { AcceptInvitation, CreateApiKey, CreateOrganization, RevokeApiKey } satisfies Record<
-  string,
-  InputClass
->;
+const COMMANDS = {
+  AcceptInvitation,
+  ConfirmSignature,
+  CreateApiKey,
+  CreateOrganization,
+  RequestSignature,
+  RevokeApiKey,
+} satisfies Record<string, InputClass>;
 type CommandName = keyof typeof COMMANDS;
 
 /** The product on a database, with actions of tests that no request offers. */

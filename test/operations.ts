@@ -584,11 +584,27 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     ask: (own) => own.the('petition'),
     otherAsks: [
       async (own) => ({ ...(await own.the('petition')), status: 'INVALIDATED' }),
+      async (own) => ({ ...(await own.the('petition')), commentState: 'WAITING' }),
       async (own) => ({ contactId: (await signed(own)).contactId }),
       async (own) => ({ ...(await own.the('petition')), ...now() }),
     ],
     reasons: { MERGED: (own) => asMerged(own, 'petition.list-signatures') },
   },
+  ...Object.fromEntries(
+    ['petition.show-comment', 'petition.hide-comment'].map((operation): [string, OperationRow] => [
+      operation,
+      {
+        scope: 'petition:write',
+        ask: (own) => own.a('comment'),
+        reasons: {
+          async NO_PUBLIC_COMMENT(own) {
+            const { signatureId } = await own.a('signature');
+            return own.send(operation, { signatureId });
+          },
+        },
+      },
+    ]),
+  ),
   'petition.export-signatures': {
     scope: 'petition:read',
     fields: { contacts: 'contact:read' },

@@ -1,5 +1,6 @@
 import { SharedApi, Client, ISO, NOBODY } from './harness.js';
 import { isLong } from './length.js';
+import { signWithComment } from './signers.js';
 
 /** The number of parallel requests with the same intention. */
 const TWINS = isLong ? 50 : 16;
@@ -389,6 +390,7 @@ describe('add-signature', () => {
         petitionId,
         contactId,
         comment: 'I swim there',
+        commentState: null,
         status: 'CONFIRMED',
         invalidationId: null,
         source: null,
@@ -647,6 +649,101 @@ describe('remove-signature', () => {
     expect((await withdraw(NOBODY, await person())).status).toBe(404);
     expect((await withdraw(petitionId, NOBODY)).status).toBe(404);
     expect((await withdraw(petitionId, 'x')).status).toBe(404);
+  });
+});
+
+describe('comments', () => {
+  const states = async (petitionId: string, more: object = {}) => {
+    const { status, body } = await client.get('petition.list-signatures', { petitionId, ...more });
+    expect(status).toBe(200);
+    return (body.data as Record<string, string>[]).map(({ comment, commentState }) => [
+      comment,
+      commentState,
+    ]);
+  };
+
+  it('are hidden and shown again, counted as before, and listed as they were then', async () => {
+    const petitionId = await open({ comments: 'APPROVED' });
+    const sign = (name: string) =>
+      signWithComment(api, client, petitionId, { email: `${name}-says@example.org`, comment: name });
+    const [ada, grace, mary] = [await sign('ada'), await sign('grace'), await sign('mary')];
+    await client.post('petition.add-signature', {
+      petitionId,
+      contact: { email: 'private@example.org' },
+      comment: 'private',
+    });
+    const review = async (operation: string, signatureId: string) => {
+      const { status, body } = await client.post(`petition.${operation}-comment`, { signatureId });
+      return [status, body.data];
+    };
+    const reviewed = (signatureId: string, commentState: string) => [
+      200,
+      { signatureId, petitionId, commentState },
+    ];
+    expect(await review('show', ada)).toEqual(reviewed(ada, 'SHOWN'));
+    expect(await review('hide', grace)).toEqual(reviewed(grace, 'HIDDEN'));
+    const before = new Date().toISOString();
+    expect(await review('hide', ada)).toEqual(reviewed(ada, 'HIDDEN'));
+    expect(await review('hide', ada)).toEqual(reviewed(ada, 'HIDDEN'));
+    const now = [
+      ['ada', 'HIDDEN'],
+      ['grace', 'HIDDEN'],
+      ['mary', 'WAITING'],
+      ['private', null],
+    ];
+    expect(await states(petitionId)).toEqual(now);
+    expect(await states(petitionId, { asOf: before })).toEqual([['ada', 'SHOWN'], ...now.slice(1)]);
+    expect(await states(petitionId, { asOf: new Date().toISOString() })).toEqual(now);
+    expect(await states(petitionId, { commentState: 'HIDDEN', limit: '1' })).toEqual([['ada', 'HIDDEN']]);
+    expect(await states(petitionId, { commentState: 'WAITING' })).toEqual([['mary', 'WAITING']]);
+    expect((await get(petitionId)).body.data).toMatchObject({ signatures: 4, publicComments: false });
+
+    // The signature moves to another contact with its comment; an erasure leaves neither.
+    const { data } = (await client.get('petition.list-signatures', { petitionId, commentState: 'WAITING' }))
+      .body;
+    const { contactId } = (
+      await client.post('contact.create-contact', {
+        organizationId: client.organizationId,
+        email: 'mary-kept@example.org',
+      })
+    ).body.data;
+    await review('show', mary);
+    await client.post('contact.merge-contacts', {
+      organizationId: client.organizationId,
+      contactId,
+      otherIds: [data[0].contactId],
+    });
+    expect(await states(petitionId, { contactId, commentState: 'SHOWN' })).toEqual([['mary', 'SHOWN']]);
+    expect(await states(petitionId, { contactId, commentState: 'HIDDEN' })).toEqual([]);
+    await client.delete('contact.delete-contact', { organizationId: client.organizationId, contactId });
+    expect(await states(petitionId, { commentState: 'SHOWN' })).toEqual([]);
+    expect(await client.post('petition.hide-comment', { signatureId: mary })).toMatchObject({
+      status: 409,
+      body: { error: { reason: 'NO_PUBLIC_COMMENT' } },
+    });
+  });
+
+  it.each(['show', 'hide'])(
+    '%s-comment returns 404 for an unknown, foreign or withdrawn signature',
+    async (how) => {
+      const petitionId = await open({ comments: 'SHOWN' });
+      const signatureId = await signWithComment(api, client, petitionId, {
+        email: `${how}-gone@example.org`,
+        comment: 'x',
+      });
+      const operation = `petition.${how}-comment`;
+      expect((await (await api.organization()).post(operation, { signatureId })).status).toBe(404);
+      const { data } = (await client.get('petition.list-signatures', { petitionId })).body;
+      await client.delete('petition.remove-signature', { petitionId, contactId: data[0].contactId });
+      for (const id of [signatureId, NOBODY])
+        expect((await client.post(operation, { signatureId: id })).status).toBe(404);
+    },
+  );
+
+  it('list-signatures returns 400 for a state with signatures that are not confirmed', async () => {
+    const petitionId = await open();
+    const bad = { petitionId, commentState: 'WAITING', status: 'PENDING' };
+    expect(await client.get('petition.list-signatures', bad)).toMatchObject({ status: 400 });
   });
 });
 

@@ -20,6 +20,7 @@ import { image } from '../src/images/index.js';
 import { subscriptions } from '../src/modules.js';
 import { organization, publicLog, sender } from '../src/organizations/index.js';
 import {
+  comment,
   ConfirmSignature,
   invalidation,
   invalidationPlanId,
@@ -434,6 +435,22 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
       const { organizationId } = own;
       const event = { organizationId, eventId: uuidv7(), data: { invalidationId } };
       return refusalOf(handleEvent(own, 'PlannedInvalidations', event as unknown as RecordedEvent));
+    },
+  },
+  comment: {
+    async make(own) {
+      const { signatureId } = await own.a('comment');
+      await own.ask('petition.hide-comment', { signatureId });
+      return { id: await lastStream(own, 'comment'), signatureId: signatureId! };
+    },
+    show: isShownInHistory('comment'),
+    showsItself: false,
+    decide: (own, { signatureId }) => own.send('petition.show-comment', { signatureId }),
+    next: { type: 'CommentShown', data: {} },
+    loading: {
+      decider: comment,
+      first: () => ({ type: 'CommentHidden', data: {} }),
+      next: (any) => any.event(['CommentShown'], ['CommentHidden']),
     },
   },
   'petition-goal': {

@@ -16,11 +16,19 @@ import { systemInput } from '../dist/libs/rpc/index.js';
 import { CreateApiKey, RevokeApiKey } from '../dist/src/auth/index.js';
 import { readConfig } from '../dist/src/config/index.js';
 import { CreateOrganization } from '../dist/src/organizations/index.js';
+import { ConfirmSignature, RequestSignature } from '../dist/src/petitions/index.js';
 import { openRuntime } from '../dist/src/server/index.js';
 import { createApplication } from '../dist/src/server/index.js';
 import { AcceptInvitation, InvitationLinks } from '../dist/src/team/index.js';
 
-const COMMANDS = { AcceptInvitation, CreateApiKey, CreateOrganization, RevokeApiKey };
+const COMMANDS = {
+  AcceptInvitation,
+  ConfirmSignature,
+  CreateApiKey,
+  CreateOrganization,
+  RequestSignature,
+  RevokeApiKey,
+};
 const UNDECLARED = '"message":"undeclared error';
 const { TEST_DATABASE_URL, TEST_TEMPLATE_URL } = process.env;
 

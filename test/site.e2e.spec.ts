@@ -194,14 +194,32 @@ describe('signing', () => {
       ]);
       await confirm(link);
     }
-    const shown = async () => {
-      const { text } = await people.get(page.path);
+    const shown = async (origin = people.api.origin) => {
+      const text = await (await fetch(origin + page.path)).text();
       return [...text.matchAll(/<p>Says (\w+)<\/p>\s*<p class="small"><bdi>([^]*?)<\/bdi>/g)].map(
         ([, who, name]) => `${who}: ${name}`,
       );
     };
     const others = ['Earlier: Earlier', 'Half: Half'];
-    await eventually(async () => expect(await shown()).toEqual([...others, 'Full: Full Last&lt;b&gt;']));
+    const all = [...others, 'Full: Full Last&lt;b&gt;'];
+    await eventually(async () => expect(await shown()).toEqual(all));
+    // A team member hides and approves comments. Both instances follow within the second for which pages are cached.
+    const signatures = (await client.get('petition.list-signatures', { petitionId: page.petitionId })).body
+      .data;
+    const idOf = (who: string) =>
+      signatures.find(({ comment }: { comment: string }) => comment === `Says ${who}`).id as string;
+    const everywhere = (comments: string[]) =>
+      eventually(async () => {
+        for (const { origin } of people.api.instances) expect(await shown(origin)).toEqual(comments);
+      });
+    await call(client, 'petition.hide-comment', { signatureId: idOf('Half') });
+    await everywhere(all.filter((one) => !one.startsWith('Half')));
+    await call(client, 'petition.update-petition', { petitionId: page.petitionId, comments: 'APPROVED' });
+    await everywhere([]);
+    expect((await people.get(page.path)).text).toContain('name="appearance"');
+    for (const who of ['Earlier', 'Half', 'Full'])
+      await call(client, 'petition.show-comment', { signatureId: idOf(who) });
+    await everywhere(all);
     const { organizationId } = client;
     const { data } = (
       await client.get('contact.get-contact', { organizationId, email: 'full-name@example.org' })
