@@ -654,7 +654,9 @@ describe('remove-signature', () => {
 
 describe('comments', () => {
   const states = async (petitionId: string, more: object = {}) => {
-    const { status, body } = await client.get('petition.list-signatures', { petitionId, ...more });
+    const { status, body } = await client.get('petition.list-signatures', {
+      ...{ petitionId, sort: 'createdAt', ...more },
+    });
     expect(status).toBe(200);
     return (body.data as Record<string, string>[]).map(({ comment, commentState }) => [
       comment,
@@ -682,7 +684,7 @@ describe('comments', () => {
     ];
     expect(await review('show', ada)).toEqual(reviewed(ada, 'SHOWN'));
     expect(await review('hide', grace)).toEqual(reviewed(grace, 'HIDDEN'));
-    const before = new Date().toISOString();
+    const before = await api.moment();
     expect(await review('hide', ada)).toEqual(reviewed(ada, 'HIDDEN'));
     expect(await review('hide', ada)).toEqual(reviewed(ada, 'HIDDEN'));
     const now = [
@@ -693,7 +695,7 @@ describe('comments', () => {
     ];
     expect(await states(petitionId)).toEqual(now);
     expect(await states(petitionId, { asOf: before })).toEqual([['ada', 'SHOWN'], ...now.slice(1)]);
-    expect(await states(petitionId, { asOf: new Date().toISOString() })).toEqual(now);
+    expect(await states(petitionId, { asOf: await api.moment() })).toEqual(now);
     expect(await states(petitionId, { commentState: 'HIDDEN', limit: '1' })).toEqual([['ada', 'HIDDEN']]);
     expect(await states(petitionId, { commentState: 'WAITING' })).toEqual([['mary', 'WAITING']]);
     expect((await get(petitionId)).body.data).toMatchObject({ signatures: 4, publicComments: false });

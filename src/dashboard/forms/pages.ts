@@ -210,7 +210,7 @@ function typedIn(form: FormInput, before?: FormRecord): Record<string, unknown> 
     const names = [...form.fields.keys()].filter((name) => name.startsWith(`${kind}-`));
     return { [`${kind}Ids`]: names.map((name) => name.slice(kind.length + 1)) };
   };
-  const asked = typedForm(form, before && { form: before, publicComments: false });
+  const asked = typedForm(form, before && { form: before, comments: 'OFF' as const });
   return {
     ...typedTitle(form),
     text: form.typed('text'),

@@ -58,7 +58,7 @@ export async function FormEditorOf(
  */
 export function typedForm(
   form: FormInput,
-  before?: Pick<PetitionRecord, 'form' | 'publicComments'>,
+  before?: Pick<PetitionRecord, 'comments' | 'form'>,
 ): NamedForm | undefined {
   const inputs = [...form.fields].filter(([name]) => name.startsWith(inputOf('')));
   if (inputs.length === 0) return undefined;
