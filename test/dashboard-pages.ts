@@ -175,6 +175,7 @@ export const TABLE: Record<string, PageEntry> = {
   'petitions/:petition/signatures/export': { see: READERS },
   'petitions/:petition/signatures/:signature/invalidate': { see: EDITORS, act: EDITORS },
   'petitions/:petition/signatures/:signature/comment': {
+    isGone: true,
     see: EDITORS,
     act: EDITORS,
     form: () => ({ review: 'hide' }),

@@ -20,7 +20,6 @@ import { image } from '../src/images/index.js';
 import { subscriptions } from '../src/modules.js';
 import { organization, publicLog, sender } from '../src/organizations/index.js';
 import {
-  comment,
   ConfirmSignature,
   invalidation,
   invalidationPlanId,
@@ -447,11 +446,6 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
     showsItself: false,
     decide: (own, { signatureId }) => own.send('petition.show-comment', { signatureId }),
     next: { type: 'CommentShown', data: {} },
-    loading: {
-      decider: comment,
-      first: () => ({ type: 'CommentHidden', data: {} }),
-      next: (any) => any.event(['CommentShown'], ['CommentHidden']),
-    },
   },
   'petition-goal': {
     async make(own) {

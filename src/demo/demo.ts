@@ -166,7 +166,7 @@ async function fillDemo(runner: OperationRunner, links: InvitationLinks): Promis
     target: 'The city council',
     ask: 'Stop the discharge of untreated water.',
     content: STORY,
-    publicComments: true,
+    comments: 'SHOWN',
     formFields: [{ fieldId, required: false }],
   });
   await run(PublishPetition, { petitionId });

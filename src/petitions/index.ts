@@ -22,7 +22,7 @@ export {
 export { ThankYouMails, type ThankYouStatus } from './thank-you-mails.js';
 export { ConsentInput, DEFAULT_GOAL, FormFieldInput } from './petition-fields.js';
 export { ConfirmSignature } from './confirm-signature.js';
-export { comment, COMMENT_STATES } from './comment.js';
+export { COMMENT_STATES } from './comment.js';
 export { PublicComments } from './public-comments.js';
 export { MOST_COUNTED, Recruiting } from './recruiting.js';
 export { RequestSignature } from './request-signature.js';

@@ -201,16 +201,15 @@ export class SiteRecords {
     record: ResourceRecord,
     isListed = false,
   ): Promise<FoundPetition> {
-    const { id, description, ask, target, goal, signatures, comments: shown, form } =
-      record as ResourceRecord & {
-        description: string | null;
-        ask: string | null;
-        target: string | null;
-        goal: number;
-        signatures: number;
-        comments: Comments;
-        form: PetitionForm;
-      };
+    const { id, description, ask, target, goal, signatures, form } = record as ResourceRecord & {
+      description: string | null;
+      ask: string | null;
+      target: string | null;
+      goal: number;
+      signatures: number;
+      form: PetitionForm;
+    };
+    const shown = record.comments as Comments;
     const closesAt = record.closesAt === null ? null : new Date(record.closesAt as string);
     const page = await this.askedOn(organization, 'petitions', record, form, isListed);
     const comments =
