@@ -1,10 +1,17 @@
 import { v7 as uuidv7 } from 'uuid';
+import { type DataSource } from 'typeorm';
 import { RecordReader } from '#libs/commands';
 import { type Sql } from '#libs/database';
 import { type Condition, findRows, type ListedTable } from '#libs/projections';
 import { Resources } from '#libs/resources';
+import { ContactsByIds } from '../src/contacts/index.js';
 import { lists } from '../src/lists/index.js';
-import { petitions, SIGNATURES_OF_CONTACT } from '../src/petitions/index.js';
+import {
+  petitions,
+  PublicComments,
+  SIGNATURES_BY_COMMENT,
+  SIGNATURES_OF_CONTACT,
+} from '../src/petitions/index.js';
 import { tags } from '../src/tags/index.js';
 import { Fixture } from './fixture.js';
 import { Api, NOBODY } from './harness.js';
@@ -207,6 +214,15 @@ describe('tags and listIds of a command', () => {
 type Plan = { 'Index Name'?: string; 'Actual Rows': number; 'Actual Loops': number; Plans?: Plan[] };
 const steps = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(steps)];
 
+/** Runs statements and adds their plans. */
+const watched = (source: Sql, plans: Plan[]): Sql => ({
+  async query(text: string, values?: unknown[]) {
+    const [row] = await source.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
+    plans.push(row['QUERY PLAN'][0].Plan as Plan);
+    return source.query(text, values);
+  },
+});
+
 it('lists of what belongs to a contact use the index by contact, beside 20,000 links of others', async () => {
   const { source } = api.instances[0]!.runtime;
   const { contactId } = await related();
@@ -221,13 +237,7 @@ it('lists of what belongs to a contact use the index by contact, beside 20,000 l
     await source.query(`ANALYZE ${linkTable}`);
   }
   const plans: Plan[] = [];
-  const watching: Sql = {
-    async query(text: string, values?: unknown[]) {
-      const [row] = await source.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values);
-      plans.push(row['QUERY PLAN'][0].Plan as Plan);
-      return source.query(text, values);
-    },
-  };
+  const watching = watched(source, plans);
   const pages: [index: string, table: ListedTable, condition?: Condition][] = [
     ['taggings_by_subject', tags.page(), resources.linkedFrom(tags, contactId)],
     ['members_by_subject', lists.page(), resources.linkedFrom(lists, contactId)],
@@ -241,6 +251,38 @@ it('lists of what belongs to a contact use the index by contact, beside 20,000 l
     expect(used.map((step) => step['Index Name'])).toContain(index);
     expect(Math.max(...used.map((step) => step['Actual Rows'] * step['Actual Loops']))).toBeLessThan(20);
   }
+});
+
+it('comments are found by their state, among 60,000 of the petition', async () => {
+  const { source, store } = api.instances[0]!.runtime;
+  const { petitionId } = await own.a('petition');
+  const { organizationId } = own;
+  await source.query(
+    `INSERT INTO ${petitions.linkTable!}
+       (organization_id, id, record_id, subject_id, created_at, created_position, detail, comment_state)
+     SELECT $1, gen_random_uuid(), $2, gen_random_uuid(), now() + n * interval '1 ms', n, 'x',
+       CASE WHEN n < 5 OR n > 59990 THEN 'SHOWN' WHEN n < 30000 THEN 'WAITING' ELSE 'HIDDEN' END
+     FROM generate_series(1, 60000) n`,
+    [organizationId, petitionId],
+  );
+  await source.query(`ANALYZE ${petitions.linkTable!}`);
+  const plans: Plan[] = [];
+  const watching = watched(source, plans);
+  const contacts = api.instances[0]!.app.get(ContactsByIds, { strict: false });
+  const comments = new PublicComments(watching as DataSource, store, contacts);
+  await comments.newest(organizationId, petitionId!, 'SHOWN', 10);
+  await comments.newest(organizationId, petitionId!, 'APPROVED', 10);
+  expect(await comments.waiting(organizationId, petitionId!, 100)).toBe(100);
+  for (const sort of ['createdAt', '-createdAt']) {
+    const listing = { organizationId, limit: 100, sort, within: petitionId! };
+    await findRows(watching, listing, SIGNATURES_BY_COMMENT.WAITING);
+  }
+  for (const plan of plans) {
+    const used = steps(plan);
+    expect(used.map((step) => step['Index Name'])).toContain('signatures_public_comments');
+    expect(Math.max(...used.map((step) => step['Actual Rows'] * step['Actual Loops']))).toBeLessThan(110);
+  }
+  expect(plans).toHaveLength(5);
 });
 
 describe('a link that two requests end', () => {

@@ -35,5 +35,5 @@ export {
 } from './signature-request.js';
 export { SignFromEmail } from './sign-from-email.js';
 export { Signers } from './signers.js';
-export { SIGNATURES_OF_CONTACT } from './signature-rows.js';
+export { SIGNATURES_BY_COMMENT, SIGNATURES_OF_CONTACT } from './signature-rows.js';
 export { type SignatureRecord } from './signature-record.js';
