@@ -1,7 +1,6 @@
 import { declareEventTypes, modulesAmong, partsOf } from '#libs/modules';
 import { declareOperations, declareReasons, declareScopes } from '#libs/rpc';
 import { AuthModule } from './auth/index.js';
-import { ConfirmationsModule } from './confirmations/index.js';
 import * as kinds from './kinds.js';
 import { BroadcastsModule } from './broadcasts/index.js';
 import { ContactsModule } from './contacts/index.js';
@@ -46,7 +45,6 @@ export const MODULES = [
   FieldsModule,
   DashboardModule,
   SegmentsModule,
-  ConfirmationsModule,
   ...modulesAmong(kinds),
   FormsModule,
   // Its routes match any path, so it must come last.

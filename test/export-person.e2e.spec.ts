@@ -25,6 +25,8 @@ const TABLES: { [table: string]: string } = {
   'tags.taggings': 'tags',
   'petitions.signatures': 'signatures, invalidatedSignatures',
   'petitions.pending_signatures': 'pendingSignatures',
+  'forms.pending_sign_ups': 'pendingSignUps',
+  'forms.sign_ups': 'ids of forms; the consents name the form',
   'suppressions.suppressions': 'suppressions',
   'public.broadcast_recipients': 'deliveries',
   'public.events': 'events',

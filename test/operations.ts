@@ -619,7 +619,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   'petition.get-count-certificate': {
     scope: 'petition:read',
     bottleneck: 'streams of a key',
-    answeredBy: MAY_SEAL,
+    answeredBy: 'replica',
     ask: async (own) => ({ petitionId: (await aSignature(own)).petitionId }),
     reasons: {
       NOT_SEALED: async (own) => {

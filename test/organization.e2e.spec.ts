@@ -146,7 +146,10 @@ describe('update-organization', () => {
     await update({ ...whole, name: 'Rivers' });
     const [instance] = api.instances;
     const records = instance!.app.get(RecordReader);
-    expect(await senderOf(records, client.organizationId)).toEqual({ ...whole, name: 'Rivers' });
+    expect(await senderOf(records, client.organizationId)).toEqual({
+      ...whole,
+      ...{ name: 'Rivers', colour: null, imageId: null },
+    });
     await expect(senderOf(records, NOBODY)).rejects.toThrow('This organization does not exist');
   });
 

@@ -183,6 +183,7 @@ function reportBounce({ api, organizationId }: Fixture, email: string) {
 }
 
 const pageFields = { title: 'A', goal: 5, target: null, description: 'Ω', ask: null, imageId: null };
+const signedForm = { fields: [{ field: 'zip', required: true }], consent: { text: null, required: false } };
 const invalidated = (any: Values) => ({
   petitionId: uuidv7(),
   signatureIds: any.pick([[], [uuidv7()], [uuidv7(), uuidv7()]]),
@@ -620,7 +621,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
       decider: petition,
       first: (any) => ({
         type: 'PetitionCreated',
-        data: { name: 'A', ...pageFields, content: any.content() },
+        data: { name: 'A', ...pageFields, form: signedForm, content: any.content() },
       }),
       next: (any) =>
         any.event(

@@ -78,6 +78,100 @@ async function messages(): Promise<string[]> {
   return (await Promise.all(texts)).map((text) => text.replace(/=\r?\n/g, ''));
 }
 
+/** A kind of records whose pages people confirm by email. */
+type Confirmable = {
+  kind: 'petition' | 'form';
+  create(server: ServerProcess): Promise<string>;
+  /** Counted and pending. */
+  counts(data: any): [number, number];
+  expired: string;
+  end(server: ServerProcess, id: string): Promise<void>;
+};
+
+const petitions: Confirmable = {
+  kind: 'petition',
+  create: (server) => petition(server, 10),
+  counts: ({ signatures, pendingSignatures }) => [signatures, pendingSignatures],
+  expired: 'SignatureExpired',
+  async end(server, petitionId) {
+    const there = client.at(server.origin);
+    await there.post('petition.close-petition', { petitionId });
+    expect((await there.delete('petition.delete-petition', { petitionId })).status).toBe(200);
+  },
+};
+
+const forms: Confirmable = {
+  kind: 'form',
+  async create(server) {
+    return (await client.at(server.origin).post('form.create-form', { name: 'News' })).body.data.formId;
+  },
+  counts: ({ submissions, pendingSubmissions }) => [submissions, pendingSubmissions],
+  expired: 'SignUpExpired',
+  async end(server, formId) {
+    expect((await client.at(server.origin).delete('form.delete-form', { formId })).status).toBe(200);
+  },
+};
+
+/** Sends the form of a record's page, as if it had been opened a minute ago. */
+async function sendForm({ kind }: Confirmable, id: string, { origin }: ServerProcess, email: string) {
+  const { body } = await client.at(origin).get(`${kind}.get-${kind}`, { [`${kind}Id`]: id });
+  const token = formToken(deployment.store.keyring, id, new Date(Date.now() - 60_000));
+  const fields = { token, email, firstName: 'Ada', subscribe: 'yes' };
+  const { status } = await fetch(`${origin}${new URL(body.data.url as string).pathname}/sign`, {
+    method: 'POST',
+    body: new URLSearchParams(fields),
+    redirect: 'manual',
+  });
+  expect(status).toBe(200);
+}
+
+/** People confirm, although the server that began to send their emails is killed. */
+async function peopleConfirm(confirmable: Confirmable): Promise<void> {
+  const DATA_DIR = directory.path;
+  const [killed, ...others] = await startSome(isLong ? 3 : 2, DATA_DIR);
+  const id = await confirmable.create(killed!);
+  const last = others.at(-1)!;
+  const people = Array.from({ length: 12 }, (_, n) => `person-${n}@example.org`);
+  for (const [n, email] of people.entries()) {
+    await sendForm(confirmable, id, others[n % others.length]!, email);
+    if (n === 6) killed!.send('SIGKILL');
+  }
+  const links = new Map<string, string>();
+  await eventually(async () => {
+    const folder = join(DATA_DIR, 'mail', client.organizationId);
+    // A killed instance may leave an incomplete file.
+    const files = await readdir(folder);
+    for (const file of files.filter((name) => name.endsWith('.eml'))) {
+      const mail = (await readFile(join(folder, file), 'utf8')).replace(/=\r?\n/g, '');
+      const [, to] = /^To: (.*)$/m.exec(mail)!;
+      const [, path] = /http:\/\/[^/]+(\/\S*\/confirm\/[\w-]+)/.exec(mail)!;
+      links.set(to!.trim(), path!);
+    }
+    expect([...links.keys()].toSorted()).toEqual(people.toSorted());
+  });
+  for (const path of [...links.values(), ...links.values()])
+    await fetch(last.origin + path, { method: 'POST', body: new URLSearchParams(), redirect: 'manual' });
+  const { kind } = confirmable;
+  const { body } = await client.at(last.origin).get(`${kind}.get-${kind}`, { [`${kind}Id`]: id });
+  expect(confirmable.counts(body.data)).toEqual([12, 0]);
+}
+
+/** Pending requests end with their record, although the server that begins to end them is killed. */
+async function requestsEnd(confirmable: Confirmable): Promise<void> {
+  const servers = await Promise.all([start({ DATA_DIR }), start({ DATA_DIR })]);
+  const id = await confirmable.create(servers[0]);
+  for (let n = 0; n < 5; n += 1) await sendForm(confirmable, id, servers[1], `person-${n}@example.org`);
+  await confirmable.end(servers[1], id);
+  servers[0].send('SIGKILL');
+  const ended = () =>
+    sql<{ reason: string; count: number }>(
+      `SELECT data->>'reason' AS reason, count(*)::int FROM events WHERE type = $1 GROUP BY 1`,
+      [confirmable.expired],
+    );
+  const reason = `${confirmable.kind.toUpperCase()}_DELETED`;
+  await eventually(async () => expect(await ended()).toEqual([{ reason, count: 5 }]));
+}
+
 /** The effect of every subscription, seen from outside. The suite fails if one is missing. */
 const EFFECTS: { [name: string]: () => Promise<void> } = {
   'broadcast-reports': async () => {
@@ -161,6 +255,8 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
     await isSent(second);
     expect([await startsOf(first), await startsOf(second)]).toEqual([[{}], [{}]]);
   },
+  'form-deletions': () => requestsEnd(forms),
+  'sign-up-requests': () => peopleConfirm(forms),
   'image-removals': async () => {
     const DATA_DIR = directory.path;
     const servers = await Promise.all([start({ DATA_DIR }), start({ DATA_DIR }), start({ DATA_DIR })]);
@@ -249,26 +345,7 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
     const thrice = (type: string) => [200, 200, 100].map((count) => ({ type, count }));
     expect(pages).toEqual([...thrice('SignaturesInvalidated'), ...thrice('SignaturesRestored')]);
   },
-  'petition-deletions': async () => {
-    const servers = await Promise.all([start({ DATA_DIR }), start({ DATA_DIR })]);
-    const petitionId = await petition(servers[0], 10);
-    const there = client.at(servers[1].origin);
-    const { url } = (await there.get('petition.get-petition', { petitionId })).body.data;
-    const token = formToken(deployment.store.keyring, petitionId, new Date(Date.now() - 60_000));
-    for (let n = 0; n < 5; n += 1) {
-      const body = new URLSearchParams({ token, email: `person-${n}@example.org`, firstName: 'Ada' });
-      const address = `${servers[1].origin}${new URL(url as string).pathname}/sign`;
-      expect((await fetch(address, { method: 'POST', body, redirect: 'manual' })).status).toBe(303);
-    }
-    await there.post('petition.close-petition', { petitionId });
-    expect((await there.delete('petition.delete-petition', { petitionId })).status).toBe(200);
-    servers[0].send('SIGKILL');
-    const ended = () =>
-      sql<{ reason: string; count: number }>(
-        `SELECT data->>'reason' AS reason, count(*)::int FROM events WHERE type = 'SignatureExpired' GROUP BY 1`,
-      );
-    await eventually(async () => expect(await ended()).toEqual([{ reason: 'PETITION_DELETED', count: 5 }]));
-  },
+  'petition-deletions': () => requestsEnd(petitions),
   'petition-ends': async () => {
     let servers = await Promise.all([start(), start(), start()]);
     const there = () => client.at(servers[0].origin);
@@ -332,50 +409,7 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
     const ends = await sql(`SELECT FROM events WHERE type = 'InvalidationPlanEnded'`);
     expect(ends).toHaveLength(1);
   },
-  'signature-requests': async () => {
-    const DATA_DIR = directory.path;
-    const [killed, ...others] = await startSome(isLong ? 3 : 2, DATA_DIR);
-    const petitionId = await petition(killed!, 10);
-    const last = others.at(-1)!;
-    const there = client.at(last.origin);
-    const { url } = (await there.get('petition.get-petition', { petitionId })).body.data;
-    const { pathname } = new URL(url as string);
-    // A form whose page was opened long enough ago.
-    const token = formToken(deployment.store.keyring, petitionId, new Date(Date.now() - 60_000));
-    const people = Array.from({ length: 12 }, (_, n) => `person-${n}@example.org`);
-    for (const [n, email] of people.entries()) {
-      const body = new URLSearchParams({ token, email, firstName: 'Ada' });
-      const { origin } = others[n % others.length]!;
-      const { status } = await fetch(`${origin}${pathname}/sign`, {
-        method: 'POST',
-        body,
-        redirect: 'manual',
-      });
-      expect(status).toBe(200);
-      if (n === 6) killed!.send('SIGKILL');
-    }
-    const links = new Map<string, string>();
-    await eventually(async () => {
-      const folder = join(DATA_DIR, 'mail', client.organizationId);
-      // A killed instance may leave an incomplete file.
-      const files = await readdir(folder);
-      for (const file of files.filter((name) => name.endsWith('.eml'))) {
-        const mail = (await readFile(join(folder, file), 'utf8')).replace(/=\r?\n/g, '');
-        const [, to] = /^To: (.*)$/m.exec(mail)!;
-        const [, path] = /http:\/\/[^/]+(\/\S*\/confirm\/[\w-]+)/.exec(mail)!;
-        links.set(to!.trim(), path!);
-      }
-      expect([...links.keys()].toSorted()).toEqual(people.toSorted());
-    });
-    for (const path of [...links.values(), ...links.values()])
-      await fetch(last.origin + path, {
-        method: 'POST',
-        body: new URLSearchParams(),
-        redirect: 'manual',
-      });
-    const { body } = await there.get('petition.get-petition', { petitionId });
-    expect(body.data).toMatchObject({ signatures: 12, pendingSignatures: 0 });
-  },
+  'signature-requests': () => peopleConfirm(petitions),
   'thank-you-mails': async () => {
     const environment = {
       ...{ DATA_DIR: directory.path, MAIL_FROM: 'Rivers <news@example.org>' },

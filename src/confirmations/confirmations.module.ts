@@ -1,4 +1,4 @@
-import { ProductModule } from '#libs/modules';
+import { Module } from '@nestjs/common';
 import { ContactsModule } from '../contacts/index.js';
 import { SuppressionsModule } from '../suppressions/index.js';
 import { AskToConfirm } from './ask-to-confirm.js';
@@ -6,8 +6,7 @@ import { ConfirmationMails } from './confirmation-mails.js';
 import { Confirmations } from './confirmations.js';
 import { EndRequests } from './end-requests.js';
 
-@ProductModule({
-  operations: {},
+@Module({
   imports: [ContactsModule, SuppressionsModule],
   providers: [AskToConfirm, ConfirmationMails, Confirmations, EndRequests],
   exports: [AskToConfirm, ConfirmationMails, Confirmations, EndRequests],
