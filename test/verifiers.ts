@@ -51,7 +51,8 @@ const OTHERS = `
   const { createReadStream } = require('node:fs');
   const { parentPort } = require('node:worker_threads');
   const module = import(${JSON.stringify(pathToFileURL(resolve(__dirname, 'verifier.mjs')).href)});
-  const browsers = asInBrowser(() => import(${JSON.stringify(pathToFileURL(resolve(__dirname, '../dist/advocacy-verify.mjs')).href)}));
+  // Not while the other import runs, which needs what browsers lack.
+  const browsers = module.then(() => asInBrowser(() => import(${JSON.stringify(pathToFileURL(resolve(__dirname, '../dist/advocacy-verify.mjs')).href)})));
   /** Browsers have no process, so the file finds no modules of Node.js. */
   async function asInBrowser(load) {
     const { getBuiltinModule } = process;
