@@ -79,11 +79,16 @@ function runOthers(given: readonly unknown[]): Promise<Others> {
   const number = (asked += 1);
   worker.ref();
   return new Promise<Others>((resolve, reject) => {
+    const fail = (error: Error) => {
+      // A thread that failed never answers again.
+      if (others === worker) others = undefined;
+      reject(error);
+    };
     const answer = ([answered, verdicts]: [number, Others]) => {
       if (answered !== number) return;
-      worker.off('message', answer).off('error', reject).unref();
+      worker.off('message', answer).off('error', fail).unref();
       resolve(verdicts);
     };
-    worker.on('message', answer).once('error', reject).postMessage([number, given]);
+    worker.on('message', answer).once('error', fail).postMessage([number, given]);
   });
 }

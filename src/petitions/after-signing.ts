@@ -63,8 +63,7 @@ export abstract class AfterSigningInput extends PetitionFieldsInput {
   @Flag({
     optional: true,
     documentedDefault: false,
-    description:
-      'Whether the goal is raised to the next of 100, 250, 500, 1,000, 2,500 … when 80 % of it is reached.',
+    description: 'Raises the goal to the next of 100, 250, 500, 1,000, 2,500 … when 80 % of it is reached.',
   })
   autoGoal?: boolean;
 }
@@ -85,7 +84,7 @@ export const afterSigningSchema = {
     ...orNull(recordSchema({ subject: { type: 'string' }, content: { type: 'string' } })),
     description: 'The email that signers receive when a signature from its page is confirmed.',
   },
-  autoGoal: { type: 'boolean', description: 'Whether the goal is raised when 80 % of it is reached.' },
+  autoGoal: { type: 'boolean', description: 'Raises the goal automatically when 80 % of it is reached.' },
 };
 
 type AfterSigning = Pick<PetitionFields, 'thankYou' | 'thankYouMail' | 'autoGoal'>;

@@ -146,8 +146,8 @@ export abstract class PetitionFieldsInput extends Input {
     optional: true,
     documentedDefault: 'OFF',
     description:
-      'Whether its page shows the newest comments whose authors allow it: all of them except those hidden by ' +
-      '`petition.hide-comment`, or only those approved by `petition.show-comment`.',
+      'Which comments the petition’s page shows, among those whose authors allow it: none (`OFF`), all except those hidden by ' +
+      '`petition.hide-comment` (`SHOWN`), or only those approved with `petition.show-comment` (`APPROVED`).',
   })
   comments?: PetitionFields['comments'];
 

@@ -33,6 +33,8 @@ export function nameSchemas(document: OpenAPIObject, known: Record<string, objec
   // Records in lists come first, because the record of a get may have more fields.
   for (const { object, envelope } of answers)
     if (isList(envelope)) register(nameOf(singularOf(object)), envelope.properties!.data!.items!);
+  const texts = answers.map(({ envelope }) => JSON.stringify(envelope.properties!.data));
+  const usesOf = (data: Schema) => texts.filter((text) => text === JSON.stringify(data)).length;
   const isGet = ({ operation, object }: Answer) => methodOf(operation) === `get-${object}`;
   for (const answer of answers.toSorted((one, other) => Number(isGet(other)) - Number(isGet(one)))) {
     const { operation, object, envelope } = answer;
@@ -42,7 +44,8 @@ export function nameSchemas(document: OpenAPIObject, known: Record<string, objec
     const more = schemas[name] && extended(name, schemas[name], data);
     if (more) envelope.properties!.data = more;
     else if (isId(data)) register(`${name}Id`, data);
-    else register(isGet(answer) ? name : `${nameOf(methodOf(operation))}Data`, data);
+    else if (!(isGet(answer) || usesOf(data) > 1) || !register(name, data))
+      register(`${nameOf(methodOf(operation))}Data`, data);
   }
   for (const { object, envelope } of answers)
     if (isList(envelope)) register(`${nameOf(singularOf(object))}List`, envelope);

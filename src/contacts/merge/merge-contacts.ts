@@ -29,10 +29,10 @@ import { MergedLinks } from './merged-links.js';
   object: 'contact',
   summary: 'Merge contacts of the same person',
   description:
-    'Merges the contacts in `otherIds` into the contact `contactId`, and returns that contact. Their lists, tags, signatures ' +
-    'and consents move to it, and their details fill its empty fields. If several of them signed the same petition, one ' +
-    'signature is kept. If one of them has unsubscribed, or the person objected to mail at one of the addresses, the ' +
-    'contact is unsubscribed. The other contacts are then deleted: requests with their ids return 404 with the reason ' +
+    'Merges `otherIds` into `contactId`, and returns the merged contact. It gets the others’ lists, tags, signatures ' +
+    'and consents, and their details fill its empty fields. If several of them signed the same petition, only one ' +
+    'signature is kept. If any of them unsubscribed, or asked for no mail at one of the addresses, the merged ' +
+    'contact is unsubscribed. The others are then deleted. Requests with their ids return 404 with the reason ' +
     '`MERGED` and `mergedInto`. You can’t undo a merge, but the history of the contact shows what the others contained.',
   answers: contactSchema,
   reasons: ['MERGED'],

@@ -55,10 +55,10 @@ type UpdateAnswer = { contacts: number; operationId: string | null };
     'Gives fields of many contacts the same values, and adds or removes tags and lists. Send one of `contactIds`, ' +
     '`segmentId` and `matching`. Changes only the fields you send; `null` clears a field. No one is subscribed or unsubscribed.\n\n' +
     'Up to 1,000 contacts are updated immediately. If one of the `contactIds` does not exist, nothing ' +
-    'changes. Fields are changed first, for all contacts or for none, followed by one tag or list after another. ' +
-    'After an error, send the request again: what was already changed is not changed twice.\n\n' +
-    'More contacts of a segment, or with `matching`, are updated in the background. The contacts are chosen when ' +
-    'the request is received: those that match later are not changed. `operationId` is the id of an import: `import.get-import` returns its progress, and ' +
+    'changes. Fields change first, for all contacts or for none, and then tags and lists, one at a time. ' +
+    'After an error, you can safely send the request again.\n\n' +
+    'Larger updates, with `segmentId` or `matching`, run in the background. The contacts are chosen when ' +
+    'the request arrives, so contacts that match later are not changed. `operationId` is the id of an import: `import.get-import` returns its progress, and ' +
     '`import.cancel-import` ends it. It stops if the API key is revoked, or the user loses a permission that it needs.',
   answers: recordSchema({
     contacts: {
