@@ -418,6 +418,19 @@ describe('every operation', () => {
     gate.open();
     expect([status, body.error.reason]).toEqual([503, 'DATABASE_UNREACHABLE']);
   });
+
+  it('returns no error of the server for ids that are not UUIDs', async () => {
+    const failed: unknown[] = [];
+    for (const [name, { ask }] of ROWS) {
+      for (const [field, { schema }] of fieldsOf(operationNamed(name))) {
+        if (!/Ids?$/.test(field) || field === 'organizationId') continue;
+        const wrong = schema.type === 'array' ? ['x'] : 'x';
+        const { status } = await own.send(name, { ...(await ask(own)), [field]: wrong });
+        if (status >= 500) failed.push([name, field, status]);
+      }
+    }
+    expect(failed).toEqual([]);
+  });
 });
 
 describe('the documented errors', () => {

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { Commands } from '#libs/commands';
-import { Id, Input, noSuch, recordSchema, RpcError } from '#libs/rpc';
+import { Id, Input, isId, noSuch, recordSchema, RpcError } from '#libs/rpc';
 import {
   comment,
   COMMENT_STATES,
@@ -45,6 +45,7 @@ export class CommentReview {
 
   /** Signatures that do not count can be reviewed too, because they may be restored. Withdrawn ones cannot. */
   private async petitionOf(organizationId: string, signatureId: string): Promise<string> {
+    if (!isId(signatureId)) throw noSuch('signature');
     const [row] = await this.source.query<{ record_id: string; is_public: boolean }[]>(
       `SELECT record_id, comment_state IS NOT NULL AND detail IS NOT NULL AS is_public FROM ${petitions.linkTable!}
        WHERE organization_id = $1 AND id = $2 AND (ended_at IS NULL OR suspended_by IS NOT NULL)`,
