@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { IncidentLog } from '#libs/database';
 import { eventually } from '#libs/testing';
 import { documentRoutes, ErrorFilter, Input, Integer, OneOf, Operation } from './index.js';
-import { operationsModule, recordSchema, RpcError, undeclaredErrors } from './index.js';
+import { declareReasons, operationsModule, recordSchema, RpcError, undeclaredErrors } from './index.js';
 import { identifyRequest, RpcExpressAdapter, ServerLife, StreamedAnswer, StreamedInput } from './index.js';
 import { OperationRunner } from './index.js';
 
@@ -177,6 +177,8 @@ async function answerTo(sent: ReturnType<typeof request>): Promise<{ status?: nu
 }
 
 describe('an error that the operation', () => {
+  const previous = declareReasons([{ CONFLICT: { KEY_ENDED: 'The key has ended.', EMAIL_TAKEN: 'Taken.' } }]);
+  afterAll(() => declareReasons(previous));
   afterEach(() => undeclaredErrors.clear());
   const refuse = async (as: string) => {
     const body = JSON.stringify({ as });
