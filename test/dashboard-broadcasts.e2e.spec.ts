@@ -4,7 +4,7 @@ import { FinishBroadcast, RECIPIENT_DETAILS } from '../src/broadcasts/index.js';
 import { DASHBOARD } from '#locales';
 import { newAddress, newName, RECORDS } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
-import { retryAfter, signedIn, type Visitor } from './people-in.js';
+import { signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 
 /** The pages of broadcasts at each step, from draft to results. Nothing is sent: results are written to the database. */
@@ -20,11 +20,10 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;
-const get = async (path: string) => (await retryAfter(() => owner.get(at(path)))).text;
+const get = async (path: string) => (await owner.get(at(path))).text;
 const german = () => owner.at(owner.origin, 'de');
-const getInGerman = async (path: string) => (await retryAfter(() => german().get(at(path)))).text;
-const post = (path: string, form: Parameters<Visitor['post']>[1] = {}) =>
-  retryAfter(() => owner.post(at(path), form));
+const getInGerman = async (path: string) => (await german().get(at(path))).text;
+const post = (path: string, form: Parameters<Visitor['post']>[1] = {}) => owner.post(at(path), form);
 const draft = () => RECORDS.broadcast!(api, client, {});
 const statusOf = async (broadcastId: string) =>
   (await client.get('broadcast.get-broadcast', { broadcastId })).body.data;

@@ -1,7 +1,7 @@
 import { DASHBOARD } from '#locales';
 import { RECORDS } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
-import { retryAfter, signedIn, type Visitor } from './people-in.js';
+import { signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { inParallel } from './processes.js';
 
@@ -18,8 +18,8 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;
-const get = (path: string) => retryAfter(() => owner.get(path));
-const post = (...sent: Parameters<Visitor['post']>) => retryAfter(() => owner.post(...sent));
+const get = (path: string) => owner.get(path);
+const post = (...sent: Parameters<Visitor['post']>) => owner.post(...sent);
 const newId = async (kind: string) => RECORDS[kind]!(api, client, {});
 const hiddenIn = (text: string, name: string) =>
   new RegExp(` name="${name}" value="([^"]*)"`).exec(text)![1]!;
@@ -175,7 +175,7 @@ describe('an email with an invalid template', () => {
       content,
     });
     for (const visitor of [owner, viewer]) {
-      const { status, text } = await retryAfter(() => visitor.get(at(`broadcasts/${broadcastId}/preview`)));
+      const { status, text } = await visitor.get(at(`broadcasts/${broadcastId}/preview`));
       expect([status, text]).toEqual([200, expect.stringContaining(says)]);
       expect(text).toContain(`href="${at(`broadcasts/${broadcastId}`)}"`);
     }
@@ -330,7 +330,7 @@ it.each([
 ])('an invalid image is rejected at its field, with a translated error: %j', async (content, says) => {
   const german = owner.at(api.origin, 'de');
   const file = { field: 'file', name: 'x.png', type: 'image/png', content };
-  const { status, text } = await retryAfter(() => german.upload(at('images/new'), file, { name: 'X' }));
+  const { status, text } = await german.upload(at('images/new'), file, { name: 'X' });
   expect([status, text]).toEqual([422, expect.stringMatching(`<a href="#file">[^<]*(${says})`)]);
 });
 
@@ -389,7 +389,7 @@ const GOING: Record<string, () => Promise<string>> = {
   workings: () => Promise.resolve('workings'),
   'an import': async () => {
     const file = { field: 'file', name: 'people.csv', type: 'text/csv', content: 'email\nada@example.org\n' };
-    const { location } = await retryAfter(() => owner.upload(at('contacts/import'), file));
+    const { location } = await owner.upload(at('contacts/import'), file);
     expect((await post(location!, { 'column-0': 'email' })).status).toBe(303);
     return `contacts/import/${location!.split('/').at(-1)!}`;
   },

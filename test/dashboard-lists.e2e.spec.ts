@@ -1,5 +1,5 @@
 import { SharedApi, type Client } from './harness.js';
-import { retryAfter, signedIn, type Visitor } from './people-in.js';
+import { signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 
 /** What the dashboard’s lists find and export, and the states of API keys. */
@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 
 const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;
-const get = async (path: string) => (await retryAfter(() => owner.get(at(path)))).text;
+const get = async (path: string) => (await owner.get(at(path))).text;
 const newContact = (firstName: string) =>
   call(client, 'contact.create-contact', {
     organizationId: client.organizationId,
@@ -27,7 +27,7 @@ const newContact = (firstName: string) =>
 /** The lines of the page's export. */
 async function downloaded(page: string): Promise<string[]> {
   const [, href = ''] = /<a href="([^"]*\/export[^"]*)"/.exec(await get(page)) ?? [];
-  const { status, text } = await retryAfter(() => owner.get(href.replaceAll('&amp;', '&')));
+  const { status, text } = await owner.get(href.replaceAll('&amp;', '&'));
   expect(status).toBe(200);
   return text.trim().split('\n');
 }

@@ -1,6 +1,6 @@
 import { RECORDS } from './dashboard-pages.js';
 import { Api, type Client } from './harness.js';
-import { retryAfter, signedIn, type Visitor } from './people-in.js';
+import { signedIn, type Visitor } from './people-in.js';
 import { call } from './petition-page.js';
 import { picture } from './pictures.js';
 import { eventually } from './processes.js';
@@ -23,9 +23,9 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 const at = (path: string) => `/dashboard/${client.organizationId}/${path}`;
-const get = (path: string, visitor = owner) => retryAfter(() => visitor.get(at(path)));
+const get = (path: string, visitor = owner) => visitor.get(at(path));
 const post = (path: string, form: Record<string, string> = {}, visitor = owner) =>
-  retryAfter(() => visitor.post(at(path), form));
+  visitor.post(at(path), form);
 const newId = async (kind: string) => RECORDS[kind]!(api, client, {});
 
 /** An open petition with signatures from these addresses. */
@@ -111,7 +111,7 @@ describe('the activity', () => {
   it('of a petition shows removed and restored signatures, and who did it', async () => {
     const { petitionId, signatureIds } = await signedPetition('one@example.org', 'two@example.org');
     const { location } = await post(`petitions/${petitionId}/signatures/${signatureIds[0]!}/invalidate`);
-    expect((await retryAfter(() => owner.post(location!.split('?')[0]!))).status).toBe(303);
+    expect((await owner.post(location!.split('?')[0]!)).status).toBe(303);
     const past = pastIn((await get(`petitions/${petitionId}`, viewer)).text);
     expect(past.slice(0, 2)).toEqual([
       expect.stringMatching(/^Signatures were restored owner@example\.org, /),
@@ -299,7 +299,7 @@ describe('the list of signatures', () => {
     const { text } = await get(`${path}?status=INVALIDATED`);
     expect(text).toContain(`href="${location!.split('?')[0]!}"`);
     expect(header(text)).not.toContain('Remove');
-    expect((await retryAfter(() => owner.get(location!))).text).toContain('Restore all');
+    expect((await owner.get(location!)).text).toContain('Restore all');
   });
 });
 
@@ -321,7 +321,7 @@ it('the list of removed signatures shows their selection', async () => {
 describe('uploading an image again', () => {
   const upload = async (content: Uint8Array<ArrayBuffer>, form: Record<string, string>) => {
     const file = { field: 'file', name: 'river.png', type: 'image/png', content };
-    const { location } = await retryAfter(() => owner.upload(at('images/new'), file, form));
+    const { location } = await owner.upload(at('images/new'), file, form);
     const [path, done] = location!.split('?done=');
     const { body } = await client.get('image.get-image', { imageId: path!.split('/').at(-1)! });
     return { id: body.data.id, name: body.data.name, alt: body.data.alt, done };
@@ -362,7 +362,7 @@ it('archiving a post asks for confirmation and takes its page offline', async ()
   expect(asking.text).toContain('Its page goes offline');
   expect(asking.text).toContain('<button class="button">Archive</button>');
   const { location } = await post(`posts/${postId}/archive`);
-  expect((await retryAfter(() => owner.get(location!))).text).toContain('Post archived.');
+  expect((await owner.get(location!)).text).toContain('Post archived.');
 });
 
 it.each([

@@ -7,7 +7,7 @@ import { newAddress, type PageEntry, RECORDS, TABLE } from './dashboard-pages.js
 import { ROUTES } from './dashboard-routes.js';
 import { Api, type Client, NOBODY } from './harness.js';
 import { isLong } from './length.js';
-import { invitationTo, retryAfter, signedIn, Visitor } from './people-in.js';
+import { invitationTo, signedIn, Visitor } from './people-in.js';
 
 let api: Api;
 let client: Client;
@@ -87,9 +87,9 @@ describe.each(Object.entries(ROUTES))('%s', (route, entry) => {
   };
 
   const answerTo = async (visitor: Visitor, address: string, headers: Record<string, string> = {}) => {
-    const { status, location } = await retryAfter(() =>
-      method === 'GET' ? visitor.get(address, headers) : visitor.post(address, entry.form, headers),
-    );
+    const { status, location } = await (method === 'GET'
+      ? visitor.get(address, headers)
+      : visitor.post(address, entry.form, headers));
     return location === null ? String(status) : `${status} ${location}`;
   };
 
@@ -210,7 +210,7 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     let past = '';
     for (const role of triedOf(entry.see)) {
       const visitor = placed(visitors.get(role)!);
-      const { status, text } = await retryAfter(() => visitor.get(at(client.organizationId, below)));
+      const { status, text } = await visitor.get(at(client.organizationId, below));
       expect([role, status]).toEqual([role, entry.see.includes(role) ? (entry.shown ?? 200) : 403]);
       // No value is missing in the text. Whole words only, because signatures contain these letters by chance.
       if (entry.see.includes(role)) past = text;
@@ -220,7 +220,7 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     await requireForeign('get', below);
     if (!entry.isHere) return;
     for (const role of triedOf(entry.see)) {
-      const { status } = await retryAfter(() => visitors.get(role)!.get(at(client.organizationId, below)));
+      const { status } = await visitors.get(role)!.get(at(client.organizationId, below));
       expect([role, status]).toEqual([role, 404]);
     }
   });
@@ -240,8 +240,7 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     expect([role, status, status === done ? '' : mainOf(text)]).toEqual(
       entry.act!.includes(role) ? [role, done, ''] : [role, 403, mainOf(text)],
     );
-    if (location !== null)
-      expect([location, (await retryAfter(() => visitor.get(location))).status]).toEqual([location, 200]);
+    if (location !== null) expect([location, (await visitor.get(location)).status]).toEqual([location, 200]);
     // An API key prepared the records before.
     const events = await api.eventsAfter(client.organizationId, before);
     const own = events.filter(({ actor }) => actor === `user ${users.get(role)!}`);
@@ -254,14 +253,12 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
     const below = await withIds(path, entry);
     const whole = at(client.organizationId, below);
     const owner = visitors.get('OWNER')!;
-    const typed = wronglyFilled(fieldsIn((await retryAfter(() => owner.get(whole))).text));
+    const typed = wronglyFilled(fieldsIn((await owner.get(whole)).text));
     // A form that contains only choices cannot be filled in wrongly.
     if (!entry.file && typed.every(({ type }) => /^(select|radio|checkbox)$/.test(type))) return;
     const fields = typed.map(({ name, value }): [string, string] => [name, value]);
     const file = entry.file && { ...entry.file, content: '\0' };
-    const { status, text } = await retryAfter(() =>
-      file ? owner.upload(whole, file, fields) : owner.post(whole, fields),
-    );
+    const { status, text } = await (file ? owner.upload(whole, file, fields) : owner.post(whole, fields));
     expect([status, mainOf(text)]).toEqual([422, expect.anything()]);
     expect(fieldsIn(text).filter(({ isChosen }) => isChosen)).toEqual(typed);
     const faults = /<div class="faults"[^]*?<\/div>/.exec(text)![0];
@@ -278,13 +275,13 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
       ? `history?recordId=${event.streamId}`
       : PAGE_OF[event.streamType]!(event, below);
     const reader = entry.isGone ? visitors.get('OWNER')! : visitor;
-    const { status, text } = await retryAfter(() => reader.get(at(client.organizationId, shown)));
+    const { status, text } = await reader.get(at(client.organizationId, shown));
     expect([event, status, mainOf(text)]).toEqual([event, 200, expect.stringContaining(who)]);
   }
 
   async function requireForeign(how: 'get' | 'post', below: string): Promise<void> {
     const ask = (visitor: Visitor, whole: string) =>
-      how === 'get' ? retryAfter(() => placed(visitor).get(whole)) : sendForm(visitor, whole, entry);
+      how === 'get' ? placed(visitor).get(whole) : sendForm(visitor, whole, entry);
     expect((await ask(stranger, at(client.organizationId, below))).status).toBe(404);
     if (isLong) expect((await ask(stranger, at(NOBODY, below))).status).toBe(404);
     const unknown = await ask(new Visitor(api.origin), at(client.organizationId, below));
@@ -298,9 +295,9 @@ describe.each(Object.entries(TABLE))('%s', (path, entry) => {
 
 async function sendForm(visitor: Visitor, whole: string, { form, file }: PageEntry) {
   const fields = (await form?.(client)) ?? {};
-  if (!file) return retryAfter(() => visitor.post(whole, fields));
+  if (!file) return visitor.post(whole, fields);
   const content = await file.content();
-  return retryAfter(() => visitor.upload(whole, { ...file, content }, fields));
+  return visitor.upload(whole, { ...file, content }, fields);
 }
 
 /** A field of a form and its value. `isChosen`: a browser would send it. */
