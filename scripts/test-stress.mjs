@@ -1,6 +1,7 @@
 /**
  * npm run test:stress -- N [Jest's arguments]: runs the tests N times (3 by default) while two busy processes per core compete
- * with them, and lists every test that failed at least once. A test that fails here depends on time.
+ * with them, and lists every test that failed at least once. A test that fails here depends on time, or on the files before it:
+ * each run shuffles the files. TEST_ORDER=2 npm test repeats the order of run 2.
  */
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -28,7 +29,7 @@ const failures = new Map();
 let isComplete = true;
 for (let n = 1; n <= Number(times); n += 1) {
   const file = join(directory, `${n}.json`);
-  const status = await run(file);
+  const status = await run(n, file);
   const results = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
   const failed = results ? failedTests(results) : ['the run itself'];
   if (status !== 0 && failed.length === 0) failed.push('the run itself');
@@ -42,8 +43,9 @@ rmSync(directory, { recursive: true, force: true });
 for (const [name, count] of failures) console.log(`${count} of ${times}  ${name}`);
 if (failures.size > 0 || !isComplete) process.exitCode = 1;
 
-function run(file) {
-  const options = { cwd: root, stdio: 'inherit', env: { ...process.env, TEST_RESULTS_FILE: file } };
+function run(order, file) {
+  const env = { ...process.env, TEST_RESULTS_FILE: file, TEST_ORDER: String(order) };
+  const options = { cwd: root, stdio: 'inherit', env };
   const child = spawn(process.execPath, [join(root, 'scripts/test.mjs'), ...selection], options);
   return new Promise((resolve) => child.once('close', (status) => resolve(status)));
 }
