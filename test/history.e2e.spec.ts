@@ -752,6 +752,12 @@ it('verify: the file and the database match the checkpoint until a byte is chang
       /the register sealed at \S+Z contains no other history of its first \d+ events\.\n$/,
     ),
   ]);
+  // An outsider needs neither the server nor the database.
+  const verifier = join(__dirname, '../dist/advocacy-verify.mjs');
+  const given = [verifier, file, '--checkpoint', checkpoint, '--key', ownKey, '--register', register];
+  const outside = await promisify(execFile)(process.execPath, [...given, '--json']);
+  const { upTo } = JSON.parse(outside.stdout).checkpoint.register;
+  expect(upTo).toBeGreaterThanOrEqual(sealed.size);
   expect((await client.request('GET', `/log/${REGISTER}/checkpoint`)).body).toMatch(
     `advocacy-api/${REGISTER}\n`,
   );

@@ -5,7 +5,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
 import { startS3Server } from '#libs/testing';
-import { openCheckpoint } from '#libs/verify';
+import { openCheckpoint, REGISTER } from '#libs/verify';
 import { type Client } from './harness.js';
 import {
   cli,
@@ -129,6 +129,17 @@ longIt(
   },
   120_000,
 );
+
+it('reads the register, whose entries it compares', async () => {
+  const server = await running();
+  await write(server, 1);
+  // Otherwise, the server registers checkpoints once a minute.
+  const args = ['history', 'checkpoint', '--organization', REGISTER, '--out', join(directory, 'register')];
+  await cli(args, original.environment);
+  const found = await command(argumentsOf(REGISTER, server, '--once'), {});
+  expect(found).toMatchObject({ status: 0, stderr: '' });
+  expect(reportedSize(found)).toBeGreaterThan(0);
+}, 60_000);
 
 longIt(
   'continues while the server is unreachable, logs it once, and forgets nothing when it is killed',

@@ -1,5 +1,5 @@
 /**
- * The second verifier: node test/verifier.mjs FILE --checkpoint C --key K [--parts P] [--proof T]
+ * The second verifier: node test/verifier.mjs FILE --checkpoint C --key K [--parts P] [--proof T] [--register R]
  *
  * Written as literally as possible from docs/spec/history-format.md only. It imports nothing but Node.js modules,
  * and keeps the hash of every leaf in memory. It prints the verdict, and exits with 0 if that is ok.
@@ -34,7 +34,8 @@ const FIELDS = {
 /** Events of these types destroy the encryption key of the person, API key or request of their stream. */
 const ENDINGS = [
   ...['ContactErased', 'ApiKeyRevoked', 'ApiKeyRotated', 'SuppressedAddressErased'],
-  ...['SignatureConfirmed', 'SignatureExpired', 'InvitationRevoked', 'MemberRemoved'],
+  ...['SignatureConfirmed', 'SignatureExpired', 'SignUpConfirmed', 'SignUpExpired'],
+  ...['InvitationRevoked', 'MemberRemoved'],
 ];
 
 const UNSIGNED = 'not signed with this key';
@@ -340,8 +341,59 @@ function readEvent(bytes, before, organizationId) {
   return event;
 }
 
-/** @returns the verdict on an export and a checkpoint, with optional parts and proof. */
-export async function verifyHistory(file, note, verifierKey, givenParts, proof) {
+/** The register: R1 to R5, steps 1 and 2. @returns its checkpoint, and its entries by `previous`. */
+async function openRegister({ file, checkpoint: note }, given) {
+  const { name, key } = readKey(given);
+  const origin = 'advocacy-api/00000000-0000-0000-0000-000000000001';
+  const id = sha256(Buffer.from(`${origin}\n`), key)
+    .subarray(0, 4)
+    .toString('hex');
+  const verifierKey = name === 'advocacy-api' ? given : `${origin}+${id}+${key.toString('base64')}`;
+  const checkpoint = await followCheckpoint(note, verifierKey, file);
+  demand(origin.endsWith(`/${checkpoint.organizationId}`), null, 'not the register');
+  const { ok, reason } = await verifyHistory(file, note, verifierKey);
+  demand(ok, null, `the register: ${reason}`);
+  const entries = new Map();
+  for await (const line of linesOf(file)) {
+    const { position, type, data } = JSON.parse(line);
+    if (type !== 'CheckpointsRegistered' || position > checkpoint.position) continue;
+    demand(Array.isArray(data.checkpoints), null, 'no entries');
+    for (const entry of data.checkpoints) {
+      const hashes = [entry?.previous, entry?.size, entry?.root];
+      demand(
+        hashes.every((hash) => isText(hash) && /^[\da-f]{64}$/.test(hash)),
+        null,
+        'a malformed entry',
+      );
+      demand(!entries.has(entry.previous), null, 'two entries after the same one');
+      entries.set(entry.previous, entry);
+    }
+  }
+  return { checkpoint, entries };
+}
+
+/** R5, steps 3 and 4. @returns the size that was reached, and what is wrong. */
+function followRegister({ entries }, organizationId, leaves, size) {
+  const hash = (field, value) =>
+    sha256(Buffer.from(`advocacy-api register ${field}\n${organizationId}\n${value}\n`)).toString('hex');
+  let reached = 0;
+  let mistake;
+  for (let entry; (entry = entries.get(hash('previous', reached)));) {
+    let t = reached + 1;
+    while (t <= leaves.length && hash('size', t) !== entry.size) t += 1;
+    if (t > leaves.length) break;
+    if (hash('root', treeHash(leaves, 0, t).toString('base64')) !== entry.root) {
+      mistake = 'the register has another history';
+      break;
+    }
+    reached = t;
+  }
+  if (reached < size) mistake ??= 'the register does not cover the checkpoint';
+  return { reached, mistake };
+}
+
+/** @returns the verdict on an export and a checkpoint, with optional parts, proof and register. */
+export async function verifyHistory(file, note, verifierKey, givenParts, proof, givenRegister) {
   const verdict = {
     ...{ ok: true, events: 0, provedEvents: 0, newerEvents: 0, firstWrongPosition: null, reason: null },
     ...{ unprovedPersonal: 0, warnings: [], warningCount: 0, checkpoint: null },
@@ -350,6 +402,7 @@ export async function verifyHistory(file, note, verifierKey, givenParts, proof) 
     const checkpoint = await followCheckpoint(note, verifierKey, file);
     const { organizationId, size, position, sealedAt, key, givenKey } = checkpoint;
     const inAll = proof !== undefined && { inAll: openProof(proof, checkpoint) };
+    const register = givenRegister && (await openRegister(givenRegister, verifierKey));
     verdict.checkpoint = {
       ...{ organizationId, size, position, sealedAt, key },
       ...(givenKey && { givenKey }),
@@ -360,7 +413,13 @@ export async function verifyHistory(file, note, verifierKey, givenParts, proof) 
       if (parts) checkpoint.parts = parts;
       else warn(verdict, null, 'the parts are not those of the checkpoint');
     }
-    await compare(file, checkpoint, verdict);
+    const leaves = await compare(file, checkpoint, verdict);
+    if (register) {
+      const { reached, mistake } = followRegister(register, organizationId, leaves, size);
+      const { size: events, sealedAt: time } = register.checkpoint;
+      verdict.checkpoint.register = { events, sealedAt: time, upTo: reached };
+      demand(mistake === undefined, null, mistake);
+    }
   } catch (error) {
     if (!(error instanceof Difference)) throw error;
     Object.assign(verdict, { ok: false, firstWrongPosition: error.position, reason: error.message });
@@ -386,7 +445,7 @@ async function* linesOf(file) {
   if (rest.length > 0) yield Buffer.from('no line');
 }
 
-/** @throws Difference the first one. The verdict reports the progress up to that point. */
+/** @returns all leaves. @throws Difference the first one. The verdict reports the progress up to that point. */
 async function compare(file, { organizationId, size, root, position: sealedUpTo, sealedAt, parts }, verdict) {
   if (size === 0) demand(root.equals(sha256()), null, 'no events have another root');
   const leaves = [];
@@ -410,7 +469,7 @@ async function compare(file, { organizationId, size, root, position: sealedUpTo,
       throw leaves.length < size && difference.position > sealedUpTo ? missing() : difference;
     }
     const { position, digest, streamId, subjectId, version, recordedAt } = event;
-    const isNewer = leaves.length === size;
+    const isNewer = leaves.length >= size;
     if (isNewer) demand(position > sealedUpTo, position, 'put in after the checkpoint was made');
     else if (position > sealedUpTo) throw missing();
     if (isNewer) verdict.newerEvents += 1;
@@ -433,9 +492,9 @@ async function compare(file, { organizationId, size, root, position: sealedUpTo,
     if (isReadable && event.metadata.personalDigest === undefined) verdict.unprovedPersonal += 1;
 
     before = event;
-    if (isNewer) continue;
-    if (leaves.length === verdict.provedEvents) firstAfterParts = position;
+    if (!isNewer && leaves.length === verdict.provedEvents) firstAfterParts = position;
     leaves.push(sha256(Buffer.of(0), int64(position), Buffer.from(digest, 'hex')));
+    if (isNewer) continue;
     const part = parts.find(({ end }) => end === leaves.length);
     if (part) {
       const isSame = treeHash(leaves, part.start, part.end).equals(part.hash);
@@ -451,6 +510,7 @@ async function compare(file, { organizationId, size, root, position: sealedUpTo,
   const unexplained = [...unreadable].filter(([subjectId]) => !ended.has(subjectId));
   const [first] = unexplained.map(([, position]) => position).sort((a, b) => a - b);
   demand(first === undefined, first, 'personal data that cannot be read although nobody was erased');
+  return leaves;
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
@@ -458,14 +518,17 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     allowPositionals: true,
     options: {
       ...{ checkpoint: { type: 'string' }, key: { type: 'string' } },
-      ...{ parts: { type: 'string' }, proof: { type: 'string' } },
+      ...{ parts: { type: 'string' }, proof: { type: 'string' }, register: { type: 'string' } },
     },
   });
   const read = (path) => readFileSync(path, 'utf8');
   const key = existsSync(values.key) ? read(values.key) : values.key;
   const parts = values.parts && read(values.parts);
   const proof = values.proof && read(values.proof);
-  const verdict = await verifyHistory(positionals[0], read(values.checkpoint), key.trim(), parts, proof);
+  const { register: file } = values;
+  const register = file && { file, checkpoint: read(`${file}.checkpoint`) };
+  const given = [positionals[0], read(values.checkpoint), key.trim(), parts, proof, register];
+  const verdict = await verifyHistory(...given);
   console.log(JSON.stringify(verdict));
   process.exitCode = verdict.ok ? 0 : 1;
 }

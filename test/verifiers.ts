@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { type Verdict } from '#libs/verify';
+import { type RegisterFiles, type Verdict } from '#libs/verify';
 import { verifyFile } from '../src/audit/index.js';
 
 /**
@@ -16,14 +16,20 @@ export async function verifyTwice(
   key: string,
   parts?: string,
   proof?: string,
+  register?: RegisterFiles,
 ): Promise<Verdict> {
   const directory = await mkdtemp(join(tmpdir(), 'history-'));
   try {
     const file = join(directory, 'history.ndjson');
     await writeFile(file, exported);
+    const ofRegister = register && {
+      file: join(directory, 'register.ndjson'),
+      checkpoint: register.checkpoint,
+    };
+    if (ofRegister) await writeFile(ofRegister.file, register.chunks());
     const [first, { second, third }] = await Promise.all([
-      verifyFile(file, checkpoint, key, { parts, proof, threads: 0 }),
-      runOthers([file, checkpoint, key, parts, proof]),
+      verifyFile(file, checkpoint, key, { parts, proof, register, threads: 0 }),
+      runOthers([file, checkpoint, key, parts, proof, ofRegister]),
     ]);
     expect(withoutWords(second)).toEqual(withoutWords(first));
     expect(third).toEqual(first);
@@ -60,11 +66,12 @@ const OTHERS = `
     return load().finally(() => (process.getBuiltinModule = getBuiltinModule));
   }
   parentPort.on('message', async ([number, given]) => {
-    const [file, checkpoint, key, parts, proof] = given;
+    const [file, checkpoint, key, parts, proof, register] = given;
     const second = await module.then(({ verifyHistory }) => verifyHistory(...given));
     const third = await browsers.then(({ successionsOfExport, verifyExport }) =>
       verifyExport(createReadStream(file), checkpoint, key, undefined, {
         parts, proof, successions: () => successionsOfExport(createReadStream(file)),
+        register: register && { ...register, chunks: () => createReadStream(register.file) },
       }));
     parentPort.postMessage([number, { second, third }]);
   });`;

@@ -8,7 +8,7 @@ export { compareByEvents, compareBySubtrees, type Comparison, type ReadSubtree }
 export { claimsOf, contradictionOf, headOf, isConsistent, type TreeHead } from './consistency.js';
 export { type Count, COUNTED, type CountVerdict, SignatureCount, verifyCount } from './count.js';
 export { canonical, digestOf } from './digest.js';
-export { eventsOfExport } from './export-file.js';
+export { eventsOfExport, wholeLines } from './export-file.js';
 export {
   FalseSuccession,
   MOST_SUCCESSIONS,
@@ -20,14 +20,13 @@ export {
 export { type CheckedLines, checkLines } from './lines.js';
 export * from './note.js';
 export { areSame, fromBase64, HASH, toBase64, Unable } from './platform.js';
-export { openRegister, type Register } from './register.js';
+export { REGISTER, RegisterEntries, type RegisterFiles } from './register.js';
 export { type Claim, claimHash, nodeHash, Tree } from './tree.js';
 export { type Against, againstOf, type Verdict } from './verdict.js';
-export { type SealedLeaf, type SealRows, type Seals } from './verify-events.js';
+export { type SealedLeaf, type SealRows, type Seals, verifyEvents } from './verify-events.js';
 export {
   stepper,
   unproved,
-  verifyBatches,
   verifyExport,
   type VerifyOptions,
   withCheckpoint,

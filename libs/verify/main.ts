@@ -2,7 +2,7 @@
  * advocacy-verify: verifies histories of advocacy-api without the server. One file, which the build puts together:
  *
  *   node advocacy-verify.mjs EXPORT --checkpoint FILE --key KEY [--parts FILE] [--proof FILE]
- *                            [--witness KEY]… [--quorum N] [--json]
+ *                            [--register FILE] [--witness KEY]… [--quorum N] [--json]
  *
  * Browsers import the same file. It has no dependencies, opens no connections and writes no files.
  */
@@ -19,6 +19,7 @@ const USAGE = `Usage: node advocacy-verify.mjs <export> --checkpoint <file> --ke
   --key <key>          the verifier key of the server, or a file that contains it
   --parts <file>       parts of the checkpoint, which locate a difference
   --proof <file>       proof that the checkpoint is in the log of all organizations
+  --register <file>    an export of the register, with its checkpoint in <file>.checkpoint
   --witness <key>      verifier key of a witness that must have cosigned the checkpoint; repeatable
   --quorum <n>         this many of the witnesses are enough
   --json               print the verdict as JSON
@@ -33,7 +34,8 @@ async function run(args: string[]): Promise<number> {
     args,
     allowPositionals: true,
     options: {
-      ...{ checkpoint: one, key: one, parts: one, proof: one, quorum: one, json: { type: 'boolean' } },
+      ...{ checkpoint: one, key: one, parts: one, proof: one, register: one, quorum: one },
+      ...{ json: { type: 'boolean' } },
       ...{ witness: { type: 'string', multiple: true }, help: { type: 'boolean', short: 'h' } },
     },
   });
@@ -48,7 +50,9 @@ async function run(args: string[]): Promise<number> {
   }
   const read = (name: string | undefined) => (name === undefined ? undefined : readFileSync(name, 'utf8'));
   const keyOf = (text: string) => (existsSync(text) ? readFileSync(text, 'utf8') : text);
-  const chunks = () => createReadStream(file, { highWaterMark: 2 ** 20 });
+  const chunksOf = (name: string) => () => createReadStream(name, { highWaterMark: 2 ** 20 });
+  const chunks = chunksOf(file);
+  const { register } = values;
   if (isCount) {
     const counted = await verifyCount(chunks(), keyOf(values.key!));
     process.stdout.write(`${values.json ? JSON.stringify(counted) : countStatement(counted)}\n`);
@@ -56,6 +60,10 @@ async function run(args: string[]): Promise<number> {
   }
   const verdict = await verifyExport(chunks(), read(values.checkpoint)!, keyOf(values.key!), undefined, {
     ...{ parts: read(values.parts), proof: read(values.proof) },
+    register:
+      register === undefined
+        ? undefined
+        : { chunks: chunksOf(register), checkpoint: read(`${register}.checkpoint`)! },
     ...{ witnesses: values.witness?.map(keyOf), quorum },
     successions: () => successionsOfExport(chunks()),
   });

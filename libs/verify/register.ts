@@ -1,70 +1,66 @@
-import { type Batch } from './batch.js';
 import { type Checkpoint, openCheckpoint } from './checkpoint.js';
-import { wholeLines } from './export-file.js';
-import { type Succession } from './key-chain.js';
-import { NotAuthentic } from './note.js';
-import { decode, HASH, hexSha256, toBase64 } from './platform.js';
-import { Tree } from './tree.js';
-import { type Registered, type Verdict } from './verdict.js';
+import { eventsOfExport, wholeLines } from './export-file.js';
+import { successionsOfExport } from './key-chain.js';
+import { checkLines } from './lines.js';
+import { keyName, NotAuthentic, parseVerifierKey, verifierKeyOf } from './note.js';
+import { decode, hexSha256, toBase64 } from './platform.js';
+import { type Tree } from './tree.js';
+import { type Registered } from './verdict.js';
+import { verifyEvents } from './verify-events.js';
 
 /** The register of checkpoints: docs/spec/history-format.md, "The register of checkpoints". */
 
 /** The reserved organization whose history is the register. */
-const REGISTER = '00000000-0000-0000-0000-000000000001';
+export const REGISTER = '00000000-0000-0000-0000-000000000001';
+
+/** An export of the register, which is read twice, and its checkpoint. */
+export type RegisterFiles = { chunks: () => AsyncIterable<Uint8Array>; checkpoint: string };
 
 /** Hexadecimal hashes. */
 type Entry = { previous: string; size: string; root: string };
 
-/** A verified register. Entries by their `previous`. */
-export type Register = { checkpoint: Checkpoint; entries: ReadonlyMap<string, Entry> };
-
 /** Every line with entries contains this, because member names have only one spelling. */
 const MARK = '"type":"CheckpointsRegistered"';
 
-/**
- * Reads the entries of a verified export of the register.
- *
- * @param note the checkpoint that the export was verified with.
- * @throws NotAuthentic if two entries contradict each other, or one is malformed.
- */
-export async function openRegister(
-  chunks: AsyncIterable<Uint8Array>,
-  note: string,
-  key: string,
-  successions?: () => Promise<readonly Succession[]>,
-): Promise<Register> {
-  const checkpoint = await openCheckpoint(note, key, successions);
-  if (checkpoint.organizationId !== REGISTER)
-    throw new NotAuthentic(
-      `The checkpoint of the register belongs to ${checkpoint.organizationId}.`,
-      'register',
-    );
-  const entries = new Map<string, Entry>();
-  for await (const piece of wholeLines(chunks)) {
-    if (typeof piece === 'string') break;
-    for (const text of (decode(piece) ?? '').split('\n')) {
+/** The entries of a register, by their `previous`. */
+export class RegisterEntries {
+  private readonly entries = new Map<string, Entry & { position: number }>();
+
+  /**
+   * Adds the entries of valid lines.
+   *
+   * @param upTo the checkpoint's position: entries after it are ignored.
+   * @throws NotAuthentic if two entries contradict each other, or one is malformed.
+   */
+  add(lines: Uint8Array, upTo: number): void {
+    for (const text of (decode(lines) ?? '').split('\n')) {
       if (!text.includes(MARK)) continue;
-      const { position, type, data } = JSON.parse(text) as {
-        position: number;
-        type: string;
-        data: { checkpoints?: unknown };
-      };
-      if (type !== 'CheckpointsRegistered' || position > checkpoint.position) continue;
-      for (const entry of Array.isArray(data.checkpoints) ? (data.checkpoints as unknown[]) : [undefined]) {
-        if (!isEntry(entry))
-          throw new NotAuthentic(`The register has a malformed entry at position ${position}.`, 'register');
-        if (entries.has(entry.previous)) {
-          throw new NotAuthentic(
-            `The register has two entries after the same one, the second at position ${position}. ` +
-              'The server has registered two histories of one organization.',
-            'register',
-          );
-        }
-        entries.set(entry.previous, entry);
-      }
+      const line = JSON.parse(text) as { position: number; type: string; data: { checkpoints?: unknown } };
+      if (line.type !== 'CheckpointsRegistered' || line.position > upTo) continue;
+      const { checkpoints } = line.data;
+      for (const entry of Array.isArray(checkpoints) ? (checkpoints as unknown[]) : [undefined])
+        this.addEntry(entry, line.position);
     }
   }
-  return { checkpoint, entries };
+
+  after(previous: string): Entry | undefined {
+    return this.entries.get(previous);
+  }
+
+  private addEntry(entry: unknown, position: number): void {
+    if (!isEntry(entry))
+      throw new NotAuthentic(`The register has a malformed entry at position ${position}.`, 'register');
+    const { previous, size, root } = entry;
+    const other = this.entries.get(previous);
+    if (other) {
+      throw new NotAuthentic(
+        `The register has two entries after the same one, at positions ${other.position} and ${position}. ` +
+          'The server has registered two histories of one organization.',
+        'register',
+      );
+    }
+    this.entries.set(previous, { previous, size, root, position });
+  }
 }
 
 function isEntry(entry: unknown): entry is Entry {
@@ -72,52 +68,52 @@ function isEntry(entry: unknown): entry is Entry {
   return [previous, size, root].every((value) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value));
 }
 
-/** Follows an organization's entries through its history. */
+/** The key of one log is that of the register under the register's origin. */
+function ofRegister(key: string): string {
+  const { name, bytes } = parseVerifierKey(key);
+  if (!name.includes('/')) return key;
+  const origin = `advocacy-api/${REGISTER}`;
+  return `${keyName(verifierKeyOf(origin, bytes))}+${toBase64(bytes)}`;
+}
+
+/** Follows an organization's entries in a register while its tree grows. */
 export class RegisteredHistory {
-  private readonly tree = new Tree();
-  private next: Entry | undefined;
   private upTo = 0;
   private mistake: string | undefined;
+  private next: Entry | undefined;
 
-  constructor(
-    private readonly register: Register,
+  private constructor(
     private readonly organizationId: string,
+    private readonly entries: RegisterEntries,
+    private readonly register: Checkpoint,
   ) {
     this.next = this.after(0);
   }
 
-  /** Passes the events on, and compares the history with the entries. */
-  async *through(batches: AsyncIterable<Batch>): AsyncGenerator<Batch> {
-    for await (const batch of batches) {
-      for (let n = 0; n < batch.count && this.next; n += 1) {
-        this.append(batch.leaves.subarray(n * HASH, (n + 1) * HASH));
-      }
-      yield batch;
+  /** Verifies a register. @throws NotAuthentic if it differs from its checkpoint or contradicts itself. */
+  static async open(
+    { chunks, checkpoint }: RegisterFiles,
+    key: string,
+    organizationId: string,
+  ): Promise<RegisteredHistory> {
+    const opened = await openCheckpoint(checkpoint, ofRegister(key), () => successionsOfExport(chunks()));
+    if (opened.organizationId !== REGISTER) {
+      const reason = `The checkpoint of the register belongs to organization ${opened.organizationId}.`;
+      throw new NotAuthentic(reason, 'register');
     }
+    const events = eventsOfExport(chunks(), (lines) => checkLines(lines, REGISTER), 1);
+    const { ok, reason } = await verifyEvents(opened, events);
+    if (!ok) throw new NotAuthentic(`The register does not match its checkpoint. ${reason}`, 'register');
+    const entries = new RegisterEntries();
+    for await (const lines of wholeLines(chunks()))
+      if (typeof lines !== 'string') entries.add(lines, opened.position);
+    return new RegisteredHistory(organizationId, entries, opened);
   }
 
-  /** The verdict on a history that matches its own checkpoint. */
-  judge(verdict: Verdict, { size }: Checkpoint): Verdict {
-    const { sealedAt, size: events } = this.register.checkpoint;
-    const registered: Registered = { events, sealedAt, upTo: this.upTo };
-    const uncovered =
-      this.upTo < size
-        ? `The register does not cover the checkpoint: it contains the first ${this.upTo} of ${size} events of the organization. ` +
-          'Export both again a minute later.'
-        : undefined;
-    const reason = this.mistake ?? uncovered;
-    return {
-      ...verdict,
-      ...(verdict.ok && reason !== undefined && { ok: false, code: 'register', reason }),
-      checkpoint: verdict.checkpoint && { ...verdict.checkpoint, register: registered },
-    };
-  }
-
-  private append(leaf: Uint8Array): void {
-    const { tree, next } = this;
-    tree.append(leaf);
-    if (this.hashOf('size', tree.size) !== next!.size) return;
-    if (this.hashOf('root', toBase64(tree.root())) === next!.root) {
+  /** Compares the tree with the next entry, if it is that of this size. */
+  compare(tree: Tree): void {
+    if (!this.next || this.hashOf('size', tree.size) !== this.next.size) return;
+    if (this.hashOf('root', toBase64(tree.root())) === this.next.root) {
       this.upTo = tree.size;
       this.next = this.after(tree.size);
       return;
@@ -128,8 +124,18 @@ export class RegisteredHistory {
     this.next = undefined;
   }
 
+  /** What the entries prove of a history whose checkpoint has `size` events, and what is wrong with it. */
+  judge(size: number): { registered: Registered; mistake: string | undefined } {
+    const { upTo, register } = this;
+    const uncovered =
+      `The register does not cover the checkpoint: it contains the first ${upTo} of ${size} events of the organization. ` +
+      'Export both again a minute later.';
+    const registered = { events: register.size, sealedAt: register.sealedAt, upTo };
+    return { registered, mistake: this.mistake ?? (upTo < size ? uncovered : undefined) };
+  }
+
   private after(size: number): Entry | undefined {
-    return this.register.entries.get(this.hashOf('previous', size));
+    return this.entries.after(this.hashOf('previous', size));
   }
 
   private hashOf(field: keyof Entry, value: number | string): string {

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { longIt } from '../../test/length.js';
 import { verifyTwice } from '../../test/verifiers.js';
@@ -28,13 +29,15 @@ type Vectors = {
   consistency: { older: number; newer: number; path: string[] }[];
   contradictions: { name: string; older: string; newer: string; contradict: boolean }[];
   inclusion: { index: number; size: number; path: string[] }[];
-  verdicts: {
-    name: string;
-    export: string;
-    checkpoint: string;
-    key: string;
-    verdict: { [member: string]: unknown };
-  }[];
+  verdicts: VerdictVector[];
+  registers: (VerdictVector & { register: { export: string; checkpoint: string }; upTo: number })[];
+};
+type VerdictVector = {
+  name: string;
+  export: string;
+  checkpoint: string;
+  key: string;
+  verdict: { [member: string]: unknown };
 };
 
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
@@ -49,6 +52,18 @@ const rootAt = (size: number) => bytesOf(vectors.roots.find((one) => one.size ==
 it.each(vectors.verdicts)('the verifiers agree with the vector: $name', async (vector) => {
   const { reason: _, warnings, ...verdict } = await verifyTwice(vector.export, vector.checkpoint, vector.key);
   expect({ ...verdict, warnings: warnings.map(({ position }) => position) }).toMatchObject(vector.verdict);
+});
+
+it.each(vectors.registers)('the verifiers agree with the vector of a register: $name', async (vector) => {
+  const { register, upTo, verdict } = vector;
+  const chunks = () => Readable.from([Buffer.from(register.export)]);
+  const files = { chunks, checkpoint: register.checkpoint };
+  const found = await verifyTwice(
+    ...([vector.export, vector.checkpoint, vector.key, undefined, undefined] as const),
+    files,
+  );
+  expect({ ...found, warnings: [] }).toMatchObject(verdict);
+  expect(found.checkpoint?.register?.upTo ?? 0).toBe(upTo);
 });
 
 it('digests, leaves and roots are those of the vectors', () => {
@@ -98,10 +113,11 @@ longIt('a verifier in Go, written from the specification only, agrees with all v
   const cwd = join(__dirname, '../../test/stock-tools/verify');
   const env = { ...process.env, GO111MODULE: 'off', GOPATH: '/usr/share/gocode' };
   const { stdout } = await promisify(execFile)('go', ['run', '.', file], { cwd, env });
-  const { digests, contradictions, verdicts } = vectors;
+  const { digests, contradictions, verdicts, registers } = vectors;
   expect(JSON.parse(stdout)).toEqual({
     digests: digests.length,
     contradictions: contradictions.length,
     verdicts: verdicts.length,
+    registers: registers.length,
   });
 });

@@ -2,6 +2,7 @@ import { type Batch, UNPROVED } from './batch.js';
 import { type Checkpoint } from './checkpoint.js';
 import { type Code } from './note.js';
 import { areSame, HASH } from './platform.js';
+import { type RegisteredHistory } from './register.js';
 import { Streams } from './streams.js';
 import { Tree } from './tree.js';
 import { againstOf, MOST_WARNINGS, type Verdict } from './verdict.js';
@@ -31,19 +32,18 @@ export type SealRows = {
   end: (events: number) => Promise<string | undefined>;
 };
 
-/** For a history in the database: facts that the events do not contain. */
-export type Beside = {
-  seals: Seals;
-  /** Returns the subjects whose keys an event after the ones read here destroyed. */
-  endedLater: (subjectIds: readonly string[]) => Promise<ReadonlySet<string>>;
-  /** Returns the first of these subjects that has a key; undefined if none has one. */
-  firstWithKey: (subjectIds: readonly string[]) => Promise<string | undefined>;
-};
+/** Reports completed work. */
+export type Step = (more: { leaves?: number; events?: number }) => void;
 
-const NOTHING: Beside = {
-  seals: { mistake: null },
-  endedLater: () => Promise.resolve(new Set()),
-  firstWithKey: () => Promise.resolve(undefined),
+/** Facts that the events do not contain. All but the register are only known in the database. */
+export type Beside = {
+  register?: RegisteredHistory | undefined;
+  seals?: Seals;
+  /** Returns the subjects whose keys an event after the ones read here destroyed. */
+  endedLater?: (subjectIds: readonly string[]) => Promise<ReadonlySet<string>>;
+  /** Returns the first of these subjects that has a key; undefined if none has one. */
+  firstWithKey?: (subjectIds: readonly string[]) => Promise<string | undefined>;
+  step?: Step;
 };
 
 /**
@@ -55,7 +55,7 @@ const NOTHING: Beside = {
 export async function verifyEvents(
   checkpoint: Checkpoint,
   batches: AsyncIterable<Batch>,
-  { seals, endedLater, firstWithKey }: Beside = NOTHING,
+  { register, seals = { mistake: null }, endedLater, firstWithKey, step }: Beside = {},
 ): Promise<Verdict> {
   const { size, root, parts } = checkpoint;
   const tree = new Tree();
@@ -110,6 +110,7 @@ export async function verifyEvents(
   if (size === 0 && !areSame(root, tree.root()))
     return wrong(null, 'root', 'The checkpoint covers no events, but its root is wrong.');
   for await (const batch of batches) {
+    step?.({ events: batch.count });
     const begin = tree.size;
     const sealedLeaves = await seals.leaves?.(begin, Math.min(batch.count + 1, size - begin));
     const sealed = (): SealedLeaf | undefined => sealedLeaves?.[tree.size - begin];
@@ -148,6 +149,7 @@ export async function verifyEvents(
       }
       if ((batch.marks[n]! & UNPROVED) !== 0) unprovedPersonal += 1;
       tree.append(leaf);
+      register?.compare(tree);
       sealsMistake ??= seals.rows?.compare(tree, position) ?? null;
       last = position;
       if (isNewer) continue;
@@ -207,7 +209,7 @@ export async function verifyEvents(
         'Someone destroyed or changed its key.',
     );
   }
-  const revived = await firstRevived(streams, firstWithKey);
+  const revived = firstWithKey && (await firstRevived(streams, firstWithKey));
   if (revived !== undefined) {
     const reason =
       `Every event is unchanged, but the encryption key of ${revived} is back in the table subject_keys, although an event ` +
@@ -219,7 +221,10 @@ export async function verifyEvents(
     const reason = `Every event is unchanged, but the database’s own seals are wrong: ${sealsMistake}.`;
     return verdict(null, 'seals', reason);
   }
-  return verdict(null, null, null);
+  if (!register) return verdict(null, null, null);
+  const { registered, mistake } = register.judge(size);
+  const found = mistake === undefined ? verdict(null, null, null) : verdict(null, 'register', mistake);
+  return { ...found, checkpoint: { ...againstOf(checkpoint), register: registered } };
 }
 
 /**
@@ -239,8 +244,8 @@ async function firstUnexplained(
   const found = [...streams.unexplained()].sort((a, b) => a.position - b.position);
   for (let start = 0; start < found.length; start += SUBJECTS) {
     const some = found.slice(start, start + SUBJECTS);
-    const ended = await endedLater(some.map(({ subjectId }) => subjectId));
-    const first = some.find(({ subjectId }) => !ended.has(subjectId));
+    const ended = await endedLater?.(some.map(({ subjectId }) => subjectId));
+    const first = some.find(({ subjectId }) => !ended?.has(subjectId));
     if (first) return first.position;
   }
   return undefined;
@@ -249,7 +254,7 @@ async function firstUnexplained(
 /** The first subject whose key exists although an event destroyed it. */
 async function firstRevived(
   streams: Streams,
-  firstWithKey: Beside['firstWithKey'],
+  firstWithKey: NonNullable<Beside['firstWithKey']>,
 ): Promise<string | undefined> {
   let some: string[] = [];
   for (const id of streams.ended()) {

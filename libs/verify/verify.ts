@@ -1,4 +1,3 @@
-import { type Batch } from './batch.js';
 import { type Checkpoint, openCheckpoint, openParts } from './checkpoint.js';
 import { type CheckLines, eventsOfExport } from './export-file.js';
 import { type Succession } from './key-chain.js';
@@ -13,9 +12,9 @@ import {
   readNote,
 } from './note.js';
 import { openProof } from './proof.js';
-import { type Register, RegisteredHistory } from './register.js';
+import { RegisteredHistory, type RegisterFiles } from './register.js';
 import { MOST_WARNINGS, type Verdict } from './verdict.js';
-import { type Beside, verifyEvents } from './verify-events.js';
+import { type Step, verifyEvents } from './verify-events.js';
 
 type Progress = {
   /** Events read so far. In a database, the seals are read first. */
@@ -34,8 +33,8 @@ export type VerifyOptions = {
    */
   witnesses?: readonly string[] | undefined;
   quorum?: number | undefined;
-  /** The register of checkpoints, which must cover the checkpoint and contain no other history: see `openRegister`. */
-  register?: Register | undefined;
+  /** The register of checkpoints, which must cover the checkpoint and contain no other history. */
+  register?: RegisterFiles | undefined;
   onProgress?: (progress: Progress) => void;
   /** Loads the key rotations in the history. Called only if the key did not sign the checkpoint. */
   successions?: () => Promise<readonly Succession[]>;
@@ -60,38 +59,28 @@ export function verifyExport(
   options: VerifyOptions = {},
   { check, ahead }: LineWork = HERE,
 ): Promise<Verdict> {
-  return withCheckpoint(checkpoint, key, options, (opened) => {
+  return withCheckpoint(checkpoint, key, options, (opened, register) => {
     const events = eventsOfExport(chunks, check(opened.organizationId), ahead);
-    return verifyBatches(opened, events, options, stepper(share, options));
+    return verifyEvents(opened, events, { register, step: stepper(share, options) });
   });
 }
 
-/** Verifies events against a checkpoint, and against the register if there is one. */
-export async function verifyBatches(
-  checkpoint: Checkpoint,
-  batches: AsyncIterable<Batch>,
-  { register }: VerifyOptions,
-  step: Step,
-  beside?: Beside,
-): Promise<Verdict> {
-  const events = counted(batches, step);
-  if (!register) return verifyEvents(checkpoint, events, beside);
-  const registered = new RegisteredHistory(register, checkpoint.organizationId);
-  return registered.judge(await verifyEvents(checkpoint, registered.through(events), beside), checkpoint);
-}
+/** Verifies a history against an opened checkpoint, and against the register if there is one. */
+type Work = (checkpoint: Checkpoint, register: RegisteredHistory | undefined) => Promise<Verdict>;
 
-/** Opens the checkpoint with its proof and its cosignatures, and adds them to the verdict of `work`. */
+/** Opens the checkpoint with its proof, its cosignatures and the register, and adds them to the verdict of `work`. */
 export async function withCheckpoint(
   note: string,
   key: string,
-  { parts, proof, successions = () => Promise.resolve([]), ...options }: VerifyOptions,
-  work: (checkpoint: Checkpoint) => Promise<Verdict>,
+  { parts, proof, register, successions = () => Promise.resolve([]), ...options }: VerifyOptions,
+  work: Work,
 ): Promise<Verdict> {
   try {
     const checkpoint = await openCheckpoint(note, key, successions);
     const cosigned = await witnessesOf(note, options);
     const inAll = proof !== undefined && { inAll: await openProof(proof, checkpoint) };
-    const verdict = await withParts(parts, checkpoint, work);
+    const registered = register && (await RegisteredHistory.open(register, key, checkpoint.organizationId));
+    const verdict = await withParts(parts, checkpoint, (opened) => work(opened, registered));
     return {
       ...verdict,
       checkpoint: verdict.checkpoint && { ...verdict.checkpoint, ...cosigned, ...inAll },
@@ -151,11 +140,11 @@ export function unproved(code: Code, reason: string): Verdict {
   };
 }
 
-type Done = { leaves: number; events: number };
-type Step = (more: Partial<Done>) => void;
-
 /** Counts completed work and reports progress. */
-export function stepper(share: (done: Done) => number, { onProgress, signal }: VerifyOptions): Step {
+export function stepper(
+  share: (done: { leaves: number; events: number }) => number,
+  { onProgress, signal }: VerifyOptions,
+): Step {
   const done = { leaves: 0, events: 0 };
   return ({ leaves = 0, events = 0 }) => {
     signal?.throwIfAborted();
@@ -163,11 +152,4 @@ export function stepper(share: (done: Done) => number, { onProgress, signal }: V
     done.events += events;
     onProgress?.({ events: done.events, share: share(done) });
   };
-}
-
-async function* counted(batches: AsyncIterable<Batch>, step: Step): AsyncGenerator<Batch> {
-  for await (const batch of batches) {
-    step({ events: batch.count });
-    yield batch;
-  }
 }

@@ -1,6 +1,7 @@
 /** No response, or an invalid one. The message gives the reason. A retry may succeed. */
 export class NotAnswered extends Error {}
 
+type Request = Pick<RequestInit, 'method' | 'headers' | 'body'>;
 export type HttpAnswer = { status: number; headers: Headers; body: Buffer };
 
 /** The time limit for the whole response, its size limit, and what aborts it. */
@@ -9,9 +10,32 @@ export type Bounds = { timeoutMs: number; mostBytes: number; signal: AbortSignal
 /** Sends a request to a server that is not trusted. @throws NotAnswered, or the signal's reason. */
 export async function fetchAnswer(
   address: string,
-  request: Pick<RequestInit, 'method' | 'headers' | 'body'>,
-  { timeoutMs, mostBytes, signal }: Bounds,
+  request: Request,
+  { mostBytes, ...bounds }: Bounds,
 ): Promise<HttpAnswer> {
+  const parts: Uint8Array[] = [];
+  let size = 0;
+  let answer: Omit<HttpAnswer, 'body'> | undefined;
+  for await (const part of fetchChunks(address, request, bounds, (opened) => (answer = opened))) {
+    parts.push(part);
+    size += part.length;
+    if (size > mostBytes) throw new NotAnswered(`the response of ${address} is too large`);
+  }
+  return { ...answer!, body: Buffer.concat(parts) };
+}
+
+/**
+ * Streams the body of a response.
+ *
+ * @param onOpen is called with its status and headers.
+ * @throws NotAnswered, or the signal's reason.
+ */
+export async function* fetchChunks(
+  address: string,
+  request: Request,
+  { timeoutMs, signal }: Omit<Bounds, 'mostBytes'>,
+  onOpen: (answer: Omit<HttpAnswer, 'body'>) => void,
+): AsyncGenerator<Uint8Array> {
   const patience = AbortSignal.timeout(timeoutMs);
   try {
     // A redirect would send the request elsewhere.
@@ -20,14 +44,8 @@ export async function fetchAnswer(
       signal: signal ? AbortSignal.any([signal, patience]) : patience,
       redirect: 'error',
     });
-    const parts: Uint8Array[] = [];
-    let size = 0;
-    for await (const part of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-      size += part.length;
-      if (size > mostBytes) throw new NotAnswered(`the response of ${address} is too large`);
-      parts.push(part);
-    }
-    return { status: response.status, headers: response.headers, body: Buffer.concat(parts) };
+    onOpen({ status: response.status, headers: response.headers });
+    yield* (response.body ?? []) as AsyncIterable<Uint8Array>;
   } catch (error) {
     signal?.throwIfAborted();
     if (error instanceof NotAnswered) throw error;

@@ -8,12 +8,12 @@ export { LogClient } from './monitor/log-client.js';
 export { Monitor } from './monitor/monitor.js';
 export { type AllVerdict } from './verify/all.js';
 export {
+  chunksOf,
   compareByFile,
   successionsOfFile,
   verifyAll,
   verifyDatabase,
   verifyFile,
-  verifyRegister,
   verifyStream,
 } from './verify/verify.js';
 export { witnessServer } from './witness/server.js';

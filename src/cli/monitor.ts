@@ -41,7 +41,8 @@ Needs no database. Run it on a different machine from the server. It verifies th
 tiles, that the history begins with what was seen before. The first check only stores the checkpoint. Prints
 { "time", "size", "position", "sealedAt" } for each new checkpoint; with --once, for the current one in any case.
 If the server shows another or a shorter history, exits with status 1 and prints both signed checkpoints on standard error, as
-evidence. If the server does not respond, reports this once and continues. Exits with status 2 if it cannot watch at all or, with
+evidence. For the register of checkpoints (organization 00000000-0000-0000-0000-000000000001), it also reads new entries, at most once
+an hour, and reports two that contradict each other. If the server does not respond, reports this once and continues. Exits with status 2 if it cannot watch at all or, with
 --once, if the check was not possible.`,
     )
     .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));

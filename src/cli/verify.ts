@@ -3,7 +3,7 @@ import { createReadStream } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { describeError, openDatabase, type Sql } from '#libs/database';
 import { ALL, countStatement, inWords, signedBy, statement, verifyCount } from '#libs/verify';
-import { type AllVerdict, verifyAll, verifyDatabase, verifyFile, verifyRegister } from '../audit/index.js';
+import { type AllVerdict, chunksOf, verifyAll, verifyDatabase, verifyFile } from '../audit/index.js';
 import { keyOf } from './outside.js';
 import { Progress } from './progress.js';
 import { INTERRUPTED, interruptible, path, readCheckpoint } from './session.js';
@@ -92,11 +92,10 @@ database and no server. It takes a few hundred megabytes of memory, plus 40 to 8
         const register =
           options.register === undefined
             ? undefined
-            : await verifyRegister(
-                options.register,
-                await readCheckpoint(`${options.register}.checkpoint`),
-                key,
-              );
+            : {
+                chunks: () => chunksOf(options.register!),
+                checkpoint: await readCheckpoint(`${options.register}.checkpoint`),
+              };
         const how = { signal, onProgress, parts, proof, register, witnesses, quorum: options.quorum };
         const json = verify.optsWithGlobals<{ json?: true }>().json === true;
         const say = (verdict: { ok: boolean }, words: string, sentence: string) => {

@@ -7,7 +7,7 @@ import {
   type Succession,
   SUCCESSION,
 } from '#libs/verify';
-import { fetchAnswer, type HttpAnswer, NotAnswered } from '../fetch-answer.js';
+import { fetchAnswer, fetchChunks, type HttpAnswer, NotAnswered } from '../fetch-answer.js';
 
 /** Hashes per tile, and levels of the tree that a tile spans: docs/spec/history-format.md, "Tiles". */
 const TILE_WIDTH = 256;
@@ -17,6 +17,8 @@ const SUCCESSIONS_A_PAGE = 50;
 /** Larger than any tile, and than any note with many signatures. */
 const LARGEST_ANSWER = 64 * 1024;
 const TIMEOUT_MS = 20_000;
+/** For the whole register. */
+const REGISTER_TIMEOUT_MS = 3_600_000;
 /** The server rejects requests above the rate limit and returns when to retry. */
 const MOST_TRIES = 5;
 const LONGEST_WAIT_S = 10;
@@ -73,6 +75,15 @@ export class LogClient {
       );
     }
     return found;
+  }
+
+  /** Exports the register's events after this position. @throws NotAnswered */
+  registerAfter(position: number): AsyncIterable<Uint8Array> {
+    const { headers, signal } = this;
+    const address = `${this.origin}/v1/history.export-events?register=true&after=${position}`;
+    return fetchChunks(address, { headers }, { timeoutMs: REGISTER_TIMEOUT_MS, signal }, ({ status }) => {
+      if (status !== 200) throw new NotAnswered(`${address} returned status ${status}`);
+    });
   }
 
   /** Reads subtrees of the tree with `size` leaves. Each tile is fetched once. */

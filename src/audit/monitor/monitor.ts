@@ -8,11 +8,13 @@ import {
   leavesOf,
   NotAuthentic,
   openCheckpoint,
+  REGISTER,
   Tree,
 } from '#libs/verify';
 import { replaceFile } from '../durable-file.js';
 import { NotAnswered } from '../fetch-answer.js';
 import { type LogClient } from './log-client.js';
+import { RegisterReader } from './register-reader.js';
 
 /** The result of a check. */
 export type Look =
@@ -22,10 +24,12 @@ export type Look =
   | { isAlarm: true; sentence: string; notes: readonly string[] };
 
 /**
- * Checks from outside that a server's history extends the one it showed before. The last checkpoint is in a
- * file, which `history consistency` and `history verify` also accept.
+ * Checks from outside that a server's history extends the one it showed before, and that the register does not
+ * contradict itself. The last checkpoint is in a file, which `history consistency` and `history verify` also accept.
  */
 export class Monitor {
+  private readonly register: RegisterReader | undefined;
+
   /**
    * @param key the server's verifier key, or an earlier one that it replaced.
    * @param file may not exist yet.
@@ -35,7 +39,9 @@ export class Monitor {
     private readonly organizationId: string,
     private readonly key: string,
     private readonly file: string,
-  ) {}
+  ) {
+    if (organizationId === REGISTER) this.register = new RegisterReader(client);
+  }
 
   /**
    * @throws NotAnswered if there was nothing to compare; a retry may succeed. Other errors mean that the file
@@ -54,11 +60,18 @@ export class Monitor {
           'was rolled back, or it shows different histories to different people.',
       );
     }
+    const accept = async (isNew: boolean): Promise<Look> => {
+      const mistake = await this.register?.read(shown);
+      if (mistake !== undefined)
+        return alarm(`${mistake} Export the register now: it is part of the evidence.`);
+      if (isNew) await replaceFile(this.file, note);
+      return { isAlarm: false, isNew, checkpoint: shown };
+    };
     const contradiction = before && contradictionOf(before.seen, shown);
     if (before?.seen.size === shown.size) {
       if (areSame(before.seen.root, shown.root)) {
         if (contradiction !== undefined) return alarm(`${CONTRADICTING}: ${contradiction}.`);
-        return { isAlarm: false, isNew: false, checkpoint: shown };
+        return accept(false);
       }
       return alarm(`The server has signed two different histories of ${shown.size} ${leaves}.`);
     }
@@ -77,8 +90,7 @@ export class Monitor {
       return alarm('The server’s tiles do not match its checkpoint. They are damaged or were manipulated.');
     }
     if (contradiction !== undefined) return alarm(`${CONTRADICTING}: ${contradiction}.`);
-    await replaceFile(this.file, note);
-    return { isAlarm: false, isNew: true, checkpoint: shown };
+    return accept(true);
   }
 
   /**

@@ -1,6 +1,3 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { type EntityManager, type QueryRunner } from 'typeorm';
 import { v7 as uuidv7 } from 'uuid';
@@ -11,13 +8,13 @@ import { Commands } from '#libs/commands';
 import { Projections } from '#libs/projections';
 import { systemInput } from '#libs/rpc';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
-import { openRegister, type Verdict } from '#libs/verify';
+import { type RegisterFiles, type Verdict } from '#libs/verify';
 import { Positions1764000000012, PositionsValid1764000000012 } from '../../../migrations/0012-positions.js';
 import { isLong, someOf } from '../../../test/length.js';
 import { verifyTwice } from '../../../test/verifiers.js';
 import { ExportEvents, ExportEventsHandler, HistoryReads, Register } from '../../history/index.js';
 import { type AllVerdict } from './all.js';
-import { verifyAll, verifyDatabase, verifyRegister, verifyStream } from './verify.js';
+import { verifyAll, verifyDatabase } from './verify.js';
 
 const signers = new Signers([Buffer.alloc(32, 5)]);
 const key = signers.verifierKey;
@@ -893,33 +890,30 @@ describe('the log of all organizations', () => {
     const registerNote = () => ownCheckpoints.last(REGISTER).then(({ note }) => note);
     const register = () => new Register(own.store, own.source, new IncidentLog(console)).run();
     /** The register that a reader downloads now. */
-    const download = async (directory: string) => {
+    const download = async (): Promise<RegisterFiles> => {
       await ownSealer.seal();
-      const file = join(directory, 'register.ndjson');
-      await writeFile(file, await exportOf(own.source, REGISTER));
-      return verifyRegister(file, await registerNote(), key);
+      const text = Buffer.from(await exportOf(own.source, REGISTER));
+      return { chunks: () => Readable.from([text]), checkpoint: await registerNote() };
     };
-    let directory: string;
+    const entriesOf = async ({ chunks }: RegisterFiles) =>
+      Buffer.concat(await Readable.from(chunks()).toArray())
+        .toString()
+        .match(/"previous":/g)!.length;
     /** What a reader kept of the victim before anything was tampered with. */
     let honest: { exported: string; note: string };
-    const judge = async (exported: string, note: string) =>
-      verifyStream(Readable.from([Buffer.from(exported)]), note, key, {
-        register: await download(directory),
-      });
+    const judge = async (exported: string, note: string, register?: RegisterFiles) =>
+      verifyTwice(exported, note, key, undefined, undefined, register ?? (await download()));
     beforeAll(async () => {
-      directory = await mkdtemp(join(tmpdir(), 'register-'));
       honest = {
         exported: await exportOf(own.source, victim),
         note: (await ownCheckpoints.last(victim)).note,
       };
     });
-    afterAll(() => rm(directory, { recursive: true }));
 
     it('registers the last checkpoint of each organization once, however often it runs', async () => {
       await Promise.all([register(), register()]);
       await register();
-      const { entries } = await download(directory);
-      expect(entries.size).toBe(organizationIds.length);
+      expect(await entriesOf(await download())).toBe(organizationIds.length);
       expect(await judge(honest.exported, honest.note)).toMatchObject({
         ok: true,
         checkpoint: { register: { events: 1, upTo: honest.exported.trimEnd().split('\n').length } },
@@ -946,7 +940,7 @@ describe('the log of all organizations', () => {
       });
       // The older checkpoint with its older export, which the new entry exceeds.
       expect(await judge(honest.exported, honest.note)).toMatchObject({ ok: true });
-      expect(await download(directory).then(({ entries }) => entries.size)).toBe(organizationIds.length + 1);
+      expect(await entriesOf(await download())).toBe(organizationIds.length + 1);
     });
 
     it('reveals a checkpoint of another history of the organization', async () => {
@@ -967,15 +961,31 @@ describe('the log of all organizations', () => {
       });
     });
 
-    it('is rejected with a malformed entry, or with two entries after the same one', async () => {
-      const text = (await exportOf(own.source, REGISTER)).replace('"root":"', '"root":"x');
-      const malformed = openRegister(Readable.from([Buffer.from(text)]), await registerNote(), key);
-      await expect(malformed).rejects.toThrow('malformed entry');
+    it('is rejected if it was changed, has a malformed entry, or two entries after the same one', async () => {
+      const { exported, note } = honest;
+      const rejected = (reason: string) => ({
+        ...{ ok: false, events: 0, code: 'register', checkpoint: null },
+        reason: expect.stringContaining(reason),
+      });
+      const { chunks, checkpoint } = await download();
+      const text = Buffer.concat(await Readable.from(chunks()).toArray()).toString();
+      const changed = Buffer.from(text.replace('"root":"', '"root":"x'));
+      const files = { chunks: () => Readable.from([changed]), checkpoint };
+      expect(await judge(exported, note, files)).toMatchObject(rejected('does not match its checkpoint'));
+      expect(await judge(exported, note, { chunks, checkpoint: note })).toMatchObject(
+        rejected(`belongs to organization ${victim}`),
+      );
       const hashes = { previous: 'a'.repeat(64), size: 'b'.repeat(64), root: 'c'.repeat(64) };
-      const checkpoints = [hashes, { ...hashes, size: 'd'.repeat(64) }];
-      const event = { type: 'CheckpointsRegistered', data: { checkpoints, upTo: 1e6 } };
-      await append(own.store, REGISTER, [{ ...thing(), events: [event] }]);
-      await expect(download(directory)).rejects.toThrow('registered two histories of one organization');
+      const write = async (...checkpoints: object[]) => {
+        const event = { type: 'CheckpointsRegistered', data: { checkpoints, upTo: 1e6 } };
+        await append(own.store, REGISTER, [{ ...thing(), events: [event as never] }]);
+      };
+      await write(hashes);
+      expect(await judge(exported, note)).toMatchObject({ ok: true });
+      await write({ ...hashes, size: 'd'.repeat(64) });
+      expect(await judge(exported, note)).toMatchObject(
+        rejected('registered two histories of one organization'),
+      );
     });
   });
 });

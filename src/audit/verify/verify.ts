@@ -11,14 +11,12 @@ import {
   eventsOfExport,
   NotAuthentic,
   openCheckpoint,
-  openRegister,
-  type Register,
   stepper,
   type Succession,
   successionsOfExport,
   unproved,
   type Verdict,
-  verifyBatches,
+  verifyEvents,
   verifyExport,
   type VerifyOptions,
   withCheckpoint,
@@ -83,21 +81,14 @@ export function verifyStream(
   });
 }
 
-/**
- * Verifies an export of the register.
- *
- * @throws NotAuthentic if it differs from its checkpoint, or registers two histories of one organization.
- */
-export async function verifyRegister(file: string, checkpoint: string, key: string): Promise<Register> {
-  const { ok, reason } = await verifyFile(file, checkpoint, key);
-  if (!ok) throw new NotAuthentic(`The register does not match its checkpoint. ${reason}`);
-  const chunks = createReadStream(file, { highWaterMark: READ_BYTES });
-  return openRegister(chunks, checkpoint, key, () => successionsOfFile(file));
-}
-
 /** The key rotations in an export. */
 export function successionsOfFile(file: string): Promise<Succession[]> {
-  return successionsOfExport(createReadStream(file, { highWaterMark: READ_BYTES }));
+  return successionsOfExport(chunksOf(file));
+}
+
+/** A file in large chunks. */
+export function chunksOf(file: string): AsyncIterable<Uint8Array> {
+  return createReadStream(file, { highWaterMark: READ_BYTES });
 }
 
 /**
@@ -131,7 +122,7 @@ export function verifyDatabase(
   options: Options = {},
 ): Promise<Verdict> {
   const successions = () => successionsOfDatabase(sql, organizationId);
-  return withCheckpoint(checkpoint, key, { successions, ...options }, async (opened) => {
+  return withCheckpoint(checkpoint, key, { successions, ...options }, async (opened, register) => {
     if (opened.organizationId !== organizationId) {
       return unproved(
         'foreign',
@@ -148,7 +139,7 @@ export function verifyDatabase(
     return withThreads(threads, (pool) => {
       const check = storedBy(pool);
       const batches = table.batches(check, ahead(threads));
-      return verifyBatches(opened, batches, options, step, { seals, endedLater, firstWithKey });
+      return verifyEvents(opened, batches, { register, seals, endedLater, firstWithKey, step });
     });
   });
 }

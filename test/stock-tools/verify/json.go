@@ -39,10 +39,14 @@ type value struct {
 
 func (v value) goString() string { return string(utf16.Decode(v.units)) }
 
+// Compared by units, because decoding makes all lone surrogates equal.
+func areSame(one, other []uint16) bool { return !isLess(one, other) && !isLess(other, one) }
+
 // Undefined if the name does not exist.
 func (v value) get(name string) (value, bool) {
+	units := utf16.Encode([]rune(name))
 	for _, one := range v.members {
-		if string(utf16.Decode(one.name)) == name {
+		if areSame(one.name, units) {
 			return one.value, true
 		}
 	}
@@ -52,7 +56,7 @@ func (v value) get(name string) (value, bool) {
 // A second member of the same name replaces the first, so the object is written differently (E5).
 func (v *value) set(one member) {
 	for n := range v.members {
-		if string(utf16.Decode(v.members[n].name)) == string(utf16.Decode(one.name)) {
+		if areSame(v.members[n].name, one.name) {
 			v.members[n] = one
 			return
 		}

@@ -49,6 +49,7 @@ type verdict struct {
 	UnprovedPersonal   int64   `json:"unprovedPersonal"`
 	Warnings           []int64 `json:"warnings"`
 	reason             string
+	upTo               int64
 }
 
 // The pattern of a UUID (A1), of a time (A5) and of a verifier key (C4).
@@ -343,10 +344,79 @@ func treeHash(leaves []tlog.Hash) tlog.Hash {
 
 // V1, step 5.
 var endings = map[string]bool{"ContactErased": true, "ApiKeyRotated": true, "ApiKeyRevoked": true,
-	"SuppressedAddressErased": true, "SignatureConfirmed": true, "SignatureExpired": true,
-	"InvitationRevoked": true, "MemberRemoved": true}
+	"SuppressedAddressErased": true, "SignatureConfirmed": true, "SignatureExpired": true, "SignUpConfirmed": true,
+	"SignUpExpired": true, "InvitationRevoked": true, "MemberRemoved": true}
 
-func verify(export, note, given string) (v verdict) {
+type entry struct{ previous, size, root string }
+
+// An export of the register and its checkpoint.
+type register struct{ Export, Checkpoint string }
+
+var sha = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// R5, steps 1 and 2. Returns the entries by their previous.
+func (r register) open(given string) map[string]entry {
+	if k, ok := parseKey(given); ok && k.name != "advocacy-api" {
+		k = keyOf("advocacy-api/00000000-0000-0000-0000-000000000001", k.bytes)
+		given = k.name + "+" + hex.EncodeToString(k.id) + "+" + base64.StdEncoding.EncodeToString(k.bytes)
+	}
+	c := open(r.Checkpoint, given, r.Export)
+	demand(c.organization == "00000000-0000-0000-0000-000000000001", none, "not the register")
+	own := verify(r.Export, r.Checkpoint, given, nil)
+	demand(own.Ok, none, "the register: "+own.reason)
+	entries := map[string]entry{}
+	for _, one := range strings.Split(strings.TrimSuffix(r.Export, "\n"), "\n") {
+		event, ok := parse(one)
+		if !ok || event.string("type") != "CheckpointsRegistered" || event.int("position") > c.position {
+			continue
+		}
+		data, _ := event.get("data")
+		list, _ := data.get("checkpoints")
+		demand(list.kind == array, none, "no entries")
+		for _, element := range list.items {
+			e := entry{}
+			for name, target := range map[string]*string{"previous": &e.previous, "size": &e.size, "root": &e.root} {
+				found, exists := element.get(name)
+				demand(exists && found.kind == text && sha.MatchString(found.goString()), none, "a malformed entry")
+				*target = found.goString()
+			}
+			_, known := entries[e.previous]
+			demand(!known, none, "two entries after the same one")
+			entries[e.previous] = e
+		}
+	}
+	return entries
+}
+
+// R5, steps 3 and 4. Returns the size that was reached.
+func follow(entries map[string]entry, organization string, leaves []tlog.Hash, size int64) (reached int64, mistake string) {
+	hash := func(field, value string) string {
+		sum := sha256.Sum256([]byte("advocacy-api register " + field + "\n" + organization + "\n" + value + "\n"))
+		return hex.EncodeToString(sum[:])
+	}
+	decimal := func(n int64) string { return strconv.FormatInt(n, 10) }
+	for {
+		e, exists := entries[hash("previous", decimal(reached))]
+		t := reached + 1
+		for exists && t <= int64(len(leaves)) && hash("size", decimal(t)) != e.size {
+			t++
+		}
+		if !exists || t > int64(len(leaves)) {
+			break
+		}
+		root := treeHash(leaves[:t])
+		if hash("root", base64.StdEncoding.EncodeToString(root[:])) != e.root {
+			return reached, "the register has another history"
+		}
+		reached = t
+	}
+	if reached < size {
+		return reached, "the register does not cover the checkpoint"
+	}
+	return reached, ""
+}
+
+func verify(export, note, given string, reg *register) (v verdict) {
 	v.Warnings = []int64{}
 	defer func() {
 		found := recover()
@@ -364,6 +434,10 @@ func verify(export, note, given string) (v verdict) {
 		}
 	}()
 	c := open(note, given, export)
+	var entries map[string]entry
+	if reg != nil {
+		entries = reg.open(given)
+	}
 	demand(c.size > 0 || c.root == treeHash(nil), none, "no events have another root")
 	var leaves []tlog.Hash
 	before := place{0, -1}
@@ -379,7 +453,7 @@ func verify(export, note, given string) (v verdict) {
 		}
 		panic(difference{position, "events of the checkpoint are missing"})
 	}
-	isComplete := func() bool { return int64(len(leaves)) == c.size }
+	isComplete := func() bool { return int64(len(leaves)) >= c.size }
 	lines := strings.SplitAfter(export, "\n")
 	if lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
@@ -433,13 +507,13 @@ func verify(export, note, given string) (v verdict) {
 			v.UnprovedPersonal++
 		}
 		before = place{e.position, e.int("previousPosition")}
-		if isNewer {
-			continue
-		}
-		if int64(len(leaves)) == v.ProvedEvents {
+		if !isNewer && int64(len(leaves)) == v.ProvedEvents {
 			afterParts = e.position
 		}
 		leaves = append(leaves, e.leaf)
+		if isNewer {
+			continue
+		}
 		for _, p := range c.parts {
 			if p.end == int64(len(leaves)) {
 				demand(treeHash(leaves[p.start:p.end]) == p.hash, p.first, "a part differs")
@@ -461,6 +535,11 @@ func verify(export, note, given string) (v verdict) {
 		}
 	}
 	demand(first == none, first, "personal data that cannot be read although nothing destroyed its key")
+	if reg != nil {
+		reached, mistake := follow(entries, c.organization, leaves, c.size)
+		v.upTo = reached
+		demand(mistake == "", none, mistake)
+	}
 	return v
 }
 
@@ -496,9 +575,25 @@ type vectors struct {
 		Name, Older, Newer string
 		Contradict         bool
 	}
-	Verdicts []struct {
-		Name, Export, Checkpoint, Key string
-		Verdict                       map[string]any
+	Verdicts  []verdictVector
+	Registers []struct {
+		verdictVector
+		Register register
+		UpTo     int64
+	}
+}
+
+type verdictVector struct {
+	Name, Export, Checkpoint, Key string
+	Verdict                       map[string]any
+}
+
+func (one verdictVector) compare(found verdict) {
+	encoded, _ := json.Marshal(found)
+	var own map[string]any
+	json.Unmarshal(encoded, &own)
+	for member, expected := range one.Verdict {
+		require(reflect.DeepEqual(own[member], expected), one.Name, ": ", member, " is ", own[member], ", not ", expected, ": ", found.reason)
 	}
 }
 
@@ -553,13 +648,12 @@ func main() {
 		require(contradict(one.Older, one.Newer) == one.Contradict, "contradiction", one.Name)
 	}
 	for _, one := range all.Verdicts {
-		found := verify(one.Export, one.Checkpoint, one.Key)
-		encoded, _ := json.Marshal(found)
-		var own map[string]any
-		json.Unmarshal(encoded, &own)
-		for member, expected := range one.Verdict {
-			require(reflect.DeepEqual(own[member], expected), one.Name, ": ", member, " is ", own[member], ", not ", expected, ": ", found.reason)
-		}
+		one.compare(verify(one.Export, one.Checkpoint, one.Key, nil))
 	}
-	fmt.Printf(`{"digests":%d,"contradictions":%d,"verdicts":%d}`+"\n", len(all.Digests), len(all.Contradictions), len(all.Verdicts))
+	for _, one := range all.Registers {
+		found := verify(one.Export, one.Checkpoint, one.Key, &one.Register)
+		one.compare(found)
+		require(found.upTo == one.UpTo, one.Name, ": up to ", found.upTo, ", not ", one.UpTo)
+	}
+	fmt.Printf(`{"digests":%d,"contradictions":%d,"verdicts":%d,"registers":%d}`+"\n", len(all.Digests), len(all.Contradictions), len(all.Verdicts), len(all.Registers))
 }

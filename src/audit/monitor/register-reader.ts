@@ -1,0 +1,59 @@
+import {
+  areSame,
+  type Checkpoint,
+  checkLines,
+  HASH,
+  NotAuthentic,
+  REGISTER,
+  RegisterEntries,
+  Tree,
+  wholeLines,
+} from '#libs/verify';
+import { NotAnswered } from '../fetch-answer.js';
+import { type LogClient } from './log-client.js';
+
+/** The server records each export, and the checkpoint of that record is registered, too. */
+const INTERVAL_MS = 3_600_000;
+
+/** Reads the register as it grows, each event once. Two entries after the same one are evidence against the server. */
+export class RegisterReader {
+  private readonly entries = new RegisterEntries();
+  private readonly tree = new Tree();
+  private position = 0;
+  private readAt = -Infinity;
+
+  constructor(
+    private readonly client: LogClient,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /**
+   * Reads the events that the checkpoint covers, at most once an hour.
+   *
+   * @returns what is wrong with the register.
+   * @throws NotAnswered
+   */
+  async read({ size, root, position }: Checkpoint): Promise<string | undefined> {
+    if (this.tree.size === size || this.now() < this.readAt + INTERVAL_MS) return undefined;
+    for await (const lines of wholeLines(this.client.registerAfter(this.position))) {
+      if (typeof lines === 'string') throw new NotAnswered(`the export of the register ${lines}`);
+      const { count, leaves, positions, wrong } = checkLines(lines, REGISTER);
+      if (wrong) return `A line in the export of the register ${wrong.what}.`;
+      for (let n = 0; n < count && positions[n]! <= position; n += 1) {
+        this.tree.append(leaves.subarray(n * HASH, (n + 1) * HASH));
+        this.position = positions[n]!;
+      }
+      try {
+        this.entries.add(lines, position);
+      } catch (error) {
+        if (error instanceof NotAuthentic) return error.message;
+        throw error;
+      }
+      if (this.tree.size >= size) break;
+    }
+    if (this.tree.size !== size || !areSame(this.tree.root(), root))
+      return 'The export of the register does not match its checkpoint. It is damaged or was manipulated.';
+    this.readAt = this.now();
+    return undefined;
+  }
+}
