@@ -20,11 +20,12 @@ export {
 export { type CheckedLines, checkLines } from './lines.js';
 export * from './note.js';
 export { areSame, fromBase64, HASH, toBase64, Unable } from './platform.js';
-export { REGISTER, RegisterEntries, type RegisterFiles } from './register.js';
+export { REGISTER, RegisterEntries } from './register.js';
 export { type Claim, claimHash, nodeHash, Tree } from './tree.js';
 export { type Against, againstOf, type Verdict } from './verdict.js';
 export { type SealedLeaf, type SealRows, type Seals, verifyEvents } from './verify-events.js';
 export {
+  type RegisterFiles,
   stepper,
   unproved,
   verifyExport,

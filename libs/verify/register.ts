@@ -1,20 +1,13 @@
-import { type Checkpoint, openCheckpoint } from './checkpoint.js';
-import { eventsOfExport, wholeLines } from './export-file.js';
-import { successionsOfExport } from './key-chain.js';
-import { checkLines } from './lines.js';
-import { keyName, NotAuthentic, parseVerifierKey, verifierKeyOf } from './note.js';
+import { type Checkpoint } from './checkpoint.js';
+import { NotAuthentic } from './note.js';
 import { decode, hexSha256, toBase64 } from './platform.js';
 import { type Tree } from './tree.js';
 import { type Registered } from './verdict.js';
-import { verifyEvents } from './verify-events.js';
 
 /** The register of checkpoints: docs/spec/history-format.md, "The register of checkpoints". */
 
 /** The reserved organization whose history is the register. */
 export const REGISTER = '00000000-0000-0000-0000-000000000001';
-
-/** An export of the register, which is read twice, and its checkpoint. */
-export type RegisterFiles = { chunks: () => AsyncIterable<Uint8Array>; checkpoint: string };
 
 /** Hexadecimal hashes. */
 type Entry = { previous: string; size: string; root: string };
@@ -68,46 +61,18 @@ function isEntry(entry: unknown): entry is Entry {
   return [previous, size, root].every((value) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value));
 }
 
-/** The key of one log is that of the register under the register's origin. */
-function ofRegister(key: string): string {
-  const { name, bytes } = parseVerifierKey(key);
-  if (!name.includes('/')) return key;
-  const origin = `advocacy-api/${REGISTER}`;
-  return `${keyName(verifierKeyOf(origin, bytes))}+${toBase64(bytes)}`;
-}
-
 /** Follows an organization's entries in a register while its tree grows. */
 export class RegisteredHistory {
   private upTo = 0;
   private mistake: string | undefined;
   private next: Entry | undefined;
 
-  private constructor(
+  constructor(
     private readonly organizationId: string,
     private readonly entries: RegisterEntries,
     private readonly register: Checkpoint,
   ) {
     this.next = this.after(0);
-  }
-
-  /** Verifies a register. @throws NotAuthentic if it differs from its checkpoint or contradicts itself. */
-  static async open(
-    { chunks, checkpoint }: RegisterFiles,
-    key: string,
-    organizationId: string,
-  ): Promise<RegisteredHistory> {
-    const opened = await openCheckpoint(checkpoint, ofRegister(key), () => successionsOfExport(chunks()));
-    if (opened.organizationId !== REGISTER) {
-      const reason = `The checkpoint of the register belongs to organization ${opened.organizationId}.`;
-      throw new NotAuthentic(reason, 'register');
-    }
-    const events = eventsOfExport(chunks(), (lines) => checkLines(lines, REGISTER), 1);
-    const { ok, reason } = await verifyEvents(opened, events);
-    if (!ok) throw new NotAuthentic(`The register does not match its checkpoint. ${reason}`, 'register');
-    const entries = new RegisterEntries();
-    for await (const lines of wholeLines(chunks()))
-      if (typeof lines !== 'string') entries.add(lines, opened.position);
-    return new RegisteredHistory(organizationId, entries, opened);
   }
 
   /** Compares the tree with the next entry, if it is that of this size. */

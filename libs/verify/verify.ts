@@ -1,18 +1,21 @@
 import { type Checkpoint, openCheckpoint, openParts } from './checkpoint.js';
-import { type CheckLines, eventsOfExport } from './export-file.js';
-import { type Succession } from './key-chain.js';
+import { type CheckLines, eventsOfExport, wholeLines } from './export-file.js';
+import { type Succession, successionsOfExport } from './key-chain.js';
 import { checkLines } from './lines.js';
 import {
   ALGORITHMS,
   type Code,
   cosignedBy,
   type Cosignature,
+  keyName,
   NotAuthentic,
   parseVerifierKey,
   readNote,
+  verifierKeyOf,
 } from './note.js';
+import { toBase64 } from './platform.js';
 import { openProof } from './proof.js';
-import { RegisteredHistory, type RegisterFiles } from './register.js';
+import { REGISTER, RegisteredHistory, RegisterEntries } from './register.js';
 import { MOST_WARNINGS, type Verdict } from './verdict.js';
 import { type Step, verifyEvents } from './verify-events.js';
 
@@ -22,6 +25,9 @@ type Progress = {
   /** The completed share of the work, from 0 to 1. */
   share: number;
 };
+
+/** An export of the register, which is read twice, and its checkpoint. */
+export type RegisterFiles = { chunks: () => AsyncIterable<Uint8Array>; checkpoint: string };
 
 export type VerifyOptions = {
   /** The parts that the server sent with the checkpoint, as text. */
@@ -79,7 +85,7 @@ export async function withCheckpoint(
     const checkpoint = await openCheckpoint(note, key, successions);
     const cosigned = await witnessesOf(note, options);
     const inAll = proof !== undefined && { inAll: await openProof(proof, checkpoint) };
-    const registered = register && (await RegisteredHistory.open(register, key, checkpoint.organizationId));
+    const registered = register && (await openRegister(register, key, checkpoint.organizationId));
     const verdict = await withParts(parts, checkpoint, (opened) => work(opened, registered));
     return {
       ...verdict,
@@ -89,6 +95,30 @@ export async function withCheckpoint(
     if (error instanceof NotAuthentic) return unproved(error.code, error.message);
     throw error;
   }
+}
+
+/** Verifies a register. @throws NotAuthentic if it differs from its checkpoint or contradicts itself. */
+async function openRegister(
+  { chunks, checkpoint }: RegisterFiles,
+  key: string,
+  organizationId: string,
+): Promise<RegisteredHistory> {
+  const { name, bytes } = parseVerifierKey(key);
+  // The key of one log signs that of the register under the register's name.
+  const own = name.includes('/') ? `advocacy-api/${REGISTER}` : name;
+  const signer = `${keyName(verifierKeyOf(own, bytes))}+${toBase64(bytes)}`;
+  const opened = await openCheckpoint(checkpoint, signer, () => successionsOfExport(chunks()));
+  if (opened.organizationId !== REGISTER) {
+    const reason = `The checkpoint of the register belongs to organization ${opened.organizationId}.`;
+    throw new NotAuthentic(reason, 'register');
+  }
+  const events = eventsOfExport(chunks(), (lines) => checkLines(lines, REGISTER), 1);
+  const { ok, reason } = await verifyEvents(opened, events);
+  if (!ok) throw new NotAuthentic(`The register does not match its checkpoint. ${reason}`, 'register');
+  const entries = new RegisterEntries();
+  for await (const lines of wholeLines(chunks()))
+    if (typeof lines !== 'string') entries.add(lines, opened.position);
+  return new RegisteredHistory(organizationId, entries, opened);
 }
 
 /**
