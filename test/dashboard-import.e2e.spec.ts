@@ -154,10 +154,14 @@ describe('the subscriptions of imported contacts', () => {
 });
 
 describe('consent', () => {
-  it('a column that may contain opt-outs cannot be skipped without an answer', async () => {
-    const { location } = await bring(
-      'email,Keine Werbung (Widerspruch)\nada@example.org,ja\nalan@example.org,\n',
-    );
+  it.each([
+    ['Keine Werbung (Widerspruch)', 'ja'],
+    ['Keine Post', 'x'],
+    ['Left us on', '2024-05-01'],
+    // The name says nothing, and no other column states consent.
+    ['Kreuz', 'x'],
+  ])('a column that may contain opt-outs, %s, cannot be skipped without an answer', async (column, cell) => {
+    const { location } = await bring(`email,${column}\nada@example.org,${cell}\nalan@example.org,\n`);
     const page = (await editor.get(location!)).text;
     expect(page).toContain(en.contacts.imports.undecided);
     const refused = await editor.post(location!, { ...chosenIn(page), agreed: 'true' });
@@ -170,10 +174,24 @@ describe('consent', () => {
     expect((await editor.post(location!, answered)).status).toBe(303);
     await resultAt(location!);
     expect(await subscribed()).toEqual({ 'ada@example.org': false, 'alan@example.org': true });
+  });
 
+  it('such a column can be left out, or become a custom field, if someone says so', async () => {
     const { location: other } = await bring('email,Consent form\ngrace@example.org,paper\n');
     const unrelated = { 'column-0': 'email', 'column-1': 'unrelated' };
     expect((await editor.post(other!, unrelated)).status).toBe(303);
+    const { facts } = await imported('email,Volunteer\nada@example.org,yes\n', { 'column-1': 'newField' });
+    expect(facts[0]).toBe('1');
+    expect(await contacts()).toContainEqual(
+      expect.objectContaining({ customFields: { volunteer: 'yes' }, subscribed: false }),
+    );
+  });
+
+  it('an answer to another question is not asked about if a column states who gets email', async () => {
+    const { location } = await bring('email,subscribed,Volunteer\nada@example.org,yes,no\n');
+    const page = (await editor.get(location!)).text;
+    expect(chosenIn(page)).toEqual({ 'column-0': 'email', 'column-1': 'subscribed', 'column-2': '' });
+    expect((await editor.post(location!, chosenIn(page))).status).toBe(303);
   });
 });
 

@@ -8,7 +8,7 @@ import {
   isOptOutWord,
 } from './consent.js';
 import { type FieldDefinition } from '../../fields/index.js';
-import { EVIDENCE_COLUMNS, type EvidenceColumn } from './evidence.js';
+import { EVIDENCE_COLUMNS, type EvidenceColumn, momentIn } from './evidence.js';
 import { isSignatureStatus, SIGNATURE_COLUMNS, type SignatureColumn } from './signed-rows.js';
 
 /** The columns that name records of other modules. */
@@ -215,6 +215,12 @@ const OF_EMAIL =
 const DENIES =
   /^(no|not|non|dont|don|never|stop|un|out|kein|keine|keinen|nicht|nie|ab|ne|n|pas|plus|jamais|sans|sin|nunca)$|^(refus|abbestell|abmeld|unsub|desab|desins|block|black)/;
 
+/** Words about someone who left, or is to be left alone. */
+const LEAVING =
+  /^(remov|left|leav|quit|cancel|withdr|revok|object|refus|declin|widerr|widerspr|austritt|ausgetreten|gekundigt|kundig|gestrichen|entfern|geloscht|raus$|retir|sorti|parti|oppos|radi[eé]|borra|elimin|renunci|opon)/;
+/** Words that may deny, or may be part of another name, such as "House no". */
+const SHORT_DENIALS = /^(no|not|non|un|out|ab|ne|n|pas|plus|sin)$/;
+
 /** Parts of names that suggest consent… */
 const SUGGESTS = new RegExp(
   [
@@ -397,11 +403,36 @@ export function suggestsOptOut(
   if (SUGGESTS.test(name)) return true;
   // Whatever the question, those who answered it with no may not want email.
   const given = cells.filter((cell) => cell.trim() !== '');
-  const isAboutEmail = folded(column)
-    .split(' ')
-    .some((word) => word !== 'e' && OF_EMAIL.test(word));
-  if (isAboutEmail && given.length > 0 && given.every(isConsentWord)) return true;
-  return cells.some(isOptOutWord);
+  const asked = folded(column).split(' ');
+  const isAboutEmail = asked.some((word) => word !== 'e' && OF_EMAIL.test(word));
+  const isAboutWishes = isAboutEmail || asked.some((word) => WANTS.test(word));
+  if (isAboutWishes && given.length > 0 && given.every(isConsentWord)) return true;
+  return mayDeny(asked, given) || cells.some(isOptOutWord);
+}
+
+/** Whether those with an entry may have refused: "Keine Post: x", "Remove from list: yes", "Left us on: 2024-05-01". */
+function mayDeny(asked: readonly string[], given: readonly string[]): boolean {
+  const denials = asked.filter((word) => DENIES.test(word) || LEAVING.test(word));
+  if (denials.length === 0 || !given.every((cell) => isConsentWord(cell) || momentIn(cell) !== undefined))
+    return false;
+  const isClear = denials.some((word) => !SHORT_DENIALS.test(word));
+  return isClear || (given.length > 0 && asked.length > 1);
+}
+
+/**
+ * Whether the column answers an unknown question with yes or no. If no column states who gets email, this may be the one.
+ *
+ * @param cells some of the column.
+ */
+export function isUnknownAnswer(
+  column: string,
+  cells: readonly string[],
+  columns: readonly string[],
+): boolean {
+  const name = nameOf(column);
+  const given = cells.filter((cell) => cell.trim() !== '');
+  if (OTHERWISE.test(name) || isSettled(name, columns)) return false;
+  return given.length > 0 && given.every(isConsentWord);
 }
 
 /**

@@ -117,6 +117,20 @@ describe('a column', () => {
     ['Zustand', ['abgemeldet']],
     ['GDPR', []],
     ['Bitte keine Werbung (Widerspruch)', []],
+    ['Keine Post', ['x']],
+    ['Keine Post', []],
+    ['Nicht anschreiben', ['ja', '']],
+    ['Nicht mehr anschreiben', ['x']],
+    ['Remove from list', ['yes', 'no']],
+    ['Removed', ['1']],
+    ['Left us on', ['2024-05-01']],
+    ['Ausgetreten am', ['01.05.2024']],
+    ['Wants news', ['no', 'yes']],
+    ['Möchte Neuigkeiten', ['nein']],
+    ['Ne plus écrire', ['oui']],
+    ['Retiré de la liste', ['x']],
+    ['No escribir', ['sí', '']],
+    ['Do not write', ['TRUE']],
   ])('%s with %j is not left out silently', (column, values) => {
     expect(suggestsOptOut(column, values)).toBe(true);
   });
@@ -126,6 +140,13 @@ describe('a column', () => {
     ['UNSUB_REASON', ['No longer interested']],
     ['OPTIN_IP', ['192.0.2.1']],
     ['City', ['Bern']],
+    ['House no', ['12', '7a']],
+    ['House no', []],
+    ['No', ['1']],
+    ['N°', ['1', '2']],
+    ['Removal van needed', ['large']],
+    ['Volunteer', ['yes', 'no']],
+    ['Left column', ['red']],
   ])('%s with %j can be left out', (column, values) => {
     expect(suggestsOptOut(column, values)).toBe(false);
   });

@@ -259,7 +259,7 @@ function preview(context: PageContext, { plan, lines }: StoredImport, customFiel
       isOptional: true,
       choices: plan.suspects?.includes(n)
         ? [
-            ...choicesOf('', [{ value: '', text: imports.undecided }]),
+            ...choicesOf(column, [{ value: '', text: imports.undecided }]),
             { value: UNRELATED, text: imports.unrelated },
           ]
         : choicesOf(column, [{ value: '', text: imports.ignored }]),

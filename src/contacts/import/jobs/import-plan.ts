@@ -1,5 +1,12 @@
 import { hasScope, invalid } from '#libs/rpc';
-import { isConsent, isOfOneColumn, type Meaning, recognize, suggestsOptOut } from '../columns.js';
+import {
+  isConsent,
+  isOfOneColumn,
+  isUnknownAnswer,
+  type Meaning,
+  recognize,
+  suggestsOptOut,
+} from '../columns.js';
 import { type CommonFields } from '../../contact-updates.js';
 import { type FieldDefinition } from '../../../fields/index.js';
 import { type DecidedColumns } from '../imported-contacts.js';
@@ -59,9 +66,12 @@ export function planFor(
   fields: readonly FieldDefinition[],
 ): ImportPlan {
   const meanings = recognize(columns, values, fields, chosen.petitionId !== undefined);
-  const suspects = columns.flatMap((column, n) =>
-    isConsent(meanings[n]!) || suggestsOptOut(column, values[n] ?? [], columns) ? [n] : [],
-  );
+  const isStated = meanings.some(isConsent);
+  const isSuspect = (column: string, n: number) =>
+    isConsent(meanings[n]!) ||
+    suggestsOptOut(column, values[n] ?? [], columns) ||
+    (!isStated && meanings[n] === null && isUnknownAnswer(column, values[n] ?? [], columns));
+  const suspects = columns.flatMap((column, n) => (isSuspect(column, n) ? [n] : []));
   return { columns, examples, format, meanings, suspects, isCompressed: true, ...chosen };
 }
 
