@@ -70,6 +70,8 @@ export type SiteWords = {
   data: (organization: string) => string;
   dataNone: (organization: string) => string;
   faults: { title: string; prefix: string } & Record<FormFault, string>;
+  /** The heading of the posts about a petition. */
+  updates: string;
   comments: string;
   share: Notice;
   shareBy: ShareWords;

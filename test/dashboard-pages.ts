@@ -203,6 +203,16 @@ export const TABLE: Record<string, PageEntry> = {
   'posts/:post': { see: READERS, hasPast: true },
   'posts/:post/edit': { see: EDITORS, act: EDITORS, form: () => ({ title: newName() }) },
   'posts/:post/publish': { see: EDITORS, act: EDITORS },
+  'posts/:post/email': {
+    see: EDITORS,
+    act: EDITORS,
+    records: {
+      post: async (api, client) => {
+        const petitionId = await RECORDS.petition!(api, client, {});
+        return (await call(client, 'post.create-post', { name: newName(), petitionId })).postId;
+      },
+    },
+  },
   'posts/:post/archive': {
     see: EDITORS,
     act: EDITORS,

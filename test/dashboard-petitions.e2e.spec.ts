@@ -365,6 +365,65 @@ it('archiving a post asks for confirmation and takes its page offline', async ()
   expect((await owner.get(location!)).text).toContain('Post archived.');
 });
 
+describe('a post about a petition', () => {
+  const about = async (fields: object = {}) => {
+    const { petitionId } = await signedPetition('signer@example.org');
+    await call(client, 'petition.update-petition', { petitionId, title: 'Save the lake' });
+    const { postId } = await call(client, 'post.create-post', { name: 'We won', petitionId, ...fields });
+    return { petitionId, postId: postId as string };
+  };
+
+  it('is scheduled in the form, in the time zone of the organization, and shows its time and its petition', async () => {
+    const { petitionId } = await about();
+    await call(client, 'organization.update-organization', { timeZone: 'Africa/Nairobi' });
+    const form = { name: 'Later', petitionId, publishAt: '2099-12-31T21:30' };
+    const { location } = await post('posts/new', form);
+    expect(factsIn((await retryAfter(() => owner.get(location!))).text)).toMatchObject({
+      'Will be published': '31 Dec 2099, 21:30 Africa/Nairobi',
+      Petition: 'Save the lake',
+    });
+    const past = await post('posts/new', { ...form, publishAt: '2020-01-01T10:00' });
+    expect([past.status, past.text]).toEqual([422, expect.stringContaining('id="publishAt-fault"')]);
+  });
+
+  it.each([
+    ['Markdown', 'Thanks for {{ everything }}.\n\n![A river](/images/abc/320.jpg)'],
+    [
+      'a TipTap document',
+      {
+        type: 'doc',
+        content: [
+          { type: 'paragraph', content: [{ type: 'text', text: 'Thanks for {{ everything }}.' }] },
+          { type: 'image', attrs: { src: '/images/abc/320.jpg', alt: 'A river' } },
+        ],
+      },
+    ],
+  ])('in %s becomes the draft of an email to its signers', async (_, content) => {
+    const { petitionId, postId } = await about({ content, description: 'The council agreed.' });
+    await call(client, 'post.publish-post', { postId });
+    expect((await get(`posts/${postId}`)).text).toContain('>Email this to the signers</a>');
+    const { location } = await post(`posts/${postId}/email`);
+    const broadcastId = location!.split('/').at(-1)!.split('?')[0]!;
+    const { body } = await client.get('broadcast.get-broadcast', { broadcastId });
+    expect(body.data).toMatchObject({
+      status: 'DRAFT',
+      subject: 'We won',
+      preheader: 'The council agreed.',
+      audience: { petitionIds: [petitionId] },
+    });
+    const preview = (await client.get('broadcast.preview-broadcast', { broadcastId })).body.data;
+    expect(preview.text).toContain('Thanks for {{ everything }}.');
+    expect(preview.html).toMatch(/src="https?:[^"]+\/images\/abc\/320\.jpg"/);
+    expect(preview.html).toMatch(/href="https?:[^"]+\/posts\/we-won[^"]*"[^>]*>\s*Read this on our website/);
+  });
+
+  it('offers no email if it is about no petition', async () => {
+    const postId = await newId('post');
+    expect((await get(`posts/${postId}`)).text).not.toContain(`posts/${postId}/email`);
+    expect((await get(`posts/${postId}/email`)).status).toBe(404);
+  });
+});
+
 it.each([
   ['organization/pages', { slug: 'docs', colour: '#0b6e4f' }, 'slug'],
   ['organization/mails', { 'mailFrom.address': 'bücher@example.org' }, 'mailFrom.address'],

@@ -662,7 +662,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'post.create-post': {
     scope: 'post:write',
-    fields: { imageId: null },
+    fields: { imageId: null, petitionId: null },
     ask: (own) => ({ name: own.unique() }),
     otherAsks: [(own) => ({ name: own.unique(), content: { blocks: [] } })],
     create: {
@@ -677,19 +677,25 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   'post.get-post': { scope: 'post:read', answeredBy: BY_KEY, ask: (own) => own.the('post') },
   'post.list-posts': {
     scope: 'post:read',
+    fields: { petitionId: null },
     answeredBy: 'replica',
     ask: () => ({}),
     otherAsks: [() => ({ status: 'PUBLISHED', include: 'content' })],
   },
   'post.update-post': {
     scope: 'post:write',
-    fields: { imageId: null },
+    fields: { imageId: null, petitionId: null },
     ask: async (own) => ({ ...(await own.a('post')), title: own.unique() }),
     reasons: {
       SLUG_TAKEN: async (own) => {
         await takenSlug(own, 'post');
         return own.send('post.update-post', { ...(await own.a('post')), slug: 'taken' });
       },
+      POST_PUBLISHED: async (own) =>
+        own.send('post.update-post', {
+          ...(await own.a('publishedPost')),
+          publishAt: '2099-01-01T00:00:00Z',
+        }),
     },
   },
   'post.publish-post': { scope: 'post:write', ask: (own) => own.a('post') },

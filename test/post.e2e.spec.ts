@@ -40,6 +40,8 @@ describe('create-post', () => {
         content,
         slug: 'we-did-it',
         url: expect.stringMatching(/\/posts\/we-did-it$/),
+        petitionId: null,
+        publishAt: null,
       },
       object: 'post',
     });
@@ -77,6 +79,7 @@ describe('create-post', () => {
     ['NUL in content', { name: 'A', content: { text: ['a\0'] } }, 'content'],
     ['NUL in a key of content', { name: 'A', content: { 'a\0': 1 } }, 'content'],
     ['content that is nested too deeply', { name: 'A', content: nested(100) }, 'content'],
+    ['a publishAt without an offset', { name: 'A', publishAt: '2099-01-01T00:00:00' }, 'publishAt'],
     ['an unknown field', { name: 'A', status: 'PUBLISHED' }, 'status'],
   ])('returns 400 for %s', async (_, body, path) => {
     const answer = await client.post('post.create-post', body);
@@ -180,6 +183,53 @@ describe('states', () => {
     await move('publish', postId);
     expect((await get(postId, { asOf: before.data.createdAt })).body.data).toEqual(before.data);
     expect((await get(postId, { asOf: '2001-01-01T00:00:00Z' })).status).toBe(404);
+  });
+});
+
+describe('publishAt', () => {
+  const publishAt = '2099-01-01T00:00:00.000Z';
+
+  it('is stored in UTC, and cancelled by null and by publishing', async () => {
+    const postId = await create({ publishAt: '2099-01-01T01:00:00+01:00' });
+    expect((await get(postId)).body.data).toMatchObject({ status: 'DRAFT', publishAt });
+    const change = async (fields: object) =>
+      (await client.post('post.update-post', { postId, ...fields })).body.data.publishAt;
+    expect(await change({ publishAt: null })).toBeNull();
+    expect(await change({ publishAt })).toBe(publishAt);
+    expect((await move('publish', postId)).body.data).toMatchObject({ status: 'PUBLISHED', publishAt: null });
+    expect((await move('archive', postId)).body.data.publishAt).toBeNull();
+  });
+
+  it('of a published post returns 409', async () => {
+    const postId = await create();
+    await move('publish', postId);
+    const { status, body } = await client.post('post.update-post', { postId, publishAt });
+    expect([status, body.error.reason]).toEqual([409, 'POST_PUBLISHED']);
+  });
+});
+
+describe('petitionId', () => {
+  const petition = async (from = client) =>
+    (await from.post('petition.create-petition', { name: 'River' })).body.data.petitionId as string;
+
+  it('is set, cleared, and filters list-posts', async () => {
+    const petitionId = await petition();
+    const postId = await create({ petitionId });
+    await create({ name: 'About something else' });
+    const { body } = await client.get('post.list-posts', { petitionId });
+    expect(body.data).toMatchObject([{ id: postId, petitionId }]);
+    const cleared = await client.post('post.update-post', { postId, petitionId: null });
+    expect(cleared.body.data.petitionId).toBeNull();
+    expect((await client.get('post.list-posts', { petitionId })).body.data).toEqual([]);
+  });
+
+  it('of another organization, or of no petition, returns 404', async () => {
+    const foreign = await petition(await api.organization());
+    for (const petitionId of [foreign, NOBODY, 'x']) {
+      const { status, body } = await client.post('post.create-post', { name: 'A', petitionId });
+      expect([status, body.error.message]).toEqual([404, expect.stringContaining('petition')]);
+      expect((await client.get('post.list-posts', { petitionId })).status).toBe(404);
+    }
   });
 });
 

@@ -1135,6 +1135,50 @@ it.each([
   expect(shown).toContain(name);
 });
 
+it('published posts about a petition are updates on its page, newest first, and link to it', async () => {
+  const page = await people.petition({ name: 'Save the lake' });
+  const { client, petitionId } = page;
+  const write = async (name: string) =>
+    (await call(client, 'post.create-post', { name, petitionId, description: `${name} <more>` }))
+      .postId as string;
+  const [first, second] = [await write('First news'), await write('Second news'), await write('Draft')];
+  expect((await people.get(page.path)).text).not.toContain('>Updates</h2>');
+  // The one written first is the newer one.
+  for (const postId of [second, first]) await call(client, 'post.publish-post', { postId });
+  await eventually(async () => {
+    const { text } = await people.get(page.path);
+    const [, updates] = /<h2 id="updates">Updates<\/h2>([^]*?)<\/section>/.exec(text)!;
+    const found = [...updates!.matchAll(/<a href="([^"]+)">([^<]+)<\/a>/g)].map(([, , title]) => title);
+    expect(found).toEqual(['First news', 'Second news']);
+    expect(updates).toContain('First news &lt;more&gt;');
+    expect(updates).toContain('/posts/first-news"');
+  });
+  const { text } = await people.get(page.path.replace(/petitions\/.*/, 'posts/first-news'));
+  expect(text).toContain(`<a href="${page.path}">Save the lake</a>`);
+  expect(text).toContain(`href="${page.path}#sign"`);
+  await call(client, 'post.archive-post', { postId: first });
+  await eventually(async () => expect((await people.get(page.path)).text).not.toContain('First news'));
+});
+
+it('a post is published automatically at its time, once, unless that was cancelled', async () => {
+  const client = await people.api.organization();
+  const publishAt = '2099-01-01T00:00:00.000Z';
+  const [postId, cancelled] = await Promise.all(
+    ['On time', 'Cancelled'].map(
+      async (name) => (await call(client, 'post.create-post', { name, publishAt })).postId as string,
+    ),
+  );
+  const found = async (id: string) => (await client.get('post.get-post', { postId: id })).body.data;
+  await call(client, 'post.update-post', { postId: cancelled, publishAt: null });
+  await comeDue(people.api.database, postId!, publishAt);
+  await eventually(async () =>
+    expect(await found(postId!)).toMatchObject({ status: 'PUBLISHED', publishAt: null }),
+  );
+  expect(await found(cancelled!)).toMatchObject({ status: 'DRAFT' });
+  const { body } = await client.get('history.list-events', { recordId: postId!, type: 'PostPublished' });
+  expect(body.data).toMatchObject([{ actor: { type: 'system', id: 'post-publication' } }]);
+});
+
 it('a petition closes automatically at its time, once, even if no instance was running', async () => {
   const closesAt = '2099-01-01T00:00:00.000Z';
   const page = await people.petition({ closesAt });

@@ -156,6 +156,43 @@ async function peopleConfirm(confirmable: Confirmable): Promise<void> {
   expect(confirmable.counts(body.data)).toEqual([12, 0]);
 }
 
+type Timed = {
+  kind: 'petition' | 'post';
+  /** Creates a record that changes at this time. */
+  make: (there: Client, name: string, at: string) => Promise<string>;
+  status: string;
+  event: string;
+};
+
+/** Each record changes once at its time, among three servers, and if all were killed before that time. */
+async function changesOnTime({ kind, make, status, event }: Timed): Promise<void> {
+  let servers = await Promise.all([start(), start(), start()]);
+  const there = () => client.at(servers[0].origin);
+  const changing = async (name: string) => {
+    const id = await make(there(), name, new Date(Date.now() + AN_HOUR_MS).toISOString());
+    await isTimed(id);
+    return id;
+  };
+  const hasChanged = (id: string) =>
+    eventually(async () => {
+      const { body } = await there().get(`${kind}.get-${kind}`, { [`${kind}Id`]: id });
+      expect(body.data.status).toBe(status);
+    });
+  const first = await changing('First');
+  await passAnHour();
+  await hasChanged(first);
+  const second = await changing('Second');
+  await Promise.all(servers.map((server) => server.end('SIGKILL')));
+  await passAnHour();
+  servers = await Promise.all([start(), start(), start()]);
+  await hasChanged(second);
+  const changed = await sql<{ stream_id: string }>(
+    'SELECT stream_id FROM events WHERE type = $1 ORDER BY position',
+    [event],
+  );
+  expect(changed.map(({ stream_id }) => stream_id)).toEqual([first, second]);
+}
+
 /** Pending requests end with their record, although the server that begins to end them is killed. */
 async function requestsEnd(confirmable: Confirmable): Promise<void> {
   const servers = await Promise.all([start({ DATA_DIR }), start({ DATA_DIR })]);
@@ -346,35 +383,25 @@ const EFFECTS: { [name: string]: () => Promise<void> } = {
     expect(pages).toEqual([...thrice('SignaturesInvalidated'), ...thrice('SignaturesRestored')]);
   },
   'petition-deletions': () => requestsEnd(petitions),
-  'petition-ends': async () => {
-    let servers = await Promise.all([start(), start(), start()]);
-    const there = () => client.at(servers[0].origin);
-    const ending = async (name: string) => {
-      const closesAt = new Date(Date.now() + AN_HOUR_MS).toISOString();
-      const { body } = await there().post('petition.create-petition', { name, closesAt });
-      await there().post('petition.publish-petition', { petitionId: body.data.petitionId });
-      await isTimed(body.data.petitionId);
-      return body.data.petitionId as string;
-    };
-    const isClosed = (petitionId: string) =>
-      eventually(async () => {
-        const { body } = await there().get('petition.get-petition', { petitionId });
-        expect(body.data.status).toBe('CLOSED');
-      });
-    const first = await ending('First');
-    await passAnHour();
-    await isClosed(first);
-    // Also if no instance was running at that time.
-    const second = await ending('Second');
-    await Promise.all(servers.map((server) => server.end('SIGKILL')));
-    await passAnHour();
-    servers = await Promise.all([start(), start(), start()]);
-    await isClosed(second);
-    const closed = await sql<{ stream_id: string }>(
-      `SELECT stream_id FROM events WHERE type = 'PetitionClosed' ORDER BY position`,
-    );
-    expect(closed.map(({ stream_id }) => stream_id)).toEqual([first, second]);
-  },
+  'petition-ends': () =>
+    changesOnTime({
+      kind: 'petition',
+      async make(there, name, closesAt) {
+        const { body } = await there.post('petition.create-petition', { name, closesAt });
+        await there.post('petition.publish-petition', { petitionId: body.data.petitionId });
+        return body.data.petitionId;
+      },
+      status: 'CLOSED',
+      event: 'PetitionClosed',
+    }),
+  'post-publications': () =>
+    changesOnTime({
+      kind: 'post',
+      make: async (there, name, publishAt) =>
+        (await there.post('post.create-post', { name, publishAt })).body.data.postId,
+      status: 'PUBLISHED',
+      event: 'PostPublished',
+    }),
   'planned-invalidations': async () => {
     const servers = await Promise.all([start(), start(), start()]);
     const petitionId = await petition(servers[0], 10);

@@ -14,3 +14,4 @@ export { ResourceCommands } from './resource-commands.js';
 export { comparableName, type ListQuery, Resources } from './resources.js';
 export { ResourcesModule } from './resources.module.js';
 export { type Slugged, slugOf, withSlug } from './slugs.js';
+export { timedChange } from './timed-change.js';

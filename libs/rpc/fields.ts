@@ -547,6 +547,11 @@ export function isMoment(text: string): boolean {
   return date.getUTCDate() === Number(day) && year >= 1 && year <= 9_999;
 }
 
+/** Normalizes a time for storage: the same time can be written in many ways. */
+export function momentOf(text: string | null | undefined): string | null | undefined {
+  return text == null ? text : new Date(text).toISOString();
+}
+
 const NO_MOMENT = 'must be an RFC 3339 timestamp, like 2026-11-20T09:30:00.000Z (in a URL, write + as %2B)';
 
 /** A time. The handler receives the original text, which is known to be valid. */

@@ -34,6 +34,7 @@ export {
   IpAddress,
   isId,
   isMoment,
+  momentOf,
   LONGEST_SLUG,
   Names,
   Nested,

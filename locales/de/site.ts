@@ -87,6 +87,7 @@ export const site: SiteWords = {
     date: 'Geben Sie ein Datum ein',
     choice: 'Wählen Sie eine Antwort aus der Liste',
   },
+  updates: 'Was sich getan hat',
   comments: 'Warum Menschen unterschreiben',
   share: {
     title: 'Petition teilen',

@@ -77,6 +77,7 @@ export const site: SiteWords = {
     date: 'Enter a date',
     choice: 'Select an option from the list',
   },
+  updates: 'Updates',
   comments: 'Why people are signing',
   share: { title: 'Share this petition', text: 'Every signature helps. Who else should know about it?' },
   shareBy: {

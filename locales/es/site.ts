@@ -82,6 +82,7 @@ export const site: SiteWords = {
     date: 'Escriba una fecha',
     choice: 'Elija una respuesta de la lista',
   },
+  updates: 'Novedades de la petición',
   comments: 'Por qué firma la gente',
   share: { title: 'Compartir la petición', text: 'Cada firma cuenta. ¿Quién más debería conocerla?' },
   shareBy: {

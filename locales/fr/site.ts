@@ -87,6 +87,7 @@ export const site: SiteWords = {
     date: 'Saisissez une date',
     choice: 'Choisissez une réponse dans la liste',
   },
+  updates: 'Nouvelles de la pétition',
   comments: 'Raisons de signer',
   share: {
     title: 'Partager la pétition',

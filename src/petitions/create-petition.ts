@@ -1,8 +1,8 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ResourceCommands, slugOf } from '#libs/resources';
-import { Operation, Text } from '#libs/rpc';
+import { momentOf, Operation, Text } from '#libs/rpc';
 import { AfterSigningInput, readAfterSigning } from './after-signing.js';
-import { DEFAULT_GOAL, momentOf, readFormFields, requireOneOfEach } from './petition-fields.js';
+import { DEFAULT_GOAL, readFormFields, requireOneOfEach } from './petition-fields.js';
 import { newForm, withCustomFields } from './petition-form.js';
 import { PetitionForms } from './petition-forms.js';
 import { NOT_SET_YET } from './petition-shapes.js';

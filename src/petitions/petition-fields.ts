@@ -187,8 +187,3 @@ export function requireOneOfEach(given: PetitionFieldsInput): void {
     both.map(([now, earlier]) => ({ path: earlier, message: `is deprecated: send only \`${now}\`` })),
   );
 }
-
-/** Normalizes a time for storage: the same time can be written in many ways. */
-export function momentOf(text: string | null | undefined): string | null | undefined {
-  return text == null ? text : new Date(text).toISOString();
-}

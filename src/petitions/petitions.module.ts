@@ -16,7 +16,7 @@ import { OpenPetitions } from './open-petitions.js';
 import * as operations from './operations.js';
 import { reasons } from './reasons.js';
 import { PetitionAddress } from './petition-address.js';
-import { EndPetitionHandler, PetitionEnd, PetitionEnds } from './petition-end.js';
+import { petitionEnd } from './petition-end.js';
 import { invalidationPlan } from './invalidation-plan.js';
 import { PlannedInvalidations } from './planned-invalidations.js';
 import { PetitionForms } from './petition-forms.js';
@@ -42,10 +42,10 @@ import { ThankYouMails } from './thank-you-mails.js';
     Invalidations,
     PlannedInvalidations,
     AskSigners,
-    PetitionEnds,
+    petitionEnd.subscription,
     PetitionDeletions,
   ],
-  timers: [SignatureExpiry, PetitionEnd],
+  timers: [SignatureExpiry, petitionEnd.timer],
   upcasters: { ...petitionShapes, ...signatureShapes, ...signatureRequestShapes },
   imports: [ConfirmationsModule, ContactsModule, FieldsModule, ImportJobsModule, OrganizationsModule],
   providers: [
@@ -62,7 +62,7 @@ import { ThankYouMails } from './thank-you-mails.js';
     RequestSignatureHandler,
     ConfirmSignatureHandler,
     SignFromEmailHandler,
-    EndPetitionHandler,
+    petitionEnd.handler,
   ],
   exports: [Recruiting, Signers, PetitionForms, PublicComments, ThankYouMails],
 })

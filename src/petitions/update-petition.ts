@@ -1,9 +1,9 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { isDeepStrictEqual } from 'node:util';
 import { ResourceCommands } from '#libs/resources';
-import { Id, Operation } from '#libs/rpc';
+import { Id, momentOf, Operation } from '#libs/rpc';
 import { AfterSigningInput, readAfterSigning } from './after-signing.js';
-import { momentOf, readFormFields, requireOneOfEach } from './petition-fields.js';
+import { readFormFields, requireOneOfEach } from './petition-fields.js';
 import { withComment, withCustomFields } from './petition-form.js';
 import { PetitionForms } from './petition-forms.js';
 import { asEarlier, type Earlier } from './petition-shapes.js';

@@ -1,7 +1,7 @@
 import { createHandler, slugOf } from '#libs/resources';
-import { Operation, Text } from '#libs/rpc';
+import { momentOf, Operation, Text } from '#libs/rpc';
 import { PostFieldsInput } from './post-fields.js';
-import { NOT_SET_YET, type PostEvent } from './post.js';
+import { type PostEvent } from './post.js';
 import { postIdSchema, posts } from './posts.js';
 
 @Operation({
@@ -24,6 +24,10 @@ export const CreatePostHandler = createHandler(CreatePost, posts, (command): Pos
   const { name, description = null, imageId = null, content = null } = command;
   // The default is set before requests are compared: a request with the default equals one without it.
   const title = (command.title ??= name);
-  const { slug = slugOf(name) } = command;
-  return { type: 'PostCreated', data: { name, title, description, imageId, content, slug, ...NOT_SET_YET } };
+  const { slug = slugOf(name), petitionId = null } = command;
+  const publishAt = momentOf(command.publishAt) ?? null;
+  return {
+    type: 'PostCreated',
+    data: { name, title, description, imageId, content, slug, petitionId, publishAt },
+  };
 });

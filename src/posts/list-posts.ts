@@ -1,8 +1,10 @@
+import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { compare, search, SEARCH_RULE } from '#libs/projections';
-import { listHandler } from '#libs/resources';
-import { OneOf, Operation, PageInput, Text } from '#libs/rpc';
+import { Resources } from '#libs/resources';
+import { Id, OneOf, Operation, PageInput, Text } from '#libs/rpc';
+import { petitions } from '../petitions/index.js';
 import { STATUSES } from './post.js';
-import { listedPostSchema, posts } from './posts.js';
+import { listedPostSchema, posts, updatesOf } from './posts.js';
 
 @Operation({
   method: 'GET',
@@ -16,6 +18,9 @@ export class ListPosts extends PageInput('name') {
   @OneOf(STATUSES, { optional: true })
   status?: string;
 
+  @Id({ optional: true, description: 'Only the updates of this petition.' })
+  petitionId?: string;
+
   @Text({ max: 200, optional: true, description: `Part of the name or the title. ${SEARCH_RULE}` })
   q?: string;
 
@@ -26,7 +31,17 @@ export class ListPosts extends PageInput('name') {
   include?: 'content';
 }
 
-export const ListPostsHandler = listHandler(ListPosts, posts, ({ status, q }) => [
-  compare('status = ?', status),
-  search(['name', 'title'], q),
-]);
+@QueryHandler(ListPosts)
+export class ListPostsHandler implements IQueryHandler<ListPosts> {
+  constructor(private readonly resources: Resources) {}
+
+  async execute(query: ListPosts): Promise<object> {
+    const { organizationId, status, petitionId, q } = query;
+    if (petitionId !== undefined) await this.resources.require(petitions, organizationId, petitionId);
+    return this.resources.list(posts, query, [
+      compare('status = ?', status),
+      petitionId === undefined ? undefined : updatesOf(petitionId),
+      search(['name', 'title'], q),
+    ]);
+  }
+}

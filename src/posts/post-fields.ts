@@ -1,5 +1,5 @@
 import { type Json } from '#libs/event-store';
-import { AnyJson, Input, Slug, Text } from '#libs/rpc';
+import { AnyJson, Id, Input, Slug, Text, Timestamp } from '#libs/rpc';
 
 const MAX_CONTENT_BYTES = 256 * 1024;
 
@@ -42,4 +42,19 @@ export abstract class PostFieldsInput extends Input {
       'from the name.',
   })
   slug?: string | null;
+
+  @Id({
+    optional: true,
+    nullable: true,
+    description: 'The petition on whose page the post appears as an update.',
+  })
+  petitionId?: string | null;
+
+  @Timestamp({
+    optional: true,
+    nullable: true,
+    description:
+      'When it is published automatically. `null` cancels that. A time in the past publishes it immediately.',
+  })
+  publishAt?: string | null;
 }

@@ -13,12 +13,12 @@ export type PostFields = {
   slug: string | null;
   /** The petition on whose page it is an update. */
   petitionId: string | null;
-  /** When it is published automatically: RFC 3339, UTC. */
+  /** When it will be published automatically: RFC 3339, UTC; null: not scheduled, or published since. */
   publishAt: string | null;
 };
 
-/** What this release reads, but cannot set yet. */
-export const NOT_SET_YET = { petitionId: null, publishAt: null } as const satisfies Partial<PostFields>;
+/** Posts of earlier versions. */
+const UNSCHEDULED = { petitionId: null, publishAt: null } as const satisfies Partial<PostFields>;
 
 export type PostEvent =
   | { type: 'PostCreated'; data: PostFields }
@@ -32,7 +32,7 @@ export const postShapes: Upcasters = {
   PostCreated: {
     reads: [
       ({ data, personal }) => ({ data: { ...data, slug: null }, personal }),
-      ({ data, personal }) => ({ data: { ...data, ...NOT_SET_YET }, personal }),
+      ({ data, personal }) => ({ data: { ...data, ...UNSCHEDULED }, personal }),
     ],
     writes: 'newest',
   },
@@ -62,7 +62,7 @@ export const post: Decider<Post, PostEvent> = {
       case 'PostUpdated':
         return { ...state, ...event.data, ...withSlug(state, event.data.slug, at) };
       case 'PostPublished':
-        return { ...state, status: 'PUBLISHED', publishedAt: at.toISOString() };
+        return { ...state, status: 'PUBLISHED', publishedAt: at.toISOString(), publishAt: null };
       case 'PostArchived':
         return { ...state, status: 'ARCHIVED' };
       case 'PostDeleted':
@@ -81,9 +81,17 @@ function existingPost(state: Post): ExistingPost {
   return state;
 }
 
-/** Fields that are not given stay unchanged. */
+/** Fields that are not given stay unchanged. @throws RpcError CONFLICT for a time to publish a published post */
 export function updatePost(state: Post, given: Partial<PostFields>): PostEvent[] {
-  const data = changedFields<PostFields>(existingPost(state), given);
+  const existing = existingPost(state);
+  const data = changedFields<PostFields>(existing, given);
+  if (data?.publishAt && existing.status === 'PUBLISHED') {
+    throw new RpcError(
+      'CONFLICT',
+      'This post is published already, so publishAt cannot be set. To publish it again later, archive it first.',
+      { reason: 'POST_PUBLISHED' },
+    );
+  }
   return data ? [{ type: 'PostUpdated', data }] : [];
 }
 
@@ -96,6 +104,12 @@ export function publishPost(state: Post): PostEvent[] {
     case 'PUBLISHED':
       return [];
   }
+}
+
+/** Publishes the post at its time, unless that was moved or the post was published since. */
+export function publishOnTime(state: Post, now: Date): PostEvent[] {
+  if (!exists(state) || state.publishAt === null || Date.parse(state.publishAt) > now.getTime()) return [];
+  return publishPost(state);
 }
 
 export function archivePost(state: Post): PostEvent[] {

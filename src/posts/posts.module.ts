@@ -3,6 +3,7 @@ import { OrganizationsModule } from '../organizations/index.js';
 import * as operations from './operations.js';
 import { reasons } from './reasons.js';
 import { PostAddress } from './post-address.js';
+import { postPublication } from './post-publication.js';
 import { postShapes } from './post.js';
 import { posts } from './posts.js';
 
@@ -11,8 +12,10 @@ import { posts } from './posts.js';
   services: { post: 'Posts on the public site.' },
   reasons,
   resources: [posts],
+  subscriptions: [postPublication.subscription],
+  timers: [postPublication.timer],
   upcasters: postShapes,
   imports: [OrganizationsModule],
-  providers: [PostAddress],
+  providers: [PostAddress, postPublication.handler],
 })
 export class PostsModule {}

@@ -1,6 +1,8 @@
+import { type Condition } from '#libs/projections';
 import { Resource } from '#libs/resources';
 import { imageSchema, listedSchema, recordSchema, textOrNull, timestamp } from '#libs/rpc';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
+import { petitions } from '../petitions/index.js';
 import { exists, post, STATUSES, updatePost } from './post.js';
 
 export const postSchema = recordSchema({
@@ -21,6 +23,12 @@ export const postSchema = recordSchema({
     ...textOrNull,
     description: 'The URL of its page; null if the operator has disabled the public site.',
   },
+  petitionId: { ...textOrNull, description: 'The petition on whose page it is an update.' },
+  publishAt: {
+    type: ['string', 'null'],
+    format: 'date-time',
+    description: 'When it will be published automatically; null: not scheduled.',
+  },
 });
 
 /** Lists leave out the content. */
@@ -28,19 +36,31 @@ export const listedPostSchema = listedSchema(postSchema);
 
 export const postIdSchema = recordSchema({ postId: { type: 'string' } });
 
+/** The projection's column with the petition's id. */
+const PETITION_COLUMN = 'petition_id';
+
+/** A condition for lists: only the updates of this petition. */
+export function updatesOf(petitionId: string): Condition {
+  return { sql: `${PETITION_COLUMN} = ?`, value: petitionId, selective: true };
+}
+
 export const posts = new Resource({
   object: 'post',
   decider: post,
-  existing: (state) => (exists(state) ? { ...state, [IMAGE_COLUMN]: state.imageId } : undefined),
+  existing: (state) =>
+    exists(state)
+      ? { ...state, [IMAGE_COLUMN]: state.imageId, [PETITION_COLUMN]: state.petitionId }
+      : undefined,
   answers: postSchema,
-  version: 6,
+  version: 7,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },
     status: { type: 'text', index: true },
     [IMAGE_COLUMN]: { type: 'text', index: true },
+    [PETITION_COLUMN]: { type: 'text', index: true },
   },
-  refers: { imageId: images },
+  refers: { imageId: images, petitionId: petitions },
   apart: 'content',
   hasSlug: true,
 });

@@ -1,5 +1,5 @@
 import { changeHandler } from '#libs/resources';
-import { Id, Operation } from '#libs/rpc';
+import { Id, momentOf, Operation } from '#libs/rpc';
 import { PostFieldsInput } from './post-fields.js';
 import { updatePost } from './post.js';
 import { posts, postSchema } from './posts.js';
@@ -11,7 +11,7 @@ import { posts, postSchema } from './posts.js';
   summary: 'Update a post',
   description: 'Changes only the fields you send; `null` clears an optional field.',
   answers: postSchema,
-  reasons: ['SLUG_TAKEN'],
+  reasons: ['SLUG_TAKEN', 'POST_PUBLISHED'],
 })
 export class UpdatePost extends PostFieldsInput {
   @Id()
@@ -20,5 +20,6 @@ export class UpdatePost extends PostFieldsInput {
 
 export const UpdatePostHandler = changeHandler(UpdatePost, posts, (state, command) => {
   const { context, organizationId, postId, ...changes } = command;
-  return updatePost(state, changes);
+  const publishAt = momentOf(changes.publishAt);
+  return updatePost(state, { ...changes, ...(publishAt === undefined ? {} : { publishAt }) });
 });

@@ -56,6 +56,7 @@ const petition: SitePetition = {
     })),
   ],
   comments: [{ name: evil, text: evil, at }],
+  updates: [{ title: evil, path: '/rivers/posts/news', description: evil, publishedAt: at }],
   thankYou: {
     title: evil,
     text: html`<p>${evil}</p>`,
@@ -114,7 +115,7 @@ const pagesIn = (words: SiteWords): Record<string, Page> => {
       words,
     }),
     'an empty organization': organizationPage({ organization, petitions: [], posts: [], forms: [], words }),
-    post: postPage({ organization, post: { ...petition, publishedAt: at }, words }),
+    post: postPage({ organization, post: { ...petition, publishedAt: at }, petition, words }),
     nobody: noticePage({ words, notice: words.notFound, status: 404 }),
   };
 };

@@ -51,6 +51,7 @@ export function petitionPage({ organization, petition, form, words, proof, signe
         ${description === null ? null : html`<p class="lead">${description}</p>`}
         ${Facts({ petition, words })}
         ${petition.content ? html`<div class="text">${petition.content}</div>` : null}
+        ${petition.updates.length > 0 ? Updates({ petition, organization, words }) : null}
         ${isOpen ? SignBar({ petition, words }) : null}
       </article>
       <div class="beside">
@@ -119,6 +120,26 @@ function Facts({
         </div>`,
     )}
   </dl>`;
+}
+
+function Updates({
+  petition: { updates },
+  organization,
+  words,
+}: Pick<Props, 'petition' | 'organization' | 'words'>): Html {
+  return html`<section aria-labelledby="updates">
+    <h2 id="updates">${words.updates}</h2>
+    <ul class="comments">
+      ${updates.map(
+        ({ title, path, description, publishedAt }) =>
+          html`<li>
+            <h3><a href="${path}">${title}</a></h3>
+            ${description === null ? null : html`<p>${description}</p>`}
+            <p class="small"><time datetime="${publishedAt.toISOString()}">${dateIn(words, organization, publishedAt)}</time></p>
+          </li>`,
+      )}
+    </ul>
+  </section>`;
 }
 
 function Comments({

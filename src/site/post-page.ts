@@ -2,15 +2,17 @@ import { html } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import { dateIn, PictureOf } from './parts.js';
-import { type SiteOrganization, type SitePost } from './site-types.js';
+import { type PostSubject, type SiteOrganization, type SitePost } from './site-types.js';
 
 export function postPage({
   organization,
   post: { title, url, description, content, image, publishedAt },
+  petition,
   words,
 }: {
   organization: SiteOrganization;
   post: SitePost;
+  petition: PostSubject | null;
   words: SiteWords;
 }): Page {
   return pageOf({
@@ -31,6 +33,14 @@ export function postPage({
       }
       ${description === null ? null : html`<p class="lead">${description}</p>`}
       ${content ? html`<div class="text">${content}</div>` : null}
+      ${
+        petition
+          ? html`<section class="sheet" aria-labelledby="petition">
+              <h2 id="petition"><a href="${petition.path}">${petition.title}</a></h2>
+              ${petition.isOpen ? html`<p><a class="button" href="${petition.path}#sign">${words.sign.title}</a></p>` : html`<p>${words.closed.title}</p>`}
+            </section>`
+          : null
+      }
     </article>`,
   });
 }

@@ -21,13 +21,14 @@ import {
   petitions,
   PublicComments,
 } from '../petitions/index.js';
-import { posts } from '../posts/index.js';
+import { posts, updatesOf } from '../posts/index.js';
 import { PublicAddress } from '../config/index.js';
 import { localeIn } from '#locales';
 import { type FeedPost } from './feeds.js';
 import {
   type Asked,
   type Picture,
+  type PostSubject,
   type SiteOrganization,
   type SiteForm,
   type SitePetition,
@@ -35,8 +36,9 @@ import {
   type ThankYou,
 } from './site-types.js';
 
-/** Limits of comments and records on a page, and of records in a feed. */
+/** Limits of comments, updates and records on a page, and of records in a feed. */
 const MAX_COMMENTS = 10;
+const MAX_UPDATES = 10;
 const MAX_LISTED = 100;
 const MAX_IN_FEED = 50;
 /** Sign-up forms that the page of an organization links to. */
@@ -47,7 +49,7 @@ export type FoundOrganization = SiteOrganization & { id: string };
 export type Kind = 'petitions' | 'forms';
 export type FoundForm = { id: string; petition: SiteForm };
 export type FoundPetition = { id: string; petition: SitePetition };
-export type FoundPost = { id: string; post: SitePost };
+export type FoundPost = { id: string; post: SitePost; petition: PostSubject | null };
 
 type Published = {
   petitions: FoundPetition[];
@@ -138,7 +140,8 @@ export class SiteRecords {
       const id = await this.idOf(posts, organization.id, name);
       const record = id && (await this.resources.findAt(posts, organization.id, id));
       if (!record || record.status !== 'PUBLISHED') return undefined;
-      const value = { id: record.id, post: await this.postOf(organization, record) };
+      const petition = await this.subjectOf(organization, record);
+      const value = { id: record.id, post: await this.postOf(organization, record), petition };
       return { value, path: value.post.path };
     });
   }
@@ -159,21 +162,21 @@ export class SiteRecords {
       return {
         forms: signUps.records
           .filter(({ status }) => status === 'PUBLISHED')
-          .map(({ id, title, slug }) => ({
-            title: title as string,
-            path: `${organization.path}/forms/${(slug as string | null) ?? id}`,
+          .map((record) => ({
+            title: record.title as string,
+            path: organization.path + pathOf('forms', record),
           })),
         petitions: await Promise.all(
           [...open, ...closed].map((record) => this.petitionOf(organization, record, true)),
         ),
-        posts: (
+        posts: newestFirst(
           await Promise.all(
             written.map(async (record) => ({
               ...(await this.postOf(organization, record)),
               id: record.id,
             })),
-          )
-        ).toSorted((one, other) => Number(other.publishedAt) - Number(one.publishedAt)),
+          ),
+        ),
       };
     });
   }
@@ -210,7 +213,6 @@ export class SiteRecords {
       form: PetitionForm;
     };
     const shown = record.comments as Comments;
-    const closesAt = record.closesAt === null ? null : new Date(record.closesAt as string);
     const page = await this.askedOn(organization, 'petitions', record, form, isListed);
     const comments =
       shown === 'OFF' || isListed ? [] : await this.comments.newest(organization.id, id, shown, MAX_COMMENTS);
@@ -224,12 +226,13 @@ export class SiteRecords {
         content: isListed ? null : await richText.show(record.content),
         goal,
         signatures,
-        isOpen: record.status === 'PUBLISHED' && (closesAt === null || closesAt > new Date()),
-        closesAt,
+        isOpen: isOpen(record),
+        closesAt: record.closesAt === null ? null : new Date(record.closesAt as string),
         image: await this.picture(organization.id, record.imageId as string | null),
         // Without a confirmed address, anyone could publish a comment under another person's name.
         takesComments: shown !== 'OFF' && page.isConfirmed,
         comments,
+        updates: isListed ? [] : await this.updatesOf(organization, id),
       },
     };
   }
@@ -242,7 +245,7 @@ export class SiteRecords {
     form: PetitionForm,
     isListed = false,
   ) {
-    const end = `/${kind}/${(record.slug as string | null) ?? record.id}`;
+    const end = pathOf(kind, record);
     return {
       title: record.title as string,
       path: organization.path + end,
@@ -269,8 +272,39 @@ export class SiteRecords {
     });
   }
 
+  private async updatesOf(
+    organization: FoundOrganization,
+    petitionId: string,
+  ): Promise<SitePetition['updates']> {
+    const query = { organizationId: organization.id, limit: MAX_UPDATES, sort: '-createdAt' };
+    const { records } = await this.resources.list(posts, query, [
+      updatesOf(petitionId),
+      compare('status = ?', 'PUBLISHED'),
+    ]);
+    return newestFirst(
+      records.map((record) => ({
+        title: record.title as string,
+        path: organization.path + pathOf('posts', record),
+        description: record.description as string | null,
+        publishedAt: new Date(record.publishedAt as string),
+      })),
+    );
+  }
+
+  /** The petition that the post is about. */
+  private async subjectOf(
+    organization: FoundOrganization,
+    post: ResourceRecord,
+  ): Promise<PostSubject | null> {
+    if (post.petitionId === null) return null;
+    const record = await this.resources.findAt(petitions, organization.id, post.petitionId as string);
+    if (!record || record.status === 'DRAFT') return null;
+    const path = organization.path + pathOf('petitions', record);
+    return { title: record.title as string, path, isOpen: isOpen(record) };
+  }
+
   private async postOf(organization: FoundOrganization, record: ResourceRecord): Promise<SitePost> {
-    const end = `/posts/${(record.slug as string | null) ?? record.id}`;
+    const end = pathOf('posts', record);
     return {
       title: record.title as string,
       path: organization.path + end,
@@ -318,6 +352,20 @@ export class SiteRecords {
     const page = await this.resources.list(resource, query, [compare('status = ?', status)]);
     return page.records;
   }
+}
+
+/** Relative to the organization. */
+function pathOf(kind: Kind | 'posts', { id, slug }: ResourceRecord): string {
+  return `/${kind}/${(slug as string | null) ?? id}`;
+}
+
+/** Whether a petition can be signed. */
+function isOpen({ status, closesAt }: ResourceRecord): boolean {
+  return status === 'PUBLISHED' && (closesAt === null || Date.parse(closesAt as string) > Date.now());
+}
+
+function newestFirst<Post extends { publishedAt: Date }>(all: Post[]): Post[] {
+  return all.toSorted((one, other) => Number(other.publishedAt) - Number(one.publishedAt));
 }
 
 async function thankYouOf({ thankYou }: ResourceRecord): Promise<ThankYou | null> {

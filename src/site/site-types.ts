@@ -62,6 +62,8 @@ export type SitePetition = SiteForm & {
   signatures: number;
   image: Picture | null;
   comments: readonly Comment[];
+  /** News about it, newest first. */
+  updates: readonly Pick<SitePost, 'title' | 'path' | 'description' | 'publishedAt'>[];
 };
 
 export type ThankYou = {
@@ -80,6 +82,9 @@ export type SitePost = {
   image: Picture | null;
   publishedAt: Date;
 };
+
+/** The petition that a post is about. */
+export type PostSubject = Pick<SitePetition, 'title' | 'path' | 'isOpen'>;
 
 /** Fields of the form that are no custom fields. */
 const TEXT_FIELDS = ['email', ...STANDARD_FIELDS] as const;

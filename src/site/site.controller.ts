@@ -363,7 +363,7 @@ export class SiteController {
         const { value: organization } = whose;
         return postPage({
           organization,
-          post: found.value.post,
+          ...found.value,
           words: localeIn(organization.language).site,
         });
       }),

@@ -170,6 +170,8 @@ export const common: typeof en = {
     NO_PUBLIC_COMMENT: 'Diese Unterschrift hat keinen öffentlichen Kommentar.',
     PETITION_CLOSED: 'Diese Petition ist geschlossen. Öffnen Sie sie zuerst wieder.',
     PETITION_PUBLISHED: 'Diese Petition ist offen. Schließen Sie sie zuerst.',
+    POST_PUBLISHED:
+      'Dieser Beitrag ist bereits veröffentlicht. Archivieren Sie ihn, um ihn später erneut zu veröffentlichen.',
     POST_NOT_PUBLISHED:
       'Dieser Beitrag ist ein Entwurf. Veröffentlichen Sie ihn zuerst, oder löschen Sie ihn.',
     BROADCAST_BEGUN:

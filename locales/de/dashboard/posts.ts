@@ -22,6 +22,14 @@ export const posts: typeof en = {
     text: 'Die Seite wird gelöscht. Der Inhalt bleibt im Verlauf.',
     button: (name) => `„${name}“ löschen`,
   },
+  emailing: {
+    title: 'Per E-Mail an Unterzeichnende',
+    text: (name) =>
+      `Damit entsteht der Entwurf einer E-Mail mit „${name}“. Er richtet sich an alle, die die Petition unterschrieben und E-Mails zugestimmt haben. Vor dem Versand können Sie ihn bearbeiten.`,
+    button: 'Entwurf anlegen',
+    read: 'Auf unserer Website lesen',
+  },
+  publishAt: 'Wird veröffentlicht',
   fields: {
     title: 'Titel',
     description: 'Zusammenfassung in ein oder zwei Sätzen',
@@ -29,6 +37,10 @@ export const posts: typeof en = {
     content: 'Text',
     contentHint: 'In Markdown: **fett**, _kursiv_, # Überschrift, - Liste, [Linktext](https://adresse).',
     foreign: 'Der Text wurde in einem anderen Programm geschrieben und lässt sich nur dort bearbeiten.',
+    petition: 'Petition',
+    petitionHint: 'Der Beitrag erscheint auf der Seite dieser Petition.',
+    noPetition: 'Keine',
+    publishAt: (timeZone) => `Automatisch veröffentlichen (Zeitzone ${timeZone})`,
     slug: 'Adresse der Seite',
     slugHint: 'Kleinbuchstaben, Ziffern und Bindestriche. Leer lassen, um sie aus dem Titel zu bilden.',
   },

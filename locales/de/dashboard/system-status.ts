@@ -64,6 +64,7 @@ export const systemStatus: typeof en = {
     'petition-ends': 'Petitionen zum Enddatum schließen',
     'petition-goals': 'Erreichte Ziele von Petitionen erfassen',
     'planned-invalidations': 'Ausgewählte Unterschriften entfernen',
+    'post-publications': 'Beiträge zum gewählten Zeitpunkt veröffentlichen',
     'signature-invalidations': 'Entfernen und Wiederherstellen von Unterschriften abschließen',
     'signature-requests': 'Unterschriften per E-Mail bestätigen lassen',
     'sign-up-requests': 'Angemeldete um Bestätigung per E-Mail bitten',

@@ -171,6 +171,7 @@ export const common = {
     NO_PUBLIC_COMMENT: 'This signature has no public comment.',
     PETITION_CLOSED: 'This petition is closed. Reopen it first.',
     PETITION_PUBLISHED: 'This petition is open. Close it first.',
+    POST_PUBLISHED: 'This post is already published. To publish it again later, archive it first.',
     POST_NOT_PUBLISHED: 'This post is a draft. Publish it first, or delete it.',
     BROADCAST_BEGUN: 'The status of this broadcast does not allow this. Its page shows what you can do.',
     BROADCAST_NOT_SENDING: 'This broadcast is not being sent.',

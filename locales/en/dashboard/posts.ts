@@ -20,6 +20,14 @@ export const posts = {
     text: 'Its page will be deleted. Its content stays in the history.',
     button: (name: string) => `Delete “${name}”`,
   },
+  emailing: {
+    title: 'Email this to the signers',
+    text: (name: string) =>
+      `This creates the draft of an email with “${name}”. Its recipients are the people who signed the petition and agreed to receive emails. You can edit it before you send it.`,
+    button: 'Create draft',
+    read: 'Read this on our website',
+  },
+  publishAt: 'Will be published',
   fields: {
     title: 'Title',
     description: 'Summary in one or two sentences',
@@ -27,6 +35,10 @@ export const posts = {
     content: 'Text',
     contentHint: 'Use Markdown: **bold**, _italic_, # heading, - list, [link text](https://address).',
     foreign: 'The text was written in another program. You can only edit it there.',
+    petition: 'Petition',
+    petitionHint: 'The post appears as an update on the page of this petition.',
+    noPetition: 'None',
+    publishAt: (timeZone: string) => `Publish automatically (time zone ${timeZone})`,
     slug: 'Page address',
     slugHint: 'Lowercase letters, digits and hyphens. Leave empty to create it from the title.',
   },

@@ -65,6 +65,7 @@ export const systemStatus = {
     'petition-ends': 'Close petitions on their end date',
     'petition-goals': 'Record when petitions reach their goals',
     'planned-invalidations': 'Remove selected signatures',
+    'post-publications': 'Publish posts at their time',
     'signature-invalidations': 'Finish removing and restoring signatures',
     'signature-requests': 'Ask signers to confirm by email',
     'sign-up-requests': 'Ask people who signed up to confirm by email',

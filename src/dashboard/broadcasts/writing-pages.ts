@@ -10,7 +10,7 @@ import {
   PreviewReaders,
 } from '../../broadcasts/index.js';
 import { type ContactRecord, countryName, kindsOfContacts, Places } from '../../contacts/index.js';
-import { choicesOf, nameOf } from '../contacts/contact.js';
+import { choicesWith, nameOf } from '../contacts/contact.js';
 import { mailPage } from '../document.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -26,7 +26,7 @@ import {
 } from '../parts.js';
 import { type FieldRecord } from '../../fields/index.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
-import { type Api, type FormInput, type PageContext } from '../page-context.js';
+import { type FormInput, type PageContext } from '../page-context.js';
 import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadcast } from './broadcast.js';
 
 type Preview = { subject: string; html: string; text: string; bytes: number; warnings: object[] };
@@ -283,28 +283,6 @@ async function WritingOf(
   return html`<div class="text">
     ${FormOf(context.form, { fields: written, button: of ? save : saveDraft, of })}
   </div>`;
-}
-
-/** The newest records, and all that are already chosen. Saving the form would remove any choice that it does not show. */
-async function choicesWith(context: PageContext, object: string, chosen: string[]): Promise<Choice[]> {
-  if (!context.person.may(`${object}:read`)) return [];
-  const newest = await choicesOf(context, `${object}.list-${object}s`);
-  const missing = new Set(chosen.filter((id) => !newest.some(({ value }) => value === id)));
-  const older = await Promise.all([...missing].map((id) => choiceOf(context.api, object, id)));
-  return [...newest, ...older.filter((choice) => choice !== undefined)];
-}
-
-/** A record as a choice; undefined if it was deleted. */
-async function choiceOf(api: Api, object: string, id: string): Promise<Choice | undefined> {
-  try {
-    const record = await api.run<{ name: string; title?: string }>(`${object}.get-${object}`, {
-      [`${object}Id`]: id,
-    });
-    return { value: id, text: record.title ?? record.name };
-  } catch (error) {
-    if (error instanceof RpcError && error.code === 'NOT_FOUND') return undefined;
-    throw error;
-  }
 }
 
 /** Merge fields for the subject, the preview text and the message. */

@@ -1,7 +1,8 @@
+import { RpcError } from '#libs/rpc';
 import { type CustomValue } from '../../fields/index.js';
 import { kindsIn } from '../belonging.js';
-import { type PageContext } from '../page-context.js';
-import { timeIn } from '../parts.js';
+import { type Api, type PageContext } from '../page-context.js';
+import { type Choice, timeIn } from '../parts.js';
 
 export const DETAILS = [
   'firstName',
@@ -74,4 +75,30 @@ export async function choicesOf(
     const isShared = names.indexOf(name) !== names.lastIndexOf(name);
     return { value: id, text: isShared ? `${name} (${timeIn(words, createdAt)})` : name };
   });
+}
+
+/** The newest records, and all that are already chosen. Saving the form would remove any choice that it does not show. */
+export async function choicesWith(
+  context: PageContext,
+  object: string,
+  chosen: readonly string[],
+): Promise<Choice[]> {
+  if (!context.person.may(`${object}:read`)) return [];
+  const newest = await choicesOf(context, `${object}.list-${object}s`);
+  const missing = new Set(chosen.filter((id) => !newest.some(({ value }) => value === id)));
+  const older = await Promise.all([...missing].map((id) => choiceOf(context.api, object, id)));
+  return [...newest, ...older.filter((choice) => choice !== undefined)];
+}
+
+/** A record as a choice; undefined if it was deleted. */
+export async function choiceOf(api: Api, object: string, id: string): Promise<Choice | undefined> {
+  try {
+    const record = await api.run<{ name: string; title?: string }>(`${object}.get-${object}`, {
+      [`${object}Id`]: id,
+    });
+    return { value: id, text: record.title ?? record.name };
+  } catch (error) {
+    if (error instanceof RpcError && error.code === 'NOT_FOUND') return undefined;
+    throw error;
+  }
 }

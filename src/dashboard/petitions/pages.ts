@@ -1,7 +1,6 @@
-import { html, type Html, localTime, momentAt, ShareKit, trusted } from '#libs/pages';
+import { html, type Html, ShareKit, trusted } from '#libs/pages';
 import { countryName } from '../../contacts/index.js';
 import { type DashboardWords, localeIn } from '#locales';
-import { invalid, type Issue, operationNamed, parseInput, RpcError } from '#libs/rpc';
 import { Activity, type ActivityEvent } from '../../history/index.js';
 import { COMMENTS, DEFAULT_GOAL, PublicComments, STATUSES } from '../../petitions/index.js';
 import { ImageField } from '../image-choice.js';
@@ -37,7 +36,7 @@ import {
   WrittenOf,
 } from '../written.js';
 import { FormEditorOf, typedForm } from './form-editor.js';
-import { timeZoneOf } from '../time-zone.js';
+import { requireFuture, TimeField, timeZoneOf, typedTime } from '../time-zone.js';
 import { goalPage, GoalProposal } from './goal-page.js';
 import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
@@ -104,7 +103,7 @@ export const petitionPages: PageDefinition[] = [
       const { form, api } = context;
       if (isPreview(form)) return form.again();
       const fields = typedIn(form, await timeZoneOf(context));
-      requireOpen(fields, null, 'petition.create-petition');
+      requireFuture('petition.create-petition', fields, 'closesAt', null);
       const { petitionId } = await api.run<{ petitionId: string }>('petition.create-petition', fields);
       return { to: `petitions/${petitionId}`, done: 'petitions.created' };
     },
@@ -128,7 +127,7 @@ export const petitionPages: PageDefinition[] = [
       const petition = await petitionOf(context);
       context.form.requireSame(petition);
       const fields = { petitionId, ...typedIn(context.form, await timeZoneOf(context), petition) };
-      requireOpen(fields, petition.closesAt, 'petition.update-petition');
+      requireFuture('petition.update-petition', fields, 'closesAt', petition.closesAt);
       await context.api.run('petition.update-petition', fields);
       return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
     },
@@ -343,12 +342,10 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
       values: [petition?.confirmation ?? 'EMAIL'],
       choices: (['EMAIL', 'NONE'] as const).map((value) => ({ value, text: fields.confirmations[value] })),
     }),
-    TextField(context.form, {
+    TimeField(context.form, timeZone, {
       name: 'closesAt',
       label: fields.closesAt(timeZone),
-      value: petition?.closesAt ? localTime(timeZone, new Date(petition.closesAt)) : undefined,
-      type: 'datetime-local',
-      isOptional: true,
+      value: petition?.closesAt,
     }),
     ChoiceField(context.form, {
       name: 'comments',
@@ -406,30 +403,6 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
     ${await PreviewOf(context, petitions.add, { before: petition, facts })}`;
 }
 
-/**
- * Rejects a closing time in the past, which would close the petition before it opens.
- *
- * @param fields the operation's input. Its other errors are reported together with this one. @param before the stored closing
- *   time, which is always allowed.
- */
-function requireOpen(fields: Record<string, unknown>, before: string | null, operation: string): void {
-  const closesAt = fields.closesAt as string | null;
-  if (closesAt === null || closesAt === before || !(Date.parse(closesAt) <= Date.now())) return;
-  throw invalid([...issuesOf(operation, fields), { path: 'closesAt', message: 'must be in the future' }]);
-}
-
-/** Errors that can be found without loading records. */
-function issuesOf(operation: string, fields: Record<string, unknown>): Issue[] {
-  try {
-    parseInput(operationNamed(operation), fields, 'body');
-    return [];
-  } catch (error) {
-    if (error instanceof RpcError && error.details.issues) return error.details.issues;
-    throw error;
-  }
-}
-
-/** @param petition as it is stored. Its closing time stays if unchanged: the form shows no seconds, and only one of two equal times. */
 /** How many comments await approval, with a link to them. Counting more would take longer and tell no more. */
 async function WaitingComments(
   { words, address, api }: PageContext,
@@ -446,11 +419,6 @@ async function WaitingComments(
 }
 
 function typedIn(form: FormInput, timeZone: string, petition?: PetitionRecord): Record<string, unknown> {
-  const typed = form.typed('closesAt');
-  const before = petition?.closesAt ?? null;
-  const isSame =
-    typed !== null && before !== null && typed.slice(0, 16) === localTime(timeZone, new Date(before));
-  const closesAt = typed === null ? null : (momentAt(timeZone, typed)?.toISOString() ?? typed);
   return {
     ...typedTitle(form),
     description: form.typed('description'),
@@ -459,7 +427,7 @@ function typedIn(form: FormInput, timeZone: string, petition?: PetitionRecord): 
     goal: Number(form.typed('goal') ?? Number.NaN),
     ...(form.has('imageId') ? { imageId: form.typed('imageId') } : {}),
     ...(form.has('confirmation') ? { confirmation: form.get('confirmation') } : {}),
-    closesAt: isSame ? before : closesAt,
+    closesAt: typedTime(form, 'closesAt', timeZone, petition?.closesAt ?? null),
     ...(form.has('comments') ? { comments: form.get('comments') } : {}),
     form: typedForm(form, petition),
     ...(form.typed('slug') === null ? {} : { slug: form.typed('slug') }),

@@ -4,7 +4,23 @@ import { ImageField, pathOfImage } from '../image-choice.js';
 import { deletionPage, stepPage } from '../step-pages.js';
 import { FilterField, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { AreaField, ButtonLink, ButtonOf, dateIn, Actions, FormOf, TextField } from '../parts.js';
+import {
+  AreaField,
+  ButtonLink,
+  ButtonOf,
+  type Choice,
+  dateIn,
+  Actions,
+  Facts,
+  FormOf,
+  SelectField,
+  TextField,
+  timeIn,
+} from '../parts.js';
+import { choiceOf, choicesWith } from '../contacts/contact.js';
+import { requireFuture, TimeField, timeZoneOf, typedTime } from '../time-zone.js';
+import { emailPage } from './email-page.js';
+import { postOf, type PostRecord } from './post.js';
 import { ActivityLog } from '../activity-log.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import {
@@ -16,21 +32,6 @@ import {
   typedContent,
   typedTitle,
 } from '../written.js';
-
-type PostRecord = {
-  updatedAt: string;
-  id: string;
-  createdAt: string;
-  name: string;
-  title: string;
-  description: string | null;
-  imageId: string | null;
-  image: { url: string; alt: string } | null;
-  status: 'DRAFT' | 'PUBLISHED' | 'ARCHIVED';
-  content: unknown;
-  slug: string | null;
-  url: string | null;
-};
 
 export const postPages: PageDefinition[] = [
   ...listPages<PostRecord>({
@@ -71,9 +72,12 @@ export const postPages: PageDefinition[] = [
         content: await WritingOf(context),
       });
     },
-    act: async ({ form, api }) => {
+    act: async (context) => {
+      const { form, api } = context;
       if (isPreview(form)) return form.again();
-      const { postId } = await api.run<{ postId: string }>('post.create-post', typedIn(form));
+      const fields = typedIn(form, await timeZoneOf(context));
+      requireFuture('post.create-post', fields, 'publishAt', null);
+      const { postId } = await api.run<{ postId: string }>('post.create-post', fields);
       return { to: `posts/${postId}`, done: 'posts.created' };
     },
   },
@@ -87,6 +91,7 @@ export const postPages: PageDefinition[] = [
         ActivityLog(context, context.address.params.post!),
       ]);
       const mayWrite = context.person.may('post:write');
+      const petition = await petitionOf(context, post);
       return context.view.page({
         section: 'posts',
         back: toPosts(context),
@@ -103,8 +108,12 @@ export const postPages: PageDefinition[] = [
             post.url !== null && post.status === 'PUBLISHED'
               ? html`<a class="button plain" href="${new URL(post.url).pathname}">${posts.open}</a>`
               : null,
+            petition && context.person.may('broadcast:write')
+              ? ButtonLink(context.address, `posts/${post.id}/email`, posts.emailing.title, true)
+              : null,
             mayWrite ? ButtonLink(context.address, `posts/${post.id}/delete`, posts.delete, true) : null,
           ])}
+          ${await FactsOf(context, post, petition)}
           ${
             post.image
               ? html`<figure class="picture"><img src="${pathOfImage(post.image.url)}" alt="${post.image.alt}" /></figure>`
@@ -133,13 +142,17 @@ export const postPages: PageDefinition[] = [
     act: async (context) => {
       if (isPreview(context.form)) return context.form.again();
       const postId = context.address.params.post!;
-      context.form.requireSame(await postOf(context));
-      await context.api.run('post.update-post', { postId, ...typedIn(context.form) });
+      const post = await postOf(context);
+      context.form.requireSame(post);
+      const fields = { postId, ...typedIn(context.form, await timeZoneOf(context), post) };
+      requireFuture('post.update-post', fields, 'publishAt', post.publishAt);
+      await context.api.run('post.update-post', fields);
       return { to: `posts/${postId}`, done: 'posts.changed' };
     },
   },
   step('publish', 'published'),
   step('archive', 'archived'),
+  emailPage,
   deletionPage({ section: 'posts', record: 'post', find: postOf }),
 ];
 
@@ -161,12 +174,44 @@ function toPosts({ words, address }: PageContext) {
   return { href: address.path('posts'), text: words.posts.title };
 }
 
-function postOf({ address, api }: PageContext): Promise<PostRecord> {
-  return api.run<PostRecord>('post.get-post', { postId: address.params.post });
+/** The petition that the post is about; undefined if there is none, it was deleted, or the person may not see it. */
+async function petitionOf(
+  { person, api }: PageContext,
+  { petitionId }: PostRecord,
+): Promise<Choice | undefined> {
+  return petitionId === null || !person.may('petition:read')
+    ? undefined
+    : choiceOf(api, 'petition', petitionId);
+}
+
+/** When the post will be published, and the petition that it is about. */
+async function FactsOf(
+  context: PageContext,
+  { publishAt }: PostRecord,
+  petition?: Choice,
+): Promise<Html | null> {
+  const { words, address } = context;
+  const { fields } = words.posts;
+  const facts = [
+    ...(publishAt === null
+      ? []
+      : [{ name: words.posts.publishAt, value: timeIn(words, publishAt, await timeZoneOf(context)) }]),
+    ...(petition === undefined
+      ? []
+      : [
+          {
+            name: fields.petition,
+            value: html`<a href="${address.path(`petitions/${petition.value}`)}">${petition.text}</a>`,
+          },
+        ]),
+  ];
+  return facts.length === 0 ? null : Facts(facts);
 }
 
 async function WritingOf(context: PageContext, post?: PostRecord): Promise<Html> {
   const { fields, save, add } = context.words.posts;
+  const petitions = await choicesWith(context, 'petition', post?.petitionId ? [post.petitionId] : []);
+  const timeZone = await timeZoneOf(context);
   const written = [
     TitleField(context.form, { label: fields.title, value: post?.title }),
     AreaField(context.form, {
@@ -182,6 +227,22 @@ async function WritingOf(context: PageContext, post?: PostRecord): Promise<Html>
       hint: fields.contentHint,
       foreign: fields.foreign,
     }),
+    petitions.length === 0
+      ? null
+      : SelectField(context.form, {
+          name: 'petitionId',
+          label: fields.petition,
+          hint: fields.petitionHint,
+          value: post?.petitionId,
+          choices: [{ value: '', text: fields.noPetition }, ...petitions],
+        }),
+    post?.status === 'PUBLISHED'
+      ? null
+      : TimeField(context.form, timeZone, {
+          name: 'publishAt',
+          label: fields.publishAt(timeZone),
+          value: post?.publishAt,
+        }),
     TextField(context.form, {
       name: 'slug',
       label: fields.slug,
@@ -197,11 +258,15 @@ async function WritingOf(context: PageContext, post?: PostRecord): Promise<Html>
     ${await PreviewOf(context, add, { before: post })}`;
 }
 
-function typedIn(form: FormInput): Record<string, unknown> {
+function typedIn(form: FormInput, timeZone: string, post?: PostRecord): Record<string, unknown> {
   return {
     ...typedTitle(form),
     description: form.typed('description'),
     ...(form.has('imageId') ? { imageId: form.typed('imageId') } : {}),
+    ...(form.has('petitionId') ? { petitionId: form.typed('petitionId') } : {}),
+    ...(form.has('publishAt')
+      ? { publishAt: typedTime(form, 'publishAt', timeZone, post?.publishAt ?? null) }
+      : {}),
     ...(form.typed('slug') === null ? {} : { slug: form.typed('slug') }),
     ...typedContent(form),
   };
