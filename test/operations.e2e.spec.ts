@@ -234,6 +234,7 @@ describe('scopes', () => {
       'contact.get-contact': { contactId: uuid() },
       ...Object.fromEntries(groupsOfContacts().map(({ kind }) => [`${kind}.list-${kind}s`, {}])),
       'import.create-import': {},
+      'post.list-posts': {},
     };
     const [name, word] = field.split('=') as [string, string?];
     const fields = {
