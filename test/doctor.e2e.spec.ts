@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { type AddressInfo } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -232,12 +234,14 @@ const PATIENTS: Patient[] = [
         DATABASE_REPLICA_URL: urlOf(name),
         PUBLIC_URL: 'http://api.invalid',
         TRUST_PROXY: 'true',
+        WEBHOOK_ALLOW_PRIVATE: 'true',
         SIGNING_KEY: ENCRYPTION_KEY,
         SIGNING_KEY_PREVIOUS: `derived, ${ENCRYPTION_KEY}`,
         ENCRYPTION_KEY_PREVIOUS: ENCRYPTION_KEY,
       }),
     warning('configuration', /^PUBLIC_URL is not https/),
     warning('configuration', /^TRUST_PROXY=true/),
+    warning('configuration', /^WEBHOOK_ALLOW_PRIVATE is set/),
     warning('configuration', /^SIGNING_KEY is the same/),
     warning('configuration', /^ENCRYPTION_KEY_PREVIOUS is the same as ENCRYPTION_KEY/),
     warning('configuration', /^SIGNING_KEY_PREVIOUS contains the current signing key/),
@@ -709,6 +713,18 @@ it('reports PgBouncer, and its only unusable mode', async () => {
   expect(await found('statement')).toEqual([expect.stringMatching(/^problem: PgBouncer .* statement mode/)]);
 });
 
+it('reports a proxy that has no instance', async () => {
+  const proxy = createServer((_, response) => response.writeHead(503).end('<html>No server</html>'));
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const { port } = proxy.address() as AddressInfo;
+  const found = await diagnose({ PUBLIC_URL: `http://127.0.0.1:${port}` });
+  proxy.close();
+  expect(found.find(({ check }) => check === 'address')).toMatchObject({
+    level: 'warning',
+    message: expect.stringMatching(/^PUBLIC_URL returns status 503: the proxy there has no instance/),
+  });
+});
+
 it('reports a disk that is nearly full', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'full-'));
   const mounted = await new Program('mount', ['-t', 'tmpfs', '-o', 'size=100m', 'tmpfs', directory], {})
@@ -765,6 +781,7 @@ it('a healthy server: reports no problem, exits with 0, and runs each check once
       'self-check',
       'activity',
       'storage',
+      'disk',
       'redis',
       'mail',
       'images',
@@ -775,8 +792,8 @@ it('a healthy server: reports no problem, exits with 0, and runs each check once
   expect(release!.message).toBe(
     `Running: 1 instance of ${programVersion()} (${hostname()}). Compatible with ${programVersion()}.`,
   );
-  // The settings of the tests' own PostgreSQL are not checked.
-  const ofTheServer = ['role', 'settings', 'storage'];
+  // The settings of the tests' own PostgreSQL and the disk of this machine are not checked.
+  const ofTheServer = ['role', 'settings', 'storage', 'disk'];
   expect(findings.filter(({ level, check }) => level !== 'ok' && !ofTheServer.includes(check))).toEqual([]);
 });
 

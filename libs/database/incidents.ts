@@ -19,17 +19,19 @@ export type Incident = {
 const NO_CONNECTIONS = 'The database accepts no more connections.';
 const NO_ANSWER =
   'PostgreSQL does not respond: it hangs or is overloaded, or the network loses packets. Check its host.';
+const FULL: Omit<Incident, 'code'> = {
+  kind: 'takes no writes',
+  publicly: 'The disk of the database is full: it accepts no writes at the moment.',
+  sentence: "PostgreSQL's disk is full, so writes fail. Free disk space or enlarge the disk.",
+};
 const BROKEN =
   'Connections to PostgreSQL broke: it or its host stopped or failed over, or the network cut them. The server reconnects as soon as possible.';
 
 /** The first match counts. Errors that match none are not a database problem. */
 const INCIDENTS: readonly Incident[] = [
-  {
-    code: /^53100/,
-    kind: 'takes no writes',
-    publicly: 'The disk of the database is full: it accepts no writes at the moment.',
-    sentence: "PostgreSQL's disk is full, so writes fail. Free disk space or enlarge the disk.",
-  },
+  { code: /^53100/, ...FULL },
+  // A new connection cannot cache the catalog.
+  { code: /^XX000/, words: /could not write init file/, ...FULL },
   { code: /^53200/, sentence: 'PostgreSQL is out of memory.' },
   {
     code: /^53300/,

@@ -14,8 +14,15 @@ export const address: Check = {
         signal: AbortSignal.timeout(TIMEOUT_MS),
         redirect: 'manual',
       });
-      const { object } = (await response.json()) as { object?: unknown };
-      if (response.ok && object === 'health') return [ok('PUBLIC_URL leads to the API.')];
+      const text = await response.text();
+      if (response.ok && text.includes('"object":"health"')) return [ok('PUBLIC_URL leads to the API.')];
+      if (response.status === 502 || response.status === 503)
+        return [
+          warning(
+            `PUBLIC_URL returns status ${response.status}: the proxy there has no instance that is ready.`,
+            'Start the instances, or follow the other findings. If they are ready, correct the addresses in the proxy.',
+          ),
+        ];
       return [
         warning(
           `PUBLIC_URL returns status ${response.status}, but the response is not from the API.`,

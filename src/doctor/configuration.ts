@@ -43,6 +43,14 @@ export const configuration: Check = {
         ),
       );
     }
+    if (config.webhookAllowPrivate && publicUrl !== undefined && !isLocal(new URL(publicUrl).hostname)) {
+      found.push(
+        warning(
+          'WEBHOOK_ALLOW_PRIVATE is set, so anyone who may create webhooks reaches the internal network.',
+          'Remove it. It is for development.',
+        ),
+      );
+    }
     const names = (key: Buffer | undefined) =>
       key !== undefined && previousSigningKeys.some((one) => one !== 'derived' && one.equals(key));
     if (encryptionKey && (signingKey?.equals(encryptionKey) || names(encryptionKey))) {

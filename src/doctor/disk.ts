@@ -4,7 +4,7 @@ import { bytes, type Finding, number, ok, problem, warning } from './finding.js'
 import { type Check, type DatabaseCheck } from './deployment.js';
 
 const GIB = 1024 ** 3;
-/** Free disk space of the embedded database: too little to rebuild a large projection, and nearly none. */
+/** Free disk space: too little to rebuild a large projection, and nearly none. */
 const LOW_SPACE = 2 * GIB;
 const CRITICAL_SPACE = GIB / 4;
 /** Write-ahead log retained by a slot. */
@@ -15,15 +15,16 @@ const NEARLY_WRAPPED = 1_500_000_000;
 /** Dead rows that still take space. */
 const BLOAT = { rows: 100_000, share: 0.5 };
 
-/** The disk of the embedded database. Other disks are not visible from here. */
+/** The disk of images, emails and the embedded database. Other disks are not visible from here. */
 export const disk: Check = {
   name: 'disk',
   async examine({ config }) {
-    if (config.databaseUrl !== undefined) return [];
     const { bavail, bsize } = await statfsOf(resolve(config.dataDirectory));
     const free = bavail * bsize;
     const message = `${bytes(free)} are free on the disk of DATA_DIR.`;
-    const advice = 'Free up space, or move DATA_DIR while no server runs. Writes fail if the disk is full.';
+    const advice =
+      'Free up space, or move DATA_DIR while no server runs. If the disk is full, ' +
+      (config.databaseUrl === undefined ? 'writes fail.' : 'uploads of images fail.');
     if (free < CRITICAL_SPACE) return [problem(message, advice)];
     return [free < LOW_SPACE ? warning(message, advice) : ok(message)];
   },
@@ -33,7 +34,7 @@ export const disk: Check = {
 async function statfsOf(directory: string): Promise<{ bavail: number; bsize: number }> {
   return statfs(directory).catch((error: NodeJS.ErrnoException) => {
     const above = dirname(directory);
-    if (error.code !== 'ENOENT' || above === directory) throw error;
+    if (!['ENOENT', 'ENOTDIR'].includes(error.code!) || above === directory) throw error;
     return statfsOf(above);
   });
 }
