@@ -317,6 +317,16 @@ export const TABLE: Record<string, PageEntry> = {
   'keys/:key': { see: KEEPERS, hasPast: true },
   'keys/:key/rotate': { see: CHANGERS, act: CHANGERS, form: () => ({ overlapSeconds: '0' }), acted: 200 },
   'keys/:key/revoke': { see: CHANGERS, act: CHANGERS },
+  'publishable-keys': { see: KEEPERS },
+  'publishable-keys/export': { see: KEEPERS },
+  'publishable-keys/new': {
+    see: CHANGERS,
+    act: CHANGERS,
+    form: () => ({ name: newName(), origins: 'https://www.example.org/about' }),
+  },
+  'publishable-keys/:publishable': { see: KEEPERS, hasPast: true },
+  'publishable-keys/:publishable/edit': { see: CHANGERS, act: CHANGERS, form: () => ({ name: newName() }) },
+  'publishable-keys/:publishable/revoke': { isGone: true, see: CHANGERS, act: CHANGERS },
   webhooks: { see: KEEPERS },
   'webhooks/export': { see: KEEPERS },
   'webhooks/new': {
@@ -541,6 +551,10 @@ export const RECORDS: Record<string, Maker> = {
   key: async (_, client) =>
     (await call(client, 'api-key.create-api-key', { name: newName(), scopes: ['contact:read'] }))
       .apiKeyId as string,
+  publishable: async (_, client) => {
+    const fields = { name: newName(), origins: ['https://www.example.org'] };
+    return (await call(client, 'publishable-key.create-publishable-key', fields)).publishableKeyId as string;
+  },
   webhook: async (_, client) => {
     const url = `https://webhooks.invalid/${newName().replace(' ', '-')}`;
     return (await call(client, 'webhook.create-webhook', { url })).webhookId as string;

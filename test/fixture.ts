@@ -25,6 +25,7 @@ export type RecordName =
   | 'sending'
   | 'image'
   | 'apiKey'
+  | 'publishableKey'
   | 'invitation'
   | 'member'
   | 'owner'
@@ -175,6 +176,10 @@ const RECORDS: { [name in RecordName]: Make } = {
   },
   image: makes('image.upload-image', 'imageId', png),
   apiKey: makes('api-key.create-api-key', 'apiKeyId', named),
+  publishableKey: makes('publishable-key.create-publishable-key', 'publishableKeyId', (own) => ({
+    ...named(own),
+    origins: ['https://www.example.org'],
+  })),
   invitation: makes('team.invite-member', 'invitationId', (own) => ({
     email: own.person().email,
     role: 'VIEWER',

@@ -822,6 +822,59 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       },
     },
   },
+  'publishable-key.create-publishable-key': {
+    scope: 'api-key:write',
+    ask: (own) => ({ name: own.unique(), origins: ['https://www.example.org'] }),
+    create: {
+      ...named,
+      update: 'publishable-key.update-publishable-key',
+      also: { origins: [] },
+      otherChange: { origins: ['https://www.example.org'] },
+      list: 'publishable-key.list-publishable-keys',
+      end: 'publishable-key.revoke-publishable-key',
+    },
+  },
+  'publishable-key.get-publishable-key': {
+    scope: 'api-key:read',
+    answeredBy: BY_KEY,
+    ask: (own) => own.the('publishableKey'),
+  },
+  'publishable-key.list-publishable-keys': {
+    scope: 'api-key:read',
+    answeredBy: 'replica',
+    ask: () => ({}),
+  },
+  'publishable-key.update-publishable-key': {
+    scope: 'api-key:write',
+    ask: async (own) => ({ ...(await own.a('publishableKey')), name: own.unique() }),
+  },
+  'publishable-key.revoke-publishable-key': {
+    scope: 'api-key:write',
+    ask: (own) => own.a('publishableKey'),
+  },
+  'petition.request-signature': {
+    scope: 'signature:request',
+    ask: async (own) => ({
+      ...(await own.the('petition')),
+      contact: { email: own.person().email, firstName: 'Ada' },
+    }),
+    reasons: {
+      PETITION_CLOSED: async (own) => {
+        const { petitionId } = await own.a('petition');
+        await own.ask('petition.close-petition', { petitionId });
+        const contact = { email: own.person().email, firstName: 'Ada' };
+        return own.send('petition.request-signature', { petitionId, contact });
+      },
+    },
+  },
+  'form.submit-form': {
+    scope: 'form:submit',
+    ask: async (own) => ({
+      ...(await own.the('form')),
+      contact: { email: own.person().email },
+      subscribe: true,
+    }),
+  },
   'history.list-events': {
     scope: 'history:read',
     answeredBy: 'replica',

@@ -10,7 +10,7 @@ import {
   type RecordedEvent,
 } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
-import { apiKey } from '../src/auth/index.js';
+import { apiKey, publishableKey } from '../src/auth/index.js';
 import { broadcast } from '../src/broadcasts/index.js';
 import { contact, type GroupKind, groupsOfContacts } from '../src/contacts/index.js';
 import { recordSuccession } from '../src/history/index.js';
@@ -743,6 +743,44 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
         () => history.create('form', 'form.create-form', { name: history.name() }),
         () => history.send('form.update-form', { formId: history.any('form'), title: history.name() }),
         () => history.send('form.delete-form', { formId: history.any('form') }),
+      ],
+    },
+  },
+  'publishable-key': {
+    make: makes('publishableKey'),
+    show: (own, { id: publishableKeyId }) =>
+      own.send('publishable-key.get-publishable-key', { publishableKeyId }),
+    showsItself: true,
+    decide: (own, { id: publishableKeyId }) =>
+      own.send('publishable-key.update-publishable-key', { publishableKeyId, name: 'New' }),
+    next: { type: 'PublishableKeyUpdated', data: { name: 'Later' } },
+    loading: {
+      decider: publishableKey,
+      first: () => ({ type: 'PublishableKeyCreated', data: { name: 'A', origins: [] } }),
+      next: (any) =>
+        any.event(
+          ['PublishableKeyUpdated', () => ({ name: any.word() })],
+          [any.pick(['PublishableKeyRevoked', 'PublishableKeyUpdated'])],
+        ),
+    },
+    past: {
+      idField: 'publishableKeyId',
+      shownBy: ['publishable-key.get-publishable-key'],
+      steps: (history) => [
+        () =>
+          history.create('publishable-key', 'publishable-key.create-publishable-key', {
+            name: history.name(),
+            origins: [],
+          }),
+        () =>
+          history.send('publishable-key.update-publishable-key', {
+            publishableKeyId: history.any('publishable-key'),
+            origins: ['https://www.example.org'],
+          }),
+        () =>
+          history.send('publishable-key.revoke-publishable-key', {
+            publishableKeyId: history.any('publishable-key'),
+          }),
       ],
     },
   },

@@ -84,7 +84,7 @@ export class Concurrency implements OnModuleDestroy {
    */
   admitCaller(request: Request): void {
     const { caller, countsFor } = request;
-    if (!caller || countsFor === undefined) return;
+    if (!caller || caller.isPublic || countsFor === undefined) return;
     const { organizationId } = caller;
     const count = this.running.get(organizationId) ?? 0;
     if (count >= this.most.caller) throw tooMany('Your organization', count);

@@ -17,7 +17,7 @@ import {
   replayable,
   schemaOf,
 } from '#libs/projections';
-import { type FieldSchema, noSuch } from '#libs/rpc';
+import { type FieldSchema, idFieldOf, noSuch } from '#libs/rpc';
 
 /** A record in the API's format: the fields of its schema, in that order. */
 export type ResourceRecord = {
@@ -56,6 +56,8 @@ export type ResourceDeclaration<State extends object, Event extends DomainEvent>
   alsoCounts?: { link: Counted; field: string; table: string };
   /** Whether the state is `Slugged`, for records with a public page. */
   hasSlug?: boolean;
+  /** SQL of indexes in addition to those of the columns. */
+  indexes?: string;
   /** For projections with personal data: see `Projection`. */
   erasure?: Erasure;
 };
@@ -83,11 +85,11 @@ export class Resource<State extends object = object, Event extends DomainEvent =
   private readonly counted: readonly { link: Counted; field: string; table: string }[];
 
   constructor(private readonly declared: ResourceDeclaration<State, Event>) {
-    const { object, decider, columns, apart, counts, alsoCounts, version, erasure } = declared;
-    const name = `${object}s`;
+    const { object, decider, columns, apart, counts, alsoCounts, version, indexes, erasure } = declared;
+    const name = `${object.replaceAll('-', '_')}s`;
     this.object = object;
     this.decider = decider;
-    this.idField = `${object}Id`;
+    this.idField = idFieldOf(object);
     this.nameColumn = 'title' in columns ? 'title' : 'name';
     this.fields = Object.keys(declared.answers.properties!);
     const sortable = Object.entries(columns).filter(([, { index }]) => index);
@@ -113,10 +115,14 @@ export class Resource<State extends object = object, Event extends DomainEvent =
     this.counted = counted;
 
     this.projection = {
-      name,
+      name: `${object}s`,
       version,
       handles: [...new Set([...Object.keys(decider.events), ...counted.flatMap(({ link }) => link.handles)])],
-      tables: [rows.definition, ...tables.map(({ definition }) => definition)].join('\n'),
+      tables: [
+        rows.definition,
+        ...tables.map(({ definition }) => definition),
+        ...(indexes ? [indexes] : []),
+      ].join('\n'),
       appliesBy: tables.map(({ indexBySubject }) => indexBySubject),
       ...(erasure ? { erasure } : {}),
       async apply(events: readonly RecordedEvent[], transaction, seal) {

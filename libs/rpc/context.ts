@@ -1,3 +1,4 @@
+import { type Request } from 'express';
 import { randomUUID } from 'node:crypto';
 import { type Actor, type Guard } from '#libs/event-store';
 import { type Caller } from './request.js';
@@ -21,6 +22,8 @@ export type RequestContext = {
   requireAccess?: () => Promise<readonly Guard[]>;
   /** Called if the answer is that of an earlier, identical request. */
   onReplay?: () => void;
+  /** The client's address and the website that it says it runs on, as sent. undefined: unknown. */
+  client?: { address: string | undefined; origin: string | undefined };
   /** Accepts work that must be done before the response is sent. Without this function, the operation waits for such work itself. */
   beforeAnswer?: (work: Promise<unknown>) => void;
 };
@@ -28,10 +31,11 @@ export type RequestContext = {
 /** The context of an operation that a request runs. */
 export function requestContext(
   { organizationId, actor, scopes }: Caller,
-  request: { storedRequestId?: string; isGivenUp?: boolean },
+  request: Partial<Pick<Request, 'storedRequestId' | 'isGivenUp' | 'ip' | 'headers'>>,
 ): RequestContext {
   const isGivenUp = () => request.isGivenUp === true;
-  return { organizationId, actor, scopes, requestId: request.storedRequestId!, isGivenUp };
+  const client = { address: request.ip, origin: request.headers?.origin };
+  return { organizationId, actor, scopes, requestId: request.storedRequestId!, isGivenUp, client };
 }
 
 /**

@@ -36,6 +36,8 @@ const COMMON = {
     KEY_MALFORMED: 'The Authorization header is not of the form Bearer <API_KEY>.',
     KEY_INVALID: 'The API key does not exist, or was revoked or rotated. Use another one.',
     KEY_EXPIRED: 'The API key has expired. Request a new one.',
+    KEY_ORIGIN:
+      'The publishable key does not work on this website, or the request has no Origin header. Add the origin of the website to the key.',
   },
   INSUFFICIENT_PERMISSIONS: {
     SCOPE_MISSING: 'The API key lacks a scope that this operation requires. error.message names the scope.',

@@ -61,7 +61,15 @@ export type ErrorBody = {
   };
 };
 
+/** @param object the API's name for the kind of record: `api-key`. @returns the field with its id: `apiKeyId`. */
+export function idFieldOf(object: string): string {
+  return `${object.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())}Id`;
+}
+
 /** @param object the API's name for the kind of record: `list`. */
 export function noSuch(object: string): RpcError {
-  return new RpcError('NOT_FOUND', `No ${object} with this ${object}Id exists in your organization.`);
+  return new RpcError(
+    'NOT_FOUND',
+    `No ${object} with this ${idFieldOf(object)} exists in your organization.`,
+  );
 }

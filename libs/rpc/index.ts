@@ -17,7 +17,7 @@ export { undeclaredErrors } from './declared-errors.js';
 export { ErrorFilter } from './error-filter.js';
 // `export *`, because modules extend its `ModuleReasons`.
 export * from './error-codes.js';
-export { type Issue, noSuch, RpcError } from './errors.js';
+export { type Issue, idFieldOf, noSuch, RpcError } from './errors.js';
 export {
   AnyJson,
   Keyed,
@@ -59,7 +59,14 @@ export {
   StreamedInput,
   systemInput,
 } from './input.js';
-export { declareOperations, Operation, operationNamed, operationOf, operationsAmong } from './operation.js';
+export {
+  declareOperations,
+  findOperation,
+  Operation,
+  operationNamed,
+  operationOf,
+  operationsAmong,
+} from './operation.js';
 export { OperationRunner } from './operation-runner.js';
 export { currentScope, storedScope } from './former-names.js';
 export {
@@ -70,6 +77,7 @@ export {
   NeedsScope,
   requireScope,
   scopeNeededBy,
+  scopeOf,
   scopeSchema,
 } from './scopes.js';
 export {
@@ -83,6 +91,7 @@ export {
   pageOf,
   TimeFilters,
 } from './paging.js';
+export { ORIGIN, ORIGIN_RULE } from './origin.js';
 export { replaceUndecodablePath } from './query.js';
 export { answerHeaders, hidden, identifyRequest, isOfApi, storedRequestId, type Caller } from './request.js';
 export { openStream, streamsOpen } from './open-streams.js';

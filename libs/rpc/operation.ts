@@ -68,6 +68,12 @@ export function declareOperations(operations: readonly InputClass[]): void {
   all = new Map(operations.map((input) => [operationOf(input)!.name, input]));
 }
 
+/** The definition of an operation; undefined if it does not exist. */
+export function findOperation(name: string): OperationDefinition | undefined {
+  const input = all?.get(name);
+  return input && operationOf(input);
+}
+
 /** The input class of an operation. @throws Error if it does not exist. */
 export function operationNamed(name: string): InputClass {
   const input = all?.get(name);

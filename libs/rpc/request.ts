@@ -3,7 +3,13 @@ import { newId } from '#libs/random';
 import { type Actor, type Keyring } from '#libs/event-store';
 
 /** The authenticated sender of a request. */
-export type Caller = { organizationId: string; actor: Actor; scopes: readonly string[] };
+export type Caller = {
+  organizationId: string;
+  actor: Actor;
+  scopes: readonly string[];
+  /** Anyone can have the caller's key, so its requests count for the client's address only. */
+  isPublic?: true;
+};
 
 declare module 'node:http' {
   interface IncomingMessage {

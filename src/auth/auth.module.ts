@@ -12,10 +12,18 @@ import { AuthenticationGuard, AuthorizationGuard } from './guards.js';
 import * as operations from './operations.js';
 import { reasons } from './reasons.js';
 import { OrganizationKeys } from './organization-keys.js';
+import { CrossOrigin } from './publishable/cross-origin.js';
+import { PreflightController } from './publishable/preflight.controller.js';
+import { PublishableKeys, publishableKeys } from './publishable/publishable-keys.js';
 
 @ProductModule({
   operations,
-  services: { 'api-key': 'Keys for the API, each with scopes.' },
+  services: {
+    'api-key': 'Keys for the API, each with scopes.',
+    'publishable-key': 'Keys for your website, which only sign petitions and submit forms.',
+  },
+  resources: [publishableKeys],
+  controllers: [PreflightController],
   reasons,
   streams: [apiKey],
   projections: [apiKeysProjection],
@@ -25,6 +33,8 @@ import { OrganizationKeys } from './organization-keys.js';
     ApiKeyUse,
     Authenticator,
     OrganizationKeys,
+    PublishableKeys,
+    CrossOrigin,
     RateLimitGuard,
     // The order matters: the caller decides which budget counts, and the budget is counted before a
     // rejection.

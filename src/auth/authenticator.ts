@@ -24,7 +24,10 @@ const MALFORMED: Refusal = {
   message: 'The Authorization header is malformed. Send: Authorization: Bearer <API_KEY>',
 };
 /** The same for unknown and ended keys: the response must not reveal whether a key ever existed. */
-const UNKNOWN: Refusal = { reason: 'KEY_INVALID', message: 'The API key is invalid or has been revoked.' };
+export const UNKNOWN_KEY: Refusal = {
+  reason: 'KEY_INVALID',
+  message: 'The API key is invalid or has been revoked.',
+};
 const EXPIRED: Refusal = { reason: 'KEY_EXPIRED', message: 'The API key has expired. Request a new one.' };
 
 /**
@@ -63,11 +66,11 @@ export class Authenticator {
     const [, token] = /^Bearer +(\S+) *$/i.exec(header) ?? [];
     if (token === undefined) return { refusal: MALFORMED };
     const shown = readKey(this.store.keyring, token);
-    if (!shown) return { refusal: UNKNOWN };
+    if (!shown) return { refusal: UNKNOWN_KEY };
 
     let cached = this.cached(shown.publicId);
     if (cached === undefined) {
-      if (shown.isMadeHere?.() === false) return { refusal: UNKNOWN };
+      if (shown.isMadeHere?.() === false) return { refusal: UNKNOWN_KEY };
       if (!shown.isMadeHere && !this.isKnown(shown)) {
         // Otherwise, junk from an address would lock out the valid keys behind it.
         if (!(await this.isOfLiveKey(shown.publicId))) await beforeGuess();
@@ -77,7 +80,7 @@ export class Authenticator {
     }
     const stored = await (cached ?? this.lookUp(shown.publicId));
     const key = stored.find(({ secretHash }) => isSameHash(secretHash, shown.secretHash));
-    if (!key || key.ended) return { refusal: UNKNOWN };
+    if (!key || key.ended) return { refusal: UNKNOWN_KEY };
     if (key.expired) return { refusal: EXPIRED };
     if (key.unknown) throw key.unknown;
     if (!shown.isMadeHere && !this.isKnown(shown)) {

@@ -3,8 +3,10 @@ import { type Request, type Response } from 'express';
 import { RateLimitGuard, type RateLimitSubject } from '#libs/rate-limit';
 import { mayBePublic, requireScope, RpcError, scopeNeededBy, UnknownOperationController } from '#libs/rpc';
 import { ApiKeyUse } from './api-key-use.js';
-import { Authenticator, NO_KEY, type Refusal } from './authenticator.js';
+import { Authenticator, NO_KEY, type Refusal, UNKNOWN_KEY } from './authenticator.js';
 import { requestsPerSecond } from './delegation.js';
+import { CrossOrigin } from './publishable/cross-origin.js';
+import { PUBLISHABLE_SCOPES, publishableKeyIn, PublishableKeys } from './publishable/publishable-keys.js';
 
 declare module 'node:http' {
   interface IncomingMessage {
@@ -12,6 +14,13 @@ declare module 'node:http' {
     refusal?: Refusal;
   }
 }
+
+const WRONG_ORIGIN: Refusal = {
+  reason: 'KEY_ORIGIN',
+  message:
+    'This publishable key does not work on this website, or the request has no Origin header. Add the origin of the ' +
+    'website to the key: publishable-key.update-publishable-key.',
+};
 
 /** Requests per second of all keys of an organization together, except keys whose limit the operator set. */
 export const ORGANIZATION_RATE_LIMIT = Symbol('organization rate limit');
@@ -26,6 +35,8 @@ export class AuthenticationGuard implements CanActivate {
     private readonly authenticator: Authenticator,
     private readonly use: ApiKeyUse,
     private readonly rateLimit: RateLimitGuard,
+    private readonly publishable: PublishableKeys,
+    private readonly crossOrigin: CrossOrigin,
     @Inject(ORGANIZATION_RATE_LIMIT) private readonly organizationLimit: number,
   ) {}
 
@@ -36,6 +47,12 @@ export class AuthenticationGuard implements CanActivate {
       return true;
     }
     const response = context.switchToHttp().getResponse<Response>();
+    const publishable = publishableKeyIn(request.headers.authorization);
+    if (publishable !== undefined) {
+      await this.admitPublic(publishable, request, response);
+      return true;
+    }
+    this.crossOrigin.answer(request, response);
     // A key that the client may have invented is charged to the client before it costs a query.
     const beforeGuess = () => this.rateLimit.countAddress(request, response);
     const authentication = await this.authenticator.authenticate(request.headers.authorization, beforeGuess);
@@ -62,6 +79,21 @@ export class AuthenticationGuard implements CanActivate {
     }
     request.rateLimits = limits;
     return true;
+  }
+
+  /** Without limits of its own: visitors share the key, so each counts for their address, and no one for the organization. */
+  private async admitPublic(key: string, request: Request, response: Response): Promise<void> {
+    const found = await this.publishable.find(key);
+    const { origin } = request.headers;
+    if (!found) request.refusal = UNKNOWN_KEY;
+    // Browsers always send it, so programs without a browser must at least pretend.
+    else if (origin === undefined || !found.origins.includes(origin)) request.refusal = WRONG_ORIGIN;
+    else {
+      this.crossOrigin.allow(origin, response);
+      const actor = { type: 'api-key', id: found.id } as const;
+      const { organizationId } = found;
+      request.caller = { organizationId, actor, scopes: PUBLISHABLE_SCOPES, isPublic: true };
+    }
   }
 }
 

@@ -7,3 +7,6 @@ export { ORGANIZATION_RATE_LIMIT } from './guards.js';
 export { RotateApiKey } from './rotate-api-key.js';
 export { type ApiKeyRecord, replayableApiKeys } from './api-key-record.js';
 export { apiKey } from './api-key.js';
+export { CORS_ORIGINS } from './publishable/cross-origin.js';
+export { publishableKey } from './publishable/publishable-key.js';
+export { HAS_KEY_FOR, publishableKeys } from './publishable/publishable-keys.js';

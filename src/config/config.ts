@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { MAIL_URL_FORMS, type MailAddress, readMailAddress, readMailUrl, WrongMailUrl } from '#libs/mail';
 import { LOG_LEVELS, type LogLevel } from '#libs/operations';
 import { readRedisUrl, REDIS_URL_FORMS } from '#libs/rate-limit';
+import { ORIGIN, ORIGIN_RULE } from '#libs/rpc';
 import { type BucketLocation } from '#libs/storage';
 import { NotAuthentic } from '#libs/verify';
 import { readWitness, type WitnessAddress } from '../audit/index.js';
@@ -53,6 +54,8 @@ export type Config = {
   /** Minimum seconds between two requests to witnesses about the same organization. */
   witnessEvery: number;
   trustProxy: boolean | number | string;
+  /** Websites that may call the whole API from browsers. Publishable keys have their own list. */
+  corsOrigins: string[];
   /** Token that shows the projections in `/health/ready`; undefined: no one sees them. */
   healthToken: string | undefined;
   /** Seconds after SIGTERM during which requests are still served, so that load balancers notice in time. */
@@ -158,6 +161,7 @@ export function inspectConfig(environment: Environment): Inspected {
     witnesses: witnesses(get('WITNESS_URLS'), wrong),
     witnessEvery: integer('WITNESS_EVERY', 60, 1, 86_400),
     trustProxy: trustProxy(get('TRUST_PROXY'), wrong),
+    corsOrigins: corsOrigins(get('CORS_ORIGINS'), wrong),
     healthToken: healthToken(get('HEALTH_TOKEN'), wrong),
     // Load balancers are not used with embedded databases.
     shutdownDelay: integer('SHUTDOWN_DELAY', databaseUrl === undefined ? 0 : 5, 0, 3_600),
@@ -186,6 +190,14 @@ export function inspectConfig(environment: Environment): Inspected {
 function site(text: string | undefined, wrong: string[]): boolean {
   if (text !== undefined && !['on', 'off'].includes(text)) wrong.push('SITE must be on or off.');
   return text !== 'off';
+}
+
+function corsOrigins(text: string | undefined, wrong: string[]): string[] {
+  const origins = text?.split(',').map((one) => one.trim()) ?? [];
+  if (!origins.every((one) => ORIGIN.test(one))) {
+    wrong.push(`CORS_ORIGINS must be a comma-separated list of origins. Each ${ORIGIN_RULE}.`);
+  }
+  return origins;
 }
 
 function captcha(text: string | undefined, wrong: string[]): boolean {

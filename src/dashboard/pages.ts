@@ -15,6 +15,7 @@ import { outboxPages } from './outbox/pages.js';
 import { type PageDefinition } from './page.js';
 import { petitionPages } from './petitions/pages.js';
 import { postPages } from './posts/pages.js';
+import { publishableKeyPages } from './publishable-keys/pages.js';
 import { segmentPages } from './segments/pages.js';
 import { suppressionPages } from './suppressions/pages.js';
 import { teamPages } from './team/pages.js';
@@ -38,6 +39,7 @@ export const PAGES: PageDefinition[] = [
   ...teamPages,
   ...organizationPages,
   ...keyPages,
+  ...publishableKeyPages,
   ...webhookPages,
   ...outboxPages,
   ...historyPages,

@@ -24,6 +24,7 @@ const AFTER_GROUPS: Record<string, Place> = {
   team: { path: 'team', needs: 'team:read', shows: 'member' },
   organization: { path: 'organization', needs: 'organization:read' },
   keys: { path: 'keys', needs: 'api-key:read', shows: 'api-key' },
+  publishableKeys: { path: 'publishable-keys', needs: 'api-key:read', shows: 'publishable-key' },
   webhooks: { path: 'webhooks', needs: 'webhook:read', shows: 'webhook' },
   outbox: OUTBOX,
   history: { path: 'history', needs: 'history:read' },

@@ -10,7 +10,7 @@ import { RpcModule } from '#libs/rpc';
 import { Checkpoints, Sealer } from '#libs/sealing';
 import { openStorage, Storage } from '#libs/storage';
 import { Subscriptions } from '#libs/subscriptions';
-import { ORGANIZATION_RATE_LIMIT } from '../auth/index.js';
+import { CORS_ORIGINS, ORGANIZATION_RATE_LIMIT } from '../auth/index.js';
 import { BROADCAST_RECIPIENT_DAYS } from '../broadcasts/index.js';
 import { type Config, PublicAddress } from '../config/index.js';
 import { silenceAmazon } from '../environment/index.js';
@@ -39,6 +39,7 @@ export class AppModule {
       mailUrl,
       site,
       captcha,
+      corsOrigins,
       broadcastRecipientDays,
     } = config;
     const { sealer, selfCheck, cosigning, checkpoints, subscriptions } = foundation;
@@ -55,6 +56,7 @@ export class AppModule {
       { provide: Storage, useFactory: () => storageOf(config) },
       { provide: ORGANIZATION_RATE_LIMIT, useValue: organizationRateLimit },
       { provide: CAPTCHA, useValue: captcha },
+      { provide: CORS_ORIGINS, useValue: corsOrigins },
       { provide: BROADCAST_RECIPIENT_DAYS, useValue: broadcastRecipientDays },
       { provide: Destinations, useValue: new Destinations(webhookAllowPrivate) },
     ];

@@ -76,16 +76,36 @@ export class Signing {
     };
   }
 
-  /** @throws RpcError CONFLICT if the petition or form has closed in the meantime. */
-  async sign(
+  /** From a page of the site. @throws RpcError CONFLICT if the petition or form has closed in the meantime. */
+  sign(
     organization: FoundOrganization,
     found: FoundForm,
     given: URLSearchParams,
     request: Request,
   ): Promise<Signed> {
-    const form = this.read(found, given);
+    return this.take(organization, found, given, contextOf(request, organization.id), true);
+  }
+
+  /** From a page of another website, which has no form token. Throws like `sign`. */
+  submit(
+    organization: FoundOrganization,
+    found: FoundForm,
+    given: URLSearchParams,
+    context: RequestContext,
+  ): Promise<Signed> {
+    return this.take(organization, found, given, context, false);
+  }
+
+  private async take(
+    organization: FoundOrganization,
+    found: FoundForm,
+    given: URLSearchParams,
+    context: RequestContext,
+    isOwnPage: boolean,
+  ): Promise<Signed> {
+    const form = this.read(found, given, isOwnPage);
     if (Object.keys(form.faults).length > 0 || form.meant !== undefined) return { status: 'faults', form };
-    const suspicion = await this.budgets.take(found.id, request.ip);
+    const suspicion = await this.budgets.take(found.id, context.client?.address);
     if (!suspicion) return { status: 'too many' };
     if (given.get('website')) suspicion.push('HONEYPOT');
     if (this.proof.isRequired && !(await this.proof.holds(given.get('altcha'))))
@@ -103,16 +123,19 @@ export class Signing {
       region: text('region'),
       country: countryCode(values.country ?? '') ?? null,
       phone: text('phone'),
-      clientAddress: addressOf(request),
+      clientAddress: addressOf({ ip: context.client?.address }),
       customFields: readAnswers(questionsIn(petition.asked), form.answers).values,
     };
     const sent = {
       subscribe: values.subscribe === true,
       source,
-      consent: { source: petition.path, text: petition.consent.text, language: words.locale },
+      consent: {
+        source: isOwnPage ? petition.path : (context.client?.origin ?? petition.path),
+        text: (isOwnPage ? null : given.get('consentText')) ?? petition.consent.text,
+        language: words.locale,
+      },
       suspicion,
     };
-    const context = contextOf(request, organization.id);
     if (isPetition(petition)) {
       const { appearance: chosen = 'NONE' } = values;
       const appearance = petition.takesComments ? chosen : 'NONE';
@@ -136,7 +159,7 @@ export class Signing {
   }
 
   /** Reads the form and its errors. All values are kept, so that it can be sent again. */
-  private read(petition: FoundForm, given: URLSearchParams): SignForm {
+  private read(petition: FoundForm, given: URLSearchParams, hasToken: boolean): SignForm {
     const { asked, consent } = petition.petition;
     const details = detailsIn(asked);
     const values: Values = {
@@ -169,7 +192,7 @@ export class Signing {
     } else if (consent.required && !values.subscribe) faults.subscribe = 'unchecked';
     const { keyring } = this.store;
     const token = given.get('token') ?? '';
-    const stale = faultOf(keyring, petition.id, token, new Date());
+    const stale = hasToken ? faultOf(keyring, petition.id, token, new Date()) : undefined;
     if (stale) faults.form = stale;
     const source = given.get('source');
     const hasFaults = Object.keys(faults).length > 0;
@@ -188,7 +211,7 @@ export class Signing {
 }
 
 /** The client's address. null: unknown. */
-export function addressOf({ ip }: Request): string | null {
+export function addressOf({ ip }: { ip?: string | undefined }): string | null {
   return ip?.replace(/^::ffff:/, '') ?? null;
 }
 

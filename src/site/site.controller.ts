@@ -136,7 +136,7 @@ export class SiteController {
     if (!this.address.hasSite || !this.proof.isRequired) return next();
     response
       .status(200)
-      .set('Cache-Control', 'no-store')
+      .set({ 'Cache-Control': 'no-store', 'Access-Control-Allow-Origin': '*' })
       .json(await this.proof.challenge());
   }
 

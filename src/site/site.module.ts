@@ -7,16 +7,17 @@ import { FieldsModule } from '../fields/index.js';
 import { OrganizationsModule } from '../organizations/index.js';
 import { PetitionsModule } from '../petitions/index.js';
 import { Budgets } from './budgets.js';
+import * as operations from './operations.js';
 import { PersonalLinks } from './personal-links.js';
 import { ProofOfWork } from './proof-of-work.js';
 import { QuickPages } from './quick-pages.js';
 import { Signing } from './signing.js';
+import { Submissions } from './submissions.js';
 import { SiteController } from './site.controller.js';
 import { SiteRecords } from './site-records.js';
 
 @ProductModule({
-  // Public pages need no operations or keys.
-  operations: {},
+  operations,
   imports: [
     BroadcastsModule,
     ConfirmationsModule,
@@ -26,6 +27,15 @@ import { SiteRecords } from './site-records.js';
     PetitionsModule,
   ],
   controllers: [SiteController],
-  providers: [SiteRecords, Signing, PersonalLinks, Budgets, ProofOfWork, QuickPages, RateLimitGuard],
+  providers: [
+    SiteRecords,
+    Signing,
+    Submissions,
+    PersonalLinks,
+    Budgets,
+    ProofOfWork,
+    QuickPages,
+    RateLimitGuard,
+  ],
 })
 export class SiteModule {}

@@ -29,6 +29,7 @@ export const common: typeof en = {
     team: 'Team',
     organization: 'Organisation',
     keys: 'API-Schlüssel',
+    publishableKeys: 'Website-Schlüssel',
     webhooks: 'Webhooks',
     outbox: 'Postausgang',
     history: 'Verlauf',

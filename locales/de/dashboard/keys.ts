@@ -31,6 +31,10 @@ export const keys: typeof en = {
   read: (what) => `${what}: ansehen`,
   write: (what) => `${what}: bearbeiten`,
   send: (what) => `${what}: senden`,
+  public: {
+    'signature:request': 'Petitionen: als Besucher unterschreiben',
+    'form:submit': 'Anmeldeformulare: als Besucher absenden',
+  },
   button: 'API-Schlüssel anlegen',
   shown: (name) => `Ihr neuer API-Schlüssel: „${name}“`,
   shownText:

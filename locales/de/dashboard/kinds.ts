@@ -20,6 +20,7 @@ export const kinds: typeof en = {
   'petition-goal': 'Ziel einer Petition',
   post: 'Beitrag',
   'public-log': 'Öffentlicher Verlauf',
+  'publishable-key': 'Website-Schlüssel',
   register: 'Verzeichnis der Prüfpunkte',
   segment: 'Segment',
   sender: 'E-Mail-Absender',

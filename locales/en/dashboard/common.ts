@@ -29,6 +29,7 @@ export const common = {
     team: 'Team',
     organization: 'Organization',
     keys: 'API keys',
+    publishableKeys: 'Website keys',
     webhooks: 'Webhooks',
     outbox: 'Outbox',
     history: 'History',

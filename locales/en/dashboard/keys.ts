@@ -29,6 +29,10 @@ export const keys = {
   read: (what: string) => `${what}: view`,
   write: (what: string) => `${what}: edit`,
   send: (what: string) => `${what}: send`,
+  public: {
+    'signature:request': 'Petitions: sign as a visitor',
+    'form:submit': 'Sign-up forms: submit as a visitor',
+  },
   button: 'Create API key',
   shown: (name: string) => `Your new API key: “${name}”`,
   shownText: 'Copy it now and store it where you need it. No one will be able to see it again.',

@@ -19,6 +19,7 @@ export const kinds = {
   'petition-goal': 'Petition goal',
   post: 'Post',
   'public-log': 'Public history',
+  'publishable-key': 'Website key',
   register: 'Register of checkpoints',
   segment: 'Segment',
   sender: 'Email sender',

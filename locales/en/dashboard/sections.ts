@@ -14,6 +14,7 @@ export { outbox } from './outbox.js';
 export { petitions } from './petitions.js';
 export { forms } from './forms.js';
 export { posts } from './posts.js';
+export { publishableKeys } from './publishable-keys.js';
 export { segments } from './segments.js';
 export { suppressions } from './suppressions.js';
 export { tags } from './tags.js';

@@ -233,6 +233,7 @@ function usedIn(words: DashboardWords, lastUsedAt: Date | null): string {
 
 function scopeIn({ keys, sections }: DashboardWords, scope: string): string {
   if (scope === '*') return keys.everything;
+  if (scope in keys.public) return keys.public[scope as keyof typeof keys.public];
   const [service = '', right = ''] = scope.split(':');
   const what = service === 'history' ? keys.historyScope : sections[sectionAbout(service)!]!;
   if (right === 'read') return keys.read(what);

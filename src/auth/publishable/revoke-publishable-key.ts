@@ -1,0 +1,24 @@
+import { deleteHandler } from '#libs/resources';
+import { Id, Input, Operation } from '#libs/rpc';
+import { revokePublishableKey } from './publishable-key.js';
+import { publishableKeyIdSchema, publishableKeys } from './publishable-keys.js';
+
+@Operation({
+  method: 'DELETE',
+  name: 'publishable-key.revoke-publishable-key',
+  scope: 'api-key:write',
+  object: 'publishable-key',
+  summary: 'Revoke a publishable key',
+  description: 'All instances reject the key within a second.',
+  answers: publishableKeyIdSchema,
+})
+export class RevokePublishableKey extends Input {
+  @Id()
+  publishableKeyId!: string;
+}
+
+export const RevokePublishableKeyHandler = deleteHandler(
+  RevokePublishableKey,
+  publishableKeys,
+  revokePublishableKey,
+);

@@ -1,0 +1,3 @@
+/** What pages of other websites may do with a publishable key. */
+export * from './request-signature.js';
+export * from './submit-form.js';

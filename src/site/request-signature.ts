@@ -1,0 +1,54 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Id, OneOf, Operation, recordSchema, Text } from '#libs/rpc';
+import { APPEARANCES, type Appearance } from '../petitions/index.js';
+import { Submission, Submissions } from './submissions.js';
+
+@Operation({
+  method: 'POST',
+  name: 'petition.request-signature',
+  scope: 'signature:request',
+  object: 'signature-request',
+  summary: 'Request a signature',
+  description:
+    'Does what the form on the petition’s page does, with the same checks, for a form on your own website. Send it from the ' +
+    'browser with a publishable key. The person gets an email to confirm the signature, unless `confirmation` of the ' +
+    'petition is `NONE`. The response is the same whether they have signed before or not.',
+  answers: recordSchema({
+    petitionId: { type: 'string' },
+    confirmation: {
+      type: 'string',
+      enum: ['EMAIL', 'NONE'],
+      description: '`EMAIL`: tell the person to open the link in the email.',
+    },
+  }),
+  reasons: ['PETITION_CLOSED'],
+})
+export class SendSignature extends Submission {
+  @Id()
+  petitionId!: string;
+
+  @Text({ max: 10_000, optional: true, nullable: true })
+  comment?: string | null;
+
+  @OneOf(APPEARANCES, {
+    optional: true,
+    documentedDefault: 'NONE',
+    description:
+      'How the petition’s page names the person next to the comment. `NONE`: the comment is not public.',
+  })
+  appearance?: Appearance;
+
+  @Text({ max: 100, optional: true, description: 'The `via` of the share link that led the person there.' })
+  via?: string;
+}
+
+@CommandHandler(SendSignature)
+export class SendSignatureHandler implements ICommandHandler<SendSignature> {
+  constructor(private readonly submissions: Submissions) {}
+
+  async execute(command: SendSignature): Promise<object> {
+    const { petitionId, comment, appearance, via } = command;
+    const more = { comment, appearance, via };
+    return { petitionId, ...(await this.submissions.submit('petitions', petitionId, command, more)) };
+  }
+}
