@@ -184,6 +184,7 @@ const PAGE_OF: Record<string, (event: Event, below: string) => string> = {
   organization: () => 'organization',
   sender: () => 'organization',
   'api-key': ({ streamId }) => `keys/${streamId}`,
+  'publishable-key': ({ streamId }) => `publishable-keys/${streamId}`,
   webhook: ({ streamId }) => `webhooks/${streamId}`,
   member: ({ streamId }) => `team/${streamId}`,
 };

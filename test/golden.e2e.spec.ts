@@ -415,6 +415,10 @@ async function makeHistory(): Promise<string> {
         .expire(signUps, systemInput(Failed, organizationId, {}, 'sign-up-expiry'), requestId, 'TIME');
   }
   await erase('form.delete-form', form);
+  const websites = { name: 'Website', origins: ['https://www.example.org'] };
+  const websiteKey = await post('publishable-key.create-publishable-key', websites);
+  await post('publishable-key.update-publishable-key', { ...websiteKey, origins: [] });
+  await erase('publishable-key.revoke-publishable-key', websiteKey);
   await erase('list.delete-list', await post('list.create-list', { name: 'Gone' }));
   await erase('tag.delete-tag', await post('tag.create-tag', { name: 'Gone' }));
   for (const { kind, resource } of groupsOfContacts().filter(({ kind }) => !['list', 'tag'].includes(kind))) {

@@ -511,7 +511,7 @@ describe('the documented errors', () => {
     if (properties) {
       const fields = Object.entries<any>(properties);
       return inputOf(
-        fields.map(([one, its]) => [one, its, false]),
+        fields.map(([one, its]) => [one, its, schema.required?.includes(one) === true]),
         path,
       );
     }

@@ -854,6 +854,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'petition.request-signature': {
     scope: 'signature:request',
+    fields: { contact: null },
     ask: async (own) => ({
       ...(await own.the('petition')),
       contact: { email: own.person().email, firstName: 'Ada' },
@@ -869,6 +870,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   },
   'form.submit-form': {
     scope: 'form:submit',
+    fields: { contact: null },
     ask: async (own) => ({
       ...(await own.the('form')),
       contact: { email: own.person().email },

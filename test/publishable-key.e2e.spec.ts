@@ -322,8 +322,12 @@ it('with a proof of work, any website gets a challenge, and signatures without a
   const suspicion = async (email: string, more: object) => {
     const contact = { email, firstName: 'Ada' };
     expect((await at.post(SIGN, ada({ contact, ...more }), from(ORIGIN))).status).toBe(200);
-    const [event] = (await page.client.get('history.list-events', { type: 'SignatureRequested' })).body.data;
-    return event.data.suspicion;
+    const [event] = await people.api.database.source.query<[{ suspicion: string[] }]>(
+      `SELECT data->'suspicion' AS suspicion FROM events WHERE organization_id = $1 AND type = 'SignatureRequested'
+       ORDER BY position DESC LIMIT 1`,
+      [page.client.organizationId],
+    );
+    return event.suspicion;
   };
   expect(await suspicion('a@example.org', { altcha })).toEqual([]);
   expect(await suspicion('b@example.org', { altcha })).toEqual(['NO_PROOF_OF_WORK']);

@@ -58,7 +58,8 @@ export function sectionOf(kind: string): Section | undefined {
   return Object.entries(places()).find(([, { shows }]) => shows === kind)?.[0];
 }
 
-/** The section for a service of the API. */
+/** The section for a service of the API, or of its scopes: visitors sign petitions with `signature:request`. */
 export function sectionAbout(service: string): Section | undefined {
-  return Object.entries(places()).find(([, { needs }]) => needs?.startsWith(`${service}:`))?.[0];
+  const about = service === 'signature' ? 'petition' : service;
+  return Object.entries(places()).find(([, { needs }]) => needs?.startsWith(`${about}:`))?.[0];
 }

@@ -10,6 +10,7 @@ const CAMPAIGNING = [
   'petition',
   'post',
   'form',
+  'signature',
   'segment',
   'image',
   'broadcast',

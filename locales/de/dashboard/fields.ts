@@ -79,6 +79,7 @@ export const fields: typeof en = {
   nextUrl: 'Ziel des Buttons',
   operation: 'Vorgang',
   options: 'Optionen',
+  origins: 'Zugelassene Websites',
   outcome: 'Ausgang',
   outcomeText: 'Text zum Ausgang',
   overlapSeconds: 'Bisheriger noch gültig für (Sekunden)',

@@ -9,7 +9,7 @@ export const publishableKeys: typeof en = {
   },
   add: 'Website-Schlüssel anlegen',
   create: 'Website-Schlüssel anlegen',
-  origins: 'Websites',
+  origins: 'Zugelassene Websites',
   originsHint:
     'Eine Adresse pro Zeile, zum Beispiel https://www.example.org. Nur dort funktioniert der Schlüssel.',
   key: 'Website-Schlüssel',

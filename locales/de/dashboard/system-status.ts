@@ -41,6 +41,7 @@ export const systemStatus: typeof en = {
     fields: 'Eigene Felder',
     forms: 'Anmeldeformulare',
     images: 'Bilder',
+    'publishable-keys': 'Website-Schlüssel',
     invalidations: 'Entfernte Unterschriften',
     lists: 'Listen',
     members: 'Team',

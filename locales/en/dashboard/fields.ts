@@ -78,6 +78,7 @@ export const fields = {
   nextUrl: 'Link of the button',
   operation: 'Operation',
   options: 'Options',
+  origins: 'Websites',
   outcome: 'Outcome',
   outcomeText: 'Text about the outcome',
   overlapSeconds: 'Previous one valid for (seconds)',

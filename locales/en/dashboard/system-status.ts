@@ -42,6 +42,7 @@ export const systemStatus = {
     fields: 'Custom fields',
     forms: 'Sign-up forms',
     images: 'Images',
+    'publishable-keys': 'Website keys',
     invalidations: 'Removed signatures',
     lists: 'Lists',
     members: 'Team',
