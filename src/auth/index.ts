@@ -9,4 +9,4 @@ export { type ApiKeyRecord, replayableApiKeys } from './api-key-record.js';
 export { apiKey } from './api-key.js';
 export { CORS_ORIGINS } from './publishable/cross-origin.js';
 export { publishableKey } from './publishable/publishable-key.js';
-export { HAS_KEY_FOR, publishableKeys } from './publishable/publishable-keys.js';
+export { HAS_KEY_FOR } from './publishable/publishable-keys.js';

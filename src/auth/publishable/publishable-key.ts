@@ -10,7 +10,7 @@ export type PublishableKeyEvent =
   | { type: 'PublishableKeyUpdated'; data: Partial<PublishableKeyFields> }
   | { type: 'PublishableKeyRevoked'; data: Record<string, never> };
 
-export type ActivePublishableKey = PublishableKeyFields & { status: 'ACTIVE' };
+type ActivePublishableKey = PublishableKeyFields & { status: 'ACTIVE' };
 export type PublishableKey = ActivePublishableKey | { status: 'UNKNOWN' } | { status: 'REVOKED' };
 
 export const publishableKey: Decider<PublishableKey, PublishableKeyEvent> = {
