@@ -11,9 +11,13 @@ import {
   type AppendRow,
   GivenUp,
   lockStreams,
+  rowOf,
+  type WrittenEvent,
 } from './append.js';
 import { takeBatch } from './batch.js';
+import { type EventRow } from './event-rows.js';
 import { type Metadata } from './event.js';
+import { JustWritten } from './just-written.js';
 import { type Keyring } from './keyring.js';
 import { type Upcasters } from './upcasting.js';
 
@@ -41,6 +45,11 @@ const MASTER_REPLACED = 'KR001';
 /** How often a call is retried after a deadlock, which rolled it back. */
 const MOST_COLLISIONS = 3;
 
+/** Projections read fewer events in one statement with their page, and those of other instances with them. */
+const MANY_EVENTS = 32;
+/** The approximate size of an event without its data. */
+const ROW_BYTES = 1_000;
+
 type Waiting = {
   command: AppendCommand;
   retries: number;
@@ -58,6 +67,8 @@ export class AppendQueue {
   private answered = 0;
   private failed = 0;
   private isDiskFull = false;
+  /** Events of large calls, by id, for the projections, which read them next. */
+  readonly justWritten = new JustWritten<Omit<EventRow, 'position'>>();
 
   /** @param onAppended called with each appended command and the position of its last event. */
   constructor(
@@ -166,14 +177,12 @@ export class AppendQueue {
     if (batch.length === 0) return;
     const started = performance.now();
     try {
-      const results = await appendBatch(
-        this.source,
-        this.keyring,
-        batch.map((waiting) => waiting.command),
-        this.upcasters,
-      );
+      const commands = batch.map((waiting) => waiting.command);
+      const call = await appendCall(this.source, this.keyring, commands, this.upcasters);
+      const results = call.read(await this.source.query<AppendRow[]>(call.text, call.values));
       this.answered += 1;
       this.isDiskFull = false;
+      this.keep(call.written, results);
       results.forEach((result, index) => {
         if (result.status === 'appended') this.onAppended(result.position ?? 0, batch[index]!.command);
         this.answer(batch[index]!, result);
@@ -198,6 +207,18 @@ export class AppendQueue {
       this.batches.add(batch.length);
       this.callSeconds.add((performance.now() - started) / 1_000);
     }
+  }
+
+  /** Keeps the events of a large call for the projections. */
+  private keep(written: readonly (readonly WrittenEvent[])[], results: readonly AppendResult[]): void {
+    if (written.reduce((sum, { length }) => sum + length, 0) < MANY_EVENTS) return;
+    results.forEach((result, index) => {
+      if (result.status !== 'appended') return;
+      for (const event of written[index]!) {
+        const bytes = event.data.length + (event.event.personal?.length ?? 0) + ROW_BYTES;
+        this.justWritten.put(event.event.eventId, rowOf(event, result.recordedAt), bytes);
+      }
+    });
   }
 
   /** Whether a call failed because the master key was replaced, and this process has the new one. */

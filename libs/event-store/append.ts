@@ -1,7 +1,8 @@
 import { binaryArray, type ElementType, type Sql } from '#libs/database';
 import { newId } from '#libs/random';
 import { canonical } from './canonical.js';
-import { bodyDigest } from './digest.js';
+import { bodyDigest, timedDigest } from './digest.js';
+import { type EventRow } from './event-rows.js';
 import { type DomainEvent, type JsonObject, type Metadata } from './event.js';
 import { type Keyring } from './keyring.js';
 import { salted } from './personal-data.js';
@@ -132,13 +133,22 @@ export async function appendBatch(
   return read(await sql.query<AppendRow[]>(text, values));
 }
 
-/** The statement that appends all commands. @returns `read`: the results from its rows, in the order of the commands. */
+/**
+ * The statement that appends all commands.
+ *
+ * @returns `read`: the results from its rows, in the order of the commands. `written`: the events of each command.
+ */
 export async function appendCall(
   sql: Sql,
   keyring: Keyring,
   commands: readonly AppendCommand[],
   upcasters: Upcasters,
-): Promise<{ text: string; values: unknown[]; read: (rows: AppendRow[]) => AppendResult[] }> {
+): Promise<{
+  text: string;
+  values: unknown[];
+  read: (rows: AppendRow[]) => AppendResult[];
+  written: readonly (readonly WrittenEvent[])[];
+}> {
   const keys = await existingSubjectKeys(sql, keyring, commands, upcasters);
   const columns = Object.fromEntries(
     Object.entries(COLUMNS).map(([table, types]) => [table, types.map((): unknown[] => [])]),
@@ -146,6 +156,7 @@ export async function appendCall(
   const add = (table: Table, ...row: unknown[]) =>
     row.forEach((value, column) => columns[table][column]!.push(value));
   const isErased: boolean[] = [];
+  const written: WrittenEvent[][] = commands.map(() => []);
 
   commands.forEach((command, index) => {
     const { organizationId } = command;
@@ -165,6 +176,7 @@ export async function appendCall(
       const digest = bodyDigest(event, data, metadata);
       const stream = [organizationId, streamType, streamId, version] as const;
       add('events', index, ...stream, eventId, type, schema, data, personal, subjectId, metadata, digest);
+      written[index]!.push({ event, data, digest });
     }
     for (const { streamId, expectedVersion } of command.writes)
       add('streams', index, organizationId, streamId, expectedVersion, false);
@@ -193,6 +205,30 @@ export async function appendCall(
       collect(rows, commands.length).map((result, index) =>
         isErased[index] ? { status: 'version' } : result,
       ),
+    written,
+  };
+}
+
+/** An event as it was sent to the database. `data`: JSON. `digest`: of the body. */
+export type WrittenEvent = { event: PreparedEvent; data: string; digest: Buffer };
+
+/** The row of an event that was stored, but for its position. */
+export function rowOf({ event, data, digest }: WrittenEvent, recordedAt: Date): Omit<EventRow, 'position'> {
+  return {
+    organization_id: event.organizationId,
+    stream_type: event.streamType,
+    stream_id: event.streamId,
+    version: event.version,
+    event_id: event.eventId,
+    type: event.type,
+    schema: event.schema,
+    data: JSON.parse(data) as JsonObject,
+    personal: event.personal,
+    subject_id: event.subjectId,
+    metadata: event.metadata as Metadata,
+    recorded_at: recordedAt,
+    digest: timedDigest(digest, recordedAt),
+    wrapped_key: event.wrapped,
   };
 }
 
@@ -223,25 +259,28 @@ const LOCK = `
     GROUP BY 1 ORDER BY 1
   ) l`;
 
+type SubjectKey = ReturnType<Keyring['newSubjectKey']>;
+
 const NONE = { personal: null, personalDigest: undefined };
 
-type PreparedEvent = Parameters<typeof bodyDigest>[0];
+/** `wrapped`: the key of its personal data, wrapped. */
+type PreparedEvent = Parameters<typeof bodyDigest>[0] & { wrapped: Buffer | null };
 
 /** The events in their stored form. Undefined if they contain personal data of a subject without a key. */
 function prepare(
   command: AppendCommand,
   keyring: Keyring,
-  keys: ReadonlyMap<string, Buffer>,
+  keys: ReadonlyMap<string, SubjectKey>,
   upcasters: Upcasters,
 ): { events: PreparedEvent[]; subjectKeys: [string, Buffer][] } | undefined {
   const events: PreparedEvent[] = [];
   const subjectKeys: [string, Buffer][] = [];
-  const newKeys = new Map<string, Buffer>();
+  const newKeys = new Map<string, SubjectKey>();
   for (const write of command.writes) {
     if (!write.subjectId || !isNewSubject(write)) continue;
-    const { key, wrapped } = keyring.newSubjectKey(write.subjectId);
-    newKeys.set(write.subjectId, key);
-    subjectKeys.push([write.subjectId, wrapped]);
+    const created = keyring.newSubjectKey(write.subjectId);
+    newKeys.set(write.subjectId, created);
+    subjectKeys.push([write.subjectId, created.wrapped]);
   }
   for (const write of command.writes) {
     const { subjectId = null } = write;
@@ -261,7 +300,8 @@ function prepare(
         type: event.type,
         schema: written.schema,
         data: written.data,
-        personal: sealed && key ? keyring.personalData.encrypt(key, sealed, eventId) : null,
+        personal: sealed && key ? keyring.personalData.encrypt(key.key, sealed, eventId) : null,
+        wrapped: sealed && key ? key.wrapped : null,
         subjectId,
         metadata: personalDigest === undefined ? command.metadata : { ...command.metadata, personalDigest },
       });
@@ -296,7 +336,7 @@ async function existingSubjectKeys(
   keyring: Keyring,
   commands: readonly AppendCommand[],
   upcasters: Upcasters,
-): Promise<Map<string, Buffer>> {
+): Promise<Map<string, SubjectKey>> {
   const organizations: string[] = [];
   const subjects: string[] = [];
   for (const { organizationId, writes } of commands) {
@@ -317,7 +357,7 @@ async function existingSubjectKeys(
   return new Map(
     rows.map((row) => [
       `${row.organization_id} ${row.subject_id}`,
-      keyring.unwrap(row.wrapped_key, row.subject_id),
+      { key: keyring.unwrap(row.wrapped_key, row.subject_id), wrapped: row.wrapped_key },
     ]),
   );
 }

@@ -27,8 +27,7 @@ function write(value: unknown): string {
   }
   const members = value as { [name: string]: unknown };
   const names = Object.keys(members);
-  // Sorting allocates more than everything else here.
-  if (names.some((name, n) => n > 0 && name < names[n - 1]!)) names.sort();
+  sort(names);
   let text = '{';
   for (const name of names) {
     const member = members[name];
@@ -36,6 +35,19 @@ function write(value: unknown): string {
   }
   return `${text}}`;
 }
+
+/** Few names are sorted in place, because `Array.sort` allocates more than everything else here. */
+function sort(names: string[]): void {
+  if (names.length > FEW)
+    return void (names.some((name, n) => n > 0 && name < names[n - 1]!) && names.sort());
+  for (let n = 1; n < names.length; n += 1) {
+    const name = names[n]!;
+    let at = n;
+    for (; at > 0 && name < names[at - 1]!; at -= 1) names[at] = names[at - 1]!;
+    names[at] = name;
+  }
+}
+const FEW = 32;
 
 function isLeaf(value: unknown): boolean {
   if (typeof value === 'number' && !Number.isFinite(value)) reject(String(value));

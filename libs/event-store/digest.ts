@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { canonical } from './canonical.js';
 import { type JsonObject } from './event.js';
 
@@ -44,7 +44,13 @@ export function bodyDigest(
  * insert. Checkpoints attest the positions together with the order.
  */
 export function eventDigest(event: DigestedEvent, recordedAt: Date): Buffer {
-  const time = Buffer.alloc(8);
-  time.writeBigInt64BE(BigInt(recordedAt.getTime()));
-  return createHash('sha256').update(bodyDigest(event)).update(time).digest();
+  return timedDigest(bodyDigest(event), recordedAt);
+}
+
+/** The digest of a stored event, from that of its body. */
+export function timedDigest(body: Buffer, recordedAt: Date): Buffer {
+  const bytes = Buffer.alloc(body.length + 8);
+  bytes.set(body);
+  bytes.writeBigInt64BE(BigInt(recordedAt.getTime()), body.length);
+  return hash('sha256', bytes, 'buffer');
 }

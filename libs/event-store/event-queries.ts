@@ -43,6 +43,17 @@ export const EVENTS_WITH_KEYS = `
   SELECT e.*, ${wrappedKeyOf('e', 'subject_id')} AS wrapped_key
   FROM events e`;
 
+/** Whether an event of this type destroys the key of its stream's subject. */
+export function endsKey(type: string): boolean {
+  return (ENDINGS as readonly string[]).includes(type);
+}
+
+/** Events at known positions, with the keys as they are now. */
+export const AT_POSITIONS = `
+  SELECT e.*, (SELECT k.wrapped_key FROM public.subject_keys k
+    WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id) AS wrapped_key
+  FROM public.events e WHERE e.position = ANY ($1::bigint[]) ORDER BY e.position`;
+
 /** Limits of a page: events, and bytes of their JSON. */
 export const PAGE = 1_000;
 const PAGE_BYTES = 1024 * 1024;

@@ -4,6 +4,8 @@ import { type AppendCommand, type AppendResult } from './append.js';
 import { AppendQueue } from './append-queue.js';
 import {
   ABOUT,
+  AT_POSITIONS,
+  endsKey,
   EVENTS_WITH_KEYS,
   firstBytes,
   isCut,
@@ -253,6 +255,27 @@ export class EventStore {
   ): Promise<{ events: RecordedEvent[]; end: number }> {
     const end = await this.pageEnd(after, upTo, limit, types);
     return { events: await this.readAll(after, end, limit, types), end };
+  }
+
+  /**
+   * Rows of events at these positions, in order. Those that this process has just stored are not read again. If one of
+   * them destroyed someone's key, all of them are, so that no one's data outlives it.
+   */
+  async recall(found: readonly { position: string; id: string }[], sql: Sql): Promise<EventRow[]> {
+    const known = found.map(({ position, id }) => {
+      const row = this.appends.justWritten.take(id);
+      return row && { ...row, position };
+    });
+    const isWhole = !known.some((row) => row && endsKey(row.type));
+    const missing = isWhole ? found.filter((_, n) => !known[n]) : found;
+    if (missing.length === 0) return known as EventRow[];
+    const read = (positions: typeof found) =>
+      sql.query<EventRow[]>(AT_POSITIONS, [positions.map(({ position }) => position)]);
+    const rows = await read(missing);
+    if (missing === found) return rows;
+    if (rows.some(({ type }) => endsKey(type))) return read(found);
+    const next = rows.values();
+    return known.flatMap((row) => row ?? next.next().value ?? []);
   }
 
   /** The end of the next page of events of these types: at most `limit` events and 16 MiB, but at least one. */

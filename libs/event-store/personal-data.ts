@@ -9,6 +9,7 @@ import {
 import { randomBytes } from '#libs/random';
 import { canonical } from './canonical.js';
 import { type JsonObject } from './event.js';
+import { JustWritten } from './just-written.js';
 
 /** Bytes of a key, of a GCM nonce and of a GCM tag (NIST SP 800-38D). */
 export const KEY = 32;
@@ -42,10 +43,6 @@ export function withoutSalt(personal: JsonObject | null): JsonObject | null {
   return rest;
 }
 
-/** Characters of personal data that are kept for the projections, and for how long. */
-const MOST_KEPT = 2_000_000;
-const KEPT_MS = 1_000;
-
 type Encrypted = { key: Buffer; sealed: Buffer; text: string };
 
 /**
@@ -53,19 +50,13 @@ type Encrypted = { key: Buffer; sealed: Buffer; text: string };
  * That is usually the next statement: decrypting it there, with the key to unwrap, took 22 µs of an import's 310 per row.
  */
 export class PersonalData {
-  private readonly last = new Map<string, Encrypted>();
-  private kept = 0;
-  private clearing: NodeJS.Timeout | undefined;
+  private readonly last = new JustWritten<Encrypted>();
 
   /** Encrypts an event's personal data, bound to the event's id so that it cannot be moved to another event. */
   encrypt(key: Buffer, personal: JsonObject, eventId: string): Buffer {
     const text = JSON.stringify(personal);
     const sealed = seal(key, Buffer.from(text, 'utf8'), eventId);
-    this.take(eventId);
-    this.last.set(eventId, { key, sealed, text });
-    this.kept += text.length;
-    while (this.kept > MOST_KEPT) this.take(this.last.keys().next().value!);
-    this.clearing ??= setTimeout(() => this.clear(), KEPT_MS).unref();
+    this.last.put(eventId, { key, sealed, text }, 2 * text.length);
     return sealed;
   }
 
@@ -75,23 +66,11 @@ export class PersonalData {
    * @throws if the key, the event's id or a single bit differs from the original.
    */
   decrypt(keyOf: () => Buffer, sealed: Buffer, eventId: string): { key: Buffer; personal: JsonObject } {
-    const known = this.take(eventId);
+    const known = this.last.take(eventId);
     const isKnown = known?.sealed.equals(sealed) === true;
     const key = isKnown ? known.key : keyOf();
     const text = isKnown ? known.text : open(key, sealed, eventId).toString('utf8');
     return { key, personal: JSON.parse(text) as JsonObject };
-  }
-
-  private clear(): void {
-    this.clearing = undefined;
-    this.last.clear();
-    this.kept = 0;
-  }
-
-  private take(eventId: string): Encrypted | undefined {
-    const known = this.last.get(eventId);
-    if (this.last.delete(eventId)) this.kept -= known!.text.length;
-    return known;
   }
 }
 

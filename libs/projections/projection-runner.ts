@@ -36,6 +36,8 @@ export type ProjectionStatus = {
 };
 
 type Advance = { reached: string; horizon: string };
+/** A page without what its events contain. `found`: position and id of each, or null if there are none. */
+type LeanAdvance = Advance & { found: string | null };
 
 type Progress = { position: number; horizon: number };
 
@@ -127,10 +129,14 @@ export class ProjectionRunner {
     // Known before the events are read, because an unreadable event counts as a failure like any other.
     let positions: number[] = [];
     let arrivedAt = 0;
+    const isLean = !this.store.appends.justWritten.isEmpty;
     try {
-      const work = async (transaction: Transaction, rows: (Advance & EventRow)[]): Promise<Progress> => {
+      const work = async (
+        transaction: Transaction,
+        rows: (LeanAdvance | (Advance & EventRow))[],
+      ): Promise<Progress> => {
         arrivedAt = performance.now();
-        const found = rows.filter(({ position }) => position !== null);
+        const found = await this.eventsOf(rows, transaction);
         positions = found.map(({ position }) => Number(position));
         const { events: page, left } = this.store.rows.readable(found, (error) =>
           this.on.unreadable(this.projection, error),
@@ -141,7 +147,7 @@ export class ProjectionRunner {
         return { position: Number(rows[0]!.reached), horizon: Number(rows[0]!.horizon) };
       };
       const progress = await this.lease.run(() =>
-        inTransactionFrom(this.source, PAGE_LIMITS, this.advanceStatement, work),
+        inTransactionFrom(this.source, PAGE_LIMITS, this.advanceStatement(isLean), work),
       );
       this.position = Math.max(this.position, progress.position);
       this.pageSize.fit(performance.now() - arrivedAt);
@@ -159,12 +165,34 @@ export class ProjectionRunner {
     }
   }
 
-  /** Returns one row per event, or a single row without an event if the page is empty. */
-  private get advanceStatement(): string {
+  private eventsOf(
+    rows: readonly (LeanAdvance | (Advance & EventRow))[],
+    transaction: Transaction,
+  ): Promise<EventRow[]> {
+    const [first] = rows;
+    if (!('found' in first!))
+      return Promise.resolve((rows as readonly EventRow[]).filter(({ position }) => position !== null));
+    const found = (first.found?.split(',') ?? []).map((one) => {
+      const [position, id] = one.split(' ');
+      return { position: position!, id: id! };
+    });
+    return this.store.recall(found, transaction);
+  }
+
+  /**
+   * Returns one row per event, or a single row without an event if the page is empty.
+   *
+   * @param isLean if this process has just stored many events: returns a single `LeanAdvance`.
+   */
+  private advanceStatement(isLean: boolean): string {
     const { name, version, handles } = this.projection;
     const { timeoutMs } = this.lease;
     const path = `${schemaOf(this.projection)}, public`;
-    return `SELECT a.reached, a.horizon, (a.event).*, a.wrapped_key
+    const columns = isLean
+      ? `max(a.reached) AS reached, max(a.horizon) AS horizon,
+         string_agg((a.event).position || ' ' || (a.event).event_id, ',') AS found`
+      : 'a.reached, a.horizon, (a.event).*, a.wrapped_key';
+    return `SELECT ${columns}
       FROM advance_checkpoint(${literal(name)}, ${version}, ARRAY[${handles.map(literal).join(', ')}]::text[],
         ${this.pageSize.limit}, '${timeoutMs}', ${literal(path)}) a`;
   }

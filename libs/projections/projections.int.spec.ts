@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { v7 as uuidv7 } from 'uuid';
 import { openDatabase, type Sql } from '#libs/database';
-import { EventStore } from '#libs/event-store';
+import { type DomainEvent, EventStore, type RecordedEvent } from '#libs/event-store';
 import { createTestDatabase, eventually, startCountingProxy, type TestDatabase } from '#libs/testing';
 import { type Projection, Projections } from './index.js';
 import { longDescribe } from '../../test/length.js';
@@ -72,6 +72,71 @@ it('shows a write on every instance before catchUp resolves, and applies each ev
     }),
   );
   expect(await countOf('reads')).toBe(400);
+});
+
+describe('events that this process has just stored', () => {
+  const seen: RecordedEvent[] = [];
+  const witness: Projection = {
+    ...{ name: 'witness', version: 1, tables: 'CREATE TABLE nothing ()' },
+    handles: ['Noted', 'ContactErased'],
+    apply(events) {
+      seen.push(...events);
+      return Promise.resolve();
+    },
+  };
+  const note = (n: number) => ({
+    type: 'Noted',
+    data: { b: n, a: [null, 'é'] },
+    personal: { name: `Ada ${n}` },
+  });
+  const append = async (store: EventStore, subjectId: string, version: number, events: DomainEvent[]) => {
+    const result = await store.append({
+      organizationId,
+      metadata: { actor: { type: 'system', id: null }, requestId: 'test' },
+      writes: [{ streamType: 'contact', streamId: subjectId, expectedVersion: version, events, subjectId }],
+      erases: events.flatMap(({ type }) => (type === 'ContactErased' ? [subjectId] : [])),
+    });
+    if (result.status !== 'appended') throw new Error(result.status);
+    return result.position!;
+  };
+  const start = async () => {
+    seen.length = 0;
+    const projections = new Projections(database.source, database.store, [witness], silent);
+    await projections.start();
+    return projections;
+  };
+
+  it('are applied without being read, exactly as they would be read, next to those of other instances', async () => {
+    const projections = await start();
+    const other = await database.another();
+    const [subject, theirs] = [uuidv7(), uuidv7()];
+    await append(other.store, theirs, 0, [note(0)]);
+    await append(
+      database.store,
+      subject,
+      0,
+      Array.from({ length: 40 }, (_, n) => note(n)),
+    );
+    const last = await append(other.store, theirs, 1, [note(1)]);
+    await projections.catchUp(last, ['Noted']);
+    expect(seen).toHaveLength(42);
+    expect(database.store.appends.justWritten.isEmpty).toBe(true);
+    expect(seen).toEqual(await database.store.readAll(0, last, 100, ['Noted']));
+  });
+
+  it('are read if one of the page erases a person, so that nothing of them is applied', async () => {
+    const projections = await start();
+    const subject = uuidv7();
+    await append(
+      database.store,
+      subject,
+      0,
+      Array.from({ length: 40 }, (_, n) => note(n)),
+    );
+    const last = await append(database.store, subject, 40, [{ type: 'ContactErased', data: {} }]);
+    await projections.catchUp(last, ['ContactErased']);
+    expect(seen.map(({ personal }) => personal)).toEqual(Array(41).fill(null));
+  });
 });
 
 it('does not count a lost connection as a failure, and still shows the write', async () => {
