@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { nextTurn } from '#libs/work';
 
 /** A record of a text that has one record per line: its text, or why its bytes cannot be read. */
 export type Line = {
