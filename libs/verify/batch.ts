@@ -1,5 +1,5 @@
 import { type Code } from './note.js';
-import { digitOf, HASH } from './platform.js';
+import { HASH, hexOf, writeHex } from './platform.js';
 import { leafHash } from './tree.js';
 
 /**
@@ -14,9 +14,9 @@ export type Batch = {
   previous: Float64Array;
   /** Hashes of the leaves, 32 bytes each. */
   leaves: Uint8Array;
-  /** Four words for each id of a stream or subject; zeros if there is no subject. */
-  streams: Uint32Array;
-  subjects: Uint32Array;
+  /** Ids, 16 bytes each; zeros if there is no subject. */
+  streams: Uint8Array;
+  subjects: Uint8Array;
   versions: Int32Array;
   /** Milliseconds since 1970. */
   times: Float64Array;
@@ -47,7 +47,7 @@ export const ENDINGS = new Set([
   'MemberRemoved',
 ]);
 
-export const WORDS = 4;
+export const ID_BYTES = 16;
 
 export function newBatch(capacity: number): Batch {
   return {
@@ -55,8 +55,8 @@ export function newBatch(capacity: number): Batch {
     positions: new Float64Array(capacity),
     previous: new Float64Array(capacity),
     leaves: new Uint8Array(capacity * HASH),
-    streams: new Uint32Array(capacity * WORDS),
-    subjects: new Uint32Array(capacity * WORDS),
+    streams: new Uint8Array(capacity * ID_BYTES),
+    subjects: new Uint8Array(capacity * ID_BYTES),
     versions: new Int32Array(capacity),
     times: new Float64Array(capacity),
     marks: new Uint8Array(capacity),
@@ -89,8 +89,8 @@ export function addEvent(batch: Batch, event: Event, recordedAt: number, persona
   batch.positions[n] = event.position;
   batch.previous[n] = event.previousPosition;
   leafHash(event.position, event.digest, batch.leaves, n * HASH);
-  readId(event.streamId, batch.streams, n * WORDS);
-  if (event.subjectId !== null) readId(event.subjectId, batch.subjects, n * WORDS);
+  writeHex(event.streamId, batch.streams, n * ID_BYTES);
+  if (event.subjectId !== null) writeHex(event.subjectId, batch.subjects, n * ID_BYTES);
   batch.versions[n] = event.version;
   batch.times[n] = recordedAt;
   batch.marks[n] = (ENDINGS.has(event.type) ? ENDS_SUBJECT : 0) | personal;
@@ -102,26 +102,6 @@ export function isId(value: unknown): value is string {
   return typeof value === 'string' && ID.test(value);
 }
 
-/** Reads a lowercase UUID as four words. */
-function readId(id: string, words: Uint32Array, at: number): void {
-  words[at] = (fourDigits(id, 0) << 16) | fourDigits(id, 4);
-  words[at + 1] = (fourDigits(id, 9) << 16) | fourDigits(id, 14);
-  words[at + 2] = (fourDigits(id, 19) << 16) | fourDigits(id, 24);
-  words[at + 3] = (fourDigits(id, 28) << 16) | fourDigits(id, 32);
-}
-
-function fourDigits(id: string, at: number): number {
-  return (digit(id, at) << 12) | (digit(id, at + 1) << 8) | (digit(id, at + 2) << 4) | digit(id, at + 3);
-}
-
-function digit(id: string, at: number): number {
-  return digitOf(id.charCodeAt(at));
-}
-
-/** Formats four words as a UUID. */
-export function writeId(words: Uint32Array, at: number): string {
-  const digits = Array.from(words.subarray(at, at + WORDS), (word) =>
-    word.toString(16).padStart(8, '0'),
-  ).join('');
-  return digits.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+export function writeId(bytes: Uint8Array): string {
+  return hexOf(bytes).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }

@@ -10,9 +10,8 @@ import {
   parseVerifierKey,
   readNote,
   type VerifierKey,
-  wholeNumber,
 } from './note.js';
-import { areSame, fromBase64, HASH } from './platform.js';
+import { areSame, hashOf, timeOf, wholeNumber } from './platform.js';
 import { Tree } from './tree.js';
 
 /** The content of a checkpoint: docs/spec/history-format.md, "Checkpoint". */
@@ -122,6 +121,7 @@ function parseText(text: string): Omit<Checkpoint, 'key' | 'signer'> {
   const [origin = '', size = '', root = '', position = '', sealed = '', ...lines] = text
     .slice(0, -1)
     .split('\n');
+  const time = /^sealed (\S+)$/.exec(sealed)?.[1];
   const checkpoint = {
     organizationId: needed(
       /^advocacy-api\/(\S+)$/.exec(origin)?.[1],
@@ -133,7 +133,7 @@ function parseText(text: string): Omit<Checkpoint, 'key' | 'signer'> {
       wholeNumber(/^position (\S+)$/.exec(position)?.[1]),
       'its fourth line is not "position <n>"',
     ),
-    sealedAt: needed(momentOf(/^sealed (\S+)$/.exec(sealed)?.[1]), 'its fifth line is not "sealed <time>"'),
+    sealedAt: needed(timeOf(time) === undefined ? undefined : time, 'its fifth line is not "sealed <time>"'),
     parts: lines.map((line) =>
       needed(
         line.startsWith('part ') ? parsePart(line.slice('part '.length)) : undefined,
@@ -162,16 +162,6 @@ function parsePart(line: string): Part | undefined {
   const hash = hashOf(root);
   if (firstPosition === undefined || lastPosition === undefined || !leaves || !hash) return undefined;
   return others.length === 0 ? { firstPosition, lastPosition, leaves, hash } : undefined;
-}
-
-function hashOf(text: string | undefined): Uint8Array | undefined {
-  const bytes = text === undefined ? undefined : fromBase64(text);
-  return bytes?.length === HASH ? bytes : undefined;
-}
-
-function momentOf(text = ''): string | undefined {
-  const time = Date.parse(text);
-  return !Number.isNaN(time) && new Date(time).toISOString() === text ? text : undefined;
 }
 
 function needed<Value>(value: Value | undefined, mistake: string): Value {

@@ -1,5 +1,4 @@
-import { wholeNumber } from './note.js';
-import { areSame, fromBase64, HASH } from './platform.js';
+import { areSame, HASH, hashOf, timeOf, wholeNumber } from './platform.js';
 import { nodeHash } from './tree.js';
 
 /** The tree that a checkpoint describes. */
@@ -10,9 +9,9 @@ export type TreeHead = { size: number; root: Uint8Array };
  */
 export function headOf(checkpoint: string): (TreeHead & { origin: string }) | undefined {
   const [origin = '', size = '', root = ''] = checkpoint.split('\n', 3);
-  const hash = fromBase64(root);
-  if (origin === '' || !/^(0|[1-9]\d{0,15})$/.test(size) || hash?.length !== HASH) return undefined;
-  return { origin, size: Number(size), root: hash };
+  const parsed = { size: wholeNumber(size), root: hashOf(root) };
+  if (origin === '' || parsed.size === undefined || !parsed.root) return undefined;
+  return { origin, size: parsed.size, root: parsed.root };
 }
 
 /** The claims of a checkpoint about its tree, other than the root. `sealedAt`: RFC 3339 in UTC with milliseconds, so that it sorts. */
@@ -22,8 +21,8 @@ export type Claims = Pick<TreeHead, 'size'> & { position: number; sealedAt: stri
 export function claimsOf(checkpoint: string): Claims | undefined {
   const [, size = '', , fourth = '', fifth = ''] = checkpoint.split('\n', 5);
   const position = wholeNumber(/^position (\S+)$/.exec(fourth)?.[1]);
-  const sealedAt = /^sealed (\d{4}-\d\d-\d\dT[\d:.]{12}Z)$/.exec(fifth)?.[1];
-  if (position === undefined || sealedAt === undefined) return undefined;
+  const sealedAt = /^sealed (\S+)$/.exec(fifth)?.[1];
+  if (position === undefined || sealedAt === undefined || timeOf(sealedAt) === undefined) return undefined;
   return { size: Number(size), position, sealedAt };
 }
 
@@ -53,24 +52,50 @@ export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly U
 
   // The path from the right edge of the older tree to the root of the newer one. A complete subtree needs no
   // proof.
-  const path = isPowerOfTwo(older.size) ? [older.root, ...proof] : [...proof];
+  const [begin, ...path] = isPowerOfTwo(older.size) ? [older.root, ...proof] : proof;
+  if (!begin) return false;
   let [first, last] = [older.size - 1, newer.size - 1];
   while (first % 2 === 1) [first, last] = [half(first), half(last)];
-  const [begin, ...rest] = path;
-  if (!begin) return false;
   let [old, now] = [begin, begin];
-  for (const hash of rest) {
+  const isWhole = climb(first, last, path, (hash, isLeft) => {
+    if (isLeft) old = nodeHash(hash, old);
+    now = isLeft ? nodeHash(hash, now) : nodeHash(now, hash);
+  });
+  return isWhole && areSame(old, older.root) && areSame(now, newer.root);
+}
+
+/** The root above a leaf (RFC 9162, section 2.1.3.2). Undefined if the path does not lead to it. */
+export function rootOfPath(
+  leaf: Uint8Array,
+  index: number,
+  size: number,
+  path: readonly Uint8Array[],
+): Uint8Array | undefined {
+  let root = leaf;
+  const isWhole = climb(index, size - 1, path, (hash, isLeft) => {
+    root = isLeft ? nodeHash(hash, root) : nodeHash(root, hash);
+  });
+  return index < size && isWhole ? root : undefined;
+}
+
+/**
+ * Climbs from node `first` of a level whose last node is `last`. @param join adds the hash to its left or right.
+ * @returns whether the path ends at the root.
+ */
+function climb(
+  first: number,
+  last: number,
+  path: readonly Uint8Array[],
+  join: (hash: Uint8Array, isLeft: boolean) => void,
+): boolean {
+  for (const hash of path) {
     if (last === 0) return false;
-    if (first % 2 === 1 || first === last) {
-      old = nodeHash(hash, old);
-      now = nodeHash(hash, now);
-      while (first % 2 === 0 && first !== 0) [first, last] = [half(first), half(last)];
-    } else {
-      now = nodeHash(now, hash);
-    }
+    const isLeft = first % 2 === 1 || first === last;
+    join(hash, isLeft);
+    if (isLeft) while (first % 2 === 0 && first !== 0) [first, last] = [half(first), half(last)];
     [first, last] = [half(first), half(last)];
   }
-  return last === 0 && areSame(old, older.root) && areSame(now, newer.root);
+  return last === 0;
 }
 
 const half = (number: number) => Math.floor(number / 2);

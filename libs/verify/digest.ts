@@ -59,20 +59,15 @@ export function isSorted(json: unknown, level = 1): boolean | undefined {
   if (typeof json !== 'object' || json === null) return true;
   if (level > DEEPEST) return undefined;
   let sorted = true;
-  if (Array.isArray(json)) {
-    for (const element of json) {
-      const own = isSorted(element, level + 1);
-      if (own === undefined) return undefined;
-      sorted &&= own;
+  if (!Array.isArray(json)) {
+    let before: string | undefined;
+    for (const name of Object.keys(json)) {
+      if (before !== undefined && before > name) sorted = false;
+      before = name;
     }
-    return sorted;
   }
-  const members = json as { [name: string]: unknown };
-  let before: string | undefined;
-  for (const name of Object.keys(members)) {
-    if (before !== undefined && before > name) sorted = false;
-    before = name;
-    const own = isSorted(members[name], level + 1);
+  for (const value of Object.values(json)) {
+    const own = isSorted(value, level + 1);
     if (own === undefined) return undefined;
     sorted &&= own;
   }

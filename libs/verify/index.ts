@@ -19,7 +19,7 @@ export {
 } from './key-chain.js';
 export { type CheckedLines, checkLines } from './lines.js';
 export * from './note.js';
-export { areSame, fromBase64, HASH, toBase64, Unable } from './platform.js';
+export { areSame, fromBase64, HASH, hashOf, toBase64, Unable, wholeNumber } from './platform.js';
 export { REGISTER, RegisterEntries } from './register.js';
 export { type Claim, claimHash, nodeHash, Tree } from './tree.js';
 export { type Against, againstOf, type Verdict } from './verdict.js';

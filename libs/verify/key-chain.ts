@@ -30,8 +30,7 @@ export async function successorsOf(
   let last = key;
   for (const { position, from, to, signature } of successions) {
     if (typeof from !== 'string' || typeof to !== 'string' || typeof signature !== 'string') continue;
-    const before = parseVerifierKeyOf(from);
-    if (!before || !areSame(before.bytes, last.bytes)) continue;
+    if (!isRecordedKey(from, last)) continue;
     const bytes = fromBase64(signature);
     const statement = `advocacy-api signing key\n${organizationId}\n${from}\n${to}\n`;
     if (!bytes || !(await isEd25519(last.publicKey, statement, bytes))) {
@@ -41,24 +40,23 @@ export async function successorsOf(
         'successor',
       );
     }
-    last = verifierKeyOf(key.name, parseRecordedKey(to).bytes);
+    last = verifierKeyOf(key.name, recordedKey(to).bytes);
     keys.push(last);
   }
   return keys;
 }
 
 /** Unlike a key that an auditor pastes, a key in an event has one spelling: verifiers must agree on it. */
-function parseRecordedKey(text: string): VerifierKey {
-  if (text !== text.trim())
-    throw new NotAuthentic('A verifier key in the history has white space around it.', 'key');
-  return parseVerifierKey(text);
+function recordedKey(text: string): VerifierKey {
+  if (text === text.trim()) return parseVerifierKey(text);
+  throw new NotAuthentic('A verifier key in the history has white space around it.', 'key');
 }
 
-function parseVerifierKeyOf(text: string): VerifierKey | undefined {
+function isRecordedKey(text: string, { bytes }: VerifierKey): boolean {
   try {
-    return parseRecordedKey(text);
+    return areSame(recordedKey(text).bytes, bytes);
   } catch (error) {
-    if (error instanceof NotAuthentic) return undefined;
+    if (error instanceof NotAuthentic) return false;
     throw error;
   }
 }

@@ -165,12 +165,6 @@ export function isKeyOf({ name }: Pick<VerifierKey, 'name'>, origin: string): bo
   return name === origin || (name === GENERAL_NAME && origin.startsWith(`${GENERAL_NAME}/`));
 }
 
-/** A decimal number without leading zeros. Undefined for any other text. */
-export function wholeNumber(text: string | undefined): number | undefined {
-  const number = text !== undefined && /^(0|[1-9]\d*)$/.test(text) ? Number(text) : NaN;
-  return Number.isSafeInteger(number) ? number : undefined;
-}
-
 export function notACheckpoint(mistake: string, code: Code = 'note'): NotAuthentic {
   return new NotAuthentic(`This is not a checkpoint: ${mistake}.`, code);
 }

@@ -151,16 +151,16 @@ export function hexOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** The value of a hexadecimal digit in lower case. */
-export function digitOf(code: number): number {
-  return code < 0x3a ? code - 0x30 : code - 0x57;
+/** Writes hexadecimal digits in lower case as bytes. Skips hyphens between bytes. */
+export function writeHex(hex: string, into: Uint8Array, start: number): void {
+  for (let n = 0, at = start; n < hex.length; n += 2, at += 1) {
+    if (hex.charCodeAt(n) === 0x2d) n += 1;
+    into[at] = (digitOf(hex.charCodeAt(n)) << 4) | digitOf(hex.charCodeAt(n + 1));
+  }
 }
 
-/** Writes hexadecimal digits in lower case as bytes. */
-export function writeHex(hex: string, into: Uint8Array, at: number): void {
-  for (let n = 0; 2 * n < hex.length; n += 1) {
-    into[at + n] = (digitOf(hex.charCodeAt(2 * n)) << 4) | digitOf(hex.charCodeAt(2 * n + 1));
-  }
+function digitOf(code: number): number {
+  return code < 0x3a ? code - 0x30 : code - 0x57;
 }
 
 export function toBase64(bytes: Uint8Array): string {
@@ -177,6 +177,32 @@ export function fromBase64(text: string): Bytes | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The second of the previous time, because most events share it with the one before. */
+let second = { text: '', time: NaN };
+
+/** Parses RFC 3339 in UTC with milliseconds, as milliseconds since 1970. Undefined for any other text. */
+export function timeOf(text = ''): number | undefined {
+  const start = text.slice(0, 19);
+  if (start !== second.text) {
+    const time = Date.parse(`${start}.000Z`);
+    if (Number.isNaN(time) || new Date(time).toISOString() !== `${start}.000Z`) return undefined;
+    second = { text: start, time };
+  }
+  return /^\.\d{3}Z$/.test(text.slice(19)) ? second.time + Number(text.slice(20, 23)) : undefined;
+}
+
+/** A decimal number without leading zeros. Undefined for any other text. */
+export function wholeNumber(text: string | undefined): number | undefined {
+  const number = text !== undefined && /^(0|[1-9]\d*)$/.test(text) ? Number(text) : NaN;
+  return Number.isSafeInteger(number) ? number : undefined;
+}
+
+/** Decodes a hash in base64. Undefined for any other text. */
+export function hashOf(text = ''): Uint8Array | undefined {
+  const bytes = fromBase64(text);
+  return bytes?.length === HASH ? bytes : undefined;
 }
 
 /** The browser does not support Ed25519, so nothing can be verified. */

@@ -1,4 +1,7 @@
-import { type Batch, ENDS_SUBJECT, UNREADABLE, WORDS, writeId } from './batch.js';
+import { type Batch, ENDS_SUBJECT, ID_BYTES, UNREADABLE, writeId } from './batch.js';
+
+/** 32-bit words of an id. */
+const WORDS = ID_BYTES / 4;
 
 /** Slots of the smallest table; the size is always a power of two. */
 const SMALLEST = 1 << 16;
@@ -17,13 +20,9 @@ export class Streams {
 
   /** Adds an event. @returns what is wrong with it, and what is suspicious. */
   add(batch: Batch, n: number): { mistake?: string; warning?: string } {
-    const [at, position, version, time] = [
-      n * WORDS,
-      batch.positions[n]!,
-      batch.versions[n]!,
-      batch.times[n]!,
-    ];
-    const slot = this.last.find(batch.streams, at);
+    const [position, version, time] = [batch.positions[n]!, batch.versions[n]!, batch.times[n]!];
+    const stream = wordsOf(batch.streams, n);
+    const slot = this.last.find(stream);
     const before = this.last.number(slot);
     if (version !== Math.abs(before) + 1) {
       const found =
@@ -32,11 +31,11 @@ export class Streams {
     }
     const wentBack = before !== 0 && time < this.last.value(slot);
     const hasEnded = before < 0 || (batch.marks[n]! & ENDS_SUBJECT) !== 0;
-    this.last.set(slot, batch.streams, at, hasEnded ? -version : version, time);
+    this.last.set(slot, stream, hasEnded ? -version : version, time);
     if ((batch.marks[n]! & UNREADABLE) !== 0) {
-      const subject = this.unreadable.find(batch.subjects, at);
-      if (this.unreadable.number(subject) === 0)
-        this.unreadable.set(subject, batch.subjects, at, 1, position);
+      const id = wordsOf(batch.subjects, n);
+      const subject = this.unreadable.find(id);
+      if (this.unreadable.number(subject) === 0) this.unreadable.set(subject, id, 1, position);
     }
     if (!wentBack) return {};
     return {
@@ -46,17 +45,20 @@ export class Streams {
 
   /** The streams whose own key an event destroyed. */
   *ended(): Generator<string> {
-    for (const { words, number } of this.last.entries()) if (number < 0) yield writeId(words, 0);
+    for (const { words, number } of this.last.entries()) if (number < 0) yield idOf(words);
   }
 
   /** Subjects with unreadable data although no event destroyed their key, with the first position of each. */
   *unexplained(): Generator<{ subjectId: string; position: number }> {
     for (const { words, value } of this.unreadable.entries()) {
-      if (this.last.number(this.last.find(words, 0)) >= 0)
-        yield { subjectId: writeId(words, 0), position: value };
+      if (this.last.number(this.last.find(words)) >= 0) yield { subjectId: idOf(words), position: value };
     }
   }
 }
+
+const idOf = ({ buffer, byteOffset }: Uint32Array) => writeId(new Uint8Array(buffer, byteOffset, ID_BYTES));
+const wordsOf = ({ buffer, byteOffset }: Uint8Array, n: number) =>
+  new Uint32Array(buffer, byteOffset + n * ID_BYTES, WORDS);
 
 /**
  * A hash table by UUID, of typed arrays with open addressing. A slot has 28 bytes, and at most 7 of 10 slots
@@ -73,8 +75,8 @@ class ById {
   private readonly seed = crypto.getRandomValues(new Uint32Array(1))[0]!;
 
   /** @returns the slot of the id, or the free slot for it. */
-  find(ids: Uint32Array, at: number): number {
-    const [a, b, c, d] = [ids[at]!, ids[at + 1]!, ids[at + 2]!, ids[at + 3]!];
+  find(id: Uint32Array): number {
+    const [a, b, c, d] = [id[0]!, id[1]!, id[2]!, id[3]!];
     let mixed = this.seed;
     for (const word of [a, b, c, d]) {
       mixed = Math.imul(mixed ^ word, 0x9e3779b1);
@@ -99,9 +101,9 @@ class ById {
   }
 
   /** @param slot the result of `find` for the id. @param number not 0. */
-  set(slot: number, ids: Uint32Array, at: number, number: number, value: number): void {
+  set(slot: number, id: Uint32Array, number: number, value: number): void {
     if (this.numbers[slot] === 0) {
-      for (let word = 0; word < WORDS; word += 1) this.ids[slot * WORDS + word] = ids[at + word]!;
+      this.ids.set(id, slot * WORDS);
       this.taken += 1;
     }
     this.numbers[slot] = number;
@@ -126,7 +128,8 @@ class ById {
     this.values = new Float64Array(this.slots);
     for (let slot = 0; slot < slots; slot += 1) {
       if (numbers[slot] === 0) continue;
-      this.set(this.find(ids, slot * WORDS), ids, slot * WORDS, numbers[slot]!, values[slot]!);
+      const id = ids.subarray(slot * WORDS, (slot + 1) * WORDS);
+      this.set(this.find(id), id, numbers[slot]!, values[slot]!);
     }
   }
 }

@@ -18,7 +18,7 @@ const claim = new Uint8Array(1 + 16 + 8 + HASH);
 
 /** The hash of such a leaf: id, size (8 bytes, big-endian) and root. */
 export function claimHash({ organizationId, size, root }: Claim): Uint8Array {
-  writeHex(organizationId.replaceAll('-', ''), claim, 1);
+  writeHex(organizationId, claim, 1);
   writeInt64(size, claim, 17);
   claim.set(root, 25);
   return sha256Of(claim);

@@ -6,9 +6,8 @@ import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { longIt } from '../../test/length.js';
 import { verifyTwice } from '../../test/verifiers.js';
-import { claimsOf, contradictionOf, isConsistent } from './consistency.js';
+import { claimsOf, contradictionOf, isConsistent, rootOfPath } from './consistency.js';
 import { toBase64 } from './platform.js';
-import { rootOfPath } from './proof.js';
 import { Tree } from './tree.js';
 
 /** The vectors that other implementations run. Released ones never change. */
