@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { verifyCount } from '#libs/verify';
 import { endedImport } from './background-imports.js';
 import { Api, type Client } from './harness.js';
+import { isLong } from './length.js';
 import { appendSignatures } from './signers.js';
 
 let api: Api;
@@ -110,19 +111,34 @@ it('returns 404 for a petition of another organization', async () => {
   expect((await stranger.get('petition.get-count-certificate', { petitionId })).status).toBe(404);
 });
 
-it('several pages of signatures among those of another petition', async () => {
+it(`${isLong ? '100,000' : '2,000'} signatures among those of another petition, until one is changed`, async () => {
   const { store } = api.instances[0]!.runtime;
   const own = await api.organization();
   const [one, other] = [randomUUID(), await published('Large', own)];
-  for (const count of [300, 700, 1_100]) {
+  const counts = [300, 700, isLong ? 99_000 : 1_000];
+  for (const count of counts) {
     await appendSignatures(store, own.organizationId, one, 257);
     await appendSignatures(store, own.organizationId, other, count);
   }
   const whole = await certificate(own, other);
-  expect(await verify(whole)).toMatchObject({ ok: true, count: { signatures: 2_100 } });
+  const signatures = counts.reduce((sum, count) => sum + count);
+  expect(await verify(whole)).toMatchObject({ ok: true, count: { signatures } });
   // Others are only hashes, of as few subtrees as possible.
   expect(whole.match(/"leaves":/g)!.length).toBeLessThan(60);
-});
+
+  const all = whole.trimEnd().split('\n');
+  const last = all.findLastIndex((line) => line.includes('"type":"PetitionSigned"'));
+  const fewer = JSON.stringify({ signatures: signatures - 1, withdrawn: 0, invalidated: 0 });
+  for (const [changed, reason] of [
+    [all.with(-1, fewer), /but its events result in/],
+    [all.toSpliced(last, 1).with(-1, fewer), /^The lines do not lead to the root/],
+    [
+      all.with(last, all[last]!.replace('"version":1', '"version":2')),
+      /digest that does not match its content/,
+    ],
+  ] as const)
+    expect(await verify(changed)).toMatchObject({ ok: false, reason: expect.stringMatching(reason) });
+}, 300_000);
 
 describe('a changed certificate proves nothing, and the reason is named', () => {
   const eventAt = () => lines.findIndex((line) => line.includes('"type":"PetitionSigned"'));

@@ -513,6 +513,90 @@ async function compare(file, { organizationId, size, root, position: sealedUpTo,
   return leaves;
 }
 
+/** A count certificate: Q1 to Q11. @returns { ok, count, reason } */
+export function verifyCertificate(bytes, verifierKey) {
+  try {
+    return { ok: true, count: countOf(bytes, verifierKey), reason: null };
+  } catch (error) {
+    if (!(error instanceof Difference)) throw error;
+    return { ok: false, count: null, reason: error.message };
+  }
+}
+
+function countOf(bytes, verifierKey) {
+  const whole = bytes.toString();
+  demand(Buffer.from(whole).equals(bytes) && whole.endsWith('\n'), null, 'no text, or incomplete');
+  const [first, ...lines] = whole.slice(0, -1).split('\n');
+  const last = lines.pop();
+  const { petitionId, checkpoint: note } = parsed(first);
+  demand(isText(petitionId) && isText(note), null, 'no certificate');
+  const { organizationId, size, root, position: upTo } = openCheckpoint(note, verifierKey);
+  const format = 'advocacy-count-certificate/1';
+  const isFirst = JSON.stringify({ format, organizationId, petitionId, checkpoint: note }) === first;
+  demand(isFirst, null, 'another first line');
+  const nodes = [];
+  const end = () => nodes.at(-1)?.end ?? 0;
+  const [signatures, versions] = [new Map(), new Map()];
+  let position = 0;
+  for (const line of lines) {
+    if (line.startsWith('{"leaves":')) {
+      const { leaves, hash } = parsed(line);
+      const isNode = JSON.stringify({ leaves, hash }) === line && Number.isInteger(leaves) && isText(hash);
+      demand(isNode && fromBase64(hash).length === 32, null, 'no hash');
+      const start = end();
+      const isComplete =
+        Number.isInteger(Math.log2(leaves)) && start % leaves === 0 && start + leaves <= size;
+      demand(isComplete, null, 'no complete subtree');
+      nodes.push({ start, end: start + leaves, hash: fromBase64(hash) });
+      continue;
+    }
+    const before = { position, previousPosition: -1 };
+    const event = readEvent(Buffer.from(line), before, organizationId);
+    const { type, streamId, version, data, personal, digest } = event;
+    position = event.position;
+    demand(personal === null && position <= upTo && end() < size, null, 'readable, or not covered');
+    demand(data.petitionId === petitionId, null, 'of another petition');
+    demand(version === (versions.get(streamId) ?? 0) + 1, null, 'an event of its stream is missing');
+    versions.set(streamId, version);
+    if (type === 'PetitionSigned') {
+      demand(version === 1, null, 'not a new signature');
+      signatures.set(streamId, {});
+    } else if (['SignatureMoved', 'SignatureWithdrawn'].includes(type)) {
+      demand(signatures.has(streamId), null, 'its signature is missing');
+      if (type === 'SignatureWithdrawn') signatures.get(streamId).isWithdrawn = true;
+    } else {
+      demand(['SignaturesInvalidated', 'SignaturesRestored'].includes(type), null, 'another type');
+      demand(Array.isArray(data.signatureIds), null, 'no signatures');
+      for (const id of data.signatureIds) {
+        demand(signatures.has(id), null, 'a signature is missing');
+        signatures.get(id).isInvalid = type === 'SignaturesInvalidated';
+      }
+    }
+    const hash = sha256(Buffer.of(0), int64(position), Buffer.from(digest, 'hex'));
+    nodes.push({ start: end(), end: end() + 1, hash });
+  }
+  demand(end() === size && hashOfParts(nodes, 0, size)?.equals(root), null, 'another root');
+  const all = [...signatures.values()];
+  const count = {
+    signatures: all.filter(({ isWithdrawn, isInvalid }) => !isWithdrawn && !isInvalid).length,
+    withdrawn: all.filter(({ isWithdrawn }) => isWithdrawn).length,
+    invalidated: all.filter(({ isWithdrawn, isInvalid }) => !isWithdrawn && isInvalid).length,
+  };
+  demand(JSON.stringify(count) === last, null, 'another count');
+  return count;
+}
+
+/** @throws Difference if the line is not a JSON object. */
+function parsed(line) {
+  try {
+    const json = JSON.parse(line);
+    if (isObject(json)) return json;
+  } catch {
+    // Not JSON.
+  }
+  throw new Difference(null, 'no JSON object');
+}
+
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const { positionals, values } = parseArgs({
     allowPositionals: true,

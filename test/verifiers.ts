@@ -39,6 +39,14 @@ export async function verifyTwice(
   }
 }
 
+/** The second verifier's result for a count certificate. */
+export async function verifyCertificate(
+  certificate: Buffer,
+  key: string,
+): Promise<{ ok: boolean; count: object | null }> {
+  return (await runOthers<{ count: { ok: boolean; count: object | null } }>([certificate, key])).count;
+}
+
 const withoutWords = ({
   reason,
   warnings,
@@ -70,6 +78,11 @@ const OTHERS = `
     yield* createReadStream(name);
   }
   parentPort.on('message', async ([number, given]) => {
+    if (given.length === 2) {
+      const { verifyCertificate } = await module;
+      parentPort.postMessage([number, { count: verifyCertificate(Buffer.from(given[0]), given[1]) }]);
+      return;
+    }
     const [file, checkpoint, key, parts, proof, register] = given;
     const second = await module.then(({ verifyHistory }) => verifyHistory(...given));
     const third = await browsers.then(({ successionsOfExport, verifyExport }) =>
@@ -83,19 +96,19 @@ const OTHERS = `
 let others: Worker | undefined;
 let asked = 0;
 
-function runOthers(given: readonly unknown[]): Promise<Others> {
+function runOthers<Answer = Others>(given: readonly unknown[]): Promise<Answer> {
   // When idle, the thread does not keep the process alive.
   others ??= new Worker(OTHERS, { eval: true }).setMaxListeners(Infinity);
   const worker = others;
   const number = (asked += 1);
   worker.ref();
-  return new Promise<Others>((resolve, reject) => {
+  return new Promise<Answer>((resolve, reject) => {
     const fail = (error: Error) => {
       // A thread that failed never answers again.
       if (others === worker) others = undefined;
       reject(error);
     };
-    const answer = ([answered, verdicts]: [number, Others]) => {
+    const answer = ([answered, verdicts]: [number, Answer]) => {
       if (answered !== number) return;
       worker.off('message', answer).off('error', fail).unref();
       resolve(verdicts);

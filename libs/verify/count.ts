@@ -38,7 +38,9 @@ export class SignatureCount {
       if (version !== (this.others.get(streamId) ?? 0) + 1)
         return `has version ${version}: an event before is missing`;
       this.others.set(streamId, version);
-      for (const id of Array.isArray(data.signatureIds) ? (data.signatureIds as unknown[]) : []) {
+      const { signatureIds } = data;
+      if (!Array.isArray(signatureIds)) return 'has no signatureIds';
+      for (const id of signatureIds as unknown[]) {
         const signature = this.streams.get(String(id));
         if (!signature) return `names the signature ${String(id)}, which is missing`;
         signature.isInvalid = isInvalid;
@@ -131,25 +133,20 @@ class Certificate {
   private async open(text: string): Promise<void> {
     const { format, organizationId, petitionId, checkpoint: note } = this.parse(text);
     const isWritten = JSON.stringify({ format, organizationId, petitionId, checkpoint: note }) === text;
-    if (format !== 'advocacy-count-certificate/1' || !isWritten || typeof note !== 'string')
+    const areTexts = typeof petitionId === 'string' && typeof note === 'string';
+    if (format !== 'advocacy-count-certificate/1' || !isWritten || !areTexts)
       throw this.wrong('is not the beginning of a count certificate');
     const checkpoint = await openCheckpoint(note, this.key);
     if (checkpoint.organizationId !== organizationId)
       throw this.wrong('names another organization than its checkpoint');
-    const id = String(petitionId);
-    this.head = {
-      organizationId: checkpoint.organizationId,
-      petitionId: id,
-      checkpoint,
-      count: new SignatureCount(id),
-    };
+    this.head = { organizationId, petitionId, checkpoint, count: new SignatureCount(petitionId) };
   }
 
   private skip(text: string): void {
     const { leaves, hash } = this.parse(text);
     const bytes = typeof hash === 'string' ? hashOf(hash) : undefined;
     const { size } = this.tree;
-    const level = Math.log2(Number(leaves));
+    const level = Math.log2(Number.isInteger(leaves) ? (leaves as number) : 0);
     const isSubtree =
       Number.isInteger(level) && size % 2 ** level === 0 && size + 2 ** level <= this.head!.checkpoint.size;
     if (JSON.stringify({ leaves, hash }) !== text || !bytes || !isSubtree)

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { longIt } from '../../test/length.js';
-import { verifyTwice } from '../../test/verifiers.js';
+import { verifyCertificate, verifyTwice } from '../../test/verifiers.js';
 import { claimsOf, contradictionOf, isConsistent, rootOfPath } from './consistency.js';
+import { verifyCount } from './count.js';
 import { toBase64 } from './platform.js';
 import { Tree } from './tree.js';
 
@@ -30,6 +31,14 @@ type Vectors = {
   inclusion: { index: number; size: number; path: string[] }[];
   verdicts: VerdictVector[];
   registers: (VerdictVector & { register: { export: string; checkpoint: string }; upTo: number })[];
+  certificates: CertificateVector[];
+};
+type CertificateVector = {
+  name: string;
+  certificate: string;
+  key: string;
+  ok: boolean;
+  count: object | null;
 };
 type VerdictVector = {
   name: string;
@@ -64,6 +73,15 @@ it.each(vectors.registers)('the verifiers agree with the vector of a register: $
   expect({ ...found, warnings: [] }).toMatchObject(verdict);
   expect(found.checkpoint?.register?.upTo ?? 0).toBe(upTo);
 });
+
+it.each(vectors.certificates)(
+  'the verifiers agree with the vector of a count certificate: $name',
+  async ({ certificate, key, ok, count }) => {
+    const bytes = Buffer.from(certificate);
+    expect(await verifyCount(Readable.from([bytes]), key)).toMatchObject({ ok, count });
+    expect(await verifyCertificate(bytes, key)).toMatchObject({ ok, count });
+  },
+);
 
 it('digests, leaves and roots are those of the vectors', () => {
   const tree = new Tree();
@@ -112,11 +130,12 @@ longIt('a verifier in Go, written from the specification only, agrees with all v
   const cwd = join(__dirname, '../../test/stock-tools/verify');
   const env = { ...process.env, GO111MODULE: 'off', GOPATH: '/usr/share/gocode' };
   const { stdout } = await promisify(execFile)('go', ['run', '.', file], { cwd, env });
-  const { digests, contradictions, verdicts, registers } = vectors;
+  const { digests, contradictions, verdicts, registers, certificates } = vectors;
   expect(JSON.parse(stdout)).toEqual({
     digests: digests.length,
     contradictions: contradictions.length,
     verdicts: verdicts.length,
     registers: registers.length,
+    certificates: certificates.length,
   });
 });

@@ -18,9 +18,11 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"golang.org/x/mod/sumdb/tlog"
@@ -543,6 +545,119 @@ func verify(export, note, given string, reg *register) (v verdict) {
 	return v
 }
 
+type count struct {
+	Signatures  int64 `json:"signatures"`
+	Withdrawn   int64 `json:"withdrawn"`
+	Invalidated int64 `json:"invalidated"`
+}
+
+// Q1 to Q11. Returns nil and the reason if the certificate proves nothing.
+func countOf(certificate, given string) (counted *count, reason string) {
+	defer func() {
+		if found := recover(); found != nil {
+			d, isDifference := found.(difference)
+			if !isDifference {
+				panic(found)
+			}
+			counted, reason = nil, d.reason
+		}
+	}()
+	demand(strings.HasSuffix(certificate, "\n"), none, "incomplete")
+	lines := strings.Split(strings.TrimSuffix(certificate, "\n"), "\n")
+	head, ok := parse(lines[0])
+	demand(ok && len(lines) > 1, none, "no certificate")
+	for n, name := range []string{"format", "organizationId", "petitionId", "checkpoint"} {
+		demand(len(head.members) == 4 && head.members[n].value.kind == text, none, "no certificate")
+		_, exists := head.get(name)
+		demand(exists && string(utf16.Decode(head.members[n].name)) == name, none, "no certificate")
+	}
+	demand(head.write(false) == lines[0] && head.string("format") == "advocacy-count-certificate/1", none, "no certificate")
+	k, isKey := parseKey(given)
+	demand(isKey, none, "no verifier key")
+	note, isSigned := openNote(head.string("checkpoint"), k)
+	demand(isSigned, none, "not signed with this key")
+	c := parseText(note, k)
+	demand(c.organization == head.string("organizationId"), none, "of another organization")
+	type signature struct{ withdrawn, invalid bool }
+	signatures, versions := map[string]*signature{}, map[string]int64{}
+	var nodes []part
+	var end, position int64
+	for _, one := range lines[1 : len(lines)-1] {
+		if strings.HasPrefix(one, `{"leaves":`) {
+			parsed, ok := parse(one)
+			demand(ok && parsed.write(false) == one && len(parsed.members) == 2, none, "no hash")
+			leaves, _ := parsed.get("leaves")
+			encoded, isHash := fromBase64(parsed.string("hash"))
+			demand(whole(1, 1<<53-1)(leaves) && isHash && len(encoded) == 32, none, "no hash")
+			n := parsed.int("leaves")
+			demand(n&(n-1) == 0 && end%n == 0 && end+n <= c.size, none, "no complete subtree")
+			nodes = append(nodes, part{0, end, end + n, hashOf(encoded)})
+			end += n
+			continue
+		}
+		e := readEvent(one, place{position, -1}, c.organization)
+		position = e.position
+		personal, _ := e.get("personal")
+		demand(personal.kind == null && position <= c.position && end < c.size, none, "readable, or not covered")
+		data, _ := e.get("data")
+		demand(data.string("petitionId") == head.string("petitionId"), none, "of another petition")
+		stream := e.string("streamId")
+		demand(e.int("version") == versions[stream]+1, none, "an event of its stream is missing")
+		versions[stream]++
+		switch kind := e.string("type"); kind {
+		case "PetitionSigned":
+			demand(versions[stream] == 1, none, "not a new signature")
+			signatures[stream] = &signature{}
+		case "SignatureMoved", "SignatureWithdrawn":
+			demand(signatures[stream] != nil, none, "its signature is missing")
+			signatures[stream].withdrawn = signatures[stream].withdrawn || kind == "SignatureWithdrawn"
+		case "SignaturesInvalidated", "SignaturesRestored":
+			ids, _ := data.get("signatureIds")
+			demand(ids.kind == array, none, "no signatures")
+			for _, id := range ids.items {
+				demand(signatures[id.goString()] != nil, none, "a signature is missing")
+				signatures[id.goString()].invalid = kind == "SignaturesInvalidated"
+			}
+		default:
+			demand(false, none, "another type")
+		}
+		nodes = append(nodes, part{0, end, end + 1, e.leaf})
+		end++
+	}
+	demand(end == c.size && rootOf(nodes, 0, end) == c.root, none, "another root")
+	counted = &count{}
+	for _, one := range signatures {
+		switch {
+		case one.withdrawn:
+			counted.Withdrawn++
+		case one.invalid:
+			counted.Invalidated++
+		default:
+			counted.Signatures++
+		}
+	}
+	stated, _ := json.Marshal(counted)
+	demand(string(stated) == lines[len(lines)-1], none, "another count")
+	return counted, ""
+}
+
+// The root of complete subtrees that cover the leaves from start to before end.
+func rootOf(nodes []part, start, end int64) tlog.Hash {
+	if start == end {
+		return treeHash(nil)
+	}
+	at := sort.Search(len(nodes), func(n int) bool { return nodes[n].start >= start })
+	if at < len(nodes) && nodes[at].start == start && nodes[at].end == end {
+		return nodes[at].hash
+	}
+	demand(end-start > 1, none, "a subtree that is not complete")
+	k := int64(1)
+	for 2*k < end-start {
+		k *= 2
+	}
+	return tlog.NodeHash(rootOf(nodes, start, start+k), rootOf(nodes, start+k, end))
+}
+
 // C8, C9: of two texts of one log, the older first.
 func contradict(older, newer string) bool {
 	k := verifierKey{name: "advocacy-api"}
@@ -580,6 +695,10 @@ type vectors struct {
 		verdictVector
 		Register register
 		UpTo     int64
+	}
+	Certificates []struct {
+		Name, Certificate, Key string
+		Count                  *count
 	}
 }
 
@@ -655,5 +774,11 @@ func main() {
 		one.compare(found)
 		require(found.upTo == one.UpTo, one.Name, ": up to ", found.upTo, ", not ", one.UpTo)
 	}
-	fmt.Printf(`{"digests":%d,"contradictions":%d,"verdicts":%d,"registers":%d}`+"\n", len(all.Digests), len(all.Contradictions), len(all.Verdicts), len(all.Registers))
+	for _, one := range all.Certificates {
+		found, reason := countOf(one.Certificate, one.Key)
+		require(reflect.DeepEqual(found, one.Count), one.Name, ": ", reason)
+	}
+	numbers, _ := json.Marshal(map[string]int{"digests": len(all.Digests), "contradictions": len(all.Contradictions),
+		"verdicts": len(all.Verdicts), "registers": len(all.Registers), "certificates": len(all.Certificates)})
+	fmt.Println(string(numbers))
 }
