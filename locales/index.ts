@@ -1,4 +1,4 @@
-import { type Browser, languageOf } from '#libs/pages';
+import { type Browser, languageAmong, languageOf } from '#libs/pages';
 import { de } from './de/index.js';
 import { en } from './en/index.js';
 import { es } from './es/index.js';
@@ -74,9 +74,14 @@ export function dashboardIn(language: string): DashboardWords {
   return Object.hasOwn(DASHBOARD, language) ? DASHBOARD[language as keyof typeof DASHBOARD] : en.dashboard;
 }
 
-/** The public texts in the browser's language. */
-export function localeFor(browser: Browser): Locale {
-  return localeIn(languageOf(browser, Object.keys(LOCALES)));
+/** The public texts in a language of any region (BCP 47). If it is not supported, in another one that is. */
+export function localeNear(language: string, otherwise: string): Locale {
+  return localeIn(languageAmong(Object.keys(LOCALES), language) ?? otherwise);
+}
+
+/** The public texts in the browser's language. @param preset if it wants none that is supported */
+export function localeFor(browser: Browser, preset?: string): Locale {
+  return localeIn(languageOf(browser, Object.keys(LOCALES), preset));
 }
 
 /** The dashboard's texts in the browser's language. */

@@ -27,6 +27,8 @@ export type SiteWords = {
   dates: string;
   skip: string;
   footer: string;
+  /** The name of the links to the page in other languages. */
+  languages: string;
   privacy: string;
   feed: string;
   website: string;

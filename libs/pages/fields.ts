@@ -52,8 +52,11 @@ export function CheckOf({
   id,
   value,
   isChecked,
+  lang = null,
   ...field
 }: Omit<Field, 'hint'> & {
+  /** The attributes of the label, if its language is not that of the page. */
+  lang?: Html | null;
   /** If several boxes share a name. */
   id?: string;
   value: string;
@@ -65,7 +68,7 @@ export function CheckOf({
     <input type="checkbox" id="${own}" name="${name}" value="${value}"${describedBy(field)}${
       fault === undefined ? null : trusted(' aria-invalid="true"')
     }${isRequired ? trusted(' required') : null}${isChecked ? trusted(' checked') : null} />
-    <label for="${own}">${label}${OptionalOf(optional)}</label>
+    <label for="${own}"${lang}>${label}${OptionalOf(optional)}</label>
   </div>`;
 }
 

@@ -16,6 +16,17 @@ const dates = cached(
 const numbers = cached((locale, options: Intl.NumberFormatOptions) => new Intl.NumberFormat(locale, options));
 const plurals = cached((locale) => new Intl.PluralRules(locale));
 
+const languages = cached(
+  (locale, options: Intl.DisplayNamesOptions) => new Intl.DisplayNames(locale, options),
+);
+
+/** The name of a language (BCP 47), by default in itself: `Français`. */
+export function languageName(language: string, locale = language): string {
+  const name = languages(locale, { type: 'language', languageDisplay: 'standard' }).of(language) ?? language;
+  const [first = '', ...others] = name;
+  return first.toLocaleUpperCase(locale) + others.join('');
+}
+
 /** Formats a moment for a locale, by default in UTC. */
 export function formatDate(locale: string, options: Intl.DateTimeFormatOptions, moment: Date): string {
   return dates(locale, options).format(moment);

@@ -13,9 +13,9 @@ export {
   OptionsOf,
 } from './fields.js';
 export { FLASH, flashIn, withFlash } from './flash.js';
-export { counted, formatDate, formatNumber, plural } from './formats.js';
+export { counted, formatDate, formatNumber, languageName, plural } from './formats.js';
 export { html, Html, trusted } from './html.js';
-export { type Browser, languageOf } from './language.js';
+export { type Browser, isSameLanguage, languageAmong, languageOf } from './language.js';
 export { qrCode } from './qr-code.js';
 export { readForm } from './read-form.js';
 export { richText } from './rich-text.js';

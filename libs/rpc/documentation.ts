@@ -45,20 +45,27 @@ export const imageSchema: FieldSchema = {
   },
 };
 
-export function inputSchema(input: new () => object): object {
+export function inputSchema(input: new () => object): FieldSchema {
   const fields = [...fieldsOf(input)];
   return {
     type: 'object',
     additionalProperties: false,
     properties: Object.fromEntries(
-      fields.map(([name, { schema, nested }]) => {
-        if (!nested) return [name, schema];
-        const own = inputSchema(nested());
-        return [name, schema.type === 'array' ? { ...schema, items: own } : { ...schema, ...own }];
-      }),
+      fields.map(([name, { schema, nested }]) => [
+        name,
+        nested ? within(schema, inputSchema(nested())) : schema,
+      ]),
     ),
     required: fields.filter(([, { required }]) => required).map(([name]) => name),
   };
+}
+
+/** The schema of a field that contains objects. @param own of each object */
+function within(schema: FieldSchema, own: FieldSchema): FieldSchema {
+  const { type, additionalProperties: each } = schema;
+  if (type === 'array') return { ...schema, items: own };
+  if (typeof each === 'object') return { ...schema, additionalProperties: { ...own, ...each } };
+  return { ...schema, ...own };
 }
 
 /** The schema of a response with status 200, by media type. */

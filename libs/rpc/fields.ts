@@ -505,6 +505,29 @@ export function Nested(type: () => new () => object, options: FieldOptions = {})
   };
 }
 
+/**
+ * An object of at most `max` objects with fields of their own, whose keys are data. The handler checks the keys. null is
+ * allowed as a value if `options.removable`.
+ */
+export function NestedMap(
+  type: () => new () => object,
+  options: FieldOptions & { max: number; removable?: boolean },
+): PropertyDecorator {
+  const { max, removable = false } = options;
+  const schema: FieldSchema = {
+    type: 'object',
+    additionalProperties: { type: removable ? ['object', 'null'] : 'object' },
+  };
+  const decorate = field(options, schema, (value) => {
+    if (!isObject(value)) return 'must be an object';
+    return Object.keys(value as object).length > max ? `must have at most ${max} fields` : undefined;
+  });
+  return (target, property) => {
+    decorate(target, property);
+    ownFields.get(target)!.get(String(property))!.nested = type;
+  };
+}
+
 /** A list of at most `max` objects with fields of their own, declared by a class that is not an operation. */
 export function NestedList(
   type: () => new () => object,

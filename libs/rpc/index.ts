@@ -39,6 +39,7 @@ export {
   Names,
   Nested,
   NestedList,
+  NestedMap,
   OneOf,
   PastTimestamp,
   SLUG,

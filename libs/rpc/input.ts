@@ -1,7 +1,7 @@
 import { validateSync } from 'class-validator';
 import { type RequestContext, systemContext } from './context.js';
 import { type Issue, RpcError } from './errors.js';
-import { fieldsOf, hasOnlyFields, Id, type Source } from './fields.js';
+import { fieldsOf, type FieldSchema, hasOnlyFields, Id, type Source } from './fields.js';
 
 /** The base of every input class. An input is the command or query itself. */
 export abstract class Input {
@@ -101,8 +101,11 @@ function readFields<T extends object>(
     }
     let value = given === undefined ? field.default : field.normalize(given, source);
     const nested = field.nested?.();
-    if (nested && field.schema.type !== 'array' && isObject(value))
-      value = readFields(nested, value, source, `${path}.`, issues);
+    const { type: kind, additionalProperties: each } = field.schema;
+    if (nested && kind !== 'array' && isObject(value))
+      value = each
+        ? readMap(nested, value, source, path, issues, acceptsNull(each))
+        : readFields(nested, value, source, `${path}.`, issues);
     if (nested && Array.isArray(value)) value = readList(nested, value, source, path, issues);
     if (value !== undefined) (input as Record<string, unknown>)[name] = value;
     const problem = field.problem(value);
@@ -132,6 +135,27 @@ function readList(
     issues.push({ path: `${path}.${n}`, message: 'must be an object' });
     return one;
   });
+}
+
+function readMap(
+  type: new () => object,
+  map: object,
+  source: Source,
+  path: string,
+  issues: Issue[],
+  isNullable: boolean,
+): object {
+  const read = Object.entries(map).map(([key, one]: [string, unknown]) => {
+    const at = `${path}.${key.slice(0, LONGEST_PATH)}`;
+    if (isObject(one)) return [key, readFields(type, one, source, `${at}.`, issues)];
+    if (one !== null || !isNullable) issues.push({ path: at, message: 'must be an object' });
+    return [key, one];
+  });
+  return Object.fromEntries(read) as object;
+}
+
+function acceptsNull(schema: boolean | FieldSchema): boolean {
+  return typeof schema === 'object' && Array.isArray(schema.type) && schema.type.includes('null');
 }
 
 function isObject(value: unknown): value is object {

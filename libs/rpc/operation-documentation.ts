@@ -62,7 +62,10 @@ function inputDocumentation(
   });
   if (method === 'GET') return query;
   if (!bodyTypes) {
-    return [ApiBody({ schema: inputSchema(input), required: true }), ApiHeader(idempotencyKeyHeader)];
+    return [
+      ApiBody({ schema: inputSchema(input) as object, required: true }),
+      ApiHeader(idempotencyKeyHeader),
+    ];
   }
   const body = ApiBody({ schema: { type: 'string' }, required: true });
   return [...query, ApiConsumes(...bodyTypes), body, ApiHeader(idempotencyKeyHeader)];

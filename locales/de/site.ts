@@ -6,6 +6,7 @@ export const site: SiteWords = {
   dates: 'de',
   skip: 'Zum Inhalt springen',
   footer: 'Über diese Website',
+  languages: 'Sprachen',
   privacy: 'Datenschutz',
   feed: 'RSS-Feed',
   website: 'Website',

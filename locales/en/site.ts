@@ -6,6 +6,7 @@ export const site: SiteWords = {
   dates: 'en-GB',
   skip: 'Skip to main content',
   footer: 'About this site',
+  languages: 'Languages',
   privacy: 'Privacy',
   feed: 'RSS feed',
   website: 'Website',

@@ -6,6 +6,7 @@ export const site: SiteWords = {
   dates: 'es',
   skip: 'Ir al contenido principal',
   footer: 'Acerca de este sitio',
+  languages: 'Idiomas',
   privacy: 'Privacidad',
   feed: 'Canal RSS',
   website: 'Sitio web',

@@ -6,6 +6,7 @@ export const site: SiteWords = {
   dates: 'fr',
   skip: 'Aller au contenu principal',
   footer: 'À propos de ce site',
+  languages: 'Langues',
   privacy: 'Confidentialité',
   feed: 'Flux RSS',
   website: 'Site web',

@@ -7,7 +7,8 @@ import { hasScope, RpcError } from '#libs/rpc';
 import { type ContactDetails } from '../contacts/index.js';
 import { brandOf, organization, senderOf, existingOrganization } from '../organizations/index.js';
 import { CustomFields, type CustomValue, namedValues } from '../fields/index.js';
-import { petitions } from '../petitions/index.js';
+import { inLanguage, type PetitionFields, petitions } from '../petitions/index.js';
+import { localeNear } from '#locales';
 import { PublicAddress } from '../config/index.js';
 import { type Audience, type BroadcastFields, type Blocker } from './broadcast.js';
 import { htmlOf, type Sender, textOf } from './layout.js';
@@ -61,11 +62,16 @@ export class MessageBuilder {
     private readonly signLinks: SignLinks,
   ) {}
 
-  /** Returns everything needed to write messages, or all blockers. */
+  /**
+   * Returns everything needed to write messages, or all blockers.
+   *
+   * @param language of the message; null: the organization's.
+   */
   async prepare(
     organizationId: string,
     broadcastId: string,
     fields: Omit<BroadcastFields, 'countClicks'>,
+    language: string | null = null,
   ): Promise<{ writing?: MessageTemplate; blockers: Blocked[] }> {
     const blockers: Blocked[] = [];
     const block = (blocker: Blocker, path: string, message: string) => {
@@ -120,13 +126,14 @@ export class MessageBuilder {
           this.address,
         ),
         postalAddress: sender.postalAddress,
-        language: sender.language,
+        language: localeNear(language ?? sender.language, sender.language).language,
         // Empty only in previews: a broadcast without a sender cannot be sent.
         from: from ?? { name, address: '' },
         replyTo: sender.replyTo,
       },
       organization: { name, website, email, country, postalAddress: sender.postalAddress },
-      petition: petitionId === undefined ? undefined : await this.petition(organizationId, petitionId),
+      petition:
+        petitionId === undefined ? undefined : await this.petition(organizationId, petitionId, language),
       petitionId,
       keys,
     };
@@ -251,14 +258,19 @@ export class MessageBuilder {
   }
 
   /** A deleted petition counts as one without any details. */
-  private async petition(organizationId: string, petitionId: string): Promise<MergeFields['petition']> {
+  private async petition(
+    organizationId: string,
+    petitionId: string,
+    language: string | null,
+  ): Promise<MergeFields['petition']> {
     try {
       const record = await this.resources.get(petitions, {
         organizationId,
         petitionId,
       } as unknown as Parameters<Resources['get']>[1]);
-      const values = record as unknown as NonNullable<MergeFields['petition']>;
-      return pick({ ...values, signUrl: values.url });
+      const own = record as unknown as PetitionFields & Pick<NonNullable<MergeFields['petition']>, 'url'>;
+      const { url, ...values } = language === null ? own : inLanguage(own, language);
+      return pick({ ...values, url, signUrl: url });
     } catch (error) {
       if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') throw error;
       return pick({});

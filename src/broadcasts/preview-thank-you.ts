@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { Id, Input, Operation, recordSchema, Text } from '#libs/rpc';
 import { MessageBuilder } from './message-builder.js';
 import { ThankYouLetters } from './thank-you-letters.js';
 
@@ -22,6 +22,14 @@ type ThankYouPreview = { petitionId: string; subject: string; html: string; text
 export class PreviewThankYou extends Input {
   @Id()
   petitionId!: string;
+
+  @Text({
+    max: 35,
+    optional: true,
+    example: 'de',
+    description: 'The language of one of its translations. Default: its own.',
+  })
+  language?: string;
 }
 
 @QueryHandler(PreviewThankYou)
@@ -31,9 +39,12 @@ export class PreviewThankYouHandler implements IQueryHandler<PreviewThankYou> {
     private readonly messageBuilder: MessageBuilder,
   ) {}
 
-  async execute({ organizationId, petitionId }: PreviewThankYou): Promise<ThankYouPreview> {
+  async execute({ organizationId, petitionId, language }: PreviewThankYou): Promise<ThankYouPreview> {
     // Blockers to sending, such as a missing sender, do not prevent a preview.
-    const writing = await this.letters.require(organizationId, petitionId, ['NO_SENDER', 'NO_PUBLIC_URL']);
+    const writing = await this.letters.require(organizationId, petitionId, language, [
+      'NO_SENDER',
+      'NO_PUBLIC_URL',
+    ]);
     const { subject, html, text } = await this.messageBuilder.show(writing, null, []);
     return { petitionId, subject, html, text };
   }

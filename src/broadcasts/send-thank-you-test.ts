@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Requests } from '#libs/commands';
-import { Emails, Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { Emails, Id, Input, Operation, recordSchema, Text } from '#libs/rpc';
 import { testOutcomes, TestMails, type TestOutcome } from './test-mails.js';
 import { ThankYouLetters } from './thank-you-letters.js';
 
@@ -20,6 +20,14 @@ export class SendThankYouTest extends Input {
   @Id()
   petitionId!: string;
 
+  @Text({
+    max: 35,
+    optional: true,
+    example: 'de',
+    description: 'The language of one of its translations. Default: its own.',
+  })
+  language?: string;
+
   @Emails({ max: 10, example: ['ada@example.org'] })
   to!: string[];
 }
@@ -33,9 +41,9 @@ export class SendThankYouTestHandler implements ICommandHandler<SendThankYouTest
   ) {}
 
   execute(command: SendThankYouTest): Promise<{ petitionId: string; outcomes: TestOutcome[] }> {
-    const { organizationId, petitionId, to } = command;
+    const { organizationId, petitionId, language, to } = command;
     return this.requests.runOutside(command, async () => {
-      const writing = await this.letters.require(organizationId, petitionId, ['NO_PUBLIC_URL']);
+      const writing = await this.letters.require(organizationId, petitionId, language, ['NO_PUBLIC_URL']);
       return { petitionId, outcomes: await this.tests.send(writing, to) };
     });
   }

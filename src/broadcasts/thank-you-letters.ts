@@ -4,7 +4,15 @@ import { TtlCache } from '#libs/database';
 import { type RecordedEvent } from '#libs/event-store';
 import { Resources } from '#libs/resources';
 import { invalid, RpcError } from '#libs/rpc';
-import { existingPetition, petition, petitions, type ThankYouMail } from '../petitions/index.js';
+import {
+  existingPetition,
+  type ExistingPetition,
+  inLanguage,
+  petition,
+  type PetitionFields,
+  petitions,
+  type ThankYouMail,
+} from '../petitions/index.js';
 import { type Blocked, MessageBuilder, type MessageTemplate, NOBODY, notReady } from './message-builder.js';
 
 /** Without them, broadcasts cannot be sent, but this email answers a signature. */
@@ -28,28 +36,29 @@ export class ThankYouLetters implements OnModuleInit {
   onModuleInit(): void {
     this.resources.checkBy(petitions, async (organizationId, events) => {
       for (const { data } of events) {
-        const mail = data.thankYouMail as ThankYouMail | null | undefined;
-        if (!mail) continue;
-        const { blockers } = await this.prepare(organizationId, NOBODY, mail);
-        const faults = blockers.filter(({ path }) => path === 'subject' || path === 'content');
-        if (faults.length > 0)
-          throw invalid(
-            faults.map(({ path, blocker, message }) => ({
-              path: `thankYouMail.${path}`,
-              message: `${blocker}: ${message}`,
-            })),
-          );
+        const { thankYouMail, translations = {} } = data as Partial<PetitionFields>;
+        await this.check(organizationId, thankYouMail, '');
+        for (const [language, texts] of Object.entries(translations))
+          await this.check(organizationId, texts?.thankYouMail, `translations.${language}.`);
       }
     });
   }
 
-  /** The email of a petition; undefined if it has none or was deleted. */
-  async current(organizationId: string, petitionId: string): Promise<Prepared | undefined> {
+  /**
+   * The email of a petition; undefined if it has none or was deleted.
+   *
+   * @param language of the signer's page; null: unknown.
+   */
+  async current(
+    organizationId: string,
+    petitionId: string,
+    language: string | null,
+  ): Promise<Prepared | undefined> {
     const { state, version } = await this.records.load(petition, organizationId, petitionId);
-    const mail = 'thankYouMail' in state ? state.thankYouMail : null;
-    if (!mail) return undefined;
-    return this.prepared.get(`${organizationId} ${petitionId} ${version}`, () =>
-      this.prepare(organizationId, petitionId, mail),
+    const written = 'thankYouMail' in state ? mailIn(state, language) : undefined;
+    if (!written) return undefined;
+    return this.prepared.get(`${organizationId} ${petitionId} ${version} ${language}`, () =>
+      this.prepare(organizationId, petitionId, written.mail, written.language),
     );
   }
 
@@ -65,38 +74,75 @@ export class ThankYouLetters implements OnModuleInit {
   /**
    * The template of a petition's email, for a preview or a test.
    *
+   * @param language of a translation. Default: the petition's own.
    * @param unless blockers that do not matter.
    * @throws RpcError NOT_FOUND if the petition does not exist; CONFLICT if it has no email, or it cannot be written.
    */
   async require(
     organizationId: string,
     petitionId: string,
+    language: string | undefined,
     unless: readonly Blocked['blocker'][],
   ): Promise<MessageTemplate> {
     const { state } = await this.records.look(petition, organizationId, petitionId);
-    const { thankYouMail } = existingPetition(state);
-    if (!thankYouMail) {
+    const written = mailIn(existingPetition(state), language ?? null);
+    if (!written) {
       throw new RpcError(
         'CONFLICT',
         'This petition has no thank-you email. Set thankYouMail with petition.update-petition.',
         { reason: 'NO_THANK_YOU_MAIL' },
       );
     }
-    const { writing, blockers } = await this.prepare(organizationId, petitionId, thankYouMail);
+    const { writing, blockers } = await this.prepare(
+      organizationId,
+      petitionId,
+      written.mail,
+      written.language,
+    );
     const left = blockers.filter(({ blocker }) => !unless.includes(blocker));
     if (!writing || left.length > 0) throw notReady(left);
     return writing;
+  }
+
+  /** @param at where the email is in the input. */
+  private async check(organizationId: string, mail: ThankYouMail | null | undefined, at: string) {
+    if (!mail) return;
+    const { blockers } = await this.prepare(organizationId, NOBODY, mail, null);
+    const faults = blockers.filter(({ path }) => path === 'subject' || path === 'content');
+    if (faults.length > 0)
+      throw invalid(
+        faults.map(({ path, blocker, message }) => ({
+          path: `${at}thankYouMail.${path}`,
+          message: `${blocker}: ${message}`,
+        })),
+      );
   }
 
   private async prepare(
     organizationId: string,
     petitionId: string,
     { subject, content }: ThankYouMail,
+    language: string | null,
   ): Promise<Prepared> {
     const audience = { petitionIds: [petitionId] };
     const fields = { name: '', subject, preheader: null, content, format: 'MARKDOWN', audience } as const;
-    const { writing, blockers } = await this.messageBuilder.prepare(organizationId, petitionId, fields);
+    const { writing, blockers } = await this.messageBuilder.prepare(
+      organizationId,
+      petitionId,
+      fields,
+      language,
+    );
     const left = blockers.filter(({ blocker }) => !NOT_NEEDED.includes(blocker));
     return { ...(writing ? { writing } : {}), blockers: left };
   }
+}
+
+/** The email in a language, and that language. Petitions without an email have none in other languages either. */
+function mailIn(
+  petition: ExistingPetition,
+  language: string | null,
+): { mail: ThankYouMail; language: string | null } | undefined {
+  if (!petition.thankYouMail) return undefined;
+  const own = { mail: petition.thankYouMail, language: language ?? petition.language };
+  return language === null ? own : { ...own, mail: inLanguage(petition, language).thankYouMail! };
 }

@@ -1,7 +1,7 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { describeError } from '#libs/database';
-import { type RecordedEvent } from '#libs/event-store';
+import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { Mailer } from '#libs/mail';
 import { type Subscription } from '#libs/subscriptions';
 import { ConfirmationMails } from '../confirmations/index.js';
@@ -34,6 +34,7 @@ export class ThankYouSender implements Subscription {
   private readonly logger = new Logger('signatures');
 
   constructor(
+    private readonly store: EventStore,
     private readonly records: RecordReader,
     private readonly mails: ThankYouMails,
     private readonly letters: ThankYouLetters,
@@ -98,7 +99,8 @@ export class ThankYouSender implements Subscription {
     // With immediate confirmation, anyone can enter the address of someone else.
     if (!(await this.budget.reserve(requestId, recipient.email!)))
       return { status: 'SKIPPED', detail: 'The mailbox has received its emails for the day.' };
-    const current = await this.letters.current(organizationId, petitionId);
+    const language = await this.languageOf(organizationId, signatureId);
+    const current = await this.letters.current(organizationId, petitionId, language);
     if (!current) return { status: 'SKIPPED', detail: 'The petition no longer has a thank-you email.' };
     const { writing, blockers } = current;
     if (!writing || blockers.length > 0)
@@ -139,6 +141,12 @@ export class ThankYouSender implements Subscription {
           ? { status: 'FAILED', detail }
           : { status: 'WAITING', detail, isRejected: true };
     }
+  }
+
+  /** The language of the page that was signed; null: unknown. */
+  private async languageOf(organizationId: string, signatureId: string): Promise<string | null> {
+    const [signed] = await this.store.readStream(organizationId, signatureId, { version: 1 });
+    return (signed?.data.language as string | null | undefined) ?? null;
   }
 
   /** The contact who has the signature now, or why it receives nothing. */

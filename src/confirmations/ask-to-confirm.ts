@@ -25,16 +25,25 @@ const NAME_OF_PERSON = /^[\p{L}\p{M}'’ -]{1,40}$/u;
  */
 const REPEATED_WITHIN_MS = 10 * 60_000;
 
-/** What a request is for. `url`: its page; null if the operator has disabled the public site. */
-type Target = { title: string; confirmation: 'EMAIL' | 'NONE'; url: string | null };
+/**
+ * What a request is for, in the language in which it was sent. `url`: its page; null if the operator has disabled the public site.
+ * `query`: what the address of the page ends with, to show it in that language.
+ */
+type Target = {
+  title: string;
+  confirmation: 'EMAIL' | 'NONE';
+  url: string | null;
+  language?: string | null;
+  query?: string;
+};
 
 /** What differs between kinds of requests. */
-type Asking = {
+type Asking<Data> = {
   /** The name of the subscription. */
   name: string;
   mail: ConfirmationMail['about'];
   /** Undefined if it was deleted. */
-  find(organizationId: string, recordId: string): Promise<Target | undefined>;
+  find(organizationId: string, recordId: string, requested: Data): Promise<Target | undefined>;
   /** Confirms a request that needs no confirmation by email. */
   confirm(reaction: Reaction): Promise<unknown>;
   /** Whether the person behind the address has done before what they request. */
@@ -78,7 +87,7 @@ export class AskToConfirm {
     kind: RequestKind<Data, Person>,
     event: RecordedEvent,
     signal: AbortSignal,
-    asking: Asking,
+    asking: Asking<Data>,
   ): Promise<void> {
     const { organizationId, streamId: requestId, recordedAt } = event;
     const { state } = await this.confirmations.load(kind, { organizationId, requestId });
@@ -89,9 +98,9 @@ export class AskToConfirm {
     const { recordId, person, suspicion } = state;
     const input = reactionOf(asking, event);
     if (!(await this.claimMailbox(kind, input, { ...state, person }, recordedAt))) return;
-    const target = await asking.find(organizationId, recordId);
+    const target = await asking.find(organizationId, recordId, state);
     if (!target) return;
-    const { confirmation, title, url } = target;
+    const { confirmation, title, url, language = null, query = '' } = target;
     // Suspicious requests always need a confirmation.
     if (confirmation === 'NONE' && suspicion.length === 0) {
       await asking.confirm(input);
@@ -110,8 +119,9 @@ export class AskToConfirm {
           to,
           firstName: firstName !== null && NAME_OF_PERSON.test(firstName) ? firstName : null,
           title,
-          confirmUrl: isDone ? null : `${url}/confirm/${token}`,
-          url,
+          language,
+          confirmUrl: isDone ? null : `${url}/confirm/${token}${query}`,
+          url: url + query,
         },
         signal,
       );

@@ -1,4 +1,4 @@
-import { localeIn } from '#locales';
+import { localeNear } from '#locales';
 import { Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { RecordReader } from '#libs/commands';
@@ -24,6 +24,8 @@ export type ConfirmationMail = {
   /** Of the petition or form, and its page. */
   title: string;
   url: string;
+  /** null: the organization's. */
+  language: string | null;
   /** The page that confirms the request; null if the address has already signed. */
   confirmUrl: string | null;
 };
@@ -71,7 +73,7 @@ export class ConfirmationMails {
     const { organizationId, requestId, about, to } = mail;
     const sender = await senderOf(this.records, organizationId);
     const from = this.mailer.senderFor(sender.name, sender.mailFrom);
-    const locale = localeIn(sender.language);
+    const locale = localeNear(mail.language ?? sender.language, sender.language);
     const name = from.name ?? sender.name;
     const brand = await brandOf(this.records, organizationId, { ...sender, name }, this.address);
     const written = { ...mail, brand, postalAddress: sender.postalAddress };

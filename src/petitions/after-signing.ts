@@ -31,7 +31,7 @@ export class ThankYouInput {
   nextLabel?: string | null;
 }
 
-class ThankYouMailInput {
+export class ThankYouMailInput {
   @Text({ max: 200, description: 'May contain merge fields.' })
   subject!: string;
 
@@ -104,12 +104,13 @@ export function readAfterSigning({
   };
 }
 
-export function readThankYou(given: ThankYouInput | null): ThankYou | null {
+/** @param at where it is in the input. @throws RpcError BAD_REQUEST */
+export function readThankYou(given: ThankYouInput | null, at = 'thankYou.'): ThankYou | null {
   const { title = null, text = null, nextUrl = null, nextLabel = null } = given ?? {};
   if ((nextUrl === null) !== (nextLabel === null)) {
     const missing = nextUrl === null ? 'nextUrl' : 'nextLabel';
     const other = nextUrl === null ? 'nextLabel' : 'nextUrl';
-    throw invalid([{ path: `thankYou.${missing}`, message: `is required together with ${other}` }]);
+    throw invalid([{ path: at + missing, message: `is required together with ${other}` }]);
   }
   return title === null && text === null && nextUrl === null ? null : { title, text, nextUrl, nextLabel };
 }

@@ -7,6 +7,7 @@ import { AskToConfirm, EndRequests } from '../confirmations/index.js';
 import { ConfirmSignature } from './confirm-signature.js';
 import { PetitionAddress } from './petition-address.js';
 import { exists, petition } from './petition.js';
+import { inLanguage, languageQuery } from './petition-language.js';
 import { petitions } from './petitions.js';
 import { signatureRequests } from './signature-request.js';
 import { Signers } from './signers.js';
@@ -31,11 +32,12 @@ export class AskSigners implements Subscription {
     return this.asking.ask(signatureRequests, event, signal, {
       name,
       mail: 'signature',
-      find: async (organizationId, petitionId) => {
+      find: async (organizationId, petitionId, { language }) => {
         const { state } = await this.records.look(petition, organizationId, petitionId);
         if (!exists(state)) return undefined;
-        const { title, confirmation } = state;
-        return { title, confirmation, url: await this.addresses.of(organizationId, petitionId, state) };
+        const { title, confirmation } = language === null ? state : inLanguage(state, language);
+        const url = await this.addresses.of(organizationId, petitionId, state);
+        return { title, confirmation, url, language, query: languageQuery(state, language) };
       },
       confirm: ({ requestId, context }) =>
         this.runner.execute(inputOf(ConfirmSignature, { requestId, isProved: false }, context)),

@@ -1,13 +1,15 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ResourceCommands, slugOf } from '#libs/resources';
 import { momentOf, Operation, Text } from '#libs/rpc';
-import { AfterSigningInput, readAfterSigning } from './after-signing.js';
+import { RecordReader } from '#libs/commands';
+import { readAfterSigning } from './after-signing.js';
 import { DEFAULT_GOAL, readFormFields, requireOneOfEach } from './petition-fields.js';
 import { newForm, withCustomFields } from './petition-form.js';
 import { PetitionForms } from './petition-forms.js';
 import { NOT_SET_YET } from './petition-shapes.js';
-import { type PetitionFields } from './petition.js';
+import { mergedTranslations, type PetitionFields } from './petition.js';
 import { petitionIdSchema, petitions } from './petitions.js';
+import { PetitionInput, presetFor, readLanguages } from './translations.js';
 
 @Operation({
   method: 'POST',
@@ -20,7 +22,7 @@ import { petitionIdSchema, petitions } from './petitions.js';
   answers: petitionIdSchema,
   reasons: ['SLUG_TAKEN'],
 })
-export class CreatePetition extends AfterSigningInput {
+export class CreatePetition extends PetitionInput {
   @Text({ max: 200, example: 'Save the river' })
   override name!: string;
 }
@@ -30,6 +32,7 @@ export class CreatePetitionHandler implements ICommandHandler<CreatePetition> {
   constructor(
     private readonly commands: ResourceCommands,
     private readonly forms: PetitionForms,
+    private readonly records: RecordReader,
   ) {}
 
   async execute(command: CreatePetition): Promise<object> {
@@ -56,9 +59,20 @@ export class CreatePetitionHandler implements ICommandHandler<CreatePetition> {
     if (!after.thankYou) delete command.thankYou;
     if (!after.thankYouMail) delete command.thankYouMail;
     if (!after.autoGoal) delete command.autoGoal;
+    const languages = readLanguages(NOT_SET_YET, command, await presetFor(this.records, command));
+    if (command.language === null) delete command.language;
+    if (Object.keys(command.translations ?? {}).length === 0) delete command.translations;
     const fields = { name, title, goal, target, description, ask, imageId, content };
     const page = { slug, confirmation, closesAt, comments, form };
-    const data: PetitionFields = { ...fields, ...NOT_SET_YET, ...page, ...after };
+    const translations = mergedTranslations({}, languages.translations);
+    const data: PetitionFields = {
+      ...fields,
+      ...NOT_SET_YET,
+      ...page,
+      ...after,
+      ...languages,
+      translations,
+    };
     return this.commands.create(petitions, command, { type: 'PetitionCreated', data }, require);
   }
 }

@@ -13,12 +13,15 @@ export {
   type Comments,
   type Confirmation,
   existingPetition,
+  type ExistingPetition,
+  type PetitionFields,
   nextGoal,
   petition,
   STATUSES,
   type ThankYou,
   type ThankYouMail,
 } from './petition.js';
+export { inLanguage, translationIn } from './petition-language.js';
 export { ThankYouMails, type ThankYouStatus } from './thank-you-mails.js';
 export { ConsentInput, DEFAULT_GOAL, FormFieldInput } from './petition-fields.js';
 export { ConfirmSignature } from './confirm-signature.js';

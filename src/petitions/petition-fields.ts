@@ -17,7 +17,9 @@ import { type FormField, STANDARD_FIELDS } from './petition-form.js';
 import { COMMENTS, type Confirmation, type PetitionFields } from './petition.js';
 
 export const DEFAULT_GOAL = 100;
-const MAX_CONTENT_BYTES = 256 * 1024;
+export const MAX_CONTENT_BYTES = 256 * 1024;
+/** Characters of the text next to the checkbox. */
+export const MAX_CONSENT = 1_000;
 /** Fewer people complete a longer form. */
 const MAX_FORM_FIELDS = 20;
 
@@ -43,7 +45,7 @@ export class FormFieldInput {
 
 export class ConsentInput {
   @Text({
-    max: 1_000,
+    max: MAX_CONSENT,
     optional: true,
     nullable: true,
     description:

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { changedFields } from '#libs/commands';
 import { type Decider, type Json } from '#libs/event-store';
 import { type Slugged, withSlug } from '#libs/resources';
@@ -50,7 +51,7 @@ export type ThankYou = {
 export type ThankYouMail = { subject: string; content: string };
 
 /** Texts that are left out are shown in the petition's own language. */
-type Translation = Partial<
+export type Translation = Partial<
   Pick<PetitionFields, 'title' | 'target' | 'description' | 'ask' | 'content' | 'outcomeText'> & {
     consent: string;
     thankYou: ThankYou;
@@ -59,7 +60,7 @@ type Translation = Partial<
 >;
 
 /** `translations`: only those that changed; null: deleted. */
-type PetitionChanges = Partial<Omit<PetitionFields, 'translations'>> & {
+export type PetitionChanges = Partial<Omit<PetitionFields, 'translations'>> & {
   translations?: { [language: string]: Translation | null };
 };
 
@@ -94,7 +95,7 @@ export const petition: Decider<Petition, PetitionEvent> = {
           ...state,
           ...event.data,
           ...withSlug(state, event.data.slug, at),
-          translations: translated(state.translations, event.data.translations),
+          translations: mergedTranslations(state.translations, event.data.translations),
         };
       case 'PetitionPublished':
         return { ...state, status: 'PUBLISHED' };
@@ -106,7 +107,7 @@ export const petition: Decider<Petition, PetitionEvent> = {
   },
 };
 
-function translated(
+export function mergedTranslations(
   before: PetitionFields['translations'],
   changed: PetitionChanges['translations'] = {},
 ): PetitionFields['translations'] {
@@ -125,9 +126,19 @@ export function existingPetition(state: Petition): ExistingPetition {
 }
 
 /** Fields that are not given stay unchanged. */
-export function updatePetition(state: Petition, given: Partial<PetitionFields>): PetitionEvent[] {
-  const data = changedFields<PetitionFields>(existingPetition(state), given);
-  return data ? [{ type: 'PetitionUpdated', data }] : [];
+export function updatePetition(
+  state: Petition,
+  { translations = {}, ...given }: PetitionChanges,
+): PetitionEvent[] {
+  const existing = existingPetition(state);
+  const translated = Object.entries(translations).filter(
+    ([language, texts]) => !isDeepStrictEqual(existing.translations[language] ?? null, texts),
+  );
+  const data: PetitionChanges = {
+    ...changedFields<PetitionFields>(existing, given),
+    ...(translated.length > 0 ? { translations: Object.fromEntries(translated) } : {}),
+  };
+  return Object.keys(data).length > 0 ? [{ type: 'PetitionUpdated', data }] : [];
 }
 
 /** The first event of a copy. Its outcome and its closing time are not those of the original. */

@@ -13,6 +13,7 @@ import { COMMENTS, exists, petition, STATUSES, updatePetition } from './petition
 import { asEarlier } from './petition-shapes.js';
 import { type Appearance, type Requested, signatureRequests, unasked } from './signature-request.js';
 import { type SignatureRecord } from './signature-record.js';
+import { languageSchema } from './translations.js';
 
 /** Stores the reasons to review a signature in one column, separated by commas, which PostgreSQL splits. */
 const suspicionIn = ({ data }: RecordedEvent): string | null =>
@@ -31,6 +32,7 @@ const idIn = (field: string) => ({
 const FACTS: Facts = {
   source: { type: 'text', of: ({ data }) => (data.source as string | null | undefined) ?? null },
   suspicion: { type: 'text', of: suspicionIn },
+  language: { type: 'text', of: ({ data }) => (data.language as string | null | undefined) ?? null },
 };
 
 const commentState = ({ data }: RecordedEvent): CommentState | null =>
@@ -40,8 +42,8 @@ const commentState = ({ data }: RecordedEvent): CommentState | null =>
 const printed = (isPending: boolean): PrintedLinks => ({
   object: 'signature',
   facts(event) {
-    const { signedAt, source, suspicion } = event.data;
-    return { signedAt, source, suspicion, comment_state: isPending ? null : commentState(event) };
+    const { signedAt, source, suspicion, language } = event.data;
+    return { signedAt, source, suspicion, language, comment_state: isPending ? null : commentState(event) };
   },
   record({ id, createdAt, recordId, subjectId, detail, suspendedBy, facts }): SignatureRecord {
     const recorded = createdAt.toISOString();
@@ -57,6 +59,7 @@ const printed = (isPending: boolean): PrintedLinks => ({
       invalidationId: suspendedBy,
       source: facts.source as string | null,
       suspicion: facts.suspicion as Suspicion[],
+      language: facts.language as string | null,
     };
   },
 });
@@ -205,6 +208,7 @@ export const petitionSchema = recordSchema({
       'What the form on its page asks for, in this order, next to the email address. A custom field is named by its key, ' +
       'or `fields.comment` if that is its key.',
   },
+  ...languageSchema,
 });
 
 /** Lists leave out the content. */

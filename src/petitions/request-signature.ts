@@ -30,6 +30,8 @@ export class RequestSignature extends Input {
   clientAddress!: string | null;
   /** Values of custom fields by the id of the field. */
   customFields?: SignerDetails['customFields'];
+  /** The language of the page. */
+  language?: string | null;
   /** The text next to the checkbox, as the signer saw it. */
   consent?: { source: string; text: string; language: string };
   suspicion!: Suspicion[];
@@ -49,9 +51,9 @@ export class RequestSignatureHandler implements ICommandHandler<RequestSignature
     const { source, suspicion, isCommentPublic, subscribe, consent, via = null, customFields = {} } = command;
     const details = { email, firstName, lastName, zip, city, region, country, phone, comment };
     const preset = unasked({ isCommentPublic });
-    const { appearance = preset.appearance } = command;
+    const { appearance = preset.appearance, language = null } = command;
     const requested = signatureRequests.request(
-      { petitionId, source, suspicion, isCommentPublic, subscribe, ...preset, appearance, via },
+      { petitionId, source, suspicion, isCommentPublic, subscribe, ...preset, appearance, via, language },
       { ...details, clientAddress, customFields },
     );
     const open = (skipCache: boolean) => this.open.guard(organizationId, petitionId, skipCache);

@@ -47,6 +47,7 @@ export type SignatureRecord = {
   invalidationId: string | null;
   source: string | null;
   suspicion: Suspicion[];
+  language: string | null;
 };
 
 export const signatureSchema = recordSchema({
@@ -77,5 +78,9 @@ export const signatureSchema = recordSchema({
     type: 'array',
     items: { type: 'string', enum: SUSPICIONS },
     description: 'Why the signature should be reviewed.',
+  },
+  language: {
+    ...textOrNull,
+    description: 'The language in which the signer read the petition’s page. null: unknown.',
   },
 });

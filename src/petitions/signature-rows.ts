@@ -12,6 +12,7 @@ export type SignatureRow = Pick<LinkRow, 'id' | 'record_id' | 'subject_id' | 'de
   suspended_by: string | null;
   source: string | null;
   suspicion: string | null;
+  language: string | null;
   comment_state: CommentState | null;
   created_at: string;
   signed_at: string | null;
@@ -22,7 +23,7 @@ const CONFIRMED: ListedTable = {
   table: petitions.linkTable!,
   columns: `id, ${momentAsText('page.created_at')} AS created_at,
     ${momentAsText('page.signed_at')} AS signed_at, record_id, subject_id, detail, suspended_by, source, suspicion,
-    comment_state,
+    language, comment_state,
     CASE WHEN detail IS NOT NULL THEN ${wrappedKeyOf('page', 'subject_id')} END AS wrapped_key`,
   bytes: LINK_BYTES,
   widest: WIDEST_LINK,
@@ -84,6 +85,7 @@ export function signatureRecord(
     suspended_by,
     source,
     suspicion,
+    language,
     comment_state,
     wrapped_key,
   }: SignatureRow,
@@ -104,5 +106,6 @@ export function signatureRecord(
     invalidationId: suspended_by,
     source,
     suspicion: suspicion === null ? [] : (suspicion.split(',') as Suspicion[]),
+    language,
   };
 }

@@ -2,13 +2,15 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { isDeepStrictEqual } from 'node:util';
 import { ResourceCommands } from '#libs/resources';
 import { Id, momentOf, Operation } from '#libs/rpc';
-import { AfterSigningInput, readAfterSigning } from './after-signing.js';
+import { RecordReader } from '#libs/commands';
+import { readAfterSigning } from './after-signing.js';
 import { readFormFields, requireOneOfEach } from './petition-fields.js';
 import { withComment, withCustomFields } from './petition-form.js';
 import { PetitionForms } from './petition-forms.js';
 import { asEarlier, type Earlier } from './petition-shapes.js';
 import { existingPetition, type ExistingPetition, type PetitionFields, updatePetition } from './petition.js';
 import { petitions, petitionSchema } from './petitions.js';
+import { PetitionInput, presetFor, readLanguages } from './translations.js';
 
 @Operation({
   method: 'POST',
@@ -19,7 +21,7 @@ import { petitions, petitionSchema } from './petitions.js';
   answers: petitionSchema,
   reasons: ['SLUG_TAKEN'],
 })
-export class UpdatePetition extends AfterSigningInput {
+export class UpdatePetition extends PetitionInput {
   @Id()
   petitionId!: string;
 }
@@ -29,12 +31,14 @@ export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
   constructor(
     private readonly commands: ResourceCommands,
     private readonly forms: PetitionForms,
+    private readonly records: RecordReader,
   ) {}
 
   async execute(command: UpdatePetition): Promise<object> {
     const { context, organizationId, petitionId, publicComments, formFields, comments, form, ...rest } =
       command;
-    const { thankYou, thankYouMail, autoGoal, ...changes } = rest;
+    const { thankYou, thankYouMail, autoGoal, language, translations, ...changes } = rest;
+    const preset = await presetFor(this.records, command);
     requireOneOfEach(command);
     const closesAt = momentOf(changes.closesAt);
     const read = form && (await this.forms.read(organizationId, form));
@@ -46,6 +50,7 @@ export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
         updatePetition(state, {
           ...changes,
           ...readAfterSigning({ thankYou, thankYouMail, autoGoal }),
+          ...readLanguages(existingPetition(state), { language, translations }, preset),
           ...(closesAt === undefined ? {} : { closesAt }),
           ...chosenFor(existingPetition(state), { ...given, form: read?.form }),
         }),

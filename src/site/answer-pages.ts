@@ -2,7 +2,7 @@ import { FieldOf, formatNumber, html, type Html, ShareKit, ShareLinks } from '#l
 import { type Notice, type SiteWords } from '#locales';
 import { MOST_COUNTED } from '../petitions/index.js';
 import { type Page, pageOf } from './document.js';
-import { isPetition, NoticeOf, Progress, Share, thanksOf } from './parts.js';
+import { isPetition, NoticeOf, pathOf, Progress, Share, thanksOf } from './parts.js';
 import { webmailOf } from './mail-providers.js';
 import { proofOf, scriptsFor, signPath } from './sign-form.js';
 import { type Kept, type SiteOrganization, type SiteForm } from './site-types.js';
@@ -37,6 +37,7 @@ export function submittedPage({
   return pageOf({
     organization,
     words,
+    about: petition,
     title: notice.title,
     isFramed,
     scripts: [isFramed ? '/site/frame.js' : '/site/page.js', ...scriptsFor(proof)],
@@ -73,7 +74,7 @@ function Correction({
   proof: string | null;
 }): Html {
   const { wrong, sendAgain } = words.asked;
-  return html`<details data-thanks="${petition.path}/thanks">
+  return html`<details data-thanks="${pathOf(petition, '/thanks')}">
     <summary>${wrong}</summary>
     <form method="post" action="${signPath(petition, isFramed)}" novalidate${proofOf(proof, words)}>
       ${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}" />`)}
@@ -90,27 +91,28 @@ function Correction({
 /**
  * Thanks people who have confirmed, even on later visits.
  *
- * @param own the signer's share link, and how many signatures it brought. Undefined if their signature is unknown.
+ * @param own the token of the signer's share link, and how many signatures it brought. Undefined if their signature is unknown.
  */
 export function signedPage({
   organization,
   petition,
   words,
   own,
-}: About & { own?: { url: string; recruited: number } }): Page {
+}: About & { own?: { token: string; recruited: number } }): Page {
   const notice = thanksOf(petition, words);
-  const { recruited = 0, url = petition.url } = own ?? {};
+  const { recruited = 0 } = own ?? {};
   const count = `${formatNumber(words.dates, recruited)}${recruited === MOST_COUNTED ? '+' : ''}`;
   return pageOf({
     organization,
     words,
+    about: petition,
     title: notice.title,
     scripts: ['/site/page.js'],
     content: NoticeOf({
       notice,
       more: html`${notice.next} ${isPetition(petition) ? Progress({ petition, words }) : null}
       ${recruited === 0 ? null : html`<p><strong>${words.recruited(recruited, count)}</strong></p>`}
-      ${BackTo({ petition, words })} ${Share({ petition: { ...petition, url }, words }, ShareKit)}`,
+      ${BackTo({ petition, words })} ${Share({ petition, words, more: own ? [`via=${own.token}`] : [] }, ShareKit)}`,
     }),
   });
 }
@@ -129,6 +131,7 @@ export function confirmPage({
   return pageOf({
     organization,
     words,
+    about: petition,
     title: confirm.title,
     content: html`<div class="narrow">
       <h1>${confirm.title}</h1>
@@ -159,7 +162,7 @@ export function endedPage({
   words,
   ending,
 }: About & { ending: 'expired' | 'closed' }): Page {
-  const again = html`<p><a class="button" href="${petition.path}">${ending === 'expired' ? words.again : words.back}</a></p>`;
+  const again = html`<p><a class="button" href="${pathOf(petition)}">${ending === 'expired' ? words.again : words.back}</a></p>`;
   return noticePage({ organization, words, notice: words[ending], more: again, status: 410 });
 }
 
@@ -191,5 +194,5 @@ export function noticePage({
 }
 
 function BackTo({ petition, words }: { petition: SiteForm; words: SiteWords }): Html {
-  return html`<p><a href="${petition.path}">${words.back}</a></p>`;
+  return html`<p><a href="${pathOf(petition)}">${words.back}</a></p>`;
 }

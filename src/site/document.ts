@@ -1,11 +1,14 @@
-import { accentsOf, documentOf, html, type Html, type Page as SentPage } from '#libs/pages';
+import { accentsOf, documentOf, html, type Html, isSameLanguage, type Page as SentPage } from '#libs/pages';
 import { type SiteWords } from '#locales';
-import { PictureOf } from './parts.js';
+import { LanguagesOf, PictureOf, urlOf } from './parts.js';
 import { type SharedAnswer } from './quick-pages.js';
-import { type Picture, type SiteOrganization } from './site-types.js';
+import { type Picture, type SiteForm, type SiteOrganization } from './site-types.js';
 import { styleFor } from './style.js';
 
-/** A page that is ready to be sent. `isShared`: whether it is the same for everyone. */
+/**
+ * A page that is ready to be sent. `isShared`: whether it is the same for everyone with the same language. `languages`: in which it
+ * exists, if there are several.
+ */
 export type Page = SentPage & SharedAnswer & { isShared: boolean };
 
 /** Metadata for sites that link to the page. */
@@ -21,6 +24,10 @@ type PageOptions = {
   words: SiteWords;
   title: string;
   content: Html;
+  /** What the page is about, if its texts have a language of their own. */
+  about?: SiteForm;
+  /** Parameters of the page in other languages; undefined if it has no links to them. */
+  switches?: readonly string[];
   status?: number;
   shared?: Shared;
   /** How long shared caches may keep the page; undefined if it is personal. */
@@ -38,6 +45,8 @@ export function pageOf(options: PageOptions): Page {
     words,
     title,
     content,
+    about,
+    switches,
     shared,
     status = 200,
     seconds,
@@ -46,23 +55,35 @@ export function pageOf(options: PageOptions): Page {
   } = options;
   const colour = organization?.colour ?? null;
   const page = documentOf({
-    language: words.locale,
+    language: about && isSameLanguage(about.language, words.locale) ? about.language : words.locale,
     title: organization ? `${title} – ${organization.name}` : title,
     style: styleFor(colour),
     head: html`<meta name="theme-color" content="${accentsOf(colour).light.accent}" />
       <link rel="icon" href="/site/icon.svg" type="image/svg+xml" />
-      ${shared ? headOf(shared, title, organization!) : null}`,
+      ${shared ? headOf(shared, title, organization!, about) : null}`,
     scripts: scripts.map((script) => html`<script src="${script}" defer></script>`),
-    body: isFramed ? content : around(organization, words, content),
+    body: isFramed
+      ? content
+      : around(organization, words, content, about && switches && LanguagesOf(about, words, switches)),
     loads: ['img', 'script', 'connect'],
     status,
     seconds,
     isFramed,
   });
-  return { ...page, isShared: seconds !== undefined && status === 200, madeAt: performance.now() };
+  return {
+    ...page,
+    isShared: seconds !== undefined && status === 200,
+    madeAt: performance.now(),
+    ...(about && about.languages.length > 1 ? { language: about.language, languages: about.languages } : {}),
+  };
 }
 
-function around(organization: SiteOrganization | null, words: SiteWords, content: Html): Html {
+function around(
+  organization: SiteOrganization | null,
+  words: SiteWords,
+  content: Html,
+  languages?: Html | null,
+): Html {
   return html`<a class="skip" href="#content">${words.skip}</a>
     ${
       organization
@@ -72,6 +93,7 @@ function around(organization: SiteOrganization | null, words: SiteWords, content
               >${organization.name}</span
             ></a
           >
+          ${languages}
         </header>`
         : null
     }
@@ -100,14 +122,20 @@ function headOf(
   { url, description, image, type }: Shared,
   title: string,
   organization: SiteOrganization,
+  about?: SiteForm,
 ): Html {
+  const { language, languages } = about ?? { language: organization.language, languages: [] };
+  const others = languages.length > 1 ? languages : [];
   const short = description === null ? null : shortened(description);
   const meta = (property: string, content: string | null) =>
     content === null ? null : html`<meta property="${property}" content="${content}" />`;
   return html`<link rel="canonical" href="${url}" />
     ${short === null ? null : html`<meta name="description" content="${short}" />`}
     ${meta('og:type', type)} ${meta('og:title', title)} ${meta('og:description', short)} ${meta('og:url', url)}
-    ${meta('og:site_name', organization.name)} ${meta('og:locale', OPEN_GRAPH[organization.language] ?? 'en_GB')}
+    ${meta('og:site_name', organization.name)} ${meta('og:locale', openGraphOf(language))}
+    ${others.filter((one) => one !== language).map((one) => meta('og:locale:alternate', openGraphOf(one)))}
+    ${others.map((one) => html`<link rel="alternate" hreflang="${one}" href="${urlOf({ ...about!, language: one })}" />`)}
+    ${others.length > 0 ? html`<link rel="alternate" hreflang="x-default" href="${about!.url}" />` : null}
     ${
       image
         ? html`${meta('og:image', image.url)} ${meta('og:image:width', String(image.width))}
@@ -124,7 +152,11 @@ function headOf(
     />`;
 }
 
-const OPEN_GRAPH: Record<string, string> = { en: 'en_GB', de: 'de_DE', fr: 'fr_FR', es: 'es_ES' };
+/** A language with its most probable region, as in Open Graph. */
+function openGraphOf(language: string): string {
+  const { language: primary, region } = new Intl.Locale(language === 'en' ? 'en-GB' : language).maximize();
+  return region === undefined ? primary : `${primary}_${region}`;
+}
 
 /** Shortens a text for previews, which cut off even more. */
 function shortened(text: string): string {

@@ -47,7 +47,10 @@ const petition: SitePetition = {
   closesAt: at,
   image,
   takesComments: true,
-  consent: { text: evil, required: false },
+  consent: { text: evil, language: 'en', required: false },
+  language: 'en',
+  languages: ['en'],
+  foreign: {},
   asked: [
     ...STANDARD_FIELDS.map((field) => ({ field, required: false })),
     ...FIELD_TYPES.map((type) => ({
@@ -99,7 +102,7 @@ const pagesIn = (words: SiteWords): Record<string, Page> => {
     signed: signedPage(about),
     'signed, with an own link': signedPage({
       ...about,
-      own: { url: `${petition.url}?via=abc`, recruited: 10_000 },
+      own: { token: 'abc', recruited: 10_000 },
     }),
     confirm: confirmPage({
       ...about,

@@ -1,6 +1,20 @@
-import { formatDate, formatNumber, html, type Html, ShareLinks } from '#libs/pages';
+import {
+  formatDate,
+  formatNumber,
+  html,
+  type Html,
+  isSameLanguage,
+  languageName,
+  ShareLinks,
+} from '#libs/pages';
 import { type SiteWords } from '#locales';
-import { type Picture, type SiteForm, type SiteOrganization, type SitePetition } from './site-types.js';
+import {
+  type Picture,
+  type SiteForm,
+  type SiteOrganization,
+  type SitePetition,
+  type TranslatedText,
+} from './site-types.js';
 
 /** A responsive image. Its size is reserved, so that the layout does not shift when it loads. */
 export function PictureOf({
@@ -39,7 +53,7 @@ export function Progress({
   words: SiteWords;
 }): Html {
   const { counted, aim, percent } = progressTexts(signatures, goal, words);
-  return html`<div data-count="${path}/count.json">
+  return html`<div data-count="${path}/count.json?lang=${words.locale}">
     <p class="count" aria-live="off">
       <span data-signatures>${counted}</span> <small data-goal>${aim}</small>
     </p>
@@ -66,11 +80,13 @@ export function progressTexts(
   };
 }
 
-/** Ways to share a petition or a sign-up form. @param share `ShareKit` adds the QR code and the code to embed the form */
+/** Ways to share a petition or a sign-up form. @param more parameters of the link. @param share `ShareKit` adds the QR code and the code to embed the form */
 export function Share(
-  { petition: { title, url }, words }: { petition: Pick<SiteForm, 'title' | 'url'>; words: SiteWords },
+  { petition, words, more = [] }: { petition: SiteForm; words: SiteWords; more?: readonly string[] },
   share: typeof ShareLinks = ShareLinks,
 ): Html {
+  const { title } = petition;
+  const url = urlOf(petition, more);
   return html`<section class="sharing" aria-labelledby="share">
     <h2 id="share">${words.share.title}</h2>
     <p>${words.share.text}</p>
@@ -78,36 +94,104 @@ export function Share(
   </section>`;
 }
 
+/** `lang`: the attributes of texts whose language is not that of the page. */
+type NoticeTexts = {
+  title: string;
+  text: string | Html;
+  lang?: { title?: Html | null; text?: Html | null };
+};
+
 /** The content of a page with one message. */
 export function NoticeOf({
-  notice: { title, text },
+  notice: { title, text, lang = {} },
   more,
 }: {
-  notice: { title: string; text: string | Html };
+  notice: NoticeTexts;
   more?: Html;
 }): Html {
   return html`<div class="narrow">
-    <h1>${title}</h1>
-    ${typeof text === 'string' ? html`<p class="lead">${text}</p>` : html`<div class="text">${text}</div>`} ${more}
+    <h1${lang.title}>${title}</h1>
+    ${typeof text === 'string' ? html`<p class="lead">${text}</p>` : html`<div class="text"${lang.text}>${text}</div>`} ${more}
   </div>`;
 }
+
+/** The path of a page of a petition, in the language of this page. @param more parameters */
+export function pathOf(
+  petition: Pick<SiteForm, 'path' | 'language' | 'languages'>,
+  end = '',
+  more: readonly string[] = [],
+): string {
+  return petition.path + end + queryOf(petition, more);
+}
+
+/** The URL of a petition's page, in the language of this page. @param more parameters */
+export function urlOf(petition: SiteForm, more: readonly string[] = []): string {
+  return petition.url + queryOf(petition, more);
+}
+
+/** Names the language if there are several. */
+function queryOf(
+  { language, languages }: Pick<SiteForm, 'language' | 'languages'>,
+  more: readonly string[],
+): string {
+  const all = [...(languages.length > 1 ? [`lang=${language}`] : []), ...more];
+  return all.length === 0 ? '' : `?${all.join('&')}`;
+}
+
+/** Marks a text whose language is not that of the page (WCAG 3.1.2). */
+export function langOf({ language, foreign }: SiteForm, words: SiteWords, text: TranslatedText): Html | null {
+  return langIn(foreign[text] ?? language, words);
+}
+
+export function langIn(language: string, words: SiteWords): Html | null {
+  return isSameLanguage(language, words.locale) ? null : html` lang="${language}" dir="auto"`;
+}
+
+/** Leads to the same page in other languages. Null if there is only one. @param more parameters of the page */
+export function LanguagesOf(
+  { language, languages, path }: SiteForm,
+  words: SiteWords,
+  more: readonly string[] = [],
+): Html | null {
+  if (languages.length < 2) return null;
+  const list = html`<ul>
+    ${languages.map((one) => {
+      const name = html`lang="${one}" dir="auto"`;
+      return one === language
+        ? html`<li><span ${name} aria-current="true">${languageName(one)}</span></li>`
+        : html`<li><a ${name} hreflang="${one}" href="${path}?${[`lang=${one}`, ...more].join('&')}">${languageName(one)}</a></li>`;
+    })}
+  </ul>`;
+  return html`<nav class="languages" aria-label="${words.languages}">
+    ${
+      languages.length <= MAX_IN_LINE
+        ? list
+        : html`<details>
+          <summary><span lang="${language}">${languageName(language)}</span></summary>
+          ${list}
+        </details>`
+    }
+  </nav>`;
+}
+
+/** More languages are in a part that opens. */
+const MAX_IN_LINE = 4;
 
 export function isPetition(form: SiteForm): form is SitePetition {
   return 'goal' in form;
 }
 
 /** The message after signing, and what the organization suggests next. */
-export function thanksOf(
-  { thankYou }: Pick<SiteForm, 'thankYou'>,
-  { signed }: SiteWords,
-): { title: string; text: string | Html; next: Html | null } {
-  const { title, text, next } = thankYou ?? { title: null, text: null, next: null };
+export function thanksOf(petition: SiteForm, words: SiteWords): NoticeTexts & { next: Html | null } {
+  const { title, text, next } = petition.thankYou ?? { title: null, text: null, next: null };
+  const lang = langOf(petition, words, 'thankYou');
   return {
-    title: title ?? signed.title,
-    text: text ?? signed.text,
+    title: title ?? words.signed.title,
+    text: text ?? words.signed.text,
+    lang: { title: title === null ? null : lang, text: text === null ? null : lang },
     next:
       next &&
-      html`<p><a class="button" href="${next.url}" target="_top" rel="noopener">${next.label}</a></p>`,
+      html`<p><a class="button"${lang} href="${next.url}" target="_top" rel="noopener">${next.label}</a></p>`,
   };
 }
 

@@ -1,7 +1,18 @@
 import { html, type Html } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
-import { dateIn, isPetition, PictureOf, Progress, progressTexts, Share } from './parts.js';
+import {
+  dateIn,
+  isPetition,
+  langOf,
+  LanguagesOf,
+  pathOf,
+  PictureOf,
+  Progress,
+  progressTexts,
+  Share,
+  urlOf,
+} from './parts.js';
 import { scriptsFor, SignFormOf } from './sign-form.js';
 import { type PersonalSigner } from './personal-links.js';
 import {
@@ -10,6 +21,7 @@ import {
   type SiteOrganization,
   type SiteForm,
   type SitePetition,
+  type TranslatedText,
 } from './site-types.js';
 
 export type FormProps = {
@@ -30,27 +42,31 @@ export const CACHE_SECONDS = 1;
 
 /** The page of a petition, with the form. */
 export function petitionPage({ organization, petition, form, words, proof, signer }: Props): Page {
-  const { title, image, description, url, isOpen } = petition;
+  const { title, image, description, isOpen } = petition;
+  const url = urlOf(petition);
+  const of = (text: TranslatedText) => langOf(petition, words, text);
   const hasFaults = Object.keys(form.faults).length > 0;
   const isAgain = hasFaults || form.meant !== undefined;
   return pageOf({
     organization,
     words,
     title: hasFaults ? `${words.faults.prefix}${title}` : title,
+    about: petition,
+    switches: parametersOf(form),
     shared: { url, description: description ?? petition.ask, image, type: 'website' },
     scripts: ['/site/page.js', ...scriptsFor(proof)],
     ...(isAgain ? { status: 422 } : signer ? {} : { seconds: CACHE_SECONDS }),
     content: html`<div class="wide columns">
       <article>
-        <h1>${title}</h1>
+        <h1${of('title')}>${title}</h1>
         ${
           image
             ? html`<figure class="picture">${PictureOf({ picture: image, sizes: '(min-width:60rem) 42rem, 100vw' })}</figure>`
             : null
         }
-        ${description === null ? null : html`<p class="lead">${description}</p>`}
+        ${description === null ? null : html`<p class="lead"${of('description')}>${description}</p>`}
         ${Facts({ petition, words })}
-        ${petition.content ? html`<div class="text">${petition.content}</div>` : null}
+        ${petition.content ? html`<div class="text"${of('content')}>${petition.content}</div>` : null}
         ${petition.updates.length > 0 ? Updates({ petition, organization, words }) : null}
         ${isOpen ? SignBar({ petition, words }) : null}
       </article>
@@ -76,7 +92,7 @@ export function petitionPage({ organization, petition, form, words, proof, signe
 
 /** The form of a personal link: one button, and a way to the usual form for everyone else. */
 function OneClick({
-  petition: { path },
+  petition,
   organization: { name, privacyUrl },
   words,
   signer,
@@ -84,7 +100,7 @@ function OneClick({
   return html`<form method="post">
       <p class="submit"><button class="button">${words.personal.button(signer.name)}</button></p>
     </form>
-    <p><a href="${path}#sign">${words.personal.other}</a></p>
+    <p><a href="${pathOf(petition)}#sign">${words.personal.other}</a></p>
     <p class="small">
       ${words.dataNone(name)} ${privacyUrl === null ? null : html`<a href="${privacyUrl}">${words.privacy}</a>`}
     </p>`;
@@ -99,24 +115,17 @@ function SignBar({ petition, words }: { petition: SitePetition; words: SiteWords
   </div>`;
 }
 
-function Facts({
-  petition: { target, ask },
-  words,
-}: {
-  petition: Pick<SitePetition, 'target' | 'ask'>;
-  words: SiteWords;
-}): Html | null {
-  const facts = [
-    { name: words.target, text: target },
-    { name: words.ask, text: ask },
-  ].filter(({ text }) => text !== null);
+function Facts({ petition, words }: { petition: SitePetition; words: SiteWords }): Html | null {
+  const facts = (['target', 'ask'] as const)
+    .map((name) => ({ name: words[name], text: petition[name], lang: langOf(petition, words, name) }))
+    .filter(({ text }) => text !== null);
   if (facts.length === 0) return null;
   return html`<dl class="facts">
     ${facts.map(
-      ({ name, text }) =>
+      ({ name, text, lang }) =>
         html`<div>
           <dt>${name}</dt>
-          <dd>${text}</dd>
+          <dd${lang}>${text}</dd>
         </div>`,
     )}
   </dl>`;
@@ -163,17 +172,19 @@ function Comments({
 
 /** A smaller version for frames on other sites. */
 export function embedPage({ organization, petition, form, words, proof }: FormProps): Page {
-  const { title, isOpen, path } = petition;
+  const { title, isOpen } = petition;
   const isAgain = Object.keys(form.faults).length > 0 || form.meant !== undefined;
   return pageOf({
     organization,
     words,
+    about: petition,
     title: words.embedTitle(title),
     isFramed: true,
     scripts: ['/site/frame.js', ...scriptsFor(proof)],
     ...(isAgain ? { status: 422 } : { seconds: CACHE_SECONDS }),
     content: html`<main id="content">
-      <h1><a href="${path}" target="_blank" rel="noopener">${title}</a></h1>
+      ${LanguagesOf({ ...petition, path: `${petition.path}/embed` }, words, parametersOf(form))}
+      <h1${langOf(petition, words, 'title')}><a href="${pathOf(petition)}" target="_blank" rel="noopener">${title}</a></h1>
       ${isPetition(petition) ? Progress({ petition, words }) : null}
       ${
         isOpen
@@ -182,4 +193,12 @@ export function embedPage({ organization, petition, form, words, proof }: FormPr
       }
     </main>`,
   });
+}
+
+/** What the address of a page names apart from the language. */
+function parametersOf({ source, via }: SignForm): string[] {
+  return [
+    ...(source === null || source === 'embed' ? [] : [`source=${encodeURIComponent(source)}`]),
+    ...(via === null ? [] : [`via=${encodeURIComponent(via)}`]),
+  ];
 }

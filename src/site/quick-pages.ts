@@ -1,10 +1,18 @@
 import { Injectable } from '@nestjs/common';
 import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
 import { DatabaseMonitor, RequestCounts } from '#libs/operations';
+import { languageOf } from '#libs/pages';
 import { answerHeaders } from '#libs/rpc';
 
 /** A response that is the same for everyone within a second. `madeAt`: from `performance.now()`. */
-export type SharedAnswer = { headers: Readonly<Record<string, string>>; body: Buffer; madeAt: number };
+export type SharedAnswer = {
+  headers: Readonly<Record<string, string>>;
+  body: Buffer;
+  madeAt: number;
+  /** Its language, and all in which it exists, if it depends on the browser's. */
+  language?: string;
+  languages?: readonly string[];
+};
 
 const CACHE_MS = 1_000;
 /** How long pages stay cached while the database is unavailable. Their content cannot change during that time. */
@@ -24,6 +32,8 @@ type Known = { headers: OutgoingHttpHeaders; body: Buffer; name: string; until: 
 @Injectable()
 export class QuickPages {
   private readonly known = new Map<string, Known>();
+  /** The languages of addresses whose response depends on them. They are cached once for each. */
+  private readonly languages = new Map<string, readonly string[]>();
   private signing = 0;
   private readonly waiting: { response: ServerResponse; known: Known }[] = [];
 
@@ -33,17 +43,25 @@ export class QuickPages {
   ) {}
 
   /** @param name its name in metrics. */
-  keep(url: string, name: string, { headers, body, madeAt }: SharedAnswer): void {
+  keep(url: string, name: string, { headers, body, madeAt, language, languages }: SharedAnswer): void {
     const until = madeAt + CACHE_MS;
     if (until <= performance.now()) return;
-    if (this.known.size >= MAX_CACHED) this.known.clear();
+    if (this.known.size >= MAX_CACHED) {
+      this.known.clear();
+      this.languages.clear();
+    }
+    if (languages) this.languages.set(url, languages);
+    else this.languages.delete(url);
     const all = { ...answerHeaders, ...headers, 'Content-Length': body.length };
-    this.known.set(url, { headers: all, body, name, until });
+    this.known.set(languages ? `${url} ${language}` : url, { headers: all, body, name, until });
   }
 
   /** @returns whether it sent a response. */
-  readonly answer = ({ method, url = '' }: IncomingMessage, response: ServerResponse): boolean => {
-    const known = method === 'GET' ? this.known.get(url) : undefined;
+  readonly answer = (request: IncomingMessage, response: ServerResponse): boolean => {
+    const { method, url = '' } = request;
+    const languages = this.languages.get(url);
+    const key = languages ? `${url} ${languageOf(request, languages)}` : url;
+    const known = method === 'GET' ? this.known.get(key) : undefined;
     if (!known) return false;
     const now = performance.now();
     if (
@@ -52,7 +70,7 @@ export class QuickPages {
     ) {
       // Keeps the page until it is replaced, in case the database becomes unavailable. Removes moved and deleted pages.
       response.once('close', () => {
-        if (response.statusCode > 200 && response.statusCode < 500) this.known.delete(url);
+        if (response.statusCode > 200 && response.statusCode < 500) this.known.delete(key);
       });
       return false;
     }

@@ -40,6 +40,16 @@ export class SendSignature extends Submission {
 
   @Text({ max: 100, optional: true, description: 'The `via` of the share link that led the person there.' })
   via?: string;
+
+  @Text({
+    max: 35,
+    optional: true,
+    example: 'de',
+    description:
+      'The language of your page, if the petition has a translation in it. The person gets the emails in this language. ' +
+      'Default: the petition’s own.',
+  })
+  language?: string;
 }
 
 @CommandHandler(SendSignature)
@@ -47,8 +57,11 @@ export class SendSignatureHandler implements ICommandHandler<SendSignature> {
   constructor(private readonly submissions: Submissions) {}
 
   async execute(command: SendSignature): Promise<object> {
-    const { petitionId, comment, appearance, via } = command;
+    const { petitionId, comment, appearance, via, language } = command;
     const more = { comment, appearance, via };
-    return { petitionId, ...(await this.submissions.submit('petitions', petitionId, command, more)) };
+    return {
+      petitionId,
+      ...(await this.submissions.submit('petitions', petitionId, command, more, language)),
+    };
   }
 }

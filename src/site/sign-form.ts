@@ -12,7 +12,7 @@ import {
 import { type SiteWords } from '#locales';
 import { countryChoices } from '../contacts/index.js';
 import { APPEARANCES } from '../petitions/index.js';
-import { TimeOf } from './parts.js';
+import { langIn, pathOf, TimeOf } from './parts.js';
 import { digestOf } from './form-token.js';
 import { inputOfQuestion, QuestionOf, questionsIn } from './questions.js';
 import {
@@ -155,14 +155,14 @@ function AppearanceOf({ values }: SignForm, { appearance }: SiteWords): Html {
 }
 
 function ConsentOf(
-  { text, required }: SiteForm['consent'],
+  { text, language, required }: SiteForm['consent'],
   { values, faults }: SignForm,
   words: SiteWords,
 ): Html {
   const fault = faults.subscribe && words.faults[faults.subscribe];
   const field = { name: 'subscribe', label: text, fault, isRequired: required };
   return html`<div class="field${fault === undefined ? '' : ' wrong'}">
-    ${HintOf(field)} ${CheckOf({ ...field, value: 'yes', isChecked: values.subscribe === true })}
+    ${HintOf(field)} ${CheckOf({ ...field, lang: langIn(language, words), value: 'yes', isChecked: values.subscribe === true })}
   </div>`;
 }
 
@@ -173,8 +173,8 @@ function Closes({ organization, words, at }: Pick<Props, 'organization' | 'words
 }
 
 /** The path that a form is sent to. The next page opens in the same frame. */
-export function signPath({ path }: Pick<SiteForm, 'path'>, isFramed: boolean): string {
-  return `${path}/sign${isFramed ? '?embed' : ''}`;
+export function signPath(petition: SiteForm, isFramed: boolean): string {
+  return pathOf(petition, '/sign', isFramed ? ['embed'] : []);
 }
 
 export function scriptsFor(proof: string | null): string[] {

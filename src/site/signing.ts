@@ -3,7 +3,7 @@ import { type Request } from 'express';
 import { EventStore } from '#libs/event-store';
 import { isSentAsCompared } from '#libs/mail';
 import { inputOf, OperationRunner, type RequestContext, requestContext, UNSTORABLE } from '#libs/rpc';
-import { localeIn, type FormFault } from '#locales';
+import { type FormFault } from '#locales';
 import { type Confirmed } from '../confirmations/index.js';
 import { ConfirmSignUp, RequestSignUp } from '../forms/index.js';
 import { countryCode } from '../contacts/index.js';
@@ -111,7 +111,6 @@ export class Signing {
     if (this.proof.isRequired && !(await this.proof.holds(given.get('altcha'))))
       suspicion.push('NO_PROOF_OF_WORK');
     const { values, source } = form;
-    const words = localeIn(organization.language).site;
     const text = (field: TextField) => (values[field] === '' ? null : (values[field] ?? null));
     const { petition } = found;
     const details = {
@@ -132,7 +131,7 @@ export class Signing {
       consent: {
         source: isOwnPage ? petition.path : (context.client?.origin ?? petition.path),
         text: (isOwnPage ? null : given.get('consentText')) ?? petition.consent.text,
-        language: words.locale,
+        language: petition.consent.language,
       },
       suspicion,
     };
@@ -141,7 +140,8 @@ export class Signing {
       const appearance = petition.takesComments ? chosen : 'NONE';
       const shown = { comment: text('comment'), appearance, isCommentPublic: appearance !== 'NONE' };
       const via = this.recruiting.readToken(found.id, form.via);
-      const fields = { petitionId: found.id, ...details, ...sent, ...shown, via };
+      const { language } = petition;
+      const fields = { petitionId: found.id, ...details, ...sent, ...shown, via, language };
       await this.runner.execute(inputOf(RequestSignature, fields, context));
     } else
       await this.runner.execute(

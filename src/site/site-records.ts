@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { RecordReader } from '#libs/commands';
 import { TtlCache } from '#libs/database';
-import { richText, timeZoneNamed } from '#libs/pages';
+import { type Browser, languageAmong, languageOf, richText, timeZoneNamed } from '#libs/pages';
 import { compare } from '#libs/projections';
 import { type Resource, type ResourceRecord, Resources } from '#libs/resources';
 import { isId } from '#libs/rpc';
@@ -15,15 +15,17 @@ import {
 import { CustomFields } from '../fields/index.js';
 import { forms } from '../forms/index.js';
 import {
-  type Comments,
   type Confirmation,
+  inLanguage,
+  type PetitionFields,
   type PetitionForm,
   petitions,
   PublicComments,
+  translationIn,
 } from '../petitions/index.js';
 import { posts, updatesOf } from '../posts/index.js';
 import { PublicAddress } from '../config/index.js';
-import { localeIn } from '#locales';
+import { localeNear } from '#locales';
 import { type FeedPost } from './feeds.js';
 import {
   type Asked,
@@ -34,6 +36,7 @@ import {
   type SitePetition,
   type SitePost,
   type ThankYou,
+  TRANSLATED_TEXTS,
 } from './site-types.js';
 
 /** Limits of comments, updates and records on a page, and of records in a feed. */
@@ -59,6 +62,9 @@ type Published = {
 
 /** A record, and `path`, its canonical address, which can differ from the requested one. */
 export type Found<Value> = { value: Value; path: string } | undefined;
+
+/** A request, with the language that its address names. */
+export type Visitor = Browser & { query: { lang?: unknown } };
 
 /** Reads the records that pages show from the projections, each at most once per second. */
 @Injectable()
@@ -94,16 +100,36 @@ export class SiteRecords {
 
   /**
    * @param name its slug, a former slug of the last year, or its id. Drafts are not found.
+   * @param visitor who reads it in their language.
    * @param skipCache reads the current record, so that people see their own change.
    */
-  petition(organization: FoundOrganization, name: string, skipCache = false): Promise<Found<FoundPetition>> {
-    const key = `${organization.id} ${name}`;
+  async petition(
+    organization: FoundOrganization,
+    name: string,
+    visitor: Visitor,
+    skipCache = false,
+  ): Promise<Found<FoundPetition>> {
+    const found = await this.petitionIn(organization, name, null, skipCache);
+    if (!found) return undefined;
+    const { language, languages } = found.value.petition;
+    const wanted = languageNamed(visitor, languages) ?? languageOf(visitor, languages);
+    return wanted === language ? found : this.petitionIn(organization, name, wanted, skipCache);
+  }
+
+  /** @param language null: its own. */
+  private petitionIn(
+    organization: FoundOrganization,
+    name: string,
+    language: string | null,
+    skipCache: boolean,
+  ): Promise<Found<FoundPetition>> {
+    const key = `${organization.id} ${name} ${language ?? ''}`;
     if (skipCache) this.petitionPages.forget(key);
     return this.petitionPages.get(key, async () => {
       const id = await this.idOf(petitions, organization.id, name);
       const record = id && (await this.resources.findAt(petitions, organization.id, id));
       if (!record || record.status === 'DRAFT') return undefined;
-      const value = await this.petitionOf(organization, record);
+      const value = await this.petitionOf(organization, record, language);
       return { value, path: value.petition.path };
     });
   }
@@ -167,7 +193,7 @@ export class SiteRecords {
             path: organization.path + pathOf('forms', record),
           })),
         petitions: await Promise.all(
-          [...open, ...closed].map((record) => this.petitionOf(organization, record, true)),
+          [...open, ...closed].map((record) => this.petitionOf(organization, record, null, true)),
         ),
         posts: newestFirst(
           await Promise.all(
@@ -198,24 +224,27 @@ export class SiteRecords {
     return isId(name) ? name : this.resources.findBySlug(resource, organizationId, name);
   }
 
-  /** @param isListed omits what only its own page shows. */
+  /** @param language null: its own. @param isListed omits what only its own page shows. */
   private async petitionOf(
     organization: FoundOrganization,
     record: ResourceRecord,
+    language: string | null,
     isListed = false,
   ): Promise<FoundPetition> {
-    const { id, description, ask, target, goal, signatures, form } = record as ResourceRecord & {
-      description: string | null;
-      ask: string | null;
-      target: string | null;
-      goal: number;
-      signatures: number;
-      form: PetitionForm;
-    };
-    const shown = record.comments as Comments;
-    const page = await this.askedOn(organization, 'petitions', record, form, isListed);
-    const comments =
-      shown === 'OFF' || isListed ? [] : await this.comments.newest(organization.id, id, shown, MAX_COMMENTS);
+    const stored = record as ResourceRecord & PetitionFields & { signatures: number };
+    const own = stored.language ?? organization.language;
+    const languages = [own, ...Object.keys(stored.translations)];
+    const translation = language === null ? undefined : translationIn(stored, language);
+    const shown = translation && language !== null ? language : own;
+    const left = translation ? TRANSLATED_TEXTS.filter((text) => translation[text] === undefined) : [];
+    const translated = inLanguage(stored, shown);
+    const { id, description, ask, target, content, goal, signatures, form, comments } = translated;
+    const page = await this.askedOn(organization, 'petitions', translated, form, isListed, {
+      language: shown,
+      languages,
+      foreign: Object.fromEntries(left.map((text) => [text, own])),
+      consent: translation && translation.consent === undefined ? own : shown,
+    });
     return {
       id,
       petition: {
@@ -223,37 +252,54 @@ export class SiteRecords {
         description,
         ask,
         target,
-        content: isListed ? null : await richText.show(record.content),
+        content: isListed ? null : await richText.show(content),
         goal,
         signatures,
         isOpen: isOpen(record),
-        closesAt: record.closesAt === null ? null : new Date(record.closesAt as string),
-        image: await this.picture(organization.id, record.imageId as string | null),
+        closesAt: translated.closesAt === null ? null : new Date(translated.closesAt),
+        image: await this.picture(organization.id, translated.imageId),
         // Without a confirmed address, anyone could publish a comment under another person's name.
-        takesComments: shown !== 'OFF' && page.isConfirmed,
-        comments,
+        takesComments: comments !== 'OFF' && page.isConfirmed,
+        comments:
+          comments === 'OFF' || isListed
+            ? []
+            : await this.comments.newest(organization.id, id, comments, MAX_COMMENTS),
         updates: isListed ? [] : await this.updatesOf(organization, id),
       },
     };
   }
 
-  /** What pages of petitions and sign-up forms have in common. */
+  /**
+   * What pages of petitions and sign-up forms have in common.
+   *
+   * @param languages see `SiteForm`. `consent`: the language of the organization's own text.
+   */
   private async askedOn(
     organization: FoundOrganization,
     kind: Kind,
     record: ResourceRecord,
     form: PetitionForm,
     isListed = false,
+    { consent, ...languages }: Pick<SiteForm, 'language' | 'languages' | 'foreign'> & { consent: string } = {
+      language: organization.language,
+      languages: [organization.language],
+      foreign: {},
+      consent: organization.language,
+    },
   ) {
     const end = pathOf(kind, record);
+    const { site } = localeNear(languages.language, organization.language);
     return {
+      ...languages,
       title: record.title as string,
       path: organization.path + end,
       url: organization.url + end,
       isConfirmed: (record.confirmation as Confirmation) === 'EMAIL',
       asked: isListed ? [] : await this.asked(organization.id, form),
       consent: {
-        text: form.consent.text ?? localeIn(organization.language).site.subscribe(organization.name),
+        ...(form.consent.text === null
+          ? { text: site.subscribe(organization.name), language: site.locale }
+          : { text: form.consent.text, language: consent }),
         required: form.consent.required,
       },
       thankYou: isListed ? null : await thankYouOf(record),
@@ -373,4 +419,9 @@ async function thankYouOf({ thankYou }: ResourceRecord): Promise<ThankYou | null
   const { title, text, nextUrl, nextLabel } = thankYou as Record<string, string | null>;
   const next = nextUrl && nextLabel ? { url: nextUrl, label: nextLabel } : null;
   return { title: title ?? null, text: await richText.show(text), next };
+}
+
+/** The language that the address of a page names, if the page exists in it. */
+export function languageNamed({ query }: Visitor, languages: readonly string[]): string | undefined {
+  return typeof query.lang === 'string' ? languageAmong(languages, query.lang) : undefined;
 }

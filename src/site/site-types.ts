@@ -41,6 +41,11 @@ export type SiteForm = {
   title: string;
   path: string;
   url: string;
+  /** The language of its texts (BCP 47), and all languages in which its page exists, its own first. */
+  language: string;
+  languages: readonly string[];
+  /** Texts that the translation leaves out, which are in the petition's own language. */
+  foreign: { [text in TranslatedText]?: string };
   description: string | null;
   isOpen: boolean;
   isConfirmed: boolean;
@@ -48,11 +53,15 @@ export type SiteForm = {
   takesComments: boolean;
   /** In the order of the form, which also asks for the email address. */
   asked: readonly Asked[];
-  /** The checkbox to subscribe. */
-  consent: { text: string; required: boolean };
+  /** The checkbox to subscribe, and the language of its text. */
+  consent: { text: string; language: string; required: boolean };
   /** What the organization shows afterwards instead of the texts of the site. */
   thankYou: ThankYou | null;
 };
+
+/** Texts of a page that can be translated. */
+export const TRANSLATED_TEXTS = ['title', 'description', 'target', 'ask', 'content', 'thankYou'] as const;
+export type TranslatedText = (typeof TRANSLATED_TEXTS)[number];
 
 export type SitePetition = SiteForm & {
   ask: string | null;

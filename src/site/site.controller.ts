@@ -4,7 +4,7 @@ import { TtlCache } from '#libs/database';
 import { formatDate, formatNumber, qrCode, readForm, scriptFile, sendPage } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
 import { Documented, isId, LONGEST_SLUG, RpcError, SLUG } from '#libs/rpc';
-import { localeFor, localeIn, type SiteWords } from '#locales';
+import { LOCALES, localeFor, localeIn, localeNear, type SiteWords } from '#locales';
 import { countryName } from '../contacts/index.js';
 import { type CustomValue } from '../fields/index.js';
 import { signUps } from '../forms/index.js';
@@ -21,7 +21,7 @@ import { submittedPage, confirmPage, endedPage, noticePage, signedPage } from '.
 import { type Page } from './document.js';
 import { jsonFeedOf, rssOf, sitemapOf } from './feeds.js';
 import { organizationPage } from './organization-page.js';
-import { isPetition, progressTexts } from './parts.js';
+import { isPetition, pathOf, progressTexts, urlOf } from './parts.js';
 import { embedPage, petitionPage } from './petition-page.js';
 import { type PersonalSigner, PersonalLinks } from './personal-links.js';
 import { postPage } from './post-page.js';
@@ -37,7 +37,9 @@ import {
   type FoundOrganization,
   type FoundPetition,
   type Kind,
+  languageNamed,
   SiteRecords,
+  type Visitor,
 } from './site-records.js';
 import { type Question, type SignForm } from './site-types.js';
 
@@ -57,7 +59,7 @@ const MAX_VIA = 100;
 /** The names in an address. */
 type Named = { organization: string; petition?: string; form?: string; post?: string; token?: string };
 type Answered = Page | { redirect: string } | undefined;
-/** A petition or sign-up form, its organization, and texts in the organization's language. */
+/** A petition or sign-up form, its organization, and texts in its language. */
 type About<Found extends FoundForm = FoundForm> = {
   organization: FoundOrganization;
   found: Found;
@@ -77,8 +79,8 @@ function kindOf({ form }: Named): Kind {
 }
 
 /** Texts about signing a petition, or about a sign-up form. */
-function wordsFor(kind: Kind, language: string): SiteWords {
-  const { site } = localeIn(language);
+function wordsFor(kind: Kind, { petition }: FoundForm, organization: FoundOrganization): SiteWords {
+  const { site } = localeNear(petition.language, organization.language);
   if (kind === 'petitions') return site;
   const words = Object.entries(site.signUp).map(([word, text]) => [
     word,
@@ -181,7 +183,12 @@ export class SiteController {
     const { petitions, posts } = await this.records.all(found.value);
     const urls = [
       found.value.url,
-      ...petitions.map(({ petition }) => petition.url),
+      ...petitions.flatMap(({ petition }) => [
+        petition.url,
+        ...(petition.languages.length > 1
+          ? petition.languages.map((language) => urlOf({ ...petition, language }))
+          : []),
+      ]),
       ...posts.map(({ url }) => url),
     ];
     const kept = `public, max-age=${KEPT_SECONDS.feed}`;
@@ -203,15 +210,16 @@ export class SiteController {
     const { req: request } = response;
     const named = request.params as Named;
     if (!this.isOurs(named)) return next();
-    const language = typeof request.query.lang === 'string' ? request.query.lang.slice(0, 2) : '';
+    const language = languageNamed(request, Object.keys(LOCALES)) ?? '';
     const key = `${named.organization} ${named.petition} ${language}`;
     const answered = await this.counts.get(key, async () => {
-      const { about } = await this.petitionOf(named);
+      const { about } = await this.petitionOf(named, OF_ITSELF);
       if (!about) return undefined;
       const { signatures, goal } = about.found.petition;
-      const { counted, aim, percent } = progressTexts(signatures, goal, about.words);
+      const { site } = localeIn(language);
+      const { counted, aim, percent } = progressTexts(signatures, goal, site);
       // Pages request the texts in their language and show them.
-      const texts = { counted, aim, progress: about.words.progress(percent) };
+      const texts = { counted, aim, progress: site.progress(percent) };
       const body = JSON.stringify({ signatures, goal, ...(language === '' ? {} : { texts }) });
       return { headers: COUNT_HEADERS, body: Buffer.from(body), madeAt: performance.now() };
     });
@@ -237,7 +245,7 @@ export class SiteController {
   @Post([':organization/petitions/:petition/sign', ':organization/forms/:form/sign'])
   sign(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
     return this.answer(response, next, async (named, request) => {
-      const { about } = await this.formOf(named);
+      const { about } = await this.formOf(named, request);
       if (!about) return undefined;
       const { organization, found, words } = about;
       const isFramed = 'embed' in request.query;
@@ -271,14 +279,14 @@ export class SiteController {
       if (petition.isConfirmed)
         return submittedPage({ organization, petition, words, isFramed, sent, proof: this.proofUrl });
       // Reloading the next page does not sign again.
-      return { redirect: `${petition.path}/thanks${isFramed ? '?embed' : ''}` };
+      return { redirect: pathOf(petition, '/thanks', isFramed ? ['embed'] : []) };
     });
   }
 
   @Get([':organization/petitions/:petition/thanks', ':organization/forms/:form/thanks'])
   thanks(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
     return this.answer(response, next, async (named, request) => {
-      const { about } = await this.formOf(named);
+      const { about } = await this.formOf(named, request);
       if (!about) return undefined;
       const { organization, found, words } = about;
       return submittedPage({
@@ -312,15 +320,15 @@ export class SiteController {
         if (outcome === 'CLOSED')
           return this.showEnding(kind, organizationId, state.recordId, 'closed', request);
       }
-      return { redirect: request.path };
+      return { redirect: request.url };
     });
   }
 
   /** Scanners and previews follow links, so GET changes nothing. A link that is no longer valid leads to the form. */
   @Get(':organization/petitions/:petition/sign/:token')
   personalPage(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
-    return this.answer(response, next, async (named) => {
-      const { about } = await this.petitionOf(named);
+    return this.answer(response, next, async (named, request) => {
+      const { about } = await this.petitionOf(named, request);
       if (!about) return undefined;
       const { organization, found } = about;
       const link = await this.personalLink(named, about);
@@ -329,7 +337,7 @@ export class SiteController {
       if (!signer || (!signer.signatureId && !isOffered)) return { redirect: found.petition.path };
       if (signer.signatureId) {
         // The number must include their own signature.
-        const after = (await this.aboutById('petitions', organization.id, found.id, true)) ?? about;
+        const after = (await this.aboutById('petitions', organization.id, found.id, request, true)) ?? about;
         return this.signedPageOf(after, signer.signatureId);
       }
       return this.personalPageOf(about, signer);
@@ -340,15 +348,14 @@ export class SiteController {
   signPersonally(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
     return this.answer(response, next, async (named, request) => {
       if ((await readForm(request)) === 'gone') return undefined;
-      const { about } = await this.petitionOf(named);
+      const { about } = await this.petitionOf(named, request);
       if (!about) return undefined;
       const link = await this.personalLink(named, about);
-      const path = `/${named.organization}/petitions/${named.petition!}/sign/${named.token!}`;
       // Only the button on our page signs. Other pages lead to it.
       const { 'sec-fetch-site': from = 'same-origin' } = request.headers;
       if (link && from === 'same-origin' && !asksForMore(about.found.petition))
-        await this.personal.sign(link, about.words.locale, request);
-      return { redirect: link ? path : about.found.petition.path };
+        await this.personal.sign(link, about.found.petition.language, request);
+      return { redirect: link ? request.url : pathOf(about.found.petition) };
     });
   }
 
@@ -382,18 +389,17 @@ export class SiteController {
 
   /** A page with a form. It is cached, unless its address contains a source or a signer's token. */
   private formPage(response: Response, next: NextFunction, end: '' | '/embed'): Promise<void> {
-    return this.answer(response, next, (named, { query }) => {
+    return this.answer(response, next, async (named, request) => {
+      const { query } = request;
       const source = readSource(query.source ?? query.utm_source) ?? (end === '' ? null : 'embed');
       const via = typeof query.via === 'string' ? query.via.slice(0, MAX_VIA) : null;
-      const make = async (): Promise<Answered> => {
-        const { about, redirect } = await this.formOf(named);
-        if (redirect !== undefined) return { redirect: redirect + end };
-        return about && this.pageWith(about, this.signing.emptyForm(about.found, source, via), end !== '');
-      };
+      const { about, redirect } = await this.formOf(named, request);
+      if (redirect !== undefined) return { redirect: redirect + end };
+      if (!about) return undefined;
+      const make = () => this.pageWith(about, this.signing.emptyForm(about.found, source, via), end !== '');
       const isPlain = via === null && (source === null || (end !== '' && source === 'embed'));
-      return isPlain
-        ? this.pages.get(`${named.organization} ${kindOf(named)} ${named.form ?? named.petition}${end}`, make)
-        : make();
+      const { path, language } = about.found.petition;
+      return isPlain ? this.pages.get(`${path}${end} ${language}`, () => Promise.resolve(make())) : make();
     });
   }
 
@@ -412,11 +418,13 @@ export class SiteController {
     type: string,
   ): Promise<void> {
     const { params, query } = response.req;
-    const { about } = await this.formOf(params as Named);
+    // Without a language in the address, the code leads people to the page in theirs.
+    const { about } = await this.formOf(params as Named, { headers: {}, query });
     if (!about) return next();
     const { id, petition } = about.found;
-    const via = this.recruiting.readToken(id, query.via) === null ? '' : `&via=${query.via as string}`;
-    const url = `${petition.url}?source=qr${via}`;
+    const languages = languageNamed({ headers: {}, query }, petition.languages) ? petition.languages : [];
+    const via = this.recruiting.readToken(id, query.via) === null ? [] : [`via=${query.via as string}`];
+    const url = urlOf({ ...petition, languages }, ['source=qr', ...via]);
     const code = await this.codes.get(`${format} ${url}`, () => Promise.resolve(qrCode(url, format)));
     sendText(response, type, code, `public, max-age=${KEPT_SECONDS.script}`);
   }
@@ -429,7 +437,7 @@ export class SiteController {
     if (state.status === 'UNKNOWN') return this.unknownLink(request);
     // The number must include their own signature.
     const skipCache = state.status === 'CONFIRMED';
-    const about = await this.aboutById(kind, name.organizationId, state.recordId, skipCache);
+    const about = await this.aboutById(kind, name.organizationId, state.recordId, request, skipCache);
     if (!about) return this.unknownLink(request);
     const { organization, words } = about;
     const { petition } = about.found;
@@ -454,7 +462,7 @@ export class SiteController {
       organization,
       petition,
       words,
-      own: { url: `${petition.url}?via=${token}`, recruited },
+      own: { token, recruited },
     });
   }
 
@@ -465,7 +473,7 @@ export class SiteController {
     ending: 'expired' | 'closed',
     request: Request,
   ): Promise<Page> {
-    const about = await this.aboutById(kind, organizationId, recordId);
+    const about = await this.aboutById(kind, organizationId, recordId, request);
     if (!about) return this.unknownLink(request);
     const { organization, found, words } = about;
     return endedPage({ organization, petition: found.petition, words, ending });
@@ -507,13 +515,17 @@ export class SiteController {
     return this.isOurs(named) ? this.records.organization(named.organization) : undefined;
   }
 
-  private async petitionOf(named: Named): Promise<{ about?: About<FoundPetition>; redirect?: string }> {
-    return this.pageOf(named, ({ value }) => this.records.petition(value, named.petition!));
+  /** The petition of an address, in the visitor's language. */
+  private async petitionOf(
+    named: Named,
+    visitor: Visitor,
+  ): Promise<{ about?: About<FoundPetition>; redirect?: string }> {
+    return this.pageOf(named, ({ value }) => this.records.petition(value, named.petition!, visitor));
   }
 
   /** The petition or sign-up form of an address. */
-  private async formOf(named: Named): Promise<{ about?: About; redirect?: string }> {
-    if (named.form === undefined) return this.petitionOf(named);
+  private async formOf(named: Named, visitor: Visitor): Promise<{ about?: About; redirect?: string }> {
+    if (named.form === undefined) return this.petitionOf(named, visitor);
     return this.pageOf(named, ({ value }) => this.records.form(value, named.form!));
   }
 
@@ -529,7 +541,7 @@ export class SiteController {
     const about = {
       organization: whose.value,
       found: found.value,
-      words: wordsFor(kind, whose.value.language),
+      words: wordsFor(kind, found.value, whose.value),
     };
     return found.path === requested ? { about } : { about, redirect: found.path };
   }
@@ -538,6 +550,7 @@ export class SiteController {
     kind: Kind,
     organizationId: string,
     recordId: string,
+    visitor: Visitor,
     skipCache = false,
   ): Promise<About | undefined> {
     const organization = await this.records.organizationById(organizationId);
@@ -545,8 +558,8 @@ export class SiteController {
     const found =
       kind === 'forms'
         ? await this.records.form(organization, recordId, skipCache)
-        : await this.records.petition(organization, recordId, skipCache);
-    return found && { organization, found: found.value, words: wordsFor(kind, organization.language) };
+        : await this.records.petition(organization, recordId, visitor, skipCache);
+    return found && { organization, found: found.value, words: wordsFor(kind, found.value, organization) };
   }
 
   /** Sends the page. Browsers also get errors as pages. */
@@ -582,12 +595,22 @@ export class SiteController {
       response.end();
       return;
     }
-    // Not cached with a query string, because the page contains it.
-    if (answered.isShared && request.method === 'GET' && !request.url.includes('?'))
-      this.quick.keep(request.url, nameOfSitePath(request.path)!, answered);
-    sendPage(response, answered);
+    const { languages = [], ...page } = answered;
+    const isNegotiated = languages.length > 0 && languageNamed(request, languages) === undefined;
+    const sent = isNegotiated
+      ? { ...page, languages, headers: { ...page.headers, Vary: 'Accept-Language' } }
+      : page;
+    const query = request.url.slice(request.path.length);
+    // Not cached with another query string, because the page contains it.
+    const isPlain = query === '' || query === `?lang=${page.language}`;
+    if (page.isShared && request.method === 'GET' && isPlain)
+      this.quick.keep(request.url, nameOfSitePath(request.path)!, sent);
+    sendPage(response, sent);
   }
 }
+
+/** Reads a petition in its own language. */
+const OF_ITSELF: Visitor = { headers: {}, query: {} };
 
 type Shown = PendingRequest<
   Pick<Requested, 'suspicion' | 'subscribe'> & Partial<Requested>,

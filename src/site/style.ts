@@ -5,6 +5,13 @@ const OWN_STYLE = `
 .top{padding-top:var(--space-3);padding-bottom:var(--space-3)}
 .top a{display:inline-flex;align-items:center;gap:var(--space-2);min-height:2.75rem;color:var(--ink);font-weight:600;text-decoration:none}
 .top a:hover{text-decoration:underline}
+.top{display:flex;flex-wrap:wrap;align-items:center;justify-content:space-between;gap:0 var(--space-4)}
+.languages ul{display:flex;flex-wrap:wrap;gap:0 var(--space-4);margin:0;padding:0;list-style:none;font-size:var(--text-1)}
+.languages a,.languages [aria-current]{display:inline-flex;align-items:center;min-height:2.75rem;font-weight:400}
+.languages a{color:var(--accent);text-decoration:underline}
+.languages [aria-current]{font-weight:600}
+.languages details{position:relative}
+.languages details ul{position:absolute;inset-inline-end:0;z-index:2;display:grid;min-width:12rem;max-height:60vh;overflow:auto;padding:var(--space-2) var(--space-3);border:1px solid var(--line);border-radius:.375rem;background:var(--sheet)}
 .top img{width:auto;height:2.5rem;border-radius:.25rem}
 .foot{padding-top:var(--space-4);padding-bottom:var(--space-5);border-top:1px solid var(--line);color:var(--quiet);font-size:var(--text-1)}
 .foot ul{display:flex;flex-wrap:wrap;gap:0 var(--space-4);margin:0;padding:0;list-style:none}

@@ -91,7 +91,7 @@ export class Submissions {
   ) {}
 
   /**
-   * @param more further inputs of the form.
+   * @param more further inputs of the form. @param language of the page that was filled in. Default: the petition's own.
    * @returns whether the person must confirm by email. It is the same for everyone.
    * @throws RpcError NOT_FOUND, BAD_REQUEST with the answers that are missing or wrong, RATE_LIMIT_EXCEEDED, and CONFLICT if
    *   the petition is closed.
@@ -101,6 +101,7 @@ export class Submissions {
     recordId: string,
     command: Submission,
     more: Readonly<Record<string, string | null | undefined>> = {},
+    language?: string,
   ): Promise<{ confirmation: 'EMAIL' | 'NONE' }> {
     const { organizationId, context } = command;
     // The link in the email leads to a page of the site.
@@ -111,7 +112,7 @@ export class Submissions {
       organization &&
       (kind === 'forms'
         ? await this.records.form(organization, recordId)
-        : await this.records.petition(organization, recordId));
+        : await this.records.petition(organization, recordId, { headers: {}, query: { lang: language } }));
     // Slugs name pages, not records.
     if (!organization || found?.value.id !== recordId) throw noSuch(kind === 'forms' ? 'form' : 'petition');
     const { idempotencyKey: key } = context;

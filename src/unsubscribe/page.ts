@@ -1,4 +1,4 @@
-import { localeIn, type UnsubscribeWords } from '#locales';
+import { type Locale, type UnsubscribeWords } from '#locales';
 import { documentOf, html, type Html, type Page, styleFrom } from '#libs/pages';
 import { type LinkedPerson } from './unsubscribe.js';
 
@@ -20,14 +20,14 @@ button:focus-visible{outline:3px solid var(--ink);outline-offset:3px}
  * The page behind a link.
  *
  * @param person undefined if the link is invalid.
- * @param language the visitor's language.
+ * @param locale the visitor's, or the organization's if the visitor has none of ours.
  * @param isBack whether they have just subscribed again.
  */
-export function pageOf(person: LinkedPerson | undefined, language: string, isBack = false): Page {
-  const { language: spoken, unsubscribe: words } = localeIn(person?.language ?? language);
+export function pageOf(person: LinkedPerson | undefined, locale: Locale, isBack = false): Page {
+  const { language, unsubscribe: words } = locale;
   const [title, content] = contentOf(person, words, isBack);
   return documentOf({
-    language: spoken,
+    language,
     title: person ? `${title} – ${person.organization}` : title,
     style: STYLE,
     body: html`<main>
@@ -39,10 +39,10 @@ export function pageOf(person: LinkedPerson | undefined, language: string, isBac
 
 /** The text that people read before they press the button, including its label. */
 export function wordingOf(
-  { organization, language }: LinkedPerson,
+  { organization }: LinkedPerson,
   action: 'unsubscribe' | 'subscribe',
+  locale: Locale,
 ): { text: string; language: string } {
-  const locale = localeIn(language);
   const { unsubscribe, unsubscribed } = locale.unsubscribe;
   const sentences =
     action === 'unsubscribe'

@@ -36,7 +36,7 @@ export class UnsubscribeController {
   ): Promise<void> {
     const person = await this.unsubscribing.find(token);
     const isBack = 'subscribed' in request.query;
-    if (!request.isGivenUp) sendPage(response, pageOf(person, localeFor(request).language, isBack));
+    if (!request.isGivenUp) sendPage(response, pageOf(person, localeFor(request, person?.language), isBack));
   }
 
   @Post(':token')
@@ -64,13 +64,13 @@ export class UnsubscribeController {
   private async seen(
     token: string,
     action: 'subscribe' | 'unsubscribe',
-    { ip }: Request,
+    request: Request,
   ): Promise<ConsentFields> {
     const person = await this.unsubscribing.find(token);
-    const address = ip?.replace(/^::ffff:/, '');
+    const address = request.ip?.replace(/^::ffff:/, '');
     return {
       source: PAGE,
-      ...(person && wordingOf(person, action)),
+      ...(person && wordingOf(person, action, localeFor(request, person.language))),
       ...(address === undefined ? {} : { ip: address }),
     };
   }
