@@ -123,6 +123,7 @@ function fieldsIn({ properties = {}, required = [] } = {}, prefix = '') {
     .flatMap(([name, field]) => [
       { ...field, name: `${prefix}${name}`, kind: field, required: required.includes(name) },
       ...fieldsIn(field, `${prefix}${name}.`),
+      ...fieldsIn(field.additionalProperties, `${prefix}${name}.*.`),
     ]);
 }
 

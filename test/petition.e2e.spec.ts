@@ -80,6 +80,8 @@ describe('create-petition', () => {
         pendingSignatures: 0,
         comments: 'OFF',
         autoGoal: false,
+        language: null,
+        translations: {},
         form: {
           fields: [
             { field: 'firstName', required: true },
@@ -395,6 +397,7 @@ describe('add-signature', () => {
         invalidationId: null,
         source: null,
         suspicion: [],
+        language: null,
       },
     ]);
   });

@@ -81,7 +81,7 @@ it('CSV: returns cells unchanged, or with `safe` without formulas', async () => 
   }
   const empty = await exported(await petition(), { format: 'csv' });
   expect(empty.body).toBe(
-    'id,createdAt,signedAt,petitionId,contactId,comment,commentState,status,invalidationId,source,suspicion\r\n',
+    'id,createdAt,signedAt,petitionId,contactId,comment,commentState,status,invalidationId,source,suspicion,language\r\n',
   );
 });
 

@@ -73,8 +73,9 @@ export abstract class PetitionInput extends AfterSigningInput {
     nullable: true,
     example: 'en',
     description:
-      'The language of its texts, as a BCP 47 tag. Its page uses it too, or the organization’s language if the page has no ' +
-      'texts in it. null: the organization’s language; with translations, what that is now.',
+      'The language of its texts, as a BCP 47 tag. null: the organization’s language. A petition with translations keeps its ' +
+      'language if the organization’s changes. If the server has no texts of its own in a language, the page shows them in the ' +
+      'organization’s.',
   })
   language?: string | null;
 
