@@ -4,6 +4,7 @@ import { type Page, pageOf } from './document.js';
 import {
   dateIn,
   isPetition,
+  langIn,
   langOf,
   LanguagesOf,
   pathOf,
@@ -141,7 +142,7 @@ function Updates({
     <ul class="comments">
       ${updates.map(
         ({ title, path, description, publishedAt }) =>
-          html`<li>
+          html`<li${langIn(organization.language, words)}>
             <h3><a href="${path}">${title}</a></h3>
             ${description === null ? null : html`<p>${description}</p>`}
             <p class="small"><time datetime="${publishedAt.toISOString()}">${dateIn(words, organization, publishedAt)}</time></p>
