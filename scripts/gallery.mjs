@@ -23,7 +23,7 @@ const MEASURES = `(() => {
   const root = document.documentElement;
   const isWrapped = (element) => new Set([...element.getClientRects()].map(({ top }) => Math.round(top))).size > 1;
   const isClipped = (element) =>
-    element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX === 'hidden' && element.clientWidth > 1;
+    element.scrollWidth > element.clientWidth + 1 && getComputedStyle(element).overflowX === 'hidden' && element.clientWidth > 1 && !element.title;
   const faults = [
     ...(root.scrollWidth > root.clientWidth ? ['too wide'] : []),
     ...[...document.querySelectorAll('time, .badge')].filter(isWrapped).map((element) => 'wrapped: ' + element.textContent),

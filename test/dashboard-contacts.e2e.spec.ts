@@ -146,7 +146,7 @@ it('in German, erasing is called “endgültig löschen”, because “vergessen
   const german = speaking(de);
   expect(await shown(`contacts/${contactId}`, german)).toContain('>Endgültig löschen</a>');
   const text = await shown(`contacts/${contactId}/erase`, german);
-  expect(text).toContain('<button class="button">Ada Lovelace endgültig löschen</button>');
+  expect(text).toContain('<button class="button final">Ada Lovelace endgültig löschen</button>');
   const { location } = await german.post(at(`contacts/${contactId}/erase`));
   expect((await german.get(location!)).text).toContain('Kontakt endgültig gelöscht.');
   expect(JSON.stringify([de.contacts, de.events, de.history])).not.toContain('vergessen');

@@ -2,7 +2,7 @@ import { parse } from 'csv-parse/sync';
 import { v7 as uuidv7 } from 'uuid';
 import { expectEntries } from '#libs/testing';
 import { DASHBOARD } from '#locales';
-import { PAGES } from '../src/dashboard/index.js';
+import { PAGE_SIZE, PAGES } from '../src/dashboard/index.js';
 import { type Role } from '../src/team/index.js';
 import { TABLE } from './dashboard-pages.js';
 import { SharedApi, type Client, NOBODY } from './harness.js';
@@ -12,8 +12,8 @@ import { call } from './petition-page.js';
 import { picture } from './pictures.js';
 import { inParallel } from './processes.js';
 
-/** More than the fifty entries of a page. */
-const MANY = 51;
+/** More than the entries of a page. */
+const MANY = PAGE_SIZE + 1;
 /**
  * Lists that get a second page in `npm test`: one that pages by records, one by signatures, and one without a search. The others
  * share their code, and `pagination.e2e.spec.ts` reads many pages of an operation.
@@ -264,7 +264,7 @@ describe.each(Object.entries(LISTS))('%s', (path, { of, make, finds, add, most, 
     const [paging = ''] = /<nav class="paging"[^]*?<\/nav>/.exec(text) ?? [];
     const [, next] = new RegExp(`href="([^"]+)">${DASHBOARD.en.nextPage}<`).exec(paging)!;
     const further = await open(next!.replaceAll('&amp;', '&'));
-    expect(further.split('<tr').length - 1).toBe(1 + count + before - 50);
+    expect(further.split('<tr').length - 1).toBe(1 + count + before - PAGE_SIZE);
     expect(further).toContain(`<a href="${at(path)}">${DASHBOARD.en.firstPage}</a>`);
     expect(further).not.toContain(DASHBOARD.en.nextPage);
     // The export covers all pages.

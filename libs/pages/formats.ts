@@ -32,6 +32,27 @@ export function formatDate(locale: string, options: Intl.DateTimeFormatOptions, 
   return dates(locale, options).format(moment);
 }
 
+const relatives = cached(
+  (locale, options: Intl.RelativeTimeFormatOptions) => new Intl.RelativeTimeFormat(locale, options),
+);
+const MINUTE_MS = 60_000;
+const UNITS = [
+  ['minute', MINUTE_MS, 60 * MINUTE_MS],
+  ['hour', 60 * MINUTE_MS, 24 * 60 * MINUTE_MS],
+  ['day', 24 * 60 * MINUTE_MS, 7 * 24 * 60 * MINUTE_MS],
+] as const;
+
+/** How long ago a moment of the last week was, such as "2 hours ago". Undefined if it is older or in the future. */
+export function formatSince(locale: string, moment: Date, now = new Date()): string | undefined {
+  const passed = now.getTime() - moment.getTime();
+  const unit = UNITS.find(([, , below]) => passed < below);
+  if (passed < 0 || unit === undefined) return undefined;
+  return relatives(locale, { numeric: 'auto', style: 'short' }).format(
+    -Math.floor(passed / unit[1]),
+    unit[0],
+  );
+}
+
 /** @param options must come from the program, because each set of options is cached forever. */
 export function formatNumber(locale: string, number: number, options: Intl.NumberFormatOptions = {}): string {
   return numbers(locale, options).format(number);

@@ -13,7 +13,7 @@ export {
   OptionsOf,
 } from './fields.js';
 export { FLASH, flashIn, withFlash } from './flash.js';
-export { counted, formatDate, formatNumber, languageName, plural } from './formats.js';
+export { counted, formatDate, formatNumber, formatSince, languageName, plural } from './formats.js';
 export { html, Html, trusted } from './html.js';
 export { type Browser, isSameLanguage, languageAmong, languageOf } from './language.js';
 export { qrCode } from './qr-code.js';
@@ -22,4 +22,4 @@ export { richText } from './rich-text.js';
 export { scriptFile } from './script-file.js';
 export { CopyOf, ShareKit, ShareLinks, type ShareWords } from './share-kit.js';
 export { localTime, momentAt, timeZoneNamed, timeZones } from './time-zone.js';
-export { type Style, styleFrom, styleOf } from './style.js';
+export { type Style, styleFrom, stylesOf } from './style.js';

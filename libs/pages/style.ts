@@ -83,7 +83,7 @@ export function styleFrom(text: string): Style {
  *
  * @param own the rules of the site's own components.
  */
-export function styleOf(colour: string | null, own: string): Style {
+function styleOf(colour: string | null, own: string): Style {
   const { light, dark } = accentsOf(colour);
   const tokens = `
 :root{color-scheme:light dark;--space-1:.25rem;--space-2:.5rem;--space-3:1rem;--space-4:1.5rem;--space-5:2.5rem;--space-6:4rem;
@@ -91,4 +91,21 @@ export function styleOf(colour: string | null, own: string): Style {
 --ground:${SURFACES.light[0]};--sheet:${SURFACES.light[1]};--ink:#1b1f24;--quiet:#545b64;--line:#dfe2e7;--edge:#747b85;--fault:#b3261e;--accent:${light.accent};--on-accent:${light.onAccent}}
 @media (prefers-color-scheme:dark){:root{--ground:${SURFACES.dark[0]};--sheet:${SURFACES.dark[1]};--ink:#e9ebef;--quiet:#a9b0bb;--line:#343943;--edge:#878e99;--fault:#ffb4ab;--accent:${dark.accent};--on-accent:${dark.onAccent}}}`;
   return styleFrom(tokens + BASE + own + MEDIA);
+}
+
+/** At this number, a cache of stylesheets is cleared. Organizations can choose any colour. */
+const MAX_STYLES = 1_000;
+
+/** The stylesheets of a site, one for each accent colour. They are cached. @param own see `styleOf` */
+export function stylesOf(own: string): (colour: string | null) => Style {
+  const styles = new Map<string | null, Style>();
+  return (colour) => {
+    let style = styles.get(colour);
+    if (!style) {
+      style = styleOf(colour, own);
+      if (styles.size >= MAX_STYLES) styles.clear();
+      styles.set(colour, style);
+    }
+    return style;
+  };
 }

@@ -10,7 +10,7 @@ function memberWith(role: Role, hasOutbox = true): Member {
   const scopes = scopesOf(role);
   return {
     session: {} as Member['session'],
-    organization: { id: 'organization', name: 'Rivers', role, memberId: 'member' },
+    organization: { id: 'organization', name: 'Rivers', colour: null, role, memberId: 'member' },
     may: (scope) => hasScope(scopes, scope),
     hasOutbox,
   };

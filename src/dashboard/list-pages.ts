@@ -1,9 +1,9 @@
-import { FLASH, html, Html, type Option, OptionsOf } from '#libs/pages';
+import { FLASH, html, Html, type Option, OptionsOf, trusted } from '#libs/pages';
 import { type Page as PageOfRecords, StreamedAnswer } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { csvFor } from './csv.js';
 import { type PageDefinition } from './page.js';
-import { ButtonLink, Actions, Empty, numberIn, Table } from './parts.js';
+import { ButtonLink, Actions, BadgeOf, Empty, MomentOf, numberIn, Table, timeIn } from './parts.js';
 import { type Section } from './sections.js';
 import { type Address, type PageContext } from './page-context.js';
 import { type Member } from './people.js';
@@ -25,10 +25,15 @@ type Back = { href: string; text: string };
 
 type Column<Listed> = {
   name: Text;
-  cell: (record: Listed, context: PageContext) => Html | string | number | null;
+  /** Moments are shown relative to now. */
+  cell: (record: Listed, context: PageContext) => Html | Date | string | number | null;
   /** The value in the CSV file, if it differs from the cell. */
   exported?: (record: Listed) => string | number | boolean | null;
   isNumber?: boolean;
+  /** The status that colours the cell. */
+  badge?: (record: Listed) => string;
+  /** See `Table`. */
+  isObvious?: boolean;
   /** Whether to show the column; by default, always. */
   isShown?: (context: PageContext) => boolean;
   /** The column contains actions, so exports leave it out. */
@@ -93,6 +98,9 @@ type ListOptions<Listed> = {
   ) => StreamedAnswer | Promise<StreamedAnswer>;
 };
 
+/** Records per page: a screen of rows, or three screens of cards on a phone. */
+export const PAGE_SIZE = 20;
+
 /** Maximum number of records searched with `searchIn`. */
 const MAX_SEARCHED = 2_000;
 
@@ -146,7 +154,11 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
       : null;
   const choosing = options.choose?.(context);
   const rows = listed.records.map((record) => {
-    const [first = null, ...others] = columns.map(({ cell }) => cell(record, context));
+    const [first = null, ...others] = columns.map(({ cell, badge }) => {
+      const value = cell(record, context);
+      if (badge) return BadgeOf(badge(record), String(value));
+      return value instanceof Date ? MomentOf(words, value) : value;
+    });
     return [choosing ? html`${Tick(choosing, record)}${first}` : first, ...others];
   });
   const none = isSearched
@@ -172,7 +184,11 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
                 choosing,
                 Table({
                   caption: title,
-                  columns: columns.map(({ name, isNumber }) => ({ name: name(words), isNumber })),
+                  columns: columns.map(({ name, isNumber, isObvious, hasActions }) => ({
+                    name: name(words),
+                    isNumber,
+                    isObvious: isObvious ?? hasActions,
+                  })),
                   rows,
                 }),
               )}
@@ -211,7 +227,7 @@ export async function listFrom<Listed>(
   fields: Record<string, unknown>,
 ): Promise<ListedPage<Listed>> {
   const cursor = context.address.query('cursor');
-  const { records, pagination } = await listOnce(context, by, { limit: 50, ...fields, cursor });
+  const { records, pagination } = await listOnce(context, by, { limit: PAGE_SIZE, ...fields, cursor });
   return { records, next: pagination.cursor, isFirst: cursor === undefined };
 }
 
@@ -240,6 +256,24 @@ function searchOf<Listed>(person: Member, { search, searchNeeds }: ListOptions<L
   return searchNeeds === undefined || person.may(searchNeeds) ? search : undefined;
 }
 
+/** With more filters, they are behind a summary, which is open if one is set. */
+const MAX_FILTERS = 1;
+
+function isFiltered({ search }: Address): boolean {
+  return [...search].some(
+    ([name, value]) => value !== '' && !['q', 'cursor', 'sort', 'after', 'before', FLASH].includes(name),
+  );
+}
+
+/** Filters behind a summary. */
+export function MoreFilters(
+  { words, address }: Pick<PageContext, 'words' | 'address'>,
+  filters: readonly Html[],
+): Html {
+  const isOpen = isFiltered(address) ? trusted(' open') : null;
+  return html`<details${isOpen}><summary>${words.filters}</summary><div>${filters}</div></details>`;
+}
+
 /** Updates the list while the user types; without scripts, when the form is sent. */
 function Search({ words, address }: PageContext, label: string | undefined, filters: readonly Html[]): Html {
   return html`<form
@@ -262,7 +296,7 @@ function Search({ words, address }: PageContext, label: string | undefined, filt
             <input id="q" name="q" type="search" autocomplete="off" maxlength="200" value="${address.query('q') ?? ''}" />
           </div>`
     }
-    ${filters}
+    ${filters.length > MAX_FILTERS ? MoreFilters({ words, address }, filters) : filters}
     <button class="button plain">${words.search}</button>
   </form>`;
 }
@@ -397,7 +431,7 @@ function exportedOf<Listed>({ exported, cell }: Column<Listed>, record: Listed, 
   if (exported) return exported(record);
   const shown = cell(record, context);
   if (shown instanceof Html) throw new Error('A column whose cells contain markup must define `exported`.');
-  return shown;
+  return shown instanceof Date ? timeIn(context.words, shown) : shown;
 }
 
 function textOf(value: string | number | boolean | null): string | null {

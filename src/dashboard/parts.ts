@@ -7,6 +7,7 @@ import {
   FieldOf,
   formatDate,
   formatNumber,
+  formatSince,
   HintOf,
   html,
   type Html,
@@ -38,13 +39,23 @@ export function timeIn({ dates }: DashboardWords, moment: string | Date, timeZon
   return `${time} ${timeZone ?? 'UTC'}`;
 }
 
+/** A moment, relative to now if it was in the last week. Its title is the exact time. */
+export function MomentOf(words: DashboardWords, moment: Date): Html {
+  const text = formatSince(words.dates, moment) ?? dateIn(words, moment);
+  return html`<time datetime="${moment.toISOString()}" title="${timeIn(words, moment)}">${text}</time>`;
+}
+
 export function numberIn({ dates }: DashboardWords, number: number): string {
   return formatNumber(dates, number);
 }
 
+/** Pages that ask whether to end something for good. Links to them are red. */
+const ENDS = /\/(delete|erase|revoke|remove|cancel)$/;
+
 /** @param to relative to the organization. */
 export function ButtonLink(address: Address, to: string, text: string, isPlain = false): Html {
-  return html`<a class="button${isPlain ? ' plain' : ''}" href="${address.path(to)}">${text}</a>`;
+  const kind = ENDS.test(to) ? ' final' : isPlain ? ' plain' : '';
+  return html`<a class="button${kind}" href="${address.path(to)}">${text}</a>`;
 }
 
 /** A row of actions. */
@@ -55,24 +66,23 @@ export function Actions(actions: readonly (Html | null)[]): Html | null {
     : html`<ul class="actions">${shown.map((action) => html`<li>${action}</li>`)}</ul>`;
 }
 
-/** Cells up to this length, such as dates and statuses, stay on one line. */
-const LONGEST_SHORT = 13;
-/** Longer words, such as addresses, may break anywhere. */
-const LONGEST_WORD = 24;
+/** Texts up to this length stay on one line, and are cut off if they are too wide. So are addresses of any length. */
+const LONGEST_SHORT = 40;
 
-/** The cell's class, which controls line breaks. */
-function classOf(cell: Html | string | number | null, isNumber = false): Html | null {
+/** The cell's attributes, which control line breaks. */
+function attributesOf(cell: Html | string | number | null, isNumber = false): Html | null {
   if (isNumber) return trusted(' class="number"');
   if (typeof cell !== 'string') return null;
-  if (cell.length <= LONGEST_SHORT) return trusted(' class="short"');
-  return cell.split(' ').some((word) => word.length > LONGEST_WORD) ? trusted(' class="long"') : null;
+  if (cell.length > LONGEST_SHORT && cell.includes(' ')) return trusted(' class="long"');
+  return html` class="short" title="${cell}"`;
 }
 
 /**
  * A table that scrolls if it is too wide. On phones, each row becomes a card. The explicit roles are needed because browsers drop the
  * table semantics if `display` changes.
  *
- * @param caption for screen readers.
+ * @param caption for screen readers. @param columns on phones, those that are obvious from their values, such as email addresses, have
+ *   no label.
  */
 export function Table({
   caption,
@@ -80,7 +90,7 @@ export function Table({
   rows,
 }: {
   caption: string;
-  columns: readonly { name: string; isNumber?: boolean | undefined }[];
+  columns: readonly { name: string; isNumber?: boolean | undefined; isObvious?: boolean | undefined }[];
   rows: readonly (readonly (Html | string | number | null)[])[];
 }): Html {
   const number = (n: number) => (columns[n]?.isNumber ? trusted(' class="number"') : null);
@@ -94,14 +104,35 @@ export function Table({
         ${rows.map(
           ([first = null, ...others]) => html`<tr role="row">
             <th role="rowheader" scope="row"${number(0)}>${first}</th>${others.map((cell, n) => {
-              const { name, isNumber } = columns[n + 1]!;
-              return html`<td role="cell" data-label="${name}"${classOf(cell, isNumber)}>${cell}</td>`;
+              const { name, isNumber, isObvious } = columns[n + 1]!;
+              const label = isObvious ? null : html` data-label="${name}"`;
+              return html`<td role="cell"${label}${attributesOf(cell, isNumber)}>${cell}</td>`;
             })}
           </tr>`,
         )}
       </tbody>
     </table>
   </div>`;
+}
+
+/** The colours of statuses, in addition to their words. All others are neutral. */
+const TONES: Record<string, 'good' | 'doubt' | 'bad'> = {
+  PUBLISHED: 'good',
+  ACTIVE: 'good',
+  SENT: 'good',
+  CONFIRMED: 'good',
+  SCHEDULED: 'doubt',
+  SENDING: 'doubt',
+  PAUSED: 'doubt',
+  PENDING: 'doubt',
+  IN_DOUBT: 'doubt',
+  DISABLED: 'bad',
+  FAILED: 'bad',
+};
+
+/** A status with its colour. */
+export function BadgeOf(status: string, text: string): Html {
+  return html`<span class="badge ${TONES[status] ?? ''}">${text}</span>`;
 }
 
 /** A list of names and values. Null is shown as a dash. */
@@ -176,7 +207,8 @@ ${form.valueOf(name, value)}</textarea>`,
   );
 }
 
-export type Choice = Option & { hint?: string };
+/** @property group choices with one are shown by group, behind its name. */
+export type Choice = Option & { hint?: string; group?: string };
 
 export function SelectField(form: FormInput, options: FieldOptions & { choices: readonly Choice[] }): Html {
   const { name, value, choices } = options;
@@ -220,20 +252,29 @@ export function ChoiceField(
     : trusted(
         ` role="radiogroup" aria-required="true"${field.fault === undefined ? '' : ' aria-invalid="true"'}`,
       );
+  const ChoiceOf = ({ value, text, hint: more }: Choice, n: number) => {
+    // An id contains no spaces.
+    const id = `${name}-${/^[\w.:-]+$/.test(value) ? value : n}`;
+    return html`<div class="choice">
+      <input type="${isMany ? 'checkbox' : 'radio'}" name="${name}" id="${id}" value="${value}"${
+        more === undefined ? null : html` aria-describedby="${id}-hint"`
+      }${isTicked(value) ? trusted(' checked') : null} />
+      <label for="${id}">${text}</label>
+      ${more === undefined ? null : html`<p class="hint" id="${id}-hint">${more}</p>`}
+    </div>`;
+  };
+  const isTicked = (value: string) => form.isTicked(name, values.includes(value), value);
+  const groups = [...new Set(choices.map((choice) => choice.group))];
+  const inGroups = groups.map((title) => {
+    const members = choices.filter((choice) => choice.group === title);
+    if (title === undefined) return members.map(ChoiceOf);
+    const isOpen = members.some(({ value }) => isTicked(value));
+    return html`<details${isOpen ? trusted(' open') : null}><summary>${title}</summary>${members.map(ChoiceOf)}</details>`;
+  });
   return html`<fieldset id="${name}" tabindex="-1"${group}${describedBy(field)}>
     <legend>${label}</legend>
     ${HintOf(field)}
-    ${choices.map(({ value, text, hint: more }, n) => {
-      // An id contains no spaces.
-      const id = `${name}-${/^[\w.:-]+$/.test(value) ? value : n}`;
-      return html`<div class="choice">
-        <input type="${isMany ? 'checkbox' : 'radio'}" name="${name}" id="${id}" value="${value}"${
-          more === undefined ? null : html` aria-describedby="${id}-hint"`
-        }${form.isTicked(name, values.includes(value), value) ? trusted(' checked') : null} />
-        <label for="${id}">${text}</label>
-        ${more === undefined ? null : html`<p class="hint" id="${id}-hint">${more}</p>`}
-      </div>`;
-    })}
+    <div class="choices">${inGroups}</div>
   </fieldset>`;
 }
 

@@ -17,7 +17,7 @@ import { isFromThisMachine, readCookie } from './cookie.js';
 /** A signed-in person and the organization of the page. */
 export type Person = {
   session: Session;
-  organization: { id: string; name: string; role: Role; memberId: string } | undefined;
+  organization: { id: string; name: string; colour: string | null; role: Role; memberId: string } | undefined;
   may: (scope: string) => boolean;
   /** The request comes from the machine on which this server writes emails to files. */
   hasOutbox: boolean;
@@ -63,13 +63,13 @@ export class People {
     const token = readCookie(request);
     if (token === undefined) return undefined;
     // Loads both in parallel, because every page waits for them.
-    const [session, name] = await Promise.all([
+    const [session, named] = await Promise.all([
       isFresh ? this.sessions.find(token) : this.sessions.findForReading(token),
       organizationId === undefined ? undefined : this.names.find(organizationId),
     ]);
     if (!session || isOver(session, organizationId)) return undefined;
     const hasOutbox = this.mailer.written !== undefined && isFromThisMachine(request);
-    return { ...personOf(session, organizationId, name), hasOutbox };
+    return { ...personOf(session, organizationId, named), hasOutbox };
   }
 
   /** The person as a caller of the API, for logs and concurrency limits. */
@@ -112,13 +112,17 @@ export function isMember(person: Person): person is Member {
   return person.organization !== undefined;
 }
 
-/** @param name of the organization; undefined if it does not exist. */
-function personOf(session: Session, organizationId?: string, name?: string): Person {
+/** @param named the organization; undefined if it does not exist. */
+function personOf(
+  session: Session,
+  organizationId?: string,
+  named?: { name: string; colour: string | null },
+): Person {
   const membership = session.memberships.find((one) => one.organizationId === organizationId);
-  if (!membership || name === undefined)
+  if (!membership || named === undefined)
     return { session, organization: undefined, may: () => false, hasOutbox: false };
   const { organizationId: id, role, memberId } = membership;
   const scopes = scopesOf(role);
   const may = (scope: string) => hasScope(scopes, scope);
-  return { session, organization: { id, name, role, memberId }, may, hasOutbox: false };
+  return { session, organization: { id, ...named, role, memberId }, may, hasOutbox: false };
 }

@@ -1,4 +1,5 @@
 import { groupsOfContacts } from '../contacts/index.js';
+import { type DashboardWords } from '#locales';
 import { type Person } from './people.js';
 
 /** @property shows the kind of record whose pages are below `path`. */
@@ -7,40 +8,69 @@ type Place = { path: string; needs: string | null; shows?: string; isThere?: (pe
 // Emails contain sign-in links for others, so reading them requires an owner's permissions.
 export const OUTBOX = { path: 'outbox', needs: '*', isThere: ({ hasOutbox }: Person) => hasOutbox };
 
-const FIRST: Record<string, Place> = {
-  overview: { path: '', needs: null },
-  petitions: { path: 'petitions', needs: 'petition:read', shows: 'petition' },
-  forms: { path: 'forms', needs: 'form:read', shows: 'form' },
-  contacts: { path: 'contacts', needs: 'contact:read', shows: 'contact' },
-};
-
-const AFTER_GROUPS: Record<string, Place> = {
-  customFields: { path: 'fields', needs: 'field:read', shows: 'field' },
-  segments: { path: 'segments', needs: 'segment:read', shows: 'segment' },
-  broadcasts: { path: 'broadcasts', needs: 'broadcast:read', shows: 'broadcast' },
-  suppressions: { path: 'suppressions', needs: 'suppression:read' },
-  posts: { path: 'posts', needs: 'post:read', shows: 'post' },
-  images: { path: 'images', needs: 'image:read', shows: 'image' },
-  team: { path: 'team', needs: 'team:read', shows: 'member' },
-  organization: { path: 'organization', needs: 'organization:read' },
-  keys: { path: 'keys', needs: 'api-key:read', shows: 'api-key' },
-  publishableKeys: { path: 'publishable-keys', needs: 'api-key:read', shows: 'publishable-key' },
-  webhooks: { path: 'webhooks', needs: 'webhook:read', shows: 'webhook' },
-  outbox: OUTBOX,
-  history: { path: 'history', needs: 'history:read' },
-  systemStatus: { path: 'workings', needs: 'history:read' },
-};
+/** Kinds of records that group contacts (lists, tags, …) have a place of their own. */
+function groups(): Record<Section, Place> {
+  const each = groupsOfContacts().map(({ kind }): [Section, Place] => [
+    `${kind}s`,
+    { path: `${kind}s`, needs: `${kind}:read`, shows: kind },
+  ]);
+  return Object.fromEntries(each);
+}
 
 /** Of a section, the key of its place and of its texts: `lists`. */
 export type Section = string;
 
-/** The sections of the dashboard in display order, with the scope that each requires. */
+/** A group of sections, the key of its title. */
+type NavigationGroup = keyof DashboardWords['groups'];
+
+/** The navigation: its groups, with the sections of each in display order. */
+export function navigation(): { group: NavigationGroup | null; sections: Record<Section, Place> }[] {
+  return [
+    { group: null, sections: { overview: { path: '', needs: null } } },
+    {
+      group: 'campaigns',
+      sections: {
+        petitions: { path: 'petitions', needs: 'petition:read', shows: 'petition' },
+        posts: { path: 'posts', needs: 'post:read', shows: 'post' },
+        forms: { path: 'forms', needs: 'form:read', shows: 'form' },
+        images: { path: 'images', needs: 'image:read', shows: 'image' },
+      },
+    },
+    {
+      group: 'people',
+      sections: {
+        contacts: { path: 'contacts', needs: 'contact:read', shows: 'contact' },
+        segments: { path: 'segments', needs: 'segment:read', shows: 'segment' },
+        ...groups(),
+        customFields: { path: 'fields', needs: 'field:read', shows: 'field' },
+      },
+    },
+    {
+      group: 'email',
+      sections: {
+        broadcasts: { path: 'broadcasts', needs: 'broadcast:read', shows: 'broadcast' },
+        suppressions: { path: 'suppressions', needs: 'suppression:read' },
+        outbox: OUTBOX,
+      },
+    },
+    {
+      group: 'settings',
+      sections: {
+        organization: { path: 'organization', needs: 'organization:read' },
+        team: { path: 'team', needs: 'team:read', shows: 'member' },
+        keys: { path: 'keys', needs: 'api-key:read', shows: 'api-key' },
+        publishableKeys: { path: 'publishable-keys', needs: 'api-key:read', shows: 'publishable-key' },
+        webhooks: { path: 'webhooks', needs: 'webhook:read', shows: 'webhook' },
+        systemStatus: { path: 'workings', needs: 'history:read' },
+        history: { path: 'history', needs: 'history:read' },
+      },
+    },
+  ];
+}
+
+/** The places of all sections. */
 export function places(): Record<Section, Place> {
-  const groups = groupsOfContacts().map(({ kind }) => [
-    `${kind}s`,
-    { path: `${kind}s`, needs: `${kind}:read`, shows: kind },
-  ]);
-  return { ...FIRST, ...(Object.fromEntries(groups) as Record<string, Place>), ...AFTER_GROUPS };
+  return Object.assign({}, ...navigation().map(({ sections }) => sections)) as Record<Section, Place>;
 }
 
 /** The kinds of records that have pages. */

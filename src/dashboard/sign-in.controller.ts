@@ -65,8 +65,8 @@ export class SignInController {
       const [first] = memberships;
       if (first && memberships.length === 1) return { redirect: `/dashboard/${first.organizationId}` };
       const named = memberships.map(async ({ organizationId: id }) => {
-        const name = await this.names.find(id);
-        return name === undefined ? [] : [{ id, name }];
+        const named = await this.names.find(id);
+        return named === undefined ? [] : [{ id, name: named.name }];
       });
       return organizationsPage(words, person, (await Promise.all(named)).flat());
     });
@@ -134,7 +134,7 @@ export class SignInController {
       const invited = name && (await this.team.invitedBy(name.organizationId, name.invitationId));
       const organization = invited && (await this.names.find(name.organizationId));
       if (!invited || organization === undefined) return badLinkPage(words);
-      return invitationPage(words, organization, words.roles[invited.role].name);
+      return invitationPage(words, organization.name, words.roles[invited.role].name);
     });
   }
 

@@ -11,28 +11,31 @@ const TABLE = `${schemaOf(organizationsProjection)}.organizations`;
 const CACHE_MS = 5_000;
 const MAX_CACHED = 10_000;
 
-/** Caches the names of organizations, which every dashboard page shows. */
+/** What every dashboard page shows of its organization. */
+type Named = { name: string; colour: string | null };
+
+/** Caches the names and colours of organizations, which every dashboard page shows. */
 @Injectable()
 export class OrganizationNames {
-  private readonly cache = new Map<string, { name: string; until: number }>();
+  private readonly cache = new Map<string, { named: Named; until: number }>();
 
   constructor(private readonly source: DataSource) {}
 
   /** Undefined if the organization does not exist. */
-  async find(organizationId: string): Promise<string | undefined> {
+  async find(organizationId: string): Promise<Named | undefined> {
     const cached = this.cache.get(organizationId);
-    if (cached && cached.until > performance.now()) return cached.name;
-    const [row] = await this.source.query<{ name: string }[]>(
-      `SELECT name FROM ${TABLE} WHERE organization_id = $1 AND id = $1`,
+    if (cached && cached.until > performance.now()) return cached.named;
+    const [row] = await this.source.query<Named[]>(
+      `SELECT name, state ->> 'colour' AS colour FROM ${TABLE} WHERE organization_id = $1 AND id = $1`,
       [organizationId],
     );
-    if (row) this.keep(organizationId, row.name);
-    return row?.name;
+    if (row) this.keep(organizationId, row);
+    return row;
   }
 
-  /** Sets the new name, because the projection may lag. */
-  keep(organizationId: string, name: string): void {
+  /** Sets the new name and colour, because the projection may lag. */
+  keep(organizationId: string, named: Named): void {
     if (this.cache.size >= MAX_CACHED) this.cache.clear();
-    this.cache.set(organizationId, { name, until: performance.now() + CACHE_MS });
+    this.cache.set(organizationId, { named, until: performance.now() + CACHE_MS });
   }
 }

@@ -199,8 +199,9 @@ export class UpdateOrganizationHandler implements ICommandHandler<UpdateOrganiza
       this.records.look(sender, organizationId, mailId, { version: mailVersion }),
     ]);
     const mailHook = mailHookOf(this.store.keyring, organizationId);
-    const { name } = existingOrganization(changed.state);
-    if (given.name !== undefined) this.names.keep(organizationId, name);
+    const { name, colour } = existingOrganization(changed.state);
+    if (given.name !== undefined || given.colour !== undefined)
+      this.names.keep(organizationId, { name, colour });
     if (given.slug !== undefined) await this.settleSlug(organizationId);
     const url = this.addresses.with(organizationId, existingOrganization(changed.state).slug);
     return organizationRecord(organizationId, changed, log, mail, { mailHook, url });

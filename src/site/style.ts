@@ -1,4 +1,4 @@
-import { type Style, styleOf } from '#libs/pages';
+import { stylesOf } from '#libs/pages';
 
 /** Styles in addition to those of all pages. */
 const OWN_STYLE = `
@@ -51,18 +51,5 @@ summary{color:var(--accent);font-weight:600}
 .sign-bar{display:none}}
 @media print{.sheet form,.sheet h2,.sharing :not(.field,.field *),.sign-bar,.foot{display:none}.sheet{border:0;padding:0}.beside{position:static}}`;
 
-const styles = new Map<string, Style>();
-/** At this number, the cache is cleared. Organizations can choose any colour. */
-const MAX_STYLES = 1_000;
-
 /** The stylesheet with the organization's colour. */
-export function styleFor(colour: string | null): Style {
-  const key = colour ?? '';
-  let style = styles.get(key);
-  if (!style) {
-    style = styleOf(colour, OWN_STYLE);
-    if (styles.size >= MAX_STYLES) styles.clear();
-    styles.set(key, style);
-  }
-  return style;
-}
+export const styleFor = stylesOf(OWN_STYLE);

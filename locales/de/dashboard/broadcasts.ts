@@ -2,10 +2,10 @@ import { counted } from '#libs/pages';
 import { type broadcasts as en } from '../../en/dashboard/broadcasts.js';
 
 export const broadcasts: typeof en = {
-  title: 'Rundschreiben',
+  title: 'E-Mails',
   text: 'Schreiben Sie Ihren Unterstützerinnen und Unterstützern.',
   none: {
-    title: 'Noch keine Rundschreiben',
+    title: 'Noch keine E-Mails',
     text: 'Schreiben Sie Ihre erste E-Mail. Bevor etwas gesendet wird, sehen Sie, wer sie bekommt.',
   },
   search: 'Name',

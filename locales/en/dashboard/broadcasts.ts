@@ -1,10 +1,10 @@
 import { counted } from '#libs/pages';
 
 export const broadcasts = {
-  title: 'Broadcasts',
+  title: 'Emails',
   text: 'Email your supporters.',
   none: {
-    title: 'No broadcasts yet',
+    title: 'No emails yet',
     text: 'Write your first email. You’ll see who receives it before anything is sent.',
   },
   search: 'Name',

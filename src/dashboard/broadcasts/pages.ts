@@ -6,7 +6,6 @@ import { type PageDefinition } from '../page.js';
 import {
   ButtonLink,
   ButtonOf,
-  dateIn,
   Actions,
   inQuarters,
   Live,
@@ -14,6 +13,7 @@ import {
   SectionOf,
   Shares,
   timeIn,
+  BadgeOf,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
@@ -49,10 +49,15 @@ export const broadcastPages: PageDefinition[] = [
         name: ({ broadcasts }) => broadcasts.fields.subject,
         cell: ({ subject }) => readableSubject(subject),
       },
-      { name: ({ state }) => state, cell: ({ status }, { words }) => words.broadcasts.statuses[status] },
+      {
+        name: ({ state }) => state,
+        cell: ({ status }, { words }) => words.broadcasts.statuses[status],
+        badge: ({ status }) => status,
+        isObvious: true,
+      },
       {
         name: ({ made }) => made,
-        cell: ({ createdAt }, { words }) => dateIn(words, createdAt),
+        cell: ({ createdAt }) => new Date(createdAt),
         exported: ({ createdAt }) => new Date(createdAt).toISOString(),
       },
     ],
@@ -78,7 +83,7 @@ async function showBroadcast(context: PageContext) {
     title: broadcast.name,
     content: html`<p class="lead">${readableSubject(subject)}</p>
       <p>
-        <span class="badge">${broadcasts.statuses[status]}</span>
+        ${BadgeOf(status, broadcasts.statuses[status])}
         ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}
       </p>
       ${Live(context, { isGoing: isGoing(broadcast), status: statusText(context.words, broadcast) })}

@@ -233,10 +233,12 @@ export const sendingPages: PageDefinition[] = [
       {
         name: ({ state }) => state,
         cell: ({ status }, { words }) => words.broadcasts.recipients.statuses[status],
+        badge: ({ status }) => status,
+        isObvious: true,
       },
       {
         name: ({ broadcasts }) => broadcasts.recipients.at,
-        cell: ({ at }, { words }) => (at === null ? null : timeIn(words, at)),
+        cell: ({ at }) => (at === null ? null : new Date(at)),
         exported: ({ at }) => at && new Date(at).toISOString(),
       },
       {

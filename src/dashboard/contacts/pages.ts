@@ -69,7 +69,12 @@ export const contactPages: PageDefinition[] = [
           html`<a href="${address.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
         exported: nameOf,
       },
-      { name: ({ email }) => email, cell: ({ email }) => email },
+      {
+        name: ({ email }) => email,
+        cell: ({ email, ...contact }) => (nameOf({ ...contact, email }) === email ? null : email),
+        exported: ({ email }) => email,
+        isObvious: true,
+      },
       {
         name: ({ contacts }) => contacts.subscribed,
         cell: ({ subscribed }, { words }) => (subscribed ? words.yes : words.no),
@@ -78,8 +83,9 @@ export const contactPages: PageDefinition[] = [
         name: ({ contacts }) => contacts.fields.country,
         cell: ({ country }, { words }) => country && countryName(words.locale, country),
         exported: ({ country }) => country,
+        isObvious: true,
       },
-      { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+      { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt), isObvious: true },
     ],
     exportBy: async (context) =>
       forExcel(
@@ -276,7 +282,12 @@ export const contactPages: PageDefinition[] = [
       return context.view.page({
         section: 'contacts',
         title: title(name),
-        content: ConfirmForm(context, { text, button: button(name), back: `contacts/${contact.id}` }),
+        content: ConfirmForm(context, {
+          text,
+          button: button(name),
+          back: `contacts/${contact.id}`,
+          isFinal: true,
+        }),
       });
     },
     act: async ({ address, api }) => {

@@ -38,7 +38,7 @@ export const customFieldPages: PageDefinition[] = [
         exported: ({ type }) => type,
       },
       { name: ({ customFields }) => customFields.key, cell: ({ key }) => key },
-      { name: ({ made }) => made, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+      { name: ({ made }) => made, cell: ({ createdAt }) => new Date(createdAt) },
     ],
   }),
   {

@@ -18,6 +18,7 @@ import {
   SectionOf,
   SelectField,
   TextField,
+  BadgeOf,
 } from '../parts.js';
 import { FormEditorOf, typedForm } from '../petitions/form-editor.js';
 import { type PetitionRecord } from '../petitions/petition.js';
@@ -53,7 +54,12 @@ export const formPages: PageDefinition[] = [
         cell: ({ id, title }, { address }) => html`<a href="${address.path(`forms/${id}`)}">${title}</a>`,
         exported: ({ title }) => title,
       },
-      { name: ({ state }) => state, cell: ({ status }, { words }) => words.forms.statuses[status] },
+      {
+        name: ({ state }) => state,
+        cell: ({ status }, { words }) => words.forms.statuses[status],
+        badge: ({ status }) => status,
+        isObvious: true,
+      },
       {
         name: ({ forms }) => forms.submissions,
         cell: ({ submissions }, { words }) => numberIn(words, submissions),
@@ -91,7 +97,7 @@ export const formPages: PageDefinition[] = [
         section: 'forms',
         back: toForms(context),
         title,
-        content: html`<p><span class="badge">${forms.statuses[status]}</span></p>
+        content: html`<p>${BadgeOf(status, forms.statuses[status])}</p>
           ${text === null ? null : html`<p class="lead">${text}</p>`}
           ${Facts([
             { name: forms.submissions, value: numberIn(words, submissions) },

@@ -1,7 +1,7 @@
 import { html, type Html } from '#libs/pages';
 import { invalid, isId, type Page } from '#libs/rpc';
 import { type EventFilter, type EventRecord, HistoryPaging } from '../../history/index.js';
-import { FilterField } from '../list-pages.js';
+import { FilterField, MoreFilters, PAGE_SIZE } from '../list-pages.js';
 import { ButtonLink, Actions, numberIn, Table, timeIn } from '../parts.js';
 import { type Actor, eventIn } from '../activity-log.js';
 import { type Address, type PageContext } from '../page-context.js';
@@ -9,8 +9,6 @@ import { pageOfRecord } from './event-data.js';
 import { type Choice, knownIn, namesOf } from './who.js';
 import { type DashboardWords } from '#locales';
 
-/** Events per page. */
-const LIMIT = 50;
 const DAY_MS = 86_400_000;
 
 export async function showEvents(context: PageContext) {
@@ -56,7 +54,7 @@ function pageOf({ address, api }: PageContext, filter: EventFilter) {
     before: positionIn(address, 'before'),
   };
   const listEvents = (fields: object) => api.run<Page<EventRecord>>('history.list-events', { ...fields });
-  return api.find(HistoryPaging).page(api.organizationId, listEvents, place, LIMIT, filter);
+  return api.find(HistoryPaging).page(api.organizationId, listEvents, place, PAGE_SIZE, filter);
 }
 
 /** Rejects invalid values, because `HistoryPaging` does not check them. */
@@ -106,16 +104,16 @@ function EventsOf(
   return Table({
     caption: history.title,
     columns: [
-      { name: history.number, isNumber: true },
       { name: history.what },
-      { name: history.who },
-      { name: history.when },
+      { name: history.who, isObvious: true },
+      { name: history.when, isObvious: true },
+      { name: history.number, isNumber: true },
     ],
     rows: events.map(({ id, position, type, actor, occurredAt }) => [
-      numberIn(words, position),
       html`<a href="${address.path(`history/events/${id}`)}">${eventIn(words, type)}</a>`,
       nameOf(actor),
       timeIn(words, occurredAt),
+      numberIn(words, position),
     ]),
   });
 }
@@ -152,11 +150,15 @@ function FiltersOf(context: PageContext, people: readonly Choice[]): Html {
     return value === undefined ? null : html`<input type="hidden" name="${name}" value="${value}" />`;
   });
   return html`<form class="find" method="get" role="search">
-    ${FilterField(context, { name: 'type', label: filters.type, choices: sortedIn(context.words, 'events') })}
-    ${FilterField(context, { name: 'recordType', label: filters.kind, choices: sortedIn(context.words, 'kinds') })}
-    ${FilterField(context, { name: 'actorId', label: filters.actor, choices: people })}
-    ${day('from', filters.from)} ${day('to', filters.to)} ${kept}
-    <button class="button plain">${words.search}</button>
+    ${MoreFilters(context, [
+      FilterField(context, { name: 'type', label: filters.type, choices: sortedIn(words, 'events') }),
+      FilterField(context, { name: 'recordType', label: filters.kind, choices: sortedIn(words, 'kinds') }),
+      FilterField(context, { name: 'actorId', label: filters.actor, choices: people }),
+      day('from', filters.from),
+      day('to', filters.to),
+      html`<button class="button plain">${words.search}</button>`,
+    ])}
+    ${kept}
   </form>`;
 }
 

@@ -3,7 +3,7 @@ import { invalid, RpcError } from '#libs/rpc';
 import { deletionPage } from '../step-pages.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { ButtonLink, dateIn, Actions, Facts, FileField, FormOf, numberIn, TextField } from '../parts.js';
+import { ButtonLink, Actions, Facts, FileField, FormOf, numberIn, TextField } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type Api, type PageContext } from '../page-context.js';
 import { type ImageRecord, pathOfImage, Thumb } from '../image-choice.js';
@@ -27,7 +27,7 @@ export const imagePages: PageDefinition[] = [
         exported: ({ name }) => name,
       },
       { name: ({ images }) => images.alt, cell: ({ alt }) => alt },
-      { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+      { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt) },
     ],
   }),
   {

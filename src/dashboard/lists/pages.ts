@@ -11,7 +11,6 @@ import {
   AreaField,
   ConfirmForm,
   ButtonLink,
-  dateIn,
   Actions,
   FormOf,
   numberIn,
@@ -93,7 +92,7 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
           exported: ({ contacts }) => contacts,
           isNumber: true,
         },
-        { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+        { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt) },
       ],
     }),
     {

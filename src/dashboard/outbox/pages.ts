@@ -36,7 +36,7 @@ const pages: PageDefinition[] = [
       { name: ({ outbox }) => outbox.to, cell: ({ to }) => to },
       {
         name: ({ outbox }) => outbox.written,
-        cell: ({ id }, { words }) => timeIn(words, writtenAt(id)),
+        cell: ({ id }) => writtenAt(id),
         exported: ({ id }) => writtenAt(id).toISOString(),
       },
     ],

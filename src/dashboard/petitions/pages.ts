@@ -19,9 +19,10 @@ import {
   Plot,
   Progress,
   SectionOf,
-  Table,
+  Shares,
   TextField,
   timeIn,
+  BadgeOf,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type FormInput, type PageContext } from '../page-context.js';
@@ -72,7 +73,12 @@ export const petitionPages: PageDefinition[] = [
         cell: ({ id, title }, { address }) => html`<a href="${address.path(`petitions/${id}`)}">${title}</a>`,
         exported: ({ title }) => title,
       },
-      { name: ({ state }) => state, cell: ({ status }, { words }) => words.petitions.statuses[status] },
+      {
+        name: ({ state }) => state,
+        cell: ({ status }, { words }) => words.petitions.statuses[status],
+        badge: ({ status }) => status,
+        isObvious: true,
+      },
       {
         name: ({ petitions }) => petitions.signatures,
         cell: ({ signatures }, { words }) => numberIn(words, signatures),
@@ -208,7 +214,7 @@ async function showPetition(context: PageContext) {
     section: 'petitions',
     back: { href: context.address.path('petitions'), text: petitions.title },
     title: petition.title,
-    content: html`<p><span class="badge">${petitions.statuses[status]}</span></p>
+    content: html`<p>${BadgeOf(status, petitions.statuses[status])}</p>
       ${Progress({ words, label: petitions.signatures, value: signatures, max: goal })}
       ${GoalProposal(context, petition)}
       ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
@@ -291,21 +297,22 @@ async function StatsOf({ words, address, api }: PageContext): Promise<Html | nul
     }),
   )}
   ${recruited === 0 ? null : html`<p>${stats.recruited(recruited, recruiters.length)}</p>`}
-  ${tables
+  <div class="pair">${tables
     .filter(({ rows }) => rows.some(([name]) => name !== null))
     .map(({ title, column, rows }) =>
       SectionOf(
         title,
-        Table({
+        Shares({
+          words,
           caption: title,
-          columns: [{ name: column }, { name: stats.signatures, isNumber: true }],
-          rows: rows
+          columns: [column, stats.signatures],
+          bars: rows
             .toSorted(([, one], [, other]) => other - one)
             .slice(0, MAX_ROWS)
-            .map(([name, n]) => [name ?? stats.unknown, numberIn(words, n)]),
+            .map(([name, value]) => ({ name: name ?? stats.unknown, value })),
         }),
       ),
-    )}`;
+    )}</div>`;
 }
 
 /** Includes days without signatures. Returns at least 14 days and at most `MAX_DAYS`. */

@@ -20,6 +20,7 @@ import {
   SelectField,
   TextField,
   timeIn,
+  BadgeOf,
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
@@ -102,6 +103,7 @@ export const signaturePages: PageDefinition[] = [
       {
         name: ({ email }) => email,
         cell: ({ signer }) => signer?.email ?? null,
+        isObvious: true,
         isShown: ({ person }) => person.may('contact:read'),
       },
       { name: ({ petitions }) => petitions.signers.said, cell: ({ comment }) => comment },
@@ -112,7 +114,8 @@ export const signaturePages: PageDefinition[] = [
       },
       {
         name: ({ petitions }) => petitions.signers.when,
-        cell: ({ signedAt }, { words }) => timeIn(words, signedAt),
+        cell: ({ signedAt }) => new Date(signedAt),
+        isObvious: true,
       },
       { name: ({ petitions }) => petitions.signers.source, cell: ({ source }) => source },
       {
@@ -120,7 +123,7 @@ export const signaturePages: PageDefinition[] = [
         cell: ({ suspicion }, { words }) =>
           suspicion.map((one) => words.petitions.suspicions[one]).join(', ') || null,
       },
-      { name: ({ state }) => state, cell: StateOf, exported: ({ status }) => status },
+      { name: ({ state }) => state, cell: StateOf, exported: ({ status }) => status, isObvious: true },
       {
         name: ({ petitions }) => petitions.signers.takeOut,
         cell: RemoveLink,
@@ -216,6 +219,8 @@ export const signaturePages: PageDefinition[] = [
       {
         name: ({ state }) => state,
         cell: ({ status }, { words }) => words.petitions.invalidations.statuses[status],
+        badge: ({ status }) => status,
+        isObvious: true,
       },
       {
         name: ({ petitions }) => petitions.invalidations.many,
@@ -456,7 +461,7 @@ async function showInvalidation(context: PageContext) {
     section: 'petitions',
     back: { href: context.address.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
     title: matched === 1 ? invalidations.single : invalidations.title,
-    content: html`<p><span class="badge">${invalidations.statuses[status]}</span></p>
+    content: html`<p>${BadgeOf(status, invalidations.statuses[status])}</p>
       ${Live(context, {
         isGoing,
         status: isGoing

@@ -9,7 +9,7 @@ import {
   ButtonLink,
   ButtonOf,
   type Choice,
-  dateIn,
+  BadgeOf,
   Actions,
   Facts,
   FormOf,
@@ -56,8 +56,13 @@ export const postPages: PageDefinition[] = [
         cell: ({ id, title }, { address }) => html`<a href="${address.path(`posts/${id}`)}">${title}</a>`,
         exported: ({ title }) => title,
       },
-      { name: ({ state }) => state, cell: ({ status }, { words }) => words.posts.statuses[status] },
-      { name: ({ made }) => made, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+      {
+        name: ({ state }) => state,
+        cell: ({ status }, { words }) => words.posts.statuses[status],
+        badge: ({ status }) => status,
+        isObvious: true,
+      },
+      { name: ({ made }) => made, cell: ({ createdAt }) => new Date(createdAt) },
     ],
   }),
   {
@@ -96,7 +101,7 @@ export const postPages: PageDefinition[] = [
         section: 'posts',
         back: toPosts(context),
         title: post.title,
-        content: html`<p><span class="badge">${posts.statuses[post.status]}</span></p>
+        content: html`<p>${BadgeOf(post.status, posts.statuses[post.status])}</p>
           ${Actions([
             mayWrite ? ButtonLink(context.address, `posts/${post.id}/edit`, posts.edit) : null,
             mayWrite && post.status !== 'PUBLISHED'

@@ -12,7 +12,6 @@ import {
   Actions,
   ButtonLink,
   ChoiceField,
-  dateIn,
   FormOf,
   SectionOf,
   SelectField,
@@ -57,7 +56,7 @@ export const segmentPages: PageDefinition[] = [
         cell: ({ id, name }, { address }) => html`<a href="${address.path(`segments/${id}`)}">${name}</a>`,
         exported: ({ name }) => name,
       },
-      { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+      { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt) },
     ],
   }),
   {

@@ -3,7 +3,7 @@ import { isEmailAddress } from '#libs/rpc';
 import { type SuppressionRecord } from '../../suppressions/index.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { ConfirmForm, dateIn, FormOf, TextField } from '../parts.js';
+import { ConfirmForm, FormOf, TextField } from '../parts.js';
 import { type Address, type PageContext } from '../page-context.js';
 
 export const suppressionPages: PageDefinition[] = [
@@ -41,7 +41,7 @@ export const suppressionPages: PageDefinition[] = [
         name: ({ suppressions }) => suppressions.why,
         cell: ({ reason }, { words }) => words.suppressions.reasons[reason],
       },
-      { name: ({ since }) => since, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+      { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt) },
       {
         name: ({ suppressions }) => suppressions.lift,
         cell: ({ email }, { words, person, address }) => {

@@ -43,7 +43,7 @@ export const teamPages: PageDefinition[] = [
       },
       {
         name: ({ since }) => since,
-        cell: ({ joinedAt }, { words }) => dateIn(words, joinedAt),
+        cell: ({ joinedAt }) => new Date(joinedAt),
         exported: ({ joinedAt }) => joinedAt,
       },
     ],

@@ -1,5 +1,8 @@
 import { html, type Page } from '#libs/pages';
+import { allEventTypes } from '#libs/modules';
 import { RpcError } from '#libs/rpc';
+import { type DashboardWords } from '#locales';
+import { kindIn } from '../history/event-list.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { deletionPage } from '../step-pages.js';
@@ -15,6 +18,7 @@ import {
   SecretField,
   TextField,
   timeIn,
+  BadgeOf,
 } from '../parts.js';
 import { eventIn, ActivityLog } from '../activity-log.js';
 import { type Address, type FormInput, type PageContext } from '../page-context.js';
@@ -62,7 +66,12 @@ export const webhookPages: PageDefinition[] = [
         exported: ({ url }) => url,
       },
       { name: ({ webhooks }) => webhooks.description, cell: ({ description }) => description },
-      { name: ({ state }) => state, cell: ({ status }, { words }) => words.webhooks.statuses[status] },
+      {
+        name: ({ state }) => state,
+        cell: ({ status }, { words }) => words.webhooks.statuses[status],
+        badge: ({ status }) => status,
+        isObvious: true,
+      },
     ],
   }),
   {
@@ -206,7 +215,7 @@ export const webhookPages: PageDefinition[] = [
       },
       {
         name: ({ webhooks }) => webhooks.deliveries.when,
-        cell: ({ createdAt }, { words }) => timeIn(words, createdAt),
+        cell: ({ createdAt }) => new Date(createdAt),
       },
       { name: ({ webhooks }) => webhooks.deliveries.attempt, cell: ({ attempt }) => attempt, isNumber: true },
       {
@@ -286,7 +295,7 @@ async function showWebhook(context: PageContext) {
     section: 'webhooks',
     back: toAll(context),
     title: webhook.description ?? webhook.url,
-    content: html`<p><span class="badge">${webhooks.statuses[status]}</span></p>
+    content: html`<p>${BadgeOf(status, webhooks.statuses[status])}</p>
       ${Actions([ButtonLink(context.address, `${path}/deliveries`, webhooks.deliveries.title), ...actions])}
       ${Facts([
         { name: webhooks.url, value: webhook.url },
@@ -358,12 +367,20 @@ async function FieldsOf({ words, form, api }: PageContext, webhook?: WebhookReco
       hint: eventsHint,
       isMany: true,
       values: webhook?.eventTypes ?? [],
-      // Sorted by text, which groups the events of one kind of record.
       choices: records
-        .map(({ type }) => ({ value: type, text: eventIn(words, type) }))
-        .toSorted((one, other) => one.text.localeCompare(other.text, words.locale)),
+        .map(({ type }) => ({ value: type, text: eventIn(words, type), group: kindOf(words, type) }))
+        .toSorted(
+          (one, other) =>
+            one.group.localeCompare(other.group, words.locale) ||
+            one.text.localeCompare(other.text, words.locale),
+        ),
     }),
   ];
+}
+
+/** The kind of record that an event belongs to. */
+function kindOf(words: DashboardWords, eventType: string): string {
+  return kindIn(words, allEventTypes().find(({ type }) => type === eventType)!.streamType);
 }
 
 function typedIn(form: FormInput): Record<string, unknown> {

@@ -1,0 +1,108 @@
+import { stylesOf } from '#libs/pages';
+
+/**
+ * The dashboard's design: its type scale and colours in addition to those of all pages, then its components. The style guide
+ * shows each of them.
+ *
+ * Controls are 36 px high, and 44 px on touch screens.
+ */
+const OWN_STYLE = `
+:root{--text-1:.8125rem;--text-2:.9375rem;--text-3:.9375rem;--text-4:1.125rem;--text-5:1.75rem;--height:2.25rem;--good:#1a6e3c;--doubt:#8a5300}
+@media (prefers-color-scheme:dark){:root{--good:#7ee0a3;--doubt:#f2c063}}
+@media (pointer:coarse),(max-width:30rem){:root{--height:2.75rem}}
+[hidden]{display:none!important}
+main{padding:var(--space-4) 0 var(--space-5)}
+h2{margin-bottom:var(--space-2)}.lead{margin-bottom:var(--space-3)}
+.bar{border-top:4px solid var(--accent);border-bottom:1px solid var(--line)}
+.bar .wide{display:flex;flex-wrap:wrap;gap:0 var(--space-3);align-items:center;max-width:none}
+.bar strong{flex:1 1 6rem;overflow:hidden;white-space:nowrap;text-overflow:ellipsis}
+.bar a,.bar button{display:inline-flex;align-items:center;min-height:2.75rem;padding:0;border:0;background:none;color:var(--ink);font:inherit;text-decoration:underline;cursor:pointer}
+.frame{max-width:none}.frame main{max-width:64rem}
+.ways ul{margin:0 0 var(--space-2);padding:0;list-style:none}
+.ways p{margin:var(--space-2) 0 0;padding:0 var(--space-2);color:var(--quiet);font-size:var(--text-1);font-weight:600}
+.ways a{display:flex;align-items:center;min-height:2rem;padding:0 var(--space-2);border-radius:.375rem;color:var(--ink);text-decoration:none}
+.ways a:hover{background:var(--sheet)}
+.ways a[aria-current]{background:var(--sheet);box-shadow:inset 3px 0 var(--accent);font-weight:600}
+.menu summary{display:inline-flex;gap:var(--space-2);align-items:center;min-height:2.75rem;font-weight:600}.menu summary::before{content:"☰"}
+.menu .ways{columns:2;column-gap:var(--space-3)}.menu .ways div{break-inside:avoid}.menu .ways a{min-height:2.25rem}
+.beside-ways{display:none}
+.done{padding:var(--space-2) var(--space-3);border-left:4px solid var(--good);border-radius:.25rem;background:var(--sheet)}
+.away{margin:0;padding:var(--space-2) var(--space-4);background:var(--fault);color:var(--ground);font-weight:600}
+.back{margin:0 0 var(--space-2)}
+.button{min-height:var(--height);padding:calc((var(--height) - 1.5em)/2 - 1px) var(--space-3);border-width:1px;border-radius:.375rem;font-weight:600;line-height:1.5}
+.plain{border-color:var(--edge);color:var(--ink)}.plain:hover{background:var(--sheet);text-decoration:none}
+.final{border-color:var(--fault);background:var(--ground);color:var(--fault)}form .final{background:var(--fault);color:var(--ground)}
+form .button,.copy .button{width:auto}
+input:not([type=checkbox],[type=radio]),select,textarea{min-height:var(--height);padding:calc((var(--height) - 1.55em)/2 - 1px) .625rem}
+input[type=file]{padding:.5rem;border-style:dashed}
+.field{max-width:42rem}
+.table{overflow-x:auto;margin:0 0 var(--space-3);background:linear-gradient(90deg,var(--ground) 40%,transparent) 0 0/2rem 100% no-repeat local,linear-gradient(270deg,var(--ground) 40%,transparent) 100% 0/2rem 100% no-repeat local,linear-gradient(90deg,var(--edge),transparent) 0 0/.4rem 100% no-repeat,linear-gradient(270deg,var(--edge),transparent) 100% 0/.4rem 100% no-repeat}
+table{width:100%;border-collapse:collapse;overflow-wrap:break-word}
+caption{text-align:left}
+th,td{padding:.375rem var(--space-3) .375rem 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
+thead th{color:var(--quiet);font-size:var(--text-1);font-weight:600;white-space:nowrap}
+tbody th{min-width:9rem;max-width:26rem;font-weight:600;overflow-wrap:anywhere}
+tbody th a{color:inherit;text-decoration:none}tbody th a:hover{text-decoration:underline}
+tbody tr:hover{background:var(--sheet)}
+td.short{max-width:20rem;overflow:hidden;white-space:nowrap;text-overflow:ellipsis}td.long{min-width:12rem;overflow-wrap:anywhere}
+tbody a{display:inline-block;margin:-.25rem 0;padding:.25rem 0}
+.number{min-width:0;text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+time{white-space:nowrap}
+.choice{display:grid;grid-template-columns:auto 1fr;gap:0 var(--space-2);margin:0;align-items:center}
+.choice input,.check input{width:1.25rem;height:1.25rem;min-height:0;margin:0;padding:0;accent-color:var(--accent)}
+.choice label,.check label{display:flex;align-items:center;min-height:var(--height);padding:0}.check{align-items:center}
+.choice .hint{grid-column:2;margin:-.25rem 0 var(--space-2)}
+.choices:has(>:nth-child(7)){columns:15rem;column-gap:var(--space-4)}.choices .choice{break-inside:avoid}
+.tick{float:left;margin:-.375rem 0;padding:.375rem var(--space-3) .375rem 0}.tick input{display:block;width:1.5rem;height:1.5rem;min-height:0;margin:0;accent-color:var(--accent)}.tick+*{display:flow-root;min-height:1.5rem}
+.choosing{bottom:0;display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:center;margin:0 0 var(--space-3);padding:var(--space-2) 0;background:var(--ground)}
+form:has(tbody :checked) .choosing{position:sticky;border-top:1px solid var(--line)}
+.choosing .button{margin:0}.choosing .tick{display:flex;gap:var(--space-2);align-items:center;margin:0}
+.section{margin-top:2rem}
+.actions{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-3);padding:0;list-style:none}
+.find{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:end;margin:0 0 var(--space-3)}
+.find .field{flex:1 1 12rem;min-width:0;max-width:20rem;margin:0}.find input{max-width:100%}.find select{width:100%}
+.find label{margin:0;color:var(--quiet);font-size:var(--text-1)}
+.find details{flex:1 1 100%;order:1}.find details>div{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3)}.find summary{width:max-content}
+summary{min-height:var(--height);padding:.3rem 0}
+.empty{padding:var(--space-4);border:1px dashed var(--edge);border-radius:.5rem;text-align:center}
+.paging{display:flex;flex-wrap:wrap;gap:0 var(--space-4)}.paging a{padding:.4rem 0}
+.facts{grid-template-columns:repeat(auto-fill,minmax(min(100%,18rem),1fr));gap:var(--space-2) var(--space-4)}
+.facts div:first-child:nth-last-child(n+5){grid-column:span 2}.facts dd{font-weight:400}
+.badge{display:inline-block;padding:0 .5rem;border:1px solid var(--edge);border-radius:1rem;font-size:var(--text-1);font-weight:600;white-space:nowrap}
+.badge.good{border-color:var(--good);color:var(--good)}.badge.doubt{border-color:var(--doubt);color:var(--doubt)}.badge.bad{border-color:var(--fault);color:var(--fault)}
+.past{margin:0 0 var(--space-2);padding:0;list-style:none}.past li{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}
+.past p{margin:0}
+progress{height:.5rem;margin-bottom:var(--space-3)}
+.plot{margin:0 0 var(--space-4)}.plot svg{display:block;width:100%;height:10rem;border-bottom:1px solid var(--line)}.plot rect,.shares rect{fill:var(--accent)}
+.ends{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);margin:0;color:var(--quiet);font-size:var(--text-1)}
+.shares{margin:0 0 var(--space-4)}.shares tbody th{min-width:0;width:100%;max-width:none;font-weight:400}.shares td{min-width:0;padding-right:0}.shares svg{display:block;width:100%;height:.375rem}
+.pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:0 var(--space-5)}
+h1,h2,h3,th,.button{hyphens:auto}
+input,select,textarea,fieldset{scroll-margin-top:8rem}
+.faults h2{margin-top:0}
+form details{margin:0 0 var(--space-3)}
+main p>a:only-child:not(.button){display:inline-block;padding:.4rem 0}
+.code{overflow-x:auto;padding:var(--space-3);background:var(--sheet);border:1px solid var(--line);border-radius:.5rem;font-size:var(--text-1);white-space:pre-wrap}
+.secret{font-family:ui-monospace,monospace;font-weight:600}
+textarea.long{min-height:20rem}
+.preview{padding:var(--space-3) var(--space-4);border:1px solid var(--line);border-radius:.5rem}
+iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;background:#fff}
+.thumb{width:8rem;border-radius:.375rem}
+@media (max-width:30rem){
+.table thead{position:absolute;left:-99rem}.table table,.table tbody,.table tr,.table tbody th{display:block}
+.table tr{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:100%;padding:0;border:0;text-align:left}
+.table tbody th{min-width:0}
+.table td{display:inline-block;margin-right:var(--space-2);font-size:var(--text-1);vertical-align:top}
+.table tr:has(.tick){position:relative;padding-left:2.25rem}.table .tick{position:absolute;left:0;margin:-.375rem 0}
+.table td[data-label]::before{content:attr(data-label) " ";color:var(--quiet)}.table td:empty{display:none}
+.table td{line-height:1.4}.lead{font-size:var(--text-1)}.choices{--height:2.25rem}
+.actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}.actions .button{width:100%;height:100%;padding-inline:.5rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr))}main{padding-top:var(--space-2)}
+form .button{margin-bottom:var(--space-1)}
+.find .field{max-width:none}}
+@media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
+@media (min-width:60rem){
+.frame{display:grid;grid-template-columns:13rem minmax(0,1fr);gap:0 var(--space-5)}
+.beside-ways{position:sticky;top:0;display:block;align-self:start;max-height:100vh;overflow-y:auto;padding:var(--space-3) 0}.menu{display:none}}`;
+
+/** The stylesheet with the organization's colour. */
+export const styleFor = stylesOf(OWN_STYLE);
