@@ -148,15 +148,17 @@ async function fill(organizationId) {
   };
   const names = [
     'Ada Lovelace',
-    'Annegret Kramp-Hohenzollern-Sigmaringen',
     'Bo Li',
     'José Álvarez',
+    'Annegret Kramp-Hohenzollern-Sigmaringen',
+    'Wangari Maathai',
     'Мария Кюри',
+    'Rachel Carson',
     '',
   ];
   const lines = Array.from({ length: CONTACTS }, (_, n) => {
     const [firstName = '', lastName = ''] = names[n % names.length].split(' ');
-    const email = `${['ada', 'annegret.kramp-hohenzollern-sigmaringen', 'bo', 'jose.alvarez'][n % 4]}.${n}@${['example.org', 'klimabuendnis-oberbayern.example'][n % 2]}`;
+    const email = `${lastName.length > 12 ? 'annegret.kramp-hohenzollern-sigmaringen' : 'person'}.${n}@example.org`;
     const signedAt = new Date(Date.now() - (n % 28) ** 1.2 * 86_400_000).toISOString();
     return JSON.stringify({
       email,

@@ -1,60 +1,193 @@
-import { html, type Html } from '#libs/pages';
+import { html, type Html, trusted } from '#libs/pages';
+import { type BroadcastRecord, type Recipients } from './broadcasts/broadcast.js';
+import { type ContactRecord, nameOf } from './contacts/contact.js';
 import { type PageDefinition } from './page.js';
-import { ButtonLink, Actions, numberIn, Progress, SectionOf } from './parts.js';
+import { BadgeOf, ButtonLink, Actions, MomentOf, numberIn, Progress, SectionOf } from './parts.js';
+import { WaitingComments } from './petitions/pages.js';
 import { type PetitionRecord } from './petitions/petition.js';
 import { type PageContext } from './page-context.js';
 
-/** Number of petitions shown. */
+/** Number of records that a card shows. */
 const LIMIT = 5;
+const DAYS = 7;
 
-/** The overview: open petitions and first steps. */
+/** What happened this week, and what needs attention. Each card requires the scope to read its records. */
 export const homePages: PageDefinition[] = [
   {
     path: '',
     needs: null,
     show: async (context) => {
       const { words, person } = context;
-      const { home } = words;
+      const petitions = await openPetitions(context);
+      const cards = await Promise.all([
+        PetitionsOf(context, petitions),
+        AttentionOf(context),
+        ContactsOf(context),
+        EmailsOf(context),
+      ]);
       return context.view.page({
         section: 'overview',
         title: words.sections.overview,
         heading: person.organization.name,
-        content: html`<p class="lead">${home.text}</p>
-          ${context.person.may('petition:read') ? await PetitionsOf(context) : null} ${FirstSteps(context)}`,
+        content: html`${await StepsOf(context, petitions)} ${FirstActions(context)}
+          <div class="pair">${cards}</div>`,
       });
     },
   },
 ];
 
-async function PetitionsOf({ words, address, api }: PageContext): Promise<Html> {
-  const { home, petitions } = words;
-  const { records } = await api.run<{ records: PetitionRecord[] }>('petition.list-petitions', {
-    limit: LIMIT,
-    status: 'PUBLISHED',
-  });
-  if (records.length === 0) return SectionOf(home.open, html`<p>${home.noneOpen}</p>`);
-  return SectionOf(
-    home.open,
-    records.map(
-      ({ id, title, signatures, goal }) =>
-        html`<h3><a href="${address.path(`petitions/${id}`)}">${title}</a></h3>
-          ${Progress({ words, name: id, label: petitions.signatures, value: signatures, max: goal })}
-          <p class="small">${signatures >= goal ? home.reached : home.missing(numberIn(words, goal - signatures))}</p>`,
-    ),
-  );
+type Listed<T> = { records: T[] };
+
+async function listOf<T>({ api, person }: PageContext, service: string, fields: object): Promise<T[]> {
+  if (!person.may(`${service}:read`)) return [];
+  return (await api.run<Listed<T>>(`${service}.list-${service}s`, { limit: LIMIT, ...fields })).records;
 }
 
-/** First steps that the person's role allows. */
-function FirstSteps({ words, person, address }: PageContext): Html | null {
-  const { home } = words;
-  const step = (needs: string, to: string, text: string) =>
-    person.may(needs) ? ButtonLink(address, to, text, true) : null;
-  const actions = Actions([
-    step('petition:write', 'petitions/new', words.petitions.add),
-    step('contact:write', 'contacts/import', words.contacts.import),
-    step('broadcast:write', 'broadcasts/new', words.broadcasts.add),
-    step('team:write', 'team/invite', words.team.invite),
-    step('history:read', 'history/verify', words.history.verify),
+function openPetitions(context: PageContext): Promise<PetitionRecord[]> {
+  return listOf<PetitionRecord>(context, 'petition', { status: 'PUBLISHED' });
+}
+
+async function PetitionsOf(context: PageContext, petitions: readonly PetitionRecord[]): Promise<Html | null> {
+  const { words, address, person } = context;
+  if (!person.may('petition:read')) return null;
+  const { home, petitions: texts } = words;
+  const each = petitions.map(
+    async (
+      petition,
+    ) => html`<h3><a href="${address.path(`petitions/${petition.id}`)}">${petition.title}</a></h3>
+      ${Progress({
+        words,
+        name: petition.id,
+        label: texts.signatures,
+        value: petition.signatures,
+        max: petition.goal,
+      })}
+      ${petition.signatures >= petition.goal ? html`<p class="small">${home.reached}</p>` : null}
+      ${await WaitingComments(context, petition)}`,
+  );
+  return SectionOf(home.open, [
+    ...(petitions.length === 0 ? [html`<p>${home.noneOpen}</p>`] : await Promise.all(each)),
+    petitions.length < LIMIT ? null : html`<p><a href="${address.path('petitions')}">${home.all}</a></p>`,
   ]);
-  return actions && SectionOf(home.steps, actions);
+}
+
+/** Drafts, problems of the last emails, and webhooks that no longer deliver. */
+async function AttentionOf(context: PageContext): Promise<Html | null> {
+  const { words, address } = context;
+  const { attention } = words.home;
+  const [petitions, drafts, sent, webhooks] = await Promise.all([
+    listOf<PetitionRecord>(context, 'petition', { status: 'DRAFT' }),
+    listOf<BroadcastRecord>(context, 'broadcast', { status: 'DRAFT' }),
+    listOf<BroadcastRecord>(context, 'broadcast', { status: 'SENT' }),
+    listOf<{ id: string; url: string; status: string }>(context, 'webhook', { limit: 100 }),
+  ]);
+  const item = (to: string, name: string, text: string) =>
+    html`<li><a href="${address.path(to)}">${name}</a><p class="small">${text}</p></li>`;
+  const missed = ({ failed, inDoubt }: Recipients) => (failed ?? 0) + (inDoubt ?? 0);
+  const items = [
+    ...webhooks
+      .filter(({ status }) => status === 'DISABLED')
+      .map(({ id, url }) => item(`webhooks/${id}`, url, attention.webhook)),
+    ...sent.flatMap(({ id, name, recipients }) =>
+      recipients && missed(recipients) > 0
+        ? item(`broadcasts/${id}`, name, attention.missed(numberIn(words, missed(recipients))))
+        : [],
+    ),
+    ...petitions.map(({ id, title }) => item(`petitions/${id}`, title, attention.petition)),
+    ...drafts.map(({ id, name }) => item(`broadcasts/${id}`, name, attention.email)),
+  ];
+  return items.length === 0 ? null : SectionOf(attention.title, html`<ul class="past">${items}</ul>`);
+}
+
+/** The number of new contacts, and the newest of them. */
+async function ContactsOf(context: PageContext): Promise<Html | null> {
+  const { words, person, address, api } = context;
+  if (!person.may('contact:read') || !person.may('segment:read')) return null;
+  const filter = JSON.stringify({ field: 'createdAt', op: 'inLast', value: DAYS });
+  const { count, contacts } = await api.run<{
+    count: number;
+    contacts: (ContactRecord & { createdAt: string })[];
+  }>('segment.preview-segment', { filter });
+  const { newContacts } = words.home;
+  return SectionOf(newContacts, [
+    html`<p class="figure">${numberIn(words, count)}</p>`,
+    count === 0
+      ? null
+      : html`<ul class="past">
+            ${contacts
+              .slice(0, LIMIT)
+              .map(
+                (contact) =>
+                  html`<li class="ends"><a href="${address.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a> ${MomentOf(words, new Date(contact.createdAt))}</li>`,
+              )}
+          </ul>
+          <p><a href="${address.path('contacts')}">${words.home.all}</a></p>`,
+  ]);
+}
+
+/** The last emails and how many people they reached. */
+async function EmailsOf(context: PageContext): Promise<Html | null> {
+  const { words, address } = context;
+  const emails = await listOf<BroadcastRecord>(context, 'broadcast', { limit: LIMIT });
+  if (emails.length === 0) return null;
+  return SectionOf(words.home.lastEmails, [
+    html`<ul class="past">
+      ${emails.map(
+        ({ id, name, status, recipients }) => html`<li>
+          <p class="ends"><a href="${address.path(`broadcasts/${id}`)}">${name}</a> ${BadgeOf(status, words.broadcasts.statuses[status])}</p>
+          ${
+            recipients?.sent === undefined || recipients.sent === null
+              ? null
+              : html`<p class="small">${words.broadcasts.figures.sent}: ${words.ofAll(numberIn(words, recipients.sent), numberIn(words, recipients.total))}</p>`
+          }
+        </li>`,
+      )}
+    </ul>`,
+    html`<p><a href="${address.path('broadcasts')}">${words.home.all}</a></p>`,
+  ]);
+}
+
+/** A checklist for new organizations, which ticks itself off and disappears. Only people who may set the organization up see it. */
+async function StepsOf(context: PageContext, open: readonly PetitionRecord[]): Promise<Html | null> {
+  const { words, person, address, api } = context;
+  if (!person.may('organization:write')) return null;
+  type Organization = { colour: string | null; mailFrom: { address: string | null } | null };
+  const { colour, mailFrom } = await api.run<Organization>('organization.get-organization', {
+    organizationId: api.organizationId,
+  });
+  const hasSender = (mailFrom?.address ?? null) !== null;
+  if (colour !== null && hasSender && open.length > 0) return null;
+  const [contacts, petitions] = await Promise.all([
+    listOf(context, 'contact', { limit: 1 }),
+    open.length > 0 ? open : listOf(context, 'petition', { limit: 1 }),
+  ]);
+  const { checklist } = words.home;
+  const steps = [
+    { isDone: colour !== null, to: 'organization/pages', text: checklist.colour },
+    { isDone: hasSender, to: 'organization/mails', text: checklist.sender },
+    { isDone: contacts.length > 0, to: 'contacts/import', text: checklist.contacts },
+    { isDone: petitions.length > 0, to: 'petitions/new', text: checklist.petition },
+  ];
+  if (steps.every(({ isDone }) => isDone)) return null;
+  return html`<section class="sheet"><h2>${checklist.title}</h2>
+    <ol class="checklist">
+      ${steps.map(
+        ({ isDone, to, text }) =>
+          html`<li${isDone ? trusted(' class="ticked"') : null}>${isDone ? html`${text} <span class="small">${checklist.done}</span>` : html`<a href="${address.path(to)}">${text}</a>`}</li>`,
+      )}
+    </ol>
+  </section>`;
+}
+
+/** What people do most often, if their role allows it. */
+function FirstActions({ words, person, address }: PageContext): Html | null {
+  const action = (needs: string, to: string, text: string, isPlain = true) =>
+    person.may(needs) ? ButtonLink(address, to, text, isPlain) : null;
+  return Actions([
+    action('broadcast:write', 'broadcasts/new', words.broadcasts.add, false),
+    action('petition:write', 'petitions/new', words.petitions.add),
+    action('contact:write', 'contacts/import', words.contacts.import),
+    action('team:write', 'team/invite', words.team.invite),
+    action('history:read', 'history/verify', words.history.verify),
+  ]);
 }

@@ -123,7 +123,7 @@ export function listPages<Listed extends { id?: string }>(options: ListOptions<L
 async function showList<Listed extends { id?: string }>(context: PageContext, options: ListOptions<Listed>) {
   const { words } = context;
   const { section, operation, text, empty, filters, add, actions, before, back } = options;
-  const columns = columnsFor(context, options);
+  const allColumns = columnsFor(context, options);
   const search = searchOf(context.person, options);
   const cannotFind = options.cannotFind?.(context);
   const list = async () => {
@@ -153,12 +153,17 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
         )
       : null;
   const choosing = options.choose?.(context);
-  const rows = listed.records.map((record) => {
-    const [first = null, ...others] = columns.map(({ cell, badge }) => {
+  const cells = listed.records.map((record) =>
+    allColumns.map(({ cell, badge }) => {
       const value = cell(record, context);
       if (badge) return BadgeOf(badge(record), String(value));
       return value instanceof Date ? MomentOf(words, value) : value;
-    });
+    }),
+  );
+  const isEmpty = (n: number) => n > 0 && cells.every((row) => row[n] === null || row[n] === '');
+  const columns = allColumns.filter((_, n) => !isEmpty(n));
+  const rows = listed.records.map((record, index) => {
+    const [first = null, ...others] = cells[index]!.filter((_, n) => !isEmpty(n));
     return [choosing ? html`${Tick(choosing, record)}${first}` : first, ...others];
   });
   const none = isSearched

@@ -62,20 +62,23 @@ form:has(tbody :checked) .choosing{position:sticky;border-top:1px solid var(--li
 .find{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:end;margin:0 0 var(--space-3)}
 .find .field{flex:1 1 12rem;min-width:0;max-width:20rem;margin:0}.find input{max-width:100%}.find select{width:100%}
 .find label{margin:0;color:var(--quiet);font-size:var(--text-1)}
-.find details{flex:1 1 100%;order:1}.find details>div{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3)}.find summary{width:max-content}
+.find details{flex:1 1 100%;order:1;margin:0}.find details>div{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3)}.find summary{width:max-content}h3{margin-bottom:var(--space-1)}
 summary{min-height:var(--height);padding:.3rem 0}
 .empty{padding:var(--space-4);border:1px dashed var(--edge);border-radius:.5rem;text-align:center}
 .paging{display:flex;flex-wrap:wrap;gap:0 var(--space-4)}.paging a{padding:.4rem 0}
 .facts{grid-template-columns:repeat(auto-fill,minmax(min(100%,18rem),1fr));gap:var(--space-2) var(--space-4)}
 .facts div:first-child:nth-last-child(n+5){grid-column:span 2}.facts dd{font-weight:400}
+.figure{margin:0;font-size:var(--text-5);font-weight:600;font-variant-numeric:tabular-nums}
+.checklist{margin:0;padding-left:1.25rem}.checklist li{padding:.2rem 0}.ticked{color:var(--quiet)}.ticked::marker{content:"✓ ";color:var(--good)}
 .badge{display:inline-block;padding:0 .5rem;border:1px solid var(--edge);border-radius:1rem;font-size:var(--text-1);font-weight:600;white-space:nowrap}
 .badge.good{border-color:var(--good);color:var(--good)}.badge.doubt{border-color:var(--doubt);color:var(--doubt)}.badge.bad{border-color:var(--fault);color:var(--fault)}
 .past{margin:0 0 var(--space-2);padding:0;list-style:none}.past li{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}
 .past p{margin:0}
 progress{height:.5rem;margin-bottom:var(--space-3)}
 .plot{margin:0 0 var(--space-4)}.plot svg{display:block;width:100%;height:10rem;border-bottom:1px solid var(--line)}.plot rect,.shares rect{fill:var(--accent)}
-.ends{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);margin:0;color:var(--quiet);font-size:var(--text-1)}
+.sheet{margin-bottom:var(--space-3)}.ends{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);margin:0;color:var(--quiet);font-size:var(--text-1)}
 .shares{margin:0 0 var(--space-4)}.shares tbody th{min-width:0;width:100%;max-width:none;font-weight:400}.shares td{min-width:0;padding-right:0}.shares svg{display:block;width:100%;height:.375rem}
+.sheet .choices{max-height:14rem;overflow-y:auto}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:0 var(--space-5)}
 h1,h2,h3,th,.button{hyphens:auto}
 input,select,textarea,fieldset{scroll-margin-top:8rem}
@@ -100,6 +103,7 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 form .button{margin-bottom:var(--space-1)}
 .find .field{max-width:none}}
 @media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
+@media (min-width:75rem){.beside{display:grid;grid-template-columns:minmax(0,1fr) 20rem;gap:0 var(--space-4);align-items:start;margin-bottom:var(--space-3)}}
 @media (min-width:60rem){
 .frame{display:grid;grid-template-columns:13rem minmax(0,1fr);gap:0 var(--space-5)}
 .beside-ways{position:sticky;top:0;display:block;align-self:start;max-height:100vh;overflow-y:auto;padding:var(--space-3) 0}.menu{display:none}}`;

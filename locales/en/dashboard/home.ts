@@ -1,8 +1,23 @@
 export const home = {
-  text: 'See what’s happening in your organization.',
   open: 'Open petitions',
   noneOpen: 'No petitions are open.',
-  missing: (missing: string) => `${missing} to go`,
   reached: 'Goal reached. Time to set a higher one.',
-  steps: 'What would you like to do?',
+  all: 'View all',
+  newContacts: 'New contacts, last 7 days',
+  lastEmails: 'Latest emails',
+  attention: {
+    title: 'Needs attention',
+    petition: 'Draft petition. Publish it to collect signatures.',
+    email: 'Draft email. It has not been sent.',
+    missed: (many: string) => `${many} failed or unknown deliveries. Retry them.`,
+    webhook: 'Webhook disabled after repeated failures.',
+  },
+  checklist: {
+    title: 'Get started',
+    done: '(done)',
+    colour: 'Choose your organization’s colour',
+    sender: 'Set the sender address of your emails',
+    contacts: 'Import your contacts',
+    petition: 'Create your first petition',
+  },
 };

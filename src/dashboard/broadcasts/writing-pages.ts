@@ -210,7 +210,8 @@ async function WritingOf(
   context: PageContext,
   { like, of }: { like?: BroadcastRecord | undefined; of?: BroadcastRecord },
 ): Promise<Html> {
-  const { fields, save, saveDraft } = context.words.broadcasts;
+  const { words } = context;
+  const { fields, save, saveDraft } = words.broadcasts;
   const audience = like?.audience;
   const kinds = await Promise.all(
     kindsOfContacts().map(async ({ object }) => {
@@ -233,7 +234,7 @@ async function WritingOf(
       context.form.isTicked(excluded, audience?.[excluded]?.includes(value) ?? false, value),
     ),
   );
-  const written = [
+  const message = [
     TextField(context.form, {
       name: 'name',
       label: fields.name,
@@ -260,6 +261,8 @@ async function WritingOf(
         }),
     MergeFields(context.words, customFields),
     like?.format === 'HTML' ? null : BlocksOf(context.words),
+  ];
+  const recipients = [
     CheckField(context.form, { name: 'all', label: fields.all, isTicked: audience?.all === true }),
     ...kinds.map(({ object, chosen, choices }) => choice(chosen, fields.sendTo[object]!, choices)),
     excluding.length === 0
@@ -280,9 +283,11 @@ async function WritingOf(
       }),
     ),
   ];
-  return html`<div class="text">
-    ${FormOf(context.form, { fields: written, button: of ? save : saveDraft, of })}
+  const fieldsets = html`<div class="beside">
+    <div>${message}</div>
+    <div class="sheet"><h2>${words.broadcasts.audience.title}</h2>${recipients}</div>
   </div>`;
+  return FormOf(context.form, { fields: [fieldsets], button: of ? save : saveDraft, of });
 }
 
 /** Merge fields for the subject, the preview text and the message. */

@@ -411,7 +411,7 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
 }
 
 /** How many comments await approval, with a link to them. Counting more would take longer and tell no more. */
-async function WaitingComments(
+export async function WaitingComments(
   { words, address, api }: PageContext,
   { id, comments }: PetitionRecord,
 ): Promise<Html | null> {

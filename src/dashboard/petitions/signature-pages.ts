@@ -102,7 +102,9 @@ export const signaturePages: PageDefinition[] = [
       },
       {
         name: ({ email }) => email,
-        cell: ({ signer }) => signer?.email ?? null,
+        // Signers without a name are called by their address.
+        cell: ({ signer }) => (signer?.email === signer?.name ? null : (signer?.email ?? null)),
+        exported: ({ signer }) => signer?.email ?? null,
         isObvious: true,
         isShown: ({ person }) => person.may('contact:read'),
       },
