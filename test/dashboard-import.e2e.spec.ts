@@ -134,7 +134,7 @@ describe('the subscriptions of imported contacts', () => {
       const { location } = await bring(table, onConflict);
       const { text } = await editor.get(location!);
       expect(text).toContain(en.contacts.imports.agreed);
-      expect(text).not.toContain('checked');
+      expect(text).not.toContain(' checked');
       expect((await editor.post(location!, chosenIn(text))).status).toBe(303);
       expect((await resultAt(location!)).facts).toEqual(['2', '0', '2', '0']);
       expect(await subscribed()).toEqual({

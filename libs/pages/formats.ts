@@ -37,6 +37,8 @@ const relatives = cached(
 );
 const MINUTE_MS = 60_000;
 const UNITS = [
+  // "Now", because seconds would change while someone reads them.
+  ['second', Number.POSITIVE_INFINITY, MINUTE_MS],
   ['minute', MINUTE_MS, 60 * MINUTE_MS],
   ['hour', 60 * MINUTE_MS, 24 * 60 * MINUTE_MS],
   ['day', 24 * 60 * MINUTE_MS, 7 * 24 * 60 * MINUTE_MS],
@@ -45,10 +47,12 @@ const UNITS = [
 /** How long ago a moment of the last week was, such as "2 hours ago". Undefined if it is older or in the future. */
 export function formatSince(locale: string, moment: Date, now = new Date()): string | undefined {
   const passed = now.getTime() - moment.getTime();
+  // The clock of another machine may be ahead.
+  if (passed < -MINUTE_MS) return undefined;
   const unit = UNITS.find(([, , below]) => passed < below);
-  if (passed < 0 || unit === undefined) return undefined;
+  if (unit === undefined) return undefined;
   return relatives(locale, { numeric: 'auto', style: 'short' }).format(
-    -Math.floor(passed / unit[1]),
+    -Math.floor(Math.max(0, passed) / unit[1]),
     unit[0],
   );
 }
