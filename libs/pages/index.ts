@@ -22,4 +22,4 @@ export { richText } from './rich-text.js';
 export { scriptFile } from './script-file.js';
 export { CopyOf, ShareKit, ShareLinks, type ShareWords } from './share-kit.js';
 export { localTime, momentAt, timeZoneNamed, timeZones } from './time-zone.js';
-export { type Style, styleFrom, stylesOf } from './style.js';
+export { styleFrom, stylesOf } from './style.js';
