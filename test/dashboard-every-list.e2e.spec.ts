@@ -160,6 +160,10 @@ const LISTS: Record<string, List> = {
     // The organization's first key, and the key that creates these records.
     before: 2,
   },
+  'publishable-keys': {
+    make: byName('publishable-key.create-publishable-key', { origins: ['https://www.example.org'] }),
+    add: 'publishable-keys/new',
+  },
   webhooks: {
     make: (client, n) =>
       call(client, 'webhook.create-webhook', { url: `https://webhooks.invalid/${n === 0 ? 'needle' : n}` }),

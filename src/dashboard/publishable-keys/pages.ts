@@ -51,7 +51,7 @@ export const publishableKeyPages: PageDefinition[] = [
         exported: ({ name }) => name,
       },
       { name: ({ publishableKeys }) => publishableKeys.origins, cell: ({ origins }) => origins.join(', ') },
-      { name: ({ made }) => made, cell: ({ createdAt }, { words }) => dateIn(words, createdAt) },
+      { name: ({ made }) => made, cell: ({ createdAt }) => new Date(createdAt) },
     ],
   }),
   {
