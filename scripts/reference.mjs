@@ -337,7 +337,7 @@ function errorsPage() {
     'Errors',
     'Every error is `{ "error": { "code", "reason", "message", "docs", "requestId", "issues" } }`. `code` and `reason` come from the closed ' +
       'lists below and are never renamed. `reason` is missing if the code has no table of reasons, or if no row applies. `issues` is present on ' +
-      '400 and on some 409. [Requests, errors and retries](../guides/errors-and-idempotency.md) explains how to handle them.',
+      '400 and on some 409, and `mergedInto` on 404 `MERGED`. [Requests, errors and retries](../guides/errors-and-idempotency.md) explains how to handle them.',
     table(
       ['Status', 'Code'],
       codes.map(([name, status]) => [status, `[${code(name)}](#${name.toLowerCase()})`]),

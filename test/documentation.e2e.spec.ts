@@ -113,6 +113,29 @@ describe('the OpenAPI document', () => {
     }
   });
 
+  it('lets a client send null where a description explains null', () => {
+    const untyped: string[] = [];
+    const visit = (value: any, path: string) => {
+      if (typeof value !== 'object' || value === null) return;
+      const explains = typeof value.description === 'string' && /\bnull: /.test(value.description);
+      if (explains && value.type && ![value.type].flat().includes('null')) untyped.push(path);
+      for (const [name, each] of Object.entries(value)) visit(each, `${path}/${name}`);
+    };
+    visit(document.paths, '');
+    expect(untyped).toEqual([]);
+  });
+
+  it('describes a file as binary, and in a form next to its fields', () => {
+    const { content } = document.paths['/v1/image.upload-image'].post.requestBody;
+    const file = { type: 'string', format: 'binary' };
+    expect(content['image/png'].schema).toEqual(file);
+    expect(content['multipart/form-data'].schema).toEqual({
+      type: 'object',
+      required: ['file'],
+      properties: { file, name: expect.anything(), alt: expect.anything() },
+    });
+  });
+
   it('contains no name of a class, table or file', () => {
     expect(JSON.stringify(document)).not.toMatch(/Controller|Handler|_v1\b|#libs|\.ts\b|[a-z]+_[a-z]+/);
   });

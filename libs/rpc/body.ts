@@ -243,7 +243,8 @@ function tooLarge(largest = LARGEST_BODY): RpcError {
   const mebibytes = Math.floor(largest / 1024 / 1024);
   return new RpcError(
     'PAYLOAD_TOO_LARGE',
-    `The request body is larger than ${mebibytes} MiB. Split it into smaller requests.`,
+    `The request body is larger than ${mebibytes} MiB. ` +
+      (largest === LARGEST_BODY ? 'Split it into smaller requests.' : 'Send a smaller file.'),
   );
 }
 

@@ -43,6 +43,7 @@ export const imageSchema: FieldSchema = {
     alt: textOrNull,
     type: { type: 'string' },
   },
+  required: ['name', 'url', 'alt', 'type'],
 };
 
 export function inputSchema(input: new () => object): FieldSchema {

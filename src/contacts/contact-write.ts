@@ -71,7 +71,9 @@ export async function mergeContact(
   const changes = { ...(Object.fromEntries(details) as ContactChanges), email, externalIds };
   const events = updateContact(state, changes);
   const moved = moveEmail(before, email, contactId, () =>
-    Promise.reject(emailTaken('Delete one of the two contacts, or change its address.')),
+    Promise.reject(
+      emailTaken('Merge the two contacts with contact.merge-contacts, or send the address of this one.'),
+    ),
   );
   const ids = moveExternalIds(state.externalIds, externalIds, contactId);
   const { subscribed = state.subscribed } = changes;

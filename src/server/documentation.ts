@@ -25,7 +25,8 @@ const HEADERS = {
   'Retry-After': { schema: integer, description: 'Seconds to wait before the request is repeated.' },
   'Idempotent-Replayed': {
     schema: { ...text, enum: ['true'] as string[] },
-    description: 'Only if an earlier request had this effect, so this one changed nothing.',
+    description:
+      'Only if the response is that of an earlier request with the same Idempotency-Key or the same body, so this one changed nothing.',
   },
   Allow: { schema: text, description: 'The methods of this address.' },
 } as const;
@@ -56,7 +57,7 @@ export function documentationOf(app: NestExpressApplication, publicUrl: string |
 function describeApi(app: NestExpressApplication, publicUrl: string | undefined): OpenAPIObject {
   const description =
     'Manage contacts, petitions, posts, lists, tags, segments, custom fields, suppressions and broadcasts with this event-sourced RPC API. GET reads, ' +
-    'POST creates or updates, and DELETE removes. Every operation is idempotent. `error.docs` links to an explanation of each error.\n\n' +
+    'POST creates or updates, and DELETE removes. Every operation is safe to repeat; `webhook.rotate-secret` and `webhook.replay-webhook` need an `Idempotency-Key` for that. `error.docs` links to an explanation of each error.\n\n' +
     `Each role grants these scopes:\n\n| Role | Scopes |\n| --- | --- |\n${ROLES.map(
       (role) =>
         `| ${role} | ${scopesOf(role)
@@ -93,7 +94,10 @@ function describeApi(app: NestExpressApplication, publicUrl: string | undefined)
       operation.responses['405'] = { $ref: '#/components/responses/MethodNotAllowed' };
       operation.security ??= [];
     }
-  for (const operation of operationsOf(document)) describeHeaders(operation);
+  for (const operation of operationsOf(document)) {
+    describeHeaders(operation);
+    describeFiles(operation);
+  }
   nameOperations(document);
   nameSchemas(document, sharedSchemas);
   return document;
@@ -113,6 +117,21 @@ function operationsOf({ paths }: OpenAPIObject): Described[] {
         operation,
       })),
     );
+}
+
+/** A file is sent as the body, with the other fields in the query, or in a form, with all of its fields. */
+function describeFiles({ operation }: Described): void {
+  const { content } = (operation.requestBody ?? {}) as { content?: Record<string, { schema: object }> };
+  if (!content?.['multipart/form-data']) return;
+  const file = { type: 'string', format: 'binary' };
+  const fields = (operation.parameters as { in: string; name: string; schema: object }[]).filter(
+    ({ in: place, name }) => place === 'query' && name !== 'organizationId',
+  );
+  const properties = { file, ...Object.fromEntries(fields.map(({ name, schema }) => [name, schema])) };
+  for (const type of Object.keys(content))
+    content[type] = {
+      schema: type === 'multipart/form-data' ? { type: 'object', properties, required: ['file'] } : file,
+    };
 }
 
 function describeHeaders({ method, operation }: Described): void {
