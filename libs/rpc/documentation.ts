@@ -66,7 +66,7 @@ function within(schema: FieldSchema, own: FieldSchema): FieldSchema {
   const { type, additionalProperties: each } = schema;
   if (type === 'array') return { ...schema, items: own };
   if (typeof each === 'object') return { ...schema, additionalProperties: { ...own, ...each } };
-  return { ...schema, ...own };
+  return { ...own, ...schema };
 }
 
 /** The schema of a response with status 200, by media type. */
