@@ -86,6 +86,43 @@ describe('a sign-up form', () => {
     });
   });
 
+  it('is counted by day and source once confirmed, also in the past and after an erasure', async () => {
+    const form = await publish();
+    const stats = async (more: Record<string, string> = {}) =>
+      (await client.get('form.get-stats', { formId: form.formId, ...more })).body.data;
+    expect(await stats()).toEqual({ formId: form.formId, submissions: 0, days: [], sources: [] });
+    const sources = ['flyer', 'flyer', '', 'qr'];
+    for (const [n, source] of sources.entries()) {
+      const email = `s${n}@example.org`;
+      await send(form, { email, source });
+      // The last one does not confirm.
+      if (n < 3) await people.post(await people.linkTo(email), {});
+    }
+    const now = await stats();
+    const date = expect.stringMatching(/^\d{4}-\d\d-\d\d$/);
+    expect(
+      now.days.reduce((sum: number, { submissions }: { submissions: number }) => sum + submissions, 0),
+    ).toBe(3);
+    expect(now).toEqual({
+      ...{ formId: form.formId, submissions: 3 },
+      days: expect.arrayContaining([{ date, submissions: expect.any(Number) }]),
+      sources: [
+        { source: 'flyer', submissions: 2 },
+        { source: null, submissions: 1 },
+      ],
+    });
+    const asOf = await people.api.moment();
+    const [contact] = await contacts({ q: 's0@example.org' });
+    await client.delete('contact.delete-contact', { contactId: contact.id });
+    await send(form, { email: 's9@example.org', source: 'late' });
+    await people.post(await people.linkTo('s9@example.org'), {});
+    expect(await stats({ asOf })).toEqual(now);
+    expect(await stats()).toMatchObject({
+      submissions: 4,
+      sources: [{ source: 'flyer', submissions: 2 }, expect.anything(), expect.anything()],
+    });
+  });
+
   it('answers everyone alike, and confirming again changes details and resubscribes', async () => {
     const form = await publish();
     const email = 'bob@example.org';

@@ -737,6 +737,11 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       },
     },
   },
+  'form.get-stats': {
+    scope: 'form:read',
+    answeredBy: 'replica',
+    ask: (own) => own.the('form'),
+  },
   'form.delete-form': { scope: 'form:write', ask: (own) => own.a('form') },
   ...Object.fromEntries(groupsOfContacts().flatMap((group) => Object.entries(operationsOfGroups(group)))),
   'organization.get-organization': { scope: 'organization:read', answeredBy: BY_KEY, ask: () => ({}) },

@@ -4,3 +4,4 @@ export * from './get-form.js';
 export * from './list-forms.js';
 export * from './update-form.js';
 export * from './delete-form.js';
+export * from './get-stats.js';

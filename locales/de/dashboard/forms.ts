@@ -9,6 +9,7 @@ export const forms: typeof en = {
   },
   add: 'Neues Anmeldeformular',
   submissions: 'Anmeldungen',
+  overTime: 'Anmeldungen im Zeitverlauf',
   pending: 'Noch nicht bestätigt',
   statuses: { PUBLISHED: 'Offen', PAUSED: 'Pausiert' },
   above: 'Text über dem Formular',

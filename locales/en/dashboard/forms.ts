@@ -4,6 +4,7 @@ export const forms = {
   none: { title: 'No sign-up forms yet', text: 'Create one, share its page, or embed it in your website.' },
   add: 'New sign-up form',
   submissions: 'Sign-ups',
+  overTime: 'Sign-ups over time',
   pending: 'Awaiting confirmation',
   statuses: { PUBLISHED: 'Open', PAUSED: 'Paused' },
   above: 'Text above the form',

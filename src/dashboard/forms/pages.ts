@@ -3,6 +3,7 @@ import { localeIn } from '#locales';
 import { STATUSES } from '../../forms/index.js';
 import { type NamedForm } from '../../petitions/index.js';
 import { ActivityLog } from '../activity-log.js';
+import { CountsOverTime } from '../counts-over-time.js';
 import { choicesOf } from '../contacts/contact.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
@@ -88,7 +89,11 @@ export const formPages: PageDefinition[] = [
     show: async (context) => {
       const { words, address } = context;
       const { forms, posts, petitions } = words;
-      const [record, past] = await Promise.all([formOf(context), ActivityLog(context, address.params.form!)]);
+      const [record, stats, past] = await Promise.all([
+        formOf(context),
+        StatsOf(context),
+        ActivityLog(context, address.params.form!),
+      ]);
       const { id, title, text, url, status, submissions, pendingSubmissions } = record;
       const mayWrite = context.person.may('form:write');
       const { shareBy, signUp } = localeIn(words.locale).site;
@@ -110,6 +115,7 @@ export const formPages: PageDefinition[] = [
               : html`<a class="button plain" href="${new URL(url).pathname}">${posts.open}</a>`,
             mayWrite ? ButtonLink(address, `forms/${id}/delete`, posts.delete, true) : null,
           ])}
+          ${stats}
           ${url === null ? null : SectionOf(petitions.share, ShareKit(shared, { ...shareBy, ...signUp.shareBy }))}
           ${past}`,
       });
@@ -144,6 +150,28 @@ function toForms({ words, address }: PageContext) {
 
 function formOf({ address, api }: PageContext): Promise<FormRecord> {
   return api.run<FormRecord>('form.get-form', { formId: address.params.form });
+}
+
+type Stats = {
+  days: { date: string; submissions: number }[];
+  sources: { source: string | null; submissions: number }[];
+};
+
+async function StatsOf({ words, address, api }: PageContext): Promise<Html | null> {
+  const { forms, petitions } = words;
+  const { days, sources } = await api.run<Stats>('form.get-stats', { formId: address.params.form });
+  return CountsOverTime(words, {
+    title: forms.overTime,
+    counted: forms.submissions,
+    days: days.map(({ date, submissions }) => ({ date, count: submissions })),
+    tables: [
+      {
+        title: petitions.stats.sources,
+        column: petitions.stats.source,
+        rows: sources.map((row) => [row.source, row.submissions] as const),
+      },
+    ],
+  });
 }
 
 async function WritingOf(context: PageContext, record?: FormRecord): Promise<Html> {

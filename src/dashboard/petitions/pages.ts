@@ -11,19 +11,17 @@ import {
   AreaField,
   ButtonLink,
   ChoiceField,
-  dateIn,
   Actions,
   Facts,
   FormOf,
   numberIn,
-  Plot,
   Progress,
   SectionOf,
-  Shares,
   TextField,
   timeIn,
   BadgeOf,
 } from '../parts.js';
+import { CountsOverTime } from '../counts-over-time.js';
 import { ActivityLog } from '../activity-log.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import {
@@ -43,10 +41,6 @@ import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
 import { thankYouPages } from './thank-you-pages.js';
 
-/** Days in the plot. With more, the bars become too thin to see. */
-const MAX_DAYS = 90;
-/** Number of sources and countries shown. */
-const MAX_ROWS = 10;
 /** Invalidations in a petition's activity. The list of removed signatures has all of them. */
 const MAX_INVALIDATIONS = 50;
 
@@ -257,8 +251,6 @@ async function invalidationsOf({ address, api }: PageContext): Promise<ActivityE
   );
 }
 
-const DAY_MS = 86_400_000;
-
 type Stats = {
   days: { date: string; signatures: number }[];
   countries: { country: string | null; signatures: number }[];
@@ -272,61 +264,26 @@ async function StatsOf({ words, address, api }: PageContext): Promise<Html | nul
   const { days, countries, sources, recruited, recruiters } = await api.run<Stats>('petition.get-stats', {
     petitionId: address.params.petition,
   });
-  if (days.length === 0) return null;
-  const tables = [
-    {
-      title: stats.sources,
-      column: stats.source,
-      rows: sources.map((row) => [row.source, row.signatures] as const),
-    },
-    {
-      title: stats.countries,
-      column: stats.country,
-      rows: countries.map(
-        ({ country, signatures }) => [country && countryName(words.locale, country), signatures] as const,
-      ),
-    },
-  ];
-  return html`${SectionOf(
-    stats.title,
-    Plot({
-      words,
-      title: stats.title,
-      columns: [stats.day, stats.signatures],
-      bars: everyDay(days).map(({ date, signatures }) => ({ name: dateIn(words, date), value: signatures })),
-    }),
-  )}
-  ${recruited === 0 ? null : html`<p>${stats.recruited(recruited, recruiters.length)}</p>`}
-  <div class="pair">${tables
-    .filter(({ rows }) => rows.some(([name]) => name !== null))
-    .map(({ title, column, rows }) =>
-      SectionOf(
-        title,
-        Shares({
-          words,
-          caption: title,
-          columns: [column, stats.signatures],
-          bars: rows
-            .toSorted(([, one], [, other]) => other - one)
-            .slice(0, MAX_ROWS)
-            .map(([name, value]) => ({ name: name ?? stats.unknown, value })),
-        }),
-      ),
-    )}</div>`;
-}
-
-/** Includes days without signatures. Returns at least 14 days and at most `MAX_DAYS`. */
-function everyDay(days: Stats['days']): Stats['days'] {
-  const known = new Map(days.map(({ date, signatures }) => [date, signatures]));
-  const dates = [...known.keys()].toSorted();
-  const [first, last] = [Date.parse(dates[0]!), Date.parse(dates.at(-1)!)];
-  const all: Stats['days'] = [];
-  const from = Math.max(Math.min(first, last - 13 * DAY_MS), last - (MAX_DAYS - 1) * DAY_MS);
-  for (let day = from; day <= last; day += DAY_MS) {
-    const date = new Date(day).toISOString().slice(0, 10);
-    all.push({ date, signatures: known.get(date) ?? 0 });
-  }
-  return all;
+  return CountsOverTime(words, {
+    title: stats.title,
+    counted: stats.signatures,
+    days: days.map(({ date, signatures }) => ({ date, count: signatures })),
+    note: recruited === 0 ? null : html`<p>${stats.recruited(recruited, recruiters.length)}</p>`,
+    tables: [
+      {
+        title: stats.sources,
+        column: stats.source,
+        rows: sources.map((row) => [row.source, row.signatures] as const),
+      },
+      {
+        title: stats.countries,
+        column: stats.country,
+        rows: countries.map(
+          ({ country, signatures }) => [country && countryName(words.locale, country), signatures] as const,
+        ),
+      },
+    ],
+  });
 }
 
 /** The petition's target and demand, labelled as on its public page. */
