@@ -20,6 +20,7 @@ import {
 } from '#libs/rpc';
 import { prefetch } from './prefetch.js';
 import { settleAll } from './settle-all.js';
+import { withSmallHeap } from './small-heap.js';
 import { contact, type Contact, hasEmail, type ExistingContact } from '../contact.js';
 import { Consents, isGiven } from '../consent/consents.js';
 import { ContactsByEmail, emailKeys, emailTaken } from '../contact-address.js';
@@ -246,7 +247,7 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
   ) {}
 
   execute(command: ImportContacts): Promise<ImportAnswer> {
-    return this.requests.runStreamed(command, (bytes) => this.import(command, bytes));
+    return this.requests.runStreamed(command, (bytes) => withSmallHeap(() => this.import(command, bytes)));
   }
 
   private async import(command: ImportContacts, bytes: AsyncIterable<Uint8Array>): Promise<ImportAnswer> {
