@@ -10,7 +10,7 @@ let running = 0;
 
 /**
  * Collects garbage earlier while any such work is in progress. An import creates 80 KB of short-lived objects per row, and
- * the heap would grow to three times of what it needs.
+ * the heap would grow to three times what it needs.
  */
 export async function withSmallHeap<Result>(work: () => Promise<Result>): Promise<Result> {
   if ((running += 1) === 1) grow(USUAL === 0 ? SMALL : Math.min(USUAL, SMALL));
