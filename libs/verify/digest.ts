@@ -79,9 +79,13 @@ export function isSorted(json: unknown, level = 1): boolean | undefined {
  * JSON.stringify suffices.
  */
 export function canonical(json: unknown): string {
-  if (Array.isArray(json)) return `[${json.map(canonical).join(',')}]`;
+  return isSorted(json) ? JSON.stringify(json) : inOrder(json);
+}
+
+function inOrder(json: unknown): string {
+  if (Array.isArray(json)) return `[${json.map(inOrder).join(',')}]`;
   if (typeof json !== 'object' || json === null) return JSON.stringify(json);
   const members = json as { [name: string]: unknown };
   const names = Object.keys(members).sort();
-  return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(members[name])}`).join(',')}}`;
+  return `{${names.map((name) => `${JSON.stringify(name)}:${inOrder(members[name])}`).join(',')}}`;
 }
