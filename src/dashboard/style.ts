@@ -52,7 +52,7 @@ time{white-space:nowrap}
 .choice input,.check input{width:1.25rem;height:1.25rem;min-height:0;margin:0;padding:0;accent-color:var(--accent)}
 .choice label,.check label{display:flex;align-items:center;min-height:var(--height);padding:0}.check{align-items:center}
 .choice .hint{grid-column:2;margin:-.25rem 0 var(--space-2)}
-.choices:has(>:nth-child(7)){columns:15rem;column-gap:var(--space-4)}.choices .choice{break-inside:avoid}
+.choices:has(>:nth-child(7)){columns:15rem;column-gap:var(--space-4)}.choices .choice,.choices summary{break-inside:avoid}.choices details{margin:0}
 .tick{float:left;margin:-.375rem 0;padding:.375rem var(--space-3) .375rem 0}.tick input{display:block;width:1.5rem;height:1.5rem;min-height:0;margin:0;accent-color:var(--accent)}.tick+*{display:flow-root;min-height:1.5rem}
 .choosing{bottom:0;display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:center;margin:0 0 var(--space-3);padding:var(--space-2) 0;background:var(--ground)}
 form:has(tbody :checked) .choosing{position:sticky;border-top:1px solid var(--line)}
@@ -93,12 +93,12 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .thumb{width:8rem;border-radius:.375rem}
 @media (max-width:30rem){
 .table thead{position:absolute;left:-99rem}.table table,.table tbody,.table tr,.table tbody th{display:block}
-.table tr{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:100%;padding:0;border:0;text-align:left}
+.table tr{padding:.3rem 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:100%;padding:0;border:0;text-align:left}
 .table tbody th{min-width:0}
 .table td{display:inline-block;margin-right:var(--space-2);font-size:var(--text-1);vertical-align:top}
 .table tr:has(.tick){position:relative;padding-left:2.25rem}.table .tick{position:absolute;left:0;margin:-.375rem 0}
 .table td[data-label]::before{content:attr(data-label) " ";color:var(--quiet)}.table td:empty{display:none}
-.table td{line-height:1.4}.lead{font-size:var(--text-1)}.choices{--height:2.25rem}
+.table td{line-height:1.4}.lead{margin-bottom:var(--space-2);font-size:var(--text-1)}textarea.long{min-height:12rem}.section{margin-top:var(--space-4)}.choices{--height:2.25rem}
 .actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}.actions .button{width:100%;height:100%;padding-inline:.5rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr))}main{padding-top:var(--space-2)}
 form .button{margin-bottom:var(--space-1)}
 .find .field{max-width:none}}

@@ -216,11 +216,13 @@ export const webhookPages: PageDefinition[] = [
       {
         name: ({ webhooks }) => webhooks.deliveries.when,
         cell: ({ createdAt }) => new Date(createdAt),
+        isObvious: true,
       },
       { name: ({ webhooks }) => webhooks.deliveries.attempt, cell: ({ attempt }) => attempt, isNumber: true },
       {
         name: ({ webhooks }) => webhooks.deliveries.outcome,
         cell: ({ outcome }, { words }) => words.webhooks.deliveries.outcomes[outcome],
+        isObvious: true,
       },
       {
         name: ({ webhooks }) => webhooks.deliveries.answer,
@@ -235,6 +237,7 @@ export const webhookPages: PageDefinition[] = [
           return html`<a href="${href}" aria-label="${againOf(eventIn(words, type))}">${again}</a>`;
         },
         exported: ({ eventId }) => eventId,
+        isObvious: true,
       },
     ],
   }),
