@@ -45,6 +45,8 @@ export type SiteWords = {
   closes: (date: string) => string;
   closed: Notice;
   /** The short text of the button that leads to the form. */
+  /** The title of a closed petition, by its outcome. */
+  outcomes: { WON: string; LOST: string };
   toForm: string;
   sign: { title: string };
   button: string;

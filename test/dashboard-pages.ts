@@ -154,6 +154,19 @@ export const TABLE: Record<string, PageEntry> = {
   },
   'petitions/:petition/duplicate': { see: EDITORS, act: EDITORS, form: () => ({ name: newName() }) },
   'petitions/:petition/goal': { see: EDITORS, act: EDITORS, form: () => ({ goal: '77', autoGoal: 'true' }) },
+  'petitions/:petition/outcome': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ outcome: 'WON', outcomeText: newName() }),
+    records: {
+      petition: async (api, client) => {
+        const petitionId = await RECORDS.petition!(api, client, {});
+        await call(client, 'petition.publish-petition', { petitionId });
+        await call(client, 'petition.close-petition', { petitionId });
+        return petitionId;
+      },
+    },
+  },
   'petitions/:petition/thanks': {
     see: EDITORS,
     act: EDITORS,

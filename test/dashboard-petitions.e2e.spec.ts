@@ -384,6 +384,19 @@ it('archiving a post asks for confirmation and takes its page offline', async ()
   expect((await owner.get(location!)).text).toContain('Post archived.');
 });
 
+it('the outcome of a closed petition is set and deleted with its text', async () => {
+  const { petitionId } = await signedPetition();
+  expect((await get(`petitions/${petitionId}`)).text).not.toContain('>Outcome</a>');
+  await call(client, 'petition.close-petition', { petitionId });
+  expect((await get(`petitions/${petitionId}`)).text).toContain('>Outcome</a>');
+  const path = `petitions/${petitionId}/outcome`;
+  await post(path, { outcome: 'WON', outcomeText: 'The council agreed.' });
+  expect((await get(`petitions/${petitionId}`)).text).toContain('<span class="badge">Won</span>');
+  expect((await get(path)).text).toContain('The council agreed.');
+  await post(path, { outcome: '', outcomeText: 'The council agreed.' });
+  expect((await get(path)).text).not.toContain('The council agreed.');
+});
+
 describe('a post about a petition', () => {
   const about = async (fields: object = {}) => {
     const { petitionId } = await signedPetition('signer@example.org');

@@ -484,7 +484,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
     scope: 'petition:read',
     answeredBy: 'replica',
     ask: () => ({}),
-    otherAsks: [() => ({ status: 'PUBLISHED', include: 'content' })],
+    otherAsks: [() => ({ status: 'CLOSED', outcome: 'WON', include: 'content' })],
   },
   'petition.update-petition': {
     scope: 'petition:write',
@@ -496,6 +496,8 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
         await takenSlug(own, 'petition');
         return own.send('petition.update-petition', { ...(await own.a('draft')), slug: 'taken' });
       },
+      PETITION_NOT_CLOSED: async (own) =>
+        own.send('petition.update-petition', { ...(await own.a('petition')), outcome: 'WON' }),
     },
   },
   'petition.publish-petition': {

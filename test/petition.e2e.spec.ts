@@ -82,6 +82,8 @@ describe('create-petition', () => {
         autoGoal: false,
         language: null,
         translations: {},
+        outcome: null,
+        outcomeText: null,
         form: {
           fields: [
             { field: 'firstName', required: true },
@@ -203,6 +205,54 @@ describe('update-petition', () => {
     const petitionId = await create({ content: [1] });
     await client.post('petition.update-petition', { petitionId, goal: 100, content: [1] });
     expect(await api.eventTypes(client.organizationId)).not.toContain('PetitionUpdated');
+  });
+});
+
+describe('outcome', () => {
+  const change = (petitionId: string, fields: object) =>
+    client.post('petition.update-petition', { petitionId, ...fields });
+  const closed = async (name: string) => {
+    const petitionId = await open({ name });
+    await client.post('petition.close-petition', { petitionId });
+    return petitionId;
+  };
+
+  it('of a closed petition is set with a text, filters list-petitions, and is deleted with its text', async () => {
+    const petitionId = await closed('Won');
+    await closed('Undecided');
+    const won = { outcome: 'WON', outcomeText: 'The council **agreed**.' };
+    expect((await change(petitionId, won)).body.data).toMatchObject(won);
+    expect((await change(petitionId, { goal: 7 })).body.data).toMatchObject(won);
+    const listed = async (outcome: string) =>
+      (await client.get('petition.list-petitions', { outcome })).body.data.map(({ name }: any) => name);
+    expect([await listed('WON'), await listed('LOST')]).toEqual([['Won'], []]);
+    const none = { outcome: null, outcomeText: null };
+    expect((await change(petitionId, { outcome: null })).body.data).toMatchObject(none);
+    expect((await get(petitionId)).body.data).toMatchObject(none);
+  });
+
+  it('is deleted when the petition is published again, and is not that of a copy', async () => {
+    const petitionId = await closed('Reopened');
+    await change(petitionId, { outcome: 'LOST', outcomeText: 'Not this time.' });
+    const { body } = await client.post('petition.duplicate-petition', { petitionId, name: 'Copy' });
+    const none = { outcome: null, outcomeText: null };
+    expect((await get(body.data.petitionId)).body.data).toMatchObject(none);
+    expect((await client.post('petition.publish-petition', { petitionId })).body.data).toMatchObject(none);
+  });
+
+  it('of a petition that is not closed returns 409, and 200 for what it was shown', async () => {
+    const petitionId = await open();
+    const refused = await change(petitionId, { outcome: 'WON' });
+    expect([refused.status, refused.body.error.reason]).toEqual([409, 'PETITION_NOT_CLOSED']);
+    expect((await change(petitionId, { outcome: null, outcomeText: null })).status).toBe(200);
+  });
+
+  it.each([
+    ['an unknown outcome', { outcome: 'DRAW' }, 'outcome'],
+    ['a text without an outcome', { outcomeText: 'Hm' }, 'outcomeText'],
+  ])('returns 400 for %s', async (_, fields, path) => {
+    const { status, body } = await change(await closed('A'), fields);
+    expect([status, body.error.issues[0].path]).toEqual([400, path]);
   });
 });
 

@@ -1160,6 +1160,20 @@ it('published posts about a petition are updates on its page, newest first, and 
   await eventually(async () => expect((await people.get(page.path)).text).not.toContain('First news'));
 });
 
+it('the page of a closed petition shows its outcome', async () => {
+  const { client, petitionId, path } = await people.petition({ name: 'Save the lake' });
+  await call(client, 'petition.close-petition', { petitionId });
+  const outcome = { outcome: 'WON', outcomeText: 'The council **agreed**. <3' };
+  await call(client, 'petition.update-petition', { petitionId, ...outcome });
+  await eventually(async () => {
+    const { text } = await people.get(path);
+    expect(text).toContain('>This petition succeeded</h2>');
+    expect(text).toContain('The council <strong>agreed</strong>. &lt;3');
+  });
+  const listed = await people.get(path.replace(/\/petitions\/.*/, ''));
+  expect(listed.text).toContain('This petition succeeded');
+});
+
 it('a post is published automatically at its time, once, unless that was cancelled', async () => {
   const client = await people.api.organization();
   const publishAt = '2099-01-01T00:00:00.000Z';

@@ -28,6 +28,7 @@ export const site: SiteWords = {
     title: 'Diese Petition ist beendet',
     text: 'Sie können nicht mehr unterschreiben. Vielen Dank an alle, die mitgemacht haben.',
   },
+  outcomes: { WON: 'Diese Petition war erfolgreich', LOST: 'Diese Petition war nicht erfolgreich' },
   toForm: 'Unterschreiben',
   sign: { title: 'Petition unterschreiben' },
   button: 'Jetzt unterschreiben',

@@ -24,6 +24,7 @@ export const site: SiteWords = {
     title: 'This petition is closed',
     text: 'It no longer accepts signatures. Thank you to everyone who signed.',
   },
+  outcomes: { WON: 'This petition succeeded', LOST: 'This petition did not succeed' },
   toForm: 'Sign',
   sign: { title: 'Sign this petition' },
   button: 'Sign now',

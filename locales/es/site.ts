@@ -27,6 +27,7 @@ export const site: SiteWords = {
     title: 'Esta petición está cerrada',
     text: 'Ya no es posible firmarla. Gracias a todas las personas que han firmado.',
   },
+  outcomes: { WON: 'Esta petición ha logrado su objetivo', LOST: 'Esta petición no ha logrado su objetivo' },
   toForm: 'Firmar',
   sign: { title: 'Firmar esta petición' },
   button: 'Firmar ahora',

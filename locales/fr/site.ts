@@ -27,6 +27,7 @@ export const site: SiteWords = {
     title: 'Cette pétition est clôturée',
     text: 'Il n’est plus possible de la signer. Merci à toutes celles et à tous ceux qui l’ont signée.',
   },
+  outcomes: { WON: 'Cette pétition a abouti', LOST: 'Cette pétition n’a pas abouti' },
   toForm: 'Signer',
   sign: { title: 'Signer la pétition' },
   button: 'Signer maintenant',

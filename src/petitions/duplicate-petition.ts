@@ -9,7 +9,7 @@ import { petitionIdSchema, petitions } from './petitions.js';
   object: 'petition',
   summary: 'Duplicate a petition',
   description:
-    'Creates a draft with the fields of the petition, except `name`, `slug` and `closesAt`. It has no signatures. ' +
+    'Creates a draft with the fields of the petition, except `name`, `slug`, `closesAt` and its outcome. It has no signatures. ' +
     'Sending the same body again returns the first copy, as long as it exists and still has that name.',
   answers: petitionIdSchema,
 })

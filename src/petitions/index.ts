@@ -16,6 +16,8 @@ export {
   type ExistingPetition,
   type PetitionFields,
   nextGoal,
+  type Outcome,
+  OUTCOMES,
   petition,
   STATUSES,
   type ThankYou,

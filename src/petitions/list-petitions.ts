@@ -1,7 +1,7 @@
 import { compare, search, SEARCH_RULE } from '#libs/projections';
 import { listHandler } from '#libs/resources';
 import { OneOf, Operation, PageInput, Text } from '#libs/rpc';
-import { STATUSES } from './petition.js';
+import { OUTCOMES, STATUSES } from './petition.js';
 import { listedPetitionSchema, petitions } from './petitions.js';
 
 @Operation({
@@ -16,6 +16,9 @@ export class ListPetitions extends PageInput('name') {
   @OneOf(STATUSES, { optional: true })
   status?: string;
 
+  @OneOf(OUTCOMES, { optional: true })
+  outcome?: string;
+
   @Text({ max: 200, optional: true, description: `Part of the name or the title. ${SEARCH_RULE}` })
   q?: string;
 
@@ -26,7 +29,8 @@ export class ListPetitions extends PageInput('name') {
   include?: 'content';
 }
 
-export const ListPetitionsHandler = listHandler(ListPetitions, petitions, ({ status, q }) => [
+export const ListPetitionsHandler = listHandler(ListPetitions, petitions, ({ status, outcome, q }) => [
   compare('status = ?', status),
+  compare('outcome = ?', outcome),
   search(['name', 'title'], q),
 ]);

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { changedFields } from '#libs/commands';
 import { type Decider, type Json } from '#libs/event-store';
 import { type Slugged, withSlug } from '#libs/resources';
-import { noSuch, RpcError } from '#libs/rpc';
+import { invalid, noSuch, RpcError } from '#libs/rpc';
 import { type PetitionForm } from './petition-form.js';
 
 /** Which of the comments that signers made public its page shows. */
@@ -11,6 +11,9 @@ export type Comments = (typeof COMMENTS)[number];
 
 /** Whether signatures from the public site must be confirmed by email. */
 export type Confirmation = 'EMAIL' | 'NONE';
+
+export const OUTCOMES = ['WON', 'LOST'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
 
 export type PetitionFields = {
   name: string;
@@ -34,7 +37,8 @@ export type PetitionFields = {
   thankYouMail: ThankYouMail | null;
   /** Whether the goal is raised when it is nearly reached. */
   autoGoal: boolean;
-  outcome: 'WON' | 'LOST' | null;
+  /** Only of a closed petition. */
+  outcome: Outcome | null;
   outcomeText: string | null;
   /** Its language; null: the organization's. */
   language: string | null;
@@ -98,7 +102,7 @@ export const petition: Decider<Petition, PetitionEvent> = {
           translations: mergedTranslations(state.translations, event.data.translations),
         };
       case 'PetitionPublished':
-        return { ...state, status: 'PUBLISHED' };
+        return { ...state, status: 'PUBLISHED', outcome: null, outcomeText: null };
       case 'PetitionClosed':
         return { ...state, status: 'CLOSED' };
       case 'PetitionDeleted':
@@ -141,6 +145,32 @@ export function updatePetition(
   return Object.keys(data).length > 0 ? [{ type: 'PetitionUpdated', data }] : [];
 }
 
+type OutcomeFields = Pick<PetitionFields, 'outcome' | 'outcomeText'>;
+
+/**
+ * The outcome after a change; its text is deleted with it.
+ *
+ * @throws RpcError BAD_REQUEST for a text without an outcome, CONFLICT unless the petition is closed.
+ */
+export function outcomeAfter(
+  existing: ExistingPetition,
+  {
+    outcome = existing.outcome,
+    outcomeText,
+  }: { [Field in keyof OutcomeFields]?: OutcomeFields[Field] | undefined },
+): OutcomeFields {
+  if (outcome === null && outcomeText)
+    throw invalid([{ path: 'outcomeText', message: 'requires `outcome`: send WON or LOST as well' }]);
+  const text = outcome === null ? null : outcomeText === undefined ? existing.outcomeText : outcomeText;
+  const isChanged = outcome !== existing.outcome || text !== existing.outcomeText;
+  if (isChanged && existing.status !== 'CLOSED') {
+    throw new RpcError('CONFLICT', 'Only a closed petition has an outcome. Close it first.', {
+      reason: 'PETITION_NOT_CLOSED',
+    });
+  }
+  return { outcome, outcomeText: text };
+}
+
 /** The first event of a copy. Its outcome and its closing time are not those of the original. */
 export function duplicatePetition(state: Petition, name: string, slug: string | null): PetitionEvent {
   const { status: _, formerSlugs: _former, ...fields } = existingPetition(state);
@@ -153,7 +183,7 @@ function isOver({ closesAt }: Pick<PetitionFields, 'closesAt'>, now: Date): bool
   return closesAt !== null && Date.parse(closesAt) <= now.getTime();
 }
 
-/** Publishes a draft, or reopens a closed petition. Publishing a published petition changes nothing. */
+/** Publishes a draft, or reopens a closed petition, which deletes its outcome. Publishing a published petition changes nothing. */
 export function publishPetition(state: Petition, now: Date): PetitionEvent[] {
   const existing = existingPetition(state);
   switch (existing.status) {

@@ -9,7 +9,7 @@ import { fields } from '../fields/index.js';
 import { IMAGE_COLUMN, images, showImages } from '../images/index.js';
 import { afterSigningSchema } from './after-signing.js';
 import { COMMENT_STATE_AFTER, type CommentState } from './comment.js';
-import { COMMENTS, exists, petition, STATUSES, updatePetition } from './petition.js';
+import { COMMENTS, exists, OUTCOMES, petition, STATUSES, updatePetition } from './petition.js';
 import { asEarlier } from './petition-shapes.js';
 import { type Appearance, type Requested, signatureRequests, unasked } from './signature-request.js';
 import { type SignatureRecord } from './signature-record.js';
@@ -209,6 +209,12 @@ export const petitionSchema = recordSchema({
       'or `fields.comment` if that is its key.',
   },
   ...languageSchema,
+  outcome: {
+    type: ['string', 'null'],
+    enum: [...OUTCOMES, null],
+    description: 'What became of a closed petition.',
+  },
+  outcomeText: { ...textOrNull, description: 'Markdown that its page shows with the outcome.' },
 });
 
 /** Lists leave out the content. */
@@ -236,6 +242,7 @@ export const petitions = new Resource({
     title: { type: 'text', search: true },
     status: { type: 'text', index: true },
     [IMAGE_COLUMN]: { type: 'text', index: true },
+    outcome: { type: 'text', index: true },
   },
   refers: { imageId: images, form: fields },
   apart: 'content',

@@ -9,8 +9,8 @@ import { petitions, petitionSchema } from './petitions.js';
   object: 'petition',
   summary: 'Publish a petition',
   description:
-    'Publishes a draft or a closed petition. It accepts signatures until `closesAt`, if set. Publishing a ' +
-    'published petition changes nothing.',
+    'Publishes a draft or a closed petition. It accepts signatures until `closesAt`, if set. The outcome of ' +
+    'a closed petition is deleted. Publishing a published petition changes nothing.',
   answers: petitionSchema,
   reasons: ['PETITION_CLOSED'],
 })

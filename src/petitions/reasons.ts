@@ -4,6 +4,7 @@ export const reasons = {
     PETITION_CLOSED: 'The petition is closed and accepts no signatures. To reopen it, publish it again.',
     NO_PUBLIC_COMMENT:
       'The signature has no public comment: its signer wrote none, kept it private, or was erased.',
+    PETITION_NOT_CLOSED: 'The petition is not closed, so it has no outcome yet. Close it first.',
     PETITION_PUBLISHED: 'The petition is published and cannot be deleted. Close it first.',
   },
 } as const;

@@ -1,14 +1,22 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { isDeepStrictEqual } from 'node:util';
 import { ResourceCommands } from '#libs/resources';
-import { Id, momentOf, Operation } from '#libs/rpc';
+import { Id, momentOf, OneOf, Operation, Text } from '#libs/rpc';
 import { RecordReader } from '#libs/commands';
 import { readAfterSigning } from './after-signing.js';
 import { readFormFields, requireOneOfEach } from './petition-fields.js';
 import { withComment, withCustomFields } from './petition-form.js';
 import { PetitionForms } from './petition-forms.js';
 import { asEarlier, type Earlier } from './petition-shapes.js';
-import { existingPetition, type ExistingPetition, type PetitionFields, updatePetition } from './petition.js';
+import {
+  existingPetition,
+  type ExistingPetition,
+  type Outcome,
+  outcomeAfter,
+  OUTCOMES,
+  type PetitionFields,
+  updatePetition,
+} from './petition.js';
 import { petitions, petitionSchema } from './petitions.js';
 import { PetitionInput, presetFor, readLanguages } from './translations.js';
 
@@ -19,11 +27,26 @@ import { PetitionInput, presetFor, readLanguages } from './translations.js';
   summary: 'Update a petition',
   description: 'Changes only the fields you send; `null` clears an optional field.',
   answers: petitionSchema,
-  reasons: ['SLUG_TAKEN'],
+  reasons: ['SLUG_TAKEN', 'PETITION_NOT_CLOSED'],
 })
 export class UpdatePetition extends PetitionInput {
   @Id()
   petitionId!: string;
+
+  @OneOf(OUTCOMES, {
+    optional: true,
+    nullable: true,
+    description: 'What became of it. Only a closed petition has an outcome. Publishing it again deletes it.',
+  })
+  outcome?: Outcome | null;
+
+  @Text({
+    max: 10_000,
+    optional: true,
+    nullable: true,
+    description: 'Markdown that its page shows with the outcome.',
+  })
+  outcomeText?: string | null;
 }
 
 @CommandHandler(UpdatePetition)
@@ -37,7 +60,7 @@ export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
   async execute(command: UpdatePetition): Promise<object> {
     const { context, organizationId, petitionId, publicComments, formFields, comments, form, ...rest } =
       command;
-    const { thankYou, thankYouMail, autoGoal, language, translations, ...changes } = rest;
+    const { thankYou, thankYouMail, autoGoal, language, translations, outcome, outcomeText, ...changes } = rest;
     const preset = await presetFor(this.records, command);
     requireOneOfEach(command);
     const closesAt = momentOf(changes.closesAt);
@@ -52,6 +75,7 @@ export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
           ...readAfterSigning({ thankYou, thankYouMail, autoGoal }),
           ...readLanguages(existingPetition(state), { language, translations }, preset),
           ...(closesAt === undefined ? {} : { closesAt }),
+          ...outcomeAfter(existingPetition(state), { outcome, outcomeText }),
           ...chosenFor(existingPetition(state), { ...given, form: read?.form }),
         }),
       read?.require,

@@ -1,12 +1,12 @@
 import { html, type Html } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
-import { dateIn, PictureOf, progressTexts } from './parts.js';
+import { closedTitle, dateIn, PictureOf, progressTexts } from './parts.js';
 import { type SiteForm, type SiteOrganization, type SitePetition, type SitePost } from './site-types.js';
 
 type ListedPetition = Pick<
   SitePetition,
-  'title' | 'path' | 'description' | 'image' | 'signatures' | 'goal' | 'isOpen'
+  'title' | 'path' | 'description' | 'image' | 'signatures' | 'goal' | 'isOpen' | 'outcome'
 >;
 type ListedPost = Pick<SitePost, 'title' | 'path' | 'description' | 'image' | 'publishedAt'>;
 
@@ -62,7 +62,7 @@ export function organizationPage({
 
 function PetitionCard({ petition, words }: { petition: ListedPetition; words: SiteWords }): Html {
   const { counted, aim } = progressTexts(petition.signatures, petition.goal, words);
-  const more = html`<p class="small">${petition.isOpen ? `${counted} · ${aim}` : words.closed.title}</p>`;
+  const more = html`<p class="small">${petition.isOpen ? `${counted} · ${aim}` : closedTitle(petition, words)}</p>`;
   return Card({ item: petition, more });
 }
 

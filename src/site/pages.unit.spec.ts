@@ -42,6 +42,7 @@ const petition: SitePetition = {
   content: html`<p>${evil}</p>`,
   goal: 7,
   signatures: 1,
+  outcome: { is: 'WON', text: html`<p>${evil}</p>` },
   isOpen: true,
   isConfirmed: true,
   closesAt: at,

@@ -216,3 +216,11 @@ const MINUTE = {
   minute: '2-digit',
   timeZoneName: 'short',
 } as const;
+
+/** What became of a petition that cannot be signed any more. */
+export function closedTitle(
+  { outcome }: Pick<SitePetition, 'outcome'>,
+  { outcomes, closed }: SiteWords,
+): string {
+  return outcome ? outcomes[outcome.is] : closed.title;
+}

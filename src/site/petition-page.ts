@@ -2,6 +2,7 @@ import { html, type Html } from '#libs/pages';
 import { type SiteWords } from '#locales';
 import { type Page, pageOf } from './document.js';
 import {
+  closedTitle,
   dateIn,
   isPetition,
   langIn,
@@ -78,7 +79,8 @@ export function petitionPage({ organization, petition, form, words, proof, signe
             isOpen
               ? html`<h2 id="sign-title">${words.sign.title}</h2>
                 ${signer ? OneClick({ petition, organization, words, signer }) : SignFormOf({ petition, organization, form, words, proof })}`
-              : html`<h2 id="sign-title">${words.closed.title}</h2>
+              : html`<h2 id="sign-title">${closedTitle(petition, words)}</h2>
+                ${petition.outcome?.text ? html`<div class="text"${of('outcomeText')}>${petition.outcome.text}</div>` : null}
                 <p>${words.closed.text}</p>`
           }
         </section>
@@ -190,7 +192,7 @@ export function embedPage({ organization, petition, form, words, proof }: FormPr
       ${
         isOpen
           ? SignFormOf({ petition, organization, form, words, proof, isFramed: true })
-          : html`<p>${words.closed.title}</p>`
+          : html`<p>${isPetition(petition) ? closedTitle(petition, words) : words.closed.title}</p>`
       }
     </main>`,
   });

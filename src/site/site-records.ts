@@ -256,6 +256,7 @@ export class SiteRecords {
         goal,
         signatures,
         isOpen: isOpen(record),
+        outcome: await outcomeOf(translated, isListed),
         closesAt: translated.closesAt === null ? null : new Date(translated.closesAt),
         image: await this.picture(organization.id, translated.imageId),
         // Without a confirmed address, anyone could publish a comment under another person's name.
@@ -412,6 +413,14 @@ function isOpen({ status, closesAt }: ResourceRecord): boolean {
 
 function newestFirst<Post extends { publishedAt: Date }>(all: Post[]): Post[] {
   return all.toSorted((one, other) => Number(other.publishedAt) - Number(one.publishedAt));
+}
+
+async function outcomeOf(
+  { outcome, outcomeText }: Pick<PetitionFields, 'outcome' | 'outcomeText'>,
+  isListed: boolean,
+): Promise<SitePetition['outcome']> {
+  if (outcome === null) return null;
+  return { is: outcome, text: isListed ? null : await richText.show(outcomeText) };
 }
 
 async function thankYouOf({ thankYou }: ResourceRecord): Promise<ThankYou | null> {

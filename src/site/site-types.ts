@@ -1,7 +1,7 @@
 import { type Html } from '#libs/pages';
 import { type FormFault } from '#locales';
 import { type FieldDefinition } from '../fields/index.js';
-import { type Appearance, STANDARD_FIELDS, type StandardField } from '../petitions/index.js';
+import { type Appearance, type Outcome, STANDARD_FIELDS, type StandardField } from '../petitions/index.js';
 
 /** An image for pages: paths on this server, narrowest first. */
 export type Picture = {
@@ -60,7 +60,15 @@ export type SiteForm = {
 };
 
 /** Texts of a page that can be translated. */
-export const TRANSLATED_TEXTS = ['title', 'description', 'target', 'ask', 'content', 'thankYou'] as const;
+export const TRANSLATED_TEXTS = [
+  'title',
+  'description',
+  'target',
+  'ask',
+  'content',
+  'outcomeText',
+  'thankYou',
+] as const;
 export type TranslatedText = (typeof TRANSLATED_TEXTS)[number];
 
 export type SitePetition = SiteForm & {
@@ -69,6 +77,8 @@ export type SitePetition = SiteForm & {
   content: Html | null;
   goal: number;
   signatures: number;
+  /** What became of it, once it is closed. */
+  outcome: { is: Outcome; text: Html | null } | null;
   image: Picture | null;
   comments: readonly Comment[];
   /** News about it, newest first. */

@@ -177,6 +177,7 @@ export const common: typeof en = {
     PETITION_NOT_PUBLISHED: 'Diese Petition ist ein Entwurf. Veröffentlichen Sie sie zuerst.',
     NO_PUBLIC_COMMENT: 'Diese Unterschrift hat keinen öffentlichen Kommentar.',
     PETITION_CLOSED: 'Diese Petition ist geschlossen. Öffnen Sie sie zuerst wieder.',
+    PETITION_NOT_CLOSED: 'Diese Petition ist nicht geschlossen. Schließen Sie sie zuerst.',
     PETITION_PUBLISHED: 'Diese Petition ist offen. Schließen Sie sie zuerst.',
     POST_PUBLISHED:
       'Dieser Beitrag ist bereits veröffentlicht. Archivieren Sie ihn, um ihn später erneut zu veröffentlichen.',

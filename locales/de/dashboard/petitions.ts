@@ -76,6 +76,12 @@ export const petitions: typeof en = {
       required: 'Unterschreiben kann nur, wer dieses Häkchen setzt',
     },
   },
+  outcome: {
+    title: 'Ausgang',
+    none: 'Noch offen',
+    choices: { WON: 'Erfolgreich', LOST: 'Nicht erfolgreich' },
+    text: 'Was passiert ist',
+  },
   goals: {
     title: 'Ziel festlegen',
     auto: 'Ziel automatisch erhöhen, sobald 80 % erreicht sind',

@@ -178,6 +178,7 @@ export const common = {
     PETITION_NOT_PUBLISHED: 'This petition is a draft. Publish it first.',
     NO_PUBLIC_COMMENT: 'This signature has no public comment.',
     PETITION_CLOSED: 'This petition is closed. Reopen it first.',
+    PETITION_NOT_CLOSED: 'This petition is not closed. Close it first.',
     PETITION_PUBLISHED: 'This petition is open. Close it first.',
     POST_PUBLISHED: 'This post is already published. To publish it again later, archive it first.',
     POST_NOT_PUBLISHED: 'This post is a draft. Publish it first, or delete it.',

@@ -72,6 +72,12 @@ export const petitions = {
       required: 'Only people who check this box can sign',
     },
   },
+  outcome: {
+    title: 'Outcome',
+    none: 'Not known yet',
+    choices: { WON: 'Won', LOST: 'Lost' },
+    text: 'What happened',
+  },
   goals: {
     title: 'Set goal',
     auto: 'Raise the goal by itself when 80% of it is reached',

@@ -36,6 +36,7 @@ import {
 } from '../written.js';
 import { FormEditorOf, typedForm } from './form-editor.js';
 import { requireFuture, TimeField, timeZoneOf, typedTime } from '../time-zone.js';
+import { outcomePage } from './outcome-page.js';
 import { goalPage, GoalProposal } from './goal-page.js';
 import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
@@ -168,6 +169,7 @@ export const petitionPages: PageDefinition[] = [
   ...signaturePages,
   ...thankYouPages,
   goalPage,
+  outcomePage,
 ];
 
 function step(step: 'publish' | 'close', done: string): PageDefinition {
@@ -200,7 +202,7 @@ async function showPetition(context: PageContext) {
     ActivityLog(context, context.address.params.petition!, invalidationsOf(context)),
     StatsOf(context),
   ]);
-  const { id, status, url, signatures, pendingSignatures, goal, closesAt } = petition;
+  const { id, status, url, signatures, pendingSignatures, goal, closesAt, outcome } = petition;
   const mayWrite = context.person.may('petition:write');
   const isPublic = url !== null && status !== 'DRAFT';
   const { shareBy } = localeIn(words.locale).site;
@@ -208,7 +210,10 @@ async function showPetition(context: PageContext) {
     section: 'petitions',
     back: { href: context.address.path('petitions'), text: petitions.title },
     title: petition.title,
-    content: html`<p>${BadgeOf(status, petitions.statuses[status])}</p>
+    content: html`<p>
+        ${BadgeOf(status, petitions.statuses[status])}
+        ${outcome === null ? null : BadgeOf(outcome, petitions.outcome.choices[outcome])}
+      </p>
       ${Progress({ words, label: petitions.signatures, value: signatures, max: goal })}
       ${GoalProposal(context, petition)}
       ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
@@ -224,6 +229,9 @@ async function showPetition(context: PageContext) {
         ButtonLink(context.address, `petitions/${id}/signatures`, petitions.signers.title, true),
         mayWrite
           ? ButtonLink(context.address, `petitions/${id}/duplicate`, petitions.duplicating.link, true)
+          : null,
+        mayWrite && status === 'CLOSED'
+          ? ButtonLink(context.address, `petitions/${id}/outcome`, petitions.outcome.title, true)
           : null,
         mayWrite && status === 'PUBLISHED'
           ? ButtonLink(context.address, `petitions/${id}/close`, petitions.close, true)

@@ -1,4 +1,4 @@
-import { type Comments, type NamedForm } from '../../petitions/index.js';
+import { type Comments, type NamedForm, type Outcome } from '../../petitions/index.js';
 import { type Address, type PageContext } from '../page-context.js';
 
 export type PetitionRecord = {
@@ -26,6 +26,8 @@ export type PetitionRecord = {
   thankYouMail: { subject: string; content: string } | null;
   form: NamedForm;
   autoGoal: boolean;
+  outcome: Outcome | null;
+  outcomeText: string | null;
 };
 
 /** The petition in the page's address. @throws RpcError NOT_FOUND */
