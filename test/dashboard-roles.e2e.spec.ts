@@ -344,13 +344,17 @@ function wronglyFilled(fields: readonly Field[]): Field[] {
     const chosen = DECIDES.test(name) ? (own.find((one) => one.isChosen) ?? own[0]) : own.at(-1);
     return fields[n] === chosen;
   };
+  // A large field rejects only a longer text.
+  const hasOnlyAreas = fields.every(({ type }) => /^(select|radio|checkbox|area)$/.test(type));
   return fields
     .filter((field, n) => !/^(select|radio)$/.test(field.type) || isLast(field, n))
     .map((field, n) => {
       const isChoice = /^(select|radio|checkbox)$/.test(field.type);
       return {
         ...field,
-        value: isChoice ? field.value : `"<b>'&amp; ${n} ${'x'.repeat(300)}`,
+        value: isChoice
+          ? field.value
+          : `"<b>'&amp; ${n} ${'x'.repeat(field.type === 'area' && hasOnlyAreas ? 10_000 : 300)}`,
         isChosen: true,
       };
     });

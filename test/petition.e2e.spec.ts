@@ -249,7 +249,7 @@ describe('outcome', () => {
 
   it.each([
     ['an unknown outcome', { outcome: 'DRAW' }, 'outcome'],
-    ['a text without an outcome', { outcomeText: 'Hm' }, 'outcomeText'],
+    ['a text without an outcome', { outcomeText: 'Hm' }, 'outcome'],
   ])('returns 400 for %s', async (_, fields, path) => {
     const { status, body } = await change(await closed('A'), fields);
     expect([status, body.error.issues[0].path]).toEqual([400, path]);

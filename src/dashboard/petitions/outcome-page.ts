@@ -40,13 +40,14 @@ export const outcomePage: PageDefinition = {
   act: async (context) => {
     const { form, address, api } = context;
     const petitionId = address.params.petition!;
-    form.requireSame(await petitionOf(context));
-    const outcome = form.typed('outcome');
+    const petition = await petitionOf(context);
+    form.requireSame(petition);
+    const [outcome, outcomeText] = [form.typed('outcome'), form.typed('outcomeText')];
     await api.run('petition.update-petition', {
       petitionId,
       outcome,
       // The text of an outcome that is deleted goes with it.
-      ...(outcome === null ? {} : { outcomeText: form.typed('outcomeText') }),
+      ...(outcome === null && outcomeText === petition.outcomeText ? {} : { outcomeText }),
     });
     return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
   },
