@@ -60,7 +60,8 @@ export class UpdatePetitionHandler implements ICommandHandler<UpdatePetition> {
   async execute(command: UpdatePetition): Promise<object> {
     const { context, organizationId, petitionId, publicComments, formFields, comments, form, ...rest } =
       command;
-    const { thankYou, thankYouMail, autoGoal, language, translations, outcome, outcomeText, ...changes } = rest;
+    const { thankYou, thankYouMail, autoGoal, language, translations, outcome, outcomeText, ...changes } =
+      rest;
     const preset = await presetFor(this.records, command);
     requireOneOfEach(command);
     const closesAt = momentOf(changes.closesAt);
