@@ -391,7 +391,7 @@ it('the outcome of a closed petition is set and deleted with its text', async ()
   expect((await get(`petitions/${petitionId}`)).text).toContain('>Outcome</a>');
   const path = `petitions/${petitionId}/outcome`;
   await post(path, { outcome: 'WON', outcomeText: 'The council agreed.' });
-  expect((await get(`petitions/${petitionId}`)).text).toContain('<span class="badge">Won</span>');
+  expect((await get(`petitions/${petitionId}`)).text).toMatch(/<span class="badge good">Won<\/span>/);
   expect((await get(path)).text).toContain('The council agreed.');
   await post(path, { outcome: '', outcomeText: 'The council agreed.' });
   expect((await get(path)).text).not.toContain('The council agreed.');

@@ -128,6 +128,7 @@ const TONES: Record<string, 'good' | 'doubt' | 'bad'> = {
   IN_DOUBT: 'doubt',
   DISABLED: 'bad',
   FAILED: 'bad',
+  WON: 'good',
 };
 
 /** A status with its colour. */
