@@ -729,13 +729,15 @@ it('verify: the file and the database match the checkpoint until a byte is chang
   const words = await command(['history', 'verify', file, '--checkpoint', checkpoint, '--key', text], {});
   expect([words.status, words.stdout]).toEqual([
     0,
-    expect.stringMatching(/^The history is unchanged since it was sealed/),
+    expect.stringMatching(
+      /^This file matches the checkpoint of \d+ events\..*\n {2}4\. .*neither the register nor/s,
+    ),
   ]);
   expect(words.stderr).toMatch(
     new RegExp(
-      `^The history of organization ${organizationId} contains all events covered by the checkpoint of ` +
-        `${sealed.size} events, up to position ${sealed.position}, sealed at \\S+Z with the key \\S+\\+[0-9a-f]{8}, ` +
-        'number \\d+ of the \\d+ checkpoints of all organizations up to \\S+Z, complete, unchanged and in order; ' +
+      `^This file contains all events of organization ${organizationId} that are covered by the checkpoint of ` +
+        `${sealed.size} events, up to position ${sealed.position}, dated \\S+Z by the server, signed with the key \\S+\\+[0-9a-f]{8}, ` +
+        'number \\d+ of the \\d+ checkpoints of all organizations dated up to \\S+Z, complete, unchanged and in order; ' +
         'the checkpoint does not cover \\d newer events?.\\n$',
     ),
   );
@@ -748,9 +750,7 @@ it('verify: the file and the database match the checkpoint until a byte is chang
   const unique = await command(['history', 'verify', file, ...proof, '--register', register], {});
   expect([unique.status, unique.stderr]).toEqual([
     0,
-    expect.stringMatching(
-      /the register sealed at \S+Z contains no other history of its first \d+ events\.\n$/,
-    ),
+    expect.stringMatching(/the register dated \S+Z contains no other history of its first \d+ events\.\n$/),
   ]);
   // An outsider needs neither the server nor the database.
   const verifier = join(__dirname, '../dist/advocacy-verify.mjs');
@@ -793,7 +793,9 @@ it('verify: the file and the database match the checkpoint until a byte is chang
       ...{ ok: false, firstWrongPosition: Number(victim.position) },
       checkpoint: { organizationId, size: sealed.size, position: sealed.position },
     });
-    expect(stderr).toMatch(/ does not match the checkpoint of .*: .*digest/);
+    expect(stderr).toMatch(
+      /^(This file|The database) does not match the checkpoint of .* of organization \S+: .*digest/,
+    );
   }
   // Verified like large files.
   const wrong = { ok: false, firstWrongPosition: Number(victim.position) };

@@ -449,8 +449,8 @@ async function* linesOf(file) {
 async function compare(file, { organizationId, size, root, position: sealedUpTo, sealedAt, parts }, verdict) {
   if (size === 0) demand(root.equals(sha256()), null, 'no events have another root');
   const leaves = [];
-  /** The last event by stream, the first event with unreadable data by subject, and the erased subjects. */
-  const [streams, unreadable, ended] = [new Map(), new Map(), new Set()];
+  /** The last event by stream, the first event with unreadable data by subject, and whether a subject was erased only after the checkpoint. */
+  const [streams, unreadable, ended] = [new Map(), new Map(), new Map()];
   let latest = -Infinity;
   let before = { position: 0, previousPosition: -1 };
   let firstAfterParts = 1;
@@ -484,7 +484,7 @@ async function compare(file, { organizationId, size, root, position: sealedUpTo,
       warn(verdict, position, 'recorded after its checkpoint was sealed');
     latest = Math.max(latest, time);
     streams.set(streamId, { version, recordedAt });
-    if (ENDINGS.includes(event.type)) ended.add(streamId);
+    if (ENDINGS.includes(event.type) && !ended.has(streamId)) ended.set(streamId, isNewer);
     const isUnreadable = event.encryptedPersonal !== null && event.personal === null;
     if (isUnreadable && !unreadable.has(subjectId)) unreadable.set(subjectId, position);
 
@@ -510,6 +510,9 @@ async function compare(file, { organizationId, size, root, position: sealedUpTo,
   const unexplained = [...unreadable].filter(([subjectId]) => !ended.has(subjectId));
   const [first] = unexplained.map(([, position]) => position).sort((a, b) => a - b);
   demand(first === undefined, first, 'personal data that cannot be read although nobody was erased');
+  const explained = [...unreadable].filter(([id, position]) => ended.get(id) && position <= sealedUpTo);
+  for (const position of explained.map(([, position]) => position).sort((a, b) => a - b))
+    warn(verdict, position, 'personal data whose erasure is newer than the checkpoint');
   return leaves;
 }
 

@@ -17,9 +17,11 @@ export class Streams {
   private readonly last = new ById();
   /** By subject: the first position with unreadable data. */
   private readonly unreadable = new ById();
+  /** Streams whose own key was destroyed by an event that the checkpoint does not cover. */
+  private readonly endedLate = new ById();
 
-  /** Adds an event. @returns what is wrong with it, and what is suspicious. */
-  add(batch: Batch, n: number): { mistake?: string; warning?: string } {
+  /** Adds an event. @param isNewer than the checkpoint. @returns what is wrong with it, and what is suspicious. */
+  add(batch: Batch, n: number, isNewer: boolean): { mistake?: string; warning?: string } {
     const [position, version, time] = [batch.positions[n]!, batch.versions[n]!, batch.times[n]!];
     const stream = wordsOf(batch.streams, n);
     const slot = this.last.find(stream);
@@ -32,6 +34,8 @@ export class Streams {
     const wentBack = before !== 0 && time < this.last.value(slot);
     const hasEnded = before < 0 || (batch.marks[n]! & ENDS_SUBJECT) !== 0;
     this.last.set(slot, stream, hasEnded ? -version : version, time);
+    if (isNewer && hasEnded && before >= 0)
+      this.endedLate.set(this.endedLate.find(stream), stream, version, position);
     if ((batch.marks[n]! & UNREADABLE) !== 0) {
       const id = wordsOf(batch.subjects, n);
       const subject = this.unreadable.find(id);
@@ -53,6 +57,12 @@ export class Streams {
     for (const { words, value } of this.unreadable.entries()) {
       if (this.last.number(this.last.find(words)) >= 0) yield { subjectId: idOf(words), position: value };
     }
+  }
+
+  /** The first position with unreadable data of each subject whose key only a newer event destroyed. */
+  *explainedLate(): Generator<number> {
+    for (const { words, value } of this.unreadable.entries())
+      if (this.endedLate.number(this.endedLate.find(words)) !== 0) yield value;
   }
 }
 

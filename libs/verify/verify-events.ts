@@ -83,6 +83,10 @@ export async function verifyEvents(
       ...{ unprovedPersonal, warnings, warningCount, checkpoint: againstOf(checkpoint) },
     };
   };
+  const warn = (position: number, reason: string): void => {
+    warningCount += 1;
+    if (warnings.length < MOST_WARNINGS) warnings.push({ position, reason });
+  };
   const wrong = (firstWrongPosition: number | null, code: Code, reason: string): Verdict => {
     const also = sealsMistake ? ` The database’s own seals are wrong too: ${sealsMistake}.` : '';
     return verdict(firstWrongPosition, code, reason + also);
@@ -132,7 +136,7 @@ export async function verifyEvents(
           sealsMistake ??= `seal_tiles has position ${own.position} instead of ${position}`;
         }
       }
-      const { mistake, warning: wentBack } = streams.add(batch, n);
+      const { mistake, warning: wentBack } = streams.add(batch, n, isNewer);
       if (mistake !== undefined) return wrong(position, 'version', mistake);
       const time = batch.times[n]!;
       const warning =
@@ -143,10 +147,7 @@ export async function verifyEvents(
             ? `The event at position ${position} was recorded more than a minute after the checkpoint that contains it was sealed.`
             : undefined);
       latest = Math.max(latest, time);
-      if (warning !== undefined) {
-        warningCount += 1;
-        if (warnings.length < MOST_WARNINGS) warnings.push({ position, reason: warning });
-      }
+      if (warning !== undefined) warn(position, warning);
       if ((batch.marks[n]! & UNPROVED) !== 0) unprovedPersonal += 1;
       tree.append(leaf);
       register?.compare(tree);
@@ -200,25 +201,32 @@ export async function verifyEvents(
   }
   if (tree.size < size) return missing();
 
-  const unread = await firstUnexplained(streams, endedLater);
+  const { unread, late } = await explain(streams, endedLater);
   if (unread !== undefined) {
     return wrong(
       unread,
       'unreadable',
-      `Every event is unchanged, but the personal data at position ${unread} cannot be read, although no event erased it. ` +
-        'Someone destroyed or changed its key.',
+      `Every event matches its digest, but the personal data at position ${unread} cannot be read, although no event erased it. ` +
+        (firstWithKey
+          ? 'Someone destroyed or changed its key.'
+          : 'Someone destroyed or changed its key, or the file was edited.'),
     );
+  }
+  // Events that are newer themselves are unproved anyway.
+  for (const position of late.filter((one) => one <= checkpoint.position)) {
+    const reason = `The personal data at position ${position} cannot be read. The event that explains this is newer than the checkpoint, so it is not proved.`;
+    warn(position, reason);
   }
   const revived = firstWithKey && (await firstRevived(streams, firstWithKey));
   if (revived !== undefined) {
     const reason =
-      `Every event is unchanged, but the encryption key of ${revived} is back in the table subject_keys, although an event ` +
+      `Every event matches its digest, but the encryption key of ${revived} is back in the table subject_keys, although an event ` +
       'destroyed it. The personal data can be read again. Delete this row, and find out who restored it.';
     return verdict(null, 'revived', reason);
   }
   sealsMistake ??= (await seals.rows?.end(tree.size)) ?? null;
   if (sealsMistake) {
-    const reason = `Every event is unchanged, but the database’s own seals are wrong: ${sealsMistake}.`;
+    const reason = `Every event matches its digest, but the database’s own seals are wrong: ${sealsMistake}.`;
     return verdict(null, 'seals', reason);
   }
   if (!register) return verdict(null, null, null);
@@ -236,19 +244,26 @@ const TOLERANCE_MS = 60_000;
 /** Subjects to look up per call. */
 const SUBJECTS = 1_000;
 
-/** The first position with unreadable personal data whose key no event destroyed. */
-async function firstUnexplained(
+/**
+ * Explains unreadable personal data by events that destroyed its key.
+ *
+ * @returns `unread`: the first position that no event explains. `late`: positions that only newer events explain, the
+ *   first of each subject.
+ */
+async function explain(
   streams: Streams,
   endedLater: Beside['endedLater'],
-): Promise<number | undefined> {
+): Promise<{ unread?: number; late: number[] }> {
+  const late = [...streams.explainedLate()];
   const found = [...streams.unexplained()].sort((a, b) => a.position - b.position);
   for (let start = 0; start < found.length; start += SUBJECTS) {
     const some = found.slice(start, start + SUBJECTS);
     const ended = await endedLater?.(some.map(({ subjectId }) => subjectId));
     const first = some.find(({ subjectId }) => !ended?.has(subjectId));
-    if (first) return first.position;
+    if (first) return { unread: first.position, late };
+    late.push(...some.map(({ position }) => position));
   }
-  return undefined;
+  return { late: late.sort((a, b) => a - b) };
 }
 
 /** The first subject whose key exists although an event destroyed it. */

@@ -23,7 +23,9 @@ type VerifyOptions = {
 export function verifyCommand(history: Command): void {
   const verify = history
     .command('verify')
-    .description('compare the history with a kept checkpoint: was anything changed, removed or inserted?')
+    .description(
+      'compare the history with a kept checkpoint: was anything before it changed, removed or inserted since?',
+    )
     .argument('[file]', 'an export of the whole history', path)
     .option(
       '--organization <id>',
@@ -58,7 +60,7 @@ export function verifyCommand(history: Command): void {
     .addHelpText(
       'after',
       `
-Prints the first position at which the history differs from what was sealed, and on standard error a sentence that you can quote.
+Prints the first position at which the history differs from the checkpoint, and on standard error a sentence that you can quote.
 With --json, prints { "ok", "events", "provedEvents", "newerEvents", "firstWrongPosition", "reason", "unprovedPersonal",
 "warnings", "warningCount", "checkpoint": { "organizationId", "size", "position", "sealedAt", "key", "givenKey", "witnesses",
 "inAll", "register" } }. docs/spec/history-format.md explains them. You can use a previous key if its replacement was recorded (history key rotate).
@@ -67,7 +69,7 @@ With --organization all, use a checkpoint of the log of all organizations. Each 
 log records. --json prints { "ok", "leaves", "organizations", "reason", "wrong": [{ "organizationId", "reason" }, 100 at most],
 "wrongCount", "checkpoint" }. If the log itself differs, the organizations in <checkpoint>.organizations are checked instead.
 
-Exits with status 0 if the history is unchanged, and with 1 if it differs or nothing could be verified. Verifying a file needs no
+Exits with status 0 if the history matches the checkpoint, and with 1 if it differs or nothing could be verified. Verifying a file needs no
 database and no server. It takes a few hundred megabytes of memory, plus 40 to 80 bytes per stream.`,
     )
     .action(async (file: string | undefined, options: VerifyOptions) => {
@@ -116,7 +118,8 @@ database and no server. It takes a few hundred megabytes of memory, plus 40 to 8
           file === undefined
             ? await withDatabase((sql) => verifyDatabase(sql, organization!, checkpoint, key, how))
             : await verifyFile(file, checkpoint, key, how);
-        say(verdict, inWords(verdict), statement(verdict));
+        const what = file === undefined ? 'The database' : 'This file';
+        say(verdict, inWords(verdict, what), statement(verdict, what));
       } catch (error) {
         progress.stop();
         const said = signal.aborted ? 'Interrupted. Nothing was verified.' : describeError(error);

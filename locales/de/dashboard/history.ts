@@ -100,7 +100,7 @@ export const history: typeof en = {
   },
   verifying: {
     title: 'Verlauf prüfen',
-    text: 'Ihr Browser lädt jedes Ereignis herunter und berechnet alles selbst: den Hash jedes Ereignisses, den Baum darüber und die Signatur. Auf Angaben dieses Servers verlässt er sich dabei nicht.',
+    text: 'Ihr Browser lädt jedes Ereignis herunter und berechnet alles selbst: den Hash jedes Ereignisses, den Baum darüber und die Signatur. Diese Seite kommt allerdings von diesem Server, ebenso der eingetragene Schlüssel und Prüfpunkt. Tragen Sie Schlüssel und Prüfpunkt aus anderer Quelle ein, damit er keine Änderung verbergen kann.',
     script:
       'Für die Prüfung im Browser ist JavaScript erforderlich. Ohne JavaScript laden Sie den Verlauf und einen Prüfpunkt herunter und verwenden die Kommandozeile: history verify.',
     key: 'Öffentlicher Schlüssel',
@@ -112,9 +112,10 @@ export const history: typeof en = {
     stop: 'Abbrechen',
     working: 'Geprüfte Ereignisse',
     of: '{some} von {all}',
-    ok: 'Der Verlauf ist vollständig und unverändert.',
-    okDetail: 'Durch den Prüfpunkt vom {sealedAt} bewiesene Ereignisse: {events}.',
-    newer: 'Ereignisse nach dem Prüfpunkt: {newer}.',
+    ok: 'Die Ereignisse stimmen mit diesem Prüfpunkt überein.',
+    okDetail:
+      'Ereignisse im Prüfpunkt, den dieser Server auf den {sealedAt} datiert: {events}. Seit Sie den Prüfpunkt haben, wurde keines geändert. Frühere Änderungen sind nicht erkennbar.',
+    newer: 'Neuere Ereignisse, die der Prüfpunkt nicht abdeckt: {newer}. Für sie gibt es keinen Beweis.',
     wrong: 'Der Verlauf hat die Prüfung nicht bestanden.',
     wrongAt: 'Das erste fehlerhafte Ereignis hat die Nummer {position}.',
     wrongWhole: 'Das Problem betrifft den gesamten Verlauf, nicht ein einzelnes Ereignis.',
@@ -139,13 +140,13 @@ export const history: typeof en = {
       digest: 'Ein Ereignis wurde geändert: Sein Hash passt nicht zu seinem Inhalt.',
       version: 'Bei einem Datensatz fehlt ein Ereignis, oder eines wurde eingefügt.',
       root: 'Die Ereignisse sind nicht die, die signiert wurden.',
-      unreadable: 'Die Daten einer Person sind nicht lesbar, obwohl die Person nicht gelöscht wurde.',
+      unreadable: 'Die Daten einer Person sind nicht lesbar, obwohl kein Ereignis sie gelöscht hat.',
       personal: 'Ein Ereignis enthält personenbezogene Daten, die nie dazugehörten.',
       late: 'Ein Ereignis wurde nach dem Erstellen des Prüfpunkts eingefügt.',
       successor: 'Ein Schlüssel soll den bisherigen ersetzen, wurde von diesem aber nicht signiert.',
       key: 'Der Schlüssel, der den bisherigen ersetzen soll, ist kein gültiger Schlüssel.',
     },
     warnings:
-      'Zeitstempel in falscher Reihenfolge: {count}. Das ist ungewöhnlich, beweist aber keine Änderung.',
+      'Auffällige Ereignisse: {count}. Ihre Zeitstempel sind in falscher Reihenfolge, oder Daten sind nicht lesbar und das Ereignis, das dies erklärt, ist neuer als der Prüfpunkt. Eine Änderung beweist das nicht.',
   },
 };

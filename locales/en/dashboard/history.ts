@@ -97,7 +97,7 @@ export const history = {
   },
   verifying: {
     title: 'Verify the history',
-    text: 'Your browser downloads every event and computes everything itself: each event’s digest, the tree above the events, and the signature. It doesn’t trust anything this server claims about them.',
+    text: 'Your browser downloads every event and computes everything itself: each event’s digest, the tree above the events, and the signature. This server sends this page and fills in its own key and latest checkpoint. Enter ones that you got elsewhere and it can’t hide a change.',
     script:
       'Verification in the browser requires JavaScript. Without it, download the history and a checkpoint, and use the command line: history verify.',
     key: 'Public key',
@@ -109,9 +109,10 @@ export const history = {
     stop: 'Stop',
     working: 'Events verified',
     of: '{some} of {all}',
-    ok: 'The history is complete and unchanged.',
-    okDetail: 'Events proved by the checkpoint of {sealedAt}: {events}.',
-    newer: 'Events newer than the checkpoint: {newer}.',
+    ok: 'The events match this checkpoint.',
+    okDetail:
+      'Events in the checkpoint that this server dates {sealedAt}: {events}. None was changed since you got the checkpoint. What was rewritten before doesn’t show.',
+    newer: 'Newer events, which the checkpoint doesn’t cover: {newer}. Nothing proves them.',
     wrong: 'The history failed verification.',
     wrongAt: 'The first wrong event is number {position}.',
     wrongWhole: 'The problem concerns the whole history, not a single event.',
@@ -135,12 +136,13 @@ export const history = {
       digest: 'An event was changed: its digest doesn’t match its contents.',
       version: 'An event of a record is missing, or one was inserted.',
       root: 'The events are not the ones that were signed.',
-      unreadable: 'A person’s data can’t be read, although the person was not erased.',
+      unreadable: 'A person’s data can’t be read, although no event erased it.',
       personal: 'An event contains personal data that was never part of it.',
       late: 'An event was inserted after the checkpoint was created.',
       successor: 'A key claims to replace the previous key, but the previous key did not sign it.',
       key: 'The key that replaces the previous key is not a valid key.',
     },
-    warnings: 'Timestamps out of order: {count}. This is unusual, but it doesn’t prove a change.',
+    warnings:
+      'Unusual events: {count}. Their timestamps are out of order, or data can’t be read and the event that explains it is newer than the checkpoint. This doesn’t prove a change.',
   },
 };

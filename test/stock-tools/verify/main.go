@@ -445,7 +445,8 @@ func verify(export, note, given string, reg *register) (v verdict) {
 	before := place{0, -1}
 	afterParts := int64(1)
 	type state struct{ version, time int64 }
-	streams, unreadable, ended := map[string]state{}, map[string]int64{}, map[string]bool{}
+	// endedLate: whether the checkpoint does not cover the event that ended a subject.
+	streams, unreadable, endedLate := map[string]state{}, map[string]int64{}, map[string]bool{}
 	latest := int64(-1 << 62)
 	// N4, N5.
 	missing := func() {
@@ -494,8 +495,8 @@ func verify(export, note, given string, reg *register) (v verdict) {
 			latest = e.recordedAt
 		}
 		streams[stream] = state{previous.version + 1, e.recordedAt}
-		if endings[e.string("type")] {
-			ended[stream] = true
+		if _, hasEnded := endedLate[stream]; endings[e.string("type")] && !hasEnded {
+			endedLate[stream] = isNewer
 		}
 		personal, _ := e.get("personal")
 		encrypted, _ := e.get("encryptedPersonal")
@@ -531,12 +532,19 @@ func verify(export, note, given string, reg *register) (v verdict) {
 		missing()
 	}
 	first := int64(none)
+	var late []int64
 	for subject, position := range unreadable {
-		if !ended[subject] && (first == none || position < first) {
+		isLate, hasEnded := endedLate[subject]
+		if !hasEnded && (first == none || position < first) {
 			first = position
+		}
+		if isLate && position <= c.position {
+			late = append(late, position)
 		}
 	}
 	demand(first == none, first, "personal data that cannot be read although nothing destroyed its key")
+	sort.Slice(late, func(a, b int) bool { return late[a] < late[b] })
+	v.Warnings = append(v.Warnings, late...)
 	if reg != nil {
 		reached, mistake := follow(entries, c.organization, leaves, c.size)
 		v.upTo = reached
