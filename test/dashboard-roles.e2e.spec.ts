@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { expectEntries } from '#libs/testing';
+import { groupsOfContacts } from '../src/contacts/index.js';
 import { nameOfDashboardPath } from '../src/dashboard/index.js';
 import { type Role, ROLES, Sessions, SignInLinks } from '../src/team/index.js';
 import { newAddress, type PageEntry, RECORDS, TABLE } from './dashboard-pages.js';
@@ -167,11 +168,13 @@ type Event = Awaited<ReturnType<Api['eventsAfter']>>[number];
 /** The page with the activity of a record, by stream type. */
 const PAGE_OF: Record<string, (event: Event, below: string) => string> = {
   contact: ({ streamId }) => `contacts/${streamId}`,
-  'list-membership': ({ subjectId }) => `contacts/${subjectId}`,
-  tagging: ({ subjectId }) => `contacts/${subjectId}`,
   signature: ({ subjectId }) => `contacts/${subjectId}`,
-  list: ({ streamId }) => `lists/${streamId}`,
-  tag: ({ streamId }) => `tags/${streamId}`,
+  ...Object.fromEntries(
+    groupsOfContacts().flatMap(({ kind, link }): [string, (event: Event) => string][] => [
+      [kind, ({ streamId }) => `${kind}s/${streamId}`],
+      [link.streamType, ({ subjectId }) => `contacts/${subjectId}`],
+    ]),
+  ),
   field: ({ streamId }) => `fields/${streamId}`,
   segment: ({ streamId }) => `segments/${streamId}`,
   'signature-invalidation': ({ streamId }, below) =>

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { longIt } from './length.js';
@@ -21,6 +21,41 @@ function run(program: string, ...args: string[]) {
   return spawnSync(process.execPath, [program, ...args], { cwd: copy, encoding: 'utf8' });
 }
 
+function edit(file: string, replacements: [from: string, to: string][]): void {
+  const path = join(copy, file);
+  const text = readFileSync(path, 'utf8');
+  for (const [from] of replacements) expect(text).toContain(from);
+  writeFileSync(
+    path,
+    replacements.reduce((before, [from, to]) => before.replaceAll(from, to), text),
+  );
+}
+
+/** Further fields, as the tutorial describes them. */
+const FIELDS = `fields: {
+    place: { decorator: Text({ max: 500, optional: true, nullable: true }), schema: textOrNull },
+    time: {
+      decorator: Timestamp({ optional: true, nullable: true }),
+      schema: { type: ['string', 'null'], format: 'date-time' },
+    },
+  },`;
+const FIELDS_TEST = `
+it('the dashboard shows further fields, and its form changes them', async () => {
+  const time = '2026-12-05T10:00:00+01:00';
+  await call(client, 'gathering.update-gathering', { gatheringId, place: 'The bridge', time });
+  const owner = await signedIn(api, client, 'OWNER', 'owner@example.org');
+  const path = \`/dashboard/\${client.organizationId}/gatherings/\${gatheringId}\`;
+  const { text } = await owner.get(path);
+  for (const shown of ['The bridge', '5 Dec 2026, 09:00 UTC']) expect(text).toContain(shown);
+  const get = async () => (await client.get('gathering.get-gathering', { gatheringId })).body.data;
+  for (const [typed, stored] of [['2026-12-05T09:00', time], ['2026-12-06T09:00', '2026-12-06T09:00:00.000Z']]) {
+    const form = { name: 'River day', place: 'The mill', time: typed! };
+    expect((await owner.post(\`\${path}/edit\`, form)).status).toBe(303);
+    expect(await get()).toMatchObject({ name: 'River day', place: 'The mill', time: stored });
+  }
+});
+`;
+
 it('the generated kind adds one line elsewhere', () => {
   const changed = COPIED.filter(
     (file) => !readFileSync(join(ROOT, file)).equals(readFileSync(join(copy, file))),
@@ -38,8 +73,21 @@ it('a name that is not one word, or that exists, is rejected', () => {
 longIt(
   'the generated kind passes the type check and its tests, and is documented and in the lists of the product',
   () => {
+    edit('src/gatherings/gatherings.ts', [
+      [
+        'import { groupOfContacts',
+        "import { Text, textOrNull, Timestamp } from '#libs/rpc';\nimport { groupOfContacts",
+      ],
+      ['  link: {', `  ${FIELDS}\n  link: {`],
+    ]);
+    edit('src/gatherings/words.ts', [
+      ['    sendTo:', `    fields: { place: 'Place', time: 'Time' },\n    sendTo:`],
+    ]);
+    const tests = join(copy, 'test/gathering.e2e.spec.ts');
+    writeFileSync(tests, readFileSync(tests, 'utf8') + FIELDS_TEST);
     expect(run('node_modules/typescript/bin/tsc')).toMatchObject({ status: 0, stdout: '' });
-    const files = ['test/gathering', 'test/documentation', 'src/modules', 'src/dashboard/sections'];
+    const files = ['test/gathering', 'test/documentation', 'test/operations', 'test/dashboard-roles'];
+    files.push('src/modules', 'src/dashboard/sections');
     const env = { ...process.env, UPDATE_OPENAPI: '1', TEST_LENGTH: '' };
     const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/test.mjs', ...files], {
       ...{ cwd: copy, encoding: 'utf8', env },

@@ -160,6 +160,14 @@ const ASSIGNED = ofGroups('write', ({ kind, assignedBy }) =>
   assignedBy === 'name' ? `${kind}s` : `${kind}Ids`,
 );
 
+/** Fields of commands on many contacts. */
+const CHANGED = Object.fromEntries(
+  groupsOfContacts().flatMap(({ kind, assignedBy }) => {
+    const named = `${kind[0]!.toUpperCase()}${kind.slice(1)}${assignedBy === 'name' ? 's' : 'Ids'}`;
+    return [`add${named}`, `remove${named}`].map((field) => [field, `${kind}:write`]);
+  }),
+);
+
 const CITY = { field: 'city', op: 'is', value: 'London' };
 
 /** A filter with every kind of condition. */
@@ -341,10 +349,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   'contact.update-contacts': {
     scope: 'contact:write',
     fields: {
-      addTags: 'tag:write',
-      removeTags: 'tag:write',
-      addListIds: 'list:write',
-      removeListIds: 'list:write',
+      ...CHANGED,
       segmentId: 'segment:read',
       matching: 'contact:read',
     },

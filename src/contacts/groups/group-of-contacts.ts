@@ -76,6 +76,7 @@ type GroupMembers = Input & { contactIds: string[]; [idField: `${string}Id`]: st
 export type GroupKind = {
   kind: string;
   assignedBy: GroupDeclaration['assignedBy'];
+  fields: Readonly<Record<string, GroupField>>;
   /** The type of the streams of its members, and the events in them. */
   link: GroupDeclaration['link'];
 
@@ -254,7 +255,7 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
   for (const [role, type] of Object.entries(operations))
     Object.defineProperty(type, 'name', { value: `${capitalized(kind)}${role}` });
   const group = {
-    ...{ kind, link, decider, resource, operations, Create, assignedBy: declared.assignedBy },
+    ...{ kind, link, decider, resource, operations, Create, fields, assignedBy: declared.assignedBy },
     Add: Add as unknown as InputClass<GroupMembers>,
   };
   if (words) {

@@ -12,12 +12,15 @@ import {
   ConfirmForm,
   ButtonLink,
   Actions,
+  Facts,
   FormOf,
   numberIn,
   SectionOf,
   Table,
   TextField,
+  timeIn,
 } from '../parts.js';
+import { TimeField, timeZoneOf, typedTime } from '../time-zone.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
 
@@ -28,10 +31,16 @@ type GroupRecord = {
   description: string | null;
   contacts: number;
   createdAt: string;
+  /** Further fields of the kind. */
+  [field: string]: string | number | null;
 };
 
 /** The pages of a kind of groups of contacts, such as lists and tags. */
-export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'resource'>): PageDefinition[] {
+export function pagesOfGroups({
+  kind,
+  resource,
+  fields,
+}: Pick<GroupKind, 'kind' | 'resource' | 'fields'>): PageDefinition[] {
   const section = `${kind}s`;
   const wordsOf = (words: DashboardWords) =>
     (words as unknown as Record<string, DashboardWords['lists']>)[section]!;
@@ -44,7 +53,28 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
     href: address.path(section),
     text: wordsOf(words).title,
   });
-  const fieldsOf = ({ words, form }: PageContext, group?: GroupRecord) => [
+  const further = Object.entries(fields).map(([name, { schema }]) => ({
+    name,
+    isTime: schema.format === 'date-time',
+    labelIn: ({ fields: labels }: DashboardWords) => labels[name]!,
+  }));
+  const textOf = (group: GroupRecord | undefined, name: string) => (group?.[name] ?? null) as string | null;
+  const zoneOf = async (context: PageContext) =>
+    further.some(({ isTime }) => isTime) ? await timeZoneOf(context) : 'UTC';
+  const fieldsOf = async (context: PageContext, group?: GroupRecord) => {
+    const timeZone = await zoneOf(context);
+    return [
+      ...namedFields(context, group),
+      ...further.map(({ name, isTime, labelIn }) => {
+        const label = labelIn(context.words);
+        const field = { name, label, value: textOf(group, name) };
+        return isTime
+          ? TimeField(context.form, timeZone, { ...field, label: `${label} (${timeZone})` })
+          : TextField(context.form, { ...field, isOptional: true });
+      }),
+    ];
+  };
+  const namedFields = ({ words, form }: PageContext, group?: GroupRecord) => [
     TextField(form, { name: 'name', label: words.nameOf, value: group?.name, max: 200 }),
     AreaField(form, {
       name: 'description',
@@ -53,13 +83,24 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
       isOptional: true,
     }),
   ];
-  const typedIn = ({ form }: PageContext) => ({
-    name: form.typed('name') ?? '',
-    description: form.typed('description'),
-  });
+  const nameIn = ({ form }: PageContext) => form.typed('name') ?? '';
+  const typedIn = async (context: PageContext, group?: GroupRecord) => {
+    const { form } = context;
+    const timeZone = await zoneOf(context);
+    return {
+      name: nameIn(context),
+      description: form.typed('description'),
+      ...Object.fromEntries(
+        further.map(({ name, isTime }) => [
+          name,
+          isTime ? typedTime(form, name, timeZone, textOf(group, name)) : form.typed(name),
+        ]),
+      ),
+    };
+  };
   /** Users cannot tell two groups with the same name apart, so a second one needs a confirmation. */
   const requireOwnName = async (context: PageContext, group?: GroupRecord) => {
-    const { name } = typedIn(context);
+    const name = nameIn(context);
     if (name === group?.name) return;
     const [other] = await context.api
       .find(Resources)
@@ -98,22 +139,20 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
     {
       path: `${section}/new`,
       needs: writes,
-      show: (context) => {
+      show: async (context) => {
         const { title, button } = wordsOf(context.words).new;
-        return Promise.resolve(
-          context.view.page({
-            section,
-            back: toAll(context),
-            title,
-            content: html`<div class="text">${FormOf(context.form, { fields: fieldsOf(context), button })}</div>`,
-          }),
-        );
+        return context.view.page({
+          section,
+          back: toAll(context),
+          title,
+          content: html`<div class="text">${FormOf(context.form, { fields: await fieldsOf(context), button })}</div>`,
+        });
       },
       act: async (context) => {
         await requireOwnName(context);
         const made = await context.api.run<Record<string, string>>(
           `${service}.create-${service}`,
-          typedIn(context),
+          await typedIn(context),
         );
         return { to: `${section}/${made[idField]!}`, done: `${section}.created` };
       },
@@ -123,8 +162,9 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
       needs: reads,
       changes: writes,
       show: async (context) => {
-        const [group, members, past] = await Promise.all([
+        const [group, timeZone, members, past] = await Promise.all([
           groupOf(context),
+          zoneOf(context),
           context.person.may('contact:read') ? MembersOf(context) : null,
           ActivityLog(context, idOf(context)),
         ]);
@@ -134,6 +174,19 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
           back: toAll(context),
           title: group.name,
           content: html`${group.description === null ? null : html`<p class="lead">${group.description}</p>`}
+          ${
+            further.length === 0
+              ? null
+              : Facts(
+                  further.map(({ name, isTime, labelIn }) => {
+                    const text = textOf(group, name);
+                    return {
+                      name: labelIn(context.words),
+                      value: isTime && text !== null ? timeIn(context.words, text, timeZone) : text,
+                    };
+                  }),
+                )
+          }
           ${
             context.person.may(writes)
               ? Actions([
@@ -171,7 +224,7 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
           section,
           back: { href: context.address.path(`${section}/${group.id}`), text: group.name },
           title: title(group.name),
-          content: html`<div class="text">${FormOf(context.form, { fields: fieldsOf(context, group), button, of: group })}</div>`,
+          content: html`<div class="text">${FormOf(context.form, { fields: await fieldsOf(context, group), button, of: group })}</div>`,
         });
       },
       act: async (context) => {
@@ -180,7 +233,7 @@ export function pagesOfGroups({ kind, resource }: Pick<GroupKind, 'kind' | 'reso
         await requireOwnName(context, group);
         await context.api.run(`${service}.update-${service}`, {
           [idField]: idOf(context),
-          ...typedIn(context),
+          ...(await typedIn(context, group)),
         });
         return { to: `${section}/${idOf(context)}`, done: `${section}.changed` };
       },
