@@ -86,13 +86,17 @@ longIt(
     const tests = join(copy, 'test/gathering.e2e.spec.ts');
     writeFileSync(tests, readFileSync(tests, 'utf8') + FIELDS_TEST);
     expect(run('node_modules/typescript/bin/tsc')).toMatchObject({ status: 0, stdout: '' });
-    const files = ['test/gathering', 'test/documentation', 'test/operations', 'test/dashboard-roles'];
-    files.push('src/modules', 'src/dashboard/sections');
-    const env = { ...process.env, UPDATE_OPENAPI: '1', TEST_LENGTH: '' };
-    const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/test.mjs', ...files], {
-      ...{ cwd: copy, encoding: 'utf8', env },
-    });
-    expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' });
+    // The others read the document.
+    for (const files of [
+      ['test/documentation'],
+      ['test/gathering', 'src/modules', 'src/dashboard/sections'],
+    ]) {
+      const env = { ...process.env, UPDATE_OPENAPI: '1', TEST_LENGTH: '' };
+      const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/test.mjs', ...files], {
+        ...{ cwd: copy, encoding: 'utf8', env },
+      });
+      expect({ status, output: status === 0 ? '' : stdout + stderr }).toEqual({ status: 0, output: '' });
+    }
   },
   600_000,
 );
