@@ -181,6 +181,27 @@ export const TABLE: Record<string, PageEntry> = {
     records: { petition: thankingPetition },
     isTrial: true,
   },
+  'petitions/:petition/translations': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ language: 'fr' }),
+    isTrial: true,
+  },
+  // Without a language, there is nothing to translate into, or to delete.
+  'petitions/:petition/translations/edit': {
+    see: EDITORS,
+    act: EDITORS,
+    shown: 404,
+    acted: 404,
+    isTrial: true,
+  },
+  'petitions/:petition/translations/delete': {
+    see: EDITORS,
+    act: EDITORS,
+    shown: 404,
+    acted: 404,
+    isTrial: true,
+  },
   'petitions/:petition/publish': { see: EDITORS, act: EDITORS },
   'petitions/:petition/close': { see: EDITORS, act: EDITORS, records: { petition: publishedPetition } },
   'petitions/:petition/delete': { isGone: true, see: EDITORS, act: EDITORS },

@@ -473,3 +473,61 @@ it.each([
   }
   expect(says[0]).not.toBe(says[1]);
 });
+
+describe('translations', () => {
+  it('are added, edited next to the original, shown with what is missing, and deleted', async () => {
+    const petitionId = await newId('petition');
+    const thankYou = { title: 'Thanks', text: null, nextUrl: 'https://example.org/', nextLabel: 'Donate' };
+    const texts = {
+      title: 'Save <the> river',
+      ask: 'Stop it',
+      target: null,
+      description: null,
+      content: null,
+    };
+    await call(client, 'petition.update-petition', { petitionId, ...texts, thankYou });
+    const path = `petitions/${petitionId}/translations`;
+    expect((await get(`petitions/${petitionId}`)).text).toContain(at(path));
+    const started = await post(path, { language: 'pt-BR' });
+    expect([started.status, started.location]).toEqual([303, at(`${path}/edit?language=pt-BR`)]);
+    const { text } = await get(`${path}/edit?language=pt-BR`);
+    expect(text).toContain('Save &lt;the&gt; river');
+    const inputs = [...text.matchAll(/name="translations\.pt-BR\.([\w.]+)"/g)].map(([, name]) => name);
+    expect(inputs).toEqual(['title', 'ask', 'thankYou.title', 'thankYou.nextLabel', 'thankYou.nextUrl']);
+    const of = 'translations.pt-BR.';
+    const empty = await post(`${path}/edit?language=pt-BR`, { [`${of}title`]: ' ' });
+    expect([empty.status, empty.text]).toEqual([422, expect.stringContaining(`id="${of}title-fault"`)]);
+    const typed = { [`${of}title`]: 'Salve', [`${of}thankYou.nextLabel`]: 'Doe' };
+    const saved = await post(`${path}/edit?language=pt-br`, typed);
+    expect(saved.location).toMatch(new RegExp(`${at(path)}\\b`));
+    const stored = async () =>
+      (await client.get('petition.get-petition', { petitionId })).body.data.translations;
+    expect(await stored()).toEqual({
+      'pt-BR': {
+        title: 'Salve',
+        thankYou: { title: null, text: null, nextLabel: 'Doe', nextUrl: thankYou.nextUrl },
+      },
+    });
+    expect(tableIn((await get(path)).text)).toEqual([
+      ['Language', 'Title', 'Texts'],
+      ['English', 'Save &lt;the&gt; river', 'Original'],
+      ['Portuguese (Brazil)', 'Salve', '3 of 5 translated'],
+    ]);
+    expect((await post(`${path}/delete?language=pt-BR`)).status).toBe(303);
+    expect(await stored()).toEqual({});
+    for (const language of ['en', 'klingon!', ''])
+      expect((await get(`${path}/edit?language=${language}`)).status).toBe(404);
+    expect((await get(`${path}/delete?language=de`)).status).toBe(404);
+  });
+
+  it('keeps texts that the page does not show', async () => {
+    const petitionId = await newId('petition');
+    const translations = { de: { title: 'Fluss', consent: 'Ja', content: { markdown: 'x' } } };
+    await call(client, 'petition.update-petition', { petitionId, translations, content: { type: 'doc' } });
+    await post(`petitions/${petitionId}/translations/edit?language=de`, { 'translations.de.title': 'Strom' });
+    expect((await client.get('petition.get-petition', { petitionId })).body.data.translations.de).toEqual({
+      ...translations.de,
+      title: 'Strom',
+    });
+  });
+});

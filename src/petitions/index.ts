@@ -23,7 +23,7 @@ export {
   type ThankYou,
   type ThankYouMail,
 } from './petition.js';
-export { inLanguage, translationIn } from './petition-language.js';
+export { inLanguage, languageTag, translationIn } from './petition-language.js';
 export { ThankYouMails, type ThankYouStatus } from './thank-you-mails.js';
 export { ConsentInput, DEFAULT_GOAL, FormFieldInput } from './petition-fields.js';
 export { ConfirmSignature } from './confirm-signature.js';

@@ -10,8 +10,8 @@ const OWN_STYLE = `
 .languages a,.languages [aria-current]{display:inline-flex;align-items:center;min-height:2.75rem;font-weight:400}
 .languages a{color:var(--accent);text-decoration:underline}
 .languages [aria-current]{font-weight:600}
-.languages details{position:relative}
-.languages details ul{position:absolute;inset-inline-end:0;z-index:2;display:grid;min-width:12rem;max-height:60vh;overflow:auto;padding:var(--space-2) var(--space-3);border:1px solid var(--line);border-radius:.375rem;background:var(--sheet)}
+.embed .languages{margin-bottom:var(--space-3)}
+.languages:has([open]){flex-basis:100%}
 .top img{width:auto;height:2.5rem;border-radius:.25rem}
 .foot{padding-top:var(--space-4);padding-bottom:var(--space-5);border-top:1px solid var(--line);color:var(--quiet);font-size:var(--text-1)}
 .foot ul{display:flex;flex-wrap:wrap;gap:0 var(--space-4);margin:0;padding:0;list-style:none}

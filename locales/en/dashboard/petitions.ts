@@ -105,6 +105,27 @@ export const petitions = {
       inDoubt: 'Delivery unknown',
     },
   },
+  translating: {
+    title: 'Translations',
+    text: 'Visitors read the petition in the language of their browser, and can switch to the others. All signatures are counted together.',
+    language: 'Language',
+    texts: 'Texts',
+    original: 'Original',
+    done: (done: number, all: number) => `${done} of ${all} translated`,
+    add: 'Add a language',
+    start: 'Translate',
+    into: (language: string) => `Translation: ${language}`,
+    hint: 'Only the title is required. Texts that you leave blank are shown in the original language. Signers’ consent is recorded with the exact text that they saw.',
+    originalIn: (language: string) => `Original (${language})`,
+    of: (page: string, field: string) => `${page}: ${field}`,
+    delete: 'Delete translation',
+    deleting: {
+      title: (language: string) => `Delete the ${language} translation?`,
+      text: 'Visitors will read the petition in another language. Its signatures still count.',
+    },
+    own: 'Language of the petition',
+    ofOrganization: 'The organization’s language',
+  },
   // As on the public page.
   preview: { target: 'Petition to', ask: 'What we’re asking for' },
   stats: {

@@ -41,6 +41,7 @@ import { goalPage, GoalProposal } from './goal-page.js';
 import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
 import { thankYouPages } from './thank-you-pages.js';
+import { LanguageField, translationPages } from './translation-pages.js';
 
 /** Invalidations in a petition's activity. The list of removed signatures has all of them. */
 const MAX_INVALIDATIONS = 50;
@@ -168,6 +169,7 @@ export const petitionPages: PageDefinition[] = [
   deletionPage({ section: 'petitions', record: 'petition', find: petitionOf }),
   ...signaturePages,
   ...thankYouPages,
+  ...translationPages,
   goalPage,
   outcomePage,
 ];
@@ -226,6 +228,9 @@ async function showPetition(context: PageContext) {
         mayWrite ? ButtonLink(context.address, `petitions/${id}/edit`, petitions.edit, true) : null,
         mayWrite ? ButtonLink(context.address, `petitions/${id}/goal`, petitions.goals.title, true) : null,
         mayWrite ? ButtonLink(context.address, `petitions/${id}/thanks`, petitions.thanks.title, true) : null,
+        mayWrite
+          ? ButtonLink(context.address, `petitions/${id}/translations`, petitions.translating.title, true)
+          : null,
         ButtonLink(context.address, `petitions/${id}/signatures`, petitions.signers.title, true),
         mayWrite
           ? ButtonLink(context.address, `petitions/${id}/duplicate`, petitions.duplicating.link, true)
@@ -325,6 +330,7 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
       values: [petition?.comments ?? 'OFF'],
       choices: COMMENTS.map((value) => ({ value, text: fields.commentChoices[value] })),
     }),
+    LanguageField(context, petition),
     TextField(context.form, {
       name: 'slug',
       label: posts.fields.slug,
@@ -399,6 +405,7 @@ function typedIn(form: FormInput, timeZone: string, petition?: PetitionRecord): 
     goal: Number(form.typed('goal') ?? Number.NaN),
     ...(form.has('imageId') ? { imageId: form.typed('imageId') } : {}),
     ...(form.has('confirmation') ? { confirmation: form.get('confirmation') } : {}),
+    ...(form.has('language') ? { language: form.typed('language') } : {}),
     closesAt: typedTime(form, 'closesAt', timeZone, petition?.closesAt ?? null),
     ...(form.has('comments') ? { comments: form.get('comments') } : {}),
     form: typedForm(form, petition),

@@ -1,6 +1,18 @@
 import { type Comments, type NamedForm, type Outcome } from '../../petitions/index.js';
 import { type Address, type PageContext } from '../page-context.js';
 
+/** What a petition has in another language. */
+export type TranslationRecord = {
+  title: string;
+  description?: string;
+  target?: string;
+  ask?: string;
+  content?: unknown;
+  consent?: string;
+  thankYou?: NonNullable<PetitionRecord['thankYou']>;
+  thankYouMail?: NonNullable<PetitionRecord['thankYouMail']>;
+};
+
 export type PetitionRecord = {
   updatedAt: string;
   id: string;
@@ -28,6 +40,8 @@ export type PetitionRecord = {
   autoGoal: boolean;
   outcome: Outcome | null;
   outcomeText: string | null;
+  language: string | null;
+  translations: { [language: string]: TranslationRecord };
 };
 
 /** The petition in the page's address. @throws RpcError NOT_FOUND */
