@@ -88,7 +88,7 @@ main p>a:only-child:not(.button){display:inline-block;padding:.4rem 0}
 .code{overflow-x:auto;padding:var(--space-3);background:var(--sheet);border:1px solid var(--line);border-radius:.5rem;font-size:var(--text-1);white-space:pre-wrap}
 .secret{font-family:ui-monospace,monospace;font-weight:600}
 textarea.long{min-height:20rem}
-.original{margin:0 0 var(--space-2);padding:var(--space-2) var(--space-3);border-left:.25rem solid var(--line);white-space:pre-line;overflow-wrap:anywhere}.translated{margin:0 0 var(--space-4)}
+.original{margin:0 0 var(--space-2);padding:var(--space-2) var(--space-3);border-left:.25rem solid var(--line);white-space:pre-line;overflow-wrap:anywhere}
 .preview{padding:var(--space-3) var(--space-4);border:1px solid var(--line);border-radius:.5rem}
 iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;background:#fff}
 .thumb{width:8rem;border-radius:.375rem}
@@ -106,7 +106,6 @@ form .button{margin-bottom:var(--space-1)}
 @media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
 @media (min-width:75rem){.beside{display:grid;grid-template-columns:minmax(0,1fr) 20rem;gap:0 var(--space-4);align-items:start;margin-bottom:var(--space-3)}}
 @media (min-width:60rem){
-.translated{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:0 var(--space-4)}
 .frame{display:grid;grid-template-columns:13rem minmax(0,1fr);gap:0 var(--space-5)}
 .beside-ways{position:sticky;top:0;display:block;align-self:start;max-height:100vh;overflow-y:auto;padding:var(--space-3) 0}.menu{display:none}}`;
 

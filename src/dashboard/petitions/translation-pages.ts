@@ -197,7 +197,7 @@ async function fieldsOf(context: PageContext, petition: PetitionRecord, language
       value: textIn(petition.translations[language], name),
       isOptional: name !== 'title',
     };
-    return html`<div class="translated">
+    return html`<div class="pair">
       <div>
         <p class="hint">${words.petitions.translating.originalIn(languageName(own, words.locale))}</p>
         <div class="original" lang="${own}" dir="auto">${text}</div>
