@@ -12,6 +12,7 @@ type Episode = { since: number; logged: Set<string>; rejected: number; wellSince
  */
 export class IncidentLog {
   private episode: Episode | undefined;
+  private hasEnded = false;
 
   constructor(private readonly logger: Pick<LoggerService, 'log' | 'warn' | 'error'>) {}
 
@@ -25,6 +26,7 @@ export class IncidentLog {
     const known = incidentOf(error);
     const problem = known?.sentence ?? otherwise;
     if (problem === undefined) return false;
+    if (this.hasEnded) return true;
     const since = performance.now();
     this.episode ??= { since, logged: new Set(), rejected: 0, wellSince: undefined };
     this.episode.wellSince = undefined;
@@ -42,6 +44,11 @@ export class IncidentLog {
     if (incidentOf(error) || !this.episode) this.report(error, otherwise);
     else this.episode.wellSince = undefined;
     if (this.episode) this.episode.rejected += 1;
+  }
+
+  /** Logs no more incidents: this process stops the database itself. */
+  end(): void {
+    this.hasEnded = true;
   }
 
   /** Call this regularly while the database can be read and written. */

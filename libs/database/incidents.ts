@@ -117,7 +117,7 @@ const INCIDENTS: readonly Incident[] = [
   {
     code: /^ECONNREFUSED$/,
     sentence:
-      'PostgreSQL accepts no connections at the address in DATABASE_URL. Start PostgreSQL, or correct the host and port. Instances recover by themselves.',
+      'PostgreSQL accepts no connections at its address. Start PostgreSQL. If DATABASE_URL is set, check its host and port. Instances recover by themselves.',
   },
   {
     code: /^(ENOTFOUND|EAI_AGAIN)$/,

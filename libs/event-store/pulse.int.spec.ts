@@ -45,6 +45,23 @@ it('wakes only work that has something to do, repeatedly as long as it has', asy
   await Promise.all([busy!.ended, idle!.ended]);
 });
 
+it('loops that wait for the same work are all woken, and hear of the stop after another one has timed out', async () => {
+  const watch = newStore().pulse.watch('false');
+  const stop = new AbortController();
+  const woken = [watch.next(stop.signal, LONG), watch.next(stop.signal, LONG)];
+  watch.wake();
+  expect(watch.isWaiting).toBe(false);
+  await Promise.all(woken);
+
+  const first = watch.next(stop.signal, 1);
+  const second = watch.next(stop.signal, LONG);
+  await first;
+  expect(watch.isWaiting).toBe(true);
+  stop.abort();
+  expect(watch.isWaiting).toBe(false);
+  await second;
+});
+
 it('polls with one statement for all work, and not while none waits', async () => {
   const proxy = await startCountingProxy(database.url);
   const source = await openDatabase({ url: proxy.url, poolSize: 2, migrations: [] });

@@ -14,9 +14,9 @@ const TIMEOUT_MS = 2_000;
 /** Appends of this instance within this time wake the work once. */
 const GATHER_MS = 20;
 
-/** Waits on behalf of one kind of background work. */
+/** Waits on behalf of one kind of background work, which may run in several loops. */
 export class Poller {
-  private release: (() => void) | undefined;
+  private readonly waiting = new Set<() => void>();
   private isWoken = false;
   private gathering: NodeJS.Timeout | undefined;
 
@@ -27,13 +27,13 @@ export class Poller {
   ) {}
 
   get isWaiting(): boolean {
-    return this.release !== undefined;
+    return this.waiting.size > 0;
   }
 
-  /** Ends the current wait, or otherwise the next one. */
+  /** Ends the current waits, or otherwise the next one. */
   wake(): void {
-    if (this.release) this.release();
-    else this.isWoken = true;
+    if (!this.isWaiting) this.isWoken = true;
+    for (const release of this.waiting) release();
   }
 
   wakeSoon(): void {
@@ -46,16 +46,18 @@ export class Poller {
   /** Resolves when there is work, when woken, when the signal is aborted, and after `atMostMs` milliseconds at the latest. */
   async next(signal: AbortSignal, atMostMs: number): Promise<void> {
     if (!this.isWoken && !signal.aborted) {
-      let timer: NodeJS.Timeout | undefined;
       await new Promise<void>((resolve) => {
-        this.release = resolve;
-        timer = setTimeout(resolve, atMostMs).unref();
-        signal.addEventListener('abort', this.release);
+        const release = () => {
+          clearTimeout(timer);
+          signal.removeEventListener('abort', release);
+          this.waiting.delete(release);
+          resolve();
+        };
+        const timer = setTimeout(release, atMostMs).unref();
+        signal.addEventListener('abort', release);
+        this.waiting.add(release);
         this.begin();
       });
-      clearTimeout(timer);
-      signal.removeEventListener('abort', this.release!);
-      this.release = undefined;
     }
     this.isWoken = false;
   }

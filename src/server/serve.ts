@@ -88,7 +88,8 @@ async function run(
     await greet(app, config, logger, runtime, port);
 
     const signal = await stop.signal;
-    logger.log({ message: 'stopping', signal, servedForSeconds: config.shutdownDelay });
+    const uptimeSeconds = Math.round(process.uptime());
+    logger.log({ message: 'stopping', signal, uptimeSeconds, stillServesForSeconds: config.shutdownDelay });
     app.get(Readiness).end();
     if (config.shutdownDelay > 0) {
       life.startDraining();
@@ -193,6 +194,8 @@ function report(error: unknown, { config, logger, isServing, isStopping }: Failu
 function exitAtDeadline(logger: LoggerService, runtime: Runtime): void {
   setTimeout(() => {
     logger.warn({ message: 'stopped before all connections were closed: the shutdown deadline passed' });
+    // Connections that are still open end with the embedded PostgreSQL.
+    if (runtime.embedded) runtime.incidents.end();
     const stopped = runtime.stopEmbedded().catch(() => undefined);
     void Promise.race([stopped, sleep(EMBEDDED_STOP_MS)]).then(() => exit(1));
   }, MAX_STOP_MS);
