@@ -103,7 +103,7 @@ it('the form of a petition chooses the custom fields that its page asks for, and
     'ask-firstName': 'required',
     'ask-second': 'required',
     'ask-first': 'optional',
-    consentText: 'Write to me',
+    'form.consent.text': 'Write to me',
   };
   const { location } = await post('petitions/new', { ...form, 'ask-third': '' });
   const petitionId = /petitions\/([0-9a-f-]{36})/.exec(location ?? '')![1]!;
@@ -119,7 +119,13 @@ it('the form of a petition chooses the custom fields that its page asks for, and
   expect([...text.matchAll(/<select id="ask-([^"]+)"/g)].map(([, name]) => name)).toEqual([
     ...['firstName', 'second', 'lastName', 'zip', 'city', 'region', 'country', 'phone', 'comment', 'third'],
   ]);
-  expect(text).toMatch(/<textarea[^>]* id="consentText"[^>]*>\s*Write to me/);
+  expect(text).toMatch(/<textarea[^>]* id="form.consent.text"[^>]*>\s*Write to me/);
+  const tooLong = { ...form, 'form.consent.text': 'x'.repeat(10_000) };
+  const refused = await post(`petitions/${petitionId}/edit`, tooLong);
+  expect([refused.status, refused.text]).toEqual([
+    422,
+    expect.stringContaining('<a href="#form.consent.text">'),
+  ]);
   await post(`petitions/${petitionId}/edit`, {
     name: 'Asks',
     goal: '7',

@@ -43,7 +43,7 @@ export async function FormEditorOf(
       });
     })}
     ${AreaField(form, {
-      ...{ name: 'consentText', label: texts.text, value: consent.text, isOptional: true },
+      ...{ name: 'form.consent.text', label: texts.text, value: consent.text, isOptional: true },
       hint: texts.hint(site.subscribe(texts.organization)),
     })}
     ${CheckField(form, { name: 'consentRequired', label: texts.required, isTicked: consent.required })}
@@ -71,6 +71,6 @@ export function typedForm(
   const unseen = (before?.form.fields ?? []).filter(({ field }) => !typed.has(field));
   return {
     fields: [...fields, ...unseen],
-    consent: { text: form.typed('consentText'), required: form.has('consentRequired') },
+    consent: { text: form.typed('form.consent.text'), required: form.has('consentRequired') },
   };
 }
