@@ -68,6 +68,19 @@ async function linkTo(email: string): Promise<string> {
   return /https:\/\/act\.example\.org(\/\S*\/confirm\/[\w-]+(?:\?lang=[\w-]+)?)/.exec(whole)![1]!;
 }
 
+it('the outcome of a closed petition is shown in the visitor’s language', async () => {
+  const de = { ...DE, outcomeText: '**Gewonnen!**' };
+  const page = await people.petition({ ...OWN, translations: { de } }, client);
+  const { petitionId } = page;
+  await call(client, 'petition.close-petition', { petitionId });
+  await call(client, 'petition.update-petition', { petitionId, outcome: 'WON', outcomeText: 'We **won**.' });
+  expect((await get(petitionId)).translations.de.outcomeText).toBe('**Gewonnen!**');
+  await eventually(async () => {
+    expect((await read(page.path, 'de')).text).toContain('<strong>Gewonnen!</strong>');
+    expect((await read(page.path, 'en')).text).toContain('We <strong>won</strong>.');
+  });
+});
+
 describe('the API', () => {
   it('merges translations by language, keeps the petition’s own language, and records only what changed', async () => {
     const { petitionId } = await call(client, 'petition.create-petition', {

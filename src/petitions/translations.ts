@@ -45,6 +45,9 @@ class TranslationInput {
   @AnyJson({ optional: true, maxBytes: MAX_CONTENT_BYTES, description: 'As `content` of the petition.' })
   content?: Json;
 
+  @Text({ max: 10_000, optional: true, nullable: true, description: 'As `outcomeText` of the petition.' })
+  outcomeText?: string | null;
+
   @Text({
     max: MAX_CONSENT,
     optional: true,
@@ -110,6 +113,7 @@ export const languageSchema = {
         description: { type: 'string' },
         ask: { type: 'string' },
         content: { description: 'Any JSON.' },
+        outcomeText: { type: 'string' },
         consent: { type: 'string' },
         thankYou: optional(thankYouSchema),
         thankYouMail: optional(afterSigningSchema.thankYouMail),
@@ -183,12 +187,9 @@ function readTranslations(given: NonNullable<Given['translations']>): Changes {
   return read;
 }
 
-function readTexts(
-  { title, target, description, ask, content, consent, thankYou, thankYouMail }: TranslationInput,
-  at: string,
-): Translation {
+function readTexts({ thankYou, thankYouMail, ...plain }: TranslationInput, at: string): Translation {
   const texts = {
-    ...{ title, target, description, ask, content, consent },
+    ...plain,
     thankYou: thankYou ? readThankYou(thankYou, `${at}thankYou.`) : null,
     thankYouMail: thankYouMail ? { subject: thankYouMail.subject, content: thankYouMail.content } : null,
   };

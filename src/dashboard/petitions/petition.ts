@@ -8,6 +8,7 @@ export type TranslationRecord = {
   target?: string;
   ask?: string;
   content?: unknown;
+  outcomeText?: string;
   consent?: string;
   thankYou?: NonNullable<PetitionRecord['thankYou']>;
   thankYouMail?: NonNullable<PetitionRecord['thankYouMail']>;

@@ -156,6 +156,7 @@ function textsOf({ words }: PageContext, petition: PetitionRecord): Text[] {
     ['target', fields.target, target, 500],
     ['ask', fields.ask, ask, 10_000, true],
     ['content', words.posts.fields.content, content, 200_000, true],
+    ['outcomeText', words.fields.outcomeText!, petition.outcomeText, 10_000, true],
     ['consent', form.consent.text, petition.form.consent.text, 1_000, true],
     ['thankYou.title', translating.of(thanks.page, fields.title), thankYou?.title, 200],
     ['thankYou.text', translating.of(thanks.page, words.posts.fields.content), thankYou?.text, 10_000, true],
