@@ -738,7 +738,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
     },
     past: {
       idField: 'formId',
-      shownBy: ['form.get-form'],
+      shownBy: ['form.get-form', 'form.get-stats'],
       steps: (history) => [
         () => history.create('form', 'form.create-form', { name: history.name() }),
         () => history.send('form.update-form', { formId: history.any('form'), title: history.name() }),

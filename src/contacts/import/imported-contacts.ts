@@ -84,7 +84,9 @@ export const PROBLEM_COLUMN = 'importProblem';
 /** Exported fields that an import ignores, so that exports can be imported unchanged. */
 const IGNORED = ['id', 'createdAt', 'updatedAt', PROBLEM_COLUMN];
 /** Exported fields of signatures that an import of signatures ignores too. */
-const IGNORED_OF_SIGNATURES = ['petitionId', 'contactId', 'invalidationId', 'suspicion', 'commentState'];
+const IGNORED_OF_SIGNATURES = 'petitionId contactId invalidationId suspicion commentState language'.split(
+  ' ',
+);
 const COLUMNS: string[] = [
   ...CONTACT_DETAILS,
   'externalIds',
