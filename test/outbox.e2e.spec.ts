@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Mailer, writtenAt } from '#libs/mail';
 import { newId } from '#libs/random';
 import { DASHBOARD, type DashboardWords } from '#locales';
+import { PAGE_SIZE } from '../src/dashboard/index.js';
 import { Browser, findChromium, type Look } from './browser.js';
 import { newAddress } from './dashboard-pages.js';
 import { Api, type Client, NOBODY } from './harness.js';
@@ -130,11 +131,11 @@ it('lists the newest first, page by page, searches the newest 1,000, and exports
   }
   const newestFirst = ids.toReversed();
   const first = (await owner.get(outbox())).text;
-  expect(listed(first)).toEqual(newestFirst.slice(0, 50));
+  expect(listed(first)).toEqual(newestFirst.slice(0, PAGE_SIZE));
   expect(first).toContain(folderOf());
-  const second = (await owner.get(outbox(`?cursor=${newestFirst[49]!}`))).text;
-  expect(first).toContain(`cursor=${newestFirst[49]!}`);
-  expect(listed(second)).toEqual(newestFirst.slice(50, 100));
+  const second = (await owner.get(outbox(`?cursor=${newestFirst[PAGE_SIZE - 1]!}`))).text;
+  expect(first).toContain(`cursor=${newestFirst[PAGE_SIZE - 1]!}`);
+  expect(listed(second)).toEqual(newestFirst.slice(PAGE_SIZE, 2 * PAGE_SIZE));
 
   const found = (await owner.get(outbox('?q=person-1059%40EXAMPLE'))).text;
   expect(listed(found)).toEqual([ids[1_059]]);
@@ -143,11 +144,11 @@ it('lists the newest first, page by page, searches the newest 1,000, and exports
   expect(listed((await owner.get(outbox('?q=person-60%40'))).text)).toEqual([ids[60]]);
   const about = (subject: string, more = '') => owner.get(outbox(`?q=${encodeURIComponent(subject)}${more}`));
   const those = ids.filter((_, n) => n >= 60 && n % 20 === 17).toReversed();
-  expect(listed((await about('grüße 17')).text)).toEqual(those);
-  const [one, last] = [await about('GRÜßE'), await about('grüße', `&cursor=${ids[110]!}`)];
-  expect(listed(one.text)).toEqual(newestFirst.slice(0, 50));
-  expect(one.text).toContain(`cursor=${newestFirst[49]!}`);
-  expect(listed(last.text)).toEqual(ids.slice(60, 110).toReversed());
+  expect(listed((await about('grüße 17')).text)).toEqual(those.slice(0, PAGE_SIZE));
+  const [one, last] = [await about('GRÜßE'), await about('grüße', `&cursor=${ids[60 + PAGE_SIZE]!}`)];
+  expect(listed(one.text)).toEqual(newestFirst.slice(0, PAGE_SIZE));
+  expect(one.text).toContain(`cursor=${newestFirst[PAGE_SIZE - 1]!}`);
+  expect(listed(last.text)).toEqual(ids.slice(60, 60 + PAGE_SIZE).toReversed());
   expect(last.text).not.toContain('Next page');
 
   const file = await owner.get(outbox('/export'));

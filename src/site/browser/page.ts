@@ -31,7 +31,7 @@ type Count = {
     };
     setInterval(() => {
       if (document.visibilityState !== 'visible') return;
-      fetch(`${counter.dataset.count}?lang=${document.documentElement.lang}`)
+      fetch(counter.dataset.count!)
         .then(async (answer) => answer.ok && show((await answer.json()) as Count))
         .catch(() => undefined);
     }, 10_000);
