@@ -112,7 +112,7 @@ export function countStatement({
     `The history of organization ${organizationId} contains at least these signatures of petition ${petitionId}: ` +
     `${count(signatures)} that no event in the certificate ended, ${count(withdrawn)} withdrawn and ${count(invalidated)} invalidated. ` +
     `They are covered by the checkpoint of ${count(checkpoint.size)} events, ${signedBy(checkpoint)}. ` +
-    'Whoever handed over the certificate can have hidden any event, so each number can be too high or too low: only the whole ' +
+    'Someone who handed over the certificate can have hidden any event, so each number can be too high or too low: only the whole ' +
     'history shows every event. Nothing proves that the signers exist.'
   );
 }

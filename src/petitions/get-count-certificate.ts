@@ -18,7 +18,7 @@ const PAGE = 1_000;
   description:
     'Streams a text that anyone can verify offline with `history verify-count` or `advocacy-verify count`: events that ' +
     'change the number of valid signatures, without readable personal data, the hashes that lead from them to the root of the ' +
-    'organization’s history, and the signed checkpoint. It proves that the events it shows were recorded. Whoever hands it on ' +
+    'organization’s history, and the signed checkpoint. It proves that the events it shows were recorded. Someone who hands it on ' +
     'can hide events behind hashes. Events recorded so far are sealed first. A response without its last ' +
     'chunk (RFC 9112, section 8) is incomplete.',
   reasons: ['NOT_SEALED'],
