@@ -65,7 +65,7 @@ summary{min-height:2.75rem;padding:.6rem 0;cursor:pointer}`;
 
 /** Last, because they change rules of every kind. */
 const MEDIA = `
-@media (max-width:30rem){h1{font-size:var(--text-4)}.wide,.narrow{padding-inline:var(--space-3)}.sheet{padding:var(--space-3)}.button{width:100%}}
+@media (max-width:30rem){h1{font-size:calc(var(--text-4) + .25rem)}.wide,.narrow{padding-inline:var(--space-3)}.sheet{padding:var(--space-3)}.button{width:100%}}
 @media (prefers-reduced-motion:no-preference){html{scroll-behavior:smooth}}
 @media print{h1,h2,h3,dt{break-after:avoid}.skip,.faults,.copy .button{display:none}body{background:#fff;color:#000}}`;
 

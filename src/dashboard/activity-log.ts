@@ -43,7 +43,7 @@ export async function ActivityLog(
         const object = objectOf(event);
         return html`<li>
           <p>${changed === undefined ? what : past.changed(what, changed)}${object && html`: ${object}`}</p>
-          <p class="small">${nameOf(event.actor)}, ${timeIn(words, event.recordedAt)}</p>
+          <p class="small">${timeIn(words, event.recordedAt)} · ${nameOf(event.actor)}</p>
         </li>`;
       })}
     </ul>`,

@@ -20,13 +20,13 @@ h2{margin-bottom:var(--space-2)}.lead{margin-bottom:var(--space-3)}
 .frame{max-width:none}.frame main{max-width:64rem}
 .ways ul{margin:0 0 var(--space-2);padding:0;list-style:none}
 .ways p{margin:var(--space-2) 0 0;padding:0 var(--space-2);color:var(--quiet);font-size:var(--text-1);font-weight:600}
-.ways a{display:flex;align-items:center;min-height:2rem;padding:0 var(--space-2);border-radius:.375rem;color:var(--ink);text-decoration:none}
+.ways a{display:flex;align-items:center;min-height:2rem;padding:0 var(--space-2);border-radius:0 .375rem .375rem 0;color:var(--ink);text-decoration:none}
 .ways a:hover{background:var(--sheet)}
 .ways a[aria-current]{background:var(--sheet);box-shadow:inset 3px 0 var(--accent);font-weight:600}
 .menu summary{display:inline-flex;gap:var(--space-2);align-items:center;min-height:2.75rem;font-weight:600}.menu summary::before{content:"☰"}
 .menu .ways{columns:2;column-gap:var(--space-3)}.menu .ways div{break-inside:avoid}.menu .ways a{min-height:2.25rem}
 .beside-ways{display:none}
-.done{padding:var(--space-2) var(--space-3);border-left:4px solid var(--good);border-radius:.25rem;background:var(--sheet)}
+.done{padding:var(--space-2) var(--space-3);border-left:4px solid var(--good);border-radius:.25rem;background:var(--sheet)}.done>:last-child,.empty>:last-child{margin-bottom:0}
 .away{margin:0;padding:var(--space-2) var(--space-4);background:var(--fault);color:var(--ground);font-weight:600}
 .back{margin:0 0 var(--space-2)}
 .button{min-height:var(--height);padding:calc((var(--height) - 1.5em)/2 - 1px) var(--space-3);border-width:1px;border-radius:.375rem;font-weight:600;line-height:1.5}
@@ -40,6 +40,7 @@ input[type=file]{padding:.5rem;border-style:dashed}
 table{width:100%;border-collapse:collapse;overflow-wrap:break-word}
 caption{text-align:left}
 th,td{padding:.375rem var(--space-3) .375rem 0;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
+th:last-child,td:last-child{padding-right:0}
 thead th{color:var(--quiet);font-size:var(--text-1);font-weight:600;white-space:nowrap}
 tbody th{min-width:9rem;max-width:26rem;font-weight:600;overflow-wrap:anywhere}
 tbody th a{color:inherit;text-decoration:none}tbody th a:hover{text-decoration:underline}
@@ -58,8 +59,9 @@ time{white-space:nowrap}
 form:has(tbody :checked) .choosing{position:sticky;border-top:1px solid var(--line)}
 .choosing .button{margin:0}.choosing .tick{display:flex;gap:var(--space-2);align-items:center;margin:0}
 .section{margin-top:2rem}
-.actions{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-3);padding:0;list-style:none}
+.actions{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-3);padding:0;list-style:none}.hint+.actions,.small+.actions{margin-top:var(--space-3)}
 .find{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:end;margin:0 0 var(--space-3)}
+.find .button{margin:0}
 .find .field{flex:1 1 12rem;min-width:0;max-width:20rem;margin:0}.find input{max-width:100%}.find select{width:100%}
 .find label{margin:0;color:var(--quiet);font-size:var(--text-1)}
 .find details{flex:1 1 100%;order:1;margin:0}.find details>div{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3)}.find summary{width:max-content}h3{margin-bottom:var(--space-1)}
@@ -73,11 +75,11 @@ summary{min-height:var(--height);padding:.3rem 0}
 .badge{display:inline-block;padding:0 .5rem;border:1px solid var(--edge);border-radius:1rem;font-size:var(--text-1);font-weight:600;white-space:nowrap}
 .badge.good{border-color:var(--good);color:var(--good)}.badge.doubt{border-color:var(--doubt);color:var(--doubt)}.badge.bad{border-color:var(--fault);color:var(--fault)}
 .past{margin:0 0 var(--space-2);padding:0;list-style:none}.past li{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}
-.past p{margin:0}
-progress{height:.5rem;margin-bottom:var(--space-3)}
+.past p{margin:0}.past p>a:only-child:not(.button){display:inline;padding:0}
+progress{height:.5rem;margin-bottom:var(--space-3)}p:has(+progress){margin-bottom:var(--space-1)}
 .plot{margin:0 0 var(--space-4)}.plot svg{display:block;width:100%;height:10rem;border-bottom:1px solid var(--line)}.plot rect,.shares rect{fill:var(--accent)}
-.sheet{margin-bottom:var(--space-3)}.ends{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);margin:0;color:var(--quiet);font-size:var(--text-1)}
-.shares{margin:0 0 var(--space-4)}.shares tbody th{min-width:0;width:100%;max-width:none;font-weight:400}.shares td{min-width:0;padding-right:0}.shares svg{display:block;width:100%;height:.375rem}
+.sheet{margin-bottom:var(--space-3)}.ends{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);margin:0;color:var(--quiet);font-size:var(--text-1)}.past .ends{align-items:baseline;font-size:var(--text-2)}.past .ends time{font-size:var(--text-1)}
+.shares{margin:0 0 var(--space-4)}.shares tbody th{min-width:0;width:100%;max-width:none;font-weight:400}.shares td{min-width:0}.shares svg{display:block;width:100%;height:.375rem}
 .sheet .choices{max-height:14rem;overflow-y:auto}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:0 var(--space-5)}
 h1,h2,h3,th,.button{hyphens:auto}
@@ -89,8 +91,10 @@ main p>a:only-child:not(.button){display:inline-block;padding:.4rem 0}
 .secret{font-family:ui-monospace,monospace;font-weight:600}
 textarea.long{min-height:20rem}
 .original{margin:0 0 var(--space-2);padding:var(--space-2) var(--space-3);border-left:.25rem solid var(--line);white-space:pre-line;overflow-wrap:anywhere}
+.preview .text>:first-child{margin-top:0}
 .preview{padding:var(--space-3) var(--space-4);border:1px solid var(--line);border-radius:.5rem}
 iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;background:#fff}
+#key,#checkpoint{font-family:ui-monospace,monospace;font-size:var(--text-1)}
 .thumb{width:8rem;border-radius:.375rem}
 @media (max-width:30rem){
 .table thead{position:absolute;left:-99rem}.table table,.table tbody,.table tr,.table tbody th{display:block}
@@ -100,9 +104,9 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .table tr:has(.tick){position:relative;padding-left:2.25rem}.table .tick{position:absolute;left:0;margin:-.375rem 0}
 .table td[data-label]::before{content:attr(data-label) " ";color:var(--quiet)}.table td:empty{display:none}
 .table td{line-height:1.4}.lead{margin-bottom:var(--space-2);font-size:var(--text-1)}textarea.long{min-height:12rem}.section{margin-top:var(--space-4)}.choices{--height:2.25rem}
-.actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}.actions .button{width:100%;height:100%;padding-inline:.5rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr))}main{padding-top:var(--space-2)}
+.actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}.actions .button{display:flex;align-items:center;justify-content:center;width:100%;height:100%;padding-inline:.25rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr))}main{padding-top:var(--space-2)}
 form .button{margin-bottom:var(--space-1)}
-.find .field{max-width:none}}
+.choosing .button{padding-inline:.5rem}.find .field{max-width:none}}
 @media (forced-colors:active){progress{border:1px solid CanvasText}progress::-webkit-progress-value{background:Highlight;forced-color-adjust:none}progress::-moz-progress-bar{background:Highlight;forced-color-adjust:none}.plot rect,.shares rect{fill:Highlight}.ways a[aria-current],.button:not(.plain){border:2px solid CanvasText}.button{border:1px solid}}
 @media (min-width:75rem){.beside{display:grid;grid-template-columns:minmax(0,1fr) 20rem;gap:0 var(--space-4);align-items:start;margin-bottom:var(--space-3)}}
 @media (min-width:60rem){

@@ -34,7 +34,8 @@ summary{color:var(--accent);font-weight:600}
 .comments{margin:0;padding:0;list-style:none}
 .comments li{padding:var(--space-3) 0;border-top:1px solid var(--line)}
 .comments p{margin:0 0 var(--space-1);white-space:pre-line}
-.list{display:grid;gap:var(--space-4);margin:0 0 var(--space-5);padding:0;list-style:none}
+.wide>p+h2{margin-top:var(--space-5)}
+.list{display:grid;gap:var(--space-4);align-items:start;margin:0 0 var(--space-5);padding:0;list-style:none}
 .list li{display:grid;overflow:hidden}
 .list .sheet{padding:0}
 .list .inside{padding:var(--space-4)}
@@ -47,7 +48,7 @@ summary{color:var(--accent);font-weight:600}
 @media (min-width:60rem){
 .columns{grid-template:auto 1fr/minmax(0,1fr) 24rem;gap:var(--space-5) var(--space-6)}
 .beside{grid-area:1/2/3;position:sticky;align-self:start}
-.sheet .submit{position:sticky;bottom:0;padding:var(--space-2) 0;background:var(--sheet)}
+.sheet .submit{position:sticky;bottom:0;padding:var(--space-2) 0;background:var(--sheet);box-shadow:0 -.75rem .75rem var(--sheet)}
 .sign-bar{display:none}}
 @media print{.sheet form,.sheet h2,.sharing :not(.field,.field *),.sign-bar,.foot{display:none}.sheet{border:0;padding:0}.beside{position:static}}`;
 

@@ -191,14 +191,14 @@ export const broadcasts: typeof en = {
   },
   done: {
     created: 'Entwurf gespeichert. Prüfen Sie Vorschau und Empfänger, dann senden Sie die E-Mail.',
-    changed: 'Rundschreiben gespeichert.',
+    changed: 'E-Mail gespeichert.',
     tested: 'Testmail gesendet.',
     sent: 'Der Versand hat begonnen.',
-    scheduled: 'Rundschreiben geplant.',
+    scheduled: 'E-Mail geplant.',
     paused: 'Versand angehalten.',
     resumed: 'Versand fortgesetzt.',
     cancelled: 'Versand abgebrochen.',
     retried: 'Die E-Mails werden erneut gesendet.',
-    deleted: 'Rundschreiben gelöscht.',
+    deleted: 'E-Mail gelöscht.',
   },
 };

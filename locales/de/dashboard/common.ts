@@ -88,7 +88,7 @@ export const common: typeof en = {
     ADMIN: { name: 'Administrator·in', may: 'Voller Zugriff, außer auf die Verwaltung von Inhaber·innen' },
     EDITOR: {
       name: 'Redaktion',
-      may: 'Kann Kontakte, Petitionen, Beiträge, Listen, Bilder und Rundschreiben bearbeiten',
+      may: 'Kann Kontakte, Petitionen, Beiträge, Listen, Bilder und E-Mails bearbeiten',
     },
     VIEWER: { name: 'Leser·in', may: 'Kann alles ansehen, was die Redaktion bearbeiten kann' },
     AUDITOR: { name: 'Prüfer·in', may: 'Kann den Verlauf prüfen' },
@@ -184,12 +184,12 @@ export const common: typeof en = {
     POST_NOT_PUBLISHED:
       'Dieser Beitrag ist ein Entwurf. Veröffentlichen Sie ihn zuerst, oder löschen Sie ihn.',
     BROADCAST_BEGUN:
-      'Das ist beim jetzigen Status des Rundschreibens nicht möglich. Auf seiner Seite sehen Sie, was möglich ist.',
-    BROADCAST_NOT_SENDING: 'Dieses Rundschreiben wird gerade nicht gesendet.',
+      'Das ist beim jetzigen Status der E-Mail nicht möglich. Auf ihrer Seite sehen Sie, was möglich ist.',
+    BROADCAST_NOT_SENDING: 'Diese E-Mail wird gerade nicht gesendet.',
     NO_THANK_YOU_MAIL: 'Diese Petition hat noch keine Dankes-E-Mail. Schreiben Sie zuerst eine.',
-    BROADCAST_NOT_READY: 'Dieses Rundschreiben kann noch nicht gesendet werden.',
+    BROADCAST_NOT_READY: 'Diese E-Mail kann noch nicht gesendet werden.',
     RECIPIENTS_DELETED:
-      'Die Empfängerliste dieses älteren Rundschreibens wurde gelöscht. Die Zahlen bleiben erhalten.',
+      'Die Empfängerliste dieser älteren E-Mail wurde gelöscht. Die Zahlen bleiben erhalten.',
     SLUG_TAKEN:
       'Diese Adresse gehört zu einer anderen Seite oder gehörte im letzten Jahr zu einer. Wählen Sie eine andere.',
     KEY_ENDED: 'Dieser Schlüssel wurde widerrufen oder ist abgelaufen. Erstellen Sie einen neuen.',

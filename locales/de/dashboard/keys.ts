@@ -31,6 +31,7 @@ export const keys: typeof en = {
   read: (what) => `${what}: ansehen`,
   write: (what) => `${what}: bearbeiten`,
   send: (what) => `${what}: senden`,
+  export: (what) => `${what}: alle Daten exportieren`,
   public: {
     'signature:request': 'Petitionen: als Besucher unterschreiben',
     'form:submit': 'Anmeldeformulare: als Besucher absenden',

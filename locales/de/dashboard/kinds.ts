@@ -2,7 +2,7 @@ import { type kinds as en } from '../../en/dashboard/kinds.js';
 
 export const kinds: typeof en = {
   'api-key': 'API-Schlüssel',
-  broadcast: 'Rundschreiben',
+  broadcast: 'E-Mail',
   comment: 'Prüfung eines Kommentars',
   consent: 'Nachweis der Einwilligung',
   contact: 'Kontakt',

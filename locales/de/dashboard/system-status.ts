@@ -36,7 +36,7 @@ export const systemStatus: typeof en = {
   },
   namesOfModels: {
     'api-keys': 'API-Schlüssel',
-    broadcasts: 'Rundschreiben',
+    broadcasts: 'E-Mails',
     contacts: 'Kontakte',
     fields: 'Eigene Felder',
     forms: 'Anmeldeformulare',
@@ -56,8 +56,8 @@ export const systemStatus: typeof en = {
     webhooks: 'Webhooks',
   },
   namesOfReactions: {
-    'broadcast-reports': 'Unzustellbare und als Spam gemeldete Rundschreiben erfassen',
-    'broadcast-schedules': 'Geplante Rundschreiben senden',
+    'broadcast-reports': 'Unzustellbare und als Spam gemeldete E-Mails erfassen',
+    'broadcast-schedules': 'Geplante E-Mails senden',
     'form-deletions': 'Unbestätigte Anmeldungen gelöschter Formulare löschen',
     'image-removals': 'Dateien gelöschter Bilder löschen',
     'invitation-mail': 'Einladungen ins Team senden',

@@ -188,14 +188,14 @@ export const broadcasts = {
   },
   done: {
     created: 'Draft saved. Check the preview and the recipients, then send it.',
-    changed: 'Broadcast saved.',
+    changed: 'Email saved.',
     tested: 'Test sent.',
     sent: 'Sending has started.',
-    scheduled: 'Broadcast scheduled.',
+    scheduled: 'Email scheduled.',
     paused: 'Sending paused.',
     resumed: 'Sending resumed.',
     cancelled: 'Sending cancelled.',
     retried: 'The emails are being sent again.',
-    deleted: 'Broadcast deleted.',
+    deleted: 'Email deleted.',
   },
 };

@@ -29,6 +29,7 @@ export const keys = {
   read: (what: string) => `${what}: view`,
   write: (what: string) => `${what}: edit`,
   send: (what: string) => `${what}: send`,
+  export: (what: string) => `${what}: export all data`,
   public: {
     'signature:request': 'Petitions: sign as a visitor',
     'form:submit': 'Sign-up forms: submit as a visitor',

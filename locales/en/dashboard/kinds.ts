@@ -1,7 +1,7 @@
 /** The name of each kind of record, by the type of its event stream. */
 export const kinds = {
   'api-key': 'API key',
-  broadcast: 'Broadcast',
+  broadcast: 'Email',
   comment: 'Review of a comment',
   consent: 'Evidence of consent',
   contact: 'Contact',

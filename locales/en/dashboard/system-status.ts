@@ -37,7 +37,7 @@ export const systemStatus = {
   /** Keyed by the names in the code. The unit test of the texts reports missing ones. */
   namesOfModels: {
     'api-keys': 'API keys',
-    broadcasts: 'Broadcasts',
+    broadcasts: 'Emails',
     contacts: 'Contacts',
     fields: 'Custom fields',
     forms: 'Sign-up forms',
@@ -57,8 +57,8 @@ export const systemStatus = {
     webhooks: 'Webhooks',
   } as Names,
   namesOfReactions: {
-    'broadcast-reports': 'Record bounces and spam reports of broadcasts',
-    'broadcast-schedules': 'Send scheduled broadcasts',
+    'broadcast-reports': 'Record bounces and spam reports of emails',
+    'broadcast-schedules': 'Send scheduled emails',
     'form-deletions': 'Delete unconfirmed sign-ups of deleted forms',
     'image-removals': 'Delete the files of deleted images',
     'invitation-mail': 'Send team invitations',

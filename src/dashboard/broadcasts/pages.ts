@@ -74,14 +74,15 @@ async function showBroadcast(context: PageContext) {
   const broadcast = await broadcastOf(context);
   // Loaded after the broadcast. A page that shows a final status stops polling, so its activity must be complete.
   const past = await ActivityLog(context, broadcast.id);
-  const { id, status, sendAt, subject } = broadcast;
+  const { id, status, sendAt } = broadcast;
+  const subject = readableSubject(broadcast.subject);
   const isUnsent = status === 'DRAFT' || status === 'SCHEDULED';
   const [mayWrite, maySend] = [context.person.may('broadcast:write'), context.person.may('broadcast:send')];
   return context.view.page({
     section: 'broadcasts',
     back: { href: context.address.path('broadcasts'), text: broadcasts.title },
     title: broadcast.name,
-    content: html`<p class="lead">${readableSubject(subject)}</p>
+    content: html`${subject === broadcast.name ? null : html`<p class="lead">${subject}</p>`}
       <p>
         ${BadgeOf(status, broadcasts.statuses[status])}
         ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}

@@ -229,7 +229,7 @@ export const sendingPages: PageDefinition[] = [
             : html`<a href="${address.path(`contacts/${contactId}`)}">${name}</a>`,
         exported: ({ name = null }) => name,
       },
-      { name: ({ email }) => email, cell: ({ email = null }) => email },
+      { name: ({ email }) => email, cell: ({ email = null }) => email, isObvious: true },
       {
         name: ({ state }) => state,
         cell: ({ status }, { words }) => words.broadcasts.recipients.statuses[status],
@@ -240,6 +240,7 @@ export const sendingPages: PageDefinition[] = [
         name: ({ broadcasts }) => broadcasts.recipients.at,
         cell: ({ at }) => (at === null ? null : new Date(at)),
         exported: ({ at }) => at && new Date(at).toISOString(),
+        isObvious: true,
       },
       {
         name: ({ broadcasts }) => broadcasts.recipients.detail,

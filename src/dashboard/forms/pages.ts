@@ -65,6 +65,7 @@ export const formPages: PageDefinition[] = [
         name: ({ forms }) => forms.submissions,
         cell: ({ submissions }, { words }) => numberIn(words, submissions),
         exported: ({ submissions }) => String(submissions),
+        isNumber: true,
       },
     ],
   }),

@@ -237,6 +237,7 @@ function scopeIn({ keys, sections }: DashboardWords, scope: string): string {
   const [service = '', right = ''] = scope.split(':');
   const what = service === 'history' ? keys.historyScope : sections[sectionAbout(service)!]!;
   if (right === 'read') return keys.read(what);
+  if (right === 'export') return keys.export(what);
   return right === 'send' ? keys.send(what) : keys.write(what);
 }
 
