@@ -141,6 +141,16 @@ describe('thankYouMail', () => {
     expect(thanksTo('none@example.org')).toEqual([]);
   });
 
+  it('carries no advertisement to an address that no one has proved', async () => {
+    const page = await site.petition({ thankYouMail: MAIL, confirmation: 'NONE' }, client);
+    await site.sign(page, { email: 'stranger@example.org', firstName: 'Win https://evil.example/x' });
+    await site.sign(page, { email: 'real@example.org', firstName: 'Anne-Marie' });
+    await eventually(() => expect(thanksTo('stranger@example.org')).toHaveLength(1));
+    expect(thanksTo('stranger@example.org')[0]!.content).not.toContain('evil');
+    await eventually(() => expect(thanksTo('real@example.org')).toHaveLength(1));
+    expect(thanksTo('real@example.org')[0]!.content).toContain('Subject: Thank you, Anne-Marie');
+  });
+
   it('is retried if the server rejects it for now, and is sent to the contact who has the signature then', async () => {
     const page = await site.petition({ thankYouMail: MAIL }, client);
     const path = await (async () => {

@@ -17,13 +17,18 @@ const HONEST = isLong ? 200 : 10;
 
 let people: Public;
 let page: PetitionPage;
+const CONSENT = 'Clean Rivers may write to me';
+
 beforeAll(async () => {
   people = await Public.start({ instances: 2, environment: { CORS_ORIGINS: 'https://tools.example.org' } });
 });
 afterAll(() => people.stop());
 beforeEach(async () => {
   page = await people.petition({
-    form: { fields: [{ field: 'firstName', required: true }, { field: 'zip' }] },
+    form: {
+      fields: [{ field: 'firstName', required: true }, { field: 'zip' }],
+      consent: { text: CONSENT, required: false },
+    },
   });
 });
 
@@ -57,10 +62,9 @@ const preflight = (operation: string, origin?: string, instance = 0) =>
     headers: { ...from(origin), 'Access-Control-Request-Method': 'POST' },
   });
 
-it('signs like the page: pending until confirmed by email, then counted, with the consent that the person saw', async () => {
+it('signs like the page: pending until confirmed by email, then counted, with the consent that the confirming page showed', async () => {
   const { visitor } = await publish();
-  const consentText = 'Yes, write to me';
-  const fields = ada({ subscribe: true, consentText, source: 'home' });
+  const fields = ada({ subscribe: true, source: 'home' });
   const answered = await visitor.post(SIGN, fields, from(ORIGIN));
   expect([answered.status, answered.body]).toEqual([
     200,
@@ -72,6 +76,7 @@ it('signs like the page: pending until confirmed by email, then counted, with th
     [0, 1],
   ]);
   const link = await people.linkTo('ada@example.org');
+  expect((await people.get(link)).text).toContain(CONSENT);
   await people.post(link, {});
   expect(await counts()).toEqual([1, 0]);
   const [{ contactId, source }] = (
@@ -79,7 +84,7 @@ it('signs like the page: pending until confirmed by email, then counted, with th
   ).body.data;
   expect(source).toBe('home');
   const [consent] = (await page.client.get('contact.list-consents', { contactId })).body.data;
-  expect(consent).toMatchObject({ given: true, text: consentText, source: ORIGIN });
+  expect(consent).toMatchObject({ given: true, text: CONSENT, source: ORIGIN });
   // Signing again is answered alike, whether they have signed or not.
   expect((await visitor.post(SIGN, fields, from(ORIGIN))).body).toEqual(answered.body);
 });

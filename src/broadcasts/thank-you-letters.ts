@@ -18,6 +18,9 @@ import { type Blocked, MessageBuilder, type MessageTemplate, NOBODY, notReady } 
 /** Without them, broadcasts cannot be sent, but this email answers a signature. */
 const NOT_NEEDED: readonly Blocked['blocker'][] = ['NO_POSTAL_ADDRESS'];
 
+/** Milliseconds for the emails of one request. One thread checks those of all organizations. */
+const LONGEST_CHECK = 2_000;
+
 type Prepared = { writing?: MessageTemplate; blockers: Blocked[] };
 
 /** Writes the emails that thank signers, like broadcasts to the signers of the petition. */
@@ -38,8 +41,18 @@ export class ThankYouLetters implements OnModuleInit {
       for (const { data } of events) {
         const { thankYouMail, translations = {} } = data as Partial<PetitionFields>;
         await this.check(organizationId, thankYouMail, '');
-        for (const [language, texts] of Object.entries(translations))
+        const started = performance.now();
+        for (const [language, texts] of Object.entries(translations)) {
+          if (performance.now() - started > LONGEST_CHECK)
+            throw invalid([
+              {
+                path: 'translations',
+                message:
+                  'contains emails that take too long to check together: send a few languages at a time',
+              },
+            ]);
           await this.check(organizationId, texts?.thankYouMail, `translations.${language}.`);
+        }
       }
     });
   }

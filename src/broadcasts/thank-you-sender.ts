@@ -4,7 +4,7 @@ import { describeError } from '#libs/database';
 import { EventStore, type RecordedEvent } from '#libs/event-store';
 import { Mailer } from '#libs/mail';
 import { type Subscription } from '#libs/subscriptions';
-import { ConfirmationMails } from '../confirmations/index.js';
+import { ConfirmationMails, unprovedName } from '../confirmations/index.js';
 import { signature, ThankYouMails, type ThankYouStatus } from '../petitions/index.js';
 import { MessageBuilder, type Recipient } from './message-builder.js';
 import { ReachableContacts } from './reachable-contacts.js';
@@ -20,6 +20,8 @@ type Confirmed = {
   signatureId: string;
   /** What the mailbox's emails of the day are counted by. */
   requestId: string;
+  /** Whether the signer proved the address. */
+  isProved: boolean;
 };
 
 /**
@@ -67,7 +69,14 @@ export class ThankYouSender implements Subscription {
         return;
     }
     const { status, detail, isRejected } = await this.send(
-      { organizationId, petitionId, signatureId, requestId },
+      // The system confirms signatures of petitions that require no confirmation.
+      {
+        organizationId,
+        petitionId,
+        signatureId,
+        requestId,
+        isProved: event.metadata.actor.type !== 'system',
+      },
       signal,
     ).catch(async (error: unknown) => {
       // Nothing was sent: errors of the mail server are outcomes.
@@ -91,7 +100,7 @@ export class ThankYouSender implements Subscription {
   }
 
   private async send(
-    { organizationId, petitionId, signatureId, requestId }: Confirmed,
+    { organizationId, petitionId, signatureId, requestId, isProved }: Confirmed,
     signal: AbortSignal,
   ): Promise<{ status: ThankYouStatus; detail: string; isRejected?: boolean }> {
     const recipient = await this.recipientOf(organizationId, signatureId);
@@ -107,7 +116,7 @@ export class ThankYouSender implements Subscription {
       return { status: 'FAILED', detail: blockers.map(({ blocker }) => blocker).join(', ') };
     let letter;
     try {
-      letter = await this.messageBuilder.write(writing, recipient);
+      letter = await this.messageBuilder.write(writing, isProved ? recipient : withoutClaims(recipient));
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       return { status: 'WAITING', detail: error.message, isRejected: true };
@@ -158,4 +167,11 @@ export class ThankYouSender implements Subscription {
     });
     return recipient!;
   }
+}
+
+/** The recipient of an email to an address that anyone may have entered: only with names that can be names. */
+function withoutClaims({ id, email, firstName, lastName, ...others }: Recipient): Recipient {
+  const unknown = Object.fromEntries(Object.keys(others).map((field) => [field, null]));
+  const names = { firstName: unprovedName(firstName), lastName: unprovedName(lastName) };
+  return { ...unknown, id, email, ...names, customFields: {} } as Recipient;
 }

@@ -15,10 +15,15 @@ import {
   type RequestKind,
 } from './request.js';
 
-/**
- * Letters, spaces, apostrophes and hyphens only, so that no one can put an advertisement into the greeting.
- */
 const NAME_OF_PERSON = /^[\p{L}\p{M}'’ -]{1,40}$/u;
+
+/**
+ * A name for an email to an address that no one has proved; null if it is more than letters, spaces, apostrophes and hyphens.
+ * Otherwise, anyone could send advertisements in it.
+ */
+export function unprovedName(name: string | null): string | null {
+  return name !== null && NAME_OF_PERSON.test(name) ? name : null;
+}
 
 /**
  * An identical request within this time is treated as impatience: the confirmation email may still be unread.
@@ -117,7 +122,7 @@ export class AskToConfirm {
           requestId,
           about: asking.mail,
           to,
-          firstName: firstName !== null && NAME_OF_PERSON.test(firstName) ? firstName : null,
+          firstName: unprovedName(firstName),
           title,
           language,
           confirmUrl: isDone ? null : `${url}/confirm/${token}${query}`,

@@ -1,4 +1,4 @@
-export { AskToConfirm } from './ask-to-confirm.js';
+export { AskToConfirm, unprovedName } from './ask-to-confirm.js';
 export { ConfirmationMails } from './confirmation-mails.js';
 export { type Confirmed, Confirmations } from './confirmations.js';
 export { ConfirmationsModule } from './confirmations.module.js';

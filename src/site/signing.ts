@@ -130,7 +130,8 @@ export class Signing {
       source,
       consent: {
         source: isOwnPage ? petition.path : (context.client?.origin ?? petition.path),
-        text: (isOwnPage ? null : given.get('consentText')) ?? petition.consent.text,
+        // Another website may have shown anything. The page that confirms shows this text.
+        text: petition.consent.text,
         language: petition.consent.language,
       },
       suspicion,

@@ -52,16 +52,13 @@ export abstract class Submission extends Input {
   })
   contact!: SubmittedContact;
 
-  @Flag({ default: false, description: 'Whether the person checked the box to subscribe to your emails.' })
-  subscribe!: boolean;
-
-  @Text({
-    max: 1_000,
-    optional: true,
+  @Flag({
+    default: false,
     description:
-      'The text next to the checkbox, as the person saw it. It is recorded with their consent. Default: the text of the form.',
+      'Whether the person checked the box to subscribe to your emails. Show the text of the form’s consent next to it: that text ' +
+      'is recorded, and the page that confirms shows it.',
   })
-  consentText?: string;
+  subscribe!: boolean;
 
   @Text({ max: 100, optional: true, example: 'homepage', description: 'What led the person there.' })
   source?: string;
@@ -144,7 +141,7 @@ export class Submissions {
 
 /** The command as the inputs of the form that the public site shows. */
 function inputsOf(
-  { contact, subscribe, consentText, source, website, altcha }: Submission,
+  { contact, subscribe, source, website, altcha }: Submission,
   more: Readonly<Record<string, string | null | undefined>>,
 ): URLSearchParams {
   const { email, customFields = {} } = contact;
@@ -159,7 +156,6 @@ function inputsOf(
     source,
     website,
     altcha,
-    consentText,
   };
   const given = new URLSearchParams();
   for (const [name, value] of Object.entries(inputs)) if (typeof value === 'string') given.set(name, value);
