@@ -236,7 +236,7 @@ export const petitions = new Resource({
   existing: (state) =>
     exists(state) ? { ...state, ...asEarlier(state), [IMAGE_COLUMN]: state.imageId } : undefined,
   answers: petitionSchema,
-  version: 10,
+  version: 11,
   columns: {
     name: { type: 'text', index: true, search: true },
     title: { type: 'text', search: true },
