@@ -426,7 +426,7 @@ it('reports invalid configuration and database errors in one sentence, immediate
   expect(mistakeOf(await command(['migrate'], { ...environment, PORT }))).toMatch(/^PORT must be /);
   const DATABASE_URL = 'postgres://nobody:hunter2@localhost:1/nothing';
   expect(mistakeOf(await command(['migrate'], { ...environment, DATABASE_URL }))).toMatch(
-    /^The database in DATABASE_URL cannot be used: PostgreSQL accepts no connections .* Start PostgreSQL, .*\(connect ECONNREFUSED \S+\)\.$/,
+    /^The database in DATABASE_URL cannot be used: PostgreSQL accepts no connections .* Start PostgreSQL\. .*\(connect ECONNREFUSED \S+\)\.$/,
   );
   const ENCRYPTION_KEY = Buffer.alloc(32, 8).toString('base64');
   expect(mistakeOf(await command(['migrate'], { ...environment, ENCRYPTION_KEY }))).toMatch(
