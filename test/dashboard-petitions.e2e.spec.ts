@@ -148,8 +148,8 @@ describe('the activity', () => {
     expect((await owner.post(location!.split('?')[0]!)).status).toBe(303);
     const past = pastIn((await get(`petitions/${petitionId}`, viewer)).text);
     expect(past.slice(0, 2)).toEqual([
-      expect.stringMatching(/^Signatures were restored owner@example\.org, /),
-      expect.stringMatching(/^Signatures were removed owner@example\.org, /),
+      expect.stringMatching(/^Signatures were restored .* · owner@example\.org$/),
+      expect.stringMatching(/^Signatures were removed .* · owner@example\.org$/),
     ]);
   });
 
@@ -174,9 +174,9 @@ describe('the activity', () => {
     await post('organization/mails', { 'mailFrom.address': 'office@example.org' });
     const past = pastIn((await get('organization')).text);
     expect(past.slice(0, 3)).toEqual([
-      expect.stringMatching(/^The email sender was updated: .* owner@example\.org, /),
-      expect.stringMatching(/^The email sender was updated: .*anguage owner@example\.org, /),
-      expect.stringMatching(/^The history was made public for verification owner@example\.org, /),
+      expect.stringMatching(/^The email sender was updated: .* · owner@example\.org$/),
+      expect.stringMatching(/^The email sender was updated: .*anguage .* · owner@example\.org$/),
+      expect.stringMatching(/^The history was made public for verification .* · owner@example\.org$/),
     ]);
   });
 });
