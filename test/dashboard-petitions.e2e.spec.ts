@@ -522,7 +522,11 @@ describe('translations', () => {
     expect((await post(`${path}/delete?language=pt-BR`)).status).toBe(303);
     expect(await stored()).toEqual({});
     for (const language of ['en', 'klingon!', ''])
-      expect((await get(`${path}/edit?language=${language}`)).status).toBe(404);
+      for (const { status } of [
+        await get(`${path}/edit?language=${language}`),
+        await post(path, { language }),
+      ])
+        expect([language, status]).toEqual([language, 404]);
     expect((await get(`${path}/delete?language=de`)).status).toBe(404);
   });
 

@@ -258,8 +258,8 @@ export class EventStore {
   }
 
   /**
-   * Rows of events at these positions, in order. Those that this process has just stored are not read again. If one of
-   * them destroyed someone's key, all of them are, so that no one's data outlives it.
+   * Rows of events at these positions, in order. Those that this process has just stored are not read again, unless
+   * one of them destroyed a person's key: memory must not keep that person's data.
    */
   async recall(found: readonly { position: string; id: string }[], sql: Sql): Promise<EventRow[]> {
     const known = found.map(({ position, id }) => {

@@ -2,7 +2,7 @@
 const MOST_BYTES = 4_000_000;
 const KEPT_MS = 1_000;
 
-/** What this process wrote a moment ago, until it is read back: for a second at most, in bounded memory. */
+/** Values that this process has just stored. Each can be taken once, within a second. */
 export class JustWritten<Value> {
   private readonly values = new Map<string, { value: Value; bytes: number }>();
   private bytes = 0;

@@ -1,5 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Id, Input, Operation, recordSchema, Text } from '#libs/rpc';
+import { Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { TranslationLanguage } from '../petitions/index.js';
 import { MessageBuilder } from './message-builder.js';
 import { ThankYouLetters } from './thank-you-letters.js';
 
@@ -23,12 +24,7 @@ export class PreviewThankYou extends Input {
   @Id()
   petitionId!: string;
 
-  @Text({
-    max: 35,
-    optional: true,
-    example: 'de',
-    description: 'The language of one of its translations. Default: its own.',
-  })
+  @TranslationLanguage()
   language?: string;
 }
 

@@ -1,6 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Requests } from '#libs/commands';
-import { Emails, Id, Input, Operation, recordSchema, Text } from '#libs/rpc';
+import { Emails, Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { TranslationLanguage } from '../petitions/index.js';
 import { testOutcomes, TestMails, type TestOutcome } from './test-mails.js';
 import { ThankYouLetters } from './thank-you-letters.js';
 
@@ -20,12 +21,7 @@ export class SendThankYouTest extends Input {
   @Id()
   petitionId!: string;
 
-  @Text({
-    max: 35,
-    optional: true,
-    example: 'de',
-    description: 'The language of one of its translations. Default: its own.',
-  })
+  @TranslationLanguage()
   language?: string;
 
   @Emails({ max: 10, example: ['ada@example.org'] })

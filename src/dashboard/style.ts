@@ -1,8 +1,7 @@
 import { stylesOf } from '#libs/pages';
 
 /**
- * The dashboard's design: its type scale and colours in addition to those of all pages, then its components. The style guide
- * shows each of them.
+ * The dashboard's design: its type scale and colours in addition to those of all pages, then its components.
  *
  * Controls are 36 px high, and 44 px on touch screens.
  */

@@ -63,7 +63,8 @@ export abstract class AfterSigningInput extends PetitionFieldsInput {
   @Flag({
     optional: true,
     documentedDefault: false,
-    description: 'Raises the goal to the next of 100, 250, 500, 1,000, 2,500 … when 80 % of it is reached.',
+    description:
+      'Whether the goal rises by itself. At 80 % of it, the next one applies: 100, 250, 500, 1,000, 2,500 and so on.',
   })
   autoGoal?: boolean;
 }
@@ -84,7 +85,7 @@ export const afterSigningSchema = {
     ...orNull(recordSchema({ subject: { type: 'string' }, content: { type: 'string' } })),
     description: 'The email that signers receive when a signature from its page is confirmed.',
   },
-  autoGoal: { type: 'boolean', description: 'Raises the goal automatically when 80 % of it is reached.' },
+  autoGoal: { type: 'boolean', description: 'Whether the goal rises by itself at 80 %.' },
 };
 
 type AfterSigning = Pick<PetitionFields, 'thankYou' | 'thankYouMail' | 'autoGoal'>;

@@ -24,6 +24,7 @@ export {
   type ThankYouMail,
 } from './petition.js';
 export { inLanguage, languageTag, translationIn } from './petition-language.js';
+export { TranslationLanguage } from './translations.js';
 export { ThankYouMails, type ThankYouStatus } from './thank-you-mails.js';
 export { ConsentInput, DEFAULT_GOAL, FormFieldInput } from './petition-fields.js';
 export { ConfirmSignature } from './confirm-signature.js';

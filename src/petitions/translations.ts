@@ -29,6 +29,16 @@ const MOST_TRANSLATIONS = 30;
 /** All translations of a petition as JSON. Its record contains them, also in lists. */
 const MOST_BYTES = 256 * 1024;
 
+/** The field of an operation that uses the texts of a petition in one language. */
+export function TranslationLanguage(): PropertyDecorator {
+  return Text({
+    max: LONGEST_TAG,
+    optional: true,
+    example: 'de',
+    description: 'The language of one of its translations. Default: its own.',
+  });
+}
+
 class TranslationInput {
   @Text({ max: 200, example: 'Rettet den Fluss' })
   title!: string;

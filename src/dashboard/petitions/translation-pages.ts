@@ -69,9 +69,9 @@ export const translationPages: PageDefinition[] = [
       });
     },
     act: async (context) => {
-      const { id } = await petitionOf(context);
-      const language = languageTag(context.form.typed('language') ?? '');
-      if (language === undefined) throw noSuch('translation');
+      const petition = await petitionOf(context);
+      const { id } = petition;
+      const { language } = await languageOf(context, petition, context.form.typed('language') ?? '');
       return { to: `petitions/${id}/translations/edit?language=${language}` };
     },
   },
@@ -246,13 +246,14 @@ function textIn(translation: TranslationRecord | undefined, name: Text['name']):
   return typeof found === 'string' ? found : null;
 }
 
-/** The language in the page's address, and its name. @throws RpcError NOT_FOUND */
+/** The language of a translation, by default that in the page's address, and its name. @throws RpcError NOT_FOUND */
 async function languageOf(
   context: PageContext,
   petition: PetitionRecord,
+  tag = context.address.query('language'),
 ): Promise<{ language: string; name: string }> {
-  const { address, words } = context;
-  const language = languageTag(address.query('language') ?? '');
+  const { words } = context;
+  const language = languageTag(tag ?? '');
   if (language === undefined || language === (await ownLanguageOf(context, petition)))
     throw noSuch('translation');
   return { language, name: languageName(language, words.locale) };
