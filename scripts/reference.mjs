@@ -6,6 +6,7 @@ import 'reflect-metadata';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { root } from './build.mjs';
+import { eventFields } from './event-fields.mjs';
 import { prepare } from './prepare.mjs';
 
 await prepare({ isBundle: false });
@@ -16,6 +17,8 @@ const { inspectConfig } = await load('src/config/index.js');
 const { commandLine } = await load('src/cli/index.js');
 const { METRICS } = await load('src/server/metric-catalog.js');
 const { allEventTypes } = await load('libs/modules/index.js');
+const { WITHHELD } = await load('libs/event-store/index.js');
+const { events } = await load('locales/en/dashboard/events.js');
 const { ERROR_STATUS, explainedReasons, hasScope, reasonsOf } = await load('libs/rpc/index.js');
 const { EXPLANATIONS } = await load('libs/rpc/error-pages.controller.js');
 
@@ -337,7 +340,7 @@ function errorsPage() {
     'Errors',
     'Every error is `{ "error": { "code", "reason", "message", "docs", "requestId", "issues" } }`. `code` and `reason` come from the closed ' +
       'lists below and are never renamed. `reason` is missing if the code has no table of reasons, or if no row applies. `issues` is present on ' +
-      '400 and on some 409, and `mergedInto` on 404 `MERGED`. [Requests, errors and retries](../guides/errors-and-idempotency.md) explains how to handle them.',
+      '400 and on some 409. Some reasons have a field of their own, which their explanation names. [Requests, errors and retries](../guides/errors-and-idempotency.md) explains how to handle them.',
     table(
       ['Status', 'Code'],
       codes.map(([name, status]) => [status, `[${code(name)}](#${name.toLowerCase()})`]),
@@ -361,21 +364,51 @@ function errorsPage() {
 
 function eventTypesPage() {
   const kinds = [...new Set(streams.map(({ streamType }) => streamType))].toSorted();
+  const typesOf = (kind) => allEventTypes().filter(({ streamType }) => streamType === kind);
+  const fields = eventFields();
   return page(
     'Event types',
     'Every change is an event. `recordType` in `history.list-events` is the kind of record; `eventTypes` of a webhook contains types. ' +
       '[Webhooks](../guides/webhooks.md) and [The audit log](../guides/audit-log.md) deliver them.',
+    'Below are the fields in `data`. `?` marks fields that can be missing. `personal` is null once the person was erased, and in webhooks ' +
+      '[without the scope `history:read`](../guides/webhooks.md#personal-data). Later versions can add fields.',
     table(
       ['Record type', 'Event types'],
       kinds.map((kind) => [
-        code(kind),
-        allEventTypes()
-          .filter(({ streamType }) => streamType === kind)
-          .map(({ type }) => code(type))
+        `[${code(kind)}](#${kind})`,
+        typesOf(kind)
+          .map(({ type }) => `[${code(type)}](#${type.toLowerCase()})`)
           .join(', '),
       ]),
     ),
+    ...kinds.flatMap((kind) => [
+      `## ${kind}`,
+      ...typesOf(kind).map(({ type }) => describeEvent(type, fields)),
+    ]),
   );
+}
+
+function describeEvent(type, fields) {
+  const own = fields.get(type).filter(({ name }) => !WITHHELD.includes(name.split('.').at(-1)));
+  const created = type.replace(/Updated$/, 'Created');
+  const initial = new Map(fields.get(created)?.map((field) => [field.name, field.type]));
+  const isPart = created !== type && own.length > 0 && own.every(({ name }) => initial.has(name));
+  const listed = isPart ? own.filter((field) => !initial.get(field.name).includes(field.type)) : own;
+  const about = isPart
+    ? ` \`data\` has the changed fields of [${code(created)}](#${created.toLowerCase()})${listed.length > 0 ? ', with this difference:' : '.'}`
+    : own.length === 0
+      ? ' `data` is empty.'
+      : '';
+  const rows = listed.map(({ name, isOptional, type: ofField, meaning }) => [
+    code(`${name}${isOptional ? '?' : ''}`),
+    ofField,
+    meaning,
+  ]);
+  return [
+    `### ${type}`,
+    `${events[type]}.${about}`,
+    ...(rows.length > 0 ? [table(['Field', 'Type', 'Meaning'], rows)] : []),
+  ].join('\n\n');
 }
 
 /** Reads the value of a constant from its source. */

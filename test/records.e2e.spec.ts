@@ -181,7 +181,10 @@ describe('contact.create-contact', () => {
     const other = await contacts.create('c');
     await contacts.rename(other, 'a');
     const { status, body } = await contacts.ask('a');
-    expect([status, body.error.reason]).toEqual([409, 'EMAIL_TAKEN']);
+    expect([status, body.error]).toEqual([
+      409,
+      expect.objectContaining({ reason: 'EMAIL_TAKEN', contactId: other }),
+    ]);
   });
 
   it('finds an inline signer by the current address, or creates the contact', async () => {

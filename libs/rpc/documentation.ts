@@ -150,15 +150,17 @@ function fieldsOfReasons({
   codes,
   reasons,
 }: Pick<PossibleError, 'codes' | 'reasons'>): Record<string, FieldSchema> {
-  const described = reasons.flatMap((reason) =>
+  const all = reasons.flatMap((reason) =>
     codes
       .flatMap((code) => Object.entries(fieldsOfReason(code, reason)))
-      .map(([name, { description }]): [string, FieldSchema] => [
-        name,
-        { type: 'string', description: `With \`${reason}\`: ${description}` },
-      ]),
+      .map(([name, { description }]) => ({ name, reason, description })),
   );
-  return Object.fromEntries(described);
+  return Object.fromEntries(
+    all.map(({ name, description }): [string, FieldSchema] => {
+      const having = all.filter((field) => field.name === name).map(({ reason }) => `\`${reason}\``);
+      return [name, { type: 'string', description: `With ${having.join(' or ')}: ${description}` }];
+    }),
+  );
 }
 
 /**

@@ -30,8 +30,14 @@ export type ApiKeyEvent =
       data: Omit<ApiKeyDetails, 'secretHash'> & { secretHash?: string };
       personal?: { secretHash?: string } | null;
     }
-  /** The key keeps working next to its successor for `overlapSeconds` after this event. */
-  | { type: 'ApiKeyRotated'; data: { successorId: string; overlapSeconds: number } }
+  | {
+      type: 'ApiKeyRotated';
+      data: {
+        successorId: string;
+        /** The key keeps working next to its successor for this long after the event. */
+        overlapSeconds: number;
+      };
+    }
   | { type: 'ApiKeyRevoked'; data: Record<string, never> };
 
 /** `revokedAt` (RFC 3339) is in the future while a rotated key still works next to its successor. */

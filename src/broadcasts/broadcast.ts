@@ -60,21 +60,36 @@ export type BroadcastEvent =
   | { type: 'BroadcastCreated'; data: BroadcastFields }
   | { type: 'BroadcastUpdated'; data: Partial<BroadcastFields> }
   | { type: 'BroadcastScheduled'; data: { sendAt: string } }
-  /** Its scheduled time came, but it could not be sent. */
-  | { type: 'BroadcastHindered'; data: { hindrances: Blocker[] } }
-  /**
-   * Its recipients are fixed: they follow from the events up to `position`. `digest` is the digest of their
-   * ids, to verify recomputed recipients (see `digestOfRecipients`).
-   */
+  | {
+      type: 'BroadcastHindered';
+      data: {
+        /** Why it could not be sent at its time. */
+        hindrances: Blocker[];
+      };
+    }
   | {
       type: 'BroadcastStarted';
-      data: { sendingId: string; position: number; recipients: number; digest: string };
+      data: {
+        /** Names the list of recipients and their results. */
+        sendingId: string;
+        /** The recipients follow from the events up to this position. */
+        position: number;
+        /** Their number. */
+        recipients: number;
+        /** The digest of their ids, to verify a recomputed list. */
+        digest: string;
+      };
     }
   | { type: 'BroadcastPaused'; data: Record<string, never> }
   | { type: 'BroadcastResumed'; data: Record<string, never> }
   | { type: 'BroadcastCancelled'; data: Record<string, never> }
-  /** Its recipients with this status are retried. */
-  | { type: 'BroadcastRetried'; data: { status: 'FAILED' | 'IN_DOUBT' } }
+  | {
+      type: 'BroadcastRetried';
+      data: {
+        /** Recipients with this status are retried. */
+        status: 'FAILED' | 'IN_DOUBT';
+      };
+    }
   | { type: 'BroadcastSent'; data: Figures }
   | { type: 'BroadcastDeleted'; data: Record<string, never> };
 

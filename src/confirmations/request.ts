@@ -29,7 +29,7 @@ export type PersonDetails = {
 };
 
 /**
- * TIME: it was not confirmed. ASKED_AGAIN: `by` replaces it. SIGNED_BEFORE: the same person has signed.
+ * TIME: it was not confirmed. ASKED_AGAIN: the person sent the form again. SIGNED_BEFORE: the same person has signed.
  * ERASED: the person was erased. PETITION_DELETED, FORM_DELETED: it can no longer be confirmed.
  */
 export type ExpiryReason =
@@ -39,6 +39,16 @@ export type ExpiryReason =
   | 'ERASED'
   | 'PETITION_DELETED'
   | 'FORM_DELETED';
+
+type ExpiredEvent = {
+  type: 'SignatureExpired' | 'SignUpExpired';
+  data: {
+    /** `TIME`: it was not confirmed in time. `ASKED_AGAIN`: the person sent the form again. `SIGNED_BEFORE`: the person has signed. */
+    reason: ExpiryReason;
+    /** With `ASKED_AGAIN`: the request that replaces it. */
+    by: string | null;
+  };
+};
 
 /** What every request contains. */
 export type Requested = { suspicion: Suspicion[]; subscribe: boolean };
@@ -104,7 +114,7 @@ export class RequestKind<Data extends Requested = Requested, Person extends Pers
           case confirmed:
             return { status: 'CONFIRMED', recordId, resultId: data[resultField] as string };
           default: {
-            const { reason, by } = data as { reason: ExpiryReason; by: string | null };
+            const { reason, by } = data as ExpiredEvent['data'];
             return state.status === 'PENDING' ? { status: 'EXPIRED', recordId, reason, by } : state;
           }
         }

@@ -50,9 +50,10 @@ export function moveEmail(
   };
 }
 
-export function emailTaken(advice: string): RpcError {
+/** @param contactId the contact that has the address. */
+export function emailTaken(contactId: string, advice: string): RpcError {
   const message = `Another contact in your organization already has this email address. ${advice}`;
-  return new RpcError('CONFLICT', message, { reason: 'EMAIL_TAKEN' });
+  return new RpcError('CONFLICT', message, { reason: 'EMAIL_TAKEN', fields: { contactId } });
 }
 
 type Answers = {

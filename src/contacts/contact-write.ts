@@ -70,9 +70,12 @@ export async function mergeContact(
     ]);
   const changes = { ...(Object.fromEntries(details) as ContactChanges), email, externalIds };
   const events = updateContact(state, changes);
-  const moved = moveEmail(before, email, contactId, () =>
+  const moved = moveEmail(before, email, contactId, (owner) =>
     Promise.reject(
-      emailTaken('Merge the two contacts with contact.merge-contacts, or send the address of this one.'),
+      emailTaken(
+        owner,
+        'Merge the two contacts with contact.merge-contacts, or send the address of this one.',
+      ),
     ),
   );
   const ids = moveExternalIds(state.externalIds, externalIds, contactId);

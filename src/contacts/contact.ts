@@ -21,10 +21,11 @@ export type ContactDetails = { [detail in (typeof CONTACT_DETAILS)[number]]: str
 
 /** Values by the id of their field. A key can be used again after its field was deleted. */
 export type CustomValues = { [fieldId: string]: CustomValue };
-/** Everything else about the person that events contain. `customFields`: values to set; null clears one. */
+/** Everything else about the person that events contain. */
 export type ContactExtras = {
   /** The person's ids in other systems: `system:id`. */
   externalIds?: string[];
+  /** Values to set, by the id of their field. null clears a value. */
   customFields?: { [fieldId: string]: CustomValue | null };
 };
 export type ContactPersonal = Partial<ContactDetails> & ContactExtras;
@@ -39,18 +40,32 @@ export type ContactEvent =
   | { type: 'ContactUpdated'; data: Record<string, never>; personal: ContactPersonal | null }
   | { type: 'ContactSubscribed'; data: Record<string, never> }
   | { type: 'ContactUnsubscribed'; data: Record<string, never> }
-  /** Another contact of the same person replaces this one. `ContactErased` follows in the same command. */
-  | { type: 'ContactMerged'; data: { into: string } }
-  /** These contacts were merged into this one, whose key encrypts what they contained at that time. */
+  | {
+      type: 'ContactMerged';
+      data: {
+        /** The contact that replaces it. `ContactErased` follows in the same command. */
+        into: string;
+      };
+    }
+  /** The key of this contact encrypts what the others contained. */
   | {
       type: 'DuplicatesMerged';
-      data: { contactIds: string[] };
+      data: {
+        /** The contacts that were merged into this one. */
+        contactIds: string[];
+      };
       personal: { duplicates: Duplicate[] } | null;
     }
   | { type: 'ContactErased'; data: Record<string, never> };
 
-/** A contact that was merged into another one: every address that it ever had, and its record at that time. */
-type Duplicate = { contactId: string; emails: string[]; record: JsonObject };
+/** A contact that was merged into another one. */
+type Duplicate = {
+  contactId: string;
+  /** Every address that it ever had. */
+  emails: string[];
+  /** Its record at the time of the merge. */
+  record: JsonObject;
+};
 
 export type ExistingContact = {
   status: 'standing';

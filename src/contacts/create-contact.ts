@@ -83,7 +83,7 @@ export class CreateContactHandler implements ICommandHandler<CreateContact> {
         meet(
           contactId,
           await this.byEmail.find(command, contactId, command.email),
-          emailTaken('Use update-contact, or create-contact with onConflict: update.'),
+          emailTaken(contactId, 'Use update-contact, or create-contact with onConflict: update.'),
         ),
       async (contactId, externalId) =>
         meet(

@@ -48,6 +48,7 @@ export function externalIdTaken(externalId: string, contactId: string): RpcError
     `The contact ${contactId} already has the external ID ${externalId}. Update that contact, or remove the ID from it.`,
     {
       reason: 'EXTERNAL_ID_TAKEN',
+      fields: { contactId },
       issues: [{ path: 'externalIds', message: `belongs to the contact ${contactId}` }],
     },
   );

@@ -1,3 +1,10 @@
+const owner = {
+  contactId: {
+    description: 'the id of the contact that has it.',
+    example: '01990a6e-1111-7000-8000-000000000001',
+  },
+};
+
 export const reasons = {
   NOT_FOUND: {
     MERGED: {
@@ -11,10 +18,14 @@ export const reasons = {
     },
   },
   CONFLICT: {
-    EMAIL_TAKEN:
-      'Another contact of your organization has this email address. Update that contact, or use another address.',
-    EXTERNAL_ID_TAKEN:
-      'Another contact of your organization has this external ID. error.message names it. Update that contact, or remove the ID from it.',
+    EMAIL_TAKEN: {
+      text: 'Another contact of your organization has this email address. error.contactId is its id. Update that contact, or use another address.',
+      fields: owner,
+    },
+    EXTERNAL_ID_TAKEN: {
+      text: 'Another contact of your organization has this external ID. error.contactId is its id. Update that contact, or remove the ID from it.',
+      fields: owner,
+    },
     IMPORT_UNFINISHED:
       'The import has not ended, so it cannot be undone yet. Wait for its end, or cancel it with import.cancel-import.',
     UNDO_EXPIRED:

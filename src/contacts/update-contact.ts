@@ -51,8 +51,10 @@ export class UpdateContactHandler implements ICommandHandler<UpdateContact> {
       async ({ state, version }, events) => {
         const { details, externalIds } = existingContact(state);
         const before = details.email!;
-        const moved = moveEmail(before, changes.email ?? before, contactId, () =>
-          Promise.reject(emailTaken('Use another address, or delete one of the two contacts.')),
+        const moved = moveEmail(before, changes.email ?? before, contactId, (owner) =>
+          Promise.reject(
+            emailTaken(owner, 'Use another address, or merge the two contacts with contact.merge-contacts.'),
+          ),
         );
         const ids = moveExternalIds(externalIds, changes.externalIds ?? externalIds, contactId);
         const change = { contactId, version, events };

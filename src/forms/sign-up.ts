@@ -10,8 +10,10 @@ export type SignUp = {
   subscribe: boolean;
 };
 
+type SignUpRequestedEvent = { type: 'SignUpRequested'; data: SignUp; personal: PersonDetails };
+
 /** Sign-ups that await confirmation. */
-export const signUps = new RequestKind<SignUp, PersonDetails>({
+export const signUps = new RequestKind<SignUpRequestedEvent['data'], SignUpRequestedEvent['personal']>({
   streamType: 'sign-up-request',
   requested: 'SignUpRequested',
   confirmed: 'SignUpConfirmed',

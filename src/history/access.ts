@@ -11,16 +11,28 @@ export type HistoryAccessEvent = {
   data: Question;
 };
 
-/** The reads of one API key in one hour. */
 export type HistoryReadsEvent = {
   type: 'HistoryReadsCollected';
-  data: { apiKeyId: string; hour: string; reads: CollectedRead[] };
+  data: {
+    apiKeyId: string;
+    /** The beginning of the hour, RFC 3339. */
+    hour: string;
+    reads: CollectedRead[];
+  };
 };
 
-export type Question = { operation: string; asked: JsonObject };
+export type Question = {
+  operation: string;
+  /** The parameters of the request. */
+  asked: JsonObject;
+};
 
-/** Identical reads: their number, and the ranges of positions they covered, including both ends. */
-export type CollectedRead = Question & { times: number; positions: [number, number][] };
+export type CollectedRead = Question & {
+  /** The number of identical reads. */
+  times: number;
+  /** The ranges of positions that they covered, including both ends. */
+  positions: [number, number][];
+};
 
 /** Not a record, so it has no state. */
 export const historyAccess = {

@@ -9,13 +9,14 @@ import { REGISTER } from '#libs/sealing';
 /** Hexadecimal SHA-256 each: docs/spec/history-format.md, "The register of checkpoints". */
 type Entry = { previous: string; size: string; root: string };
 
-/**
- * Entries of organizations with new checkpoints. The next event continues after the leaf `upTo` of the log of all
- * organizations.
- */
 export type RegisterEvent = {
   type: 'CheckpointsRegistered';
-  data: { checkpoints: Entry[]; upTo: number };
+  data: {
+    /** One entry for each organization with a new checkpoint. */
+    checkpoints: Entry[];
+    /** The next event continues after this leaf of the log of all organizations. */
+    upTo: number;
+  };
 };
 
 /** Not a record, so it has no state. */

@@ -2,16 +2,24 @@ import { changedFields } from '#libs/commands';
 import { type Decider } from '#libs/event-store';
 import { noSuch } from '#libs/rpc';
 
-/** A stored file: `name` is relative to the folder of the image. Sizes are in pixels and bytes. */
-export type Variant = { name: string; type: string; width: number; height: number; bytes: number };
+/** A stored file. Sizes are in pixels and bytes. */
+export type Variant = {
+  /** Relative to the folder of the image. */
+  name: string;
+  type: string;
+  width: number;
+  height: number;
+  bytes: number;
+};
 
 export type ImageTexts = { name: string; alt: string | null };
 
-/**
- * `hash`: SHA-256 of the uploaded bytes, in hexadecimal, which names the folder of the variants. The last
- * variant is the image where only one can be shown.
- */
-export type ImageFields = ImageTexts & { hash: string; variants: Variant[] };
+export type ImageFields = ImageTexts & {
+  /** SHA-256 of the uploaded bytes, in hexadecimal. It names the folder of the variants. */
+  hash: string;
+  /** The last one is shown where only one can be. */
+  variants: Variant[];
+};
 
 export type ImageEvent =
   | { type: 'ImageUploaded'; data: ImageFields }

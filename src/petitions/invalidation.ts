@@ -18,8 +18,12 @@ type InvalidationBegun = {
   matched: number;
 };
 
-/** `isLast`: no page follows. */
-type SignaturesOfPage = { petitionId: string; signatureIds: string[]; isLast: boolean };
+type SignaturesOfPage = {
+  petitionId: string;
+  signatureIds: string[];
+  /** No further event of this invalidation follows. */
+  isLast: boolean;
+};
 
 export type InvalidationEvent =
   | { type: 'SignaturesInvalidated'; data: SignaturesOfPage & Partial<InvalidationBegun> }

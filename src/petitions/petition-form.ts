@@ -14,13 +14,16 @@ export type StandardField = (typeof STANDARD_FIELDS)[number];
 /** A custom field that a form asks for. */
 export type FormField = { fieldId: string; required: boolean };
 
-/**
- * The form on a petition's page. `fields`: in this order. It ignores custom fields that were deleted since.
- * `consent`: the checkbox to subscribe. Its text is null for that of the site, in the language of the page.
- */
+/** The form on a petition's page. */
 export type PetitionForm = {
+  /** In this order. Each has a `fieldId` or a `field`. Custom fields that were deleted since are ignored. */
   fields: (FormField | { field: StandardField; required: boolean })[];
-  consent: { text: string | null; required: boolean };
+  /** The checkbox to subscribe. */
+  consent: {
+    /** null: the site's text, in the language of the page. */
+    text: string | null;
+    required: boolean;
+  };
 };
 
 const COMMENT = { field: 'comment', required: false } as const;

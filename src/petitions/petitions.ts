@@ -110,13 +110,19 @@ export const signature = contactLink({
 /** Signatures awaiting confirmation. */
 const pending = signatureRequests.links(FACTS, printed(true), ({ comment }) => comment);
 
-/**
- * Upcasts signatures from before petitions had pages. `source`: what led the signer there; `suspicion`: why
- * to review it. `signedAt`: when the person signed, if that was before it was recorded, for example on paper;
- * otherwise null. `appearance`: how the page names the signer. `via`: the signature whose share link led the
- * signer there. `broadcastId`: the broadcast whose personal link the signer followed, which proved the address.
- * `language`: that of the page. `personal` may also contain `clientAddress`.
- */
+type PetitionSignedEvent = {
+  type: 'PetitionSigned';
+  data: Omit<Requested, 'subscribe'> & {
+    contactId: string;
+    /** When the person signed, if that was before it was recorded, for example on paper. */
+    signedAt: string | null;
+    /** The broadcast whose personal link the signer followed, which proved the address. */
+    broadcastId: string | null;
+  };
+};
+type Signed = Omit<PetitionSignedEvent['data'], 'petitionId' | 'contactId'>;
+
+/** The first petitions had no pages. */
 export const signatureShapes: Upcasters = {
   PetitionSigned: {
     reads: [
@@ -146,11 +152,6 @@ export function signedWith(known: Partial<Signed>): Signed {
   const { appearance, via, language } = { ...unasked({ isCommentPublic }), ...known };
   return { source, suspicion, isCommentPublic, signedAt, broadcastId, appearance, via, language };
 }
-
-type Signed = Omit<Requested, 'petitionId' | 'subscribe'> & {
-  signedAt: string | null;
-  broadcastId: string | null;
-};
 
 /** What a form asks for, with custom fields by their keys. */
 export const formSchema = recordSchema({

@@ -11,11 +11,14 @@ export type SignerDetails = PersonDetails & { comment: string | null };
 
 export type Requested = {
   petitionId: string;
+  /** What led the signer to the page: `source` of its address. */
   source: string | null;
+  /** Why to review the signature. */
   suspicion: Suspicion[];
   isCommentPublic: boolean;
   /** Whether the signer subscribes to the organization's emails. */
   subscribe: boolean;
+  /** How the page names the signer. */
   appearance: Appearance;
   /** The signature whose share link led the signer there. */
   via: string | null;
@@ -48,8 +51,13 @@ export const signatureRequestShapes: Upcasters = {
   },
 };
 
+type SignatureRequestedEvent = { type: 'SignatureRequested'; data: Requested; personal: SignerDetails };
+
 /** Signatures that await confirmation. */
-export const signatureRequests = new RequestKind<Requested, SignerDetails>({
+export const signatureRequests = new RequestKind<
+  SignatureRequestedEvent['data'],
+  SignatureRequestedEvent['personal']
+>({
   streamType: 'signature-request',
   requested: 'SignatureRequested',
   confirmed: 'SignatureConfirmed',

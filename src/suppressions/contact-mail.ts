@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { type Decider, streamIdOf } from '#libs/event-store';
 
-/**
- * `messageId` (without <>) identifies the message if the provider reported an id in our format. It leads to
- * the broadcast's recipient.
- */
-type Reported = { contactId: string; messageId: string | null };
+type Reported = {
+  contactId: string;
+  /** The Message-ID without <>, if it was reported and is one of this server. It leads to the broadcast's recipient. */
+  messageId: string | null;
+};
 
 export type ContactMailEvent =
   | { type: 'ContactBounced'; data: Reported }

@@ -14,11 +14,22 @@ export type Holder = { contactId: string; addressId: null } | { contactId: null;
 export type SuppressionEvent =
   | {
       type: 'AddressSuppressed';
-      data: { reason: Reason; contactId: string | null; addressId: string | null };
+      data: {
+        reason: Reason;
+        /** The contact with this address. */
+        contactId: string | null;
+        /** The record of type `suppressed-address`, if no contact has the address. */
+        addressId: string | null;
+      };
       personal: { email: string } | null;
     }
-  /** `reason` null: all reasons end. */
-  | { type: 'SuppressionEnded'; data: { reason: Reason | null } };
+  | {
+      type: 'SuppressionEnded';
+      data: {
+        /** null: all reasons. */
+        reason: Reason | null;
+      };
+    };
 
 /** The suppression of an address. It is active while it has a reason. */
 export type Suppression = {

@@ -7,14 +7,18 @@ export const DAYS_TO_ACCEPT = 7;
 
 type Nothing = Record<string, never>;
 
-/** `userId`: a person is the same user in all organizations. `personal` contains their address, encrypted with the member's own key. */
+/** The member's own key encrypts the address. */
 export type MemberEvent =
   | {
       type: 'MemberInvited';
-      data: { userId: string; role: Role };
+      data: {
+        /** A person is the same user in all organizations. */
+        userId: string;
+        role: Role;
+      };
       personal: { email: string } | null;
     }
-  /** Sent again, with this role. It is valid for the full period again. */
+  /** It is valid for the full period again. */
   | { type: 'InvitationRenewed'; data: { role: Role } }
   | { type: 'InvitationAccepted'; data: Nothing }
   | { type: 'InvitationRevoked'; data: Nothing }

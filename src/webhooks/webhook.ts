@@ -10,18 +10,37 @@ export type WebhookFields = {
 };
 
 export type WebhookEvent =
-  /** `personalData`: whether events include personal data, which requires that the creator had the scope. */
-  | { type: 'WebhookCreated'; data: WebhookFields & { personalData: boolean } }
+  | {
+      type: 'WebhookCreated';
+      data: WebhookFields & {
+        /** Whether deliveries contain personal data: whether its creator had the scope `history:read`. */
+        personalData: boolean;
+      };
+    }
   | { type: 'WebhookUpdated'; data: Partial<WebhookFields> }
   | { type: 'WebhookPaused'; data: Record<string, never> }
   | { type: 'WebhookResumed'; data: Record<string, never> }
-  /** The server disabled it, after days in which every delivery failed. */
-  | { type: 'WebhookDisabled'; data: { failingSince: string } }
-  /** Earlier secrets keep signing for `overlapSeconds` after this event, unless they expire sooner. */
-  | { type: 'WebhookSecretRotated'; data: { overlapSeconds: number } }
-  /** All events after this position are sent again. */
-  | { type: 'WebhookReplayed'; data: { after: number } }
-  /** A user asked to send one event again. */
+  | {
+      type: 'WebhookDisabled';
+      data: {
+        /** Every delivery has failed since. */
+        failingSince: string;
+      };
+    }
+  | {
+      type: 'WebhookSecretRotated';
+      data: {
+        /** Earlier secrets keep signing for this long after the event, unless they expire sooner. */
+        overlapSeconds: number;
+      };
+    }
+  | {
+      type: 'WebhookReplayed';
+      data: {
+        /** All events after this position are sent again. */
+        after: number;
+      };
+    }
   | { type: 'WebhookRedelivered'; data: { eventId: string; position: number } }
   | { type: 'WebhookDeleted'; data: Record<string, never> };
 

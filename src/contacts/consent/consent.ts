@@ -8,11 +8,12 @@ export type Evidence = { [field in (typeof EVIDENCE)[number]]?: string };
 export type ConsentEvent =
   | {
       type: 'ConsentRecorded';
-      /**
-       * `contactVersion`: version of the contact's event that this proves; null if the contact's setting did not
-       * change.
-       */
-      data: { given: boolean; contactVersion: number | null };
+      data: {
+        /** Whether the person agreed; false: refused. */
+        given: boolean;
+        /** The `version` of the contact's event that this proves. null: the contact's setting did not change. */
+        contactVersion: number | null;
+      };
       personal: Evidence | null;
     }
   /** The evidence came from an import that was undone. It can be recorded again. */

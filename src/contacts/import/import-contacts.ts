@@ -543,12 +543,12 @@ export class ImportContactsHandler implements ICommandHandler<ImportContacts> {
         if (!hasEmail(found.state, details.email))
           throw externalIdTaken(idIn(found.state, details), contactId);
         const hint = 'To update that contact, import the line again with onConflict: update.';
-        if (stated !== false || !found.state.subscribed) throw emailTaken(hint);
+        if (stated !== false || !found.state.subscribed) throw emailTaken(contactId, hint);
         // Someone who refused gets no email, whatever the result of the line.
         const refusal = { email: email!, subscribed: false, ...(consent && { consent }) };
         const rest = await mergeContact(writing, contactId, found, others);
         if (rest.writes.some(({ events }) => events.length > 0))
-          problem = emailTaken(`${UNSUBSCRIBED} ${hint}`).message;
+          problem = emailTaken(contactId, `${UNSUBSCRIBED} ${hint}`).message;
         else takenBy = undefined;
         return mergeContact(writing, contactId, found, refusal);
       }
