@@ -1,7 +1,7 @@
 import { type Counted, type Facts } from '#libs/links';
 import { type PersonDetails, RequestKind, type Suspicion } from '../confirmations/index.js';
 
-export type SignUp = {
+type SignUp = {
   formId: string;
   /** What led the person to the form. */
   source: string | null;
