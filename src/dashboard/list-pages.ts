@@ -4,9 +4,8 @@ import { type DashboardWords } from '#locales';
 import { csvFor } from './csv.js';
 import { type PageDefinition } from './page.js';
 import { ButtonLink, Actions, BadgeOf, Empty, MomentOf, numberIn, Table, timeIn } from './parts.js';
-import { type Section } from './sections.js';
+import { type Section, textsIn } from './sections.js';
 import { type Address, type PageContext } from './page-context.js';
-import { type Member } from './people.js';
 
 export type Asked = { limit: number; cursor: string | undefined; q?: unknown };
 
@@ -23,7 +22,7 @@ type ListedPage<Listed> = {
 type Text = (words: DashboardWords) => string;
 type Back = { href: string; text: string };
 
-type Column<Listed> = {
+export type Column<Listed> = {
   name: Text;
   /** Moments are shown relative to now. */
   cell: (record: Listed, context: PageContext) => Html | Date | string | number | null;
@@ -55,22 +54,23 @@ type Choosing<Listed> = {
   buttons: readonly { text: string; name?: string }[];
 };
 
-type ListOptions<Listed> = {
+export type ListOptions<Listed> = {
   /** Relative to the organization. The export is at `…/export`. */
   path: string;
   section: Section;
   needs: string;
   /** The operation that lists the records, or a function if no operation does. */
   operation: string | Lister<Listed>;
-  title: (words: DashboardWords, context: PageContext) => string | Promise<string>;
-  text: Text;
+  /** By default, the texts of the section. */
+  title?: (words: DashboardWords, context: PageContext) => string | Promise<string>;
+  text?: Text;
+  empty?: (words: DashboardWords) => { title: string; text: string };
   columns: readonly Column<Listed>[];
-  empty: (words: DashboardWords) => { title: string; text: string };
   /** Further input of the operation, from the address. */
   fields?: (context: PageContext) => Record<string, unknown>;
   /** Whether the list can be sorted oldest or newest first. Default: true. */
   isSorted?: boolean;
-  /** Label of the search field, if the operation supports `q`. */
+  /** Label of the search field, if the operation supports `q`: by default that of the section, if it has one. */
   search?: Text;
   /** The scope for searching, if it differs from `needs`. */
   searchNeeds?: string;
@@ -98,6 +98,8 @@ type ListOptions<Listed> = {
   ) => StreamedAnswer | Promise<StreamedAnswer>;
 };
 
+type Whole<Listed> = ListOptions<Listed> & Required<Pick<ListOptions<Listed>, 'title' | 'text' | 'empty'>>;
+
 /** Records per page: a screen of rows, or three screens of cards on a phone. */
 export const PAGE_SIZE = 20;
 
@@ -105,8 +107,14 @@ export const PAGE_SIZE = 20;
 const MAX_SEARCHED = 2_000;
 
 /** The pages of a list: search, paging and an export. An empty list shows the first step instead. */
-export function listPages<Listed extends { id?: string }>(options: ListOptions<Listed>): PageDefinition[] {
-  const { path, needs } = options;
+export function listPages<Listed extends { id?: string }>(given: ListOptions<Listed>): PageDefinition[] {
+  const { path, needs, section } = given;
+  const options: Whole<Listed> = {
+    title: (words) => textsIn(words, section).title,
+    text: (words) => textsIn(words, section).text,
+    empty: (words) => textsIn(words, section).none,
+    ...given,
+  };
   return [
     { path, needs, show: (context) => showList(context, options) },
     {
@@ -120,11 +128,11 @@ export function listPages<Listed extends { id?: string }>(options: ListOptions<L
   ];
 }
 
-async function showList<Listed extends { id?: string }>(context: PageContext, options: ListOptions<Listed>) {
+async function showList<Listed extends { id?: string }>(context: PageContext, options: Whole<Listed>) {
   const { words } = context;
   const { section, operation, text, empty, filters, add, actions, before, back } = options;
   const allColumns = columnsFor(context, options);
-  const search = searchOf(context.person, options);
+  const search = searchOf(context, options);
   const cannotFind = options.cannotFind?.(context);
   const list = async () => {
     if (cannotFind !== undefined) return { records: [], next: null, isFirst: true };
@@ -257,8 +265,11 @@ function columnsFor<Listed>(context: PageContext, { columns }: ListOptions<Liste
   return columns.filter(({ isShown }) => isShown?.(context) ?? true);
 }
 
-function searchOf<Listed>(person: Member, { search, searchNeeds }: ListOptions<Listed>): Text | undefined {
-  return searchNeeds === undefined || person.may(searchNeeds) ? search : undefined;
+function searchOf<Listed>(context: PageContext, options: ListOptions<Listed>): Text | undefined {
+  const { path, section, search, searchNeeds } = options;
+  if (searchNeeds !== undefined && !context.person.may(searchNeeds)) return undefined;
+  const own = path.includes(':') ? undefined : textsIn(context.words, section).search;
+  return search ?? (own === undefined ? undefined : () => own);
 }
 
 /** With more filters, they are behind a summary, which is open if one is set. */
@@ -304,6 +315,41 @@ function Search({ words, address }: PageContext, label: string | undefined, filt
     ${filters.length > MAX_FILTERS ? MoreFilters({ words, address }, filters) : filters}
     <button class="button plain">${words.search}</button>
   </form>`;
+}
+
+/** The column of a status, with its colour and the texts of the section. */
+export function statusColumn<Status extends string>(section: Section): Column<{ status: Status }> {
+  return {
+    name: ({ state }) => state,
+    cell: ({ status }, { words }) => textsIn(words, section).statuses[status]!,
+    badge: ({ status }) => status,
+    isObvious: true,
+  };
+}
+
+/** A column of numbers, which exports contain without separators. */
+export function numberColumn<Name extends string>(name: Name, label: Text): Column<Record<Name, number>> {
+  return {
+    name: label,
+    cell: (record, { words }) => numberIn(words, record[name]),
+    exported: (record) => record[name],
+    isNumber: true,
+  };
+}
+
+/** Filters a list by a field of its operation with a few values. */
+export function filteredBy(
+  name: string,
+  label: Text,
+  choices: (words: DashboardWords) => readonly Option[],
+): Required<Pick<ListOptions<never>, 'fields' | 'filters'>> {
+  return {
+    fields: ({ address }) => ({ [name]: address.query(name) }),
+    filters: (context) =>
+      Promise.resolve([
+        FilterField(context, { name, label: label(context.words), choices: choices(context.words) }),
+      ]),
+  };
 }
 
 /** A filter in the search form. @param hasAll whether the first choice is "all". */
@@ -361,7 +407,7 @@ function foundIn(words: DashboardWords, many: number, hasMore: boolean): string 
 
 /** Input of the list operation, from the address. */
 function askedOf<Listed>(context: PageContext, options: ListOptions<Listed>): Record<string, unknown> {
-  const q = options.searchIn ? undefined : searchOf(context.person, options) && context.address.query('q');
+  const q = options.searchIn ? undefined : searchOf(context, options) && context.address.query('q');
   return { q, ...options.fields?.(context) };
 }
 

@@ -10,7 +10,7 @@ import {
   formatSince,
   HintOf,
   html,
-  type Html,
+  Html,
   type Option,
   OptionsOf,
   trusted,
@@ -58,9 +58,9 @@ export function ButtonLink(address: Address, to: string, text: string, isPlain =
   return html`<a class="button${kind}" href="${address.path(to)}">${text}</a>`;
 }
 
-/** A row of actions. */
-export function Actions(actions: readonly (Html | null)[]): Html | null {
-  const shown = actions.filter((action) => action !== null);
+/** A row of actions. Those that are not possible now are null or false. */
+export function Actions(actions: readonly (Html | null | false)[]): Html | null {
+  const shown = actions.filter((action) => action instanceof Html);
   return shown.length === 0
     ? null
     : html`<ul class="actions">${shown.map((action) => html`<li>${action}</li>`)}</ul>`;
@@ -172,16 +172,15 @@ function fieldIn({ words, refusal, labels }: FormInput, options: FieldOptions): 
   return { name, label, hint, fault, optional, isRequired: !isOptional && !isChosen };
 }
 
-export function TextField(
-  form: FormInput,
-  options: FieldOptions & {
-    type?: 'text' | 'email' | 'url' | 'tel' | 'number' | 'search' | 'color' | 'datetime-local' | 'date';
-    max?: number;
-    autocomplete?: string;
-    /** Suggestions. Other values are allowed too. */
-    offered?: readonly string[];
-  },
-): Html {
+type TextOptions = FieldOptions & {
+  type?: 'text' | 'email' | 'url' | 'tel' | 'number' | 'search' | 'color' | 'datetime-local' | 'date';
+  max?: number;
+  autocomplete?: string;
+  /** Suggestions. Other values are allowed too. */
+  offered?: readonly string[];
+};
+
+export function TextField(form: FormInput, options: TextOptions): Html {
   const { name, value, type = 'text', max, autocomplete = 'off', offered = [] } = options;
   return FieldOf(
     fieldIn(form, options),
@@ -196,7 +195,9 @@ export function TextField(
   );
 }
 
-export function AreaField(form: FormInput, options: FieldOptions & { max?: number; isLong?: boolean }): Html {
+type AreaOptions = FieldOptions & { max?: number; isLong?: boolean };
+
+export function AreaField(form: FormInput, options: AreaOptions): Html {
   const { name, value, max, isLong = false } = options;
   // Browsers ignore the first line break in a textarea.
   return FieldOf(
@@ -286,6 +287,36 @@ export function CheckField(
 ): Html {
   form.labels.set(name, label);
   return CheckOf({ name, label, value: 'true', isChecked: form.isTicked(name, isTicked) });
+}
+
+/**
+ * The fields of a form about a record. Texts with the name of a field are its label and its hint: `slug` and `slugHint`.
+ *
+ * @param record undefined for a new one.
+ */
+export function fieldsFor(form: FormInput, texts: object, record?: object) {
+  const own = (name: string) => {
+    const { [name]: label, [`${name}Hint`]: hint } = texts as Record<string, string | undefined>;
+    const value = (record as Record<string, string | number | null | undefined> | undefined)?.[name];
+    return { name, label: label!, hint, value: typeof value === 'number' ? String(value) : value };
+  };
+  const optional = { isOptional: true };
+  return {
+    text: (name: string, more?: Partial<TextOptions>) => TextField(form, { ...own(name), ...more }),
+    area: (name: string, more?: Partial<AreaOptions>) => AreaField(form, { ...own(name), ...more }),
+    /** The same for fields that may be empty. */
+    optionalText: (name: string, more?: Partial<TextOptions>) =>
+      TextField(form, { ...own(name), ...optional, ...more }),
+    optionalArea: (name: string, more?: Partial<AreaOptions>) =>
+      AreaField(form, { ...own(name), ...optional, ...more }),
+    select: (name: string, choices: readonly Choice[], more?: Partial<FieldOptions>) =>
+      SelectField(form, { ...own(name), choices, ...more }),
+  };
+}
+
+/** A form as wide as text. */
+export function TextForm(form: FormInput, options: Parameters<typeof FormOf>[1]): Html {
+  return html`<div class="text">${FormOf(form, options)}</div>`;
 }
 
 /**

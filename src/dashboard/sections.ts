@@ -20,6 +20,21 @@ function groups(): Record<Section, Place> {
 /** Of a section, the key of its place and of its texts: `lists`. */
 export type Section = string;
 
+/** The texts of every section that lists records. */
+type SectionTexts = {
+  title: string;
+  text: string;
+  none: { title: string; text: string };
+  search?: string;
+  add: string;
+  statuses: Record<string, string>;
+  deleting: { title: (name: string) => string; text: string; button: (name: string) => string };
+};
+
+export function textsIn(words: DashboardWords, section: Section): SectionTexts {
+  return (words as unknown as Record<Section, SectionTexts>)[section]!;
+}
+
 /** A group of sections, the key of its title. */
 type NavigationGroup = keyof DashboardWords['groups'];
 

@@ -1,22 +1,21 @@
 import { html, type Html } from '#libs/pages';
 import { invalid, type StreamedAnswer } from '#libs/rpc';
 import { belongingOf, kindsIn } from '../belonging.js';
-import { FilterField, listPages } from '../list-pages.js';
+import { FilterField } from '../list-pages.js';
 import { forExcel } from '../csv.js';
 import { type PageDefinition } from '../page.js';
 import {
-  AreaField,
   ConfirmForm,
   ButtonLink,
   CheckField,
   dateIn,
   Actions,
   Facts,
+  fieldsFor,
   FormOf,
-  SelectField,
   TextField,
 } from '../parts.js';
-import { ActivityLog } from '../activity-log.js';
+import { recordPages } from '../record-pages.js';
 import { type SuppressionRecord } from '../../suppressions/index.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import { countryChoices, countryName } from '../../contacts/index.js';
@@ -31,7 +30,6 @@ import {
   filtersOf,
   nameOf,
   PLACES,
-  toContacts,
 } from './contact.js';
 import { ConsentsOf } from './consents.js';
 import { CustomInputs, customFieldsOf, factsOf, typedValues } from './custom-values.js';
@@ -40,35 +38,28 @@ import { canGroup, choosing, groupPage } from './group-page.js';
 /** No autocomplete: browsers would fill in the data of their user, not of the contact. */
 const FIELDS: Partial<Record<Detail, 'tel'>> = { phone: 'tel', mobile: 'tel' };
 
+const contacts = recordPages<ContactRecord>({
+  section: 'contacts',
+  record: 'contact',
+  titleOf: nameOf,
+  find: (context) => contactOf(context),
+});
+
 export const contactPages: PageDefinition[] = [
-  ...listPages<ContactRecord>({
-    path: 'contacts',
-    section: 'contacts',
-    needs: 'contact:read',
-    operation: 'contact.list-contacts',
-    title: ({ contacts }) => contacts.title,
-    text: ({ contacts }) => contacts.text,
-    empty: ({ contacts }) => contacts.none,
-    search: ({ contacts }) => contacts.search,
+  ...contacts.list({
     fields: filtersOf,
     filters: FiltersOf,
-    add: { path: 'contacts/new', text: ({ contacts }) => contacts.add, needs: 'contact:write' },
-    actions: ({ words, person, address }) => [
-      person.may('contact:write')
-        ? ButtonLink(address, 'contacts/import', words.contacts.import, true)
-        : null,
-      person.may('contact:write')
-        ? ButtonLink(address, 'contacts/duplicates', words.contacts.duplicates.find, true)
-        : null,
-    ],
+    actions: ({ words, person, address }) => {
+      if (!person.may('contact:write')) return [];
+      const { duplicates, import: importing } = words.contacts;
+      return [
+        ButtonLink(address, 'contacts/import', importing, true),
+        ButtonLink(address, 'contacts/duplicates', duplicates.find, true),
+      ];
+    },
     choose: choosing,
     columns: [
-      {
-        name: ({ nameOf }) => nameOf,
-        cell: (contact, { address }) =>
-          html`<a href="${address.path(`contacts/${contact.id}`)}">${nameOf(contact)}</a>`,
-        exported: nameOf,
-      },
+      contacts.titleColumn(),
       {
         name: ({ email }) => email,
         cell: ({ email, ...contact }) => (nameOf({ ...contact, email }) === email ? null : email),
@@ -97,114 +88,65 @@ export const contactPages: PageDefinition[] = [
         }),
       ),
   }),
-  {
-    path: 'contacts/new',
-    needs: 'contact:write',
-    show: async (context) => {
-      const { contacts } = context.words;
-      const subscribe = CheckField(context.form, { name: 'subscribed', label: contacts.adding.subscribe });
-      const fields = [...FieldsOf(context, await customFieldsOf(context)), subscribe];
-      return context.view.page({
-        section: 'contacts',
-        back: toContacts(context),
-        title: contacts.adding.title,
-        content: html`<div class="text">
-          <p class="lead">${contacts.adding.hint}</p>
-          ${FormOf(context.form, { fields, button: contacts.adding.button })}
-        </div>`,
-      });
+  ...contacts.writing({
+    newTitle: ({ contacts }) => contacts.adding.title,
+    editTitle: ({ contacts }, name) => contacts.editing.title(name),
+    content: async (context, contact) => {
+      const { adding, editing } = context.words.contacts;
+      const isTicked = contact?.subscribed === true;
+      const subscribe = CheckField(context.form, { name: 'subscribed', label: adding.subscribe, isTicked });
+      const fields = [...FieldsOf(context, await customFieldsOf(context), contact), subscribe];
+      const { button } = contact ? editing : adding;
+      return html`<div class="text">
+        ${contact ? null : html`<p class="lead">${adding.hint}</p>`}
+        ${FormOf(context.form, { fields, button, of: contact })}
+      </div>`;
     },
-    act: async (context) => {
-      const { contactId } = await context.api.run<{ contactId: string }>('contact.create-contact', {
-        organizationId: context.api.organizationId,
-        ...typedIn(context.form, await customFieldsOf(context)),
-      });
-      return { to: `contacts/${contactId}`, done: 'contacts.created' };
-    },
-  },
+    input: async (context, contact) => ({
+      ...(contact ? {} : { organizationId: context.api.organizationId }),
+      ...typedIn(context.form, await customFieldsOf(context)),
+    }),
+  }),
   groupPage,
-  {
-    path: 'contacts/:contact',
-    needs: 'contact:read',
-    show: async (context) => {
-      const { words } = context;
-      const found = contactOf(context);
-      const [contact, mails, belonging, consents, past, customFields] = await Promise.all([
-        found,
+  contacts.shownWith(
+    (context, found) => {
+      const contactId = context.address.params.contact!;
+      return Promise.all([
         found.then((one) => MailsTo(context, one)),
-        BelongingOf(context, context.address.params.contact!),
-        ConsentsOf(context, context.address.params.contact!),
-        ActivityLog(context, context.address.params.contact!),
+        BelongingOf(context, contactId),
+        ConsentsOf(context, contactId),
         customFieldsOf(context),
       ]);
+    },
+    (context, contact, { mayWrite, link }, [mails, belonging, consents, customFields]) => {
+      const { words, person, address } = context;
       const { edit, erase, merge, addTo, exportPerson, fields, subscribed } = words.contacts;
-      return context.view.page({
-        section: 'contacts',
-        back: toContacts(context),
-        title: nameOf(contact),
-        content: html`${
-          context.person.may('contact:write')
-            ? Actions([
-                ButtonLink(context.address, `contacts/${contact.id}/edit`, edit),
-                canGroup(context.person)
-                  ? ButtonLink(context.address, `contacts/group?contact=${contact.id}`, addTo, true)
-                  : null,
-                ButtonLink(context.address, `contacts/${contact.id}/merge`, merge, true),
-                context.person.may('contact:export')
-                  ? ButtonLink(context.address, `contacts/${contact.id}/export`, exportPerson, true)
-                  : null,
-                ButtonLink(context.address, `contacts/${contact.id}/erase`, erase, true),
-              ])
-            : null
-        }
-        ${Facts([
-          { name: fields.email, value: contact.email },
-          { name: subscribed, value: mails },
-          ...DETAILS.filter((name) => contact[name] !== null).map((name) => ({
-            name: fields[name],
-            value: DetailOf(context, name, contact[name]!),
-          })),
-          ...factsOf(context.words, customFields, contact.customFields),
-          ...(contact.externalIds.length > 0
-            ? [{ name: fields.externalIds, value: contact.externalIds.join(', ') }]
-            : []),
-          ...belonging,
-          { name: words.since, value: dateIn(words, contact.createdAt) },
-        ])}
-        ${consents} ${past}`,
-      });
+      return html`${Actions([
+        mayWrite && link('edit', edit, false),
+        mayWrite &&
+          canGroup(person) &&
+          ButtonLink(address, `contacts/group?contact=${contact.id}`, addTo, true),
+        mayWrite && link('merge', merge),
+        mayWrite && person.may('contact:export') && link('export', exportPerson),
+        mayWrite && link('erase', erase),
+      ])}
+      ${Facts([
+        { name: fields.email, value: contact.email },
+        { name: subscribed, value: mails },
+        ...DETAILS.filter((name) => contact[name] !== null).map((name) => ({
+          name: fields[name],
+          value: DetailOf(context, name, contact[name]!),
+        })),
+        ...factsOf(words, customFields, contact.customFields),
+        ...(contact.externalIds.length > 0
+          ? [{ name: fields.externalIds, value: contact.externalIds.join(', ') }]
+          : []),
+        ...belonging,
+        { name: words.since, value: dateIn(words, contact.createdAt) },
+      ])}
+      ${consents}`;
     },
-  },
-  {
-    path: 'contacts/:contact/edit',
-    needs: 'contact:write',
-    show: async (context) => {
-      const { contacts } = context.words;
-      const [contact, customFields] = await Promise.all([contactOf(context), customFieldsOf(context)]);
-      const subscribe = CheckField(context.form, {
-        name: 'subscribed',
-        label: contacts.adding.subscribe,
-        isTicked: contact.subscribed,
-      });
-      return context.view.page({
-        section: 'contacts',
-        back: { href: context.address.path(`contacts/${contact.id}`), text: nameOf(contact) },
-        title: contacts.editing.title(nameOf(contact)),
-        content: html`<div class="text">
-          ${FormOf(context.form, { fields: [...FieldsOf(context, customFields, contact), subscribe], button: contacts.editing.button, of: contact })}
-        </div>`,
-      });
-    },
-    act: async (context) => {
-      const contactId = context.address.params.contact!;
-      context.form.requireSame(await contactOf(context));
-      await context.api.run('contact.update-contact', {
-        contactId,
-        ...typedIn(context.form, await customFieldsOf(context)),
-      });
-      return { to: `contacts/${contactId}`, done: 'contacts.changed' };
-    },
-  },
+  ),
   {
     path: 'contacts/:contact/export',
     needs: 'contact:export',
@@ -221,12 +163,8 @@ export const contactPages: PageDefinition[] = [
       const otherId = context.address.query('other');
       const back = { href: context.address.path(`contacts/${contact.id}`), text: name };
       if (!otherId) {
-        const email = TextField(context.form, {
-          name: 'email',
-          label: merging.email,
-          type: 'email',
-          max: 254,
-        });
+        const field = { name: 'email', label: merging.email, type: 'email', max: 254 } as const;
+        const email = TextField(context.form, field);
         return context.view.page({
           section: 'contacts',
           back,
@@ -272,29 +210,17 @@ export const contactPages: PageDefinition[] = [
       return { to: `contacts/${contactId}/merge?other=${found.id}` };
     },
   },
-  {
-    path: 'contacts/:contact/erase',
-    needs: 'contact:write',
-    show: async (context) => {
-      const contact = await contactOf(context);
-      const { title, text, button } = context.words.contacts.erasing;
+  contacts.step('erase', {
+    ask: ({ words }, contact) => {
+      const { title, text, button } = words.contacts.erasing;
       const name = nameOf(contact);
-      return context.view.page({
-        section: 'contacts',
-        title: title(name),
-        content: ConfirmForm(context, {
-          text,
-          button: button(name),
-          back: `contacts/${contact.id}`,
-          isFinal: true,
-        }),
-      });
+      return { title: title(name), text, button: button(name), isFinal: true };
     },
     act: async ({ address, api }) => {
       await api.run('contact.delete-contact', { contactId: address.params.contact });
       return { to: 'contacts', done: 'contacts.erased' };
     },
-  },
+  }),
 ];
 
 /** Places lead to the contacts who share them. */
@@ -337,37 +263,20 @@ function FieldsOf(
   customFields: readonly FieldRecord[],
   contact?: ContactRecord,
 ): Html[] {
-  const { fields } = context.words.contacts;
-  const email = TextField(context.form, {
-    name: 'email',
-    label: fields.email,
-    value: contact?.email,
-    type: 'email',
-    max: 254,
-  });
-  const details = DETAILS.filter((name) => name !== 'bio').map((name) => {
-    const field = { name, label: fields[name], value: contact?.[name], isOptional: true };
-    return name === 'country'
-      ? SelectField(context.form, {
-          ...field,
-          choices: [{ value: '', text: '–' }, ...countryChoices(context.words.locale, field.value)],
-        })
-      : TextField(context.form, { ...field, type: FIELDS[name] ?? 'text', max: 500 });
-  });
-  const bio = AreaField(context.form, {
-    name: 'bio',
-    label: fields.bio,
-    value: contact?.bio,
-    isOptional: true,
-  });
-  const externalIds = AreaField(context.form, {
-    name: 'externalIds',
-    label: fields.externalIds,
-    hint: context.words.contacts.externalIdsHint,
-    value: contact?.externalIds.join('\n'),
-    isOptional: true,
-  });
-  return [email, ...details, ...CustomInputs(context, customFields, contact?.customFields), bio, externalIds];
+  const { fields, externalIdsHint: hint } = context.words.contacts;
+  const { text, optionalText, optionalArea, select } = fieldsFor(context.form, fields, contact);
+  const details = DETAILS.filter((name) => name !== 'bio').map((name) =>
+    name === 'country'
+      ? select(name, [{ value: '', text: '–' }, ...countryChoices(context.words.locale, contact?.country)])
+      : optionalText(name, { type: FIELDS[name] ?? 'text', max: 500 }),
+  );
+  return [
+    text('email', { type: 'email', max: 254 }),
+    ...details,
+    ...CustomInputs(context, customFields, contact?.customFields),
+    optionalArea('bio'),
+    optionalArea('externalIds', { hint, value: contact?.externalIds.join('\n') }),
+  ];
 }
 
 /** The submitted fields. An empty field is null. */

@@ -1,37 +1,23 @@
 import { html } from '#libs/pages';
 import { FIELD_TYPES, type FieldRecord, hasOptions } from '../../fields/index.js';
-import { ActivityLog } from '../activity-log.js';
-import { FilterField, listPages } from '../list-pages.js';
+import { filteredBy } from '../list-pages.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import { type PageDefinition } from '../page.js';
-import { deletionPage } from '../step-pages.js';
-import { Actions, AreaField, ButtonLink, ChoiceField, dateIn, Facts, FormOf, TextField } from '../parts.js';
+import { Actions, AreaField, ChoiceField, dateIn, Facts, TextField, TextForm } from '../parts.js';
+import { recordPages } from '../record-pages.js';
 
-const SECTION = 'customFields';
+const customFields = recordPages<FieldRecord>({ section: 'customFields', path: 'fields', record: 'field' });
 
 export const customFieldPages: PageDefinition[] = [
-  ...listPages<FieldRecord>({
-    path: 'fields',
-    section: SECTION,
-    needs: 'field:read',
-    operation: 'field.list-fields',
-    title: ({ customFields }) => customFields.title,
-    text: ({ customFields }) => customFields.text,
-    empty: ({ customFields }) => customFields.none,
+  ...customFields.list({
     search: ({ nameOf }) => nameOf,
-    fields: ({ address }) => ({ type: address.query('type') }),
-    filters: (context) => {
-      const { type, types } = context.words.customFields;
-      const choices = FIELD_TYPES.map((value) => ({ value, text: types[value].name }));
-      return Promise.resolve([FilterField(context, { name: 'type', label: type, choices })]);
-    },
-    add: { path: 'fields/new', text: ({ customFields }) => customFields.add, needs: 'field:write' },
+    ...filteredBy(
+      'type',
+      ({ customFields }) => customFields.type,
+      ({ customFields: { types } }) => FIELD_TYPES.map((value) => ({ value, text: types[value].name })),
+    ),
     columns: [
-      {
-        name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, { address }) => html`<a href="${address.path(`fields/${id}`)}">${name}</a>`,
-        exported: ({ name }) => name,
-      },
+      customFields.titleColumn(),
       {
         name: ({ customFields }) => customFields.type,
         cell: ({ type }, { words }) => words.customFields.types[type].name,
@@ -41,116 +27,47 @@ export const customFieldPages: PageDefinition[] = [
       { name: ({ made }) => made, cell: ({ createdAt }) => new Date(createdAt) },
     ],
   }),
-  {
-    path: 'fields/new',
-    needs: 'field:write',
-    show: (context) => {
-      const { add, type, types, create } = context.words.customFields;
-      const choices = FIELD_TYPES.map((value) => ({
-        value,
-        text: types[value].name,
-        hint: types[value].hint,
-      }));
-      const fields = [
-        NameField(context),
-        ChoiceField(context.form, { name: 'type', label: type, values: ['TEXT'], choices }),
-        OptionsField(context),
-      ];
-      return Promise.resolve(
-        context.view.page({
-          section: SECTION,
-          back: toAll(context),
-          title: add,
-          content: html`<div class="text">${FormOf(context.form, { fields, button: create })}</div>`,
-        }),
-      );
-    },
-    act: async ({ form, api }) => {
-      const options = optionsIn(form);
-      const { fieldId } = await api.run<{ fieldId: string }>('field.create-field', {
-        name: form.typed('name') ?? '',
-        type: form.get('type') ?? '',
-        ...(options.length > 0 ? { options } : {}),
-      });
-      return { to: `fields/${fieldId}`, done: 'customFields.created' };
-    },
-  },
-  {
-    path: 'fields/:field',
-    needs: 'field:read',
-    show: async (context) => {
-      const { words } = context;
-      const { edit, deleting, key, keyHint, type, types, options } = words.customFields;
-      const [field, past] = await Promise.all([
-        fieldOf(context),
-        ActivityLog(context, context.address.params.field!),
-      ]);
-      return context.view.page({
-        section: SECTION,
-        back: toAll(context),
-        title: field.name,
-        content: html`${
-          context.person.may('field:write')
-            ? Actions([
-                ButtonLink(context.address, `fields/${field.id}/edit`, edit.link, true),
-                ButtonLink(context.address, `fields/${field.id}/delete`, deleting.link, true),
-              ])
-            : null
-        }
-        ${Facts([
-          { name: type, value: types[field.type].name },
-          ...(field.options === null
-            ? []
-            : [
-                { name: options, value: html`<ul>${field.options.map((one) => html`<li>${one}</li>`)}</ul>` },
-              ]),
-          { name: key, value: field.key },
-          { name: words.made, value: dateIn(words, field.createdAt) },
-        ])}
-        <p class="hint">${keyHint}</p>
-        ${past}`,
-      });
-    },
-  },
-  {
-    path: 'fields/:field/edit',
-    needs: 'field:write',
-    show: async (context) => {
-      const field = await fieldOf(context);
-      const { title } = context.words.customFields.edit;
+  ...customFields.writing({
+    editTitle: ({ customFields }, name) => customFields.edit.title(name),
+    content: (context, field) => {
+      const { create } = context.words.customFields;
       const fields = [
         NameField(context, field),
-        hasOptions(field.type) ? OptionsField(context, field) : null,
+        field ? null : TypeField(context),
+        field === undefined || hasOptions(field.type) ? OptionsField(context, field) : null,
       ];
-      return context.view.page({
-        section: SECTION,
-        back: { href: context.address.path(`fields/${field.id}`), text: field.name },
-        title: title(field.name),
-        content: html`<div class="text">
-          ${FormOf(context.form, { fields, button: context.words.save, of: field })}
-        </div>`,
-      });
+      return TextForm(context.form, { fields, button: field ? context.words.save : create, of: field });
     },
-    act: async (context) => {
-      const field = await fieldOf(context);
-      context.form.requireSame(field);
-      await context.api.run('field.update-field', {
-        fieldId: field.id,
-        name: context.form.typed('name') ?? '',
-        ...(hasOptions(field.type) ? { options: optionsIn(context.form) } : {}),
-      });
-      return { to: `fields/${field.id}`, done: 'customFields.changed' };
+    input: ({ form }, field) => {
+      const options = optionsIn(form);
+      const hasThem = field ? hasOptions(field.type) : options.length > 0;
+      return {
+        name: form.typed('name') ?? '',
+        ...(field ? {} : { type: form.get('type') ?? '' }),
+        ...(hasThem ? { options } : {}),
+      };
     },
-  },
-  deletionPage({ section: SECTION, path: 'fields', record: 'field', find: fieldOf }),
+  }),
+  customFields.shown(({ words }, field, { mayWrite, link }) => {
+    const { edit, deleting, key, keyHint, type, types, options } = words.customFields;
+    return html`${Actions([mayWrite && link('edit', edit.link), mayWrite && link('delete', deleting.link)])}
+    ${Facts([
+      { name: type, value: types[field.type].name },
+      ...(field.options === null
+        ? []
+        : [{ name: options, value: html`<ul>${field.options.map((one) => html`<li>${one}</li>`)}</ul>` }]),
+      { name: key, value: field.key },
+      { name: words.made, value: dateIn(words, field.createdAt) },
+    ])}
+    <p class="hint">${keyHint}</p>`;
+  }),
+  customFields.deletion(),
 ];
 
-function toAll({ words, address }: PageContext) {
-  return { href: address.path('fields'), text: words.customFields.title };
-}
-
-function fieldOf({ address, api }: PageContext): Promise<FieldRecord> {
-  return api.run<FieldRecord>('field.get-field', { fieldId: address.params.field });
+function TypeField({ words, form }: PageContext) {
+  const { type, types } = words.customFields;
+  const choices = FIELD_TYPES.map((value) => ({ value, text: types[value].name, hint: types[value].hint }));
+  return ChoiceField(form, { name: 'type', label: type, values: ['TEXT'], choices });
 }
 
 function NameField({ words, form }: PageContext, field?: FieldRecord) {

@@ -1,31 +1,18 @@
 import { html } from '#libs/pages';
 import { invalid, RpcError } from '#libs/rpc';
-import { deletionPage } from '../step-pages.js';
-import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { ButtonLink, Actions, Facts, FileField, FormOf, numberIn, TextField } from '../parts.js';
-import { ActivityLog } from '../activity-log.js';
+import { Actions, Facts, fieldsFor, FileField, numberIn, TextForm } from '../parts.js';
+import { recordPages } from '../record-pages.js';
 import { type Api, type PageContext } from '../page-context.js';
 import { type ImageRecord, pathOfImage, Thumb } from '../image-choice.js';
 
+const images = recordPages<ImageRecord>({ section: 'images', record: 'image' });
+
 export const imagePages: PageDefinition[] = [
-  ...listPages<ImageRecord>({
-    path: 'images',
-    section: 'images',
-    needs: 'image:read',
-    operation: 'image.list-images',
-    title: ({ images }) => images.title,
-    text: ({ images }) => images.text,
-    empty: ({ images }) => images.none,
-    search: ({ images }) => images.search,
-    add: { path: 'images/new', text: ({ images }) => images.add, needs: 'image:write' },
+  ...images.list({
     columns: [
       { name: ({ images }) => images.picture, cell: (image) => Thumb(image), exported: ({ url }) => url },
-      {
-        name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, { address }) => html`<a href="${address.path(`images/${id}`)}">${name}</a>`,
-        exported: ({ name }) => name,
-      },
+      images.titleColumn(),
       { name: ({ images }) => images.alt, cell: ({ alt }) => alt },
       { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt) },
     ],
@@ -35,22 +22,17 @@ export const imagePages: PageDefinition[] = [
     needs: 'image:write',
     takesFile: true,
     show: (context) => {
-      const { images } = context.words;
+      const { add, upload, file, fileHint } = context.words.images;
       const fields = [
         ...NamesOf(context),
-        FileField(context.form, {
-          name: 'file',
-          label: images.file,
-          hint: images.fileHint,
-          accept: 'image/*',
-        }),
+        FileField(context.form, { name: 'file', label: file, hint: fileHint, accept: 'image/*' }),
       ];
       return Promise.resolve(
         context.view.page({
           section: 'images',
-          back: toImages(context),
-          title: images.add,
-          content: html`<div class="text">${FormOf(context.form, { fields, button: images.upload, takesFile: true })}</div>`,
+          back: images.toAll(context),
+          title: add,
+          content: TextForm(context.form, { fields, button: upload, takesFile: true }),
         }),
       );
     },
@@ -69,42 +51,24 @@ export const imagePages: PageDefinition[] = [
     },
   },
   {
-    path: 'images/:image',
-    needs: 'image:read',
-    changes: 'image:write',
-    show: async (context) => {
-      const { words } = context;
+    ...images.shown(({ words, form }, image, { mayWrite, link }) => {
       const { images } = words;
-      const [image, past] = await Promise.all([
-        imageOf(context),
-        ActivityLog(context, context.address.params.image!),
-      ]);
-      return context.view.page({
-        section: 'images',
-        back: toImages(context),
-        title: image.name,
-        content: html`<figure class="picture">
-            <img src="${pathOfImage(image.url)}" alt="${image.alt ?? ''}" width="${image.width}" height="${image.height}" />
-          </figure>
-          ${Facts([
-            {
-              name: images.size,
-              value: `${numberIn(words, image.width)} × ${numberIn(words, image.height)}`,
-            },
-            ...(context.person.may('image:write') ? [] : [{ name: images.alt, value: image.alt }]),
-          ])}
-          ${
-            context.person.may('image:write')
-              ? html`<div class="text">${FormOf(context.form, { fields: NamesOf(context, image), button: images.edit, of: image })}</div>
-                  ${Actions([ButtonLink(context.address, `images/${image.id}/delete`, images.delete, true)])}`
-              : null
-          }
-          ${past}`,
-      });
-    },
+      const size = `${numberIn(words, image.width)} × ${numberIn(words, image.height)}`;
+      return html`<figure class="picture">
+          <img src="${pathOfImage(image.url)}" alt="${image.alt ?? ''}" width="${image.width}" height="${image.height}" />
+        </figure>
+        ${Facts([{ name: images.size, value: size }, ...(mayWrite ? [] : [{ name: images.alt, value: image.alt }])])}
+        ${
+          mayWrite
+            ? html`${TextForm(form, { fields: NamesOf({ words, form }, image), button: images.edit, of: image })}
+                ${Actions([link('delete', images.delete)])}`
+            : null
+        }`;
+    }),
+    changes: 'image:write',
     act: async (context) => {
       const imageId = context.address.params.image;
-      context.form.requireSame(await imageOf(context));
+      context.form.requireSame(await images.find(context));
       await context.api.run('image.update-image', {
         imageId,
         name: context.form.typed('name') ?? '',
@@ -113,30 +77,12 @@ export const imagePages: PageDefinition[] = [
       return { to: `images/${imageId!}`, done: 'images.changed' };
     },
   },
-  deletionPage({ section: 'images', record: 'image', find: imageOf, fields: { detach: true } }),
+  images.deletion({ fields: { detach: true } }),
 ];
 
-function toImages({ words, address }: PageContext) {
-  return { href: address.path('images'), text: words.images.title };
-}
-
-function imageOf({ address, api }: PageContext): Promise<ImageRecord> {
-  return api.run<ImageRecord>('image.get-image', { imageId: address.params.image });
-}
-
-function NamesOf({ words, form }: PageContext, image?: ImageRecord) {
-  const { name, alt, altHint } = words.images;
-  return [
-    TextField(form, { name: 'name', label: name, value: image?.name, max: 200, isOptional: !image }),
-    TextField(form, {
-      name: 'alt',
-      label: alt,
-      hint: altHint,
-      value: image?.alt,
-      max: 1_000,
-      isOptional: true,
-    }),
-  ];
+function NamesOf({ words, form }: Pick<PageContext, 'words' | 'form'>, image?: ImageRecord) {
+  const { text, optionalText } = fieldsFor(form, words.images, image);
+  return [text('name', { max: 200, isOptional: !image }), optionalText('alt', { max: 1_000 })];
 }
 
 /** @throws RpcError BAD_REQUEST with an issue of the `file` field. */

@@ -4,22 +4,20 @@ import { type DashboardWords } from '#locales';
 import { type ApiKeyRecord } from '../../auth/index.js';
 import { PublicAddress } from '../../config/index.js';
 import { scopesOf } from '../../team/index.js';
-import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
-  ConfirmForm,
   ButtonLink,
   ChoiceField,
   dateIn,
   Actions,
   Facts,
-  FormOf,
+  fieldsFor,
   SecretField,
   SelectField,
-  TextField,
+  TextForm,
   timeIn,
 } from '../parts.js';
-import { ActivityLog } from '../activity-log.js';
+import { recordPages } from '../record-pages.js';
 import { type PageContext } from '../page-context.js';
 import { sectionAbout } from '../sections.js';
 
@@ -27,23 +25,17 @@ const DEFAULT_RATE = 10;
 /** Seconds, within the limit of the operation. */
 const OVERLAPS = ['0', '3600', '86400'];
 
+const keys = recordPages<ApiKeyRecord>({
+  section: 'keys',
+  record: 'api-key',
+  param: 'key',
+  find: findKey,
+});
+
 export const keyPages: PageDefinition[] = [
-  ...listPages<ApiKeyRecord>({
-    path: 'keys',
-    section: 'keys',
-    needs: 'api-key:read',
-    operation: 'api-key.list-api-keys',
-    title: ({ keys }) => keys.title,
-    text: ({ keys }) => keys.text,
-    empty: ({ keys }) => keys.none,
-    search: ({ keys }) => keys.search,
-    add: { path: 'keys/new', text: ({ keys }) => keys.add, needs: 'api-key:write' },
+  ...keys.list({
     columns: [
-      {
-        name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, { address }) => html`<a href="${address.path(`keys/${id}`)}">${name}</a>`,
-        exported: ({ name }) => name,
-      },
+      keys.titleColumn(),
       { name: ({ keys }) => keys.begins, cell: ({ prefix }) => prefix },
       { name: ({ state }) => state, cell: (key, { words }) => stateOf(words, key) },
       { name: ({ keys }) => keys.lastUsed, cell: ({ lastUsedAt }, { words }) => usedIn(words, lastUsedAt) },
@@ -53,38 +45,28 @@ export const keyPages: PageDefinition[] = [
     path: 'keys/new',
     needs: 'api-key:write',
     show: (context) => {
-      const { keys } = context.words;
-      const { fields } = keys;
+      const { keys: texts } = context.words;
+      const { fields } = texts;
       const own = scopesOf(context.person.organization.role);
       const scopes = allScopes().filter((scope) => hasScope(own, scope));
+      const { text, optionalText } = fieldsFor(context.form, fields);
       const written = [
-        TextField(context.form, { name: 'name', label: fields.name, hint: fields.nameHint, max: 200 }),
+        text('name', { max: 200 }),
         ChoiceField(context.form, {
           name: 'scopes',
           label: fields.scopes,
           isMany: true,
           choices: scopes.map((value) => ({ value, text: scopeIn(context.words, value) })),
         }),
-        TextField(context.form, {
-          name: 'rateLimit',
-          label: fields.rateLimit,
-          type: 'number',
-          value: String(DEFAULT_RATE),
-        }),
-        TextField(context.form, {
-          name: 'expiresAt',
-          label: fields.expiresAt,
-          hint: fields.expiresHint,
-          type: 'datetime-local',
-          isOptional: true,
-        }),
+        text('rateLimit', { type: 'number', value: String(DEFAULT_RATE) }),
+        optionalText('expiresAt', { hint: fields.expiresHint, type: 'datetime-local' }),
       ];
       return Promise.resolve(
         context.view.page({
           section: 'keys',
-          back: toKeys(context),
-          title: keys.add,
-          content: html`<div class="text">${FormOf(context.form, { fields: written, button: keys.button })}</div>`,
+          back: keys.toAll(context),
+          title: texts.add,
+          content: TextForm(context.form, { fields: written, button: texts.button }),
         }),
       );
     },
@@ -103,105 +85,53 @@ export const keyPages: PageDefinition[] = [
       });
     },
   },
-  {
-    path: 'keys/:key',
-    needs: 'api-key:read',
-    show: async (context) => {
-      const { words } = context;
-      const { keys } = words;
-      const [key, past] = await Promise.all([
-        keyOf(context),
-        ActivityLog(context, context.address.params.key!),
-      ]);
-      return context.view.page({
-        section: 'keys',
-        back: toKeys(context),
-        title: key.name,
-        content: html`${
-          isGood(key) && context.person.may('api-key:write')
-            ? Actions([
-                key.revokedAt === null
-                  ? ButtonLink(context.address, `keys/${key.id}/rotate`, keys.rotate, true)
-                  : null,
-                ButtonLink(context.address, `keys/${key.id}/revoke`, keys.revoke, true),
-              ])
-            : null
-        }
-        ${Facts([
-          { name: words.state, value: stateOf(words, key) },
-          { name: keys.begins, value: key.prefix },
-          { name: keys.may, value: key.scopes.map((scope) => scopeIn(words, scope)).join(', ') },
-          { name: keys.lastUsed, value: usedIn(words, key.lastUsedAt) },
-          { name: words.since, value: dateIn(words, key.createdAt) },
-          ...(key.expiresAt === null ? [] : [{ name: words.until, value: timeIn(words, key.expiresAt) }]),
-        ])}
-        ${past}`,
-      });
-    },
-  },
-  {
-    path: 'keys/:key/rotate',
-    needs: 'api-key:write',
-    show: async (context) => {
-      const { rotating } = context.words.keys;
-      const { id, name } = await keyOf(context);
-      const overlap = SelectField(context.form, {
-        name: 'overlapSeconds',
-        label: rotating.overlap,
-        value: '86400',
-        choices: OVERLAPS.map((value) => ({ value, text: rotating.overlaps[value]! })),
-      });
-      return context.view.page({
-        section: 'keys',
-        back: { href: context.address.path(`keys/${id}`), text: name },
-        title: rotating.title(name),
-        content: ConfirmForm(context, {
-          text: rotating.text,
-          fields: [overlap],
-          button: rotating.button,
-          back: `keys/${id}`,
-        }),
-      });
+  keys.shown(({ words }, key, { mayWrite, link }) => {
+    const { keys } = words;
+    const mayEnd = isGood(key) && mayWrite;
+    return html`${Actions([
+      mayEnd && key.revokedAt === null && link('rotate', keys.rotate),
+      mayEnd && link('revoke', keys.revoke),
+    ])}
+    ${Facts([
+      { name: words.state, value: stateOf(words, key) },
+      { name: keys.begins, value: key.prefix },
+      { name: keys.may, value: key.scopes.map((scope) => scopeIn(words, scope)).join(', ') },
+      { name: keys.lastUsed, value: usedIn(words, key.lastUsedAt) },
+      { name: words.since, value: dateIn(words, key.createdAt) },
+      ...(key.expiresAt === null ? [] : [{ name: words.until, value: timeIn(words, key.expiresAt) }]),
+    ])}`;
+  }),
+  keys.step('rotate', {
+    ask: (context, key) => {
+      const { title, text, button, overlap, overlaps } = context.words.keys.rotating;
+      const choices = OVERLAPS.map((value) => ({ value, text: overlaps[value]! }));
+      const field = { name: 'overlapSeconds', label: overlap, value: '86400', choices };
+      return {
+        back: keys.to(context, key),
+        title: title(key.name),
+        ...{ text, button, fields: [SelectField(context.form, field)] },
+      };
     },
     act: async (context) => {
-      const { name, scopes } = await keyOf(context);
+      const { name, scopes } = await keys.find(context);
       const made = await context.api.run<{ key: string | null }>('api-key.rotate-api-key', {
         apiKeyId: context.address.params.key,
         overlapSeconds: Number(context.form.typed('overlapSeconds') ?? 0),
       });
       return shownOnce(context, { ...made, name, scopes });
     },
-  },
-  {
-    path: 'keys/:key/revoke',
-    needs: 'api-key:write',
-    show: async (context) => {
-      const { revoking } = context.words.keys;
-      const { id, name } = await keyOf(context);
-      return context.view.page({
-        section: 'keys',
-        title: revoking.title(name),
-        content: ConfirmForm(context, {
-          text: revoking.text,
-          button: revoking.button(name),
-          back: `keys/${id}`,
-          isFinal: true,
-        }),
-      });
+  }),
+  keys.step('revoke', {
+    ask: ({ words }, { name }) => {
+      const { title, text, button } = words.keys.revoking;
+      return { title: title(name), text, button: button(name), isFinal: true };
     },
-    act: async ({ address, api }) => {
-      await api.run('api-key.revoke-api-key', { apiKeyId: address.params.key });
-      return { to: 'keys', done: 'keys.revoked' };
-    },
-  },
+    ...{ done: 'revoked', all: true },
+  }),
 ];
 
-function toKeys({ words, address }: PageContext) {
-  return { href: address.path('keys'), text: words.keys.title };
-}
-
 /** No operation returns a single key, so this searches all keys ever created. An organization has a few hundred at most. */
-async function keyOf({ address, api }: PageContext): Promise<ApiKeyRecord> {
+async function findKey({ address, api }: PageContext): Promise<ApiKeyRecord> {
   let cursor: string | undefined;
   do {
     const { records, pagination } = await api.run<{

@@ -4,24 +4,22 @@ import { invalid } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { type GroupKind } from '../../contacts/index.js';
 import { type ContactRecord, nameOf } from '../contacts/contact.js';
-import { listFrom, listPages, Paging } from '../list-pages.js';
+import { listFrom, numberColumn, Paging } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { stepPage } from '../step-pages.js';
 import {
-  AreaField,
   ConfirmForm,
-  ButtonLink,
   Actions,
   Facts,
+  fieldsFor,
   FormOf,
-  numberIn,
   SectionOf,
   Table,
   TextField,
+  TextForm,
   timeIn,
 } from '../parts.js';
+import { recordPages } from '../record-pages.js';
 import { TimeField, timeZoneOf, typedTime } from '../time-zone.js';
-import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
 
 type GroupRecord = {
@@ -44,15 +42,10 @@ export function pagesOfGroups({
   const section = `${kind}s`;
   const wordsOf = (words: DashboardWords) =>
     (words as unknown as Record<string, DashboardWords['lists']>)[section]!;
-  const { object: service, object: param, idField } = resource;
+  const { object: service, idField } = resource;
   const [reads, writes] = [`${service}:read`, `${service}:write`];
-  const idOf = ({ address: { params } }: PageContext) => params[param]!;
-  const groupOf = (context: PageContext) =>
-    context.api.run<GroupRecord>(`${service}.get-${service}`, { [idField]: idOf(context) });
-  const toAll = ({ words, address }: PageContext) => ({
-    href: address.path(section),
-    text: wordsOf(words).title,
-  });
+  const groups = recordPages<GroupRecord>({ section, record: service, titleOf: ({ name }) => name });
+  const idOf = ({ address: { params } }: PageContext) => params[service]!;
   const further = Object.entries(fields).map(([name, { schema }]) => ({
     name,
     isTime: schema.format === 'date-time',
@@ -62,27 +55,20 @@ export function pagesOfGroups({
   const zoneOf = async (context: PageContext) =>
     further.some(({ isTime }) => isTime) ? await timeZoneOf(context) : 'UTC';
   const fieldsOf = async (context: PageContext, group?: GroupRecord) => {
+    const { words, form } = context;
     const timeZone = await zoneOf(context);
+    const { text, optionalArea, optionalText } = fieldsFor(form, wordsOf(words), group);
     return [
-      ...namedFields(context, group),
+      text('name', { label: words.nameOf, max: 200 }),
+      optionalArea('description'),
       ...further.map(({ name, isTime, labelIn }) => {
-        const label = labelIn(context.words);
-        const field = { name, label, value: textOf(group, name) };
+        const label = labelIn(words);
         return isTime
-          ? TimeField(context.form, timeZone, { ...field, label: `${label} (${timeZone})` })
-          : TextField(context.form, { ...field, isOptional: true });
+          ? TimeField(form, timeZone, { name, label: `${label} (${timeZone})`, value: textOf(group, name) })
+          : optionalText(name, { label });
       }),
     ];
   };
-  const namedFields = ({ words, form }: PageContext, group?: GroupRecord) => [
-    TextField(form, { name: 'name', label: words.nameOf, value: group?.name, max: 200 }),
-    AreaField(form, {
-      name: 'description',
-      label: wordsOf(words).description,
-      value: group?.description,
-      isOptional: true,
-    }),
-  ];
   const nameIn = ({ form }: PageContext) => form.typed('name') ?? '';
   const typedIn = async (context: PageContext, group?: GroupRecord) => {
     const { form } = context;
@@ -110,94 +96,43 @@ export function pagesOfGroups({
       context.form.requireSure(name, wordsOf(context.words).sameName);
   };
   return [
-    ...listPages<GroupRecord>({
-      path: section,
-      section,
-      needs: reads,
-      operation: `${service}.list-${section}`,
-      title: (words) => wordsOf(words).title,
-      text: (words) => wordsOf(words).text,
-      empty: (words) => wordsOf(words).none,
-      search: (words) => wordsOf(words).search,
-      add: { path: `${section}/new`, text: (words) => wordsOf(words).add, needs: writes },
+    ...groups.list({
       columns: [
-        {
-          name: ({ nameOf }) => nameOf,
-          cell: ({ id, name }, { address }) =>
-            html`<a href="${address.path(`${section}/${id}`)}">${name}</a>`,
-          exported: ({ name }) => name,
-        },
-        {
-          name: (words) => wordsOf(words).contacts,
-          cell: ({ contacts }, { words }) => numberIn(words, contacts),
-          exported: ({ contacts }) => contacts,
-          isNumber: true,
-        },
+        groups.titleColumn(),
+        numberColumn('contacts', (words) => wordsOf(words).contacts),
         { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt) },
       ],
     }),
-    {
-      path: `${section}/new`,
-      needs: writes,
-      show: async (context) => {
-        const { title, button } = wordsOf(context.words).new;
-        return context.view.page({
-          section,
-          back: toAll(context),
-          title,
-          content: html`<div class="text">${FormOf(context.form, { fields: await fieldsOf(context), button })}</div>`,
-        });
+    ...groups.writing({
+      newTitle: (words) => wordsOf(words).new.title,
+      editTitle: (words, name) => wordsOf(words).edit.title(name),
+      content: async (context, group) => {
+        const { edit, new: adding } = wordsOf(context.words);
+        const { button } = group ? edit : adding;
+        return TextForm(context.form, { fields: await fieldsOf(context, group), button, of: group });
       },
-      act: async (context) => {
-        await requireOwnName(context);
-        const made = await context.api.run<Record<string, string>>(
-          `${service}.create-${service}`,
-          await typedIn(context),
-        );
-        return { to: `${section}/${made[idField]!}`, done: `${section}.created` };
+      input: async (context, group) => {
+        await requireOwnName(context, group);
+        return typedIn(context, group);
       },
-    },
+    }),
     {
-      path: `${section}/:${param}`,
-      needs: reads,
+      ...groups.shownWith(
+        (context) =>
+          Promise.all([zoneOf(context), context.person.may('contact:read') ? MembersOf(context) : null]),
+        ({ words }, group, { mayWrite, link }, [timeZone, members]) => {
+          const { edit, deleting } = wordsOf(words);
+          const facts = further.map(({ name, isTime, labelIn }) => {
+            const text = textOf(group, name);
+            const value = isTime && text !== null ? timeIn(words, text, timeZone) : text;
+            return { name: labelIn(words), value };
+          });
+          return html`${group.description === null ? null : html`<p class="lead">${group.description}</p>`}
+            ${facts.length === 0 ? null : Facts(facts)}
+            ${Actions([mayWrite && link('edit', edit.link), mayWrite && link('delete', deleting.link)])} ${members}`;
+        },
+      ),
       changes: writes,
-      show: async (context) => {
-        const [group, timeZone, members, past] = await Promise.all([
-          groupOf(context),
-          zoneOf(context),
-          context.person.may('contact:read') ? MembersOf(context) : null,
-          ActivityLog(context, idOf(context)),
-        ]);
-        const { edit, deleting } = wordsOf(context.words);
-        return context.view.page({
-          section,
-          back: toAll(context),
-          title: group.name,
-          content: html`${group.description === null ? null : html`<p class="lead">${group.description}</p>`}
-          ${
-            further.length === 0
-              ? null
-              : Facts(
-                  further.map(({ name, isTime, labelIn }) => {
-                    const text = textOf(group, name);
-                    return {
-                      name: labelIn(context.words),
-                      value: isTime && text !== null ? timeIn(context.words, text, timeZone) : text,
-                    };
-                  }),
-                )
-          }
-          ${
-            context.person.may(writes)
-              ? Actions([
-                  ButtonLink(context.address, `${section}/${group.id}/edit`, edit.link, true),
-                  ButtonLink(context.address, `${section}/${group.id}/delete`, deleting.link, true),
-                ])
-              : null
-          }
-          ${members} ${past}`,
-        });
-      },
       act: async (context) => {
         const email = context.form.typed('email') ?? '';
         const { records } = await context.api.run<{ records: ContactRecord[] }>('contact.list-contacts', {
@@ -214,49 +149,14 @@ export function pagesOfGroups({
         return { to: `${section}/${idOf(context)}`, done: `${section}.added` };
       },
     },
+    groups.deletion({ isFinal: false }),
     {
-      path: `${section}/:${param}/edit`,
-      needs: writes,
-      show: async (context) => {
-        const group = await groupOf(context);
-        const { title, button } = wordsOf(context.words).edit;
-        return context.view.page({
-          section,
-          back: { href: context.address.path(`${section}/${group.id}`), text: group.name },
-          title: title(group.name),
-          content: html`<div class="text">${FormOf(context.form, { fields: await fieldsOf(context, group), button, of: group })}</div>`,
-        });
-      },
-      act: async (context) => {
-        const group = await groupOf(context);
-        context.form.requireSame(group);
-        await requireOwnName(context, group);
-        await context.api.run(`${service}.update-${service}`, {
-          [idField]: idOf(context),
-          ...(await typedIn(context, group)),
-        });
-        return { to: `${section}/${idOf(context)}`, done: `${section}.changed` };
-      },
-    },
-    stepPage({
-      section,
-      record: service,
-      step: 'delete',
-      ask: async (context) => {
-        const { name } = await groupOf(context);
-        const { title, text, button } = wordsOf(context.words).deleting;
-        return { title: title(name), text, button: button(name) };
-      },
-      done: 'deleted',
-      to: section,
-    }),
-    {
-      path: `${section}/:${param}/contacts/:contact`,
+      path: `${section}/:${service}/contacts/:contact`,
       needs: reads,
       changes: writes,
       // The confirmation page.
       show: async (context) => {
-        const group = await groupOf(context);
+        const group = await groups.find(context);
         const contact = await context.api.run<ContactRecord>('contact.get-contact', {
           organizationId: context.api.organizationId,
           contactId: context.address.params.contact,

@@ -3,7 +3,7 @@ import { Activity, type ActivityEvent } from '../../history/index.js';
 import { LANGUAGES, type OrganizationRecord, publicLogId, senderId } from '../../organizations/index.js';
 import { findImage, ImageField, Thumb } from '../image-choice.js';
 import { type PageDefinition } from '../page.js';
-import { AreaField, CheckField, Facts, FormOf, SectionOf, SelectField, TextField } from '../parts.js';
+import { CheckField, Facts, fieldsFor, SectionOf, TextField, TextForm } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type Api, type FormInput, type PageContext } from '../page-context.js';
 
@@ -60,34 +60,16 @@ export const organizationPages: PageDefinition[] = [
   },
   form('who', ({ words, person, form }, own) => {
     const { fields, languages } = words.organization;
+    const { text, optionalText, select } = fieldsFor(form, fields, own);
     return [
-      TextField(form, { name: 'name', label: fields.name, value: own.name, max: 200 }),
-      TextField(form, {
-        name: 'website',
-        label: fields.website,
-        value: own.website,
-        type: 'url',
-        isOptional: true,
-      }),
-      TextField(form, {
-        name: 'email',
-        label: fields.email,
-        value: own.email,
-        type: 'email',
-        isOptional: true,
-      }),
-      TextField(form, {
-        name: 'country',
-        label: fields.country,
-        value: own.country,
-        isOptional: true,
-      }),
-      SelectField(form, {
-        name: 'language',
-        label: fields.language,
-        value: own.language,
-        choices: LANGUAGES.map((value) => ({ value, text: languages[value] })),
-      }),
+      text('name', { max: 200 }),
+      optionalText('website', { type: 'url' }),
+      optionalText('email', { type: 'email' }),
+      optionalText('country'),
+      select(
+        'language',
+        LANGUAGES.map((value) => ({ value, text: languages[value] })),
+      ),
       // Only people who can read the history may decide whether it is public.
       person.may('history:read')
         ? CheckField(form, { name: 'publicLog', label: fields.publicLog, isTicked: own.publicLog })
@@ -95,67 +77,32 @@ export const organizationPages: PageDefinition[] = [
     ];
   }),
   form('mails', ({ words, form }, own) => {
-    const { fields } = words.organization;
+    const { fromName, fromAddress, fromHint, postalHint, ...fields } = words.organization.fields;
+    const { optionalText, optionalArea } = fieldsFor(form, fields, own);
+    const { name, address } = own.mailFrom ?? {};
     return [
-      TextField(form, {
-        name: 'mailFrom.name',
-        label: fields.fromName,
-        value: own.mailFrom?.name,
-        isOptional: true,
-      }),
+      TextField(form, { name: 'mailFrom.name', label: fromName, value: name, isOptional: true }),
       TextField(form, {
         name: 'mailFrom.address',
-        label: fields.fromAddress,
-        hint: fields.fromHint,
-        value: own.mailFrom?.address,
+        label: fromAddress,
+        hint: fromHint,
+        value: address,
         type: 'email',
       }),
-      TextField(form, {
-        name: 'replyTo',
-        label: fields.replyTo,
-        value: own.replyTo,
-        type: 'email',
-        isOptional: true,
-      }),
-      AreaField(form, {
-        name: 'postalAddress',
-        label: fields.postalAddress,
-        hint: fields.postalHint,
-        value: own.postalAddress,
-        isOptional: true,
-      }),
+      optionalText('replyTo', { type: 'email' }),
+      optionalArea('postalAddress', { hint: postalHint }),
     ];
   }),
   form('pages', async (context, own) => {
-    const { fields } = context.words.organization;
+    const { text, optionalText, select } = fieldsFor(context.form, context.words.organization.fields, own);
     return [
-      TextField(context.form, {
-        name: 'slug',
-        label: fields.slug,
-        hint: fields.slugHint,
-        value: own.slug,
-        max: 80,
-        isOptional: true,
-      }),
-      TextField(context.form, {
-        name: 'colour',
-        label: fields.colour,
-        value: own.colour ?? DEFAULT_COLOUR,
-        type: 'color',
-      }),
-      TextField(context.form, {
-        name: 'privacyUrl',
-        label: fields.privacyUrl,
-        value: own.privacyUrl,
-        type: 'url',
-        isOptional: true,
-      }),
-      SelectField(context.form, {
-        name: 'timeZone',
-        label: fields.timeZone,
-        value: own.timeZone,
-        choices: [...new Set([own.timeZone, ...timeZones()])].map((zone) => ({ value: zone, text: zone })),
-      }),
+      optionalText('slug', { max: 80 }),
+      text('colour', { value: own.colour ?? DEFAULT_COLOUR, type: 'color' }),
+      optionalText('privacyUrl', { type: 'url' }),
+      select(
+        'timeZone',
+        [...new Set([own.timeZone, ...timeZones()])].map((zone) => ({ value: zone, text: zone })),
+      ),
       await ImageField(context, own.imageId),
     ];
   }),
@@ -191,7 +138,7 @@ function form(
         section: 'organization',
         back: { href: context.address.path('organization'), text: organization.title },
         title: organization[task],
-        content: html`<div class="text">${FormOf(context.form, { fields, button: organization.save, of: own })}</div>`,
+        content: TextForm(context.form, { fields, button: organization.save, of: own }),
       });
     },
     act: async (context) => {

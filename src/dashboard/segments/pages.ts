@@ -2,22 +2,11 @@ import { html, type Html } from '#libs/pages';
 import { Resources } from '#libs/resources';
 import { invalid, type Issue, RpcError } from '#libs/rpc';
 import { type Filter, namedInFilters } from '../../contacts/index.js';
-import { ActivityLog } from '../activity-log.js';
 import { type ContactRecord, nameOf } from '../contacts/contact.js';
-import { listPages } from '../list-pages.js';
 import { type Api, type FormInput, type PageContext } from '../page-context.js';
 import { type PageDefinition } from '../page.js';
-import { deletionPage } from '../step-pages.js';
-import {
-  Actions,
-  ButtonLink,
-  ChoiceField,
-  FormOf,
-  SectionOf,
-  SelectField,
-  Table,
-  TextField,
-} from '../parts.js';
+import { Actions, ChoiceField, SectionOf, SelectField, Table, TextField, TextForm } from '../parts.js';
+import { recordPages } from '../record-pages.js';
 import { FilterText, keyOfRecord, type Named, namesIn, opIn, subjectsOf } from './description.js';
 import {
   conditionOf,
@@ -39,113 +28,46 @@ const MOST_ROWS = 50;
 /** The button that adds a row, and the script that adapts a row to its field, show the form again. */
 const AGAIN = 'again';
 
+const segments = recordPages<SegmentRecord>({ section: 'segments', record: 'segment' });
+
 export const segmentPages: PageDefinition[] = [
-  ...listPages<SegmentRecord>({
-    path: 'segments',
-    section: 'segments',
-    needs: 'segment:read',
-    operation: 'segment.list-segments',
-    title: ({ segments }) => segments.title,
-    text: ({ segments }) => segments.text,
-    empty: ({ segments }) => segments.none,
-    search: ({ segments }) => segments.search,
-    add: { path: 'segments/new', text: ({ segments }) => segments.add, needs: 'segment:write' },
+  ...segments.list({
     columns: [
-      {
-        name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, { address }) => html`<a href="${address.path(`segments/${id}`)}">${name}</a>`,
-        exported: ({ name }) => name,
-      },
+      segments.titleColumn(),
       { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt) },
     ],
   }),
-  {
-    path: 'segments/new',
-    needs: 'segment:write',
-    show: async (context) => {
-      const { title, button } = context.words.segments.new;
-      return context.view.page({
-        section: 'segments',
-        back: toAll(context),
-        title,
-        content: await SegmentForm(context, button),
-      });
+  ...segments.writing({
+    newTitle: ({ segments }) => segments.new.title,
+    editTitle: ({ segments }, name) => segments.edit.title(name),
+    content: SegmentForm,
+    isAgain: (form) => form.has(AGAIN),
+    input: async (context, segment) => {
+      const subjects = await subjectsOf(context);
+      const before = segment ? rowsOf(segment.filter, subjects)?.rows : [];
+      const filter = before && (await typedFilter(context, subjects, before));
+      return { name: context.form.typed('name') ?? '', filter };
     },
-    act: async (context) => {
-      if (context.form.has(AGAIN)) return context.form.again();
-      const filter = await typedFilter(context, await subjectsOf(context));
-      const fields = { name: context.form.typed('name') ?? '', filter: filter.filter };
-      const { segmentId } = await inRows(filter.rows, () =>
-        context.api.run<{ segmentId: string }>('segment.create-segment', fields),
-      );
-      return { to: `segments/${segmentId}`, done: 'segments.created' };
-    },
-  },
-  {
-    path: 'segments/:segment',
-    needs: 'segment:read',
-    show: async (context) => {
-      const segment = await segmentOf(context);
-      const [subjects, records, people, past] = await Promise.all([
+    explain: inRows,
+  }),
+  segments.shownWith(
+    async (context, found) => {
+      const segment = await found;
+      return Promise.all([
         subjectsOf(context),
         namesIn(context, segment.filter),
         context.person.may('contact:read') ? PeopleOf(context, segment) : null,
-        ActivityLog(context, segment.id),
       ]);
-      const { edit, deleting, conditions } = context.words.segments;
-      return context.view.page({
-        section: 'segments',
-        back: toAll(context),
-        title: segment.name,
-        content: html`${
-          context.person.may('segment:write')
-            ? Actions([
-                ButtonLink(context.address, `segments/${segment.id}/edit`, edit.link, true),
-                ButtonLink(context.address, `segments/${segment.id}/delete`, deleting.link, true),
-              ])
-            : null
-        }
-        ${SectionOf(conditions, html`<div class="text">${FilterText(context.words, segment.filter, { subjects, records })}</div>`)} ${people} ${past}`,
-      });
     },
-  },
-  {
-    path: 'segments/:segment/edit',
-    needs: 'segment:write',
-    show: async (context) => {
-      const segment = await segmentOf(context);
-      const { title, button } = context.words.segments.edit;
-      return context.view.page({
-        section: 'segments',
-        back: { href: context.address.path(`segments/${segment.id}`), text: segment.name },
-        title: title(segment.name),
-        content: await SegmentForm(context, button, segment),
-      });
+    ({ words }, { filter }, { mayWrite, link }, [subjects, records, people]) => {
+      const { edit, deleting, conditions } = words.segments;
+      const text = FilterText(words, filter, { subjects, records });
+      return html`${Actions([mayWrite && link('edit', edit.link), mayWrite && link('delete', deleting.link)])}
+        ${SectionOf(conditions, html`<div class="text">${text}</div>`)} ${people}`;
     },
-    act: async (context) => {
-      if (context.form.has(AGAIN)) return context.form.again();
-      const segment = await segmentOf(context);
-      context.form.requireSame(segment);
-      const subjects = await subjectsOf(context);
-      const before = rowsOf(segment.filter, subjects);
-      const { filter, rows } = before
-        ? await typedFilter(context, subjects, before.rows)
-        : { filter: undefined, rows: [] };
-      const fields = { segmentId: segment.id, name: context.form.typed('name') ?? '', filter };
-      await inRows(rows, () => context.api.run('segment.update-segment', fields));
-      return { to: `segments/${segment.id}`, done: 'segments.changed' };
-    },
-  },
-  deletionPage({ section: 'segments', record: 'segment', find: segmentOf, isFinal: false }),
+  ),
+  segments.deletion({ isFinal: false }),
 ];
-
-function toAll({ words, address }: PageContext) {
-  return { href: address.path('segments'), text: words.segments.title };
-}
-
-function segmentOf({ address, api }: PageContext): Promise<SegmentRecord> {
-  return api.run<SegmentRecord>('segment.get-segment', { segmentId: address.params.segment });
-}
 
 async function PeopleOf(
   { words, address, api }: PageContext,
@@ -174,8 +96,9 @@ async function PeopleOf(
 }
 
 /** The form: a name, and rows of conditions. A filter that rows cannot express is shown as text. */
-async function SegmentForm(context: PageContext, button: string, segment?: SegmentRecord): Promise<Html> {
+async function SegmentForm(context: PageContext, segment?: SegmentRecord): Promise<Html> {
   const { segments, nameOf: label } = context.words;
+  const { button } = segment ? segments.edit : segments.new;
   const [subjects, records] = await Promise.all([
     subjectsOf(context),
     segment ? namesIn(context, segment.filter) : new Map<string, string>(),
@@ -192,7 +115,7 @@ async function SegmentForm(context: PageContext, button: string, segment?: Segme
   // After the main button, because Enter in a field presses the first one.
   const secondButton =
     shown && html`<button class="button plain" name="${AGAIN}" value="more">${segments.more}</button>`;
-  return html`<div class="text">${FormOf(context.form, { fields, button, secondButton, of: segment })}</div>`;
+  return TextForm(context.form, { fields, button, secondButton, of: segment });
 }
 
 function ConditionsOf(
@@ -291,15 +214,20 @@ function ValueField(
     : TextField(form, { ...options, max: 500 });
 }
 
-/** The filter that the form describes, and the number of the row of each condition. @param before the rows as stored. */
+/** The rows with a field, one for each condition. */
+function chosenRows(form: FormInput): number[] {
+  return Array.from({ length: typedRows(form) }, (_, n) => n).filter(
+    (n) => form.typed(`subject-${n}`) !== null,
+  );
+}
+
+/** The filter that the form describes. @param before the rows as stored. */
 async function typedFilter(
   context: PageContext,
   subjects: Subjects,
-  before: readonly Row[] = [],
-): Promise<{ filter: Filter; rows: number[] }> {
-  const rows = Array.from({ length: typedRows(context.form) }, (_, n) => n).filter(
-    (n) => context.form.typed(`subject-${n}`) !== null,
-  );
+  before: readonly Row[],
+): Promise<Filter> {
+  const rows = chosenRows(context.form);
   const conditions: Filter[] = [];
   const issues: Issue[] = rows.length > 0 ? [] : [{ path: 'subject-0', message: 'is required' }];
   for (const n of rows) {
@@ -311,7 +239,7 @@ async function typedFilter(
     }
   }
   if (issues.length > 0) throw invalid(issues);
-  return { filter: context.form.get('match') === 'any' ? { any: conditions } : { all: conditions }, rows };
+  return context.form.get('match') === 'any' ? { any: conditions } : { all: conditions };
 }
 
 async function typedCondition(
@@ -354,19 +282,16 @@ async function recordNamed(
   return (same ?? found[0])?.id;
 }
 
-/** Shows errors of the operation next to the rows. @param rows the row of each condition. */
-async function inRows<Answer>(rows: readonly number[], run: () => Promise<Answer>): Promise<Answer> {
-  try {
-    return await run();
-  } catch (error) {
-    if (!(error instanceof RpcError) || !error.details.issues) throw error;
-    throw invalid(
-      error.details.issues.map(({ path, message }) => {
-        const [, at, part] = /^filter\.(?:all|any)\.(\d+)(?:.*\.(op|value(?:\.1)?))?/.exec(path) ?? [];
-        return at === undefined
-          ? { path, message }
-          : { path: `${part === 'value.1' ? 'until' : (part ?? 'subject')}-${rows[Number(at)]}`, message };
-      }),
-    );
-  }
+/** Shows errors of the operation next to the rows. */
+function inRows(error: unknown, form: FormInput): unknown {
+  if (!(error instanceof RpcError) || !error.details.issues) return error;
+  const rows = chosenRows(form);
+  return invalid(
+    error.details.issues.map(({ path, message }) => {
+      const [, at, part] = /^filter\.(?:all|any)\.(\d+)(?:.*\.(op|value(?:\.1)?))?/.exec(path) ?? [];
+      return at === undefined
+        ? { path, message }
+        : { path: `${part === 'value.1' ? 'until' : (part ?? 'subject')}-${rows[Number(at)]}`, message };
+    }),
+  );
 }

@@ -3,7 +3,7 @@ import { isEmailAddress } from '#libs/rpc';
 import { type SuppressionRecord } from '../../suppressions/index.js';
 import { listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { ConfirmForm, FormOf, TextField } from '../parts.js';
+import { ConfirmForm, TextField, TextForm } from '../parts.js';
 import { type Address, type PageContext } from '../page-context.js';
 
 export const suppressionPages: PageDefinition[] = [
@@ -12,9 +12,6 @@ export const suppressionPages: PageDefinition[] = [
     section: 'suppressions',
     needs: 'suppression:read',
     operation: 'suppression.list-suppressions',
-    title: ({ suppressions }) => suppressions.title,
-    text: ({ suppressions }) => suppressions.text,
-    empty: ({ suppressions }) => suppressions.none,
     fields: ({ address }) => ({ email: searchedIn(address) }),
     // The search uses a keyed hash of the whole address, so part of an address never matches.
     cannotFind: ({ words, address }) => {
@@ -67,7 +64,7 @@ export const suppressionPages: PageDefinition[] = [
           section: 'suppressions',
           back: toAll(context),
           title: suppressions.add,
-          content: html`<div class="text">${FormOf(context.form, { fields, button: suppressions.button })}</div>`,
+          content: TextForm(context.form, { fields, button: suppressions.button }),
         }),
       );
     },

@@ -2,7 +2,7 @@ import { Mailer } from '#libs/mail';
 import { html, type Html } from '#libs/pages';
 import { noSuch } from '#libs/rpc';
 import { type InvitationRecord, type MemberRecord, type Role, ROLES, Team } from '../../team/index.js';
-import { listPages } from '../list-pages.js';
+import { type Column, listPages } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   ConfirmForm,
@@ -19,15 +19,18 @@ import { type PageContext } from '../page-context.js';
 import { type DashboardWords } from '#locales';
 import { type Member } from '../people.js';
 
+const roleColumn: Column<{ role: Role }> = {
+  name: ({ role }) => role,
+  cell: ({ role }, { words }) => words.roles[role].name,
+  exported: ({ role }) => role,
+};
+
 export const teamPages: PageDefinition[] = [
   ...listPages<MemberRecord>({
     path: 'team',
     section: 'team',
     needs: 'team:read',
     operation: 'team.list-members',
-    title: ({ team }) => team.title,
-    text: ({ team }) => team.text,
-    empty: ({ team }) => team.none,
     search: ({ email }) => email,
     searchIn: ({ email }) => email ?? '',
     add: { path: 'team/invite', text: ({ team }) => team.invite, needs: 'team:write' },
@@ -36,11 +39,7 @@ export const teamPages: PageDefinition[] = [
     ],
     columns: [
       { name: ({ email }) => email, cell: MemberName, exported: ({ email }) => email },
-      {
-        name: ({ role }) => role,
-        cell: ({ role }, { words }) => words.roles[role].name,
-        exported: ({ role }) => role,
-      },
+      roleColumn,
       {
         name: ({ since }) => since,
         cell: ({ joinedAt }) => new Date(joinedAt),
@@ -62,11 +61,7 @@ export const teamPages: PageDefinition[] = [
     back: toTeam,
     columns: [
       { name: ({ email }) => email, cell: InvitedName, exported: ({ email }) => email },
-      {
-        name: ({ role }) => role,
-        cell: ({ role }, { words }) => words.roles[role].name,
-        exported: ({ role }) => role,
-      },
+      roleColumn,
       { name: ({ team }) => team.invitations.ends, cell: EndOf, exported: ({ expiresAt }) => expiresAt },
     ],
   }),

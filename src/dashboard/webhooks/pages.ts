@@ -1,27 +1,27 @@
-import { html, type Page } from '#libs/pages';
+import { html, type Html, type Page } from '#libs/pages';
 import { allEventTypes } from '#libs/modules';
 import { RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { kindIn } from '../history/event-list.js';
-import { listPages } from '../list-pages.js';
+import { listPages, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { deletionPage } from '../step-pages.js';
 import {
   ConfirmForm,
   ButtonLink,
-  ButtonOf,
   ChoiceField,
   Actions,
   Facts,
-  FormOf,
+  fieldsFor,
   numberIn,
   SecretField,
   TextField,
+  TextForm,
   timeIn,
   BadgeOf,
 } from '../parts.js';
-import { eventIn, ActivityLog } from '../activity-log.js';
-import { type Address, type FormInput, type PageContext } from '../page-context.js';
+import { recordPages, type Steps } from '../record-pages.js';
+import { eventIn } from '../activity-log.js';
+import { type PageContext } from '../page-context.js';
 
 type WebhookRecord = {
   updatedAt: string;
@@ -48,17 +48,14 @@ type DeliveryRecord = {
 /** Seconds for which the previous secret also signs. */
 const OVERLAP = 86_400;
 
+const webhooks = recordPages<WebhookRecord>({
+  section: 'webhooks',
+  record: 'webhook',
+  titleOf: ({ url, description }) => description ?? url,
+});
+
 export const webhookPages: PageDefinition[] = [
-  ...listPages<WebhookRecord>({
-    path: 'webhooks',
-    section: 'webhooks',
-    needs: 'webhook:read',
-    operation: 'webhook.list-webhooks',
-    title: ({ webhooks }) => webhooks.title,
-    text: ({ webhooks }) => webhooks.text,
-    empty: ({ webhooks }) => webhooks.none,
-    search: ({ webhooks }) => webhooks.search,
-    add: { path: 'webhooks/new', text: ({ webhooks }) => webhooks.add, needs: 'webhook:write' },
+  ...webhooks.list({
     columns: [
       {
         name: ({ webhooks }) => webhooks.url,
@@ -66,119 +63,60 @@ export const webhookPages: PageDefinition[] = [
         exported: ({ url }) => url,
       },
       { name: ({ webhooks }) => webhooks.description, cell: ({ description }) => description },
-      {
-        name: ({ state }) => state,
-        cell: ({ status }, { words }) => words.webhooks.statuses[status],
-        badge: ({ status }) => status,
-        isObvious: true,
-      },
+      statusColumn('webhooks'),
     ],
   }),
-  {
-    path: 'webhooks/new',
-    needs: 'webhook:write',
-    show: async (context) => {
-      const { webhooks } = context.words;
-      return context.view.page({
-        section: 'webhooks',
-        back: toAll(context),
-        title: webhooks.add,
-        content: html`<div class="text">
-          ${FormOf(context.form, { fields: await FieldsOf(context), button: webhooks.button })}
-        </div>`,
-      });
+  ...webhooks.writing({
+    content: async (context, webhook) => {
+      const { button, save } = context.words.webhooks;
+      const fields = await FieldsOf(context, webhook);
+      return TextForm(context.form, { fields, button: webhook ? save : button, of: webhook });
     },
-    act: async (context) => {
-      const made = await context.api.run<{ webhookId: string; secret: string | null }>(
-        'webhook.create-webhook',
-        typedIn(context.form),
-      );
-      return secretOnce(context, made.webhookId, made.secret);
+    input: ({ form }) => {
+      const eventTypes = form.getAll('eventTypes');
+      return {
+        url: form.typed('url') ?? '',
+        description: form.typed('description'),
+        eventTypes: eventTypes.length === 0 ? null : eventTypes,
+      };
     },
-  },
-  { path: 'webhooks/:webhook', needs: 'webhook:read', show: showWebhook },
-  {
-    path: 'webhooks/:webhook/edit',
-    needs: 'webhook:write',
-    show: async (context) => {
-      const { webhooks } = context.words;
-      const webhook = await webhookOf(context);
-      return context.view.page({
-        section: 'webhooks',
-        back: toWebhook(context.address, webhook),
-        title: `${webhooks.edit}: ${webhook.description ?? webhook.url}`,
-        content: html`<div class="text">
-          ${FormOf(context.form, { fields: await FieldsOf(context, webhook), button: webhooks.save, of: webhook })}
-        </div>`,
-      });
-    },
-    act: async (context) => {
-      const webhookId = context.address.params.webhook!;
-      context.form.requireSame(await webhookOf(context));
-      await context.api.run('webhook.update-webhook', { webhookId, ...typedIn(context.form) });
-      return { to: `webhooks/${webhookId}`, done: 'webhooks.changed' };
-    },
-  },
-  step('pause', async ({ api }, webhookId) => {
-    await api.run('webhook.pause-webhook', { webhookId });
-    return 'webhooks.paused';
+    created: (context, { webhookId, secret }) =>
+      Promise.resolve(secretOnce(context, webhookId!, secret ?? null)),
   }),
-  step('resume', async ({ api }, webhookId) => {
-    await api.run('webhook.resume-webhook', { webhookId });
-    return 'webhooks.resumed';
-  }),
-  step('test', async ({ words, api }, webhookId) => {
-    const { delivered, reason, statusCode } = await api.run<{
-      delivered: boolean;
-      reason: string | null;
-      statusCode: number | null;
-    }>('webhook.test-webhook', { webhookId });
-    if (!delivered)
-      throw new RpcError('BAD_REQUEST', words.webhooks.testFailed(reason ?? String(statusCode ?? '')));
-    return 'webhooks.tested';
-  }),
-  {
-    path: 'webhooks/:webhook/rotate',
-    needs: 'webhook:write',
-    show: async (context) => {
-      const { webhooks } = context.words;
-      const webhook = await webhookOf(context);
-      return context.view.page({
-        section: 'webhooks',
-        title: webhooks.rotate,
-        content: ConfirmForm(context, {
-          text: webhooks.rotating,
-          button: webhooks.rotate,
-          back: `webhooks/${webhook.id}`,
-        }),
-      });
+  webhooks.shown(showWebhook),
+  step('pause', { done: 'paused' }),
+  step('resume', { done: 'resumed' }),
+  step('test', {
+    act: async ({ words, address, api }) => {
+      const webhookId = address.params.webhook!;
+      const { delivered, reason, statusCode } = await api.run<{
+        delivered: boolean;
+        reason: string | null;
+        statusCode: number | null;
+      }>('webhook.test-webhook', { webhookId });
+      if (!delivered)
+        throw new RpcError('BAD_REQUEST', words.webhooks.testFailed(reason ?? String(statusCode ?? '')));
+      return { to: `webhooks/${webhookId}`, done: 'webhooks.tested' };
     },
+  }),
+  webhooks.step('rotate', {
+    ask: ({ words: { webhooks } }) => ({
+      title: webhooks.rotate,
+      text: webhooks.rotating,
+      button: webhooks.rotate,
+    }),
     act: async (context) => {
       const webhookId = context.address.params.webhook!;
-      const made = await context.api.run<{ secret: string | null }>('webhook.rotate-secret', {
-        webhookId,
-        overlapSeconds: OVERLAP,
-      });
+      const fields = { webhookId, overlapSeconds: OVERLAP };
+      const made = await context.api.run<{ secret: string | null }>('webhook.rotate-secret', fields);
       return secretOnce(context, webhookId, made.secret);
     },
-  },
-  {
-    path: 'webhooks/:webhook/replay',
-    needs: 'webhook:write',
-    show: async (context) => {
-      const { replay, replaying } = context.words.webhooks;
-      const { id } = await webhookOf(context);
-      const from = TextField(context.form, { name: 'from', label: replaying.from, type: 'datetime-local' });
-      return context.view.page({
-        section: 'webhooks',
-        title: replay,
-        content: ConfirmForm(context, {
-          text: replaying.text,
-          fields: [from],
-          button: replaying.button,
-          back: `webhooks/${id}`,
-        }),
-      });
+  }),
+  webhooks.step('replay', {
+    ask: ({ words, form }) => {
+      const { replay, replaying } = words.webhooks;
+      const from = TextField(form, { name: 'from', label: replaying.from, type: 'datetime-local' });
+      return { title: replay, text: replaying.text, fields: [from], button: replaying.button };
     },
     act: async ({ address, form, api }) => {
       const webhookId = address.params.webhook!;
@@ -189,12 +127,8 @@ export const webhookPages: PageDefinition[] = [
       });
       return { to: `webhooks/${webhookId}`, done: 'webhooks.replayed' };
     },
-  },
-  deletionPage({
-    section: 'webhooks',
-    record: 'webhook',
-    find: async (context) => ({ name: (await webhookOf(context)).url }),
   }),
+  webhooks.deletion({ named: ({ url }) => url }),
   ...listPages<DeliveryRecord>({
     path: 'webhooks/:webhook/deliveries',
     section: 'webhooks',
@@ -207,7 +141,7 @@ export const webhookPages: PageDefinition[] = [
     searchIn: ({ type, outcome, statusCode, reason }, { words }) =>
       [eventIn(words, type), type, words.webhooks.deliveries.outcomes[outcome], statusCode, reason].join(' '),
     fields: ({ address: { params } }) => ({ webhookId: params.webhook }),
-    back: async (context) => toWebhook(context.address, await webhookOf(context)),
+    back: async (context) => webhooks.to(context, await webhooks.find(context)),
     columns: [
       {
         name: ({ webhooks }) => webhooks.deliveries.event,
@@ -246,7 +180,7 @@ export const webhookPages: PageDefinition[] = [
     needs: 'webhook:write',
     show: async (context) => {
       const { deliveries } = context.words.webhooks;
-      const { id } = await webhookOf(context);
+      const { id } = await webhooks.find(context);
       return context.view.page({
         section: 'webhooks',
         title: deliveries.again,
@@ -265,105 +199,54 @@ export const webhookPages: PageDefinition[] = [
   },
 ];
 
-async function showWebhook(context: PageContext) {
-  const { words } = context;
+function showWebhook(
+  { words }: PageContext,
+  { url, status, lastDelivery, eventTypes, lag }: WebhookRecord,
+  { mayWrite, link, press }: Steps,
+): Html {
   const { webhooks } = words;
-  const [webhook, past] = await Promise.all([
-    webhookOf(context),
-    ActivityLog(context, context.address.params.webhook!),
-  ]);
-  const { id, status, lastDelivery, eventTypes, lag } = webhook;
-  const path = `webhooks/${id}`;
-  const actions = context.person.may('webhook:write')
-    ? [
-        ButtonOf(context.address, `${path}/test`, webhooks.test),
-        status === 'ACTIVE' || status === 'FAILING'
-          ? ButtonOf(context.address, `${path}/pause`, webhooks.pause)
-          : ButtonOf(context.address, `${path}/resume`, webhooks.resume, false),
-        ButtonLink(context.address, `${path}/edit`, webhooks.edit, true),
-        ButtonLink(context.address, `${path}/rotate`, webhooks.rotate, true),
-        ButtonLink(context.address, `${path}/replay`, webhooks.replay, true),
-        ButtonLink(context.address, `${path}/delete`, webhooks.delete, true),
-      ]
-    : [];
   const heard =
-    eventTypes === null
-      ? webhooks.allEvents
-      : eventTypes.map((type) => eventIn(context.words, type)).join(', ');
+    eventTypes === null ? webhooks.allEvents : eventTypes.map((type) => eventIn(words, type)).join(', ');
   const last =
     lastDelivery === null
       ? webhooks.never
       : `${timeIn(words, lastDelivery.at)}: ${webhooks.deliveries.outcomes[lastDelivery.outcome]}`;
-  return context.view.page({
-    section: 'webhooks',
-    back: toAll(context),
-    title: webhook.description ?? webhook.url,
-    content: html`<p>${BadgeOf(status, webhooks.statuses[status])}</p>
-      ${Actions([ButtonLink(context.address, `${path}/deliveries`, webhooks.deliveries.title), ...actions])}
-      ${Facts([
-        { name: webhooks.url, value: webhook.url },
-        { name: webhooks.events, value: heard },
-        { name: webhooks.waiting, value: lag === null ? null : numberIn(words, lag) },
-        { name: webhooks.last, value: last },
-      ])}
-      ${past}`,
+  const isOn = status === 'ACTIVE' || status === 'FAILING';
+  return html`<p>${BadgeOf(status, webhooks.statuses[status])}</p>
+    ${Actions([
+      link('deliveries', webhooks.deliveries.title, false),
+      mayWrite && press('test', webhooks.test),
+      mayWrite && (isOn ? press('pause', webhooks.pause) : press('resume', webhooks.resume, false)),
+      mayWrite && link('edit', webhooks.edit),
+      mayWrite && link('rotate', webhooks.rotate),
+      mayWrite && link('replay', webhooks.replay),
+      mayWrite && link('delete', webhooks.delete),
+    ])}
+    ${Facts([
+      { name: webhooks.url, value: url },
+      { name: webhooks.events, value: heard },
+      { name: webhooks.waiting, value: lag === null ? null : numberIn(words, lag) },
+      { name: webhooks.last, value: last },
+    ])}`;
+}
+
+function step(name: 'pause' | 'resume' | 'test', how: { done: string } | Pick<PageDefinition, 'act'>) {
+  return webhooks.step(name, {
+    ask: ({ words }, { url }) => {
+      const button = words.webhooks[name];
+      return { title: `${button}: ${url}`, text: url, button };
+    },
+    ...how,
   });
 }
 
-function toAll({ words, address }: PageContext) {
-  return { href: address.path('webhooks'), text: words.webhooks.title };
-}
-
-function toWebhook(address: Address, { id, url, description }: WebhookRecord) {
-  return { href: address.path(`webhooks/${id}`), text: description ?? url };
-}
-
-function webhookOf({ address, api }: PageContext): Promise<WebhookRecord> {
-  return api.run<WebhookRecord>('webhook.get-webhook', { webhookId: address.params.webhook });
-}
-
-function step(
-  path: 'pause' | 'resume' | 'test',
-  work: (context: PageContext, webhookId: string) => Promise<string>,
-): PageDefinition {
-  return {
-    path: `webhooks/:webhook/${path}`,
-    needs: 'webhook:write',
-    show: async (context) => {
-      const { id, url } = await webhookOf(context);
-      const button = context.words.webhooks[path];
-      return context.view.page({
-        section: 'webhooks',
-        title: `${button}: ${url}`,
-        content: ConfirmForm(context, { text: url, button, back: `webhooks/${id}` }),
-      });
-    },
-    act: async (context) => {
-      const webhookId = context.address.params.webhook!;
-      return { to: `webhooks/${webhookId}`, done: await work(context, webhookId) };
-    },
-  };
-}
-
 async function FieldsOf({ words, form, api }: PageContext, webhook?: WebhookRecord) {
-  const { url, urlHint, description, events, eventsHint } = words.webhooks;
+  const { events, eventsHint } = words.webhooks;
   const { records } = await api.run<{ records: { type: string }[] }>('webhook.list-event-types');
+  const { text, optionalText } = fieldsFor(form, words.webhooks, webhook);
   return [
-    TextField(form, {
-      name: 'url',
-      label: url,
-      hint: urlHint,
-      value: webhook?.url,
-      type: 'url',
-      max: 2_000,
-    }),
-    TextField(form, {
-      name: 'description',
-      label: description,
-      value: webhook?.description,
-      max: 500,
-      isOptional: true,
-    }),
+    text('url', { type: 'url', max: 2_000 }),
+    optionalText('description', { max: 500 }),
     ChoiceField(form, {
       name: 'eventTypes',
       label: events,
@@ -384,15 +267,6 @@ async function FieldsOf({ words, form, api }: PageContext, webhook?: WebhookReco
 /** The kind of record that an event belongs to. */
 function kindOf(words: DashboardWords, eventType: string): string {
   return kindIn(words, allEventTypes().find(({ type }) => type === eventType)!.streamType);
-}
-
-function typedIn(form: FormInput): Record<string, unknown> {
-  const eventTypes = form.getAll('eventTypes');
-  return {
-    url: form.typed('url') ?? '',
-    description: form.typed('description'),
-    eventTypes: eventTypes.length === 0 ? null : eventTypes,
-  };
 }
 
 /** Shown only in the response to the form. */
