@@ -58,6 +58,11 @@ export function ButtonLink(address: Address, to: string, text: string, isPlain =
   return html`<a class="button${kind}" href="${address.path(to)}">${text}</a>`;
 }
 
+/** Leads to the public page of a record; null if it has none. */
+export function PublicLink(url: string | null, text: string): Html | null {
+  return url === null ? null : html`<a class="button plain" href="${new URL(url).pathname}">${text}</a>`;
+}
+
 /** A row of actions. Those that are not possible now are null or false. */
 export function Actions(actions: readonly (Html | null | false)[]): Html | null {
   const shown = actions.filter((action) => action instanceof Html);

@@ -43,6 +43,11 @@ export type Steps = {
 /** The fields that a form sends to the operation. */
 type Input<Shows> = (context: PageContext, record: Shows) => object | Promise<object>;
 
+type PageBelow<Shows> = {
+  title: (words: DashboardWords, record: Shows) => string;
+  content: (context: PageContext, record: Shows) => Content;
+};
+
 /** Converts an error of the operation, whose fields are not those of the form. */
 type Explain = (error: unknown, form: FormInput) => unknown;
 
@@ -72,29 +77,14 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
     text: titleOf(one),
   });
 
-  /** A page below the record's, with a form that changes it; `act` replaces the operation. */
-  function form(
-    step: string,
-    {
-      title,
-      content,
-      input = () => ({}),
-      isAgain,
-      explain,
-      act,
-    }: {
-      title: (words: DashboardWords, record: Shows) => string;
-      content: (context: PageContext, record: Shows) => Content;
-      input?: Input<Shows>;
-      /** Whether the form only asks to be shown again. */
-      isAgain?: (form: FormInput) => boolean;
-      explain?: Explain;
-      act?: Act;
-    },
-  ): PageDefinition {
+  /** A page below the record's. */
+  function page(
+    name: string,
+    { needs, title, content }: PageBelow<Shows> & { needs: string },
+  ): Omit<PageDefinition, 'act'> {
     return {
-      path: `${path}/:${param}/${step}`,
-      needs: writes,
+      path: `${path}/:${param}/${name}`,
+      needs,
       show: async (context) => {
         const record = await find(context);
         return context.view.page({
@@ -104,16 +94,34 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
           content: await content(context, record),
         });
       },
-      act:
-        act ??
-        (async (context) => {
-          if (isAgain?.(context.form)) return context.form.again();
-          const record = await find(context);
-          context.form.requireSame(record as Changed);
-          const fields = { [idField]: record.id, ...(await input(context, record)) };
-          await run(context, named('update'), fields, explain);
-          return { to: `${path}/${record.id}`, done: `${section}.changed` };
-        }),
+    };
+  }
+
+  /** A page below the record's, with a form that changes it. */
+  function form(
+    name: string,
+    {
+      input,
+      isAgain,
+      explain,
+      ...shown
+    }: PageBelow<Shows> & {
+      input: Input<Shows>;
+      /** Whether the form only asks to be shown again. */
+      isAgain?: ((form: FormInput) => boolean) | undefined;
+      explain?: Explain | undefined;
+    },
+  ): PageDefinition {
+    return {
+      ...page(name, { needs: writes, ...shown }),
+      act: async (context) => {
+        if (isAgain?.(context.form)) return context.form.again();
+        const record = await find(context);
+        context.form.requireSame(record as Changed);
+        const fields = { [idField]: record.id, ...(await input(context, record)) };
+        await run(context, named('update'), fields, explain);
+        return { to: `${path}/${record.id}`, done: `${section}.changed` };
+      },
     };
   }
 
@@ -132,7 +140,7 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
       fields = {},
       act,
     }: {
-      ask: (context: PageContext, record: Shows) => Question;
+      ask: (context: PageContext, record: Shows) => Question | Promise<Question>;
       done?: string;
       needs?: string;
       all?: boolean;
@@ -145,7 +153,7 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
       needs,
       show: async (context) => {
         const record = await find(context);
-        const { title, back, ...question } = ask(context, record);
+        const { title, back, ...question } = await ask(context, record);
         return context.view.page({
           section,
           ...(back && { back }),
@@ -167,14 +175,15 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
   function shownWith<Beside>(
     load: (context: PageContext, found: Promise<Shows>) => Promise<Beside>,
     content: (context: PageContext, record: Shows, steps: Steps, beside: Beside) => Content,
-    activity = (context: PageContext) => ActivityLog(context, idIn(context)),
+    activity: (context: PageContext, found: Promise<Shows>) => Promise<Html> = (context) =>
+      ActivityLog(context, idIn(context)),
   ): PageDefinition {
     return {
       path: `${path}/:${param}`,
       needs,
       show: async (context) => {
         const found = find(context);
-        const loaded = [found, load(context, found), activity(context)] as const;
+        const loaded = [found, load(context, found), activity(context, found)] as const;
         const [record, beside, past] = await Promise.all(loaded);
         const at = (name: string) => `${path}/${record.id}/${name}`;
         const steps: Steps = {
@@ -193,12 +202,24 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
   }
 
   return {
-    ...{ find, toAll, to, form, step },
+    ...{ find, toAll, to, page, form, step },
 
     list: (options: Omit<ListOptions<Shows>, 'path' | 'section' | 'needs' | 'operation'>) =>
       listPages<Shows>({
         ...{ path, section, needs, operation: `${object}.list-${object}s` },
         add: { path: `${path}/new`, text: (words) => textsIn(words, section).add, needs: writes },
+        ...options,
+      }),
+
+    /** A list of what belongs to a record, by the id of the record. */
+    listBelow: <Listed extends { id?: string }>(
+      name: string,
+      { fields, ...options }: Omit<ListOptions<Listed>, 'path' | 'section' | 'needs' | 'back'>,
+    ) =>
+      listPages<Listed>({
+        ...{ path: `${path}/:${param}/${name}`, section, needs },
+        back: async (context) => to(context, await find(context)),
+        fields: (context) => ({ [idField]: idIn(context), ...fields?.(context) }),
         ...options,
       }),
 
@@ -252,9 +273,7 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
         },
         form('edit', {
           title: (words, record) => editTitle(words, titleOf(record)),
-          ...{ content, input },
-          ...(isAgain && { isAgain }),
-          ...(explain && { explain }),
+          ...{ content, input, isAgain, explain },
         }),
       ];
     },

@@ -1,5 +1,6 @@
 import { type DashboardWords } from '#locales';
-import { type Address, type PageContext } from '../page-context.js';
+import { type PageContext } from '../page-context.js';
+import { recordPages } from '../record-pages.js';
 
 /** The recipients. Contains only the parts that were set. */
 export type Audience = {
@@ -35,17 +36,7 @@ export type BroadcastRecord = {
   recipients: Recipients | null;
 };
 
-/** The broadcast in the page's address. @throws RpcError NOT_FOUND */
-export function broadcastOf(
-  { address, api }: PageContext,
-  broadcastId = address.params.broadcast,
-): Promise<BroadcastRecord> {
-  return api.run<BroadcastRecord>('broadcast.get-broadcast', { broadcastId });
-}
-
-export function toBroadcast(address: Address, { id, name }: BroadcastRecord) {
-  return { href: address.path(`broadcasts/${id}`), text: name };
-}
+export const broadcasts = recordPages<BroadcastRecord>({ section: 'broadcasts', record: 'broadcast' });
 
 /** Prefixes an error with the label of the field that caused it. @param path the field's name in the operation. */
 export function faultWithin({ broadcasts: { fields } }: DashboardWords, path: string, text: string): string {

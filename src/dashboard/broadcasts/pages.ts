@@ -1,11 +1,9 @@
 import { html } from '#libs/pages';
 import { readableSubject, STATUSES } from '../../broadcasts/index.js';
-import { deletionPage } from '../step-pages.js';
-import { FilterField, listPages } from '../list-pages.js';
+import { filteredBy, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   ButtonLink,
-  ButtonOf,
   Actions,
   inQuarters,
   Live,
@@ -15,46 +13,28 @@ import {
   timeIn,
   BadgeOf,
 } from '../parts.js';
+import { type Steps } from '../record-pages.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
-import { type BroadcastRecord, broadcastOf, FIGURES, type Recipients } from './broadcast.js';
+import { type BroadcastRecord, broadcasts, FIGURES, type Recipients } from './broadcast.js';
 import { sendingPages } from './sending-pages.js';
 import { writingPages } from './writing-pages.js';
 import { type DashboardWords } from '#locales';
 
 export const broadcastPages: PageDefinition[] = [
-  ...listPages<BroadcastRecord>({
-    path: 'broadcasts',
-    section: 'broadcasts',
-    needs: 'broadcast:read',
-    operation: 'broadcast.list-broadcasts',
-    title: ({ broadcasts }) => broadcasts.title,
-    text: ({ broadcasts }) => broadcasts.text,
-    empty: ({ broadcasts }) => broadcasts.none,
-    search: ({ broadcasts }) => broadcasts.search,
-    fields: ({ address }) => ({ status: address.query('status') }),
-    filters: (context) => {
-      const { broadcasts, state } = context.words;
-      const choices = STATUSES.map((value) => ({ value, text: broadcasts.statuses[value] }));
-      return Promise.resolve([FilterField(context, { name: 'status', label: state, choices })]);
-    },
-    add: { path: 'broadcasts/new', text: ({ broadcasts }) => broadcasts.add, needs: 'broadcast:write' },
+  ...broadcasts.list({
+    ...filteredBy(
+      'status',
+      ({ state }) => state,
+      ({ broadcasts: { statuses } }) => STATUSES.map((value) => ({ value, text: statuses[value] })),
+    ),
     columns: [
-      {
-        name: ({ nameOf }) => nameOf,
-        cell: ({ id, name }, { address }) => html`<a href="${address.path(`broadcasts/${id}`)}">${name}</a>`,
-        exported: ({ name }) => name,
-      },
+      broadcasts.titleColumn(),
       {
         name: ({ broadcasts }) => broadcasts.fields.subject,
         cell: ({ subject }) => readableSubject(subject),
       },
-      {
-        name: ({ state }) => state,
-        cell: ({ status }, { words }) => words.broadcasts.statuses[status],
-        badge: ({ status }) => status,
-        isObvious: true,
-      },
+      statusColumn('broadcasts'),
       {
         name: ({ made }) => made,
         cell: ({ createdAt }) => new Date(createdAt),
@@ -63,70 +43,47 @@ export const broadcastPages: PageDefinition[] = [
     ],
   }),
   ...writingPages,
-  { path: 'broadcasts/:broadcast', needs: 'broadcast:read', show: showBroadcast },
+  broadcasts.shownWith(
+    () => Promise.resolve(undefined),
+    showBroadcast,
+    // Loaded after the broadcast. A page that shows a final status stops polling, so its activity must be complete.
+    async (context, found) => ActivityLog(context, (await found).id),
+  ),
   ...sendingPages,
-  deletionPage({ section: 'broadcasts', record: 'broadcast', find: broadcastOf }),
+  broadcasts.deletion(),
 ];
 
-async function showBroadcast(context: PageContext) {
-  const { words } = context;
+function showBroadcast(context: PageContext, broadcast: BroadcastRecord, { mayWrite, link, press }: Steps) {
+  const { words, address } = context;
   const { broadcasts } = words;
-  const broadcast = await broadcastOf(context);
-  // Loaded after the broadcast. A page that shows a final status stops polling, so its activity must be complete.
-  const past = await ActivityLog(context, broadcast.id);
   const { id, status, sendAt } = broadcast;
   const subject = readableSubject(broadcast.subject);
   const isUnsent = status === 'DRAFT' || status === 'SCHEDULED';
-  const [mayWrite, maySend] = [context.person.may('broadcast:write'), context.person.may('broadcast:send')];
-  return context.view.page({
-    section: 'broadcasts',
-    back: { href: context.address.path('broadcasts'), text: broadcasts.title },
-    title: broadcast.name,
-    content: html`${subject === broadcast.name ? null : html`<p class="lead">${subject}</p>`}
-      <p>
-        ${BadgeOf(status, broadcasts.statuses[status])}
-        ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}
-      </p>
-      ${Live(context, { isGoing: isGoing(broadcast), status: statusText(context.words, broadcast) })}
-      ${ResultsOf(context.words, broadcast)}
-      ${Actions([
-        maySend && status === 'SENDING'
-          ? ButtonOf(context.address, `broadcasts/${id}/pause`, broadcasts.steps.pause)
-          : null,
-        maySend && status === 'PAUSED'
-          ? ButtonOf(context.address, `broadcasts/${id}/resume`, broadcasts.steps.resume, false)
-          : null,
-        maySend && status === 'DRAFT'
-          ? ButtonLink(context.address, `broadcasts/${id}/send`, broadcasts.send.link)
-          : null,
-        maySend && status === 'SCHEDULED'
-          ? ButtonLink(context.address, `broadcasts/${id}/send`, broadcasts.send.changeLink)
-          : null,
-        ButtonLink(context.address, `broadcasts/${id}/preview`, broadcasts.preview, true),
-        isUnsent
-          ? ButtonLink(context.address, `broadcasts/${id}/audience`, broadcasts.audience.title, true)
-          : null,
-        maySend && isUnsent
-          ? ButtonLink(context.address, `broadcasts/${id}/test`, broadcasts.test.title, true)
-          : null,
-        isUnsent
-          ? null
-          : ButtonLink(context.address, `broadcasts/${id}/recipients`, broadcasts.recipients.title, true),
-        mayWrite && isUnsent
-          ? ButtonLink(context.address, `broadcasts/${id}/edit`, broadcasts.edit, true)
-          : null,
-        maySend && (status === 'SENDING' || status === 'PAUSED' || status === 'SCHEDULED')
-          ? ButtonLink(context.address, `broadcasts/${id}/cancel`, broadcasts.steps.cancel, true)
-          : null,
-        mayWrite && (status === 'SENT' || status === 'CANCELLED')
-          ? ButtonLink(context.address, `broadcasts/new?like=${id}`, broadcasts.again, true)
-          : null,
-        mayWrite && (status === 'DRAFT' || status === 'CANCELLED')
-          ? ButtonLink(context.address, `broadcasts/${id}/delete`, broadcasts.delete, true)
-          : null,
-      ])}
-      ${past}`,
-  });
+  const isStarted = status === 'SENDING' || status === 'PAUSED';
+  const maySend = context.person.may('broadcast:send');
+  return html`${subject === broadcast.name ? null : html`<p class="lead">${subject}</p>`}
+    <p>
+      ${BadgeOf(status, broadcasts.statuses[status])}
+      ${status === 'SCHEDULED' && sendAt !== null ? timeIn(words, sendAt) : null}
+    </p>
+    ${Live(context, { isGoing: isGoing(broadcast), status: statusText(words, broadcast) })}
+    ${ResultsOf(words, broadcast)}
+    ${Actions([
+      maySend && status === 'SENDING' && press('pause', broadcasts.steps.pause),
+      maySend && status === 'PAUSED' && press('resume', broadcasts.steps.resume, false),
+      maySend && status === 'DRAFT' && link('send', broadcasts.send.link, false),
+      maySend && status === 'SCHEDULED' && link('send', broadcasts.send.changeLink, false),
+      link('preview', broadcasts.preview),
+      isUnsent && link('audience', broadcasts.audience.title),
+      maySend && isUnsent && link('test', broadcasts.test.title),
+      !isUnsent && link('recipients', broadcasts.recipients.title),
+      mayWrite && isUnsent && link('edit', broadcasts.edit),
+      maySend && (isStarted || status === 'SCHEDULED') && link('cancel', broadcasts.steps.cancel),
+      mayWrite &&
+        (status === 'SENT' || status === 'CANCELLED') &&
+        ButtonLink(address, `broadcasts/new?like=${id}`, broadcasts.again, true),
+      mayWrite && (status === 'DRAFT' || status === 'CANCELLED') && link('delete', broadcasts.delete),
+    ])}`;
 }
 
 /** Whether the page polls. After a pause or cancellation, in-flight messages still arrive. */

@@ -1,5 +1,5 @@
 import { html, type Html } from '#libs/pages';
-import { invalid, type Page as PageOfRecords, RpcError } from '#libs/rpc';
+import { invalid, type Page as PageOfRecords } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { faultIn } from '../faults.js';
 import {
@@ -13,9 +13,8 @@ import {
 } from '../../broadcasts/index.js';
 import { ContactsByIds } from '../../contacts/index.js';
 import { nameOf } from '../contacts/contact.js';
-import { type Asked, FilterField, listPages } from '../list-pages.js';
+import { type Asked, filteredBy } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { stepPage } from '../step-pages.js';
 import {
   ConfirmForm,
   ButtonLink,
@@ -29,7 +28,8 @@ import {
   timeIn,
 } from '../parts.js';
 import { type Api, type FormInput, type PageContext } from '../page-context.js';
-import { type BroadcastRecord, broadcastOf, faultWithin, nameFaults, toBroadcast } from './broadcast.js';
+import { sendTest, TestForm } from './test-form.js';
+import { type BroadcastRecord, broadcasts, faultWithin, nameFaults } from './broadcast.js';
 
 const EXCLUDED = [
   'unsubscribed',
@@ -50,113 +50,71 @@ const DETAILS = new Map(
 );
 
 export const sendingPages: PageDefinition[] = [
-  {
-    path: 'broadcasts/:broadcast/audience',
+  broadcasts.page('audience', {
     needs: 'broadcast:read',
-    show: async (context) => {
+    title: ({ broadcasts }) => broadcasts.audience.title,
+    content: async (context, broadcast) => {
       const { words } = context;
       const { audience } = words.broadcasts;
-      const broadcast = await broadcastOf(context);
       const preview = await audienceOf(context);
       const { total, excluded } = preview;
       const others = EXCLUDED.filter((why) => excluded[why] > 0);
-      return context.view.page({
-        section: 'broadcasts',
-        back: toBroadcast(context.address, broadcast),
-        title: audience.title,
-        content: html`<p class="lead">${total === 0 ? whyNobody(context.words, broadcast, preview) : audience.total(total)}</p>
-          ${
-            others.length === 0
-              ? null
-              : html`<h2>${audience.why}</h2>
-                  ${Table({
-                    caption: audience.why,
-                    columns: [{ name: audience.why }, { name: audience.people, isNumber: true }],
-                    rows: others.map((why) => [audience.excluded[why], numberIn(words, excluded[why])]),
-                  })}`
-          }`,
-      });
+      const table = {
+        caption: audience.why,
+        columns: [{ name: audience.why }, { name: audience.people, isNumber: true }],
+        rows: others.map((why) => [audience.excluded[why], numberIn(words, excluded[why])]),
+      };
+      return html`<p class="lead">${total === 0 ? whyNobody(words, broadcast, preview) : audience.total(total)}</p>
+        ${others.length === 0 ? null : html`<h2>${audience.why}</h2> ${Table(table)}`}`;
     },
-  },
+  }),
   {
-    path: 'broadcasts/:broadcast/test',
-    needs: 'broadcast:send',
-    show: async (context) => {
-      const { test } = context.words.broadcasts;
-      nameFaults(context, ['to']);
-      const broadcast = await broadcastOf(context);
-      const fields = [
-        TextField(context.form, {
-          name: 'to',
-          label: test.to,
-          type: 'email',
-          autocomplete: 'email',
-          max: 254,
-        }),
-      ];
-      return context.view.page({
-        section: 'broadcasts',
-        back: toBroadcast(context.address, broadcast),
-        title: test.title,
-        content: html`<div class="text">
-          <p class="lead">${test.text}</p>
-          ${FormOf(context.form, { fields, button: test.button })}
-        </div>`,
-      });
-    },
+    ...broadcasts.page('test', {
+      needs: 'broadcast:send',
+      title: ({ broadcasts }) => broadcasts.test.title,
+      content: (context) => {
+        nameFaults(context, ['to']);
+        return TestForm(context);
+      },
+    }),
     act: async ({ words, address, form, api }) => {
       const broadcastId = address.params.broadcast!;
-      const { outcomes } = await api.run<{ outcomes: { sent: boolean; detail: string }[] }>(
-        'broadcast.send-test',
-        {
-          broadcastId,
-          to: [form.typed('to') ?? ''],
-        },
-      );
-      const failed = outcomes.find(({ sent }) => !sent);
-      if (failed) throw new RpcError('BAD_REQUEST', words.broadcasts.test.failed(failed.detail));
+      await sendTest({ words, form, api }, 'broadcast.send-test', { broadcastId });
       return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.tested' };
     },
   },
   {
-    path: 'broadcasts/:broadcast/send',
-    needs: 'broadcast:send',
-    show: async (context) => {
-      const { words } = context;
-      const { send, audience } = words.broadcasts;
-      nameFaults(context, ['sendAt']);
-      const broadcast = await broadcastOf(context);
-      const [preview, { mailFrom, postalAddress }, blockers] = await Promise.all([
-        audienceOf(context),
-        senderOf(context.api),
-        context.api.find(Starts).blockers(context.api.organizationId, broadcast.id, broadcast),
-      ]);
-      const isBlocked = blockers.length > 0 && !context.form.refusal;
-      const { total } = preview;
-      const isNamed = mailFrom !== null && postalAddress !== null;
-      return context.view.page({
-        section: 'broadcasts',
-        back: toBroadcast(context.address, broadcast),
-        title: `${send.title}: ${broadcast.name}`,
-        content: html`<div class="text">
-          <p class="lead">${total === 0 ? whyNobody(context.words, broadcast, preview) : send.text(total)}</p>
-          ${total === 0 ? html`<p><a href="${context.address.path(`broadcasts/${broadcast.id}/audience`)}">${audience.title}</a></p>` : null}
+    ...broadcasts.page('send', {
+      needs: 'broadcast:send',
+      title: ({ broadcasts }, { name }) => `${broadcasts.send.title}: ${name}`,
+      content: async (context, broadcast) => {
+        const { words, address, api } = context;
+        const { send, audience } = words.broadcasts;
+        nameFaults(context, ['sendAt']);
+        const [preview, { mailFrom, postalAddress }, blockers] = await Promise.all([
+          audienceOf(context),
+          senderOf(api),
+          api.find(Starts).blockers(api.organizationId, broadcast.id, broadcast),
+        ]);
+        const isBlocked = blockers.length > 0 && !context.form.refusal;
+        const { total } = preview;
+        const isNamed = mailFrom !== null && postalAddress !== null;
+        const toSend = isBlocked ? null : Sending(context, total);
+        const linkTo = (path: string, text: string) =>
+          html`<p><a href="${address.path(path)}">${text}</a></p>`;
+        return html`<div class="text">
+          <p class="lead">${total === 0 ? whyNobody(words, broadcast, preview) : send.text(total)}</p>
+          ${total === 0 ? linkTo(`broadcasts/${broadcast.id}/audience`, audience.title) : null}
           ${isBlocked ? BlockersOf(context, broadcast, blockers) : null}
-          ${
-            broadcast.status === 'SCHEDULED'
-              ? Rescheduling(context, broadcast, isBlocked ? 0 : total)
-              : isBlocked
-                ? null
-                : Sending(context, total)
-          }
-          ${isNamed ? null : html`<p><a href="${context.address.path('organization/mails')}">${send.organization}</a></p>`}
-          <p><a href="${context.address.path(`broadcasts/${broadcast.id}`)}">${words.cancel}</a></p>
-        </div>`,
-      });
-    },
+          ${broadcast.status === 'SCHEDULED' ? Rescheduling(context, broadcast, isBlocked ? 0 : total) : toSend}
+          ${isNamed ? null : linkTo('organization/mails', send.organization)}
+          ${linkTo(`broadcasts/${broadcast.id}`, words.cancel)}
+        </div>`;
+      },
+    }),
     act: async (context) => {
       const broadcastId = context.address.params.broadcast!;
-      const sendAt = momentOf(context.form, await broadcastOf(context));
+      const sendAt = momentOf(context.form, await broadcasts.find(context));
       await context.api.run('broadcast.send-broadcast', { broadcastId, sendAt });
       const done = sendAt === undefined ? 'broadcasts.sent' : 'broadcasts.scheduled';
       return { to: `broadcasts/${broadcastId}`, done };
@@ -164,22 +122,15 @@ export const sendingPages: PageDefinition[] = [
   },
   step('pause', 'paused'),
   step('resume', 'resumed'),
-  stepPage({
-    section: 'broadcasts',
-    record: 'broadcast',
-    step: 'cancel',
+  broadcasts.step('cancel', {
     needs: 'broadcast:send',
-    ask: async (context) => {
-      const { name } = await broadcastOf(context);
-      const { cancel, cancelTitle, cancelText } = context.words.broadcasts.steps;
+    ask: ({ words }, { name }) => {
+      const { cancel, cancelTitle, cancelText } = words.broadcasts.steps;
       return { title: cancelTitle(name), text: cancelText, button: cancel, isFinal: true };
     },
     done: 'cancelled',
   }),
-  ...listPages<Recipient>({
-    path: 'broadcasts/:broadcast/recipients',
-    section: 'broadcasts',
-    needs: 'broadcast:read',
+  ...broadcasts.listBelow<Recipient>('recipients', {
     operation: listRecipients,
     isSorted: false,
     title: ({ broadcasts }) => broadcasts.recipients.title,
@@ -187,18 +138,14 @@ export const sendingPages: PageDefinition[] = [
     empty: ({ broadcasts }) => broadcasts.recipients.none,
     search: ({ contacts }) => contacts.search,
     searchNeeds: 'contact:read',
-    fields: ({ address: { params, query } }) => ({ broadcastId: params.broadcast, status: query('status') }),
-    filters: (context) => {
-      const { broadcasts, state } = context.words;
-      const choices = RECIPIENT_STATUSES.map((value) => ({
-        value,
-        text: broadcasts.recipients.statuses[value],
-      }));
-      return Promise.resolve([FilterField(context, { name: 'status', label: state, choices })]);
-    },
-    back: async (context) => toBroadcast(context.address, await broadcastOf(context)),
+    ...filteredBy(
+      'status',
+      ({ state }) => state,
+      ({ broadcasts }) =>
+        RECIPIENT_STATUSES.map((value) => ({ value, text: broadcasts.recipients.statuses[value] })),
+    ),
     before: async (context) => {
-      const { status, recipients } = await broadcastOf(context);
+      const { status, recipients } = await broadcasts.find(context);
       if (!context.person.may('broadcast:send') || (status !== 'SENDING' && status !== 'SENT') || !recipients)
         return null;
       const { retryFailed, retryInDoubt } = context.words.broadcasts.steps;
@@ -368,16 +315,12 @@ function audienceOf({ address, api }: PageContext): Promise<AudiencePreview> {
 }
 
 /** Reversible, so its button acts without confirmation. Opening the page's address directly asks for one. */
-function step(step: 'pause' | 'resume', done: string): PageDefinition {
-  return stepPage({
-    section: 'broadcasts',
-    record: 'broadcast',
-    step,
+function step(name: 'pause' | 'resume', done: string): PageDefinition {
+  return broadcasts.step(name, {
     needs: 'broadcast:send',
-    ask: async (context) => {
-      const { name } = await broadcastOf(context);
-      const button = context.words.broadcasts.steps[step];
-      return { title: `${button}: ${name}`, text: name, button };
+    ask: ({ words }, broadcast) => {
+      const button = words.broadcasts.steps[name];
+      return { title: `${button}: ${broadcast.name}`, text: broadcast.name, button };
     },
     done,
   });
@@ -388,7 +331,7 @@ function retry(path: string, status: 'FAILED' | 'IN_DOUBT'): PageDefinition {
     path: `broadcasts/:broadcast/${path}`,
     needs: 'broadcast:send',
     show: async (context) => {
-      const { id, name, recipients } = await broadcastOf(context);
+      const { id, name, recipients } = await broadcasts.find(context);
       const { retryFailed, retryInDoubt, retrying } = context.words.broadcasts.steps;
       const isFailed = status === 'FAILED';
       const many = (isFailed ? recipients?.failed : recipients?.inDoubt) ?? 0;

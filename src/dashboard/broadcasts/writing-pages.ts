@@ -14,11 +14,11 @@ import { choicesWith, nameOf } from '../contacts/contact.js';
 import { mailPage } from '../document.js';
 import { type PageDefinition } from '../page.js';
 import {
-  AreaField,
   ButtonLink,
   CheckField,
   type Choice,
   ChoiceField,
+  fieldsFor,
   FormOf,
   SectionOf,
   Table,
@@ -27,90 +27,42 @@ import {
 import { type FieldRecord } from '../../fields/index.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
 import { type FormInput, type PageContext } from '../page-context.js';
-import { type Audience, type BroadcastRecord, broadcastOf, faultWithin, toBroadcast } from './broadcast.js';
+import { type Audience, type BroadcastRecord, broadcasts, faultWithin } from './broadcast.js';
 
 type Preview = { subject: string; html: string; text: string; bytes: number; warnings: object[] };
 
 export const writingPages: PageDefinition[] = [
-  {
-    path: 'broadcasts/new',
-    needs: 'broadcast:write',
-    show: async (context) => {
-      const { broadcasts } = context.words;
-      return context.view.page({
-        section: 'broadcasts',
-        back: { href: context.address.path('broadcasts'), text: broadcasts.title },
-        title: broadcasts.add,
-        content: await WritingOf(context, { like: await likeOf(context) }),
-      });
-    },
-    act: async (context) => {
+  ...broadcasts.writing({
+    content: async (context, broadcast) =>
+      WritingOf(context, { like: broadcast ?? (await likeOf(context)), of: broadcast }),
+    input: async (context, broadcast) => {
+      if (broadcast) return typedIn(context.form, broadcast.audience);
       const like = await likeOf(context);
-      const { broadcastId } = await context.api.run<{ broadcastId: string }>('broadcast.create-broadcast', {
-        ...(like?.format === 'HTML' ? { format: like.format, content: like.content } : {}),
-        ...typedIn(context.form, like?.audience),
-      });
-      return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.created' };
+      const { format, content } = like ?? {};
+      return { ...(format === 'HTML' && { format, content }), ...typedIn(context.form, like?.audience) };
     },
-  },
-  {
-    path: 'broadcasts/:broadcast/edit',
-    needs: 'broadcast:write',
-    show: async (context) => {
-      const broadcast = await broadcastOf(context);
-      return context.view.page({
-        section: 'broadcasts',
-        back: toBroadcast(context.address, broadcast),
-        title: `${context.words.broadcasts.edit}: ${broadcast.name}`,
-        content: await WritingOf(context, { like: broadcast, of: broadcast }),
-      });
-    },
-    act: async (context) => {
-      const broadcast = await broadcastOf(context);
-      context.form.requireSame(broadcast);
-      const { audience } = broadcast;
-      const broadcastId = context.address.params.broadcast!;
-      await context.api.run('broadcast.update-broadcast', {
-        broadcastId,
-        ...typedIn(context.form, audience),
-      });
-      return { to: `broadcasts/${broadcastId}`, done: 'broadcasts.changed' };
-    },
-  },
-  {
-    path: 'broadcasts/:broadcast/preview',
+  }),
+  broadcasts.page('preview', {
     needs: 'broadcast:read',
-    show: async (context) => {
-      const { broadcasts } = context.words;
-      const broadcast = await broadcastOf(context);
-      const contactId = context.address.query('contactId');
+    title: ({ broadcasts }, { name }) => `${broadcasts.preview}: ${name}`,
+    content: async (context, broadcast) => {
+      const { address, person, words } = context;
+      const { broadcasts } = words;
+      const contactId = address.query('contactId');
+      const path = `broadcasts/${broadcast.id}`;
       const shown = await shownOf(context);
       if ('why' in shown)
-        return context.view.page({
-          section: 'broadcasts',
-          back: toBroadcast(context.address, broadcast),
-          title: `${broadcasts.preview}: ${broadcast.name}`,
-          content: html`<div class="faults" role="alert">${shown.why.map((why) => html`<p>${why}</p>`)}</div>
-            ${context.person.may('broadcast:write') ? html`<p>${ButtonLink(context.address, `broadcasts/${broadcast.id}/edit`, broadcasts.edit)}</p>` : null}`,
-        });
+        return html`<div class="faults" role="alert">${shown.why.map((why) => html`<p>${why}</p>`)}</div>
+          ${person.may('broadcast:write') ? html`<p>${ButtonLink(address, `${path}/edit`, broadcasts.edit)}</p>` : null}`;
       const { subject, text, bytes, warnings } = shown;
       const query = contactId === undefined ? '' : `?contactId=${encodeURIComponent(contactId)}`;
-      return context.view.page({
-        section: 'broadcasts',
-        back: toBroadcast(context.address, broadcast),
-        title: `${broadcasts.preview}: ${broadcast.name}`,
-        content: html`${await ReaderOf(context, broadcast)}
-          ${warnings.length === 0 ? null : html`<div class="faults" role="alert"><p>${broadcasts.large(Math.ceil(bytes / 1024))}</p></div>`}
-          <p class="lead">${subject}</p>
-          <iframe
-            sandbox
-            title="${broadcasts.frame}"
-            src="${context.address.path(`broadcasts/${broadcast.id}/mail${query}`)}"
-          ></iframe>
-          ${SectionOf(broadcasts.previewText, html`<pre class="code" tabindex="0">${text}</pre>`)}`,
-      });
+      return html`${await ReaderOf(context, broadcast)}
+        ${warnings.length === 0 ? null : html`<div class="faults" role="alert"><p>${broadcasts.large(Math.ceil(bytes / 1024))}</p></div>`}
+        <p class="lead">${subject}</p>
+        <iframe sandbox title="${broadcasts.frame}" src="${address.path(`${path}/mail${query}`)}"></iframe>
+        ${SectionOf(broadcasts.previewText, html`<pre class="code" tabindex="0">${text}</pre>`)}`;
     },
-  },
+  }),
   {
     path: 'broadcasts/:broadcast/mail',
     needs: 'broadcast:read',
@@ -122,9 +74,11 @@ export const writingPages: PageDefinition[] = [
 ];
 
 /** The broadcast to duplicate, if the address names one. @throws RpcError NOT_FOUND */
-async function likeOf(context: PageContext): Promise<BroadcastRecord | undefined> {
-  const like = context.address.query('like');
-  return like === undefined ? undefined : broadcastOf(context, like);
+async function likeOf({ address, api }: PageContext): Promise<BroadcastRecord | undefined> {
+  const broadcastId = address.query('like');
+  return broadcastId === undefined
+    ? undefined
+    : api.run<BroadcastRecord>('broadcast.get-broadcast', { broadcastId });
 }
 
 function previewOf({ address, api }: PageContext): Promise<Preview> {
@@ -208,7 +162,7 @@ async function placesOf({ words, person, api }: PageContext): Promise<{ country:
 /** @param like initial values of the fields. @param of the broadcast to edit; undefined creates a new one. */
 async function WritingOf(
   context: PageContext,
-  { like, of }: { like?: BroadcastRecord | undefined; of?: BroadcastRecord },
+  { like, of }: Record<'like' | 'of', BroadcastRecord | undefined>,
 ): Promise<Html> {
   const { words } = context;
   const { fields, save, saveDraft } = words.broadcasts;
@@ -234,31 +188,12 @@ async function WritingOf(
       context.form.isTicked(excluded, audience?.[excluded]?.includes(value) ?? false, value),
     ),
   );
+  const { text, optionalText, area } = fieldsFor(context.form, fields, like);
   const message = [
-    TextField(context.form, {
-      name: 'name',
-      label: fields.name,
-      hint: fields.nameHint,
-      value: like?.name,
-      max: 200,
-    }),
-    TextField(context.form, { name: 'subject', label: fields.subject, value: like?.subject, max: 200 }),
-    TextField(context.form, {
-      name: 'preheader',
-      label: fields.preheader,
-      hint: fields.preheaderHint,
-      value: like?.preheader,
-      isOptional: true,
-    }),
-    like?.format === 'HTML'
-      ? html`<p class="hint">${fields.html}</p>`
-      : AreaField(context.form, {
-          name: 'content',
-          label: fields.content,
-          hint: fields.contentHint,
-          value: like?.content,
-          isLong: true,
-        }),
+    text('name', { max: 200 }),
+    text('subject', { max: 200 }),
+    optionalText('preheader'),
+    like?.format === 'HTML' ? html`<p class="hint">${fields.html}</p>` : area('content', { isLong: true }),
     MergeFields(context.words, customFields),
     like?.format === 'HTML' ? null : BlocksOf(context.words),
   ];

@@ -1,28 +1,27 @@
 import { html, type Html } from '#libs/pages';
 import { noSuch } from '#libs/rpc';
 import { ImportJobs, type StoredImport, ImportUndos } from '../../contacts/import/jobs/index.js';
-import { type PageDefinition } from '../page.js';
 import { type PageContext } from '../page-context.js';
 import { ButtonLink, Facts, numberIn, Progress, SectionOf } from '../parts.js';
-import { stepPage } from '../step-pages.js';
+import { recordPages } from '../record-pages.js';
 
-/** The page that says what the undo of an import deletes, and starts it. */
-export const undoPage: PageDefinition = stepPage({
+const imports = recordPages<StoredImport>({
   section: 'contacts',
   path: 'contacts/import',
   record: 'import',
-  step: 'undo',
-  needs: 'contact:write',
-  ask: async ({ words, address, api }) => {
+  scope: 'contact',
+  find: ({ address, api }) => api.find(ImportJobs).find(api.organizationId, address.params.import!),
+});
+
+/** The page that says what the undo of an import deletes, and starts it. */
+export const undoPage = imports.step('undo', {
+  ask: async ({ words, api }, found) => {
     const { undo } = words.contacts.imports;
-    const id = address.params.import!;
-    const found = await api.find(ImportJobs).find(api.organizationId, id);
     if (found.status === 'KEPT') throw noSuch('import');
-    const preview = await api.find(ImportUndos).preview(api.organizationId, id);
-    const created = createdBy(found);
+    const preview = await api.find(ImportUndos).preview(api.organizationId, found.id);
     return {
       title: undo.title,
-      text: preview ? undo.text(preview.deleted, preview.kept) : undo.textOfMany(created),
+      text: preview ? undo.text(preview.deleted, preview.kept) : undo.textOfMany(createdBy(found)),
       button: preview ? undo.button(preview.deleted) : undo.open,
       isFinal: true,
     };

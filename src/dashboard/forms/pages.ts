@@ -2,29 +2,28 @@ import { html, type Html, ShareKit, trusted } from '#libs/pages';
 import { localeIn } from '#locales';
 import { STATUSES } from '../../forms/index.js';
 import { type NamedForm } from '../../petitions/index.js';
-import { ActivityLog } from '../activity-log.js';
 import { CountsOverTime } from '../counts-over-time.js';
 import { choicesOf } from '../contacts/contact.js';
-import { listPages } from '../list-pages.js';
+import { numberColumn, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import {
   Actions,
   AreaField,
-  ButtonLink,
+  BadgeOf,
   CheckField,
   Facts,
-  FormOf,
+  fieldsFor,
   numberIn,
+  PublicLink,
   SectionOf,
   SelectField,
-  TextField,
-  BadgeOf,
+  TextForm,
 } from '../parts.js';
 import { FormEditorOf, typedForm } from '../petitions/form-editor.js';
 import { type PetitionRecord } from '../petitions/petition.js';
 import { ThankYouFields, typedThankYou } from '../petitions/thank-you-pages.js';
-import { deletionPage } from '../step-pages.js';
+import { recordPages } from '../record-pages.js';
 import { TitleField, typedTitle } from '../written.js';
 
 type FormRecord = NamedForm &
@@ -38,120 +37,39 @@ type FormRecord = NamedForm &
     pendingSubmissions: number;
   };
 
+const forms = recordPages<FormRecord>({ section: 'forms', record: 'form' });
+
 export const formPages: PageDefinition[] = [
-  ...listPages<FormRecord>({
-    path: 'forms',
-    section: 'forms',
-    needs: 'form:read',
-    operation: 'form.list-forms',
-    title: ({ forms }) => forms.title,
-    text: ({ forms }) => forms.text,
-    empty: ({ forms }) => forms.none,
+  ...forms.list({
     search: ({ posts }) => posts.search,
-    add: { path: 'forms/new', text: ({ forms }) => forms.add, needs: 'form:write' },
     columns: [
-      {
-        name: ({ posts }) => posts.fields.title,
-        cell: ({ id, title }, { address }) => html`<a href="${address.path(`forms/${id}`)}">${title}</a>`,
-        exported: ({ title }) => title,
-      },
-      {
-        name: ({ state }) => state,
-        cell: ({ status }, { words }) => words.forms.statuses[status],
-        badge: ({ status }) => status,
-        isObvious: true,
-      },
-      {
-        name: ({ forms }) => forms.submissions,
-        cell: ({ submissions }, { words }) => numberIn(words, submissions),
-        exported: ({ submissions }) => String(submissions),
-        isNumber: true,
-      },
+      forms.titleColumn(({ posts }) => posts.fields.title),
+      statusColumn('forms'),
+      numberColumn('submissions', ({ forms }) => forms.submissions),
     ],
   }),
-  {
-    path: 'forms/new',
-    needs: 'form:write',
-    show: async (context) =>
-      context.view.page({
-        section: 'forms',
-        back: toForms(context),
-        title: context.words.forms.add,
-        content: await WritingOf(context),
-      }),
-    act: async ({ form, api }) => {
-      const { formId } = await api.run<{ formId: string }>('form.create-form', typedIn(form));
-      return { to: `forms/${formId}`, done: 'forms.created' };
-    },
-  },
-  {
-    path: 'forms/:form',
-    needs: 'form:read',
-    show: async (context) => {
-      const { words, address } = context;
-      const { forms, posts, petitions } = words;
-      const [record, stats, past] = await Promise.all([
-        formOf(context),
-        StatsOf(context),
-        ActivityLog(context, address.params.form!),
-      ]);
-      const { id, title, text, url, status, submissions, pendingSubmissions } = record;
-      const mayWrite = context.person.may('form:write');
-      const { shareBy, signUp } = localeIn(words.locale).site;
-      const shared = { title, text: title, url: url ?? '' };
-      return context.view.page({
-        section: 'forms',
-        back: toForms(context),
-        title,
-        content: html`<p>${BadgeOf(status, forms.statuses[status])}</p>
-          ${text === null ? null : html`<p class="lead">${text}</p>`}
-          ${Facts([
-            { name: forms.submissions, value: numberIn(words, submissions) },
-            { name: forms.pending, value: numberIn(words, pendingSubmissions) },
-          ])}
-          ${Actions([
-            mayWrite ? ButtonLink(address, `forms/${id}/edit`, posts.edit) : null,
-            url === null
-              ? null
-              : html`<a class="button plain" href="${new URL(url).pathname}">${posts.open}</a>`,
-            mayWrite ? ButtonLink(address, `forms/${id}/delete`, posts.delete, true) : null,
-          ])}
-          ${stats}
-          ${url === null ? null : SectionOf(petitions.share, ShareKit(shared, { ...shareBy, ...signUp.shareBy }))}
-          ${past}`,
-      });
-    },
-  },
-  {
-    path: 'forms/:form/edit',
-    needs: 'form:write',
-    show: async (context) => {
-      const record = await formOf(context);
-      return context.view.page({
-        section: 'forms',
-        back: { href: context.address.path(`forms/${record.id}`), text: record.title },
-        title: `${context.words.posts.edit}: ${record.title}`,
-        content: await WritingOf(context, record),
-      });
-    },
-    act: async (context) => {
-      const formId = context.address.params.form!;
-      const record = await formOf(context);
-      context.form.requireSame(record);
-      await context.api.run('form.update-form', { formId, ...typedIn(context.form, record) });
-      return { to: `forms/${formId}`, done: 'forms.changed' };
-    },
-  },
-  deletionPage({ section: 'forms', record: 'form', find: formOf }),
+  ...forms.writing({ content: WritingOf, input: ({ form }, record) => typedIn(form, record) }),
+  forms.shownWith(StatsOf, ({ words }, record, { mayWrite, link }, stats) => {
+    const { forms, posts, petitions } = words;
+    const { title, text, url, status, submissions, pendingSubmissions } = record;
+    const { shareBy, signUp } = localeIn(words.locale).site;
+    const shared = { title, text: title, url: url ?? '' };
+    return html`<p>${BadgeOf(status, forms.statuses[status])}</p>
+      ${text === null ? null : html`<p class="lead">${text}</p>`}
+      ${Facts([
+        { name: forms.submissions, value: numberIn(words, submissions) },
+        { name: forms.pending, value: numberIn(words, pendingSubmissions) },
+      ])}
+      ${Actions([
+        mayWrite && link('edit', posts.edit, false),
+        PublicLink(url, posts.open),
+        mayWrite && link('delete', posts.delete),
+      ])}
+      ${stats}
+      ${url === null ? null : SectionOf(petitions.share, ShareKit(shared, { ...shareBy, ...signUp.shareBy }))}`;
+  }),
+  forms.deletion(),
 ];
-
-function toForms({ words, address }: PageContext) {
-  return { href: address.path('forms'), text: words.forms.title };
-}
-
-function formOf({ address, api }: PageContext): Promise<FormRecord> {
-  return api.run<FormRecord>('form.get-form', { formId: address.params.form });
-}
 
 type Stats = {
   days: { date: string; submissions: number }[];
@@ -193,14 +111,7 @@ async function WritingOf(context: PageContext, record?: FormRecord): Promise<Htm
       choices: (['EMAIL', 'NONE'] as const).map((value) => ({ value, text: forms.confirmations[value] })),
     }),
     ...ThankYouFields(context, record?.thankYou ?? null),
-    TextField(form, {
-      name: 'slug',
-      label: posts.fields.slug,
-      hint: posts.fields.slugHint,
-      value: record?.slug,
-      isOptional: true,
-      max: 80,
-    }),
+    fieldsFor(form, posts.fields, record).optionalText('slug', { max: 80 }),
   ];
   const fields = [
     TitleField(form, { label: posts.fields.title, value: record?.title }),
@@ -217,7 +128,7 @@ async function WritingOf(context: PageContext, record?: FormRecord): Promise<Htm
     // Open after an error, because the field with the error may be inside.
     html`<details${form.refusal ? trusted(' open') : null}><summary>${petitions.fields.more}</summary>${more}</details>`,
   ];
-  return html`<div class="text">${FormOf(form, { fields, button: posts.save, of: record })}</div>`;
+  return TextForm(form, { fields, button: posts.save, of: record });
 }
 
 /** The lists or tags that people get. Null if the person may not assign them, or if there are none. */

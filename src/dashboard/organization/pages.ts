@@ -3,7 +3,7 @@ import { Activity, type ActivityEvent } from '../../history/index.js';
 import { LANGUAGES, type OrganizationRecord, publicLogId, senderId } from '../../organizations/index.js';
 import { findImage, ImageField, Thumb } from '../image-choice.js';
 import { type PageDefinition } from '../page.js';
-import { CheckField, Facts, fieldsFor, SectionOf, TextField, TextForm } from '../parts.js';
+import { CheckField, Facts, fieldsFor, PublicLink, SectionOf, TextField, TextForm } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type Api, type FormInput, type PageContext } from '../page-context.js';
 
@@ -54,7 +54,7 @@ export const organizationPages: PageDefinition[] = [
             { name: fields.privacyUrl, value: own.privacyUrl },
             { name: fields.timeZone, value: own.timeZone },
           ])}
-          ${url === null ? null : html`<p>${ButtonOfPage(url, fields.page)}</p>`} ${past}`,
+          ${url === null ? null : html`<p>${PublicLink(url, fields.page)}</p>`} ${past}`,
       });
     },
   },
@@ -107,10 +107,6 @@ export const organizationPages: PageDefinition[] = [
     ];
   }),
 ];
-
-function ButtonOfPage(url: string, text: string): Html {
-  return html`<a class="button plain" href="${new URL(url).pathname}">${text}</a>`;
-}
 
 /** Includes other records that the forms change: the language, the sender, and whether anyone can verify the history. */
 function settingsActivity(api: Api): Promise<ActivityEvent[]> {

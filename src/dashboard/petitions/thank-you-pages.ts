@@ -1,5 +1,5 @@
 import { html, type Html } from '#libs/pages';
-import { RpcError } from '#libs/rpc';
+import { sendTest, TestForm } from '../broadcasts/test-form.js';
 import { MergeFields } from '../broadcasts/writing-pages.js';
 import { customFieldsOf } from '../contacts/custom-values.js';
 import { mailPage } from '../document.js';
@@ -88,27 +88,11 @@ export const thankYouPages: PageDefinition[] = [
   {
     path: `${path}/test`,
     needs: 'broadcast:send',
-    show: async (context) => {
-      const { test } = context.words.broadcasts;
-      const to = { name: 'to', label: test.to, type: 'email', autocomplete: 'email', max: 254 } as const;
-      return page(
-        context,
-        await petitionOf(context),
-        test.title,
-        html`<div class="text">
-        <p class="lead">${test.text}</p>
-        ${FormOf(context.form, { fields: [TextField(context.form, to)], button: test.button })}
-      </div>`,
-      );
-    },
+    show: async (context) =>
+      page(context, await petitionOf(context), context.words.broadcasts.test.title, TestForm(context)),
     act: async ({ words, address, form, api }) => {
       const petitionId = address.params.petition!;
-      const { outcomes } = await api.run<{ outcomes: { sent: boolean; detail: string }[] }>(
-        'petition.send-thank-you-test',
-        { petitionId, to: [form.typed('to') ?? ''] },
-      );
-      const failed = outcomes.find(({ sent }) => !sent);
-      if (failed) throw new RpcError('BAD_REQUEST', words.broadcasts.test.failed(failed.detail));
+      await sendTest({ words, form, api }, 'petition.send-thank-you-test', { petitionId });
       return { to: `petitions/${petitionId}/thanks`, done: 'broadcasts.tested' };
     },
   },

@@ -3,7 +3,17 @@ import { STATUSES } from '../../posts/index.js';
 import { ImageField, pathOfImage } from '../image-choice.js';
 import { filteredBy, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { type Choice, BadgeOf, Actions, Facts, fieldsFor, SelectField, TextForm, timeIn } from '../parts.js';
+import {
+  type Choice,
+  BadgeOf,
+  Actions,
+  Facts,
+  fieldsFor,
+  PublicLink,
+  SelectField,
+  TextForm,
+  timeIn,
+} from '../parts.js';
 import { recordPages } from '../record-pages.js';
 import { choiceOf, choicesWith } from '../contacts/contact.js';
 import { requireFuture, TimeField, timeZoneOf, typedTime } from '../time-zone.js';
@@ -54,9 +64,7 @@ export const postPages: PageDefinition[] = [
         mayWrite && link('edit', posts.edit, false),
         mayWrite && !isPublic && press('publish', posts.publish, false),
         mayWrite && isPublic && link('archive', posts.archive),
-        url !== null &&
-          isPublic &&
-          html`<a class="button plain" href="${new URL(url).pathname}">${posts.open}</a>`,
+        isPublic && PublicLink(url, posts.open),
         petition && context.person.may('broadcast:write') ? link('email', posts.emailing.title) : null,
         mayWrite && link('delete', posts.delete),
       ])}

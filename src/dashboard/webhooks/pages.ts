@@ -3,7 +3,7 @@ import { allEventTypes } from '#libs/modules';
 import { RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { kindIn } from '../history/event-list.js';
-import { listPages, statusColumn } from '../list-pages.js';
+import { statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
   ConfirmForm,
@@ -129,10 +129,7 @@ export const webhookPages: PageDefinition[] = [
     },
   }),
   webhooks.deletion({ named: ({ url }) => url }),
-  ...listPages<DeliveryRecord>({
-    path: 'webhooks/:webhook/deliveries',
-    section: 'webhooks',
-    needs: 'webhook:read',
+  ...webhooks.listBelow<DeliveryRecord>('deliveries', {
     operation: 'webhook.list-deliveries',
     title: ({ webhooks }) => webhooks.deliveries.title,
     text: ({ webhooks }) => webhooks.deliveries.text,
@@ -140,8 +137,6 @@ export const webhookPages: PageDefinition[] = [
     search: ({ webhooks }) => webhooks.deliveries.search,
     searchIn: ({ type, outcome, statusCode, reason }, { words }) =>
       [eventIn(words, type), type, words.webhooks.deliveries.outcomes[outcome], statusCode, reason].join(' '),
-    fields: ({ address: { params } }) => ({ webhookId: params.webhook }),
-    back: async (context) => webhooks.to(context, await webhooks.find(context)),
     columns: [
       {
         name: ({ webhooks }) => webhooks.deliveries.event,
