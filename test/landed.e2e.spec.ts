@@ -39,7 +39,11 @@ it('landed migrations are unchanged', () => {
 });
 
 it('the migrations of published versions are as published', () => {
-  const git = (...args: string[]) => execFileSync('git', args, { cwd: MIGRATIONS, stdio: 'pipe' });
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: MIGRATIONS, stdio: 'pipe' }).toString();
+  /** Git's id of this content. Comparing ids takes one call of git per version instead of one per file. */
+  const blobOf = (content: Buffer) =>
+    createHash('sha1').update(`blob ${content.length}\0`).update(content).digest('hex');
+  const now = readdirSync(MIGRATIONS).map((name) => [name, blobOf(readFileSync(join(MIGRATIONS, name)))]);
   for (const { version, commit } of published) {
     try {
       git('cat-file', '-e', commit);
@@ -47,14 +51,13 @@ it('the migrations of published versions are as published', () => {
       console.log(`Not compared with ${version}: this checkout lacks its commit.`);
       continue;
     }
-    const names = git('ls-tree', '--name-only', commit, './')
-      .toString()
-      .trim()
-      .split('\n')
-      .filter(isMigration);
-    expect(names.length).toBeGreaterThan(0);
-    const then = names.map((name) => [name, sha256(git('show', `${commit}:./${name}`))]);
-    expect(read(LANDED)).toMatchObject(Object.fromEntries(then));
+    const files = git('ls-tree', commit, './').trim().split('\n');
+    const then = files
+      .map((line) => line.split(/\s/))
+      .filter(([, , , name = '']) => isMigration(name))
+      .map(([, , id, name = '']) => [name, id]);
+    expect(then.length).toBeGreaterThan(0);
+    expect(Object.fromEntries(now)).toMatchObject(Object.fromEntries(then));
   }
 });
 

@@ -98,8 +98,14 @@ export class Program {
   }
 }
 
+type LogLine = { message: string; [field: string]: any };
+
 /** The server: `node dist/bundle/main.js`. */
 export class ServerProcess extends Program {
+  private port: number | undefined;
+  private readonly lines: LogLine[] = [];
+  private read = 0;
+
   /**
    * @param files the limit of open files, including connections
    * @param main the program of another version (`releases.ts`)
@@ -127,15 +133,20 @@ export class ServerProcess extends Program {
   }
 
   get origin(): string {
-    const port = this.log.find(({ message }) => message === 'listening')?.port;
-    expect(port).toBeDefined();
-    return `http://127.0.0.1:${port}`;
+    this.port ??= this.log.find(({ message }) => message === 'listening')?.port;
+    expect(this.port).toBeDefined();
+    return `http://127.0.0.1:${this.port}`;
   }
 
   /** The log lines so far, without the welcome text of the embedded mode. */
-  get log(): { message: string; [field: string]: any }[] {
-    const lines = this.stdout.split('\n').slice(0, -1);
-    return lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line));
+  get log(): readonly LogLine[] {
+    // Tests ask repeatedly, and each line is parsed once.
+    const end = this.stdout.lastIndexOf('\n') + 1;
+    for (const line of this.stdout.slice(this.read, end).split('\n')) {
+      if (line.startsWith('{')) this.lines.push(JSON.parse(line));
+    }
+    this.read = end;
+    return [...this.lines];
   }
 }
 
