@@ -212,6 +212,15 @@ describe('a duplicated broadcast', () => {
     });
   });
 
+  it('takes its name from the subject, unless it has one of its own', async () => {
+    const subject = 'Dear {{ contact.firstName | default: "friend" }}';
+    const { location } = await post('broadcasts/new', { ...form, name: '', subject });
+    const broadcastId = /broadcasts\/([^?]+)/.exec(location!)![1]!;
+    expect(await statusOf(broadcastId)).toMatchObject({ name: 'Dear friend', subject });
+    const { status, text } = await post('broadcasts/new', { ...form, name: '', subject: '' });
+    expect([status, wordsOf(text)]).toEqual([422, expect.stringContaining('Subject')]);
+  });
+
   it('keeps HTML unchanged', async () => {
     const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
       name: 'River',
@@ -380,11 +389,35 @@ describe('the audience of a broadcast', () => {
   it('shows immediately what must be corrected, without a button to send', async () => {
     const broadcastId = await draft();
     await call(client, 'broadcast.update-broadcast', { broadcastId, content: 'Hi {{ contact.frstName }}' });
+    const page = wordsOf(await get(`broadcasts/${broadcastId}`));
+    expect(page).toMatch(/Not ready to send .*contact\.frstName/);
     const text = await get(`broadcasts/${broadcastId}/send`);
     expect(wordsOf(text)).toContain('Not ready to send');
     expect(wordsOf(text)).toContain('contact.frstName');
     expect(wordsOf(text)).not.toMatch(/Send (now )?to \d/);
     expect(hasDeed(text, `broadcasts/${broadcastId}/edit`)).toBe(true);
+  });
+
+  it('is shown on the page of the email, in words', async () => {
+    const { tagId } = await call(client, 'tag.create-tag', { name: newName() });
+    const { petitionId } = await call(client, 'petition.create-petition', { name: 'Save the river' });
+    const listId = await listOf();
+    const name = (await client.get('list.get-list', { listId })).body.data.name as string;
+    const broadcastId = await to({
+      listIds: [listId],
+      tagIds: [tagId],
+      excludePetitionIds: [petitionId],
+      filter: { country: 'AT' },
+    });
+    await client.delete('tag.delete-tag', { tagId });
+    const text = await get(`broadcasts/${broadcastId}`);
+    expect(text).toContain(`<a href="${at(`lists/${listId}`)}">${name}</a>`);
+    expect(wordsOf(text)).toContain(
+      `Recipients Lists: ${name} Tags: 1 deleted Except signers of: Save the river Only in this country: Austria`,
+    );
+    expect(wordsOf(await getInGerman(`broadcasts/${await to({ all: true })}`))).toContain(
+      'Empfänger Alle, die E-Mails abonniert haben',
+    );
   });
 
   it('distinguishes empty lists from no choice', async () => {

@@ -157,6 +157,10 @@ inBrowser('in Chromium', () => {
       });
       await press(images.upload);
       await requireDone(images.done.uploaded);
+      const url = await page.getByLabel(images.address).inputValue();
+      expect(url).toContain(
+        new URL(await page.locator('.picture img').evaluate((image: any) => image.src)).pathname,
+      );
       await open('petitions');
       await requireGood();
       await follow(petitions.add);

@@ -119,7 +119,7 @@ function tokenOf(api: Api, petitionId: string, secondsAgo: number): string {
 }
 
 /** Makes a form look a minute old, because forms submitted within two seconds are treated as automated. */
-export async function ageForm(tab: Page, api: Api, petitionId: string): Promise<void> {
+export async function ageForm(tab: Pick<Page, 'locator'>, api: Api, petitionId: string): Promise<void> {
   const field = tab.locator('input[name=token]');
   await field.evaluate(
     (element, token) => element.setAttribute('value', token),

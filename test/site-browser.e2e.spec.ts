@@ -378,10 +378,14 @@ withChromium('in Chromium', () => {
     window.requireQuiet(origin);
   }, 60_000);
 
-  it('the embed fits its frame on another page to its content', async () => {
+  it('the embed fits its frame on another page to its content, and dispatches events there', async () => {
     const elsewhere = createServer((_, response) => {
       response.setHeader('Content-Type', 'text/html');
-      response.end(`<!doctype html><script src="${origin}/embed.js" defer></script>
+      response.end(`<!doctype html><script>
+          window.heard = [];
+          for (const name of ['advocacy:ready', 'advocacy:signed'])
+            addEventListener(name, ({ detail, target }) => heard.push([name, target.localName, detail]));
+        </script><script src="${origin}/embed.js" defer></script>
         <advocacy-petition src="${page.path}"><a href="${origin}${page.path}">Sign</a></advocacy-petition>`);
     }).listen(0, '127.0.0.1');
     await once(elsewhere, 'listening');
@@ -394,6 +398,16 @@ withChromium('in Chromium', () => {
       const inside = await frame.locator('html').evaluate((element) => element.offsetHeight);
       expect(height).toBe(inside);
     });
+    const ready = ['advocacy:ready', 'advocacy-petition', null];
+    const heard = () => tab.evaluate('heard');
+    expect(await heard()).toEqual([ready]);
+    await ageForm(frame, people.api, page.petitionId);
+    await frame.locator('#firstName').fill('Ada');
+    await frame.locator('#lastName').fill('Lovelace');
+    await frame.locator('#email').fill('ada.elsewhere@example.org');
+    await frame.locator('form .button').click();
+    const signed = ['advocacy:signed', 'advocacy-petition', { confirmation: 'EMAIL' }];
+    await eventually(async () => expect(await heard()).toEqual([ready, signed]));
     elsewhere.close();
   }, 60_000);
 });

@@ -15,7 +15,11 @@ export function kindsIn(person: Member): Resource[] {
   return kindsOfContacts().filter(({ object }) => person.may(`${object}:read`));
 }
 
-function linkTo(address: Address, { object }: Resource, { id, name }: { id: string; name: string }): Html {
+export function linkTo(
+  address: Address,
+  { object }: Resource,
+  { id, name }: { id: string; name: string },
+): Html {
   return html`<a href="${address.path(`${places()[sectionOf(object)!]!.path}/${id}`)}">${name}</a>`;
 }
 

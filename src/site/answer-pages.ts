@@ -42,7 +42,7 @@ export function submittedPage({
     isFramed,
     scripts: [isFramed ? '/site/frame.js' : '/site/page.js', ...scriptsFor(proof)],
     content: isFramed
-      ? html`<main id="content">${NoticeOf({ notice, ...(next ? { more: next } : {}) })}</main>`
+      ? html`<main id="content" data-submitted="${petition.isConfirmed ? 'EMAIL' : 'NONE'}">${NoticeOf({ notice, ...(next ? { more: next } : {}) })}</main>`
       : NoticeOf({
           notice,
           more: html`${next}${petition.isConfirmed ? html`<p>${asked.hint}</p>` : null}

@@ -20,8 +20,8 @@ export const broadcasts: typeof en = {
   add: 'Neue E-Mail',
   edit: 'Bearbeiten',
   fields: {
-    name: 'Name',
-    nameHint: 'Nur für Ihr Team sichtbar, zum Beispiel „Newsletter Mai“.',
+    name: 'Interner Name',
+    nameHint: 'Unter diesem Namen findet Ihr Team die E-Mail in der Liste. Ohne Angabe gilt der Betreff.',
     subject: 'Betreff',
     preheader: 'Vorschautext',
     preheaderHint: 'Erscheint im Posteingang neben dem Betreff.',
@@ -83,6 +83,17 @@ export const broadcasts: typeof en = {
     nobody: 'Noch keine Empfänger. Bearbeiten Sie die E-Mail und wählen Sie Empfänger aus.',
     nobodyThere: 'Noch keine Empfänger. Ihre Auswahl enthält keine Kontakte.',
     nobodyLeft: 'Keine Empfänger. Alle gewählten Personen sind ausgeschlossen.',
+    all: 'Alle, die E-Mails abonniert haben',
+    chosenBy: { list: 'Listen', petition: 'Unterzeichnende von', tag: 'Tags', segment: 'Segmente' },
+    excludedBy: {
+      list: 'Ohne die Listen',
+      petition: 'Ohne Unterzeichnende von',
+      tag: 'Ohne die Tags',
+      segment: 'Ohne die Segmente',
+    },
+    contacts: 'Einzelne Kontakte',
+    deleted: (n) => `${n} gelöscht`,
+    more: (n) => `${n} weitere`,
     why: 'Gründe für den Ausschluss',
     people: 'Personen',
     excluded: {

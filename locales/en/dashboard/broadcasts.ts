@@ -19,8 +19,8 @@ export const broadcasts = {
   add: 'New email',
   edit: 'Edit',
   fields: {
-    name: 'Name',
-    nameHint: 'Only your team sees it, for example “May newsletter”.',
+    name: 'Internal name',
+    nameHint: 'Your team sees this name in the list of emails. If you leave it empty, the subject is used.',
     subject: 'Subject',
     preheader: 'Preview text',
     preheaderHint: 'Appears next to the subject in the inbox.',
@@ -83,6 +83,21 @@ export const broadcasts = {
     nobody: 'No recipients yet. Edit the email and select recipients.',
     nobodyThere: 'No recipients yet. Your selection contains no contacts.',
     nobodyLeft: 'No recipients. Everyone you chose is excluded.',
+    all: 'All subscribers',
+    /** Followed by names. By the kind of record. */
+    chosenBy: { list: 'Lists', petition: 'Signers of', tag: 'Tags', segment: 'Segments' } as Record<
+      string,
+      string
+    >,
+    excludedBy: {
+      list: 'Except the lists',
+      petition: 'Except signers of',
+      tag: 'Except the tags',
+      segment: 'Except the segments',
+    } as Record<string, string>,
+    contacts: 'Single contacts',
+    deleted: (n: number) => `${n} deleted`,
+    more: (n: number) => `${n} more`,
     why: 'Reasons for exclusion',
     people: 'People',
     excluded: {

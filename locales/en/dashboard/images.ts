@@ -6,6 +6,7 @@ export const images = {
   add: 'Upload an image',
   picture: 'Image',
   size: 'Size',
+  address: 'Address, for emails and your website',
   file: 'Image file',
   fileHint: 'JPEG, PNG, WebP, AVIF or GIF, up to 15 MB. Location, camera and other metadata are removed.',
   name: 'Name',

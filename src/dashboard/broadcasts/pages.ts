@@ -1,5 +1,5 @@
-import { html } from '#libs/pages';
-import { readableSubject, STATUSES } from '../../broadcasts/index.js';
+import { html, type Html } from '#libs/pages';
+import { type Blocked, readableSubject, Starts, STATUSES } from '../../broadcasts/index.js';
 import { filteredBy, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
@@ -16,8 +16,8 @@ import {
 import { type Steps } from '../record-pages.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
-import { type BroadcastRecord, broadcasts, FIGURES, type Recipients } from './broadcast.js';
-import { sendingPages } from './sending-pages.js';
+import { AudienceOf, type BroadcastRecord, broadcasts, FIGURES, type Recipients } from './broadcast.js';
+import { BlockersOf, sendingPages } from './sending-pages.js';
 import { writingPages } from './writing-pages.js';
 import { type DashboardWords } from '#locales';
 
@@ -44,7 +44,15 @@ export const broadcastPages: PageDefinition[] = [
   }),
   ...writingPages,
   broadcasts.shownWith(
-    () => Promise.resolve(undefined),
+    async (context, found) => {
+      const broadcast = await found;
+      const { api } = context;
+      const [audience, blockers] = await Promise.all([
+        AudienceOf(context, broadcast),
+        isUnsent(broadcast) ? api.find(Starts).blockers(api.organizationId, broadcast.id, broadcast) : [],
+      ]);
+      return { audience, blockers };
+    },
     showBroadcast,
     // Loaded after the broadcast. A page that shows a final status stops polling, so its activity must be complete.
     async (context, found) => ActivityLog(context, (await found).id),
@@ -53,12 +61,19 @@ export const broadcastPages: PageDefinition[] = [
   broadcasts.deletion(),
 ];
 
-function showBroadcast(context: PageContext, broadcast: BroadcastRecord, { mayWrite, link, press }: Steps) {
+const isUnsent = ({ status }: BroadcastRecord) => status === 'DRAFT' || status === 'SCHEDULED';
+
+function showBroadcast(
+  context: PageContext,
+  broadcast: BroadcastRecord,
+  { mayWrite, link, press }: Steps,
+  { audience, blockers }: { audience: Html | null; blockers: readonly Blocked[] },
+) {
   const { words, address } = context;
   const { broadcasts } = words;
   const { id, status, sendAt } = broadcast;
   const subject = readableSubject(broadcast.subject);
-  const isUnsent = status === 'DRAFT' || status === 'SCHEDULED';
+  const isOpen = isUnsent(broadcast);
   const isStarted = status === 'SENDING' || status === 'PAUSED';
   const maySend = context.person.may('broadcast:send');
   return html`${subject === broadcast.name ? null : html`<p class="lead">${subject}</p>`}
@@ -68,16 +83,18 @@ function showBroadcast(context: PageContext, broadcast: BroadcastRecord, { mayWr
     </p>
     ${Live(context, { isGoing: isGoing(broadcast), status: statusText(words, broadcast) })}
     ${ResultsOf(words, broadcast)}
+    ${blockers.length > 0 ? BlockersOf(words, blockers) : null}
+    ${SectionOf(broadcasts.audience.title, audience ?? html`<p>${broadcasts.audience.nobody}</p>`)}
     ${Actions([
       maySend && status === 'SENDING' && press('pause', broadcasts.steps.pause),
       maySend && status === 'PAUSED' && press('resume', broadcasts.steps.resume, false),
       maySend && status === 'DRAFT' && link('send', broadcasts.send.link, false),
       maySend && status === 'SCHEDULED' && link('send', broadcasts.send.changeLink, false),
       link('preview', broadcasts.preview),
-      isUnsent && link('audience', broadcasts.audience.title),
-      maySend && isUnsent && link('test', broadcasts.test.title),
-      !isUnsent && link('recipients', broadcasts.recipients.title),
-      mayWrite && isUnsent && link('edit', broadcasts.edit),
+      isOpen && link('audience', broadcasts.audience.title),
+      maySend && isOpen && link('test', broadcasts.test.title),
+      !isOpen && link('recipients', broadcasts.recipients.title),
+      mayWrite && isOpen && link('edit', broadcasts.edit),
       maySend && (isStarted || status === 'SCHEDULED') && link('cancel', broadcasts.steps.cancel),
       mayWrite &&
         (status === 'SENT' || status === 'CANCELLED') &&

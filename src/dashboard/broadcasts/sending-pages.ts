@@ -100,12 +100,14 @@ export const sendingPages: PageDefinition[] = [
         const { total } = preview;
         const isNamed = mailFrom !== null && postalAddress !== null;
         const toSend = isBlocked ? null : Sending(context, total);
+        const mayWrite = context.person.may('broadcast:write');
+        const toEdit = ButtonLink(address, `broadcasts/${broadcast.id}/edit`, words.broadcasts.edit);
         const linkTo = (path: string, text: string) =>
           html`<p><a href="${address.path(path)}">${text}</a></p>`;
         return html`<div class="text">
           <p class="lead">${total === 0 ? whyNobody(words, broadcast, preview) : send.text(total)}</p>
           ${total === 0 ? linkTo(`broadcasts/${broadcast.id}/audience`, audience.title) : null}
-          ${isBlocked ? BlockersOf(context, broadcast, blockers) : null}
+          ${isBlocked ? BlockersOf(words, blockers) : null} ${isBlocked && mayWrite ? Actions([toEdit]) : null}
           ${broadcast.status === 'SCHEDULED' ? Rescheduling(context, broadcast, isBlocked ? 0 : total) : toSend}
           ${isNamed ? null : linkTo('organization/mails', send.organization)}
           ${linkTo(`broadcasts/${broadcast.id}`, words.cancel)}
@@ -243,21 +245,15 @@ function detailIn({ broadcasts, faults }: DashboardWords, detail: string): strin
   return own === undefined ? detail : broadcasts.recipients.details[own];
 }
 
-/** What must be corrected before it can be sent. Shown immediately, so that no one learns it only from a rejected form. */
-function BlockersOf(
-  { words, person, address }: PageContext,
-  { id }: BroadcastRecord,
-  blockers: readonly Blocked[],
-): Html {
-  const { send, edit } = words.broadcasts;
-  return html`<h2>${send.blocked}</h2>
+/** What must be corrected before it can be sent. Drafts show it too, so that no one learns it only when they send. */
+export function BlockersOf(words: DashboardWords, blockers: readonly Blocked[]): Html {
+  return html`<h2>${words.broadcasts.send.blocked}</h2>
     <ul>
       ${blockers.map(
         ({ blocker, path, message }) =>
           html`<li>${faultWithin(words, path, faultIn(words.faults, `${blocker}: ${message}`))}</li>`,
       )}
-    </ul>
-    ${person.may('broadcast:write') ? Actions([ButtonLink(address, `broadcasts/${id}/edit`, edit)]) : null}`;
+    </ul>`;
 }
 
 function Sending(context: PageContext, total: number): Html | null {

@@ -1,5 +1,5 @@
 import { html, type Html, trusted } from '#libs/pages';
-import { type Page, RpcError } from '#libs/rpc';
+import { invalid, type Page, RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
 import { faultIn } from '../faults.js';
 import {
@@ -8,6 +8,7 @@ import {
   ORGANIZATION_FIELDS,
   PETITION_FIELDS,
   PreviewReaders,
+  readableSubject,
 } from '../../broadcasts/index.js';
 import { type ContactRecord, countryName, kindsOfContacts, Places } from '../../contacts/index.js';
 import { choicesWith, nameOf } from '../contacts/contact.js';
@@ -190,10 +191,10 @@ async function WritingOf(
   );
   const { text, optionalText, area } = fieldsFor(context.form, fields, like);
   const message = [
-    text('name', { max: 200 }),
     text('subject', { max: 200 }),
     optionalText('preheader'),
     like?.format === 'HTML' ? html`<p class="hint">${fields.html}</p>` : area('content', { isLong: true }),
+    optionalText('name', { max: 200 }),
     MergeFields(context.words, customFields),
     like?.format === 'HTML' ? null : BlocksOf(context.words),
   ];
@@ -279,6 +280,8 @@ function BlocksOf({ broadcasts: { blocks } }: DashboardWords): Html {
 
 /** @param before the stored audience. Parts without a field in the form are kept. */
 function typedIn(form: FormInput, before?: Audience): Record<string, unknown> {
+  const [name, subject] = [form.typed('name'), form.typed('subject')];
+  if (name === null && subject === null) throw invalid([{ path: 'subject', message: 'is required' }]);
   const [country, city] = [form.typed('country'), form.typed('city')];
   const zip = before?.filter?.zip ?? null;
   const names = kindsOfContacts().flatMap(({ object }) => Object.values(audienceFields(object)));
@@ -295,8 +298,8 @@ function typedIn(form: FormInput, before?: Audience): Record<string, unknown> {
     ...(Object.keys(filter).length > 0 ? { filter } : {}),
   };
   return {
-    name: form.typed('name') ?? '',
-    ...(form.typed('subject') === null ? {} : { subject: form.typed('subject') }),
+    name: name ?? readableSubject(subject!),
+    ...(subject === null ? {} : { subject }),
     preheader: form.typed('preheader'),
     ...(form.has('content') ? { content: form.get('content') } : {}),
     ...(Object.keys(audience).length > 0 || before ? { audience } : {}),

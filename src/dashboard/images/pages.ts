@@ -1,4 +1,4 @@
-import { html } from '#libs/pages';
+import { CopyOf, html } from '#libs/pages';
 import { invalid, RpcError } from '#libs/rpc';
 import { type PageDefinition } from '../page.js';
 import { Actions, Facts, fieldsFor, FileField, numberIn, TextForm } from '../parts.js';
@@ -57,6 +57,10 @@ export const imagePages: PageDefinition[] = [
       return html`<figure class="picture">
           <img src="${pathOfImage(image.url)}" alt="${image.alt ?? ''}" width="${image.width}" height="${image.height}" />
         </figure>
+        ${CopyOf(
+          { name: 'url', label: images.address, copy: words.copy, copied: words.copied },
+          (attributes) => html`<input ${attributes} value="${image.url}" />`,
+        )}
         ${Facts([{ name: images.size, value: size }, ...(mayWrite ? [] : [{ name: images.alt, value: image.alt }])])}
         ${
           mayWrite

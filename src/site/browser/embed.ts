@@ -1,6 +1,7 @@
 /**
  * For other sites: `<advocacy-petition src="https://…/petitions/…"></advocacy-petition>` (or `advocacy-form`) becomes a frame with the height of its
- * content. The content between the tags, such as a link, is the fallback without scripts.
+ * content. The content between the tags, such as a link, is the fallback without scripts. The element dispatches `advocacy:ready` and
+ * `advocacy:signed`, once each.
  */
 const own = new URL((document.currentScript as HTMLScriptElement).src).origin;
 for (const name of ['advocacy-petition', 'advocacy-form']) {
@@ -10,6 +11,7 @@ for (const name of ['advocacy-petition', 'advocacy-form']) {
     class extends HTMLElement {
       private frame: HTMLIFrameElement | undefined;
       private named: string | undefined;
+      private dispatched = new Set<string>();
 
       connectedCallback() {
         let url: URL;
@@ -32,10 +34,23 @@ for (const name of ['advocacy-petition', 'advocacy-form']) {
       }
 
       /** A message from the frame: see frame.ts. */
-      handleEvent({ origin, source, data }: MessageEvent<{ advocacyHeight?: unknown } | null>) {
+      handleEvent({
+        origin,
+        source,
+        data,
+      }: MessageEvent<{ advocacyHeight?: unknown; advocacySubmitted?: unknown } | null>) {
         const height = Number(data?.advocacyHeight);
         if (origin !== own || !this.frame || source !== this.frame.contentWindow || !(height > 0)) return;
         this.frame.style.height = `${Math.min(height, 10_000)}px`;
+        this.dispatchOnce('advocacy:ready');
+        if (data?.advocacySubmitted)
+          this.dispatchOnce('advocacy:signed', { confirmation: data.advocacySubmitted });
+      }
+
+      private dispatchOnce(name: string, detail: object | null = null) {
+        if (this.dispatched.has(name)) return;
+        this.dispatched.add(name);
+        this.dispatchEvent(new CustomEvent(name, { bubbles: true, detail }));
       }
 
       disconnectedCallback() {

@@ -1,6 +1,11 @@
-/** Reports the height of the frame to the page that embeds it. */
+/** Reports the height of the frame to the page that embeds it, and whether the form was sent. */
 {
-  const report = () => parent.postMessage({ advocacyHeight: document.documentElement.offsetHeight }, '*');
+  const submitted = document.querySelector<HTMLElement>('[data-submitted]')?.dataset.submitted;
+  const report = () =>
+    parent.postMessage(
+      { advocacyHeight: document.documentElement.offsetHeight, advocacySubmitted: submitted },
+      '*',
+    );
   new ResizeObserver(report).observe(document.body);
   report();
 }
