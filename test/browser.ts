@@ -74,6 +74,8 @@ export class Browser {
       locale,
       reducedMotion: 'reduce',
     });
+    // Only bounds a failure: Jest ends a test after three minutes.
+    context.setDefaultTimeout(120_000);
     return new Window(await context.newPage(), byKeyboard);
   }
 }

@@ -80,7 +80,7 @@ beforeAll(async () => {
   expect((await endedImport(body.data.importId, client)).status).toBe('DONE');
   text = await certificate(client, petitionId);
   lines = text.trimEnd().split('\n');
-}, 120_000);
+});
 afterAll(() => api.stop());
 
 it('counts what the petition counts, with each way a signature begins and ends', async () => {

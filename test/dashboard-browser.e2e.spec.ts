@@ -135,7 +135,7 @@ inBrowser('in Chromium', () => {
       await requireGood();
       expect(await page.getByLabel('Vorname').inputValue()).toBe('firstName');
       await press(imports.start(2));
-      await page.getByRole('heading', { name: imports.done }).waitFor({ timeout: 20_000 });
+      await page.getByRole('heading', { name: imports.done }).waitFor();
       await requireGood('the result of an import');
       expect(await page.getByRole('table').innerText()).toContain('3');
       await follow(imports.toContacts);
@@ -237,7 +237,7 @@ inBrowser('in Chromium', () => {
       await press(broadcasts.send.button(1));
       const mails = () => mail.accepted.filter(({ to }) => to === contact.email);
       await eventually(() => expect(mails()).toHaveLength(1));
-      await page.getByText(broadcasts.statuses.SENT, { exact: true }).first().waitFor({ timeout: 30_000 });
+      await page.getByText(broadcasts.statuses.SENT, { exact: true }).first().waitFor();
       await requireGood();
     });
 
@@ -275,7 +275,7 @@ inBrowser('in Chromium', () => {
       await requireGood();
       const result = page.locator('[data-result]');
       await press(verifying.start);
-      await result.getByText(verifying.ok).waitFor({ timeout: 20_000 });
+      await result.getByText(verifying.ok).waitFor();
       await requireGood('a history that was checked');
       const whole = await (await page.request.get(`${home()}/history/export`)).text();
       const answers: [body: string, sentence: string][] = [
@@ -286,12 +286,12 @@ inBrowser('in Chromium', () => {
       for (const [body, sentence] of answers) {
         await page.route('**/history/export', (route) => route.fulfill({ status: 200, body }));
         await press(verifying.start);
-        await result.getByText(sentence).waitFor({ timeout: 20_000 });
+        await result.getByText(sentence).waitFor();
         await page.unroute('**/history/export');
       }
       await page.route('**/history/export', (route) => route.abort());
       await press(verifying.start);
-      await result.getByText(verifying.broken).waitFor({ timeout: 20_000 });
+      await result.getByText(verifying.broken).waitFor();
       await page.unroute('**/history/export');
     });
 
@@ -331,7 +331,7 @@ inBrowser('in Chromium', () => {
       for (const text of [`\n  ${good.checkpoint.replaceAll('\n', ' \n')}\n\n`, '']) {
         await checkpoint.fill(text);
         await press(verifying.start);
-        await result.getByText(verifying.ok).waitFor({ timeout: 20_000 });
+        await result.getByText(verifying.ok).waitFor();
         expect(await isAt(result)).toBe(true);
       }
       // A download that never ends can be stopped and restarted.
@@ -343,7 +343,7 @@ inBrowser('in Chromium', () => {
       expect(await isAt(result)).toBe(true);
       await page.unroute('**/history/export');
       await press(verifying.start);
-      await result.getByText(verifying.ok).waitFor({ timeout: 20_000 });
+      await result.getByText(verifying.ok).waitFor();
     });
   });
 
@@ -409,7 +409,7 @@ inBrowser('in Chromium', () => {
     await page
       .locator('.badge')
       .and(page.getByText(broadcasts.statuses.SENT, { exact: true }))
-      .waitFor({ timeout: 30_000 });
+      .waitFor();
     // Actions and activity are updated, and polling stops.
     expect(await page.locator('.actions').innerText()).not.toContain(broadcasts.steps.pause);
     expect(await page.locator('.past:not(.consents)').innerText()).toContain(

@@ -145,7 +145,7 @@ inBrowser('every page of an organization with all kinds of records, on a phone, 
     expect(faults).toEqual([]);
     // Reading pages is fast enough to exceed the rate limit per person.
     window.requireQuiet(api.origin, /status of (404|429)/);
-  }, 180_000);
+  });
 
   it('is accessible if lists are empty, a page is missing, or no one is signed in', async () => {
     const empty = await api.organization();
@@ -171,5 +171,5 @@ inBrowser('every page of an organization with all kinds of records, on a phone, 
     const others = isLong ? [home, '/dashboard/account'] : [];
     for (const path of [`${home}/petitions`, `${home}/nothing`, ...others]) await lookAt(path);
     window.requireQuiet(api.origin, /status of 404/);
-  }, 60_000);
+  });
 });

@@ -372,7 +372,7 @@ inBrowser('in Chromium', () => {
     await page.locator('#checkpoint').fill(note);
     await window.press(verifying.start);
     const result = page.locator('[data-result]');
-    await result.getByText(verifying.wrong).waitFor({ timeout: 20_000 });
+    await result.getByText(verifying.wrong).waitFor();
     expect(await result.innerText()).toContain(verifying.reasons.key);
     expect(await page.locator('.field.wrong').count()).toBe(0);
     window.requireQuiet(api.origin);

@@ -625,7 +625,7 @@ longDescribe('if an instance is killed in the middle', () => {
     expect([created, unchanged, failed]).toEqual([PEOPLE, 0, 0]);
     const types = await own.eventTypes(whose.organizationId);
     expect(types.filter((type) => type === 'ContactCreated')).toHaveLength(PEOPLE);
-  }, 120_000);
+  });
 });
 
 it('suggests custom fields for columns with their names, and imports the chosen ones', async () => {

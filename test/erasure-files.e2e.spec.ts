@@ -142,4 +142,4 @@ it('after an erasure and a purge, no file of the database contains data of the p
     await server.end('SIGTERM');
     await directory.remove();
   }
-}, 120_000);
+});

@@ -393,7 +393,7 @@ it('consistency: one checkpoint continues the other, according to an export and 
     2,
     expect.stringMatching(/^error: unknown option/),
   ]);
-}, 120_000);
+});
 
 longIt('projections: status, rebuild and verify while the server runs', async () => {
   const status = await run('projections', 'status');
@@ -609,7 +609,7 @@ longDescribe('a history that was forged by hand in the database', () => {
         expect(await verifyTwice(history, each, ownKeys.verifierKey)).toMatchObject({ ok: true });
       }
     }
-  }, 180_000);
+  });
 });
 
 it('key rotate: the old key leads to the new one, in the file and in the database', async () => {

@@ -431,7 +431,7 @@ describe('with several instances', () => {
     );
     expect([signed, people, await counter(later)]).toEqual([count, count, count]);
     await deployment.stop();
-  }, 120_000);
+  });
 
   it('those of the version before leave it alone', async () => {
     const own = await Api.start();

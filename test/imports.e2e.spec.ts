@@ -703,7 +703,7 @@ describe('if an instance is killed in the middle', () => {
       changed,
     ]);
     await deployment.stop();
-  }, 120_000);
+  });
 
   it('an import that an instance of the version before has begun is finished', async () => {
     const own = await Api.start();

@@ -29,7 +29,7 @@ beforeAll(async () => {
     await store.append({ organizationId: client.organizationId, metadata, writes });
   }
   await projections.catchUp(await store.lastPosition());
-}, 180_000);
+});
 afterAll(() => api.stop());
 
 let added = 0;
@@ -53,7 +53,6 @@ it.each(['-createdAt', 'email'])(
     expect(new Set(seen).size).toBe(seen.length);
     expect(seen.filter((id) => original.has(id))).toHaveLength(CONTACTS);
   },
-  180_000,
 );
 
 it('the last page reads as little from the database as the first', async () => {

@@ -124,7 +124,6 @@ withChromium('in Chromium', () => {
       for (const path of isLong ? paths.slice(0, 5) : paths.slice(0, 2)) await other.page.goto(origin + path);
       other.requireQuiet(origin);
     },
-    120_000,
   );
 
   const sizes = [
@@ -203,7 +202,6 @@ withChromium('in Chromium', () => {
           expect([path, width, await tab.evaluate(SEEN)]).toEqual([path, width, ALL_SEEN]);
         }
     },
-    120_000,
   );
 
   // `site.e2e.spec.ts` sends this form without a browser, so without scripts.
@@ -276,7 +274,6 @@ withChromium('in Chromium', () => {
       // A browser logs the status of the question.
       window.requireQuiet(origin, /status of 422/);
     },
-    120_000,
   );
 
   // `unsubscribe.e2e.spec.ts` sends these forms without a browser.
@@ -285,35 +282,31 @@ withChromium('in Chromium', () => {
       ['with JavaScript', true],
       ['without JavaScript', false],
     ]),
-  )(
-    'a contact unsubscribes and undoes it with the keyboard only, %s',
-    async (_, javaScript) => {
-      const { client } = page;
-      const { organizationId } = client;
-      const email = `leaves-${javaScript}@example.org`;
-      const { contactId } = await call(client, 'contact.create-contact', { organizationId, email });
-      const { keyring } = people.api.instances[0]!.runtime.store;
-      const whose = { organizationId, contactId, broadcastId: NO_BROADCAST };
-      const link = `/u/${unsubscribeToken(keyring, whose)}`;
-      const window = await browser.open({ javaScript, width: 360, isDark: javaScript });
-      const { page: tab } = window;
-      await tab.goto(origin + link);
-      for (const [button, heading] of [
-        ['Unsubscribe', 'You’ve been unsubscribed'],
-        ['Subscribe again', 'You’re subscribed again'],
-      ] as const) {
-        expect(javaScript ? await window.findings() : []).toEqual([]);
-        expect(await window.isTooWide()).toBe(false);
-        await window.tabTo(button);
-        await tab.keyboard.press('Enter');
-        await tab.locator('h1', { hasText: heading }).waitFor();
-        const { body } = await client.get('contact.get-contact', { organizationId, contactId });
-        expect(body.data.subscribed).toBe(button !== 'Unsubscribe');
-      }
-      window.requireQuiet(origin);
-    },
-    60_000,
-  );
+  )('a contact unsubscribes and undoes it with the keyboard only, %s', async (_, javaScript) => {
+    const { client } = page;
+    const { organizationId } = client;
+    const email = `leaves-${javaScript}@example.org`;
+    const { contactId } = await call(client, 'contact.create-contact', { organizationId, email });
+    const { keyring } = people.api.instances[0]!.runtime.store;
+    const whose = { organizationId, contactId, broadcastId: NO_BROADCAST };
+    const link = `/u/${unsubscribeToken(keyring, whose)}`;
+    const window = await browser.open({ javaScript, width: 360, isDark: javaScript });
+    const { page: tab } = window;
+    await tab.goto(origin + link);
+    for (const [button, heading] of [
+      ['Unsubscribe', 'You’ve been unsubscribed'],
+      ['Subscribe again', 'You’re subscribed again'],
+    ] as const) {
+      expect(javaScript ? await window.findings() : []).toEqual([]);
+      expect(await window.isTooWide()).toBe(false);
+      await window.tabTo(button);
+      await tab.keyboard.press('Enter');
+      await tab.locator('h1', { hasText: heading }).waitFor();
+      const { body } = await client.get('contact.get-contact', { organizationId, contactId });
+      expect(body.data.subscribed).toBe(button !== 'Unsubscribe');
+    }
+    window.requireQuiet(origin);
+  });
 
   it('errors are shown at the top, at the field and to screen readers, and input is kept', async () => {
     const window = await browser.open({ width: 360 });
@@ -337,7 +330,7 @@ withChromium('in Chromium', () => {
     expect(await window.findings()).toEqual([]);
     await tab.click('#faults a[href="#email"]');
     expect(await tab.evaluate('document.activeElement.id')).toBe('email');
-  }, 60_000);
+  });
 
   it('a screen reader reads the parts of a petition', async () => {
     const { page: tab } = await browser.open();
@@ -376,7 +369,7 @@ withChromium('in Chromium', () => {
     });
     expect(await tab.locator('.copy button').textContent()).toBe('Copy');
     window.requireQuiet(origin);
-  }, 60_000);
+  });
 
   it('the embed fits its frame on another page to its content, and dispatches events there', async () => {
     const elsewhere = createServer((_, response) => {
@@ -409,5 +402,5 @@ withChromium('in Chromium', () => {
     const signed = ['advocacy:signed', 'advocacy-petition', { confirmation: 'EMAIL' }];
     await eventually(async () => expect(await heard()).toEqual([ready, signed]));
     elsewhere.close();
-  }, 60_000);
+  });
 });

@@ -130,7 +130,7 @@ it('neither the response nor the statements reveal whether an address has signed
   expect(usual(ofKnown)).toEqual(usual(ofNew));
   expect(usual(ofKnown)).toEqual(expect.arrayContaining([expect.stringContaining('append_events(')]));
   expect(await counted(petition)).toMatchObject({ signatures: known.length });
-}, 60_000);
+});
 
 /** Statements that update projections. Any instance sends them, for the events of any request. */
 const OF_READ_MODELS = /advance_checkpoint|pending_signatures|^UPDATE petitions|^COMMIT$/;
@@ -188,34 +188,30 @@ describe('CAPTCHA=altcha', () => {
     expect(await counted(page)).toEqual({ signatures: 1, pendingSignatures: 4 });
     const pending = await client.get('petition.list-signatures', { petitionId, status: 'PENDING' });
     for (const { suspicion } of pending.body.data) expect(suspicion).toEqual(['NO_PROOF_OF_WORK']);
-  }, 60_000);
+  });
 
-  (findChromium() === undefined ? it.skip : it)(
-    'a browser computes the proof automatically',
-    async () => {
-      const page = await people.petition({ confirmation: 'NONE' });
-      const browser = await Browser.start();
-      try {
-        const window = await browser.open({ width: 360 });
-        await window.page.goto(origin + page.path);
-        await ageForm(window.page, people.api, page.petitionId);
-        await window.page.fill('#firstName', 'Ada');
-        await window.page.fill('#email', 'browser@gmial.com');
-        await window.page.click('form .button');
-        // The script also sends the buttons below “Did you mean …?”.
-        await window.press('Use browser@gmail.com');
-        await window.page.waitForURL(`**${page.path}/thanks`);
-        // A browser logs the status of the question.
-        window.requireQuiet(origin, /status of 422/);
-      } finally {
-        await browser.stop();
-      }
-      await eventually(async () =>
-        expect(await counted(page)).toEqual({ signatures: 1, pendingSignatures: 0 }),
-      );
-      const { body } = await page.client.get('contact.list-contacts', {});
-      expect(body.data).toMatchObject([{ email: 'browser@gmail.com' }]);
-    },
-    60_000,
-  );
+  (findChromium() === undefined ? it.skip : it)('a browser computes the proof automatically', async () => {
+    const page = await people.petition({ confirmation: 'NONE' });
+    const browser = await Browser.start();
+    try {
+      const window = await browser.open({ width: 360 });
+      await window.page.goto(origin + page.path);
+      await ageForm(window.page, people.api, page.petitionId);
+      await window.page.fill('#firstName', 'Ada');
+      await window.page.fill('#email', 'browser@gmial.com');
+      await window.page.click('form .button');
+      // The script also sends the buttons below “Did you mean …?”.
+      await window.press('Use browser@gmail.com');
+      await window.page.waitForURL(`**${page.path}/thanks`);
+      // A browser logs the status of the question.
+      window.requireQuiet(origin, /status of 422/);
+    } finally {
+      await browser.stop();
+    }
+    await eventually(async () =>
+      expect(await counted(page)).toEqual({ signatures: 1, pendingSignatures: 0 }),
+    );
+    const { body } = await page.client.get('contact.list-contacts', {});
+    expect(body.data).toMatchObject([{ email: 'browser@gmail.com' }]);
+  });
 });

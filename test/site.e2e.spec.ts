@@ -709,7 +709,7 @@ describe('against fraud', () => {
       suspicion: string[];
     }[];
     expect(pending.some(({ suspicion }) => suspicion.includes('MANY_FROM_NETWORK'))).toBe(true);
-  }, 180_000);
+  });
 
   it('signatures of a network or suspicious ones are invalidated by condition, and restored', async () => {
     const page = await people.petition();

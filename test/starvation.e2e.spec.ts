@@ -98,18 +98,14 @@ it('pages without filters and single lookups do not exceed the organization’s 
   for (const page of await Promise.all(pages)) expect([null, 'OVERLOADED']).toContain(outcome(page)[1]);
 });
 
-longIt(
-  'an export that times out returns 503',
-  async () => {
-    const release = await hold('contacts');
-    const answer = greedy.get('contact.export-contacts');
-    const waiting = innocent.get('post.list-posts');
-    expect((await waiting).status).toBe(200);
-    expect(outcome(await answer)).toEqual([503, 'TIMED_OUT']);
-    await release();
-  },
-  60_000,
-);
+longIt('an export that times out returns 503', async () => {
+  const release = await hold('contacts');
+  const answer = greedy.get('contact.export-contacts');
+  const waiting = innocent.get('post.list-posts');
+  expect((await waiting).status).toBe(200);
+  expect(outcome(await answer)).toEqual([503, 'TIMED_OUT']);
+  await release();
+});
 
 it('keys and health are checked while every other connection is in use', async () => {
   const { source } = api.instances[0]!.runtime;

@@ -1,6 +1,7 @@
 import { type ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { DataSource } from 'typeorm';
 import { Api, type Client, type Instance, ISO, NOBODY } from './harness.js';
 import { eventually } from './processes.js';
 import { Receiver, type Delivery } from './receiver.js';
@@ -632,7 +633,7 @@ it('create-webhook returns 409 above the limit, but not for an existing webhook'
   expect(again.body.data).toEqual({ webhookId: made.webhookId, secret: null });
 });
 
-it('deliveries older than 30 days are deleted', async () => {
+it('deliveries older than 30 days are deleted, and soon again if that failed', async () => {
   const { webhookId } = await create();
   await makeList('a');
   await eventually(async () => expect(await deliveries(webhookId)).toHaveLength(1));
@@ -641,7 +642,17 @@ it('deliveries older than 30 days are deleted', async () => {
     [webhookId],
   );
   // An instance deletes them when it starts.
-  const { workers } = await api.addInstance();
+  const { app, workers } = await api.addInstance();
+  const source = app.get(DataSource, { strict: false });
+  const query = source.query.bind(source);
+  let failures = 0;
+  jest.spyOn(source, 'query').mockImplementation((statement, ...rest) => {
+    if (failures > 0 || !statement.includes('DELETE FROM webhook_deliveries'))
+      return query(statement, ...rest);
+    failures += 1;
+    return Promise.reject(new Error('timeout exceeded when trying to connect'));
+  });
   workers.start();
   await eventually(async () => expect(await deliveries(webhookId)).toEqual([]));
+  expect(failures).toBe(1);
 });

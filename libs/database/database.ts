@@ -12,6 +12,8 @@ export type DatabaseOptions = {
   /** The maximum number of connections. */
   poolSize: number;
   migrations: (new () => MigrationInterface)[];
+  /** How long a statement waits for a connection of the pool before it fails. Default: 5,000. */
+  connectTimeoutMs?: number;
   /** Called when a connection breaks while idle in the pool. The pool replaces it. */
   onConnectionError?: (error: Error) => void;
 };
@@ -48,7 +50,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<DataSource
     migrationsTableName: 'migrations',
     poolSize: options.poolSize,
     poolErrorHandler: (error: Error) => options.onConnectionError?.(error),
-    connectTimeoutMS: 5_000,
+    connectTimeoutMS: options.connectTimeoutMs ?? 5_000,
     extra: {
       Client: Connection,
       watch: watchOf(options.url),

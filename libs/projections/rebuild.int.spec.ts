@@ -98,7 +98,7 @@ it('swaps during commands and reads, and shows each write immediately before, du
     "SELECT nspname FROM pg_namespace WHERE nspname LIKE 'things%' ORDER BY 1",
   );
   expect(left).toEqual([{ nspname: 'things_v1' }]);
-}, 120_000);
+});
 
 it('recreates the dropped indexes unchanged, and keeps those that apply needs', async () => {
   const things = counting();

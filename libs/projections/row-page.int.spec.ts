@@ -44,7 +44,7 @@ beforeAll(async () => {
     );
     await source.query('VACUUM ANALYZE things.things');
   }
-}, 180_000);
+});
 afterAll(() => Promise.all([database.drop(), bare.drop()]));
 
 const TABLE = `

@@ -50,7 +50,8 @@ export async function createTestDatabase(
   const master = randomBytes(32);
   const sources: DataSource[] = [];
   const another = async () => {
-    const source = await openDatabase({ url: url.href, poolSize: 10, migrations });
+    // Hundreds of statements may wait for ten connections while other programs use all of the CPU.
+    const source = await openDatabase({ url: url.href, poolSize: 10, connectTimeoutMs: 120_000, migrations });
     sources.push(source);
     return { source, store: new EventStore(source, new Keyring(master)) };
   };

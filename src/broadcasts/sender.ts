@@ -50,6 +50,7 @@ const FRESH_MS = 250;
 /** A hundred times the usual time to render a message. */
 const SLOW_MS = 50;
 const FORGET_EVERY_MS = 3_600_000;
+const IDLE_POLL_MS = 3_600_000;
 const ACTOR = 'broadcasts';
 
 /** Days after which recipients of finished broadcasts are deleted; 0: never. */
@@ -66,7 +67,6 @@ export class BroadcastSender implements BackgroundWork {
   private readonly logger = new Logger('broadcasts');
   private readonly worker: Worker;
   private flushing: Promise<void> | undefined;
-  private deleting: Promise<void> | undefined;
 
   /** Messages that this process has claimed and whose outcome is not stored yet. */
   private readonly inFlight = new Map<string, Claimed>();
@@ -89,7 +89,6 @@ export class BroadcastSender implements BackgroundWork {
   /** Until when other processes consider this one alive (`performance.now()`). */
   private aliveUntil = 0;
   private heartbeatAt = 0;
-  private forgottenAt = 0;
   private mayHaveLostClaims = false;
   /** Used while the mail server is unavailable. */
   private failures = 0;
@@ -115,9 +114,11 @@ export class BroadcastSender implements BackgroundWork {
     const wait = async (hasFailed: boolean) => {
       if (hasFailed) await worker.pause(POLL_MS);
       const isSending = this.sending.length > 0 || this.inFlight.size > 0;
-      await poller.next(worker.signal, isSending ? POLL_MS : FORGET_EVERY_MS);
+      await poller.next(worker.signal, isSending ? POLL_MS : IDLE_POLL_MS);
     };
     worker.start(() => this.poll(), wait);
+    const untilNext = (hasFailed: boolean) => worker.pause(hasFailed ? POLL_MS : FORGET_EVERY_MS);
+    worker.start(() => this.deleteOld(), untilNext);
   }
 
   /** Messages in flight are completed. Those that have not left are released for other processes. */
@@ -129,7 +130,6 @@ export class BroadcastSender implements BackgroundWork {
       await this.flush();
       if (this.inFlight.size > 0) await sleep(20);
     }
-    await this.deleting;
     // A process with unsettled messages stays registered. Others wait until it counts as dead.
     if (this.heartbeatAt > 0 && this.inFlight.size === 0)
       await this.recipients.leave(this.holder).catch(() => undefined);
@@ -151,24 +151,13 @@ export class BroadcastSender implements BackgroundWork {
     }
     for (const one of open) await this.settle(one);
     if (this.sending.length > 0) void this.flush();
-    if (performance.now() - this.forgottenAt > FORGET_EVERY_MS) {
-      this.forgottenAt = performance.now();
-      await this.recipients.forget();
-      this.deleting ??= this.deleteOld().finally(() => {
-        this.deleting = undefined;
-      });
-    }
   }
 
-  /** Runs in parallel with sending, because there can be millions. Never rejects. */
+  /** Runs in parallel with sending, because there can be millions. */
   private async deleteOld(): Promise<void> {
+    await this.recipients.forget();
     if (this.recipientDays === 0) return;
-    try {
-      while (!this.worker.signal.aborted && (await this.recipients.deleteOld(this.recipientDays)));
-    } catch (error) {
-      // It is retried an hour later.
-      this.report(error);
-    }
+    while (!this.worker.signal.aborted && (await this.recipients.deleteOld(this.recipientDays)));
   }
 
   /** Finishes a broadcast that has no recipients left. */

@@ -222,7 +222,7 @@ beforeAll(async () => {
       await source.query(link, [organizationId, newId(), recordId, null, NOW, null]);
     }
   }
-}, 120_000);
+});
 afterAll(() => database.drop());
 
 async function matching(filter: Filter): Promise<string[]> {
@@ -382,7 +382,7 @@ describe('in an organization with 20,000 contacts', () => {
       await source.query(`ANALYZE ${resource.linkTable}`);
     }
     await source.query(`ANALYZE ${TABLE}`);
-  }, 60_000);
+  });
 
   type Plan = Record<string, number> & { Plans?: Plan[] };
   /** Rows of the widest step. */

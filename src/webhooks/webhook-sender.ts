@@ -25,6 +25,7 @@ const FAILING_OF_ONE_ORGANIZATION = 2;
 /** How long to wait for requests in progress when the program stops. */
 const STOP_TIMEOUT_MS = 4_000;
 const FORGET_EVERY_MS = 3_600_000;
+const IDLE_POLL_MS = 3_600_000;
 const MOST_KNOWN = 10_000;
 const LIMITS = { statement: 60_000 };
 
@@ -102,8 +103,6 @@ class DisableWebhook extends Input {
 export class WebhookSender implements BackgroundWork {
   private readonly logger = new Logger('WebhookSender');
   private readonly worker: Worker;
-  private forgottenAt = 0;
-  private forgetting: Promise<unknown> | undefined;
   /** Key: `<webhook> first` for first attempts, `<webhook> again` for retries. */
   private readonly busy = new Map<string, Target & { isFailing: boolean; done: Promise<void> }>();
   /** Webhooks with work that were active at the last poll. */
@@ -132,15 +131,17 @@ export class WebhookSender implements BackgroundWork {
     );
     const wait = async (hasFailed: boolean) => {
       if (hasFailed) await worker.pause(4 * POLL_MS);
-      await poller.next(worker.signal, this.busy.size > 0 ? POLL_MS : FORGET_EVERY_MS);
+      await poller.next(worker.signal, this.busy.size > 0 ? POLL_MS : IDLE_POLL_MS);
     };
     worker.start(() => this.poll(), wait, 'webhooks');
+    const untilNext = (hasFailed: boolean) => worker.pause(hasFailed ? 4 * POLL_MS : FORGET_EVERY_MS);
+    worker.start(() => this.deliveries.forget(), untilNext, 'old deliveries');
   }
 
   async stop(): Promise<void> {
     const timeout = setTimeout(() => this.requests.end(), STOP_TIMEOUT_MS);
     await this.worker.stop();
-    await Promise.all([this.forgetting, ...[...this.busy.values()].map(({ done }) => done)]);
+    await Promise.all([...this.busy.values()].map(({ done }) => done));
     clearTimeout(timeout);
     this.requests.end();
   }
@@ -157,9 +158,6 @@ export class WebhookSender implements BackgroundWork {
       if (row.is_behind) this.begin(row, 'first');
       if (row.is_due) this.begin(row, 'again');
     }
-    if (Date.now() - this.forgottenAt < FORGET_EVERY_MS) return;
-    this.forgottenAt = Date.now();
-    this.forgetting = this.worker.attempt('deliveries', () => this.deliveries.forget());
   }
 
   /** Marks the cursors of all organizations with new events. One instance at a time does this. */
