@@ -1,4 +1,4 @@
-import { counted, type Finding, ok, problem, warning } from './finding.js';
+import { counted } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
 /** Our own transactions never hold locks or old rows for longer. */
@@ -10,39 +10,29 @@ type Session = { pid: number; role: string; application: string; state: string; 
 /** Sessions that currently block others. */
 export const activity: DatabaseCheck = {
   name: 'activity',
-  async examine({ database }) {
-    const found: Finding[] = [];
+  async examine({ database }, found) {
     const waiting = await database.query<{ count: number; blockers: number[] }[]>(WAITING, [WAITING_SECONDS]);
     const { count = 0, blockers = [] } = waiting[0] ?? {};
-    if (count > 0) {
-      found.push(
-        problem(
-          `${counted(count, 'session')} ${count === 1 ? 'has' : 'have'} waited for a lock for more than ${WAITING_SECONDS} s, blocked by ${blockers.join(', ')}.`,
-          `Look up the blocking session in pg_stat_activity. To end it and roll back its transaction: SELECT ${blockers.map((pid) => `pg_terminate_backend(${pid})`).join(', ')}`,
-        ),
+    if (count > 0)
+      found.problem(
+        `${counted(count, 'session')} ${count === 1 ? 'has' : 'have'} waited for a lock for more than ${WAITING_SECONDS} s, blocked by ${blockers.join(', ')}.`,
+        `Look up the blocking session in pg_stat_activity. To end it and roll back its transaction: SELECT ${blockers.map((pid) => `pg_terminate_backend(${pid})`).join(', ')}`,
       );
-    }
     for (const { pid, role, application, state, seconds } of await database.query<Session[]>(LONG, [
       LONG_SECONDS,
-    ])) {
-      found.push(
-        warning(
-          `Session ${pid} (${role}, ${application === '' ? 'unnamed' : application}) has been in one transaction for ${seconds} s: ${state}.`,
-          'While it is open, VACUUM cannot remove old rows. End the session, unless it is a running backup.',
-        ),
+    ]))
+      found.warning(
+        `Session ${pid} (${role}, ${application === '' ? 'unnamed' : application}) has been in one transaction for ${seconds} s: ${state}.`,
+        'While it is open, VACUUM cannot remove old rows. End the session, unless it is a running backup.',
       );
-    }
     for (const { gid, seconds } of await database.query<{ gid: string; seconds: number }[]>(PREPARED, [
       LONG_SECONDS,
-    ])) {
-      found.push(
-        warning(
-          `The prepared transaction ${gid} has held its locks for ${seconds} s.`,
-          'Run COMMIT PREPARED or ROLLBACK PREPARED. This software never prepares transactions.',
-        ),
+    ]))
+      found.warning(
+        `The prepared transaction ${gid} has held its locks for ${seconds} s.`,
+        'Run COMMIT PREPARED or ROLLBACK PREPARED. This software never prepares transactions.',
       );
-    }
-    return found.length > 0 ? found : [ok('No session waits for a lock, and no transaction is old.')];
+    return 'No session waits for a lock, and no transaction is old.';
   },
 };
 

@@ -1,5 +1,4 @@
 import { CONNECTIONS_BESIDE_THE_POOL } from '#libs/database';
-import { type Finding, ok, problem, warning } from './finding.js';
 import { instancesOf } from './read-models.js';
 import { type DatabaseCheck } from './deployment.js';
 
@@ -11,7 +10,7 @@ const NEARLY_FULL = 0.8;
 /** Whether PostgreSQL allows the connections that all instances can open. */
 export const connections: DatabaseCheck = {
   name: 'connections',
-  async examine({ database, config }) {
+  async examine({ database, config }, found) {
     // Each process is an instance. At least the processes of this configuration will run.
     const instances = Math.max((await instancesOf(database)) ?? 0, config.processes);
     const each = config.databasePoolSize + CONNECTIONS_BESIDE_THE_POOL;
@@ -19,11 +18,7 @@ export const connections: DatabaseCheck = {
     const { backend } = await database.row<{ backend: number }>('SELECT pg_backend_pid() AS backend');
     const arithmetic = `${instances} × (${config.databasePoolSize} + ${CONNECTIONS_BESIDE_THE_POOL})`;
     if (backend !== database.reportedProcessId) {
-      return [
-        ok(
-          `Instances can open ${wanted} connections to the pooler, ${arithmetic}. Keep its max_client_conn higher.`,
-        ),
-      ];
+      return `Instances can open ${wanted} connections to the pooler, ${arithmetic}. Keep its max_client_conn higher.`;
     }
     const room = await database.row<Room>(ROOM);
     const limits = [room.most - room.reserved, room.of_role, room.of_database].filter((limit) => limit >= 0);
@@ -31,14 +26,13 @@ export const connections: DatabaseCheck = {
     const sum = `Instances can open ${wanted} of ${most} connections, ${arithmetic}`;
     const advice =
       'Raise max_connections (or the limit of the role or the database), lower DATABASE_POOL_SIZE, or use PgBouncer.';
-    const found: Finding[] = [];
-    if (wanted > most) found.push(problem(`${sum}. PostgreSQL will reject some of them.`, advice));
-    else if (wanted > most * NEARLY_FULL || room.used > most * NEARLY_FULL) {
-      found.push(
-        warning(`${sum}; ${room.used} are in use. A rolling deployment can run out of connections.`, advice),
+    if (wanted > most) found.problem(`${sum}. PostgreSQL will reject some of them.`, advice);
+    else if (wanted > most * NEARLY_FULL || room.used > most * NEARLY_FULL)
+      found.warning(
+        `${sum}; ${room.used} are in use. A rolling deployment can run out of connections.`,
+        advice,
       );
-    }
-    return found.length > 0 ? found : [ok(`${sum}; ${room.used} are in use.`)];
+    return `${sum}; ${room.used} are in use.`;
   },
 };
 

@@ -1,5 +1,5 @@
 import { describeIncident, said } from '#libs/database';
-import { type Finding, ok, problem, warning } from './finding.js';
+import { type Finding, ok, problem } from './finding.js';
 import { isLocal } from './configuration.js';
 import { type DatabaseCheck } from './deployment.js';
 import { type ReadOnlyDatabase, Unanswered } from './read-only-database.js';
@@ -24,52 +24,38 @@ export function unreachable(error: unknown, embedded: boolean): Finding {
 /** Whether the database responds, is new enough and accepts writes, and whether a pooler is in between. */
 export const database: DatabaseCheck = {
   name: 'database',
-  async examine({ database, config }) {
+  async examine({ database, config }, found) {
     const about = await database.row<About>(ABOUT);
     const version = Math.floor(Number(about.version) / 10_000);
-    const found: Finding[] = [];
-    if (version < MIN_VERSION) {
-      found.push(
-        problem(`PostgreSQL ${version} is too old.`, `Upgrade to PostgreSQL ${MIN_VERSION} or newer.`),
+    if (version < MIN_VERSION)
+      found.problem(`PostgreSQL ${version} is too old.`, `Upgrade to PostgreSQL ${MIN_VERSION} or newer.`);
+    if (about.replays)
+      found.problem(
+        'DATABASE_URL leads to a replica, which accepts no writes.',
+        'Set it to the primary. With several hosts, use a proxy or a name that follows the primary.',
       );
-    }
-    if (about.replays) {
-      found.push(
-        problem(
-          'DATABASE_URL leads to a replica, which accepts no writes.',
-          'Set it to the primary. With several hosts, use a proxy or a name that follows the primary.',
-        ),
+    if (about.encoding !== 'UTF8')
+      found.problem(
+        `The database's encoding is ${about.encoding}, which cannot store all names.`,
+        "Create a new database with ENCODING 'UTF8' TEMPLATE template0, and move the data with pg_dump.",
       );
-    }
-    if (about.encoding !== 'UTF8') {
-      found.push(
-        problem(
-          `The database's encoding is ${about.encoding}, which cannot store all names.`,
-          "Create a new database with ENCODING 'UTF8' TEMPLATE template0, and move the data with pg_dump.",
-        ),
+    if (await isCollationChanged(database, version))
+      found.warning(
+        "The system's collation version has changed since the indexes were built.",
+        'Run REINDEX DATABASE, then ALTER DATABASE … REFRESH COLLATION VERSION.',
       );
-    }
-    if (await isCollationChanged(database, version)) {
-      found.push(
-        warning(
-          "The system's collation version has changed since the indexes were built.",
-          'Run REINDEX DATABASE, then ALTER DATABASE … REFRESH COLLATION VERSION.',
-        ),
+    if (!about.encrypted && database.address !== undefined && !isLocal(database.address))
+      found.warning(
+        'The connection leaves the private network without TLS.',
+        'Add ?sslmode=verify-full to DATABASE_URL.',
       );
-    }
-    if (!about.encrypted && database.address !== undefined && !isLocal(database.address)) {
-      found.push(
-        warning(
-          'The connection leaves the private network without TLS.',
-          'Add ?sslmode=verify-full to DATABASE_URL.',
-        ),
-      );
-    }
-    found.push(...(await poolerOf(database)));
-    if (found.some(({ level }) => level === 'problem')) return found;
+    if (await isPooled(database))
+      found.ok('A pooler such as PgBouncer is in between, in transaction or session mode. Both work.');
+    if (found.all.some(({ level }) => level === 'problem')) return undefined;
     const name = config.databaseUrl === undefined ? 'The embedded PostgreSQL' : 'PostgreSQL';
     const connected = `connected in ${Math.ceil(database.connectedInMs)} ms`;
-    return [ok(`${name} ${about.server_version} responds: ${connected}.`), ...found];
+    found.all.unshift(ok(`${name} ${about.server_version} responds: ${connected}.`));
+    return undefined;
   },
 };
 
@@ -77,10 +63,9 @@ export const database: DatabaseCheck = {
  * Detects a pooler: PgBouncer and similar programs give their clients a process id other than the backend's. Its mode is
  * transaction or session, because statement mode would have rejected the first transaction.
  */
-async function poolerOf(database: ReadOnlyDatabase): Promise<Finding[]> {
+async function isPooled(database: ReadOnlyDatabase): Promise<boolean> {
   const { backend } = await database.row<{ backend: number }>('SELECT pg_backend_pid() AS backend');
-  if (backend === database.reportedProcessId) return [];
-  return [ok('A pooler such as PgBouncer is in between, in transaction or session mode. Both work.')];
+  return backend !== database.reportedProcessId;
 }
 
 export const STATEMENT_POOLING = problem(

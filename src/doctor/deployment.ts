@@ -1,5 +1,5 @@
 import { type Config } from '../config/index.js';
-import { type Finding } from './finding.js';
+import { type Findings } from './finding.js';
 import { type ReadOnlyDatabase } from './read-only-database.js';
 
 /** The input of a check. */
@@ -17,11 +17,14 @@ export type Deployment = {
 
 export type DeploymentWithDatabase = Deployment & { database: ReadOnlyDatabase };
 
+/** @returns what is well, if nothing was found. */
+export type Examine<Examined> = (
+  deployment: Examined,
+  found: Findings,
+) => string | undefined | Promise<string | undefined>;
+
 /** A check that only needs the configuration. */
-export type Check = { name: string; examine: (deployment: Deployment) => Finding[] | Promise<Finding[]> };
+export type Check = { name: string; examine: Examine<Deployment> };
 
 /** A check that is skipped without a database. */
-export type DatabaseCheck = {
-  name: string;
-  examine: (deployment: DeploymentWithDatabase) => Promise<Finding[]>;
-};
+export type DatabaseCheck = { name: string; examine: Examine<DeploymentWithDatabase> };

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { bytes, type Finding, number, ok, problem, warning } from './finding.js';
+import { bytes, number } from './finding.js';
 import { type Check, type DatabaseCheck } from './deployment.js';
 
 const GIB = 1024 ** 3;
@@ -18,15 +18,15 @@ const BLOAT = { rows: 100_000, share: 0.5 };
 /** The disk of images, emails and the embedded database. Other disks are not visible from here. */
 export const disk: Check = {
   name: 'disk',
-  async examine({ config }) {
+  async examine({ config }, found) {
     const { bavail, bsize } = await statfsOf(resolve(config.dataDirectory));
     const free = bavail * bsize;
     const message = `${bytes(free)} are free on the disk of DATA_DIR.`;
     const advice =
       'Free up space, or move DATA_DIR while no server runs. If the disk is full, ' +
       (config.databaseUrl === undefined ? 'writes fail.' : 'uploads of images fail.');
-    if (free < CRITICAL_SPACE) return [problem(message, advice)];
-    return [free < LOW_SPACE ? warning(message, advice) : ok(message)];
+    if (free < CRITICAL_SPACE) return found.problem(message, advice);
+    return free < LOW_SPACE ? found.warning(message, advice) : message;
   },
 };
 
@@ -51,51 +51,42 @@ type Table = { name: string; bytes: string; dead: string; live: string };
 /** Disk space that PostgreSQL uses and retains. Only its own machine knows how much is left. */
 export const storage: DatabaseCheck = {
   name: 'storage',
-  async examine({ database }) {
-    const found: Finding[] = [];
+  async examine({ database }, found) {
     const sizes = await database.row<Sizes>(SIZES);
     const tables = await database.query<Table[]>(TABLES);
     for (const { name, active, held } of sizes.slots ?? []) {
       if (Number(held) < LARGE_LOG) continue;
-      found.push(
-        warning(
-          `The replication slot ${name} (${active ? 'in use' : 'not in use'}) retains ${bytes(Number(held))} of write-ahead log.`,
-          active
-            ? 'Find out why its replica lags.'
-            : `If its replica no longer exists, run SELECT pg_drop_replication_slot('${name}').`,
-        ),
+      found.warning(
+        `The replication slot ${name} (${active ? 'in use' : 'not in use'}) retains ${bytes(Number(held))} of write-ahead log.`,
+        active
+          ? 'Find out why its replica lags.'
+          : `If its replica no longer exists, run SELECT pg_drop_replication_slot('${name}').`,
       );
     }
-    if (sizes.archive_failing) {
-      found.push(
-        problem(
-          `The write-ahead log cannot be archived (${sizes.archive_failed}). Backups are incomplete from that point on, and the disk fills up.`,
-          'Fix archive_command. PostgreSQL’s log contains the reason.',
-        ),
+    if (sizes.archive_failing)
+      found.problem(
+        `The write-ahead log cannot be archived (${sizes.archive_failed}). Backups are incomplete from that point on, and the disk fills up.`,
+        'Fix archive_command. PostgreSQL’s log contains the reason.',
       );
-    }
     const age = Number(sizes.age);
     if (age > OLD_TRANSACTIONS) {
       const message = `The oldest row is ${number(age)} transactions old, of 2,000,000,000.`;
       const advice = 'End old transactions, slots and prepared transactions, then run VACUUM (FREEZE).';
-      found.push(age > NEARLY_WRAPPED ? problem(message, advice) : warning(message, advice));
+      found[age > NEARLY_WRAPPED ? 'problem' : 'warning'](message, advice);
     }
     for (const { name, dead, live } of tables) {
       const removable = Number(dead);
       if (removable < BLOAT.rows || removable < BLOAT.share * Number(live)) continue;
-      found.push(
-        warning(
-          `${name} contains ${number(removable)} dead rows and ${number(Number(live))} live rows.`,
-          `Run VACUUM ${name}. If this happens again, look for old transactions and make autovacuum run more often.`,
-        ),
+      found.warning(
+        `${name} contains ${number(removable)} dead rows and ${number(Number(live))} live rows.`,
+        `Run VACUUM ${name}. If this happens again, look for old transactions and make autovacuum run more often.`,
       );
     }
     const largest = tables
       .slice(0, 3)
       .map(({ name, bytes: size }) => `${name} ${bytes(Number(size))}`)
       .join(', ');
-    const all = `The database takes ${bytes(Number(sizes.database))}${largest === '' ? '' : `; the largest tables: ${largest}`}.`;
-    return found.length > 0 ? found : [ok(all)];
+    return `The database takes ${bytes(Number(sizes.database))}${largest === '' ? '' : `; the largest tables: ${largest}`}.`;
   },
 };
 

@@ -9,11 +9,11 @@ import { configuration } from './configuration.js';
 import { connections } from './connections.js';
 import { database as databaseCheck, STATEMENT_POOLING, unreachable } from './database.js';
 import { disk, storage } from './disk.js';
-import { type Finding, ok, problem } from './finding.js';
+import { type Finding, Findings, ok, problem } from './finding.js';
 import { encryptionKey } from './keys.js';
 import { images } from './images.js';
 import { mail } from './mail.js';
-import { type Check, type DatabaseCheck, type Deployment } from './deployment.js';
+import { type Check, type DatabaseCheck, type Deployment, type Examine } from './deployment.js';
 import { readModels } from './read-models.js';
 import { ReadOnlyDatabase } from './read-only-database.js';
 import { redis } from './redis.js';
@@ -69,21 +69,19 @@ export async function* examine({ config, wrong, ofDeployments }: Inspected): Asy
 }
 
 async function* run<P extends Deployment>(
-  { name, examine }: { name: string; examine: (deployment: P) => Finding[] | Promise<Finding[]> },
+  { name, examine }: { name: string; examine: Examine<P> },
   deployment: P,
 ): AsyncGenerator<Examined> {
-  let findings: Finding[];
+  const found = new Findings();
   try {
-    findings = await examine(deployment);
+    const well = await examine(deployment, found);
+    if (well !== undefined && found.isEmpty) found.ok(well);
   } catch (error) {
-    findings = [
-      problem(
-        `This check failed: ${describeError(error).replace(/\.$/, '')}.`,
-        'Fix the other problems first.',
-      ),
-    ];
+    const reason = describeError(error).replace(/\.$/, '');
+    found.all.splice(0);
+    found.problem(`This check failed: ${reason}.`, 'Fix the other problems first.');
   }
-  for (const finding of findings) yield { check: name, ...finding };
+  for (const finding of found.all) yield { check: name, ...finding };
 }
 
 type Opened = { database?: ReadOnlyDatabase; finding?: Finding; close?: () => Promise<void> };

@@ -7,11 +7,35 @@ export type Finding = {
 
 export const ok = (message: string): Finding => ({ level: 'ok', message });
 
-/** It works, but will fail later, or could work better. */
-export const warning = (message: string, advice: string): Finding => ({ level: 'warning', message, advice });
-
 /** It does not work, or loses data. */
 export const problem = (message: string, advice: string): Finding => ({ level: 'problem', message, advice });
+
+/** What a check has found. Its methods return undefined, so that a check can return them. */
+export class Findings {
+  readonly all: Finding[] = [];
+
+  get isEmpty(): boolean {
+    return this.all.length === 0;
+  }
+
+  ok(message: string): undefined {
+    this.add(ok(message));
+  }
+
+  /** It works, but will fail later, or could work better. */
+  warning(message: string, advice: string): undefined {
+    this.add({ level: 'warning', message, advice });
+  }
+
+  /** See `problem`. */
+  problem(message: string, advice: string): undefined {
+    this.add(problem(message, advice));
+  }
+
+  add(finding: Finding): undefined {
+    this.all.push(finding);
+  }
+}
 
 export function bytes(count: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];

@@ -1,6 +1,6 @@
 import { schemaOf } from '#libs/projections';
 import { projections } from '../modules.js';
-import { counted, type Finding, number, ok, problem, warning } from './finding.js';
+import { counted, type Findings, number } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 import { type ReadOnlyDatabase } from './read-only-database.js';
 
@@ -24,10 +24,7 @@ type Row = {
 
 /** Instances that reported within the last minute; undefined if the table does not exist. */
 export async function instancesOf(database: ReadOnlyDatabase): Promise<number | undefined> {
-  const { there } = await database.row<{ there: boolean }>(
-    `SELECT to_regclass('serving') IS NOT NULL AS there`,
-  );
-  if (!there) return undefined;
+  if (!(await database.has('serving'))) return undefined;
   const { count } = await database.row<{ count: number }>(
     `SELECT count(DISTINCT instance)::int AS count FROM serving
      WHERE seen_at > clock_timestamp() - make_interval(secs => $1)`,
@@ -39,26 +36,22 @@ export async function instancesOf(database: ReadOnlyDatabase): Promise<number | 
 /** Versions of projections, the instances that use them, their lag, and overdue purges after erasures. */
 export const readModels: DatabaseCheck = {
   name: 'projections',
-  async examine({ database, config }) {
+  async examine({ database, config }, found) {
     const instances = await instancesOf(database);
-    if (instances === undefined) {
-      return [warning('No projections exist yet.', 'The first server that starts creates them.')];
-    }
+    if (instances === undefined)
+      return found.warning('No projections exist yet.', 'The first server that starts creates them.');
     const rows = await database.query<Row[]>(ROWS, [SILENT_SECONDS]);
-    const found: Finding[] = [];
     for (const projection of projections) {
       const { name, version, erasure } = projection;
       const row = rows.find((one) => one.name === name && one.version === version);
       if (!row) {
-        found.push(
-          warning(
-            `${name} ${version}, which this version uses, has not been built.`,
-            'A server of this version builds it when it starts, before it accepts requests.',
-          ),
+        found.warning(
+          `${name} ${version}, which this version uses, has not been built.`,
+          'A server of this version builds it when it starts, before it accepts requests.',
         );
         continue;
       }
-      found.push(...judge(row, schemaOf(projection)));
+      judge(found, row, schemaOf(projection));
       if (!row.has_tables || !erasure?.inPlain || config.erasurePurgeHours === 0) continue;
       const [overdue] = await database.query<{ hours: number }[]>(
         `SELECT (extract(epoch FROM clock_timestamp() - e.recorded_at) / 3600)::int AS hours
@@ -68,58 +61,44 @@ export const readModels: DatabaseCheck = {
          ORDER BY e.position LIMIT 1`,
         [name, version, erasure.event, config.erasurePurgeHours + PURGE_GRACE_HOURS],
       );
-      if (overdue) {
-        found.push(
-          warning(
-            `Files of ${name} may still contain a person who was erased ${overdue.hours} hours ago.`,
-            'Run projections purge. Servers do this automatically while they run.',
-          ),
+      if (overdue)
+        found.warning(
+          `Files of ${name} may still contain a person who was erased ${overdue.hours} hours ago.`,
+          'Run projections purge. Servers do this automatically while they run.',
         );
-      }
     }
     const others = rows.filter(({ name, version }) => !isOwn(name, version));
-    for (const row of others) {
-      if (row.instances > 0 && row.failure !== null) found.push(...judge(row, `${row.name}_v${row.version}`));
-    }
-    if (found.length > 0) return found;
+    for (const row of others)
+      if (row.instances > 0 && row.failure !== null) judge(found, row, `${row.name}_v${row.version}`);
     const alsoExisting =
       others.length > 0 ? `; ${counted(others.length, 'version')} of other releases also exist` : '';
     const serving =
       instances === 0 ? 'no server runs' : `${counted(instances, 'instance')} ran in the last minute`;
-    return [ok(`All ${projections.length} projections are up to date; ${serving}${alsoExisting}.`)];
+    return `All ${projections.length} projections are up to date; ${serving}${alsoExisting}.`;
   },
 };
 
-function judge(row: Row, schema: string): Finding[] {
+function judge(found: Findings, row: Row, schema: string): void {
   const name = `${row.name} ${row.version}`;
-  if (!row.has_tables) {
-    return [
-      problem(
-        `The tables of ${name} do not exist (schema ${schema}).`,
-        `Run projections rebuild ${row.name}.`,
-      ),
-    ];
-  }
-  if (row.failure !== null) {
-    return [
-      problem(
-        `${name} has stopped at position ${row.failed_position}: ${row.failure}. Reads return outdated data.`,
-        `Look up the event (history.list-events). Deploy a version that can read it, or repair the tables. It then continues automatically.`,
-      ),
-    ];
-  }
+  if (!row.has_tables)
+    return found.problem(
+      `The tables of ${name} do not exist (schema ${schema}).`,
+      `Run projections rebuild ${row.name}.`,
+    );
+  if (row.failure !== null)
+    return found.problem(
+      `${name} has stopped at position ${row.failed_position}: ${row.failure}. Reads return outdated data.`,
+      `Look up the event (history.list-events). Deploy a version that can read it, or repair the tables. It then continues automatically.`,
+    );
   if (Number(row.lag) > LARGE_LAG) {
     const lag = `${name} is ${number(Number(row.lag))} events behind`;
-    return [
-      row.instances === 0
-        ? warning(`${lag}, and no server uses it.`, 'A starting server processes them first.')
-        : warning(
-            `${lag}.`,
-            'Run doctor again. If the number does not fall, check for long transactions and the load of the database.',
-          ),
-    ];
+    if (row.instances === 0)
+      return found.warning(`${lag}, and no server uses it.`, 'A starting server processes them first.');
+    found.warning(
+      `${lag}.`,
+      'Run doctor again. If the number does not fall, check for long transactions and the load of the database.',
+    );
   }
-  return [];
 }
 
 function isOwn(name: string, version: number): boolean {

@@ -75,6 +75,12 @@ export class ReadOnlyDatabase implements Sql {
     return (await this.query<[Row]>(text, values))[0];
   }
 
+  /** Whether this table exists. */
+  async has(table: string): Promise<boolean> {
+    const text = 'SELECT to_regclass($1) IS NOT NULL AS has';
+    return (await this.row<{ has: boolean }>(text, [table])).has;
+  }
+
   async close(): Promise<void> {
     await this.client.end().catch(() => undefined);
   }

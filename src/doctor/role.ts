@@ -1,4 +1,3 @@
-import { type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
 type Rights = {
@@ -15,62 +14,41 @@ type Rights = {
 /** Privileges the application's role needs, and must not have: events are append-only. */
 export const role: DatabaseCheck = {
   name: 'role',
-  async examine({ database }) {
+  async examine({ database }, found) {
     const rights = await database.row<Rights>(RIGHTS);
     const { name } = rights;
-    const found: Finding[] = [];
-    if (rights.superuser) {
-      found.push(
-        warning(
-          `The role ${name} is a superuser, so a bug or an intruder could change the history.`,
-          'Create a role for the instances that owns this database and is not a superuser.',
-        ),
+    if (rights.superuser)
+      found.warning(
+        `The role ${name} is a superuser, so a bug or an intruder could change the history.`,
+        'Create a role for the instances that owns this database and is not a superuser.',
       );
-    }
-    if (!rights.may_create) {
-      found.push(
-        problem(
-          `The role ${name} cannot create schemas in this database, so projections of a new version cannot be built.`,
-          `GRANT CREATE ON DATABASE … TO ${name}.`,
-        ),
+    if (!rights.may_create)
+      found.problem(
+        `The role ${name} cannot create schemas in this database, so projections of a new version cannot be built.`,
+        `GRANT CREATE ON DATABASE … TO ${name}.`,
       );
-    }
-    if (!rights.may_end_others) {
-      found.push(
-        problem(
-          `The role ${name} cannot call pg_terminate_backend, so a hanging instance would keep its leases.`,
-          `GRANT EXECUTE ON FUNCTION pg_terminate_backend TO ${name}.`,
-        ),
+    if (!rights.may_end_others)
+      found.problem(
+        `The role ${name} cannot call pg_terminate_backend, so a hanging instance would keep its leases.`,
+        `GRANT EXECUTE ON FUNCTION pg_terminate_backend TO ${name}.`,
       );
-    }
-    if (!rights.superuser && rights.may_change.length > 0) {
-      found.push(
-        problem(
-          `The role ${name} has ${rights.may_change.join(', ')} on the table events.`,
-          `REVOKE UPDATE, DELETE, TRUNCATE ON events FROM ${name}, PUBLIC; and find out who granted it.`,
-        ),
+    if (!rights.superuser && rights.may_change.length > 0)
+      found.problem(
+        `The role ${name} has ${rights.may_change.join(', ')} on the table events.`,
+        `REVOKE UPDATE, DELETE, TRUNCATE ON events FROM ${name}, PUBLIC; and find out who granted it.`,
       );
-    }
-    if (rights.has_events && rights.trigger !== 'A') {
-      found.push(
-        problem(
-          `The trigger that protects events from changes is ${rights.trigger === null ? 'missing' : 'not always enabled'}.`,
-          'Find out who changed it. Verify the history with a checkpoint kept elsewhere. Then run ALTER TABLE events ' +
-            'ENABLE ALWAYS TRIGGER events_are_append_only (created by migrations/0001-event-store.ts).',
-        ),
+    if (rights.has_events && rights.trigger !== 'A')
+      found.problem(
+        `The trigger that protects events from changes is ${rights.trigger === null ? 'missing' : 'not always enabled'}.`,
+        'Find out who changed it. Verify the history with a checkpoint kept elsewhere. Then run ALTER TABLE events ' +
+          'ENABLE ALWAYS TRIGGER events_are_append_only (created by migrations/0001-event-store.ts).',
       );
-    }
-    if (rights.foreign_tables.length > 0) {
-      found.push(
-        problem(
-          `The role ${name} does not own ${rights.foreign_tables.join(', ')}, so migrations cannot change them.`,
-          `In this database, run REASSIGN OWNED BY <their owner> TO ${name}.`,
-        ),
+    if (rights.foreign_tables.length > 0)
+      found.problem(
+        `The role ${name} does not own ${rights.foreign_tables.join(', ')}, so migrations cannot change them.`,
+        `In this database, run REASSIGN OWNED BY <their owner> TO ${name}.`,
       );
-    }
-    return found.length > 0
-      ? found
-      : [ok(`The role ${name} has the privileges it needs, and cannot change events.`)];
+    return `The role ${name} has the privileges it needs, and cannot change events.`;
   },
 };
 

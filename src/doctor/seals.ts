@@ -1,7 +1,7 @@
 import { ALL_ORGANIZATIONS } from '#libs/sealing';
 import { verifyDatabase } from '../audit/index.js';
 import { signersOf } from '../server/index.js';
-import { counted, type Finding, number, ok, problem, warning } from './finding.js';
+import { counted, number } from './finding.js';
 import { openKeyring } from './keys.js';
 import { instancesOf } from './read-models.js';
 import { type DatabaseCheck } from './deployment.js';
@@ -29,46 +29,36 @@ type Refused = { organization_id: string; refused: string };
 /** Whether the history is sealed as it grows, and has not changed since. */
 export const seals: DatabaseCheck = {
   name: 'seals',
-  async examine(deployment) {
+  async examine(deployment, found) {
     const { database, config } = deployment;
-    const { there } = await database.row<{ there: boolean }>(
-      `SELECT to_regclass('signed_notes') IS NOT NULL AS there`,
-    );
-    if (!there) return [warning('Nothing is sealed yet.', 'The first server that starts seals the history.')];
-    const found: Finding[] = [];
+    if (!(await database.has('signed_notes')))
+      return found.warning('Nothing is sealed yet.', 'The first server that starts seals the history.');
     const { lag, oldest } = await database.row<{ lag: string; oldest: number | null }>(LAG);
     if (oldest !== null && oldest > LATE_SECONDS) {
       const instances = (await instancesOf(database)) ?? 0;
       const message = `${counted(Number(lag), 'event')} not sealed yet, the oldest for ${number(oldest)} s`;
-      found.push(
-        instances === 0
-          ? warning(`${message}. No server is running.`, 'Start one, or run history checkpoint.')
-          : problem(
-              `${message}, although servers are running.`,
-              'Search their logs for "history not sealed", and find out which transaction holds the row of the table sealing.',
-            ),
-      );
+      if (instances === 0)
+        found.warning(`${message}. No server is running.`, 'Start one, or run history checkpoint.');
+      else
+        found.problem(
+          `${message}, although servers are running.`,
+          'Search their logs for "history not sealed", and find out which transaction holds the row of the table sealing.',
+        );
     }
     for (const { organization_id, refused } of await database.query<Refused[]>(QUARANTINED, [
       MAX_QUARANTINED,
-    ])) {
-      found.push(
-        problem(
-          `The ${organization_id === ALL_ORGANIZATIONS ? 'log of all organizations' : `history of organization ${organization_id}`} ` +
-            `differs from what was sealed, and is quarantined: ${refused}.`,
-          'Someone changed it, a key is missing, or a restore was incomplete. Follow docs/guides/runbooks/history-quarantined.md.',
-        ),
+    ]))
+      found.problem(
+        `The ${organization_id === ALL_ORGANIZATIONS ? 'log of all organizations' : `history of organization ${organization_id}`} ` +
+          `differs from what was sealed, and is quarantined: ${refused}.`,
+        'Someone changed it, a key is missing, or a restore was incomplete. Follow docs/guides/runbooks/history-quarantined.md.',
       );
-    }
     const heads = await database.query<Head[]>(HEADS, [MAX_ORGANIZATIONS, ALL_ORGANIZATIONS]);
-    for (const { organization_id } of heads.filter(({ passed_over }) => passed_over)) {
-      found.push(
-        problem(
-          `Sealing has skipped events of organization ${organization_id}.`,
-          'Someone changed the row of the table sealing. Run history checkpoint to seal these events.',
-        ),
+    for (const { organization_id } of heads.filter(({ passed_over }) => passed_over))
+      found.problem(
+        `Sealing has skipped events of organization ${organization_id}.`,
+        'Someone changed the row of the table sealing. Run history checkpoint to seal these events.',
       );
-    }
     const { keyring } = await openKeyring(deployment);
     const signers = keyring && signersOf(config, keyring);
     const [head] = heads
@@ -85,27 +75,22 @@ export const seals: DatabaseCheck = {
           signers.signCheckpoint(signed),
           signers.verifierKey,
         ));
-      if (!verdict) {
-        found.push(
-          problem(
-            `The last checkpoint of organization ${head.organization_id} was signed with another key.`,
-            'Set SIGNING_KEY to the key that signed it, or add that key to SIGNING_KEY_PREVIOUS.',
-          ),
+      if (!verdict)
+        found.problem(
+          `The last checkpoint of organization ${head.organization_id} was signed with another key.`,
+          'Set SIGNING_KEY to the key that signed it, or add that key to SIGNING_KEY_PREVIOUS.',
         );
-      } else if (!verdict.ok) {
-        found.push(
-          problem(
-            `The history of organization ${head.organization_id} does not match its last seal: ${verdict.reason}`,
-            'To find the change, run history verify with a checkpoint kept elsewhere.',
-          ),
+      else if (!verdict.ok)
+        found.problem(
+          `The history of organization ${head.organization_id} does not match its last seal: ${verdict.reason}`,
+          'To find the change, run history verify with a checkpoint kept elsewhere.',
         );
-      } else if (found.length === 0) {
+      else if (found.isEmpty) {
         const proved = counted(signed.size, 'event');
-        return [ok(`The history is sealed. One organization was verified: ${proved} match its last seal.`)];
+        return `The history is sealed. One organization was verified: ${proved} match its last seal.`;
       }
     }
-    if (found.length > 0) return found;
-    return [ok(heads.length === 0 ? 'There is nothing to seal yet.' : 'The whole history is sealed.')];
+    return heads.length === 0 ? 'There is nothing to seal yet.' : 'The whole history is sealed.';
   },
 };
 

@@ -1,5 +1,5 @@
 import { projections } from '../modules.js';
-import { type Finding, number, ok, problem, warning } from './finding.js';
+import { number } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
 /** Maximum number of findings reported. */
@@ -10,42 +10,32 @@ type Found = { kind: string; finding: string };
 /** Findings of the instances' self-check (`VERIFY_EVERY`), and whether it is on time. */
 export const selfCheck: DatabaseCheck = {
   name: 'self-check',
-  async examine({ database, config: { verifyEvery } }) {
-    const { there } = await database.row<{ there: boolean }>(
-      `SELECT to_regclass('self_checks') IS NOT NULL AS there`,
-    );
-    if (!there) return [];
+  async examine({ database, config: { verifyEvery } }, found) {
+    if (!(await database.has('self_checks'))) return undefined;
     const own = projections.map(({ name, version }) => `${name} ${version}`);
-    const found: Finding[] = [];
-    for (const { kind, finding } of await database.query<Found[]>(FINDINGS, [own, MAX_FINDINGS])) {
-      found.push(
-        problem(
-          finding,
-          kind === 'read model'
-            ? 'Someone changed it by hand, or this is a bug. Run projections rebuild to repair it.'
-            : 'Someone changed it. Change nothing, copy the database, and follow docs/guides/runbooks/data-changed-by-hand.md.',
-        ),
+    for (const { kind, finding } of await database.query<Found[]>(FINDINGS, [own, MAX_FINDINGS]))
+      found.problem(
+        finding,
+        kind === 'read model'
+          ? 'Someone changed it by hand, or this is a bug. Run projections rebuild to repair it.'
+          : 'Someone changed it. Change nothing, copy the database, and follow docs/guides/runbooks/data-changed-by-hand.md.',
       );
-    }
     const { subjects, late } = await database.row<{ subjects: number; late: number }>(LATE, [
       own,
       verifyEvery,
     ]);
-    if (verifyEvery === 0) {
-      found.push(
-        warning('VERIFY_EVERY is 0, so stored data is never checked for changes.', 'Remove the variable.'),
+    if (verifyEvery === 0)
+      found.warning(
+        'VERIFY_EVERY is 0, so stored data is never checked for changes.',
+        'Remove the variable.',
       );
-    } else if (late > 0) {
-      found.push(
-        warning(
-          `The self-check of ${number(late)} of ${number(subjects)} histories and projections is overdue.`,
-          'Search the logs for "the self-check did not run". One instance checks one at a time. If there are too many, raise VERIFY_EVERY.',
-        ),
+    else if (late > 0) {
+      found.warning(
+        `The self-check of ${number(late)} of ${number(subjects)} histories and projections is overdue.`,
+        'Search the logs for "the self-check did not run". One instance checks one at a time. If there are too many, raise VERIFY_EVERY.',
       );
     }
-    return found.length > 0
-      ? found
-      : [ok(`${number(subjects)} histories and projections checked, no changes found.`)];
+    return `${number(subjects)} histories and projections checked, no changes found.`;
   },
 };
 

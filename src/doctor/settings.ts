@@ -1,4 +1,3 @@
-import { type Finding, ok, problem, warning } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
 type Rule = {
@@ -124,15 +123,14 @@ type Setting = { name: string; value: string; source: string; set_by: string | n
 
 export const settings: DatabaseCheck = {
   name: 'settings',
-  async examine({ database }) {
+  async examine({ database }, found) {
     const rows = await database.query<Setting[]>(SETTINGS, [RULES.map(({ setting }) => setting)]);
-    const found = RULES.flatMap(({ setting, isWrong, level, message, right }): Finding[] => {
+    for (const { setting, isWrong, level, message, right } of RULES) {
       const row = rows.find(({ name }) => name === setting);
-      if (!row || !isWrong(row.value)) return [];
-      const advice = 'advice' in right ? right.advice : fixOf(row, right.value);
-      return [{ problem, warning }[level](message(row.value), advice)];
-    });
-    return found.length > 0 ? found : [ok('PostgreSQL stores acknowledged data safely, and logs no values.')];
+      if (!row || !isWrong(row.value)) continue;
+      found[level](message(row.value), 'advice' in right ? right.advice : fixOf(row, right.value));
+    }
+    return 'PostgreSQL stores acknowledged data safely, and logs no values.';
   },
 };
 

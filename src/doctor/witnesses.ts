@@ -1,6 +1,6 @@
 import { ALL_ORGANIZATIONS } from '#libs/sealing';
 import { WitnessClient } from '../audit/index.js';
-import { counted, type Finding, ok, problem, warning } from './finding.js';
+import { counted } from './finding.js';
 import { type DatabaseCheck } from './deployment.js';
 
 /** Maximum number of alarms reported. */
@@ -13,38 +13,24 @@ type Alarm = { organization_id: string; key: string; reason: string };
 /** Whether the configured witnesses cosign checkpoints. */
 export const witnesses: DatabaseCheck = {
   name: 'witnesses',
-  async examine({ database, config: { witnesses: addresses, witnessEvery } }) {
-    const { there } = await database.row<{ there: boolean }>(
-      `SELECT to_regclass('cosigned_notes') IS NOT NULL AS there`,
-    );
-    if (!there || addresses.length === 0) return [];
+  async examine({ database, config: { witnesses: addresses, witnessEvery } }, found) {
+    if (!(await database.has('cosigned_notes')) || addresses.length === 0) return undefined;
     const names = addresses.map((address) => new WitnessClient(address).name);
-    const found: Finding[] = [];
-    for (const { organization_id, key, reason } of await database.query<Alarm[]>(ALARMS, [
-      names,
-      MAX_ALARMS,
-    ])) {
-      found.push(
-        problem(
-          `The witness ${key} contradicts ${logOf(organization_id)}: ${reason}.`,
-          'A backup was restored, someone rewrote the history, or a copy of the database is in use. Follow docs/guides/runbooks/witness-contradicts.md.',
-        ),
+    for (const { organization_id, key, reason } of await database.query<Alarm[]>(ALARMS, [names, MAX_ALARMS]))
+      found.problem(
+        `The witness ${key} contradicts ${logOf(organization_id)}: ${reason}.`,
+        'A backup was restored, someone rewrote the history, or a copy of the database is in use. Follow docs/guides/runbooks/witness-contradicts.md.',
       );
-    }
     const lacking = await database.query<{ key: string; count: number }[]>(LACKING, [
       names,
       Math.max(LATE_SECONDS, 2 * witnessEvery),
     ]);
-    for (const { key, count } of lacking) {
-      found.push(
-        warning(
-          `The witness ${key} has not cosigned the last checkpoint of ${counted(count, 'organization')}.`,
-          'Search the servers’ logs for "a witness". Check that the witness is reachable and knows the verifier key (history key).',
-        ),
+    for (const { key, count } of lacking)
+      found.warning(
+        `The witness ${key} has not cosigned the last checkpoint of ${counted(count, 'organization')}.`,
+        'Search the servers’ logs for "a witness". Check that the witness is reachable and knows the verifier key (history key).',
       );
-    }
-    if (found.length > 0) return found;
-    return [ok(`Checkpoints are cosigned by ${counted(names.length, 'witness', 'witnesses')}.`)];
+    return `Checkpoints are cosigned by ${counted(names.length, 'witness', 'witnesses')}.`;
   },
 };
 
