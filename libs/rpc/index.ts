@@ -56,6 +56,8 @@ export {
   inputOf,
   invalid,
   parseInput,
+  PastInput,
+  RecordInput,
   type StreamedBody,
   StreamedInput,
   systemInput,

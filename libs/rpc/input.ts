@@ -1,7 +1,7 @@
 import { validateSync } from 'class-validator';
 import { type RequestContext, systemContext } from './context.js';
 import { type Issue, RpcError } from './errors.js';
-import { fieldsOf, type FieldSchema, hasOnlyFields, Id, type Source } from './fields.js';
+import { fieldsOf, type FieldSchema, hasOnlyFields, Id, type Source, Timestamp } from './fields.js';
 
 /** The base of every input class. An input is the command or query itself. */
 export abstract class Input {
@@ -14,6 +14,22 @@ export abstract class Input {
 
   /** Set after validation. Not a field. */
   context!: RequestContext;
+}
+
+/** The input of an operation on a record, with the field of its id: `postId`. */
+export function RecordInput<IdField extends string>(idField: IdField) {
+  abstract class OfRecord extends Input {}
+  Id()(OfRecord.prototype, idField);
+  return OfRecord as abstract new () => Input & { [Name in IdField]: string };
+}
+
+/** The same for an operation that also returns the record as it was in the past. @param object its name in the documentation */
+export function PastInput<IdField extends string>(idField: IdField, object: string) {
+  abstract class OfPast extends (RecordInput(idField) as abstract new () => Input) {
+    @Timestamp({ optional: true, description: `Returns the ${object} as it was at this time.` })
+    asOf?: string;
+  }
+  return OfPast as abstract new () => Input & { [Name in IdField]: string } & { asOf?: string };
 }
 
 /** The input of an operation with a streamed body. Its fields are in the query. */

@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader, writeTo } from '#libs/commands';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { apiKeyIdSchema } from './api-key-record.js';
 import { apiKey, knownApiKey, revokeApiKey } from './api-key.js';
 import { requireWithin } from './delegation.js';
@@ -21,10 +21,7 @@ import { OrganizationKeys } from './organization-keys.js';
   answers: apiKeyIdSchema,
   reasons: ['KEY_EXCEEDS_YOURS'],
 })
-export class RevokeApiKey extends Input {
-  @Id()
-  apiKeyId!: string;
-}
+export class RevokeApiKey extends RecordInput('apiKeyId') {}
 
 @CommandHandler(RevokeApiKey)
 export class RevokeApiKeyHandler implements ICommandHandler<RevokeApiKey> {

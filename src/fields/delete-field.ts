@@ -1,5 +1,5 @@
 import { deleteHandler } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { deleteField } from './field.js';
 import { fieldIdSchema, fields } from './fields.js';
 
@@ -13,9 +13,6 @@ import { fieldIdSchema, fields } from './fields.js';
     'field can then have the same key, but not its values.',
   answers: fieldIdSchema,
 })
-export class DeleteField extends Input {
-  @Id()
-  fieldId!: string;
-}
+export class DeleteField extends RecordInput('fieldId') {}
 
 export const DeleteFieldHandler = deleteHandler(DeleteField, fields, deleteField);

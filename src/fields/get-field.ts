@@ -1,5 +1,5 @@
 import { getHandler } from '#libs/resources';
-import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { Operation, PastInput } from '#libs/rpc';
 import { fields, fieldSchema } from './fields.js';
 
 @Operation({
@@ -9,12 +9,6 @@ import { fields, fieldSchema } from './fields.js';
   summary: 'Retrieve a custom field',
   answers: fieldSchema,
 })
-export class GetField extends Input {
-  @Id()
-  fieldId!: string;
-
-  @Timestamp({ optional: true, description: 'Returns the field as it was at this time.' })
-  asOf?: string;
-}
+export class GetField extends PastInput('fieldId', 'field') {}
 
 export const GetFieldHandler = getHandler(GetField, fields);

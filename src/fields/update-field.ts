@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ResourceCommands, type ResourceRecord } from '#libs/resources';
-import { Id, Input, Names, Operation, RpcError, Text } from '#libs/rpc';
+import { Names, Operation, RecordInput, RpcError, Text } from '#libs/rpc';
 import { LONGEST_OPTION, MAX_OPTIONS } from './create-field.js';
 import { removedOptions, updateField } from './field.js';
 import { fields, fieldSchema } from './fields.js';
@@ -17,10 +17,7 @@ import { OptionUse } from './option-use.js';
   answers: fieldSchema,
   reasons: ['OPTION_IN_USE'],
 })
-export class UpdateField extends Input {
-  @Id()
-  fieldId!: string;
-
+export class UpdateField extends RecordInput('fieldId') {
   @Text({ max: 200, optional: true })
   name?: string;
 

@@ -1,6 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { EventStore, type RecordedEvent } from '#libs/event-store';
-import { Id, Input, isId, Operation, RpcError } from '#libs/rpc';
+import { isId, Operation, RecordInput, RpcError } from '#libs/rpc';
 import { HistoryReads } from './history-reads.js';
 import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
 
@@ -11,10 +11,7 @@ import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
   summary: 'Retrieve an event',
   answers: eventSchema,
 })
-export class GetEvent extends Input {
-  @Id()
-  eventId!: string;
-}
+export class GetEvent extends RecordInput('eventId') {}
 
 @QueryHandler(GetEvent)
 export class GetEventHandler implements IQueryHandler<GetEvent> {

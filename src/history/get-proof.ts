@@ -1,6 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { EventStore } from '#libs/event-store';
-import { Id, Input, Operation, recordSchema } from '#libs/rpc';
+import { Operation, RecordInput, recordSchema } from '#libs/rpc';
 import { Checkpoints } from '#libs/sealing';
 import { HistoryReads } from './history-reads.js';
 import { exportedEvent, exportedEventSchema } from './exported-event.js';
@@ -26,10 +26,7 @@ type Proof = { event: object; index: number; path: string[]; checkpoint: string 
     checkpoint: { type: 'string', description: 'A signed note (C2SP tlog-checkpoint).' },
   }),
 })
-export class GetProof extends Input {
-  @Id()
-  eventId!: string;
-}
+export class GetProof extends RecordInput('eventId') {}
 
 @QueryHandler(GetProof)
 export class GetProofHandler implements IQueryHandler<GetProof> {

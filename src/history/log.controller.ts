@@ -6,9 +6,8 @@ import {
   Documented,
   errorDocumentation,
   hasScope,
-  Id,
-  Input,
   NeedsScope,
+  RecordInput,
   refuseBody,
   requireReading,
   requireScope,
@@ -25,10 +24,7 @@ const SCOPE = 'history:read';
 const WHO = `Needs the scope \`${SCOPE}\`. If the organization has \`publicLog\`, no key is required.`;
 
 /** The input of an equivalent operation, so that these routes document the same errors. */
-class NamedLog extends Input {
-  @Id()
-  log!: string;
-}
+class NamedLog extends RecordInput('log') {}
 const READS = { method: 'GET', reasons: ['NOT_SEALED'] } as const;
 
 const LOG_PATH = /^\/log\/[^/]+\/(checkpoint|tile)(?:\/(entries)?|$)/;

@@ -3,7 +3,7 @@ import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { type StreamWrite } from '#libs/event-store';
 import { Projections } from '#libs/projections';
 import { Resources } from '#libs/resources';
-import { Flag, Id, Input, Operation, RpcError } from '#libs/rpc';
+import { Flag, Operation, RecordInput, RpcError } from '#libs/rpc';
 import { deleteImage, image } from './image.js';
 import { imageIdSchema } from './images.js';
 import { thoseThatShowImages } from './shown-images.js';
@@ -24,10 +24,7 @@ const MOST_NAMED = 20;
   answers: imageIdSchema,
   reasons: ['IMAGE_SHOWN'],
 })
-export class DeleteImage extends Input {
-  @Id()
-  imageId!: string;
-
+export class DeleteImage extends RecordInput('imageId') {
   @Flag({
     default: false,
     description: 'Removes the image from the petitions, posts and the organization that use it.',

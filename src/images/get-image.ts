@@ -1,5 +1,5 @@
 import { getHandler } from '#libs/resources';
-import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { Operation, PastInput } from '#libs/rpc';
 import { imageRecordSchema, images } from './images.js';
 
 @Operation({
@@ -9,12 +9,6 @@ import { imageRecordSchema, images } from './images.js';
   summary: 'Retrieve an image',
   answers: imageRecordSchema,
 })
-export class GetImage extends Input {
-  @Id()
-  imageId!: string;
-
-  @Timestamp({ optional: true, description: 'Returns the image as it was at this time.' })
-  asOf?: string;
-}
+export class GetImage extends PastInput('imageId', 'image') {}
 
 export const GetImageHandler = getHandler(GetImage, images);

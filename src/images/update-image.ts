@@ -1,5 +1,5 @@
 import { changeHandler } from '#libs/resources';
-import { Id, Input, Operation, Text } from '#libs/rpc';
+import { Operation, RecordInput, Text } from '#libs/rpc';
 import { updateImage } from './image.js';
 import { imageRecordSchema, images } from './images.js';
 
@@ -10,10 +10,7 @@ import { imageRecordSchema, images } from './images.js';
   summary: 'Update an image',
   answers: imageRecordSchema,
 })
-export class UpdateImage extends Input {
-  @Id()
-  imageId!: string;
-
+export class UpdateImage extends RecordInput('imageId') {
   @Text({ max: 200, optional: true })
   name?: string;
 

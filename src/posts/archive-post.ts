@@ -1,5 +1,5 @@
 import { changeHandler } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { archivePost } from './post.js';
 import { posts, postSchema } from './posts.js';
 
@@ -12,9 +12,6 @@ import { posts, postSchema } from './posts.js';
   answers: postSchema,
   reasons: ['POST_NOT_PUBLISHED'],
 })
-export class ArchivePost extends Input {
-  @Id()
-  postId!: string;
-}
+export class ArchivePost extends RecordInput('postId') {}
 
 export const ArchivePostHandler = changeHandler(ArchivePost, posts, archivePost);

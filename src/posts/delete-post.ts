@@ -1,5 +1,5 @@
 import { deleteHandler } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { deletePost } from './post.js';
 import { postIdSchema, posts } from './posts.js';
 
@@ -10,9 +10,6 @@ import { postIdSchema, posts } from './posts.js';
   summary: 'Delete a post',
   answers: postIdSchema,
 })
-export class DeletePost extends Input {
-  @Id()
-  postId!: string;
-}
+export class DeletePost extends RecordInput('postId') {}
 
 export const DeletePostHandler = deleteHandler(DeletePost, posts, deletePost);

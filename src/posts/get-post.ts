@@ -1,5 +1,5 @@
 import { getHandler } from '#libs/resources';
-import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { Operation, PastInput } from '#libs/rpc';
 import { posts, postSchema } from './posts.js';
 
 @Operation({
@@ -9,12 +9,6 @@ import { posts, postSchema } from './posts.js';
   summary: 'Retrieve a post',
   answers: postSchema,
 })
-export class GetPost extends Input {
-  @Id()
-  postId!: string;
-
-  @Timestamp({ optional: true, description: 'Returns the post as it was at this time.' })
-  asOf?: string;
-}
+export class GetPost extends PastInput('postId', 'post') {}
 
 export const GetPostHandler = getHandler(GetPost, posts);

@@ -1,5 +1,5 @@
 import { changeHandler } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { publishPost } from './post.js';
 import { posts, postSchema } from './posts.js';
 
@@ -11,9 +11,6 @@ import { posts, postSchema } from './posts.js';
   description: 'Publishes a draft or an archived post. Publishing a published post changes nothing.',
   answers: postSchema,
 })
-export class PublishPost extends Input {
-  @Id()
-  postId!: string;
-}
+export class PublishPost extends RecordInput('postId') {}
 
 export const PublishPostHandler = changeHandler(PublishPost, posts, publishPost);

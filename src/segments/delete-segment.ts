@@ -1,5 +1,5 @@
 import { deleteHandler } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { deleteSegment } from './segment.js';
 import { segmentIdSchema, segments } from './segments.js';
 
@@ -11,9 +11,6 @@ import { segmentIdSchema, segments } from './segments.js';
   description: 'Its contacts are kept.',
   answers: segmentIdSchema,
 })
-export class DeleteSegment extends Input {
-  @Id()
-  segmentId!: string;
-}
+export class DeleteSegment extends RecordInput('segmentId') {}
 
 export const DeleteSegmentHandler = deleteHandler(DeleteSegment, segments, deleteSegment);

@@ -1,5 +1,5 @@
 import { getHandler } from '#libs/resources';
-import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { Operation, PastInput } from '#libs/rpc';
 import { segments, segmentSchema } from './segments.js';
 
 @Operation({
@@ -11,12 +11,6 @@ import { segments, segmentSchema } from './segments.js';
     'To list its contacts, use contact.list-contacts with `segmentId`. To count them, use segment.preview-segment.',
   answers: segmentSchema,
 })
-export class GetSegment extends Input {
-  @Id()
-  segmentId!: string;
-
-  @Timestamp({ optional: true, description: 'Returns the segment as it was at this time.' })
-  asOf?: string;
-}
+export class GetSegment extends PastInput('segmentId', 'segment') {}
 
 export const GetSegmentHandler = getHandler(GetSegment, segments);

@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, writeTo } from '#libs/commands';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { memberIdSchema } from './member-record.js';
 import { member, removeMember } from './member.js';
 import { requireRole } from './roles.js';
@@ -18,10 +18,7 @@ import { Team } from './team.js';
   answers: memberIdSchema,
   reasons: ['ROLE_EXCEEDS_YOURS', 'LAST_OWNER'],
 })
-export class RemoveMember extends Input {
-  @Id()
-  memberId!: string;
-}
+export class RemoveMember extends RecordInput('memberId') {}
 
 @CommandHandler(RemoveMember)
 export class RemoveMemberHandler implements ICommandHandler<RemoveMember> {

@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, writeTo } from '#libs/commands';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { invitationIdSchema } from './member-record.js';
 import { member, revokeInvitation } from './member.js';
 import { requireRole } from './roles.js';
@@ -15,10 +15,7 @@ import { Team } from './team.js';
   answers: invitationIdSchema,
   reasons: ['ROLE_EXCEEDS_YOURS', 'INVITATION_ACCEPTED'],
 })
-export class RevokeInvitation extends Input {
-  @Id()
-  invitationId!: string;
-}
+export class RevokeInvitation extends RecordInput('invitationId') {}
 
 @CommandHandler(RevokeInvitation)
 export class RevokeInvitationHandler implements ICommandHandler<RevokeInvitation> {

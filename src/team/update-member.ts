@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, writeTo } from '#libs/commands';
-import { Id, Input, OneOf, Operation } from '#libs/rpc';
+import { OneOf, Operation, RecordInput } from '#libs/rpc';
 import { memberIdSchema } from './member-record.js';
 import { activeMember, changeRole, member } from './member.js';
 import { requireRole, type Role, ROLES } from './roles.js';
@@ -17,10 +17,7 @@ import { Team } from './team.js';
   answers: memberIdSchema,
   reasons: ['ROLE_EXCEEDS_YOURS', 'LAST_OWNER'],
 })
-export class UpdateMember extends Input {
-  @Id()
-  memberId!: string;
-
+export class UpdateMember extends RecordInput('memberId') {
   @OneOf(ROLES)
   role!: Role;
 }

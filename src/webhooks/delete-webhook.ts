@@ -1,5 +1,5 @@
 import { deleteHandler } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { deleteWebhook } from './webhook.js';
 import { webhookIdSchema, webhooks } from './webhooks.js';
 
@@ -11,9 +11,6 @@ import { webhookIdSchema, webhooks } from './webhooks.js';
   description: 'All deliveries stop, including retries.',
   answers: webhookIdSchema,
 })
-export class DeleteWebhook extends Input {
-  @Id()
-  webhookId!: string;
-}
+export class DeleteWebhook extends RecordInput('webhookId') {}
 
 export const DeleteWebhookHandler = deleteHandler(DeleteWebhook, webhooks, deleteWebhook);

@@ -1,6 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { type ResourceRecord, Resources } from '#libs/resources';
-import { Id, Input, Operation, PastRecord, Timestamp } from '#libs/rpc';
+import { Operation, PastRecord, RecordInput, Timestamp } from '#libs/rpc';
 import { WebhookCursors } from './cursors.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
@@ -13,10 +13,7 @@ import { webhooks, webhookSchema } from './webhooks.js';
     'Returns its progress and the result of its last attempt. For earlier attempts, use webhook.list-deliveries.',
   answers: webhookSchema,
 })
-export class GetWebhook extends Input {
-  @Id()
-  webhookId!: string;
-
+export class GetWebhook extends RecordInput('webhookId') {
   @Timestamp({
     optional: true,
     description:

@@ -1,5 +1,5 @@
 import { changeHandler } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { pauseWebhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
@@ -13,9 +13,6 @@ import { webhooks, webhookSchema } from './webhooks.js';
     'delivery continues from the same position. Pausing a paused or disabled webhook changes nothing.',
   answers: webhookSchema,
 })
-export class PauseWebhook extends Input {
-  @Id()
-  webhookId!: string;
-}
+export class PauseWebhook extends RecordInput('webhookId') {}
 
 export const PauseWebhookHandler = changeHandler(PauseWebhook, webhooks, pauseWebhook);

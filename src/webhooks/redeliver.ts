@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader, writeTo } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
 import { ResourceCommands, type ResourceRecord } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Id, Operation, RecordInput } from '#libs/rpc';
 import { findEvent } from '../history/index.js';
 import { redeliver, existingWebhook, webhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
@@ -19,10 +19,7 @@ import { webhooks, webhookSchema } from './webhooks.js';
     'follow it, use `webhook.list-deliveries`.',
   answers: webhookSchema,
 })
-export class Redeliver extends Input {
-  @Id()
-  webhookId!: string;
-
+export class Redeliver extends RecordInput('webhookId') {
   @Id()
   eventId!: string;
 }

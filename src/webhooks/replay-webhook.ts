@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { EventStore } from '#libs/event-store';
 import { ResourceCommands, type ResourceRecord } from '#libs/resources';
-import { Id, Input, Integer, invalid, Operation, Timestamp } from '#libs/rpc';
+import { Integer, invalid, Operation, RecordInput, Timestamp } from '#libs/rpc';
 import { replayWebhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
@@ -17,10 +17,7 @@ import { webhooks, webhookSchema } from './webhooks.js';
     '`lag` and `lastDelivery` are null. To follow it, use `webhook.get-webhook`.',
   answers: webhookSchema,
 })
-export class ReplayWebhook extends Input {
-  @Id()
-  webhookId!: string;
-
+export class ReplayWebhook extends RecordInput('webhookId') {
   @Integer({
     min: 0,
     max: Number.MAX_SAFE_INTEGER,

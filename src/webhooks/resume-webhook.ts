@@ -1,5 +1,5 @@
 import { changeHandler } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { resumeWebhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
@@ -13,9 +13,6 @@ import { webhooks, webhookSchema } from './webhooks.js';
     'then.',
   answers: webhookSchema,
 })
-export class ResumeWebhook extends Input {
-  @Id()
-  webhookId!: string;
-}
+export class ResumeWebhook extends RecordInput('webhookId') {}
 
 export const ResumeWebhookHandler = changeHandler(ResumeWebhook, webhooks, resumeWebhook);

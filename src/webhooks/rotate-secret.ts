@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
-import { Id, Input, Integer, Operation } from '#libs/rpc';
+import { Integer, Operation, RecordInput } from '#libs/rpc';
 import { secretOf } from './signatures.js';
 import { rotateSecret, existingWebhook, webhook } from './webhook.js';
 import { newSecretSchema } from './webhooks.js';
@@ -20,10 +20,7 @@ const MAX_OVERLAP_SECONDS = 86_400;
     'with the same `Idempotency-Key` returns `secret: null`; without a key, it rotates the secret again.',
   answers: newSecretSchema,
 })
-export class RotateSecret extends Input {
-  @Id()
-  webhookId!: string;
-
+export class RotateSecret extends RecordInput('webhookId') {
   @Integer({
     min: 0,
     max: MAX_OVERLAP_SECONDS,

@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { RecordReader, Requests } from '#libs/commands';
 import { newId } from '#libs/random';
-import { Id, Input, Operation, recordSchema, RpcError, textOrNull } from '#libs/rpc';
+import { Operation, RecordInput, recordSchema, RpcError, textOrNull } from '#libs/rpc';
 import { type EventRecord } from '../history/index.js';
 import { WebhookRequests } from './webhook-requests.js';
 import { existingWebhook, webhook } from './webhook.js';
@@ -33,10 +33,7 @@ type TestAnswer = {
     reason: { ...textOrNull, description: 'Why the delivery failed.' },
   }),
 })
-export class TestWebhook extends Input {
-  @Id()
-  webhookId!: string;
-}
+export class TestWebhook extends RecordInput('webhookId') {}
 
 @CommandHandler(TestWebhook)
 export class TestWebhookHandler implements ICommandHandler<TestWebhook> {

@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { ResourceCommands, type ResourceRecord } from '#libs/resources';
-import { Id, Input, Operation, requireScope, Text, WordsOf } from '#libs/rpc';
+import { Operation, RecordInput, requireScope, Text, WordsOf } from '#libs/rpc';
 import { Destinations } from './destinations.js';
 import { inOrder, refusedUrl, typeNames, URL_RULE } from './webhook-fields.js';
 import { existingWebhook, updateWebhook } from './webhook.js';
@@ -17,10 +17,7 @@ import { webhooks, webhookSchema } from './webhooks.js';
     'deliveries, including pending retries, go to the new address.',
   answers: webhookSchema,
 })
-export class UpdateWebhook extends Input {
-  @Id()
-  webhookId!: string;
-
+export class UpdateWebhook extends RecordInput('webhookId') {
   @Text({ max: 2_000, optional: true, description: URL_RULE })
   url?: string;
 

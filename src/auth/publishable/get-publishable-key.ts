@@ -1,5 +1,5 @@
 import { getHandler } from '#libs/resources';
-import { Id, Input, Operation, Timestamp } from '#libs/rpc';
+import { Operation, PastInput } from '#libs/rpc';
 import { publishableKeys, publishableKeySchema } from './publishable-keys.js';
 
 @Operation({
@@ -10,12 +10,6 @@ import { publishableKeys, publishableKeySchema } from './publishable-keys.js';
   summary: 'Retrieve a publishable key',
   answers: publishableKeySchema,
 })
-export class GetPublishableKey extends Input {
-  @Id()
-  publishableKeyId!: string;
-
-  @Timestamp({ optional: true, description: 'Returns the key as it was at this time.' })
-  asOf?: string;
-}
+export class GetPublishableKey extends PastInput('publishableKeyId', 'key') {}
 
 export const GetPublishableKeyHandler = getHandler(GetPublishableKey, publishableKeys);

@@ -1,5 +1,5 @@
 import { deleteHandler } from '#libs/resources';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { revokePublishableKey } from './publishable-key.js';
 import { publishableKeyIdSchema, publishableKeys } from './publishable-keys.js';
 
@@ -12,10 +12,7 @@ import { publishableKeyIdSchema, publishableKeys } from './publishable-keys.js';
   description: 'All instances reject the key within a second.',
   answers: publishableKeyIdSchema,
 })
-export class RevokePublishableKey extends Input {
-  @Id()
-  publishableKeyId!: string;
-}
+export class RevokePublishableKey extends RecordInput('publishableKeyId') {}
 
 export const RevokePublishableKeyHandler = deleteHandler(
   RevokePublishableKey,

@@ -1,5 +1,5 @@
 import { changeHandler } from '#libs/resources';
-import { Id, Input, Operation, Text } from '#libs/rpc';
+import { Operation, RecordInput, Text } from '#libs/rpc';
 import { updatePublishableKey } from './publishable-key.js';
 import { Origins, publishableKeys, publishableKeySchema } from './publishable-keys.js';
 
@@ -12,10 +12,7 @@ import { Origins, publishableKeys, publishableKeySchema } from './publishable-ke
   description: 'Changes only the fields you send. Within a second, the key works only on the new `origins`.',
   answers: publishableKeySchema,
 })
-export class UpdatePublishableKey extends Input {
-  @Id()
-  publishableKeyId!: string;
-
+export class UpdatePublishableKey extends RecordInput('publishableKeyId') {
   @Text({ max: 200, optional: true, example: 'Website' })
   name?: string;
 

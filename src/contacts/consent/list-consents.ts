@@ -3,12 +3,11 @@ import { RecordReader } from '#libs/commands';
 import { type Actor } from '#libs/event-store';
 import {
   actorSchema,
-  Id,
-  Input,
   Integer,
   malformedCursor,
   Operation,
   type Page,
+  RecordInput,
   recordSchema,
   Text,
   textOrNull,
@@ -64,10 +63,7 @@ const consentSchema = recordSchema({
   list: true,
   reasons: ['MERGED'],
 })
-export class ListConsents extends Input {
-  @Id()
-  contactId!: string;
-
+export class ListConsents extends RecordInput('contactId') {
   @Integer({ min: 1, max: 100, default: 25, description: 'Records per page.' })
   limit!: number;
 

@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, RecordReader } from '#libs/commands';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { contactIdSchema } from '../contact-record.js';
 import { contact } from '../contact.js';
 import { ContactErasure } from './contact-erasure.js';
@@ -16,10 +16,7 @@ import { ContactErasure } from './contact-erasure.js';
   answers: contactIdSchema,
   reasons: ['MERGED'],
 })
-export class DeleteContact extends Input {
-  @Id()
-  contactId!: string;
-}
+export class DeleteContact extends RecordInput('contactId') {}
 
 @CommandHandler(DeleteContact)
 export class DeleteContactHandler implements ICommandHandler<DeleteContact> {

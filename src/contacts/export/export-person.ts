@@ -2,7 +2,7 @@ import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { DataSource } from 'typeorm';
 import { RecordReader } from '#libs/commands';
 import { EventStore } from '#libs/event-store';
-import { Id, Input, Operation, recordSchema, StreamedAnswer, timestamp } from '#libs/rpc';
+import { Operation, RecordInput, recordSchema, StreamedAnswer, timestamp } from '#libs/rpc';
 import { contactSchema } from '../contact-record.js';
 import { contact, existingContact } from '../contact.js';
 import { emailsOf } from '../erasure/contact-erasure.js';
@@ -33,10 +33,7 @@ import { type ExportedPerson, personSources } from './person-sources.js';
   scope: 'contact:export',
   reasons: ['MERGED'],
 })
-export class ExportPerson extends Input {
-  @Id()
-  contactId!: string;
-}
+export class ExportPerson extends RecordInput('contactId') {}
 
 @QueryHandler(ExportPerson)
 export class ExportPersonHandler implements IQueryHandler<ExportPerson> {

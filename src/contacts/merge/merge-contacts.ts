@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader } from '#libs/commands';
 import { EventStore, type Folded, type JsonObject, type StreamWrite } from '#libs/event-store';
 import { Projections } from '#libs/projections';
-import { Id, Ids, Input, invalid, isId, Operation, RpcError } from '#libs/rpc';
+import { Ids, Input, invalid, isId, Operation, RecordInput, RpcError } from '#libs/rpc';
 import { CustomFields } from '../../fields/index.js';
 import { type ContactRecord, contactSchema, recordFromHistory } from '../contact-record.js';
 import { contactWrite } from '../contact-stream.js';
@@ -37,10 +37,7 @@ import { MergedLinks } from './merged-links.js';
   answers: contactSchema,
   reasons: ['MERGED'],
 })
-export class MergeContacts extends Input {
-  @Id()
-  contactId!: string;
-
+export class MergeContacts extends RecordInput('contactId') {
   @Ids({ max: 10, description: 'Contacts of the same person, to be merged into the contact.' })
   otherIds!: string[];
 }

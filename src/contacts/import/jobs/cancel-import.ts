@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Requests } from '#libs/commands';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { ImportJobs } from './import-jobs.js';
 import { SCOPE } from './import-plan.js';
 import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
@@ -16,10 +16,7 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
     'far are kept. An import that has already ended stays unchanged.',
   answers: importSchema,
 })
-export class CancelImport extends Input {
-  @Id()
-  importId!: string;
-}
+export class CancelImport extends RecordInput('importId') {}
 
 @CommandHandler(CancelImport)
 export class CancelImportHandler implements ICommandHandler<CancelImport> {

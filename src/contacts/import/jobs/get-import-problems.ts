@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Id, Input, Operation, StreamedAnswer, textOrNull } from '#libs/rpc';
+import { Operation, RecordInput, StreamedAnswer, textOrNull } from '#libs/rpc';
 import { NDJSON, PROBLEM_COLUMN } from '../imported-contacts.js';
 import { ImportProblems } from './import-problems.js';
 import { SCOPE } from './import-plan.js';
@@ -17,10 +17,7 @@ import { SCOPE } from './import-plan.js';
   answers: { type: 'object', properties: { [PROBLEM_COLUMN]: textOrNull } },
   answerTypes: ['text/csv', NDJSON],
 })
-export class GetImportProblems extends Input {
-  @Id()
-  importId!: string;
-}
+export class GetImportProblems extends RecordInput('importId') {}
 
 @QueryHandler(GetImportProblems)
 export class GetImportProblemsHandler implements IQueryHandler<GetImportProblems> {

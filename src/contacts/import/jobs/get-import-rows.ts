@@ -1,6 +1,6 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
 import { writeNdjson } from '#libs/records';
-import { Id, Input, Operation, recordSchema, StreamedAnswer, textOrNull } from '#libs/rpc';
+import { Operation, RecordInput, recordSchema, StreamedAnswer, textOrNull } from '#libs/rpc';
 import { NDJSON } from '../imported-contacts.js';
 import { type OutcomePage } from './attempt.js';
 import { ImportJobs } from './import-jobs.js';
@@ -24,10 +24,7 @@ import { SCOPE } from './import-plan.js';
   }),
   answerTypes: [NDJSON],
 })
-export class GetImportRows extends Input {
-  @Id()
-  importId!: string;
-}
+export class GetImportRows extends RecordInput('importId') {}
 
 @QueryHandler(GetImportRows)
 export class GetImportRowsHandler implements IQueryHandler<GetImportRows> {

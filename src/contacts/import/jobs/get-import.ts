@@ -1,5 +1,5 @@
 import { type IQueryHandler, QueryHandler } from '@nestjs/cqrs';
-import { Id, Input, noSuch, Operation } from '#libs/rpc';
+import { noSuch, Operation, RecordInput } from '#libs/rpc';
 import { ImportJobs } from './import-jobs.js';
 import { SCOPE } from './import-plan.js';
 import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
@@ -14,10 +14,7 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
     'Returns its status and the counts so far. Imports can be found for seven days, including those started in the dashboard.',
   answers: importSchema,
 })
-export class GetImport extends Input {
-  @Id()
-  importId!: string;
-}
+export class GetImport extends RecordInput('importId') {}
 
 @QueryHandler(GetImport)
 export class GetImportHandler implements IQueryHandler<GetImport> {

@@ -1,6 +1,6 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Requests } from '#libs/commands';
-import { Id, Input, Operation } from '#libs/rpc';
+import { Operation, RecordInput } from '#libs/rpc';
 import { ImportJobs } from './import-jobs.js';
 import { SCOPE } from './import-plan.js';
 import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
@@ -22,10 +22,7 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
   answers: importSchema,
   reasons: ['IMPORT_UNFINISHED', 'UNDO_EXPIRED'],
 })
-export class UndoImport extends Input {
-  @Id()
-  importId!: string;
-}
+export class UndoImport extends RecordInput('importId') {}
 
 @CommandHandler(UndoImport)
 export class UndoImportHandler implements ICommandHandler<UndoImport> {
