@@ -39,8 +39,26 @@ let declared = 0;
 
 type Declared = { definition: OperationDefinition; order: number };
 
-/** Makes an input class an operation of the API. For GET it is a query, otherwise a command. */
-export function Operation(definition: OperationDefinition) {
+/** The methods of names that begin with these verbs. All others are POST. */
+const METHODS: { readonly [verb: string]: OperationDefinition['method'] } = {
+  ...{ get: 'GET', list: 'GET', export: 'GET', preview: 'GET' },
+  ...{ delete: 'DELETE', remove: 'DELETE', revoke: 'DELETE' },
+};
+
+/**
+ * Makes an input class an operation of the API. For GET it is a query, otherwise a command. By default, `method` and `object` follow
+ * from the name: `contact.delete-contact` is a DELETE of a `contact`.
+ */
+export function Operation(
+  given: Omit<OperationDefinition, 'method' | 'object'> &
+    Partial<Pick<OperationDefinition, 'method' | 'object'>>,
+) {
+  const [, verb = '', object = ''] = /\.([^-]+)-?(.*)$/.exec(given.name) ?? [];
+  // Not spread, because some properties are getters.
+  const definition = Object.defineProperties(
+    { method: METHODS[verb] ?? 'POST', object },
+    Object.getOwnPropertyDescriptors(given),
+  ) as OperationDefinition;
   return (input: InputClass): void => {
     const order = declared++;
     Object.defineProperty(input, OPERATION, { value: { definition, order } satisfies Declared });

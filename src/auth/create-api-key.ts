@@ -22,9 +22,7 @@ import { type KeysNow, MAX_LIVE_KEYS, OrganizationKeys, tooManyKeys } from './or
 import { makeKey } from './secret.js';
 
 @Operation({
-  method: 'POST',
   name: 'api-key.create-api-key',
-  object: 'api-key',
   summary: 'Create an API key',
   description:
     'The response contains the key only once: repeating the request returns the same `apiKeyId` with `key: ' +

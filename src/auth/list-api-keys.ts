@@ -22,9 +22,7 @@ import { apiKey, type ApiKey } from './api-key.js';
 import { API_KEYS_TABLE } from './api-keys.projection.js';
 
 @Operation({
-  method: 'GET',
   name: 'api-key.list-api-keys',
-  object: 'api-keys',
   summary: 'List API keys',
   description: 'The list includes keys that have ended.',
   answers: apiKeySchema,

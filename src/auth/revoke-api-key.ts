@@ -8,9 +8,7 @@ import { descendantsOf } from './lines.js';
 import { OrganizationKeys } from './organization-keys.js';
 
 @Operation({
-  method: 'DELETE',
   name: 'api-key.revoke-api-key',
-  object: 'api-key',
   summary: 'Revoke an API key',
   description:
     'All instances reject the key within a second, together with every key created with it, directly or ' +

@@ -11,9 +11,7 @@ import { requireWithin } from './delegation.js';
 import { MAX_LIVE_KEYS, OrganizationKeys, tooManyKeys } from './organization-keys.js';
 
 @Operation({
-  method: 'POST',
   name: 'api-key.rotate-api-key',
-  object: 'api-key',
   summary: 'Rotate an API key',
   description:
     "The new key has the old key's name, scopes, rate limit and expiry. The old key ends after `overlapSeconds`. " +

@@ -13,9 +13,7 @@ import { mergeContact, newContact } from './contact-write.js';
 import { AcceptsGroups, ASSIGNED_SCOPES, AssignedGroups, withAssignment } from './groups/assigned-groups.js';
 
 @Operation({
-  method: 'POST',
   name: 'contact.create-contact',
-  object: 'contact',
   summary: 'Create a contact',
   description:
     'Each email address can belong to one contact. Addresses are compared without regard to case, Unicode forms, ' +

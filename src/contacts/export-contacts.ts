@@ -17,9 +17,7 @@ const FORMATS = { ndjson: 'application/x-ndjson', csv: 'text/csv; charset=utf-8'
 const CSV_COLUMNS = CONTACT_COLUMNS.filter((column) => column !== 'customFields');
 
 @Operation({
-  method: 'GET',
   name: 'contact.export-contacts',
-  object: 'contacts',
   summary: 'Export contacts',
   description:
     'Streams all contacts that match the filters, oldest first. NDJSON contains one record per line, in the ' +

@@ -24,9 +24,7 @@ import { ContactsTable } from './contacts-table.js';
 import { contactParts, MOST_INCLUDED, PART_SCOPES, PartReads, partSchemas } from './parts/contact-parts.js';
 
 @Operation({
-  method: 'GET',
   name: 'contact.get-contact',
-  object: 'contact',
   summary: 'Retrieve a contact',
   description:
     'Send exactly one of `contactId`, `externalId` and `email`. With `include`, the response also contains what belongs to the contact. To list the rest, use tag.list-tags, ' +

@@ -23,9 +23,7 @@ import { type ContactRecord, contactSchema, recordFromHistory } from './contact-
 import { CONTACT_PAGE, type ContactRow, ContactsTable } from './contacts-table.js';
 
 @Operation({
-  method: 'GET',
   name: 'contact.list-contacts',
-  object: 'contacts',
   summary: 'List contacts',
   answers: contactSchema,
   list: true,

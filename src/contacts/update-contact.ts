@@ -13,9 +13,7 @@ import { contactWrite } from './contact-stream.js';
 import { AcceptsGroups, ASSIGNED_SCOPES, AssignedGroups, withAssignment } from './groups/assigned-groups.js';
 
 @Operation({
-  method: 'POST',
   name: 'contact.update-contact',
-  object: 'contact',
   summary: 'Update a contact',
   description:
     'Changes only the fields you send; `null` clears an optional field. Returns the whole contact.',

@@ -12,9 +12,7 @@ export const MAX_OPTIONS = 200;
 export const LONGEST_OPTION = 200;
 
 @Operation({
-  method: 'POST',
   name: 'field.create-field',
-  object: 'field',
   summary: 'Create a custom field',
   description:
     'Adds a field to the contacts of your organization. Its `key` is derived from the name: "Shoe size" becomes ' +

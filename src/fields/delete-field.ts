@@ -4,9 +4,7 @@ import { deleteField } from './field.js';
 import { fieldIdSchema, fields } from './fields.js';
 
 @Operation({
-  method: 'DELETE',
   name: 'field.delete-field',
-  object: 'field',
   summary: 'Delete a custom field',
   description:
     'Its values disappear from all contacts. The encrypted history keeps them until the contact is deleted. Another ' +

@@ -3,9 +3,7 @@ import { Operation, PastInput } from '#libs/rpc';
 import { fields, fieldSchema } from './fields.js';
 
 @Operation({
-  method: 'GET',
   name: 'field.get-field',
-  object: 'field',
   summary: 'Retrieve a custom field',
   answers: fieldSchema,
 })

@@ -5,9 +5,7 @@ import { FIELD_TYPES } from './field.js';
 import { fields, fieldSchema } from './fields.js';
 
 @Operation({
-  method: 'GET',
   name: 'field.list-fields',
-  object: 'fields',
   summary: 'List custom fields',
   answers: fieldSchema,
   list: true,

@@ -7,9 +7,7 @@ import { fields, fieldSchema } from './fields.js';
 import { OptionUse } from './option-use.js';
 
 @Operation({
-  method: 'POST',
   name: 'field.update-field',
-  object: 'field',
   summary: 'Update a custom field',
   description:
     'Changes only the fields you send. The key and the type never change. An option that a contact has as its value ' +

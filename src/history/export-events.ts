@@ -12,9 +12,7 @@ const PAGE = 1_000;
 const HORIZON_PAUSE_MS = 5;
 
 @Operation({
-  method: 'GET',
   name: 'history.export-events',
-  object: 'events',
   summary: 'Export the history',
   description:
     'Streams all events recorded so far, oldest first, one per line, in a format that can be verified ' +

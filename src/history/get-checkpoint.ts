@@ -14,9 +14,7 @@ type Checkpoint = {
 };
 
 @Operation({
-  method: 'GET',
   name: 'history.get-checkpoint',
-  object: 'checkpoint',
   summary: 'Retrieve the latest checkpoint of the history',
   description:
     'Returns a signed note (C2SP tlog-checkpoint) over the Merkle tree of the organization’s events. Store it ' +

@@ -5,9 +5,7 @@ import { HistoryReads } from './history-reads.js';
 import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
 
 @Operation({
-  method: 'GET',
   name: 'history.get-event',
-  object: 'event',
   summary: 'Retrieve an event',
   answers: eventSchema,
 })

@@ -10,9 +10,7 @@ import { sealed } from './not-sealed.js';
 type Proof = { event: object; index: number; path: string[]; checkpoint: string };
 
 @Operation({
-  method: 'GET',
   name: 'history.get-proof',
-  object: 'proof',
   summary: 'Prove that an event is in the history',
   description:
     'Returns the event as stored, its index among the leaves of the organization’s tree, the path from its leaf ' +

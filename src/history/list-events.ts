@@ -5,9 +5,7 @@ import { eventRecord, type EventRecord, eventSchema } from './event-record.js';
 import { HistoryReads } from './history-reads.js';
 
 @Operation({
-  method: 'GET',
   name: 'history.list-events',
-  object: 'events',
   summary: 'List events',
   description:
     'Lists events oldest first, in a fixed order: no event ever appears before a position that was already ' +

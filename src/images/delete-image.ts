@@ -14,9 +14,7 @@ const MOST_DETACHED = 1_000;
 const MOST_NAMED = 20;
 
 @Operation({
-  method: 'DELETE',
   name: 'image.delete-image',
-  object: 'image',
   summary: 'Delete an image',
   description:
     "Deletes the image's files within seconds. Copies in external caches cannot be deleted. An image that is " +

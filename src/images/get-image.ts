@@ -3,9 +3,7 @@ import { Operation, PastInput } from '#libs/rpc';
 import { imageRecordSchema, images } from './images.js';
 
 @Operation({
-  method: 'GET',
   name: 'image.get-image',
-  object: 'image',
   summary: 'Retrieve an image',
   answers: imageRecordSchema,
 })

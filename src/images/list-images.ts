@@ -4,9 +4,7 @@ import { Operation, PageInput, Text } from '#libs/rpc';
 import { imageRecordSchema, images } from './images.js';
 
 @Operation({
-  method: 'GET',
   name: 'image.list-images',
-  object: 'images',
   summary: 'List images',
   answers: imageRecordSchema,
   list: true,

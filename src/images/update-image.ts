@@ -4,9 +4,7 @@ import { updateImage } from './image.js';
 import { imageRecordSchema, images } from './images.js';
 
 @Operation({
-  method: 'POST',
   name: 'image.update-image',
-  object: 'image',
   summary: 'Update an image',
   answers: imageRecordSchema,
 })

@@ -22,9 +22,7 @@ import { Renderer } from './renderer.js';
 const UNNAMED = 'image';
 
 @Operation({
-  method: 'POST',
   name: 'image.upload-image',
-  object: 'image',
   summary: 'Upload an image',
   description:
     `Send the image as the body, or as the only file of a form (${FORM_TYPE}), optionally with the fields \`name\` ` +

@@ -10,9 +10,7 @@ import { SiteAddress } from './site-address.js';
 import { sender, senderId } from './sender.js';
 
 @Operation({
-  method: 'GET',
   name: 'organization.get-organization',
-  object: 'organization',
   summary: 'Retrieve your organization',
   answers: organizationSchema,
 })

@@ -42,9 +42,7 @@ class MailFrom {
 }
 
 @Operation({
-  method: 'POST',
   name: 'organization.update-organization',
-  object: 'organization',
   summary: 'Update your organization',
   description: 'Changes only the fields you send; `null` clears an optional field.',
   // Publishing the log makes it readable for everyone, so it requires the scope to read it.

@@ -4,9 +4,7 @@ import { archivePost } from './post.js';
 import { posts, postSchema } from './posts.js';
 
 @Operation({
-  method: 'POST',
   name: 'post.archive-post',
-  object: 'post',
   summary: 'Archive a post',
   description: 'Archives a published post. It can be published again.',
   answers: postSchema,

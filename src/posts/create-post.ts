@@ -5,9 +5,7 @@ import { type PostEvent } from './post.js';
 import { postIdSchema, posts } from './posts.js';
 
 @Operation({
-  method: 'POST',
   name: 'post.create-post',
-  object: 'post',
   summary: 'Create a post',
   description:
     'A new post is a draft. Sending the same body again returns the first post, as long as it exists and still ' +

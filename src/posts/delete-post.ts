@@ -4,9 +4,7 @@ import { deletePost } from './post.js';
 import { postIdSchema, posts } from './posts.js';
 
 @Operation({
-  method: 'DELETE',
   name: 'post.delete-post',
-  object: 'post',
   summary: 'Delete a post',
   answers: postIdSchema,
 })

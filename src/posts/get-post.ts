@@ -3,9 +3,7 @@ import { Operation, PastInput } from '#libs/rpc';
 import { posts, postSchema } from './posts.js';
 
 @Operation({
-  method: 'GET',
   name: 'post.get-post',
-  object: 'post',
   summary: 'Retrieve a post',
   answers: postSchema,
 })

@@ -7,9 +7,7 @@ import { STATUSES } from './post.js';
 import { listedPostSchema, posts, updatesOf } from './posts.js';
 
 @Operation({
-  method: 'GET',
   name: 'post.list-posts',
-  object: 'posts',
   summary: 'List posts',
   answers: listedPostSchema,
   list: true,

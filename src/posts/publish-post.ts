@@ -4,9 +4,7 @@ import { publishPost } from './post.js';
 import { posts, postSchema } from './posts.js';
 
 @Operation({
-  method: 'POST',
   name: 'post.publish-post',
-  object: 'post',
   summary: 'Publish a post',
   description: 'Publishes a draft or an archived post. Publishing a published post changes nothing.',
   answers: postSchema,

@@ -5,9 +5,7 @@ import { updatePost } from './post.js';
 import { posts, postSchema } from './posts.js';
 
 @Operation({
-  method: 'POST',
   name: 'post.update-post',
-  object: 'post',
   summary: 'Update a post',
   description: 'Changes only the fields you send; `null` clears an optional field.',
   answers: postSchema,

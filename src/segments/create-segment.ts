@@ -7,9 +7,7 @@ import { FILTER_FIELD, SegmentFieldsInput } from './segment-fields.js';
 import { segmentIdSchema, segments } from './segments.js';
 
 @Operation({
-  method: 'POST',
   name: 'segment.create-segment',
-  object: 'segment',
   summary: 'Create a segment',
   description:
     'Saves a filter of contacts. Its contacts are found whenever it is used, so they are always current. A condition ' +

@@ -4,9 +4,7 @@ import { deleteSegment } from './segment.js';
 import { segmentIdSchema, segments } from './segments.js';
 
 @Operation({
-  method: 'DELETE',
   name: 'segment.delete-segment',
-  object: 'segment',
   summary: 'Delete a segment',
   description: 'Its contacts are kept.',
   answers: segmentIdSchema,

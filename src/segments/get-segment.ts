@@ -3,9 +3,7 @@ import { Operation, PastInput } from '#libs/rpc';
 import { segments, segmentSchema } from './segments.js';
 
 @Operation({
-  method: 'GET',
   name: 'segment.get-segment',
-  object: 'segment',
   summary: 'Retrieve a segment',
   description:
     'To list its contacts, use contact.list-contacts with `segmentId`. To count them, use segment.preview-segment.',

@@ -4,9 +4,7 @@ import { Operation, PageInput, Text } from '#libs/rpc';
 import { segments, segmentSchema } from './segments.js';
 
 @Operation({
-  method: 'GET',
   name: 'segment.list-segments',
-  object: 'segments',
   summary: 'List segments',
   answers: segmentSchema,
   list: true,

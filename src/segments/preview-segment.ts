@@ -18,7 +18,6 @@ const SHOWN = 25;
 type SegmentPreview = { count: number; isExact: boolean; contacts: ContactRecord[] };
 
 @Operation({
-  method: 'GET',
   name: 'segment.preview-segment',
   object: 'segment-preview',
   summary: 'Count the contacts of a segment',

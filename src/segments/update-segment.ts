@@ -8,9 +8,7 @@ import { updateSegment } from './segment.js';
 import { segments, segmentSchema } from './segments.js';
 
 @Operation({
-  method: 'POST',
   name: 'segment.update-segment',
-  object: 'segment',
   summary: 'Update a segment',
   description: 'Changes only the fields you send. A filter replaces the previous one completely.',
   answers: segmentSchema,

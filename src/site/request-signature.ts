@@ -4,7 +4,6 @@ import { APPEARANCES, type Appearance } from '../petitions/index.js';
 import { Submission, Submissions } from './submissions.js';
 
 @Operation({
-  method: 'POST',
   name: 'petition.request-signature',
   scope: 'signature:request',
   object: 'signature-request',

@@ -3,7 +3,6 @@ import { Id, Operation, recordSchema } from '#libs/rpc';
 import { Submission, Submissions } from './submissions.js';
 
 @Operation({
-  method: 'POST',
   name: 'form.submit-form',
   scope: 'form:submit',
   object: 'submission',

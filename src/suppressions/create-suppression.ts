@@ -6,9 +6,7 @@ import { type Reason, REASONS } from './suppression.js';
 import { Suppressions } from './suppressions.js';
 
 @Operation({
-  method: 'POST',
   name: 'suppression.create-suppression',
-  object: 'suppression',
   summary: 'Suppress an address',
   description:
     'Suppressed addresses receive no broadcasts, even if `subscribed` is true. The suppression applies to the ' +

@@ -5,9 +5,7 @@ import { suppressionIdSchema } from './suppression-record.js';
 import { Suppressions } from './suppressions.js';
 
 @Operation({
-  method: 'DELETE',
   name: 'suppression.delete-suppression',
-  object: 'suppression',
   summary: 'Delete a suppression',
   description:
     'Removes all reasons, so the address can receive email again. Repeating the request returns the same result. ' +

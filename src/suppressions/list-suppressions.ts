@@ -23,9 +23,7 @@ import { isSuppressed, type Reason, REASONS, suppression } from './suppression.j
 import { SEALED_EMAIL, SUPPRESSION_PERIODS_TABLE, SUPPRESSIONS_TABLE } from './suppressions.projection.js';
 
 @Operation({
-  method: 'GET',
   name: 'suppression.list-suppressions',
-  object: 'suppressions',
   summary: 'List suppressions',
   description: 'With `email`, this also finds suppressions of erased contacts, whose address is null.',
   answers: suppressionSchema,

@@ -13,7 +13,6 @@ import { Users } from './users.js';
 const RENEWED_AFTER_MS = 10 * 60_000;
 
 @Operation({
-  method: 'POST',
   name: 'team.invite-member',
   object: 'invitation',
   summary: 'Invite a member',

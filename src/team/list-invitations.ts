@@ -4,9 +4,7 @@ import { type InvitationRecord, invitationSchema } from './member-record.js';
 import { Team } from './team.js';
 
 @Operation({
-  method: 'GET',
   name: 'team.list-invitations',
-  object: 'invitations',
   summary: 'List invitations',
   description: 'Lists invitations that were neither accepted nor revoked, including expired ones.',
   answers: invitationSchema,

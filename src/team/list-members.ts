@@ -4,9 +4,7 @@ import { type MemberRecord, memberSchema } from './member-record.js';
 import { Team } from './team.js';
 
 @Operation({
-  method: 'GET',
   name: 'team.list-members',
-  object: 'members',
   summary: 'List members',
   description: "Lists the organization's members. For pending invitations, use list-invitations.",
   answers: memberSchema,

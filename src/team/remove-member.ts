@@ -7,9 +7,7 @@ import { requireRole } from './roles.js';
 import { Team } from './team.js';
 
 @Operation({
-  method: 'DELETE',
   name: 'team.remove-member',
-  object: 'member',
   summary: 'Remove a member',
   description:
     "All instances reject the member's sessions in this organization within a second. Their address is " +

@@ -7,9 +7,7 @@ import { requireRole } from './roles.js';
 import { Team } from './team.js';
 
 @Operation({
-  method: 'DELETE',
   name: 'team.revoke-invitation',
-  object: 'invitation',
   summary: 'Revoke an invitation',
   description: 'The link in the email stops working immediately, and the address is destroyed.',
   answers: invitationIdSchema,

@@ -7,9 +7,7 @@ import { requireRole, type Role, ROLES } from './roles.js';
 import { Team } from './team.js';
 
 @Operation({
-  method: 'POST',
   name: 'team.update-member',
-  object: 'member',
   summary: "Change a member's role",
   description:
     "Ends the member's sessions in this organization. They sign in again with the new role. The last owner must " +

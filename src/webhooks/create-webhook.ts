@@ -13,9 +13,7 @@ import { newSecretSchema } from './webhooks.js';
 const MAX_WEBHOOKS = 50;
 
 @Operation({
-  method: 'POST',
   name: 'webhook.create-webhook',
-  object: 'webhook',
   summary: 'Create a webhook',
   description:
     'Sends every new event of your organization to the address, in the format of `history.get-event`. ' +

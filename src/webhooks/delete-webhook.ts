@@ -4,9 +4,7 @@ import { deleteWebhook } from './webhook.js';
 import { webhookIdSchema, webhooks } from './webhooks.js';
 
 @Operation({
-  method: 'DELETE',
   name: 'webhook.delete-webhook',
-  object: 'webhook',
   summary: 'Delete a webhook',
   description: 'All deliveries stop, including retries.',
   answers: webhookIdSchema,

@@ -5,9 +5,7 @@ import { WebhookCursors } from './cursors.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
 @Operation({
-  method: 'GET',
   name: 'webhook.get-webhook',
-  object: 'webhook',
   summary: 'Retrieve a webhook',
   description:
     'Returns its progress and the result of its last attempt. For earlier attempts, use webhook.list-deliveries.',

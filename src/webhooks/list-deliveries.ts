@@ -34,9 +34,7 @@ type DeliveryRecord = {
 };
 
 @Operation({
-  method: 'GET',
   name: 'webhook.list-deliveries',
-  object: 'deliveries',
   summary: 'List delivery attempts of a webhook',
   description: 'Covers the last 30 days.',
   answers: recordSchema({

@@ -5,9 +5,7 @@ import { Input, Operation, type Page, recordSchema } from '#libs/rpc';
 type EventTypeRecord = { type: string; recordType: string };
 
 @Operation({
-  method: 'GET',
   name: 'webhook.list-event-types',
-  object: 'event-types',
   summary: 'List event types',
   description: 'Returns all types on one page.',
   answers: recordSchema({

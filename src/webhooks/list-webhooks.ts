@@ -6,9 +6,7 @@ import { WebhookCursors } from './cursors.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
 @Operation({
-  method: 'GET',
   name: 'webhook.list-webhooks',
-  object: 'webhooks',
   summary: 'List webhooks',
   answers: webhookSchema,
   list: true,

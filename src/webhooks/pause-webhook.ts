@@ -4,9 +4,7 @@ import { pauseWebhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
 @Operation({
-  method: 'POST',
   name: 'webhook.pause-webhook',
-  object: 'webhook',
   summary: 'Pause a webhook',
   description:
     'All instances stop starting deliveries within a second. No event is lost: after you resume the webhook, ' +

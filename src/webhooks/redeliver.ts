@@ -8,7 +8,6 @@ import { redeliver, existingWebhook, webhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
 @Operation({
-  method: 'POST',
   name: 'webhook.redeliver',
   object: 'webhook',
   summary: 'Redeliver an event',

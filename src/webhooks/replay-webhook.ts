@@ -6,9 +6,7 @@ import { replayWebhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
 @Operation({
-  method: 'POST',
   name: 'webhook.replay-webhook',
-  object: 'webhook',
   summary: 'Replay the history to a webhook',
   description:
     'Resends all selected events after a position or since a time. They are sent in order and with their ' +

@@ -4,9 +4,7 @@ import { resumeWebhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
 @Operation({
-  method: 'POST',
   name: 'webhook.resume-webhook',
-  object: 'webhook',
   summary: 'Resume a webhook',
   description:
     'Resumes a paused or disabled webhook. Delivery continues from the same position, including all events since ' +

@@ -10,7 +10,6 @@ import { newSecretSchema } from './webhooks.js';
 const MAX_OVERLAP_SECONDS = 86_400;
 
 @Operation({
-  method: 'POST',
   name: 'webhook.rotate-secret',
   object: 'webhook',
   summary: 'Rotate the secret of a webhook',

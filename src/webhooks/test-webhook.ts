@@ -18,7 +18,6 @@ type TestAnswer = {
 };
 
 @Operation({
-  method: 'POST',
   name: 'webhook.test-webhook',
   object: 'test',
   summary: 'Test a webhook',

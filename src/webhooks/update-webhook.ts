@@ -7,9 +7,7 @@ import { existingWebhook, updateWebhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
 @Operation({
-  method: 'POST',
   name: 'webhook.update-webhook',
-  object: 'webhook',
   summary: 'Update a webhook',
   description:
     'Changes only the fields you send. `null` clears the description; for `eventTypes`, it selects all types. If ' +

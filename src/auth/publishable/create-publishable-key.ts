@@ -4,10 +4,8 @@ import { type PublishableKeyEvent } from './publishable-key.js';
 import { Origins, publishableKeyIdSchema, publishableKeys } from './publishable-keys.js';
 
 @Operation({
-  method: 'POST',
   name: 'publishable-key.create-publishable-key',
   scope: 'api-key:write',
-  object: 'publishable-key',
   summary: 'Create a publishable key',
   description:
     'A publishable key may be part of a page. It only requests signatures (`petition.request-signature`) and submits ' +

@@ -3,10 +3,8 @@ import { Operation, PastInput } from '#libs/rpc';
 import { publishableKeys, publishableKeySchema } from './publishable-keys.js';
 
 @Operation({
-  method: 'GET',
   name: 'publishable-key.get-publishable-key',
   scope: 'api-key:read',
-  object: 'publishable-key',
   summary: 'Retrieve a publishable key',
   answers: publishableKeySchema,
 })

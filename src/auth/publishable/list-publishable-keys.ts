@@ -4,10 +4,8 @@ import { Operation, PageInput, Text } from '#libs/rpc';
 import { publishableKeys, publishableKeySchema } from './publishable-keys.js';
 
 @Operation({
-  method: 'GET',
   name: 'publishable-key.list-publishable-keys',
   scope: 'api-key:read',
-  object: 'publishable-keys',
   summary: 'List publishable keys',
   answers: publishableKeySchema,
   list: true,

@@ -4,10 +4,8 @@ import { revokePublishableKey } from './publishable-key.js';
 import { publishableKeyIdSchema, publishableKeys } from './publishable-keys.js';
 
 @Operation({
-  method: 'DELETE',
   name: 'publishable-key.revoke-publishable-key',
   scope: 'api-key:write',
-  object: 'publishable-key',
   summary: 'Revoke a publishable key',
   description: 'All instances reject the key within a second.',
   answers: publishableKeyIdSchema,

@@ -4,10 +4,8 @@ import { updatePublishableKey } from './publishable-key.js';
 import { Origins, publishableKeys, publishableKeySchema } from './publishable-keys.js';
 
 @Operation({
-  method: 'POST',
   name: 'publishable-key.update-publishable-key',
   scope: 'api-key:write',
-  object: 'publishable-key',
   summary: 'Update a publishable key',
   description: 'Changes only the fields you send. Within a second, the key works only on the new `origins`.',
   answers: publishableKeySchema,

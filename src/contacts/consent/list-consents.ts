@@ -52,9 +52,7 @@ const consentSchema = recordSchema({
 });
 
 @Operation({
-  method: 'GET',
   name: 'contact.list-consents',
-  object: 'consents',
   summary: "List a contact's consents",
   description:
     'Lists every time the contact was subscribed or unsubscribed, and every `consent` sent with it, newest ' +

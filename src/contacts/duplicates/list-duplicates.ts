@@ -14,9 +14,7 @@ const MOST_COMPARED = 10_000;
 const MOST_STATEMENTS = 5;
 
 @Operation({
-  method: 'GET',
   name: 'contact.list-duplicates',
-  object: 'duplicates',
   summary: 'List contacts that may be duplicates',
   description:
     'Each pair has the older contact first. `reasons` names what they share: first name, last name and ' +

@@ -6,9 +6,7 @@ import { contact } from '../contact.js';
 import { ContactErasure } from './contact-erasure.js';
 
 @Operation({
-  method: 'DELETE',
   name: 'contact.delete-contact',
-  object: 'contact',
   summary: 'Delete a contact',
   description:
     "Permanently erases the person's data everywhere, including the history, by destroying its encryption key. " +

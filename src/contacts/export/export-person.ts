@@ -11,9 +11,7 @@ import { PartReads } from '../parts/contact-parts.js';
 import { type ExportedPerson, personSources } from './person-sources.js';
 
 @Operation({
-  method: 'GET',
   name: 'contact.export-person',
-  object: 'person',
   summary: 'Export everything about one person',
   description:
     'Streams one JSON object with everything that is stored about the person, to answer a request under GDPR article ' +

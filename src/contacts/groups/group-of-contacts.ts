@@ -184,9 +184,7 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
     for (const input of [Create, Update]) decorator(input.prototype, name);
 
   Operation({
-    method: 'POST',
     name: named(`create-${kind}`),
-    object: kind,
     summary: `Create a ${kind}`,
     description:
       `A new ${kind} has no contacts. Sending the same body again returns the first ${kind}, as long as it exists and ` +
@@ -194,17 +192,13 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
     answers: idSchema,
   })(Create);
   Operation({
-    method: 'GET',
     name: named(`get-${kind}`),
-    object: kind,
     summary: `Retrieve a ${kind}`,
     description: `To list its contacts, use contact.list-contacts with \`${idField}\`.`,
     answers,
   })(Get);
   Operation({
-    method: 'GET',
     name: named(`list-${kind}s`),
-    object: `${kind}s`,
     summary: `List ${kind}s`,
     answers,
     list: true,
@@ -212,25 +206,19 @@ export function groupOfContacts(declared: GroupDeclaration): GroupKind {
     fieldScopes: { contactId: 'contact:read' },
   })(List);
   Operation({
-    method: 'POST',
     name: named(`update-${kind}`),
-    object: kind,
     summary: `Update a ${kind}`,
     description: 'Changes only the fields you send; `null` clears the description.',
     answers,
   })(Update);
   Operation({
-    method: 'DELETE',
     name: named(`delete-${kind}`),
-    object: kind,
     summary: `Delete a ${kind}`,
     description: texts.deletion,
     answers: idSchema,
   })(Delete);
-  Operation({ method: 'POST', name: named('add-contacts'), object: kind, ...texts.add, answers })(Add);
-  Operation({ method: 'DELETE', name: named('remove-contacts'), object: kind, ...texts.remove, answers })(
-    Remove,
-  );
+  Operation({ name: named('add-contacts'), object: kind, ...texts.add, answers })(Add);
+  Operation({ name: named('remove-contacts'), object: kind, ...texts.remove, answers })(Remove);
 
   const operations = {
     Create,

@@ -99,7 +99,6 @@ const DESCRIPTION =
   'ignored.';
 
 @Operation({
-  method: 'POST',
   name: 'contact.import-contacts',
   object: 'import',
   summary: 'Import contacts',

@@ -24,7 +24,6 @@ import { cascadeMerge } from './cascade-merge.js';
 import { MergedLinks } from './merged-links.js';
 
 @Operation({
-  method: 'POST',
   name: 'contact.merge-contacts',
   object: 'contact',
   summary: 'Merge contacts of the same person',

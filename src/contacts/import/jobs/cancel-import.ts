@@ -6,9 +6,7 @@ import { SCOPE } from './import-plan.js';
 import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
 
 @Operation({
-  method: 'POST',
   name: 'import.cancel-import',
-  object: 'import',
   scope: SCOPE,
   summary: 'Cancel an import',
   description:

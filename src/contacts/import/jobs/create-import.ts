@@ -4,9 +4,7 @@ import { SCOPE } from './import-plan.js';
 import { IMPORTED_TYPES, ImportedFile, StartImport } from './start-import.js';
 
 @Operation({
-  method: 'POST',
   name: 'import.create-import',
-  object: 'import',
   scope: SCOPE,
   summary: 'Import contacts in the background',
   description:

@@ -5,7 +5,6 @@ import { ImportProblems } from './import-problems.js';
 import { SCOPE } from './import-plan.js';
 
 @Operation({
-  method: 'GET',
   name: 'import.get-import-problems',
   object: 'problems',
   scope: SCOPE,

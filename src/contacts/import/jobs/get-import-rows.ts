@@ -7,7 +7,6 @@ import { ImportJobs } from './import-jobs.js';
 import { SCOPE } from './import-plan.js';
 
 @Operation({
-  method: 'GET',
   name: 'import.get-import-rows',
   object: 'rows',
   scope: SCOPE,

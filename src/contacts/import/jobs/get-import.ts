@@ -5,9 +5,7 @@ import { SCOPE } from './import-plan.js';
 import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
 
 @Operation({
-  method: 'GET',
   name: 'import.get-import',
-  object: 'import',
   scope: SCOPE,
   summary: 'Retrieve an import',
   description:

@@ -5,9 +5,7 @@ import { SCOPE } from './import-plan.js';
 import { type ImportRecord, importRecordOf, importSchema } from './import-record.js';
 
 @Operation({
-  method: 'GET',
   name: 'import.list-imports',
-  object: 'imports',
   scope: SCOPE,
   summary: 'List imports',
   description: 'Covers the last seven days, including imports started in the dashboard.',

@@ -47,7 +47,6 @@ type Chosen = {
 type UpdateAnswer = { contacts: number; operationId: string | null };
 
 @Operation({
-  method: 'POST',
   name: 'contact.update-contacts',
   object: 'update',
   summary: 'Update many contacts',
