@@ -10,8 +10,9 @@ import { migrate, openDatabase } from '../dist/libs/database/index.js';
 import { eventDigest, EventStore, Keyring } from '../dist/libs/event-store/index.js';
 import { migrations } from '../dist/migrations/index.js';
 import { exportedLine } from '../dist/src/history/exported-event.js';
-import { claimsOf, contradictionOf } from '../dist/libs/verify/index.js';
-import { verifyDatabase, verifyStream } from '../dist/src/audit/index.js';
+import { verifyExport } from '../dist/libs/verify/index.js';
+import { claimsOf, contradictionOf } from '../dist/src/audit/consistency.js';
+import { verifyDatabase } from '../dist/src/audit/index.js';
 import { append, appendHistory, exportHistory, sealHistory } from './history.mjs';
 
 export const options = { events: [1_000_000, 'events in the history'] };
@@ -377,7 +378,7 @@ async function inExport({ file, checkpoint, key, target }, change) {
       const end = start + Buffer.byteLength(lines.join(''));
       if (!isEnd) yield* handle.createReadStream({ start: end, highWaterMark: 2 ** 20, autoClose: false });
     };
-    return await verifyStream(chunks(), checkpoint, key, { threads: size > 2 ** 24 ? 2 : 0 });
+    return await verifyExport(chunks(), checkpoint, key);
   } finally {
     await handle.close();
   }

@@ -19,7 +19,6 @@ import { basename, join, relative } from 'node:path';
 const ENTRIES = {
   main: 'src/main.js',
   cli: 'src/cli.js',
-  'check-thread': 'src/audit/verify/check-thread.js',
   'rich-text-thread': 'libs/pages/rich-text-thread.js',
   'template-thread': 'src/broadcasts/template-thread.js',
 };

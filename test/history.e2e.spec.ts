@@ -2,8 +2,7 @@ import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { appendFile, mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { v7 as uuidv7 } from 'uuid';
 import { Keyring } from '#libs/event-store';
@@ -797,42 +796,6 @@ it('verify: the file and the database match the checkpoint until a byte is chang
       /^(This file|The database) does not match the checkpoint of .* of organization \S+: .*digest/,
     );
   }
-  // Verified like large files.
-  const wrong = { ok: false, firstWrongPosition: Number(victim.position) };
-  expect(await verifiedByThreads([file, tampered, organizationId], checkpoint, key)).toMatchObject([
-    ...[proved, wrong, wrong],
-  ]);
   const neither = await command(['history', 'verify', ...proof], {});
   expect([neither.status, neither.stderr]).toEqual([1, expect.stringMatching(/use either the file/)]);
 });
-
-/** Verifies files in small chunks, and the database, with two threads each. Threads are files of the build. */
-async function verifiedByThreads(
-  whats: readonly string[],
-  checkpoint: string,
-  key: string,
-): Promise<unknown[]> {
-  const [libs, verify] = ['libs/database', 'src/audit'].map((part) =>
-    JSON.stringify(pathToFileURL(resolve(__dirname, `../dist/${part}/index.js`)).href),
-  );
-  const script = `
-    import { createReadStream, readFileSync } from 'node:fs';
-    import { openDatabase } from ${libs};
-    import { verifyDatabase, verifyStream } from ${verify};
-    const [checkpoint, key, ...whats] = process.argv.slice(2);
-    const proof = [checkpoint, key].map((file) => readFileSync(file, 'utf8'));
-    const ofFile = (file) =>
-      verifyStream(createReadStream(file, { highWaterMark: 1000 }), ...proof, { threads: 2 });
-    const ofDatabase = async (organizationId) => {
-      const source = await openDatabase({ url: process.env.DATABASE_URL, poolSize: 1, migrations: [] });
-      return verifyDatabase(source, organizationId, ...proof, { threads: 2 }).finally(() => source.destroy());
-    };
-    const verdicts = [];
-    for (const what of whats) verdicts.push(await (what.includes('/') ? ofFile(what) : ofDatabase(what)));
-    console.log(JSON.stringify(verdicts));`;
-  const program = join(directory, 'verify.mjs');
-  await writeFile(program, script);
-  const args = [program, checkpoint, key, ...whats];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { env: deployment.environment });
-  return JSON.parse(stdout);
-}

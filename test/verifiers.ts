@@ -28,7 +28,7 @@ export async function verifyTwice(
     };
     if (ofRegister) await writeFile(ofRegister.file, register.chunks());
     const [first, { second, third }] = await Promise.all([
-      verifyFile(file, checkpoint, key, { parts, proof, register, threads: 0 }),
+      verifyFile(file, checkpoint, key, { parts, proof, register }),
       runOthers([file, checkpoint, key, parts, proof, ofRegister]),
     ]);
     expect(withoutWords(second)).toEqual(withoutWords(first));
@@ -86,7 +86,7 @@ const OTHERS = `
     const [file, checkpoint, key, parts, proof, register] = given;
     const second = await module.then(({ verifyHistory }) => verifyHistory(...given));
     const third = await browsers.then(({ successionsOfExport, verifyExport }) =>
-      verifyExport(chunksOf(file), checkpoint, key, undefined, {
+      verifyExport(chunksOf(file), checkpoint, key, {
         parts, proof, successions: () => successionsOfExport(chunksOf(file)),
         register: register && { ...register, chunks: () => chunksOf(register.file) },
       }));

@@ -8,8 +8,8 @@ import { text } from 'node:stream/consumers';
 import { v7 as uuidv7 } from 'uuid';
 import { Keyring } from '#libs/event-store';
 import { Signers } from '#libs/sealing';
-import { ALGORITHMS, cosignedBy, headOf, parseVerifierKey, readNote } from '#libs/verify';
-import { Witness, WitnessKey, WitnessState } from '../src/audit/index.js';
+import { ALGORITHMS, cosignedBy, parseVerifierKey, readNote } from '#libs/verify';
+import { headOf, Witness, WitnessKey, WitnessState } from '../src/audit/index.js';
 import { Client } from './harness.js';
 import {
   CLI,

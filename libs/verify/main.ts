@@ -1,17 +1,15 @@
 /**
- * advocacy-verify: verifies histories of advocacy-api without the server. One file, which the build puts together:
- *
- *   node advocacy-verify.mjs EXPORT --checkpoint FILE --key KEY [--parts FILE] [--proof FILE]
- *                            [--register FILE] [--witness KEY]… [--quorum N] [--json]
- *
- * Browsers import the same file. It has no dependencies, opens no connections and writes no files.
+ * advocacy-verify: verifies histories of advocacy-api without the server. One file, which the build puts together, for Node.js
+ * and for browsers. It has no dependencies, opens no connections and writes no files.
  */
-import { successionsOfExport } from './key-chain.js';
+import { openCheckpoint, successionsOfExport } from './checkpoint.js';
 import { verifyCount } from './count.js';
+import { NotAuthentic } from './note.js';
+import { Unable, wholeNumber } from './platform.js';
+import { countStatement, inWords, statement } from './verdict.js';
 import { verifyExport } from './verify.js';
-import { countStatement, inWords, statement } from './words.js';
 
-export * from './index.js';
+export { NotAuthentic, openCheckpoint, successionsOfExport, Unable, verifyCount, verifyExport };
 
 const USAGE = `Usage: node advocacy-verify.mjs <export> --checkpoint <file> --key <key>
        node advocacy-verify.mjs count <certificate> --key <key>
@@ -30,45 +28,43 @@ checkpoint, and with 1 if it differs or nothing could be verified.
 async function run(args: string[]): Promise<number> {
   const { parseArgs } = process.getBuiltinModule('node:util');
   const { createReadStream, existsSync, readFileSync } = process.getBuiltinModule('node:fs');
-  const one = { type: 'string' } as const;
+  const text = { type: 'string' } as const;
   const { values, positionals } = parseArgs({
     args,
     allowPositionals: true,
     options: {
-      ...{ checkpoint: one, key: one, parts: one, proof: one, register: one, quorum: one },
-      ...{ json: { type: 'boolean' } },
-      ...{ witness: { type: 'string', multiple: true }, help: { type: 'boolean', short: 'h' } },
+      ...{ checkpoint: text, key: text, parts: text, proof: text, register: text, quorum: text },
+      ...{ witness: { ...text, multiple: true }, json: { type: 'boolean' } },
+      help: { type: 'boolean', short: 'h' },
     },
   });
+  const { checkpoint, key: given, register, witness = [], json } = values;
   const isCount = positionals[0] === 'count' && positionals.length === 2;
   const [file, ...others] = isCount ? positionals.slice(1) : positionals;
-  const quorum = values.quorum === undefined ? undefined : Number(values.quorum);
-  const isComplete =
-    (isCount || values.checkpoint !== undefined) && values.key !== undefined && others.length === 0;
-  if (values.help || file === undefined || !isComplete || quorum === 0 || Number.isNaN(quorum)) {
+  const quorum = values.quorum === undefined ? undefined : (wholeNumber(values.quorum) ?? NaN);
+  const isPossible = quorum === undefined || (quorum >= 1 && quorum <= witness.length);
+  if (values.help || !file || others.length > 0 || !given || (!isCount && !checkpoint) || !isPossible) {
     process.stderr.write(USAGE);
     return values.help ? 0 : 1;
   }
   const read = (name: string | undefined) => (name === undefined ? undefined : readFileSync(name, 'utf8'));
-  const keyOf = (text: string) => (existsSync(text) ? readFileSync(text, 'utf8') : text);
+  const keyOf = (one: string) => (existsSync(one) ? readFileSync(one, 'utf8') : one);
   const chunksOf = (name: string) => () => createReadStream(name, { highWaterMark: 2 ** 20 });
   const chunks = chunksOf(file);
-  const { register } = values;
   if (isCount) {
-    const counted = await verifyCount(chunks(), keyOf(values.key!));
-    process.stdout.write(`${values.json ? JSON.stringify(counted) : countStatement(counted)}\n`);
+    const counted = await verifyCount(chunks(), keyOf(given));
+    process.stdout.write(`${json ? JSON.stringify(counted) : countStatement(counted)}\n`);
     return counted.ok ? 0 : 1;
   }
-  const verdict = await verifyExport(chunks(), read(values.checkpoint)!, keyOf(values.key!), undefined, {
-    ...{ parts: read(values.parts), proof: read(values.proof) },
+  const verdict = await verifyExport(chunks(), read(checkpoint)!, keyOf(given), {
+    ...{ parts: read(values.parts), proof: read(values.proof), witnesses: witness.map(keyOf), quorum },
     register:
       register === undefined
         ? undefined
         : { chunks: chunksOf(register), checkpoint: read(`${register}.checkpoint`)! },
-    ...{ witnesses: values.witness?.map(keyOf), quorum },
     successions: () => successionsOfExport(chunks()),
   });
-  process.stdout.write(values.json ? `${JSON.stringify(verdict)}\n` : inWords(verdict));
+  process.stdout.write(json ? `${JSON.stringify(verdict)}\n` : inWords(verdict));
   process.stderr.write(`${statement(verdict)}\n`);
   return verdict.ok ? 0 : 1;
 }

@@ -3,7 +3,8 @@ import { areSame, bytesOf, fromBase64, hexOf, isEd25519, joined, sha256Of } from
 /** Signed notes, their keys and cosignatures of witnesses (C2SP signed-note and tlog-cosignature). */
 
 /** The kinds of differences, for programs and translations. Each has its own sentences in English. */
-export type Code =
+export type Code = NoteCode | LineCode | HistoryCode;
+type NoteCode =
   | 'key'
   | 'note'
   | 'unsigned'
@@ -11,21 +12,9 @@ export type Code =
   | 'successor'
   | 'cosignatures'
   | 'proof'
-  | 'register'
-  | 'tree'
-  | 'line'
-  | 'spelling'
-  | 'foreign'
-  | 'order'
-  | 'missing'
-  | 'late'
-  | 'digest'
-  | 'personal'
-  | 'version'
-  | 'root'
-  | 'unreadable'
-  | 'revived'
-  | 'seals';
+  | 'register';
+type LineCode = 'line' | 'spelling' | 'foreign' | 'order' | 'personal' | 'digest';
+type HistoryCode = 'tree' | 'missing' | 'late' | 'version' | 'root' | 'unreadable' | 'revived' | 'seals';
 
 /** A note or a key that proves nothing. The message gives the reason. */
 export class NotAuthentic extends Error {
@@ -79,22 +68,22 @@ function signatureOf(line: string): Signature {
   return { name, keyId: bytes.subarray(0, KEY_ID), bytes: bytes.subarray(KEY_ID) };
 }
 
+export function notACheckpoint(mistake: string, code: Code = 'note'): NotAuthentic {
+  return new NotAuthentic(`This is not a checkpoint: ${mistake}.`, code);
+}
+
 /** Parses `<name>+<key id>+<base64 of the algorithm byte and the public key>`. @throws NotAuthentic */
 export function parseVerifierKey(text: string, algorithm: number = ALGORITHMS.signature): VerifierKey {
   const [, name, id, encoded] = /^([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
   const bytes = encoded === undefined ? undefined : fromBase64(encoded);
   if (!name || !id || bytes?.length !== 33 || bytes[0] !== algorithm) {
     const whose = algorithm === ALGORITHMS.cosignature ? 'the verifier key of a witness' : 'a verifier key';
-    throw new NotAuthentic(
-      `This is not ${whose}. The format is <name>+<8 digits>+<base64>, on one line.`,
-      'key',
-    );
+    const format = 'The format is <name>+<8 digits>+<base64>, on one line.';
+    throw new NotAuthentic(`This is not ${whose}. ${format}`, 'key');
   }
   const key = verifierKeyOf(name, bytes);
-  if (hexOf(key.id) !== id) {
-    throw new NotAuthentic('The verifier key is incomplete or damaged. Copy it again.', 'key');
-  }
-  return key;
+  if (hexOf(key.id) === id) return key;
+  throw new NotAuthentic('The verifier key is incomplete or damaged. Copy it again.', 'key');
 }
 
 /** @param bytes the algorithm byte and the public key. */
@@ -104,33 +93,29 @@ export function verifierKeyOf(name: string, bytes: Uint8Array): VerifierKey {
 }
 
 /** A key's name in messages. The id stands for the public key. */
-export function keyName({ name, id }: Pick<VerifierKey, 'name' | 'id'>): string {
-  return `${name}+${hexOf(id)}`;
+export const keyName = ({ name, id }: Pick<VerifierKey, 'name' | 'id'>) => `${name}+${hexOf(id)}`;
+
+/** Whether a key may sign for this log: it has the log's name, or signs for all organizations of a server. */
+export function isKeyOf({ name }: Pick<VerifierKey, 'name'>, origin: string): boolean {
+  return name === origin || (name === GENERAL_NAME && origin.startsWith(`${GENERAL_NAME}/`));
 }
 
 /**
  * Whether this key has signed the note.
  *
- * @throws NotAuthentic if one of its signatures is invalid: its forger cannot be trusted with the rest
- *   either.
+ * @throws NotAuthentic if one of its signatures is invalid: its forger cannot be trusted with the rest either.
  */
 export async function isSignedBy({ text, signatures }: Note, key: VerifierKey): Promise<boolean> {
   const own = signaturesBy(signatures, key);
   for (const { bytes } of own) {
     if (await isEd25519(key.publicKey, text, bytes)) continue;
-    throw new NotAuthentic(
-      `The signature of the key ${keyName(key)} does not match the checkpoint. The text was changed after signing.`,
-      'signature',
-    );
+    const reason = `The signature of the key ${keyName(key)} does not match the checkpoint. The text was changed after signing.`;
+    throw new NotAuthentic(reason, 'signature');
   }
   return own.length > 0;
 }
 
-/**
- * The latest cosignature of this witness; undefined if there is none.
- *
- * @throws NotAuthentic if one of its cosignatures is invalid.
- */
+/** The latest cosignature of this witness; undefined if there is none. @throws NotAuthentic if one is invalid. */
 export async function cosignedBy(
   { text, signatures }: Note,
   key: VerifierKey,
@@ -140,15 +125,14 @@ export async function cosignedBy(
     const seconds =
       bytes.length > TIME ? Number(new DataView(bytes.slice(0, TIME).buffer).getBigUint64(0)) : NaN;
     if (!(await isEd25519(key.publicKey, cosignedText(text, seconds), bytes.subarray(TIME)))) {
-      throw new NotAuthentic(
-        `The cosignature of the witness ${keyName(key)} is invalid. It belongs to another checkpoint.`,
-        'cosignatures',
-      );
+      const reason = `The cosignature of the witness ${keyName(key)} is invalid. It belongs to another checkpoint.`;
+      throw new NotAuthentic(reason, 'cosignatures');
     }
     times.push(seconds);
   }
-  if (times.length === 0) return undefined;
-  return { witness: keyName(key), time: new Date(1_000 * Math.max(...times)) };
+  return times.length === 0
+    ? undefined
+    : { witness: keyName(key), time: new Date(1_000 * Math.max(...times)) };
 }
 
 /** The text that a witness signs. @param seconds since 1970, UTC. */
@@ -158,13 +142,4 @@ export function cosignedText(text: string, seconds: number): string {
 
 function signaturesBy(signatures: readonly Signature[], { name, id }: VerifierKey): Signature[] {
   return signatures.filter((one) => one.name === name && areSame(one.keyId, id));
-}
-
-/** Whether a key may sign for this log: it has the log's name, or signs for all organizations of a server. */
-export function isKeyOf({ name }: Pick<VerifierKey, 'name'>, origin: string): boolean {
-  return name === origin || (name === GENERAL_NAME && origin.startsWith(`${GENERAL_NAME}/`));
-}
-
-export function notACheckpoint(mistake: string, code: Code = 'note'): NotAuthentic {
-  return new NotAuthentic(`This is not a checkpoint: ${mistake}.`, code);
 }

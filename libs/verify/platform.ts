@@ -1,41 +1,26 @@
-/**
- * What the verifier needs of its platform: Node.js, or a browser. It imports nothing, so that the whole verifier is
- * one file for both.
- */
+/** What the verifier needs of Node.js or a browser. It imports nothing, so that the verifier is one file for both. */
 
+/** Bytes of a hash. */
 export const HASH = 32;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** The parts of Node.js that are used here. */
+/** What is used of Node.js. The types of browsers do not include it. */
 type NodeCrypto = {
   hash: (algorithm: string, data: string | Uint8Array, encoding: 'binary' | 'hex') => string;
   createPublicKey: (key: object) => object;
   verify: (algorithm: null, data: Uint8Array, key: object, signature: Uint8Array) => boolean;
 };
-type NodeBuffer = {
-  isUtf8: (bytes: Uint8Array) => boolean;
-  Buffer: { from: (buffer: ArrayBufferLike, at: number, length: number) => { toString: () => string } };
-};
-type NodeProcess = { getBuiltinModule?: (name: string) => unknown };
-
-const { process } = globalThis as { process?: NodeProcess };
-const nodeCrypto = process?.getBuiltinModule?.('node:crypto') as NodeCrypto | undefined;
-const nodeBuffer = process?.getBuiltinModule?.('node:buffer') as NodeBuffer | undefined;
+const { process } = globalThis as { process?: { getBuiltinModule?: (name: string) => unknown } };
+const node = process?.getBuiltinModule?.('node:crypto') as NodeCrypto | undefined;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-export function bytesOf(text: string): Bytes {
-  return encoder.encode(text);
-}
+export const bytesOf = (text: string): Bytes => encoder.encode(text);
 
 /** Decodes UTF-8. Undefined for other bytes. */
 export function decode(bytes: Uint8Array): string | undefined {
-  if (nodeBuffer) {
-    if (!nodeBuffer.isUtf8(bytes)) return undefined;
-    return nodeBuffer.Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
-  }
   try {
     return decoder.decode(bytes);
   } catch {
@@ -44,18 +29,13 @@ export function decode(bytes: Uint8Array): string | undefined {
 }
 
 /**
- * Writes the SHA-256 of a string (UTF-8) or bytes. Node.js returns it as a string three times as fast as in a
- * new buffer. WebCrypto would need a promise for each of a million hashes.
+ * Writes the SHA-256 of a string (UTF-8) or bytes. Node.js returns it as a string three times as fast as in a new buffer.
+ * WebCrypto would need a promise for each of a million hashes.
  */
-export function sha256(data: string | Uint8Array, into: Uint8Array, at = 0): void {
-  if (nodeCrypto) {
-    const bytes = nodeCrypto.hash('sha256', data, 'binary');
-    for (let index = 0; index < HASH; index += 1) into[at + index] = bytes.charCodeAt(index);
-  } else {
-    const words = wordsOf(typeof data === 'string' ? encoder.encode(data) : data);
-    for (let index = 0; index < HASH; index += 1)
-      into[at + index] = words[index >> 2]! >>> (24 - 8 * (index & 3));
-  }
+export function sha256(data: string | Uint8Array, into: Uint8Array): void {
+  const bytes = node?.hash('sha256', data, 'binary');
+  const words = bytes === undefined ? wordsOf(typeof data === 'string' ? bytesOf(data) : data) : [];
+  for (let n = 0; n < HASH; n += 1) into[n] = bytes?.charCodeAt(n) ?? words[n >> 2]! >>> (24 - 8 * (n & 3));
 }
 
 export function sha256Of(data: string | Uint8Array): Bytes {
@@ -66,7 +46,7 @@ export function sha256Of(data: string | Uint8Array): Bytes {
 
 /** The SHA-256 in hexadecimal. */
 export function hexSha256(data: string | Uint8Array): string {
-  return nodeCrypto ? nodeCrypto.hash('sha256', data, 'hex') : hexOf(sha256Of(data));
+  return node ? node.hash('sha256', data, 'hex') : hexOf(sha256Of(data));
 }
 
 /** The first 32 bits of the fractional parts of roots of the first primes (FIPS 180-4, sections 4.2.2 and 5.3.3). */
@@ -79,8 +59,9 @@ function fractions(count: number, root: (prime: number) => number): Int32Array {
 const INITIAL = fractions(8, Math.sqrt);
 const ROUNDS = fractions(64, Math.cbrt);
 const schedule = new Int32Array(64);
+const rotated = (word: number, bits: number) => (word >>> bits) | (word << (32 - bits));
 
-/** SHA-256 (FIPS 180-4, section 6.2). @returns eight words. */
+/** SHA-256 (FIPS 180-4, section 6.2) for browsers. @returns eight words. */
 function wordsOf(message: Uint8Array): Int32Array {
   const padded = new Uint8Array((((message.length + 8) >> 6) + 1) << 6);
   padded.set(message);
@@ -92,8 +73,7 @@ function wordsOf(message: Uint8Array): Int32Array {
   for (let block = 0; block < padded.length; block += 64) {
     for (let t = 0; t < 16; t += 1) schedule[t] = view.getInt32(block + 4 * t);
     for (let t = 16; t < 64; t += 1) {
-      const x = schedule[t - 15]!;
-      const y = schedule[t - 2]!;
+      const [x, y] = [schedule[t - 15]!, schedule[t - 2]!];
       const s0 = rotated(x, 7) ^ rotated(x, 18) ^ (x >>> 3);
       const s1 = rotated(y, 17) ^ rotated(y, 19) ^ (y >>> 10);
       schedule[t] = (((schedule[t - 16]! + s0) | 0) + ((schedule[t - 7]! + s1) | 0)) | 0;
@@ -105,23 +85,11 @@ function wordsOf(message: Uint8Array): Int32Array {
       const one = (((h + s1) | 0) + ((((e & f) ^ (~e & g)) + ((ROUNDS[t]! + schedule[t]!) | 0)) | 0)) | 0;
       const s0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22);
       const other = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
-      h = g;
-      g = f;
-      f = e;
-      e = (d + one) | 0;
-      d = c;
-      c = b;
-      b = a;
-      a = (one + other) | 0;
+      [h, g, f, e, d, c, b, a] = [g, f, e, (d + one) | 0, c, b, a, (one + other) | 0];
     }
-    const words = [a, b, c, d, e, f, g, h];
-    for (let n = 0; n < 8; n += 1) state[n]! += words[n]!;
+    for (const [n, word] of [a, b, c, d, e, f, g, h].entries()) state[n]! += word;
   }
   return state;
-}
-
-function rotated(word: number, bits: number): number {
-  return (word >>> bits) | (word << (32 - bits));
 }
 
 /** Writes a safe integer in 8 bytes, big-endian. Four times as fast as a BigInt. */
@@ -151,16 +119,14 @@ export function hexOf(bytes: Uint8Array): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
+const digitOf = (code: number) => (code < 0x3a ? code - 0x30 : code - 0x57);
+
 /** Writes hexadecimal digits in lower case as bytes. Skips hyphens between bytes. */
 export function writeHex(hex: string, into: Uint8Array, start: number): void {
   for (let n = 0, at = start; n < hex.length; n += 2, at += 1) {
     if (hex.charCodeAt(n) === 0x2d) n += 1;
     into[at] = (digitOf(hex.charCodeAt(n)) << 4) | digitOf(hex.charCodeAt(n + 1));
   }
-}
-
-function digitOf(code: number): number {
-  return code < 0x3a ? code - 0x30 : code - 0x57;
 }
 
 export function toBase64(bytes: Uint8Array): string {
@@ -171,12 +137,16 @@ export function toBase64(bytes: Uint8Array): string {
 export function fromBase64(text: string): Bytes | undefined {
   try {
     const binary = atob(text);
-    return btoa(binary) === text
-      ? Uint8Array.from(binary, (character) => character.charCodeAt(0))
-      : undefined;
+    return btoa(binary) === text ? Uint8Array.from(binary, (one) => one.charCodeAt(0)) : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Decodes a hash in base64. Undefined for any other text. */
+export function hashOf(text = ''): Uint8Array | undefined {
+  const bytes = fromBase64(text);
+  return bytes?.length === HASH ? bytes : undefined;
 }
 
 /** The second of the previous time, because most events share it with the one before. */
@@ -199,12 +169,6 @@ export function wholeNumber(text: string | undefined): number | undefined {
   return Number.isSafeInteger(number) ? number : undefined;
 }
 
-/** Decodes a hash in base64. Undefined for any other text. */
-export function hashOf(text = ''): Uint8Array | undefined {
-  const bytes = fromBase64(text);
-  return bytes?.length === HASH ? bytes : undefined;
-}
-
 /** The browser does not support Ed25519, so nothing can be verified. */
 export class Unable extends Error {}
 
@@ -218,9 +182,9 @@ export async function isEd25519(
   signature: Uint8Array,
 ): Promise<boolean> {
   const spki = joined(SPKI_PREFIX, publicKey);
-  if (nodeCrypto) {
-    const key = nodeCrypto.createPublicKey({ key: spki, format: 'der', type: 'spki' });
-    return nodeCrypto.verify(null, encoder.encode(text), key, signature);
+  if (node) {
+    const key = node.createPublicKey({ key: spki, format: 'der', type: 'spki' });
+    return node.verify(null, bytesOf(text), key, signature);
   }
   let key: Awaited<ReturnType<typeof crypto.subtle.importKey>>;
   try {
@@ -229,5 +193,5 @@ export async function isEd25519(
     if (error instanceof DOMException && error.name === 'DataError') return false;
     throw new Unable('This browser does not support Ed25519.', { cause: error });
   }
-  return crypto.subtle.verify({ name: 'Ed25519' }, key, joined(signature), encoder.encode(text));
+  return crypto.subtle.verify({ name: 'Ed25519' }, key, joined(signature), bytesOf(text));
 }

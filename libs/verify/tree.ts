@@ -4,11 +4,11 @@ import { HASH, sha256, sha256Of, writeHex, writeInt64 } from './platform.js';
 
 const leaf = new Uint8Array(1 + 8 + HASH);
 
-/** Writes the hash of an event's leaf: position (8 bytes, big-endian) and digest (hexadecimal). */
-export function leafHash(position: number, digest: string, into: Uint8Array, at: number): void {
+/** The hash of an event's leaf: position (8 bytes, big-endian) and digest. @param digest hexadecimal. */
+export function leafHash(position: number, digest: string): Uint8Array {
   writeInt64(position, leaf, 1);
   writeHex(digest, leaf, 9);
-  sha256(leaf, into, at);
+  return sha256Of(leaf);
 }
 
 /** An organization's checkpoint as a leaf of the log of all organizations. */
@@ -41,8 +41,8 @@ export function nodeHash(
 export class Tree {
   size = 0;
   /**
-   * By level, after an append: the root of the complete subtree of 2^level leaves that ends with it, up to
-   * `top`. Entries below the appended level are outdated.
+   * By level, after an append: the root of the complete subtree of 2^level leaves that ends with it, up to `top`. Entries
+   * below the appended level are outdated.
    */
   readonly completed: Uint8Array[] = [];
   top = 0;
@@ -52,38 +52,62 @@ export class Tree {
 
   /** Appends a complete subtree of 2^`level` leaves. The tree's size must be a multiple of that. */
   append(hash: Uint8Array, level = 0): void {
-    this.bufferAt(this.completed, level).set(hash);
+    bufferAt(this.completed, level).set(hash);
     this.size += 2 ** level;
     let top = level;
     for (; this.isWaiting[top]; top += 1) {
-      nodeHash(this.edge[top]!, this.completed[top]!, this.bufferAt(this.completed, top + 1));
+      nodeHash(this.edge[top]!, this.completed[top]!, bufferAt(this.completed, top + 1));
       this.isWaiting[top] = false;
     }
-    this.bufferAt(this.edge, top).set(this.completed[top]!);
+    bufferAt(this.edge, top).set(this.completed[top]!);
     this.isWaiting[top] = true;
     this.top = top;
   }
 
-  /** Appends an event. @param digest hexadecimal. */
-  appendEvent(position: number, digest: string): void {
-    const hash = new Uint8Array(HASH);
-    leafHash(position, digest, hash, 0);
-    this.append(hash);
-  }
-
   root(): Uint8Array {
-    const root = sha256Of('');
-    let isFirst = true;
-    for (const [level, left] of this.edge.entries()) {
-      if (!this.isWaiting[level]) continue;
-      if (isFirst) root.set(left);
-      else nodeHash(left, root, root);
-      isFirst = false;
-    }
-    return root;
-  }
-
-  private bufferAt(buffers: Uint8Array[], level: number): Uint8Array {
-    return (buffers[level] ??= new Uint8Array(HASH));
+    const waiting = this.edge.filter((_, level) => this.isWaiting[level]);
+    if (waiting.length === 0) return sha256Of('');
+    return waiting.reduce((root, left) => nodeHash(left, root)).slice();
   }
 }
+
+function bufferAt(buffers: Uint8Array[], level: number): Uint8Array {
+  return (buffers[level] ??= new Uint8Array(HASH));
+}
+
+/** The root above a leaf (RFC 9162, section 2.1.3.2). Undefined if the path does not lead to it. */
+export function rootOfPath(
+  leaf: Uint8Array,
+  index: number,
+  size: number,
+  path: readonly Uint8Array[],
+): Uint8Array | undefined {
+  let root = leaf;
+  const isWhole = climb(index, size - 1, path, (hash, isLeft) => {
+    root = isLeft ? nodeHash(hash, root) : nodeHash(root, hash);
+  });
+  return index < size && isWhole ? root : undefined;
+}
+
+/**
+ * Climbs from node `first` of a level whose last node is `last`. @param join adds the hash to its left or right.
+ * @returns whether the path ends at the root.
+ */
+export function climb(
+  first: number,
+  last: number,
+  path: readonly Uint8Array[],
+  join: (hash: Uint8Array, isLeft: boolean) => void,
+): boolean {
+  for (const hash of path) {
+    if (last === 0) return false;
+    const isLeft = first % 2 === 1 || first === last;
+    join(hash, isLeft);
+    if (isLeft) while (first % 2 === 0 && first !== 0) [first, last] = [half(first), half(last)];
+    [first, last] = [half(first), half(last)];
+  }
+  return last === 0;
+}
+
+/** @returns the node above this one. */
+export const half = (number: number) => Math.floor(number / 2);

@@ -6,10 +6,10 @@ import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { longIt } from '../../test/length.js';
 import { verifyCertificate, verifyTwice } from '../../test/verifiers.js';
-import { claimsOf, contradictionOf, isConsistent, rootOfPath } from './consistency.js';
+import { claimsOf, contradictionOf, isConsistent } from '../../src/audit/consistency.js';
 import { verifyCount } from './count.js';
 import { toBase64 } from './platform.js';
-import { Tree } from './tree.js';
+import { rootOfPath, Tree } from './tree.js';
 
 /** The vectors that other implementations run. Released ones never change. */
 const file = join(__dirname, '../../docs/spec/history-format.json');

@@ -1,7 +1,8 @@
-import { type Checkpoint } from './checkpoint.js';
+import { type Checkpoint, type InAll } from './checkpoint.js';
+import { type CountVerdict } from './count.js';
 import { type Code, type Cosignature } from './note.js';
 
-/** The result of a verification. */
+/** The result of a verification: docs/spec/history-format.md, "Verdict". */
 export type Verdict = {
   ok: boolean;
   /** Events read until the result was clear. */
@@ -12,48 +13,25 @@ export type Verdict = {
   newerEvents: number;
   /** The first position at which the history differs from the sealed one; null if no event is wrong. */
   firstWrongPosition: number | null;
-  /** The kind of the problem; null if there is none. */
+  /** The kind of the problem, and the problem in one or two sentences; null if there is none. */
   code: Code | null;
-  /** The problem, in one or two sentences; null if there is none. */
   reason: string | null;
-  /** How many of these have readable personal data that no digest covers, because a version up to 0.7.0 wrote them. */
+  /** How many have readable personal data that no digest covers, because a version up to 0.7.0 wrote them. */
   unprovedPersonal: number;
-  /**
-   * Suspicious findings that do not prove a change, the first `MOST_WARNINGS`. The position is null if no event
-   * is concerned.
-   */
-  warnings: Warning[];
-  /** The total number of warnings. */
+  /** Suspicious findings that do not prove a change, the first `MOST_WARNINGS`. The position is null if no event is concerned. */
+  warnings: { position: number | null; reason: string }[];
   warningCount: number;
   /** The checkpoint of the comparison; null if it was not signed by the key. */
   checkpoint: Against | null;
 };
 
-type Warning = { position: number | null; reason: string };
+export const MOST_WARNINGS = 20;
 
-/** A checkpoint in a verdict. */
-export type Against = {
-  organizationId: string;
-  /** The number of events in the tree. */
-  size: number;
-  /** Every event up to this position is in the tree. */
-  position: number;
-  /** When it was sealed, RFC 3339. */
-  sealedAt: string;
-  /** The name and id of the key that signed it. */
-  key: string;
-  /** The name and id of the given key, if that key has been replaced. */
-  givenKey?: string;
-  /** The requested witnesses that have cosigned it; absent if none were requested. */
-  witnesses?: readonly Cosignature[];
-  /** Its place in the log of all organizations; absent without a proof. */
-  inAll?: InAll;
-  /** What the register proves; absent without a register. */
-  register?: Registered;
-};
-
-/** `index`: the leaf's number, from 0. `size` and `sealedAt`: the log's leaves, and when. */
-export type InAll = { index: number; size: number; sealedAt: string };
+/** A checkpoint in a verdict. Absent: `witnesses`, `inAll` and `register` if they were not given. */
+export type Against = Pick<
+  Checkpoint,
+  'organizationId' | 'size' | 'position' | 'sealedAt' | 'key' | 'givenKey'
+> & { witnesses?: readonly Cosignature[]; inAll?: InAll; register?: Registered };
 
 /** `events` and `sealedAt`: of the register. `upTo`: this many events of the organization have no second history in it. */
 export type Registered = { events: number; sealedAt: string; upTo: number };
@@ -63,4 +41,120 @@ export function againstOf(checkpoint: Checkpoint): Against {
   return { organizationId, size, position, sealedAt, key, ...(givenKey && { givenKey }) };
 }
 
-export const MOST_WARNINGS = 20;
+/** The verdict if nothing could be compared. */
+export function unproved(code: Code | null, reason: string | null): Verdict {
+  return {
+    ...{ ok: false, events: 0, provedEvents: 0, newerEvents: 0, firstWrongPosition: null, code, reason },
+    ...{ unprovedPersonal: 0, warnings: [], warningCount: 0, checkpoint: null },
+  };
+}
+
+/** What was compared with the checkpoint. */
+type Compared = 'This file' | 'The database';
+
+/** What a positive verdict does not prove: docs/guides/verify-a-server.md explains each. */
+const notProved = (checkpoint: Against) => [
+  'that nothing was rewritten before you got the checkpoint',
+  'that what was recorded is true',
+  'that the times are right: they are those of the server’s clock',
+  `that everyone sees the same history: ${othersSee(checkpoint)}`,
+  'that newer events, if any, are complete and unchanged: the checkpoint does not cover them',
+  'anything outside of the history, such as the recipients of an email or the files of images',
+];
+
+function othersSee({ witnesses, register }: Against): string {
+  if (witnesses) return 'only those who require the same witnesses do, if these are honest';
+  if (register) return 'compare the checkpoint of the register with those that others have';
+  return 'neither the register nor cosignatures of witnesses were compared';
+}
+
+const FOREIGN = 'Nothing was compared: the checkpoint and the export belong to different organizations.';
+
+/** Whether the export is that of another organization from its first line. */
+const isForeign = ({ code, events }: Verdict) => code === 'foreign' && events === 1;
+
+const count = (number: number) => number.toLocaleString('en');
+const newer = (events: number) => `${count(events)} newer ${events === 1 ? 'event' : 'events'}`;
+const listed = (items: readonly string[]) => items.map((item, n) => `  ${n + 1}. ${item}`);
+
+/** A verdict in lines, each with its line feed. */
+export function inWords(verdict: Verdict, what: Compared = 'This file'): string {
+  const { ok, provedEvents, newerEvents, firstWrongPosition, reason, checkpoint, warnings } = verdict;
+  const lines: string[] = [];
+  if (ok) {
+    const rest = newerEvents > 0 ? ` This checkpoint does not cover ${newer(newerEvents)}.` : '';
+    lines.push(`${what} matches the checkpoint of ${count(provedEvents)} events.${rest}`);
+  } else {
+    if (isForeign(verdict)) lines.push(FOREIGN);
+    else if (firstWrongPosition === null) lines.push('The history could not be verified.');
+    else lines.push(`${what} does not match the checkpoint.`, `First wrong position: ${firstWrongPosition}`);
+    lines.push(reason!);
+    if (provedEvents > 0) lines.push(`The first ${count(provedEvents)} events match.`);
+  }
+  lines.push(...warnings.map((warning) => `Note: ${warning.reason}`));
+  const others = verdict.warningCount - warnings.length;
+  if (others > 0) lines.push(`${count(others)} more notes are not shown.`);
+  if (ok && checkpoint)
+    lines.push(
+      'Proved by:',
+      ...listed(provedBy(checkpoint)),
+      'Not proved:',
+      ...listed(notProved(checkpoint)),
+    );
+  return lines.map((line) => `${line}\n`).join('');
+}
+
+/** The notes that a verdict relies on. */
+function provedBy({ size, sealedAt, key, givenKey, witnesses = [], inAll, register }: Against): string[] {
+  return [
+    `the checkpoint of ${count(size)} events, which the server dates ${sealedAt}, signed with the key ${key}`,
+    givenKey && `the history itself: the key ${key} replaced the key ${givenKey}`,
+    ...witnesses.map(({ witness, time }) => `the cosignature of ${witness} at ${time.toISOString()}`),
+    inAll && `the log of ${count(inAll.size)} checkpoints of all organizations`,
+    register && `the register of checkpoints, which the server dates ${register.sealedAt}`,
+  ].filter((line) => line !== undefined);
+}
+
+/** A sentence to quote: what was compared with what, the result, and what it does not cover. */
+export function statement(verdict: Verdict, what: Compared = 'This file'): string {
+  const { ok, checkpoint, newerEvents, reason, unprovedPersonal } = verdict;
+  if (!checkpoint) return `Nothing was compared: ${reason}`;
+  if (isForeign(verdict)) return FOREIGN;
+  const { organizationId, size, position, inAll, register } = checkpoint;
+  const logged = inAll
+    ? `, number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations dated up to ${inAll.sealedAt}`
+    : '';
+  const note = `the checkpoint of ${count(size)} events, up to position ${position}, ${signedBy(checkpoint)}${logged}`;
+  if (!ok) return `${what} does not match ${note} of organization ${organizationId}: ${reason}`;
+  const rest =
+    newerEvents === 0 ? 'it contains no newer event' : `the checkpoint does not cover ${newer(newerEvents)}`;
+  const doubtful =
+    unprovedPersonal === 0
+      ? ''
+      : `; nothing proves the readable personal data of ${count(unprovedPersonal)} events written by versions up to 0.7.0`;
+  const unique = register
+    ? `; the register dated ${register.sealedAt} contains no other history of its first ${count(register.upTo)} events`
+    : '';
+  return `${what} contains all events of organization ${organizationId} that are covered by ${note}, complete, unchanged and in order; ${rest}${doubtful}${unique}.`;
+}
+
+/** The same about a count certificate. */
+export function countStatement(verdict: CountVerdict): string {
+  const { count: counts, petitionId, organizationId, reason, checkpoint } = verdict;
+  if (!counts || !checkpoint) return `The certificate proves nothing: ${reason}`;
+  const { signatures, withdrawn, invalidated } = counts;
+  return (
+    `The history of organization ${organizationId} contains at least these signatures of petition ${petitionId}: ` +
+    `${count(signatures)} that no event in the certificate ended, ${count(withdrawn)} withdrawn and ${count(invalidated)} invalidated. ` +
+    `They are covered by the checkpoint of ${count(checkpoint.size)} events, ${signedBy(checkpoint)}. ` +
+    'Someone who handed over the certificate can have hidden any event, so each number can be too high or too low: only the whole ' +
+    'history shows every event. Nothing proves that the signers exist.'
+  );
+}
+
+/** When and by whom a checkpoint was signed, for a sentence. */
+export function signedBy({ sealedAt, key, givenKey, witnesses = [] }: Against): string {
+  const successor = givenKey === undefined ? '' : ` (which replaced the key ${givenKey})`;
+  const cosigned = witnesses.map(({ witness, time }) => `, cosigned by ${witness} at ${time.toISOString()}`);
+  return `dated ${sealedAt} by the server, signed with the key ${key}${successor}${cosigned.join('')}`;
+}

@@ -1,32 +1,13 @@
-import { type Checkpoint, openCheckpoint, openParts } from './checkpoint.js';
-import { type CheckLines, eventsOfExport, wholeLines } from './export-file.js';
-import { type Succession, successionsOfExport } from './key-chain.js';
-import { checkLines } from './lines.js';
-import {
-  ALGORITHMS,
-  type Code,
-  cosignedBy,
-  type Cosignature,
-  keyName,
-  NotAuthentic,
-  parseVerifierKey,
-  readNote,
-  verifierKeyOf,
-} from './note.js';
-import { toBase64 } from './platform.js';
-import { openProof } from './proof.js';
+import { type Checkpoint, openCheckpoint, openParts, openProof } from './checkpoint.js';
+import { type Succession, successionsOfExport } from './checkpoint.js';
+import { type Batch, type Event, eventsOfExport } from './export.js';
+import { ALGORITHMS, cosignedBy, type Cosignature, NotAuthentic } from './note.js';
+import { parseVerifierKey, readNote, verifierKeyOf } from './note.js';
 import { REGISTER, RegisteredHistory, RegisterEntries } from './register.js';
-import { MOST_WARNINGS, type Verdict } from './verdict.js';
+import { MOST_WARNINGS, unproved, type Verdict } from './verdict.js';
 import { type Step, verifyEvents } from './verify-events.js';
 
-type Progress = {
-  /** Events read so far. In a database, the seals are read first. */
-  events: number;
-  /** The completed share of the work, from 0 to 1. */
-  share: number;
-};
-
-/** An export of the register, which is read twice, and its checkpoint. */
+/** An export of the register, and its checkpoint. */
 export type RegisterFiles = { chunks: () => AsyncIterable<Uint8Array>; checkpoint: string };
 
 export type VerifyOptions = {
@@ -34,26 +15,17 @@ export type VerifyOptions = {
   parts?: string | undefined;
   /** The proof that the checkpoint is in the log of all organizations, as text (C2SP tlog-proof). */
   proof?: string | undefined;
-  /**
-   * Verifier keys of witnesses. `quorum` of them must have cosigned the checkpoint; by default, all of them.
-   */
+  /** Verifier keys of witnesses. `quorum` of them must have cosigned the checkpoint; by default, all of them. */
   witnesses?: readonly string[] | undefined;
   quorum?: number | undefined;
   /** The register of checkpoints, which must cover the checkpoint and contain no other history. */
   register?: RegisterFiles | undefined;
-  onProgress?: (progress: Progress) => void;
+  /** `events` read so far, and the completed `share` of the work, from 0 to 1. In a database, the seals are read first. */
+  onProgress?: (progress: { events: number; share: number }) => void;
   /** Loads the key rotations in the history. Called only if the key did not sign the checkpoint. */
   successions?: () => Promise<readonly Succession[]>;
   /** Aborts the verification with the signal's reason. */
   signal?: AbortSignal;
-};
-
-/** Who checks lines one by one, and how many chunks of lines are in progress at the same time. */
-export type LineWork = { check: (organizationId: string) => CheckLines; ahead: number };
-
-const HERE: LineWork = {
-  check: (organizationId) => (lines) => checkLines(lines, organizationId),
-  ahead: 1,
 };
 
 /** Verifies an export of a whole history. @param share returns how much of it was read, from 0 to 1. */
@@ -61,32 +33,34 @@ export function verifyExport(
   chunks: AsyncIterable<Uint8Array>,
   checkpoint: string,
   key: string,
-  share: () => number = () => 0,
   options: VerifyOptions = {},
-  { check, ahead }: LineWork = HERE,
+  share: () => number = () => 0,
 ): Promise<Verdict> {
   return withCheckpoint(checkpoint, key, options, (opened, register) => {
-    const events = eventsOfExport(chunks, check(opened.organizationId), ahead);
+    const events = eventsOfExport(chunks, opened.organizationId);
     return verifyEvents(opened, events, { register, step: stepper(share, options) });
   });
 }
 
-/** Verifies a history against an opened checkpoint, and against the register if there is one. */
-type Work = (checkpoint: Checkpoint, register: RegisteredHistory | undefined) => Promise<Verdict>;
-
-/** Opens the checkpoint with its proof, its cosignatures and the register, and adds them to the verdict of `work`. */
+/** Opens the checkpoint with what belongs to it, lets `work` verify a history against it, and adds them to the verdict. */
 export async function withCheckpoint(
   note: string,
   key: string,
-  { parts, proof, register, successions = () => Promise.resolve([]), ...options }: VerifyOptions,
-  work: Work,
+  { parts, proof, register, successions, ...options }: VerifyOptions,
+  work: (checkpoint: Checkpoint, register: RegisteredHistory | undefined) => Promise<Verdict>,
 ): Promise<Verdict> {
   try {
-    const checkpoint = await openCheckpoint(note, key, successions);
+    const opened = await openCheckpoint(note, key, successions);
     const cosigned = await witnessesOf(note, options);
-    const inAll = proof !== undefined && { inAll: await openProof(proof, checkpoint) };
-    const registered = register && (await openRegister(register, key, checkpoint.organizationId));
-    const verdict = await withParts(parts, checkpoint, (opened) => work(opened, registered));
+    const inAll = proof !== undefined && { inAll: await openProof(proof, opened) };
+    const registered = register && (await openRegister(register, key, opened.organizationId));
+    const found = parts === undefined ? opened.parts : openParts(parts, opened);
+    const verdict = await work(typeof found === 'string' ? opened : { ...opened, parts: found }, registered);
+    if (typeof found === 'string') {
+      const reason = `The parts do not belong to the checkpoint and were ignored: ${found}.`;
+      verdict.warnings = [{ position: null, reason }, ...verdict.warnings].slice(0, MOST_WARNINGS);
+      verdict.warningCount += 1;
+    }
     return {
       ...verdict,
       checkpoint: verdict.checkpoint && { ...verdict.checkpoint, ...cosigned, ...inAll },
@@ -105,27 +79,27 @@ async function openRegister(
 ): Promise<RegisteredHistory> {
   const { name, bytes } = parseVerifierKey(key);
   // The key of one log signs that of the register under the register's name.
-  const own = name.includes('/') ? `advocacy-api/${REGISTER}` : name;
-  const signer = `${keyName(verifierKeyOf(own, bytes))}+${toBase64(bytes)}`;
+  const signer = verifierKeyOf(name.includes('/') ? `advocacy-api/${REGISTER}` : name, bytes);
   const opened = await openCheckpoint(checkpoint, signer, () => successionsOfExport(chunks()));
   if (opened.organizationId !== REGISTER) {
     const reason = `The checkpoint of the register belongs to organization ${opened.organizationId}.`;
     throw new NotAuthentic(reason, 'register');
   }
-  const events = eventsOfExport(chunks(), (lines) => checkLines(lines, REGISTER), 1);
-  const { ok, reason } = await verifyEvents(opened, events);
+  const events: Event[] = [];
+  async function* covered(batches: AsyncIterable<Batch>) {
+    for await (const batch of batches) {
+      events.push(...batch.events.filter(({ position }) => position <= opened.position));
+      yield batch;
+    }
+  }
+  const { ok, reason } = await verifyEvents(opened, covered(eventsOfExport(chunks(), REGISTER)));
   if (!ok) throw new NotAuthentic(`The register does not match its checkpoint. ${reason}`, 'register');
   const entries = new RegisterEntries();
-  for await (const lines of wholeLines(chunks()))
-    if (typeof lines !== 'string') entries.add(lines, opened.position);
+  for (const event of events) entries.add(event);
   return new RegisteredHistory(organizationId, entries, opened);
 }
 
-/**
- * The witnesses that have cosigned the checkpoint, if any were requested.
- *
- * @throws NotAuthentic if too few have.
- */
+/** The witnesses that have cosigned the checkpoint, if any were requested. @throws NotAuthentic if too few have. */
 export async function witnessesOf(
   note: string,
   { witnesses, quorum }: VerifyOptions,
@@ -142,32 +116,8 @@ export async function witnessesOf(
   const demanded = quorum ?? keys.length;
   if (cosigned.length >= demanded) return { witnesses: cosigned };
   const found = cosigned.map(({ witness }) => witness).join(', ') || 'none of them';
-  throw new NotAuthentic(
-    `The checkpoint must be cosigned by ${demanded} of the witnesses. Cosigned by: ${found}.`,
-    'cosignatures',
-  );
-}
-
-async function withParts(
-  parts: string | undefined,
-  checkpoint: Checkpoint,
-  work: (checkpoint: Checkpoint) => Promise<Verdict>,
-): Promise<Verdict> {
-  if (parts === undefined) return work(checkpoint);
-  const opened = openParts(parts, checkpoint);
-  if (typeof opened !== 'string') return work({ ...checkpoint, parts: opened });
-  const reason = `The parts do not belong to the checkpoint and were ignored: ${opened}.`;
-  const verdict = await work(checkpoint);
-  const warnings = [{ position: null, reason }, ...verdict.warnings].slice(0, MOST_WARNINGS);
-  return { ...verdict, warnings, warningCount: verdict.warningCount + 1 };
-}
-
-/** The verdict if nothing could be compared. */
-export function unproved(code: Code, reason: string): Verdict {
-  return {
-    ...{ ok: false, events: 0, provedEvents: 0, newerEvents: 0, firstWrongPosition: null, code, reason },
-    ...{ unprovedPersonal: 0, warnings: [], warningCount: 0, checkpoint: null },
-  };
+  const reason = `The checkpoint must be cosigned by ${demanded} of the witnesses. Cosigned by: ${found}.`;
+  throw new NotAuthentic(reason, 'cosignatures');
 }
 
 /** Counts completed work and reports progress. */

@@ -1,17 +1,15 @@
 import { type Command } from 'commander';
 import { describeError } from '#libs/database';
+import { areSame, type Checkpoint, leavesOf, openCheckpoint, type Succession } from '#libs/verify';
 import {
-  areSame,
-  type Checkpoint,
+  compareByFile,
   compareBySubtrees,
   type Comparison,
   contradictionOf,
   headOf,
-  leavesOf,
-  openCheckpoint,
-  type Succession,
-} from '#libs/verify';
-import { compareByFile, LogClient, successionsOfFile } from '../audit/index.js';
+  LogClient,
+  successionsOfFile,
+} from '../audit/index.js';
 import { apiKeyOf, keyOf, nothingCompared, urlOf } from './outside.js';
 import { path, readCheckpoint } from './session.js';
 

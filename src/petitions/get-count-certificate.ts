@@ -3,7 +3,7 @@ import { EventStore } from '#libs/event-store';
 import { Resources } from '#libs/resources';
 import { Id, Input, Operation, StreamedAnswer } from '#libs/rpc';
 import { Checkpoints } from '#libs/sealing';
-import { areSame, COUNTED, SignatureCount, Tree } from '#libs/verify';
+import { areSame, COUNTED, leafHash, SignatureCount, Tree } from '#libs/verify';
 import { exportedLine, sealed } from '../history/index.js';
 import { petitions } from './petitions.js';
 
@@ -77,7 +77,7 @@ export class GetCountCertificateHandler implements IQueryHandler<GetCountCertifi
       for (const [n, event] of events.entries()) {
         const line = exportedLine({ ...event, personal: null }, previous);
         yield (await subtrees(indexes[n]!)) + line;
-        tree.appendEvent(event.position, event.digest.toString('hex'));
+        tree.append(leafHash(event.position, event.digest.toString('hex')));
         count.add(event);
         previous = event.position;
       }

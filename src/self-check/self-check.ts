@@ -201,7 +201,7 @@ export class SelfCheck {
         ? undefined
         : `The log of all organizations does not match what was signed. ${reason ?? organization}`;
     }
-    const verdict = await verifyDatabase(sql, organizationId, note, verifierKey, { threads: 0, signal });
+    const verdict = await verifyDatabase(sql, organizationId, note, verifierKey, { signal });
     if (verdict.ok) return undefined;
     return `The history of organization ${organizationId} does not match what was sealed: ${verdict.reason}`;
   }

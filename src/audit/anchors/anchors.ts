@@ -1,4 +1,5 @@
-import { areSame, claimsOf, contradictionOf, headOf, isConsistent, type TreeHead } from '#libs/verify';
+import { areSame } from '#libs/verify';
+import { claimsOf, contradictionOf, headOf, isConsistent, type TreeHead } from '../consistency.js';
 
 /** Write-once storage for checkpoints. */
 export interface AnchorStore {

@@ -1,12 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  HASH,
-  MOST_SUCCESSIONS,
-  nodeHash,
-  type ReadSubtree,
-  type Succession,
-  SUCCESSION,
-} from '#libs/verify';
+import { HASH, MOST_SUCCESSIONS, nodeHash, type Succession, SUCCESSION } from '#libs/verify';
+import { type ReadSubtree } from '../compare.js';
 import { fetchAnswer, fetchChunks, type HttpAnswer, NotAnswered } from '../fetch-answer.js';
 
 /** Hashes per tile, and levels of the tree that a tile spans: docs/spec/history-format.md, "Tiles". */

@@ -2,8 +2,6 @@ import { readFile } from 'node:fs/promises';
 import {
   areSame,
   type Checkpoint,
-  compareBySubtrees,
-  contradictionOf,
   FalseSuccession,
   leavesOf,
   NotAuthentic,
@@ -11,6 +9,8 @@ import {
   REGISTER,
   Tree,
 } from '#libs/verify';
+import { compareBySubtrees } from '../compare.js';
+import { contradictionOf } from '../consistency.js';
 import { replaceFile } from '../durable-file.js';
 import { NotAnswered } from '../fetch-answer.js';
 import { type LogClient } from './log-client.js';

@@ -1,13 +1,17 @@
 import {
   areSame,
   type Checkpoint,
-  checkLines,
-  HASH,
+  eventOf,
+  leafHash,
   NotAuthentic,
+  parseLine,
   REGISTER,
   RegisterEntries,
+  textsOf,
   Tree,
+  Truncated,
   wholeLines,
+  WrongLine,
 } from '#libs/verify';
 import { NotAnswered } from '../fetch-answer.js';
 import { type LogClient } from './log-client.js';
@@ -35,21 +39,22 @@ export class RegisterReader {
    */
   async read({ size, root, position }: Checkpoint): Promise<string | undefined> {
     if (this.tree.size === size || this.now() < this.readAt + INTERVAL_MS) return undefined;
-    for await (const lines of wholeLines(this.client.registerAfter(this.position))) {
-      if (typeof lines === 'string') throw new NotAnswered(`the export of the register ${lines}`);
-      const { count, leaves, positions, wrong } = checkLines(lines, REGISTER);
-      if (wrong) return `A line in the export of the register ${wrong.what}.`;
-      for (let n = 0; n < count && positions[n]! <= position; n += 1) {
-        this.tree.append(leaves.subarray(n * HASH, (n + 1) * HASH));
-        this.position = positions[n]!;
+    try {
+      for await (const lines of wholeLines(this.client.registerAfter(this.position))) {
+        for (const text of textsOf(lines)) {
+          const event = eventOf(parseLine(text), REGISTER);
+          if (event.position > position) break;
+          this.tree.append(leafHash(event.position, event.digest));
+          this.position = event.position;
+          this.entries.add(event);
+        }
+        if (this.tree.size >= size) break;
       }
-      try {
-        this.entries.add(lines, position);
-      } catch (error) {
-        if (error instanceof NotAuthentic) return error.message;
-        throw error;
-      }
-      if (this.tree.size >= size) break;
+    } catch (error) {
+      if (error instanceof Truncated) throw new NotAnswered(`the export of the register ${error.message}`);
+      if (error instanceof WrongLine) return `A line in the export of the register ${error.message}.`;
+      if (error instanceof NotAuthentic) return error.message;
+      throw error;
     }
     if (this.tree.size !== size || !areSame(this.tree.root(), root))
       return 'The export of the register does not match its checkpoint. It is damaged or was manipulated.';

@@ -10,10 +10,11 @@ import {
   fromBase64,
   HASH,
   isId,
+  leafHash,
   Tree,
   wholeNumber,
 } from '#libs/verify';
-import { type CheckStored, EventsTable } from './events-table.js';
+import { EventsTable } from './events-table.js';
 import { checkSeals } from './seal-tables.js';
 
 /**
@@ -37,13 +38,8 @@ export type AllVerdict = {
 };
 
 export type AllWork = {
-  /**
-   * Checks events. Undefined if they are verified elsewhere: then it is enough that the seals reach as far as
-   * the log.
-   */
-  check: CheckStored | undefined;
-  /** Pages of events in progress at the same time. */
-  ahead: number;
+  /** Events are verified elsewhere: it is enough that the seals reach as far as the log. */
+  onlySeals: boolean;
   /** The organizations stored next to the checkpoint. They are used if the log itself differs. */
   kept: string | undefined;
   onProgress: (done: { events: number }) => void;
@@ -195,16 +191,16 @@ async function compareOrganization(
   sql: Sql,
   organizationId: string,
   claims: Claims,
-  { check, ahead, onProgress }: AllWork,
+  { onlySeals, onProgress }: AllWork,
 ): Promise<string | undefined> {
-  if (!check) return compareSeals(sql, organizationId, await newestOf(claims, organizationId));
+  if (onlySeals) return compareSeals(sql, organizationId, await newestOf(claims, organizationId));
   const tree = new Tree();
   let due = await claims.of(organizationId, 0);
   let next = 0;
-  for await (const batch of (await EventsTable.of(sql, organizationId)).batches(check, ahead)) {
-    onProgress({ events: batch.count });
-    for (let n = 0; n < batch.count; n += 1) {
-      tree.append(batch.leaves.subarray(n * HASH, (n + 1) * HASH));
+  for await (const batch of (await EventsTable.of(sql, organizationId)).batches()) {
+    onProgress({ events: batch.events.length });
+    for (const { position, digest } of batch.events) {
+      tree.append(leafHash(position, digest));
       if (tree.size !== due[next]!.size) continue;
       if (!areSame(tree.root(), due[next]!.root)) {
         return `Its first ${tree.size} events do not match its checkpoint in the log: events were changed, removed or inserted.`;

@@ -3,20 +3,16 @@ import {
   type Batch,
   ENDINGS,
   MOST_SUCCESSIONS,
-  newBatch,
   SUCCESSION,
   type Succession,
   SUCCESSIONS_OF,
 } from '#libs/verify';
-import { STORED_EVENT } from './stored-events.js';
+import { checkStored, STORED_EVENT } from './stored-events.js';
 
 const PAGE = 500;
 
 /** `last`: the last position, if there may be more events. */
 type Page = { events: string[]; last: string | undefined };
-
-/** Checks stored events one by one, here or in another thread. */
-export type CheckStored = (events: readonly string[]) => Batch | Promise<Batch>;
 
 /** A snapshot of an organization's stored events. */
 export class EventsTable {
@@ -32,24 +28,16 @@ export class EventsTable {
     return new EventsTable(sql, organizationId, row!.horizon);
   }
 
-  /**
-   * Reads the events in the order of their positions and checks them one by one. It starts at the lowest number
-   * a row can have.
-   *
-   * @param ahead pages in progress at the same time.
-   */
-  async *batches(check: CheckStored, ahead: number): AsyncGenerator<Batch> {
-    const underWay: (Batch | Promise<Batch>)[] = [];
+  /** Reads the events in the order of their positions, from the lowest number a row can have, and checks them one by one. */
+  async *batches(): AsyncGenerator<Batch> {
     for (let next: Promise<Page> | undefined = this.page(null); next;) {
       const { events, last }: Page = await next;
       // Reads the next page while this one is checked.
       next = last === undefined ? undefined : this.page(last);
       // A caller that stops early does not await it.
       next?.catch(() => undefined);
-      underWay.push(check(events));
-      if (underWay.length >= ahead) yield await underWay.shift()!;
+      yield checkStored(events);
     }
-    for (const batch of underWay) yield await batch;
     yield* this.beyond();
   }
 
@@ -76,28 +64,49 @@ export class EventsTable {
     );
     if (!row) return;
     const reason = `The event at position ${row.position} was inserted: the last position ever allocated is ${row.last}.`;
-    yield { ...newBatch(0), mistake: { position: Number(row.position), code: 'late', reason } };
+    yield { events: [], mistake: { position: Number(row.position), code: 'late', reason } };
   }
 
-  /** Returns the subjects whose keys an event after the horizon destroyed. */
-  async endedLater(subjectIds: readonly string[]): Promise<Set<string>> {
-    const rows = await this.sql.query<{ stream_id: string }[]>(
-      `SELECT stream_id FROM events
-       WHERE organization_id = $1 AND stream_id = ANY ($2::uuid[]) AND type = ANY ($3) AND position > $4`,
-      [this.organizationId, subjectIds, [...ENDINGS], this.horizon],
-    );
-    return new Set(rows.map(({ stream_id }) => stream_id));
+  /** Returns those of these subjects whose keys an event after the horizon destroyed. */
+  async endedLater(subjectIds: Iterable<string>): Promise<Set<string>> {
+    const ended = new Set<string>();
+    for (const some of pagesOf(subjectIds)) {
+      const rows = await this.sql.query<{ stream_id: string }[]>(
+        `SELECT stream_id FROM events
+         WHERE organization_id = $1 AND stream_id = ANY ($2::uuid[]) AND type = ANY ($3) AND position > $4`,
+        [this.organizationId, some, [...ENDINGS], this.horizon],
+      );
+      for (const { stream_id } of rows) ended.add(stream_id);
+    }
+    return ended;
   }
 
   /** Returns the first of these subjects that has a key; undefined if none has one. */
-  async firstWithKey(subjectIds: readonly string[]): Promise<string | undefined> {
-    const [row] = await this.sql.query<{ subject_id: string }[]>(
-      `SELECT subject_id FROM subject_keys
-       WHERE organization_id = $1 AND subject_id = ANY ($2::uuid[]) ORDER BY subject_id LIMIT 1`,
-      [this.organizationId, subjectIds],
-    );
-    return row?.subject_id;
+  async firstWithKey(subjectIds: Iterable<string>): Promise<string | undefined> {
+    for (const some of pagesOf(subjectIds)) {
+      const [row] = await this.sql.query<{ subject_id: string }[]>(
+        `SELECT subject_id FROM subject_keys
+         WHERE organization_id = $1 AND subject_id = ANY ($2::uuid[]) ORDER BY subject_id LIMIT 1`,
+        [this.organizationId, some],
+      );
+      if (row) return row.subject_id;
+    }
+    return undefined;
   }
+}
+
+/** Ids to look up per query. */
+const SUBJECTS = 1_000;
+
+function* pagesOf(ids: Iterable<string>): Generator<string[]> {
+  let page: string[] = [];
+  for (const id of ids) {
+    page.push(id);
+    if (page.length < SUBJECTS) continue;
+    yield page;
+    page = [];
+  }
+  if (page.length > 0) yield page;
 }
 
 /** The key rotations in the stored history. */

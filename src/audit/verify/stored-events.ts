@@ -1,4 +1,4 @@
-import { addEvent, type Batch, canonical, type Code, digestOf, newBatch, UNREADABLE } from '#libs/verify';
+import { type Batch, type Code, digestOf, type Event, type Mistake } from '#libs/verify';
 
 /** A row of `events` as JSON, in the order of `STORED_EVENT`. */
 type Stored = [
@@ -22,7 +22,7 @@ type Stored = [
 ];
 
 /**
- * The database encodes rows as JSON, so that the threads parse them, which is most of the work.
+ * The database encodes rows as JSON, so that positions and times keep their precision.
  *
  * The key is found by a scalar subquery: for NOT EXISTS, PostgreSQL reads all keys for every page.
  */
@@ -36,33 +36,37 @@ export const STORED_EVENT = `
       SELECT true FROM subject_keys k WHERE k.organization_id = e.organization_id AND k.subject_id = e.subject_id) IS NULL
   )::text`;
 
-/** Checks stored events one by one. @returns those before the first invalid one. */
-export function checkStored(events: readonly string[]): Batch {
-  const batch = newBatch(events.length);
-  for (const text of events) {
-    batch.mistake = check(JSON.parse(text) as Stored, batch);
-    if (batch.mistake) break;
+/** Checks stored events one by one. */
+export function checkStored(rows: readonly string[]): Batch {
+  const events: Event[] = [];
+  for (const text of rows) {
+    const checked = check(JSON.parse(text) as Stored);
+    if ('reason' in checked) return { events, mistake: checked };
+    events.push(checked);
   }
-  return batch;
+  return { events };
 }
 
-function check(stored: Stored, batch: Batch): Batch['mistake'] {
+function check(stored: Stored): Event | Mistake {
   const [written, organizationId, streamType, streamId, version, eventId, type, schema, ...rest] = stored;
-  const [data, encryptedPersonal, subjectId, metadata, recordedAt, digest, isUnreadable] = rest;
+  const [data, personal, subjectId, metadata, time, digest, isUnreadable] = rest;
   const position = Number(written);
-  const wrong = (code: Code, what: string) => ({
-    position,
-    code,
-    reason: `The event at position ${written} ${what}.`,
-  });
+  const wrong = (code: Code, what: string) => {
+    return { position, code, reason: `The event at position ${written} ${what}.` };
+  };
   if (position < 1) return wrong('order', 'was inserted: positions start at 1');
-  if (recordedAt === null || !Number.isSafeInteger(recordedAt)) return wrong('line', 'has no time');
-  const ids = { organizationId, streamType, streamId, eventId, subjectId };
-  const content = { ...ids, version, type, schema, encryptedPersonal };
-  if (digestOf(content, canonical(data), canonical(metadata), recordedAt) !== digest) {
+  if (time === null || !Number.isSafeInteger(time)) return wrong('line', 'has no time');
+  const names = { schema, streamId, streamType, subjectId, type, version };
+  if (digestOf({ data, eventId, metadata, organizationId, personal, ...names }, time) !== digest)
     return wrong('digest', 'has a digest that does not match its content');
-  }
-  const event = { position, previousPosition: 0, streamId, subjectId, version, type, digest };
-  addEvent(batch, event, recordedAt, isUnreadable ? UNREADABLE : 0);
-  return null;
+  return {
+    position,
+    streamId,
+    version,
+    type,
+    subjectId,
+    digest,
+    time,
+    personal: isUnreadable ? 'unreadable' : null,
+  };
 }

@@ -700,7 +700,7 @@ describe('the log of all organizations', () => {
   afterAll(() => own.drop());
 
   const verdictOn = (sql: Sql, organizations?: string): Promise<AllVerdict> =>
-    verifyAll(sql, kept.checkpoint, key, { organizations, threads: 0 });
+    verifyAll(sql, kept.checkpoint, key, { organizations });
 
   /** The findings with only the log's leaves, and with the organizations file. The change is rolled back afterwards. */
   async function found(

@@ -1,10 +1,9 @@
 import { createHash, createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import { v7 as uuidv7 } from 'uuid';
 import { eventDigest, type JsonObject } from '#libs/event-store';
-import { canonical, type Verdict } from '#libs/verify';
+import { canonical, type Verdict, verifyExport } from '#libs/verify';
 import { verifyTwice } from '../../../test/verifiers.js';
 import { WitnessKey } from '../witness/witness.js';
-import { verifyStream } from '../index.js';
 import { isLong, longIt, someOf } from '../../../test/length.js';
 
 const organizationId = uuidv7();
@@ -433,7 +432,7 @@ describe('a line that is invalid in itself', () => {
     async function* endless() {
       while ((pieces += 1)) yield await Promise.resolve(Buffer.alloc(1024 * 1024, 'x'));
     }
-    expect(await verifyStream(endless(), checkpoint, key)).toMatchObject({
+    expect(await verifyExport(endless(), checkpoint, key)).toMatchObject({
       ok: false,
       firstWrongPosition: 1,
     });
@@ -735,7 +734,7 @@ describe('a checkpoint that witnesses have cosigned', () => {
   const keys = [one!, two!, three!].map(({ verifierKey }) => verifierKey);
   const note = `${signed(text, signer)}${one!.cosign(text, 1_700_000_000)}${two!.cosign(text, 1_700_000_100)}`;
   const verdictOn = (checkpoint: string, witnesses: string[], quorum?: number) =>
-    verifyStream(chunksOf(ndjson(history)), checkpoint, key, { witnesses, quorum });
+    verifyExport(chunksOf(ndjson(history)), checkpoint, key, { witnesses, quorum });
 
   it('is accepted with the required number of cosignatures, and the verdict names them', async () => {
     for (const quorum of [1, 2]) {
@@ -902,7 +901,7 @@ describe('a checkpoint of five lines', () => {
 it('reads lines wherever the chunks of the file end', async () => {
   const text = ndjson(few);
   for (const size of [1, 7, 1000]) {
-    expect(await verifyStream(chunksOf(text, size), checkpointOfFew, key)).toMatchObject({
+    expect(await verifyExport(chunksOf(text, size), checkpointOfFew, key)).toMatchObject({
       ok: true,
       events: 40,
     });
@@ -943,7 +942,7 @@ it('reports its progress and can be interrupted', async () => {
   const stopped = new AbortController();
   const progress: { events: number; share: number }[] = [];
   const lines = fabricate(2_000);
-  const work = verifyStream(
+  const work = verifyExport(
     chunksOf(ndjson(lines)),
     checkpointOf(lines),
     key,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { headOf, type TreeHead } from '#libs/verify';
+import { headOf, type TreeHead } from '../consistency.js';
 import { replaceFile } from '../durable-file.js';
 
 /** A checkpoint, with its whole text. */

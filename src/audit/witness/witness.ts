@@ -2,12 +2,9 @@ import { createPrivateKey, createPublicKey, type KeyObject, randomBytes, sign } 
 import {
   ALGORITHMS,
   areSame,
-  claimsOf,
-  contradictionOf,
   cosignedText,
   fromBase64,
   HASH,
-  isConsistent,
   isKeyOf,
   isSignedBy,
   verifierKeyOf,
@@ -15,10 +12,10 @@ import {
   type Note,
   parseVerifierKey,
   readNote,
-  type TreeHead,
   type VerifierKey,
   wholeNumber,
 } from '#libs/verify';
+import { claimsOf, contradictionOf, isConsistent, type TreeHead } from '../consistency.js';
 import { type WitnessState } from './state.js';
 
 /** A witness's response, by HTTP status (C2SP tlog-witness). */

@@ -40,7 +40,7 @@ async function work(verifier: typeof Verifier, { address, checkpoint, key }: Tas
   try {
     const successions = () => verifier.successionsOfExport(download(address));
     const options = { onProgress, successions };
-    return { verdict: await verifier.verifyExport(download(address), checkpoint, key, undefined, options) };
+    return { verdict: await verifier.verifyExport(download(address), checkpoint, key, options) };
   } catch (error) {
     return { problem: error instanceof verifier.Unable ? 'unable' : 'broken' };
   }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { isLong } from '../../test/length.js';
-import { addEvent, newBatch } from './batch.js';
+import { type Batch, leafHash } from '#libs/verify';
 import { compareByEvents, compareBySubtrees, type ReadSubtree } from './compare.js';
 import { isConsistent } from './consistency.js';
 
@@ -84,28 +84,26 @@ describe('comparison of two trees', () => {
   });
 
   it('by events: the same results, and problems with the events themselves', async () => {
-    const events = (count: number, mistake: string | null = null, fork?: number) => {
-      const batch = newBatch(count);
+    const events = (count: number, mistake: string | null = null, fork?: number): Batch => {
       const digestOf = (n: number) => sha256(Buffer.from(n === fork ? 'fork' : String(n))).toString('hex');
-      for (let n = 1; n <= count; n += 1) {
-        const [streamId, digest] = ['00000000-0000-0000-0000-000000000000', digestOf(n)];
-        const event = { position: n, previousPosition: n - 1, streamId, subjectId: null, version: n };
-        addEvent(batch, { ...event, type: 'Any', digest }, 0, 0);
-      }
-      batch.mistake = mistake === null ? null : { position: count + 1, code: 'digest', reason: mistake };
-      return batch;
-    };
-    const pieces = (...batches: ReturnType<typeof events>[]) => Readable.from(batches);
-    const head = (size: number, fork?: number) => {
-      const hashes = events(size, null, fork).leaves;
+      const streamId = '00000000-0000-0000-0000-000000000000';
+      const event = { streamId, subjectId: null, type: 'Any', time: 0, personal: null };
       return {
-        size,
-        root: rootOf(
-          Array.from({ length: size }, (_, n) => Buffer.from(hashes.subarray(n * 32, n * 32 + 32))),
-        ),
+        events: Array.from({ length: count }, (_, n) => {
+          return { ...event, position: n + 1, version: n + 1, digest: digestOf(n + 1) };
+        }),
+        mistake:
+          mistake === null ? undefined : { position: count + 1, code: 'digest' as const, reason: mistake },
       };
     };
-    const compare = (older: number, newer: number, ...batches: ReturnType<typeof events>[]) =>
+    const pieces = (...batches: Batch[]) => Readable.from(batches);
+    const head = (size: number, fork?: number) => {
+      const hashes = events(size, null, fork).events.map((one) =>
+        Buffer.from(leafHash(one.position, one.digest)),
+      );
+      return { size, root: rootOf(hashes) };
+    };
+    const compare = (older: number, newer: number, ...batches: Batch[]) =>
       compareByEvents(head(older), head(newer), pieces(...batches));
     expect(await compare(0, 0)).toEqual({ outcome: 'grew' });
     expect(await compare(3, 7, events(9, 'Line 10 is not JSON.'))).toEqual({ outcome: 'grew' });

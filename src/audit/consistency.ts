@@ -1,5 +1,4 @@
-import { areSame, HASH, hashOf, timeOf, wholeNumber } from './platform.js';
-import { nodeHash } from './tree.js';
+import { areSame, climb, half, HASH, hashOf, nodeHash, timeOf, wholeNumber } from '#libs/verify';
 
 /** The tree that a checkpoint describes. */
 export type TreeHead = { size: number; root: Uint8Array };
@@ -63,42 +62,6 @@ export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly U
   });
   return isWhole && areSame(old, older.root) && areSame(now, newer.root);
 }
-
-/** The root above a leaf (RFC 9162, section 2.1.3.2). Undefined if the path does not lead to it. */
-export function rootOfPath(
-  leaf: Uint8Array,
-  index: number,
-  size: number,
-  path: readonly Uint8Array[],
-): Uint8Array | undefined {
-  let root = leaf;
-  const isWhole = climb(index, size - 1, path, (hash, isLeft) => {
-    root = isLeft ? nodeHash(hash, root) : nodeHash(root, hash);
-  });
-  return index < size && isWhole ? root : undefined;
-}
-
-/**
- * Climbs from node `first` of a level whose last node is `last`. @param join adds the hash to its left or right.
- * @returns whether the path ends at the root.
- */
-function climb(
-  first: number,
-  last: number,
-  path: readonly Uint8Array[],
-  join: (hash: Uint8Array, isLeft: boolean) => void,
-): boolean {
-  for (const hash of path) {
-    if (last === 0) return false;
-    const isLeft = first % 2 === 1 || first === last;
-    join(hash, isLeft);
-    if (isLeft) while (first % 2 === 0 && first !== 0) [first, last] = [half(first), half(last)];
-    [first, last] = [half(first), half(last)];
-  }
-  return last === 0;
-}
-
-const half = (number: number) => Math.floor(number / 2);
 
 function isPowerOfTwo(size: number): boolean {
   return Number.isInteger(Math.log2(size)) && 2 ** Math.log2(size) === size;

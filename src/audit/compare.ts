@@ -1,7 +1,5 @@
-import { type Batch } from './batch.js';
+import { areSame, type Batch, leafHash, Tree } from '#libs/verify';
 import { type TreeHead } from './consistency.js';
-import { areSame, HASH } from './platform.js';
-import { Tree } from './tree.js';
 
 /**
  * The relation of two checkpoints of one history.
@@ -48,9 +46,9 @@ export async function compareByEvents(
 ): Promise<{ outcome: Comparison; mistake?: string }> {
   const comparing = new Comparing(older, newer);
   if (newer.size > 0) {
-    for await (const { count, leaves, mistake } of batches) {
-      for (let n = 0; n < count && comparing.tree.size < newer.size; n += 1) {
-        comparing.append(leaves.subarray(n * HASH, (n + 1) * HASH));
+    for await (const { events, mistake } of batches) {
+      for (const { position, digest } of events) {
+        if (comparing.tree.size < newer.size) comparing.append(leafHash(position, digest));
       }
       if (comparing.tree.size === newer.size) break;
       if (mistake) return { outcome: 'unproved', mistake: mistake.reason };

@@ -1,0 +1,236 @@
+import { canonical, digestOf, isSorted } from './digest.js';
+import { type Code } from './note.js';
+import { decode, hexSha256, joined, timeOf } from './platform.js';
+
+/** Reads an export: docs/spec/history-format.md, "Export". */
+
+/** An event that is valid on its own. Ids are UUIDs in lower case. */
+export type Event = Pick<Line, 'position' | 'streamId' | 'version' | 'type' | 'subjectId' | 'digest'> & {
+  /** Only in exports. */
+  data?: object;
+  /** Milliseconds since 1970. */
+  time: number;
+  /** What is known of its personal data: it cannot be decrypted, or it is readable and no digest covers it. */
+  personal: 'unreadable' | 'unproved' | null;
+};
+
+/** Events in the order of their positions, and the mistake in the next one, which ends them. */
+export type Batch = { events: readonly Event[]; mistake?: Mistake | undefined };
+export type Mistake = { position: number; code: Code; reason: string };
+
+/** What is wrong with a line, without the line's number. */
+export class WrongLine extends Error {
+  constructor(
+    what: string,
+    readonly code: Code = 'line',
+  ) {
+    super(what);
+  }
+}
+
+/** The last line has no end. */
+export class Truncated extends WrongLine {}
+
+/** A line as it is written. */
+export type Line = {
+  position: number;
+  previousPosition: number;
+  organizationId: string;
+  streamType: string;
+  streamId: string;
+  version: number;
+  eventId: string;
+  type: string;
+  schema: number;
+  data: object;
+  personal: object | null;
+  encryptedPersonal: string | null;
+  subjectId: string | null;
+  metadata: { personalDigest?: unknown };
+  recordedAt: string;
+  digest: string;
+};
+
+const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+type Check = (value: unknown) => boolean;
+const isText: Check = (value) => typeof value === 'string';
+export const isId = (value: unknown): value is string => isText(value) && ID.test(value as string);
+const isObject: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const isUpTo = (most: number, least = 1): Check => {
+  return (value) => Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
+};
+const orNull = (check: Check): Check => {
+  return (value) => value === null || check(value);
+};
+
+/** The members of a line in their order. */
+const CHECKS: Record<keyof Line, Check> = {
+  position: isUpTo(Number.MAX_SAFE_INTEGER),
+  previousPosition: isUpTo(Number.MAX_SAFE_INTEGER, 0),
+  organizationId: isText,
+  streamType: isText,
+  streamId: isId,
+  version: isUpTo(2 ** 31 - 1),
+  eventId: isText,
+  type: isText,
+  schema: isUpTo(2 ** 15 - 1),
+  data: isObject,
+  personal: orNull(isObject),
+  encryptedPersonal: orNull(isText),
+  subjectId: orNull(isId),
+  metadata: isObject,
+  recordedAt: isText,
+  digest: isText,
+};
+const MEMBERS = Object.keys(CHECKS) as (keyof Line)[];
+
+/** Far above any event, because a request has at most 1 MiB. A file without line feeds does not fill the memory. */
+const LONGEST_LINE = 16 * 1024 * 1024;
+const TOO_LONG = `has more than ${LONGEST_LINE} bytes`;
+
+/** The events of an export in the file's order. Each is checked on its own and against the line before. */
+export async function* eventsOfExport(
+  chunks: AsyncIterable<Uint8Array>,
+  organizationId: string,
+): AsyncGenerator<Batch> {
+  let [number, last, beforeLast] = [1, 0, -1];
+  let events: Event[] = [];
+  let line: Line | undefined;
+  try {
+    for await (const lines of wholeLines(chunks)) {
+      for (const text of textsOf(lines)) {
+        line = parseLine(text);
+        const mistake = orderOf(line, number, last, beforeLast);
+        if (mistake) {
+          yield { events, mistake };
+          return;
+        }
+        events.push(eventOf(line, organizationId));
+        [number, last, beforeLast] = [number + 1, line.position, last];
+        line = undefined;
+      }
+      yield { events };
+      events = [];
+    }
+  } catch (error) {
+    if (!(error instanceof WrongLine)) throw error;
+    const where = line ? `Line ${number} (position ${line.position})` : `Line ${number}`;
+    // If the line is not an event, one is missing after the last.
+    const mistake = { position: line?.position ?? last + 1, reason: `${where} ${error.message}.` };
+    yield { events, mistake: { ...mistake, code: error.code } };
+  }
+}
+
+/** What is wrong if this line does not follow the one at position `last`, whose previous one was at `beforeLast`. */
+function orderOf(line: Line, number: number, last: number, beforeLast: number): Mistake | undefined {
+  const { position, previousPosition } = line;
+  if (previousPosition === last && position > last) return undefined;
+  if (previousPosition === last) {
+    const reason = `Line ${number} has position ${position}, although it follows ${last}.`;
+    return { position: last + 1, code: 'order', reason };
+  }
+  const names = `names ${previousPosition} as the previous position`;
+  const states = previousPosition === 0 ? 'claims to be the first event' : names;
+  const found = last === 0 ? 'no line precedes it' : `the previous line has position ${last}`;
+  const reason = `Line ${number} (position ${position}) ${states}, but ${found}.`;
+  // If the previous line names an earlier one, the event between them is missing. Otherwise, the previous line was inserted.
+  return { position: previousPosition > beforeLast ? previousPosition : last, code: 'order', reason };
+}
+
+/** Chunks of complete lines. @throws WrongLine if the rest is not a line. */
+export async function* wholeLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let begun: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    const end = chunk.lastIndexOf(10) + 1;
+    if (end > 0) {
+      yield joined(...begun, chunk.subarray(0, end));
+      [begun, length] = [[], 0];
+    }
+    if (end < chunk.length) begun.push(chunk.subarray(end));
+    length += chunk.length - end;
+    if (length > LONGEST_LINE) throw new WrongLine(TOO_LONG);
+  }
+  if (length > 0) throw new Truncated('does not end with a line feed. The file is truncated');
+}
+
+/** The complete lines of a chunk, without their line feeds. @throws WrongLine */
+export function* textsOf(lines: Uint8Array): Generator<string> {
+  for (let start = 0, end; (end = lines.indexOf(10, start)) >= 0; start = end + 1) {
+    if (end - start > LONGEST_LINE) throw new WrongLine(TOO_LONG);
+    const text = decode(lines.subarray(start, end));
+    if (text === undefined) throw new WrongLine('is not UTF-8');
+    yield text;
+  }
+}
+
+/** Checks that a line is an event, and its spelling. @throws WrongLine */
+export function parseLine(text: string): Line {
+  let line: Line;
+  try {
+    line = JSON.parse(text) as Line;
+  } catch {
+    throw new WrongLine('is not JSON');
+  }
+  if (!isObject(line)) throw new WrongLine('is not a JSON object');
+  const invalid = MEMBERS.find((name) => !CHECKS[name](line[name]));
+  if (invalid !== undefined)
+    throw new WrongLine(`has ${Object.hasOwn(line, invalid) ? 'an invalid' : 'no'} ${invalid}`);
+  if ([line.data, line.personal, line.metadata].some((value) => isSorted(value) === undefined))
+    throw new WrongLine('is nested too deeply');
+  if (isSpelled(text, line)) return line;
+  const unknown = Object.keys(line).find((name) => !Object.hasOwn(CHECKS, name));
+  // The digest would not cover it.
+  if (unknown !== undefined)
+    throw new WrongLine(`has "${unknown}", which is not a member of an event`, 'spelling');
+  throw new WrongLine(
+    'is not written as an export writes it: check for white space, another notation of a number or text, ' +
+      'another order of members, or duplicate members',
+    'spelling',
+  );
+}
+
+/**
+ * Whether the text is the one spelling of the line: its members in order, as ECMAScript writes them. The three objects may also
+ * be in canonical form, which differs if names are integers.
+ */
+function isSpelled(text: string, line: Line): boolean {
+  const names = Object.keys(line);
+  if (names.length !== MEMBERS.length) return false;
+  if (text === JSON.stringify(line)) return names.every((name, n) => name === MEMBERS[n]);
+  let spellings = [''];
+  for (const name of MEMBERS) {
+    const forms = new Set([JSON.stringify(line[name]), canonical(line[name])]);
+    spellings = spellings.flatMap((begun) => [...forms].map((form) => `${begun},"${name}":${form}`));
+  }
+  return spellings.some((spelling) => text === `{${spelling.slice(1)}}`);
+}
+
+/** Checks what an event states about itself. @throws WrongLine */
+export function eventOf(line: Line, organizationId: string): Event {
+  const { data, personal, encryptedPersonal, metadata } = line;
+  const { position, eventId, schema, streamId, streamType, subjectId, type, version, digest } = line;
+  if (line.organizationId !== organizationId) {
+    const both = `belongs to organization ${line.organizationId}, the checkpoint to ${organizationId}`;
+    throw new WrongLine(both, 'foreign');
+  }
+  // The digest does not cover it, and without a ciphertext nothing proves it.
+  if (personal !== null && encryptedPersonal === null)
+    throw new WrongLine('has readable personal data, although no encrypted data was stored', 'personal');
+  // The digest covers this one. Events of versions up to 0.7.0 have none.
+  const { personalDigest } = metadata;
+  const isDisputed = personal !== null && personalDigest !== undefined;
+  if (isDisputed && hexSha256(canonical(personal)) !== personalDigest)
+    throw new WrongLine('has readable personal data that does not match its personalDigest', 'personal');
+  const time = timeOf(line.recordedAt);
+  if (time === undefined)
+    throw new WrongLine('has a recordedAt that is not a valid UTC time with milliseconds');
+  const names = { schema, streamId, streamType, subjectId, type, version };
+  const content = { data, eventId, metadata, organizationId, personal: encryptedPersonal, ...names };
+  if (digestOf(content, time) !== digest)
+    throw new WrongLine('has a digest that does not match its content', 'digest');
+  const isUnreadable = encryptedPersonal !== null && personal === null;
+  const isUnproved = personalDigest === undefined && personal !== null && Object.keys(personal).length > 0;
+  const known = isUnreadable ? 'unreadable' : isUnproved ? 'unproved' : null;
+  return { position, streamId, version, type, subjectId, digest, data, time, personal: known };
+}
