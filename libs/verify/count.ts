@@ -55,59 +55,54 @@ export class SignatureCount {
   }
 }
 
-/** The result of verifying a count certificate. The counts are null if it proves nothing, and `reason` says why. */
-export type CountVerdict = {
+/** The result of verifying a count certificate. If it proves nothing, `reason` says why, and all others are null. */
+export type CountVerdict = Record<'organizationId' | 'petitionId' | 'reason', string | null> & {
   ok: boolean;
-  organizationId: string | null;
-  petitionId: string | null;
   count: Count | null;
-  reason: string | null;
   checkpoint: Against | null;
 };
 
 /** Verifies a count certificate. @throws Error if it cannot be read. */
 export async function verifyCount(chunks: AsyncIterable<Uint8Array>, key: string): Promise<CountVerdict> {
+  const certificate = new Certificate();
   try {
-    const certificate = new Certificate(key);
     for await (const lines of wholeLines(chunks))
-      for (const text of textsOf(lines)) await certificate.read(text);
+      for (const text of textsOf(lines)) await certificate.read(text, key);
     return certificate.end();
   } catch (error) {
-    const nothing = { organizationId: null, petitionId: null, count: null, checkpoint: null };
-    if (error instanceof NotAuthentic) return { ok: false, ...nothing, reason: error.message };
-    if (!(error instanceof WrongLine)) throw error;
-    return { ok: false, ...nothing, reason: 'The certificate is incomplete, or not a text.' };
+    if (!(error instanceof NotAuthentic || error instanceof WrongLine)) throw error;
+    const reason =
+      error instanceof WrongLine ? `Line ${certificate.line + 1} ${error.message}.` : error.message;
+    return { ok: false, organizationId: null, petitionId: null, count: null, reason, checkpoint: null };
   }
 }
 
 class Certificate {
-  private checkpoint: Checkpoint | undefined;
-  private petitionId = '';
-  private counted = new SignatureCount('');
+  /** Lines read. */
+  line = 0;
+  private head: { checkpoint: Checkpoint; petitionId: string; counted: SignatureCount } | undefined;
   private stated: string | undefined;
   private readonly tree = new Tree();
-  private line = 0;
   private position = 0;
 
-  constructor(private readonly key: string) {}
-
-  async read(text: string): Promise<void> {
-    this.line += 1;
-    if (this.stated !== undefined) throw this.wrong('follows the counts');
-    if (!this.checkpoint) await this.open(text);
-    else if (text.startsWith('{"leaves":')) this.skip(text, this.checkpoint);
+  /** @throws NotAuthentic or WrongLine */
+  async read(text: string, key: string): Promise<void> {
+    if (this.stated !== undefined) throw new WrongLine('follows the counts');
+    if (!this.head) this.head = await headOf(text, key);
+    else if (text.startsWith('{"leaves":')) this.skip(text, this.head.checkpoint.size);
     else if (text.startsWith('{"signatures":')) this.stated = text;
-    else this.count(text, this.checkpoint);
+    else this.count(text, this.head);
+    this.line += 1;
   }
 
   end(): CountVerdict {
-    const { checkpoint, stated, tree, petitionId } = this;
-    if (!checkpoint || stated === undefined) throw new NotAuthentic('The certificate is incomplete.');
-    if (tree.size !== checkpoint.size || !areSame(tree.root(), checkpoint.root)) {
-      const what = 'an event or a hash was changed, removed or inserted';
-      throw new NotAuthentic(`The lines do not lead to the root of the checkpoint: ${what}.`);
-    }
-    const count = this.counted.result();
+    const { head, stated, tree } = this;
+    if (!head || stated === undefined) throw new NotAuthentic('The certificate is incomplete.');
+    const { checkpoint, petitionId, counted } = head;
+    const mistake = 'an event or a hash was changed, removed or inserted';
+    if (tree.size !== checkpoint.size || !areSame(tree.root(), checkpoint.root))
+      throw new NotAuthentic(`The lines do not lead to the root of the checkpoint: ${mistake}.`);
+    const count = counted.result();
     const found = JSON.stringify(count);
     if (found !== stated)
       throw new NotAuthentic(`The certificate states ${stated}, but its events result in ${found}.`);
@@ -115,59 +110,47 @@ class Certificate {
     return { ok: true, organizationId, petitionId, count, reason: null, checkpoint: againstOf(checkpoint) };
   }
 
-  private async open(text: string): Promise<void> {
-    const { format, organizationId, petitionId, checkpoint: note } = this.parse(text);
-    const isWritten = JSON.stringify({ format, organizationId, petitionId, checkpoint: note }) === text;
-    const isText = typeof petitionId === 'string' && typeof note === 'string';
-    if (format !== 'advocacy-count-certificate/1' || !isWritten || !isText)
-      throw this.wrong('is not the beginning of a count certificate');
-    this.checkpoint = await openCheckpoint(note, this.key);
-    if (this.checkpoint.organizationId !== organizationId)
-      throw this.wrong('names another organization than its checkpoint');
-    this.petitionId = petitionId;
-    this.counted = new SignatureCount(petitionId);
-  }
-
-  private skip(text: string, { size }: Checkpoint): void {
-    const { leaves, hash } = this.parse(text);
+  private skip(text: string, size: number): void {
+    const { leaves, hash } = parse(text);
     const bytes = typeof hash === 'string' ? hashOf(hash) : undefined;
     const isWritten = typeof leaves === 'number' && JSON.stringify({ leaves, hash }) === text;
     if (!isWritten || !bytes || !isSubtree({ leaves }, this.tree.size, size))
-      throw this.wrong('is not a complete subtree of the tree');
+      throw new WrongLine('is not a complete subtree of the tree');
     this.tree.append(bytes, Math.log2(leaves));
   }
 
-  private count(text: string, { organizationId, size, position }: Checkpoint): void {
-    let event;
-    try {
-      event = eventOf(parseLine(text), organizationId);
-    } catch (error) {
-      throw error instanceof WrongLine ? this.wrong(error.message) : error;
-    }
-    const { previousPosition, personal } = this.parse(text);
-    if (previousPosition !== this.position || event.position <= this.position)
-      throw this.wrong('does not follow the event before: an event was removed or inserted');
-    if (personal !== null) throw this.wrong('has readable personal data');
-    if (!COUNTED.includes(event.type)) throw this.wrong(`has the type ${event.type}`);
-    if (this.tree.size >= size || event.position > position)
-      throw this.wrong('is not covered by the checkpoint');
-    const mistake = this.counted.add(event);
-    if (mistake !== undefined) throw this.wrong(mistake);
-    this.position = event.position;
-    this.tree.append(leafHash(event.position, event.digest));
+  private count(text: string, { checkpoint, counted }: NonNullable<typeof this.head>): void {
+    const line = parseLine(text);
+    const { position, type, digest } = eventOf(line, checkpoint.organizationId);
+    if (line.previousPosition !== this.position || position <= this.position)
+      throw new WrongLine('does not follow the event before: an event was removed or inserted');
+    if (line.personal !== null) throw new WrongLine('has readable personal data');
+    if (!COUNTED.includes(type)) throw new WrongLine(`has the type ${type}`);
+    if (this.tree.size >= checkpoint.size || position > checkpoint.position)
+      throw new WrongLine('is not covered by the checkpoint');
+    const mistake = counted.add(line);
+    if (mistake !== undefined) throw new WrongLine(mistake);
+    this.position = position;
+    this.tree.append(leafHash(position, digest));
   }
+}
 
-  private parse(text: string): Record<string, unknown> {
-    try {
-      const parsed = JSON.parse(text) as unknown;
-      if (typeof parsed === 'object' && parsed !== null) return parsed as Record<string, unknown>;
-    } catch {
-      // Not JSON.
-    }
-    throw this.wrong('is not a JSON object');
-  }
+async function headOf(text: string, key: string) {
+  const { format, organizationId, petitionId, checkpoint: note } = parse(text);
+  const isWritten = JSON.stringify({ format, organizationId, petitionId, checkpoint: note }) === text;
+  const isText = typeof petitionId === 'string' && typeof note === 'string';
+  if (format !== 'advocacy-count-certificate/1' || !isWritten || !isText)
+    throw new WrongLine('is not the beginning of a count certificate');
+  const checkpoint = await openCheckpoint(note, key);
+  if (checkpoint.organizationId !== organizationId)
+    throw new WrongLine('names another organization than its checkpoint');
+  return { checkpoint, petitionId, counted: new SignatureCount(petitionId) };
+}
 
-  private wrong(what: string): NotAuthentic {
-    return new NotAuthentic(`Line ${this.line} ${what}.`);
+function parse(text: string): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(text)) as Record<string, unknown>;
+  } catch {
+    throw new WrongLine('is not a JSON object');
   }
 }

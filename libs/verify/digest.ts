@@ -1,23 +1,14 @@
 import { HASH, hexSha256, sha256, writeInt64 } from './platform.js';
 
 /** What the digest covers in addition to the time. `personal`: base64 of the stored bytes. */
-export type Content = {
-  data: unknown;
-  eventId: string;
-  metadata: unknown;
-  organizationId: string;
-  personal: string | null;
-  schema: number;
-  streamId: string;
-  streamType: string;
-  subjectId: string | null;
-  type: string;
-  version: number;
-};
+export type Content = Record<'data' | 'metadata', unknown> &
+  Record<'eventId' | 'organizationId' | 'streamId' | 'streamType' | 'type', string> &
+  Record<'personal' | 'subjectId', string | null> &
+  Record<'schema' | 'version', number>;
 
 const timed = new Uint8Array(HASH + 8);
 
-/** The digest of an event, in hexadecimal. @param content its members in this order. @param recordedAt ms since 1970. */
+/** The digest of an event, in hexadecimal. @param content its members in any order. @param recordedAt ms since 1970. */
 export function digestOf(content: Content, recordedAt: number): string {
   sha256(canonical(content), timed);
   writeInt64(recordedAt, timed, HASH);
@@ -46,13 +37,13 @@ export function isSorted(json: unknown, level = 1): boolean | undefined {
 
 /** The canonical form of parsed JSON (RFC 8785), which formats numbers and strings as ECMAScript does. */
 export function canonical(json: unknown): string {
-  return isSorted(json) ? JSON.stringify(json) : inOrder(json);
-}
-
-/** Not an object with sorted members, because ECMAScript puts names that are integers first. */
-function inOrder(json: unknown): string {
-  if (Array.isArray(json)) return `[${json.map(inOrder).join(',')}]`;
-  if (typeof json !== 'object' || json === null) return JSON.stringify(json);
-  const members = Object.entries(json).sort(([one], [other]) => (one < other ? -1 : 1));
-  return `{${members.map(([name, value]) => `${JSON.stringify(name)}:${inOrder(value)}`).join(',')}}`;
+  if (isSorted(json)) return JSON.stringify(json);
+  // Not an object with sorted members, because ECMAScript puts names that are integers first.
+  const inOrder = (value: unknown): string => {
+    if (Array.isArray(value)) return `[${value.map(inOrder).join(',')}]`;
+    if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+    const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+    return `{${members.map(([name, own]) => `${JSON.stringify(name)}:${inOrder(own)}`).join(',')}}`;
+  };
+  return inOrder(json);
 }

@@ -20,51 +20,31 @@ export type Mistake = { position: number; code: Code; reason: string };
 
 /** What is wrong with a line, without the line's number. */
 export class WrongLine extends Error {
-  constructor(
-    what: string,
-    readonly code: Code = 'line',
-  ) {
+  readonly code: Code;
+  constructor(what: string, code: Code = 'line') {
     super(what);
+    this.code = code;
   }
 }
-
 /** The last line has no end. */
 export class Truncated extends WrongLine {}
 
-/** A line as it is written. */
-export type Line = {
-  position: number;
-  previousPosition: number;
-  organizationId: string;
-  streamType: string;
-  streamId: string;
-  version: number;
-  eventId: string;
-  type: string;
-  schema: number;
-  data: object;
-  personal: object | null;
-  encryptedPersonal: string | null;
-  subjectId: string | null;
-  metadata: { personalDigest?: unknown };
-  recordedAt: string;
-  digest: string;
+type Check<Value> = (value: unknown) => value is Value;
+const isText: Check<string> = (value) => typeof value === 'string';
+const isObject: Check<object> = (value): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+export const isId: Check<string> = (value): value is string =>
+  isText(value) && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
+const isUpTo = (most: number, least = 1): Check<number> => {
+  return (value): value is number =>
+    Number.isInteger(value) && least <= Number(value) && Number(value) <= most;
 };
-
-const ID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-type Check = (value: unknown) => boolean;
-const isText: Check = (value) => typeof value === 'string';
-export const isId = (value: unknown): value is string => isText(value) && ID.test(value as string);
-const isObject: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
-const isUpTo = (most: number, least = 1): Check => {
-  return (value) => Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
-};
-const orNull = (check: Check): Check => {
-  return (value) => value === null || check(value);
+const orNull = <Value>(check: Check<Value>): Check<Value | null> => {
+  return (value): value is Value | null => value === null || check(value);
 };
 
 /** The members of a line in their order. */
-const CHECKS: Record<keyof Line, Check> = {
+const CHECKS = {
   position: isUpTo(Number.MAX_SAFE_INTEGER),
   previousPosition: isUpTo(Number.MAX_SAFE_INTEGER, 0),
   organizationId: isText,
@@ -83,6 +63,10 @@ const CHECKS: Record<keyof Line, Check> = {
   digest: isText,
 };
 const MEMBERS = Object.keys(CHECKS) as (keyof Line)[];
+/** A line as it is written. */
+export type Line = {
+  [Name in keyof typeof CHECKS]: (typeof CHECKS)[Name] extends Check<infer Value> ? Value : never;
+};
 
 /** Far above any event, because a request has at most 1 MiB. A file without line feeds does not fill the memory. */
 const LONGEST_LINE = 16 * 1024 * 1024;
@@ -101,10 +85,7 @@ export async function* eventsOfExport(
       for (const text of textsOf(lines)) {
         line = parseLine(text);
         const mistake = orderOf(line, number, last, beforeLast);
-        if (mistake) {
-          yield { events, mistake };
-          return;
-        }
+        if (mistake) return yield { events, mistake };
         events.push(eventOf(line, organizationId));
         [number, last, beforeLast] = [number + 1, line.position, last];
         line = undefined;
@@ -183,11 +164,9 @@ export function parseLine(text: string): Line {
   // The digest would not cover it.
   if (unknown !== undefined)
     throw new WrongLine(`has "${unknown}", which is not a member of an event`, 'spelling');
-  throw new WrongLine(
-    'is not written as an export writes it: check for white space, another notation of a number or text, ' +
-      'another order of members, or duplicate members',
-    'spelling',
-  );
+  const causes =
+    'white space, another notation of a number or text, another order of members, or duplicate members';
+  throw new WrongLine(`is not written as an export writes it: check for ${causes}`, 'spelling');
 }
 
 /**
@@ -218,7 +197,7 @@ export function eventOf(line: Line, organizationId: string): Event {
   if (personal !== null && encryptedPersonal === null)
     throw new WrongLine('has readable personal data, although no encrypted data was stored', 'personal');
   // The digest covers this one. Events of versions up to 0.7.0 have none.
-  const { personalDigest } = metadata;
+  const { personalDigest } = metadata as { personalDigest?: unknown };
   const isDisputed = personal !== null && personalDigest !== undefined;
   if (isDisputed && hexSha256(canonical(personal)) !== personalDigest)
     throw new WrongLine('has readable personal data that does not match its personalDigest', 'personal');

@@ -18,22 +18,18 @@ type HistoryCode = 'tree' | 'missing' | 'late' | 'version' | 'root' | 'unreadabl
 
 /** A note or a key that proves nothing. The message gives the reason. */
 export class NotAuthentic extends Error {
-  constructor(
-    message: string,
-    readonly code: Code = 'note',
-  ) {
+  readonly code: Code;
+  constructor(message: string, code: Code = 'note') {
     super(message);
+    this.code = code;
   }
 }
 
 type Signature = { name: string; keyId: Uint8Array; bytes: Uint8Array };
-
 /** `text` ends with a line feed. It is the signed part. */
 export type Note = { text: string; signatures: readonly Signature[] };
-
 /** A key that verifies the signatures of a name. `bytes`: the algorithm byte and the public key. */
 export type VerifierKey = { name: string; id: Uint8Array; bytes: Uint8Array; publicKey: Uint8Array };
-
 /** A witness has seen the note and nothing that contradicts it. */
 export type Cosignature = { witness: string; time: Date };
 
@@ -51,31 +47,28 @@ const TIME = 8;
 export function readNote(note: string): Note {
   // The last empty line separates text and signatures.
   const end = note.lastIndexOf('\n\n');
-  if (end < 0)
-    throw notACheckpoint(
-      'it has no empty line before its signatures. Use a file written by history checkpoint',
-    );
+  const unsigned = 'it has no empty line before its signatures. Use a file written by history checkpoint';
+  if (end < 0) throw notACheckpoint(unsigned);
   const lines = note.slice(end + 2);
-  if (!lines.endsWith('\n'))
-    throw notACheckpoint('its last line does not end with a line feed. Copy the whole checkpoint again');
+  const incomplete = 'its last line does not end with a line feed. Copy the whole checkpoint again';
+  if (!lines.endsWith('\n')) throw notACheckpoint(incomplete);
   return { text: note.slice(0, end + 1), signatures: lines.slice(0, -1).split('\n').map(signatureOf) };
 }
 
 function signatureOf(line: string): Signature {
   const [, name, encoded] = /^— ([^+\s]+) (\S+)$/.exec(line) ?? [];
-  const bytes = encoded === undefined ? undefined : fromBase64(encoded);
+  const bytes = fromBase64(encoded);
   if (!name || !bytes || bytes.length <= KEY_ID) throw notACheckpoint(`"${line}" is not a signature line`);
   return { name, keyId: bytes.subarray(0, KEY_ID), bytes: bytes.subarray(KEY_ID) };
 }
 
-export function notACheckpoint(mistake: string, code: Code = 'note'): NotAuthentic {
-  return new NotAuthentic(`This is not a checkpoint: ${mistake}.`, code);
-}
+export const notACheckpoint = (mistake: string, code: Code = 'note') =>
+  new NotAuthentic(`This is not a checkpoint: ${mistake}.`, code);
 
 /** Parses `<name>+<key id>+<base64 of the algorithm byte and the public key>`. @throws NotAuthentic */
 export function parseVerifierKey(text: string, algorithm: number = ALGORITHMS.signature): VerifierKey {
   const [, name, id, encoded] = /^([^+\s]+)\+([0-9a-f]{8})\+(\S+)$/.exec(text.trim()) ?? [];
-  const bytes = encoded === undefined ? undefined : fromBase64(encoded);
+  const bytes = fromBase64(encoded);
   if (!name || !id || bytes?.length !== 33 || bytes[0] !== algorithm) {
     const whose = algorithm === ALGORITHMS.cosignature ? 'the verifier key of a witness' : 'a verifier key';
     const format = 'The format is <name>+<8 digits>+<base64>, on one line.';
@@ -96,15 +89,10 @@ export function verifierKeyOf(name: string, bytes: Uint8Array): VerifierKey {
 export const keyName = ({ name, id }: Pick<VerifierKey, 'name' | 'id'>) => `${name}+${hexOf(id)}`;
 
 /** Whether a key may sign for this log: it has the log's name, or signs for all organizations of a server. */
-export function isKeyOf({ name }: Pick<VerifierKey, 'name'>, origin: string): boolean {
-  return name === origin || (name === GENERAL_NAME && origin.startsWith(`${GENERAL_NAME}/`));
-}
+export const isKeyOf = ({ name }: Pick<VerifierKey, 'name'>, origin: string) =>
+  name === origin || (name === GENERAL_NAME && origin.startsWith(`${GENERAL_NAME}/`));
 
-/**
- * Whether this key has signed the note.
- *
- * @throws NotAuthentic if one of its signatures is invalid: its forger cannot be trusted with the rest either.
- */
+/** Whether this key has signed the note. @throws NotAuthentic if a signature is invalid: its forger cannot be trusted. */
 export async function isSignedBy({ text, signatures }: Note, key: VerifierKey): Promise<boolean> {
   const own = signaturesBy(signatures, key);
   for (const { bytes } of own) {
@@ -120,7 +108,7 @@ export async function cosignedBy(
   { text, signatures }: Note,
   key: VerifierKey,
 ): Promise<Cosignature | undefined> {
-  const times: number[] = [];
+  let latest: number | undefined;
   for (const { bytes } of signaturesBy(signatures, key)) {
     const seconds =
       bytes.length > TIME ? Number(new DataView(bytes.slice(0, TIME).buffer).getBigUint64(0)) : NaN;
@@ -128,18 +116,13 @@ export async function cosignedBy(
       const reason = `The cosignature of the witness ${keyName(key)} is invalid. It belongs to another checkpoint.`;
       throw new NotAuthentic(reason, 'cosignatures');
     }
-    times.push(seconds);
+    latest = Math.max(latest ?? 0, seconds);
   }
-  return times.length === 0
-    ? undefined
-    : { witness: keyName(key), time: new Date(1_000 * Math.max(...times)) };
+  return latest === undefined ? undefined : { witness: keyName(key), time: new Date(1_000 * latest) };
 }
 
 /** The text that a witness signs. @param seconds since 1970, UTC. */
-export function cosignedText(text: string, seconds: number): string {
-  return `cosignature/v1\ntime ${seconds}\n${text}`;
-}
+export const cosignedText = (text: string, seconds: number) => `cosignature/v1\ntime ${seconds}\n${text}`;
 
-function signaturesBy(signatures: readonly Signature[], { name, id }: VerifierKey): Signature[] {
-  return signatures.filter((one) => one.name === name && areSame(one.keyId, id));
-}
+const signaturesBy = (signatures: readonly Signature[], { name, id }: VerifierKey) =>
+  signatures.filter((one) => one.name === name && areSame(one.keyId, id));

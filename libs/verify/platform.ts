@@ -45,9 +45,8 @@ export function sha256Of(data: string | Uint8Array): Bytes {
 }
 
 /** The SHA-256 in hexadecimal. */
-export function hexSha256(data: string | Uint8Array): string {
-  return node ? node.hash('sha256', data, 'hex') : hexOf(sha256Of(data));
-}
+export const hexSha256 = (data: string | Uint8Array) =>
+  node ? node.hash('sha256', data, 'hex') : hexOf(sha256Of(data));
 
 /** The first 32 bits of the fractional parts of roots of the first primes (FIPS 180-4, sections 4.2.2 and 5.3.3). */
 function fractions(count: number, root: (prime: number) => number): Int32Array {
@@ -92,18 +91,15 @@ function wordsOf(message: Uint8Array): Int32Array {
   return state;
 }
 
-/** Writes a safe integer in 8 bytes, big-endian. Four times as fast as a BigInt. */
+/** Writes a safe integer in 8 bytes, big-endian. */
 export function writeInt64(number: number, into: Uint8Array, at: number): void {
-  const [high, low] = [Math.floor(number / 2 ** 32), number >>> 0];
-  for (let n = 0; n < 4; n += 1) {
-    into[at + n] = high >>> (24 - 8 * n);
-    into[at + 4 + n] = low >>> (24 - 8 * n);
-  }
+  const view = new DataView(into.buffer, into.byteOffset);
+  view.setInt32(at, Math.floor(number / 2 ** 32));
+  view.setUint32(at + 4, number);
 }
 
-export function areSame(one: Uint8Array, other: Uint8Array): boolean {
-  return one.length === other.length && one.every((byte, n) => byte === other[n]);
-}
+export const areSame = (one: Uint8Array, other: Uint8Array) =>
+  one.length === other.length && one.every((byte, n) => byte === other[n]);
 
 export function joined(...parts: readonly Uint8Array[]): Bytes {
   const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
@@ -115,9 +111,8 @@ export function joined(...parts: readonly Uint8Array[]): Bytes {
   return whole;
 }
 
-export function hexOf(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
-}
+export const hexOf = (bytes: Uint8Array) =>
+  Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
 const digitOf = (code: number) => (code < 0x3a ? code - 0x30 : code - 0x57);
 
@@ -129,22 +124,17 @@ export function writeHex(hex: string, into: Uint8Array, start: number): void {
   }
 }
 
-export function toBase64(bytes: Uint8Array): string {
-  return btoa(String.fromCharCode(...bytes));
-}
+export const toBase64 = (bytes: Uint8Array) => btoa(String.fromCharCode(...bytes));
 
 /** Decodes base64 (RFC 4648). Undefined if the text is not the one encoding of its bytes. */
-export function fromBase64(text: string): Bytes | undefined {
-  try {
-    const binary = atob(text);
-    return btoa(binary) === text ? Uint8Array.from(binary, (one) => one.charCodeAt(0)) : undefined;
-  } catch {
-    return undefined;
-  }
+export function fromBase64(text = ''): Bytes | undefined {
+  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(text) || text.length % 4 !== 0) return undefined;
+  const bytes = Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
+  return toBase64(bytes) === text ? bytes : undefined;
 }
 
 /** Decodes a hash in base64. Undefined for any other text. */
-export function hashOf(text = ''): Uint8Array | undefined {
+export function hashOf(text?: string): Uint8Array | undefined {
   const bytes = fromBase64(text);
   return bytes?.length === HASH ? bytes : undefined;
 }

@@ -48,15 +48,16 @@ function mistakeAt(position: number, other: number | undefined): string {
 
 /** Follows an organization's entries in a register while its tree grows. */
 export class RegisteredHistory {
-  private upTo = 0;
+  readonly found: Registered;
   private mistake: string | undefined;
   private next: Entry | undefined;
 
   constructor(
     private readonly organizationId: string,
     private readonly entries: RegisterEntries,
-    private readonly register: Checkpoint,
+    { size: events, sealedAt }: Checkpoint,
   ) {
+    this.found = { events, sealedAt, upTo: 0 };
     this.next = entries.after(this.hashOf('previous', 0));
   }
 
@@ -65,23 +66,20 @@ export class RegisteredHistory {
     const { size } = tree;
     if (!this.next || this.hashOf('size', size) !== this.next.size) return;
     const isSame = this.hashOf('root', toBase64(tree.root())) === this.next.root;
-    if (isSame) this.upTo = size;
-    else {
+    this.next = isSame ? this.entries.after(this.hashOf('previous', size)) : undefined;
+    if (isSame) this.found.upTo = size;
+    else
       this.mistake =
         `The register contains another history of the first ${size} events of this organization. ` +
         'The server has signed two histories.';
-    }
-    this.next = isSame ? this.entries.after(this.hashOf('previous', size)) : undefined;
   }
 
-  /** What the entries prove of a history whose checkpoint has `size` events, and what is wrong with it. */
-  judge(size: number): { registered: Registered; mistake: string | undefined } {
-    const { upTo, register, mistake } = this;
-    const uncovered =
-      `The register does not cover the checkpoint: it contains the first ${upTo} of ${size} events of the organization. ` +
-      'Export both again a minute later.';
-    const registered = { events: register.size, sealedAt: register.sealedAt, upTo };
-    return { registered, mistake: mistake ?? (upTo < size ? uncovered : undefined) };
+  /** What is wrong with a history whose checkpoint has `size` events. */
+  judge(size: number): string | undefined {
+    const { upTo } = this.found;
+    if (this.mistake !== undefined || upTo >= size) return this.mistake;
+    const covered = `it contains the first ${upTo} of ${size} events of the organization`;
+    return `The register does not cover the checkpoint: ${covered}. Export both again a minute later.`;
   }
 
   private hashOf(field: keyof Entry, value: number | string): string {

@@ -10,42 +10,38 @@ export const ENDINGS: ReadonlySet<string> = new Set([
 /** A Map has at most 2^24 entries, and a large petition more streams. */
 const MAPS = 256;
 
-/** An event destroyed the key of a stream. `LATE`: the checkpoint does not cover it. */
-const [ENDED, LATE] = [1, 2];
+/**
+ * A stream, and the subject with its id. `version` and `time` of its last event; `unreadable`: the first position with unreadable
+ * data of the subject, or 0; `end`: whether the checkpoint covers the event that destroyed its key.
+ */
+type Stream = { version: number; time: number; unreadable: number; end: 'covered' | 'late' | null };
 
-/** Compares events of the same stream, or about the same subject, which is a stream, too. */
+/** Compares events of the same stream, or about the same subject. */
 export class Streams {
-  /** The number of each id. */
-  private readonly numbers = Array.from({ length: MAPS }, () => new Map<string, number>());
-  /** By number: the stream's last version and time. */
-  private readonly versions: number[] = [];
-  private readonly times: number[] = [];
-  /** The first position with unreadable data of this subject; 0 if there is none. */
-  private readonly unreadable: number[] = [];
-  /** `ENDED` or `LATE`, or 0. */
-  private readonly ends: number[] = [];
+  private readonly maps = Array.from({ length: MAPS }, () => new Map<string, Stream>());
 
   /** Adds an event. @param isNewer than the checkpoint. @returns what is wrong with it, and what is suspicious. */
   add(event: Event, isNewer: boolean): { mistake?: string; warning?: string } {
-    const { position, version, time, streamId, subjectId } = event;
-    const stream = this.numberOf(streamId);
-    const before = this.versions[stream]!;
+    const { position, version, time } = event;
+    const stream = this.streamOf(event.streamId);
+    const { version: before, time: timeBefore } = stream;
     if (version !== before + 1) {
       const found = before === 0 ? 'is the first of its stream' : `follows version ${before} of its stream`;
       return { mistake: `The event at position ${position} has version ${version}, although it ${found}.` };
     }
-    const wentBack = before !== 0 && time < this.times[stream]!;
-    this.versions[stream] = version;
-    this.times[stream] = time;
-    if (ENDINGS.has(event.type)) this.ends[stream] ||= isNewer ? LATE : ENDED;
-    if (event.personal === 'unreadable') this.unreadable[this.numberOf(subjectId ?? ALL.id)] ||= position;
-    const warning = `The event at position ${position} was recorded before version ${version - 1} of its stream.`;
-    return wentBack ? { warning } : {};
+    stream.version = version;
+    stream.time = time;
+    if (ENDINGS.has(event.type)) stream.end ??= isNewer ? 'late' : 'covered';
+    if (event.personal === 'unreadable') this.streamOf(event.subjectId ?? ALL.id).unreadable ||= position;
+    if (time >= timeBefore) return {};
+    return {
+      warning: `The event at position ${position} was recorded before version ${before} of its stream.`,
+    };
   }
 
   /** The streams whose own key an event destroyed. */
   *ended(): Generator<string> {
-    for (const map of this.numbers) for (const [id, number] of map) if (this.ends[number] !== 0) yield id;
+    for (const map of this.maps) for (const [id, { end }] of map) if (end !== null) yield id;
   }
 
   /**
@@ -54,22 +50,17 @@ export class Streams {
    */
   unexplained(): { subjectId: string; position: number; isLate: boolean }[] {
     const found = [];
-    for (const map of this.numbers) {
-      for (const [subjectId, number] of map) {
-        const [position, end] = [this.unreadable[number]!, this.ends[number]];
-        if (position !== 0 && end !== ENDED) found.push({ subjectId, position, isLate: end === LATE });
-      }
-    }
+    for (const map of this.maps)
+      for (const [subjectId, { unreadable: position, end }] of map)
+        if (position !== 0 && end !== 'covered') found.push({ subjectId, position, isLate: end === 'late' });
     return found.sort((one, other) => one.position - other.position);
   }
 
-  private numberOf(id: string): number {
+  private streamOf(id: string): Stream {
     // The last digits of an id are random in every version.
-    const map = this.numbers[Number.parseInt(id.slice(-2), 16)]!;
-    const known = map.get(id);
-    if (known !== undefined) return known;
-    map.set(id, this.versions.length);
-    for (const column of [this.times, this.unreadable, this.ends]) column.push(0);
-    return this.versions.push(0) - 1;
+    const map = this.maps[Number.parseInt(id.slice(-2), 16)]!;
+    const stream = map.get(id) ?? { version: 0, time: -Infinity, unreadable: 0, end: null };
+    if (stream.version === 0) map.set(id, stream);
+    return stream;
   }
 }

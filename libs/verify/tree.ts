@@ -11,7 +11,7 @@ export function leafHash(position: number, digest: string): Uint8Array {
   return sha256Of(leaf);
 }
 
-/** An organization's checkpoint as a leaf of the log of all organizations. */
+/** A checkpoint as a leaf of the log of all organizations. */
 export type Claim = { organizationId: string; size: number; root: Uint8Array };
 
 const claim = new Uint8Array(1 + 16 + 8 + HASH);
@@ -40,10 +40,7 @@ export function nodeHash(
 /** A tree of any size. It stores only its right edge: one hash for each bit of its size. */
 export class Tree {
   size = 0;
-  /**
-   * By level, after an append: the root of the complete subtree of 2^level leaves that ends with it, up to `top`. Entries
-   * below the appended level are outdated.
-   */
+  /** By level, after an append, up to `top`: the root of the complete subtree of 2^level leaves that ends with it. */
   readonly completed: Uint8Array[] = [];
   top = 0;
   /** By level n: the complete subtree of 2^n leaves that waits for its right sibling. */
@@ -52,14 +49,15 @@ export class Tree {
 
   /** Appends a complete subtree of 2^`level` leaves. The tree's size must be a multiple of that. */
   append(hash: Uint8Array, level = 0): void {
-    bufferAt(this.completed, level).set(hash);
+    const at = (buffers: Uint8Array[], n: number) => (buffers[n] ??= new Uint8Array(HASH));
+    at(this.completed, level).set(hash);
     this.size += 2 ** level;
     let top = level;
     for (; this.isWaiting[top]; top += 1) {
-      nodeHash(this.edge[top]!, this.completed[top]!, bufferAt(this.completed, top + 1));
+      nodeHash(this.edge[top]!, this.completed[top]!, at(this.completed, top + 1));
       this.isWaiting[top] = false;
     }
-    bufferAt(this.edge, top).set(this.completed[top]!);
+    at(this.edge, top).set(this.completed[top]!);
     this.isWaiting[top] = true;
     this.top = top;
   }
@@ -71,43 +69,18 @@ export class Tree {
   }
 }
 
-function bufferAt(buffers: Uint8Array[], level: number): Uint8Array {
-  return (buffers[level] ??= new Uint8Array(HASH));
-}
-
-/** The root above a leaf (RFC 9162, section 2.1.3.2). Undefined if the path does not lead to it. */
+/** The root above a leaf (RFC 6962, section 2.1.1). Undefined if the path does not lead to one. */
 export function rootOfPath(
   leaf: Uint8Array,
   index: number,
   size: number,
   path: readonly Uint8Array[],
 ): Uint8Array | undefined {
-  let root = leaf;
-  const isWhole = climb(index, size - 1, path, (hash, isLeft) => {
-    root = isLeft ? nodeHash(hash, root) : nodeHash(root, hash);
-  });
-  return index < size && isWhole ? root : undefined;
+  if (size < 2 || path.length === 0) return index === 0 && size === 1 && path.length === 0 ? leaf : undefined;
+  const [below, sibling] = [path.slice(0, -1), path.at(-1)!];
+  let left = 1;
+  while (left * 2 < size) left *= 2;
+  const isLeft = index < left;
+  const own = rootOfPath(leaf, isLeft ? index : index - left, isLeft ? left : size - left, below);
+  return own && (isLeft ? nodeHash(own, sibling) : nodeHash(sibling, own));
 }
-
-/**
- * Climbs from node `first` of a level whose last node is `last`. @param join adds the hash to its left or right.
- * @returns whether the path ends at the root.
- */
-export function climb(
-  first: number,
-  last: number,
-  path: readonly Uint8Array[],
-  join: (hash: Uint8Array, isLeft: boolean) => void,
-): boolean {
-  for (const hash of path) {
-    if (last === 0) return false;
-    const isLeft = first % 2 === 1 || first === last;
-    join(hash, isLeft);
-    if (isLeft) while (first % 2 === 0 && first !== 0) [first, last] = [half(first), half(last)];
-    [first, last] = [half(first), half(last)];
-  }
-  return last === 0;
-}
-
-/** @returns the node above this one. */
-export const half = (number: number) => Math.floor(number / 2);

@@ -2,32 +2,27 @@ import { type Checkpoint, type InAll } from './checkpoint.js';
 import { type CountVerdict } from './count.js';
 import { type Code, type Cosignature } from './note.js';
 
-/** The result of a verification: docs/spec/history-format.md, "Verdict". */
+/** The result of a verification: docs/spec/history-format.md, "Verdict". The members of `checkpoint` depend on what was given. */
 export type Verdict = {
   ok: boolean;
-  /** Events read until the result was clear. */
   events: number;
-  /** How many of these, from the first, are proved to belong to the checkpoint. */
   provedEvents: number;
-  /** How many of these are newer than the checkpoint, so it does not cover them. */
   newerEvents: number;
-  /** The first position at which the history differs from the sealed one; null if no event is wrong. */
+  /** Null if no event is wrong. */
   firstWrongPosition: number | null;
   /** The kind of the problem, and the problem in one or two sentences; null if there is none. */
   code: Code | null;
   reason: string | null;
-  /** How many have readable personal data that no digest covers, because a version up to 0.7.0 wrote them. */
   unprovedPersonal: number;
-  /** Suspicious findings that do not prove a change, the first `MOST_WARNINGS`. The position is null if no event is concerned. */
+  /** The first `MOST_WARNINGS`. The position is null if no event is concerned. */
   warnings: { position: number | null; reason: string }[];
   warningCount: number;
-  /** The checkpoint of the comparison; null if it was not signed by the key. */
+  /** Null if it was not signed by the key. */
   checkpoint: Against | null;
 };
 
 export const MOST_WARNINGS = 20;
 
-/** A checkpoint in a verdict. Absent: `witnesses`, `inAll` and `register` if they were not given. */
 export type Against = Pick<
   Checkpoint,
   'organizationId' | 'size' | 'position' | 'sealedAt' | 'key' | 'givenKey'

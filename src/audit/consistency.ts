@@ -1,4 +1,9 @@
-import { areSame, climb, half, HASH, hashOf, nodeHash, timeOf, wholeNumber } from '#libs/verify';
+import { ALL, areSame, type Checkpoint, HASH, hashOf, nodeHash, timeOf, wholeNumber } from '#libs/verify';
+
+/** The noun for a checkpoint's leaves in messages. */
+export function leavesOf({ organizationId }: Pick<Checkpoint, 'organizationId'>): string {
+  return organizationId === ALL.name ? 'checkpoints' : 'events';
+}
 
 /** The tree that a checkpoint describes. */
 export type TreeHead = { size: number; root: Uint8Array };
@@ -62,6 +67,28 @@ export function isConsistent(older: TreeHead, newer: TreeHead, proof: readonly U
   });
   return isWhole && areSame(old, older.root) && areSame(now, newer.root);
 }
+
+/**
+ * Climbs from node `first` of a level whose last node is `last`. @param join adds the hash to its left or right.
+ * @returns whether the path ends at the root.
+ */
+function climb(
+  first: number,
+  last: number,
+  path: readonly Uint8Array[],
+  join: (hash: Uint8Array, isLeft: boolean) => void,
+): boolean {
+  for (const hash of path) {
+    if (last === 0) return false;
+    const isLeft = first % 2 === 1 || first === last;
+    join(hash, isLeft);
+    if (isLeft) while (first % 2 === 0 && first !== 0) [first, last] = [half(first), half(last)];
+    [first, last] = [half(first), half(last)];
+  }
+  return last === 0;
+}
+
+const half = (number: number) => Math.floor(number / 2);
 
 function isPowerOfTwo(size: number): boolean {
   return Number.isInteger(Math.log2(size)) && 2 ** Math.log2(size) === size;

@@ -2,7 +2,7 @@ export { Anchors, type AnchorStore, NotWriteOnce } from './anchors/anchors.js';
 export { type BucketLocation } from './anchors/bucket.js';
 export { bucketLocationOf, openAnchorStore } from './anchors/stores.js';
 export { compareBySubtrees, type Comparison } from './compare.js';
-export { contradictionOf, headOf } from './consistency.js';
+export { contradictionOf, headOf, leavesOf } from './consistency.js';
 export { Cosigning } from './cosigning/cosigning.js';
 export { readWitness, type WitnessAddress, WitnessClient } from './cosigning/witness-client.js';
 export { NotAnswered } from './fetch-answer.js';

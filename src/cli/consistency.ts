@@ -1,12 +1,13 @@
 import { type Command } from 'commander';
 import { describeError } from '#libs/database';
-import { areSame, type Checkpoint, leavesOf, openCheckpoint, type Succession } from '#libs/verify';
+import { areSame, type Checkpoint, openCheckpoint, type Succession } from '#libs/verify';
 import {
   compareByFile,
   compareBySubtrees,
   type Comparison,
   contradictionOf,
   headOf,
+  leavesOf,
   LogClient,
   successionsOfFile,
 } from '../audit/index.js';

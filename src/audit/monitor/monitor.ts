@@ -3,14 +3,13 @@ import {
   areSame,
   type Checkpoint,
   FalseSuccession,
-  leavesOf,
   NotAuthentic,
   openCheckpoint,
   REGISTER,
   Tree,
 } from '#libs/verify';
 import { compareBySubtrees } from '../compare.js';
-import { contradictionOf } from '../consistency.js';
+import { contradictionOf, leavesOf } from '../consistency.js';
 import { replaceFile } from '../durable-file.js';
 import { NotAnswered } from '../fetch-answer.js';
 import { type LogClient } from './log-client.js';

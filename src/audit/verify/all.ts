@@ -42,7 +42,8 @@ export type AllWork = {
   onlySeals: boolean;
   /** The organizations stored next to the checkpoint. They are used if the log itself differs. */
   kept: string | undefined;
-  onProgress: (done: { events: number }) => void;
+  /** @param events read since the last call. */
+  onEvents: (events: number) => void;
 };
 
 const MOST_WRONG = 100;
@@ -191,14 +192,14 @@ async function compareOrganization(
   sql: Sql,
   organizationId: string,
   claims: Claims,
-  { onlySeals, onProgress }: AllWork,
+  { onlySeals, onEvents }: AllWork,
 ): Promise<string | undefined> {
   if (onlySeals) return compareSeals(sql, organizationId, await newestOf(claims, organizationId));
   const tree = new Tree();
   let due = await claims.of(organizationId, 0);
   let next = 0;
   for await (const batch of (await EventsTable.of(sql, organizationId)).batches()) {
-    onProgress({ events: batch.events.length });
+    onEvents(batch.events.length);
     for (const { position, digest } of batch.events) {
       tree.append(leafHash(position, digest));
       if (tree.size !== due[next]!.size) continue;

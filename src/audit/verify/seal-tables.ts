@@ -1,13 +1,17 @@
 import { type Sql } from '#libs/database';
-import {
-  areSame,
-  type Checkpoint,
-  HASH,
-  type SealedLeaf,
-  type SealRows,
-  type Seals,
-  Tree,
-} from '#libs/verify';
+import { areSame, type Checkpoint, HASH, Tree } from '#libs/verify';
+
+/** A leaf as it was sealed. */
+export type SealedLeaf = { position: number; hash: Uint8Array };
+
+/** The seals as stored in the database. */
+export type Seals = {
+  /** Reads `count` leaves from number `from`, which ascends from call to call. Absent if they differ from the checkpoint. */
+  leaves?: (from: number, count: number) => Promise<SealedLeaf[]>;
+  rows?: StoredSealRows;
+  /** The problem with the tables; null if there is none. */
+  mistake: string | null;
+};
 
 /** Hashes per row of seal_tiles, and the levels of the tree that a row spans. */
 const TILE_WIDTH = 256;
@@ -74,7 +78,7 @@ type SealRow = { size: string; position: string; root: Buffer };
  * The rows of `seals`, each compared with the tree of its size. Older rows are thinned out, so not every sealed
  * size has one.
  */
-class StoredSealRows implements SealRows {
+class StoredSealRows {
   private rows: SealRow[] = [];
   /** From the last compared row: no event of a larger tree has this position or a lower one. */
   private upTo = 0;

@@ -7,7 +7,6 @@ import {
   eventsOfExport,
   NotAuthentic,
   openCheckpoint,
-  stepper,
   type Succession,
   successionsOfExport,
   unproved,
@@ -18,11 +17,18 @@ import {
   withCheckpoint,
   witnessesOf,
 } from '#libs/verify';
+import { compareByEvents, type Comparison } from '../compare.js';
 import { type AllVerdict, compareAll } from './all.js';
 import { EventsTable, successionsOfDatabase } from './events-table.js';
-import { compareByEvents, type Comparison } from '../compare.js';
 import { checkSeals } from './seal-tables.js';
+import { SealedEvents } from './sealed-events.js';
 
+type Options = Omit<VerifyOptions, 'onProgress'> & {
+  /** `share`: the completed part of the work, from 0 to 1. In a database, the seals are read first. */
+  onProgress?: (progress: { events: number; share: number }) => void;
+  /** Aborts the verification with the signal's reason. */
+  signal?: AbortSignal;
+};
 type AllOptions = { organizations?: string | undefined; onlySeals?: boolean };
 
 /** The cost of a leaf in seal_tiles, relative to an event. */
@@ -35,7 +41,7 @@ export async function verifyFile(
   file: string,
   checkpoint: string,
   key: string,
-  options: VerifyOptions = {},
+  options: Options = {},
 ): Promise<Verdict> {
   const handle = await open(file);
   try {
@@ -43,7 +49,7 @@ export async function verifyFile(
     const stream = handle.createReadStream({ highWaterMark: READ_BYTES });
     const share = () => (size === 0 ? 0 : Math.min(1, stream.bytesRead / size));
     const successions = () => successionsOfFile(file);
-    return await verifyExport(stream, checkpoint, key, { successions, ...options }, share);
+    return await verifyExport(stream, checkpoint, key, { successions, ...reporting(share, options) });
   } finally {
     await handle.close();
   }
@@ -86,23 +92,32 @@ export function verifyDatabase(
   organizationId: string,
   checkpoint: string,
   key: string,
-  options: VerifyOptions = {},
+  options: Options = {},
 ): Promise<Verdict> {
+  let leaves = 0;
+  let size = 1;
+  const share = (events: number) => Math.min(1, (leaves * LEAF_COST + events) / (size * (1 + LEAF_COST)));
+  const { onProgress, ...rest } = reporting(share, options);
   const successions = () => successionsOfDatabase(sql, organizationId);
-  return withCheckpoint(checkpoint, key, { successions, ...options }, async (opened, register) => {
+  return withCheckpoint(checkpoint, key, { successions, ...rest }, async (opened, register) => {
     if (opened.organizationId !== organizationId) {
       return unproved(
         'foreign',
         `The checkpoint belongs to organization ${opened.organizationId}. Use the one of ${organizationId}.`,
       );
     }
-    const all = opened.size * (1 + LEAF_COST);
-    const step = stepper(({ leaves, events }) => Math.min(1, (leaves * LEAF_COST + events) / all), options);
-    const seals = await checkSeals(sql, opened, (leaves) => step({ leaves }));
+    ({ size } = opened);
+    const onLeaves = (more: number) => {
+      leaves += more;
+      onProgress(0);
+    };
+    const sealed = new SealedEvents(opened, await checkSeals(sql, opened, onLeaves));
     const table = await EventsTable.of(sql, organizationId);
     const endedLater = (subjectIds: Iterable<string>) => table.endedLater(subjectIds);
     const firstWithKey = (subjectIds: Iterable<string>) => table.firstWithKey(subjectIds);
-    return verifyEvents(opened, table.batches(), { register, seals, endedLater, firstWithKey, step });
+    const batches = sealed.compare(table.batches());
+    const beside = { register, endedLater, firstWithKey, onProgress };
+    return sealed.judge(await verifyEvents(opened, batches, beside));
   });
 }
 
@@ -116,7 +131,7 @@ export async function verifyAll(
   sql: Sql,
   checkpoint: string,
   key: string,
-  { organizations: kept, onlySeals = false, ...options }: VerifyOptions & AllOptions = {},
+  { organizations: kept, onlySeals = false, ...options }: Options & AllOptions = {},
 ): Promise<AllVerdict> {
   try {
     const opened = await openCheckpoint(checkpoint, key);
@@ -125,9 +140,11 @@ export async function verifyAll(
         `The checkpoint belongs to organization ${opened.organizationId}, not to the log of all organizations.`,
       );
     }
-    const cosigned = await witnessesOf(checkpoint, options);
-    const onProgress = stepper(() => 0, options);
-    const verdict = await compareAll(sql, opened, { onlySeals, kept, onProgress });
+    const { onProgress, ...rest } = reporting(() => 0, options);
+    const cosigned = await witnessesOf(checkpoint, rest);
+    let read = 0;
+    const onEvents = (more: number) => onProgress((read += more));
+    const verdict = await compareAll(sql, opened, { onlySeals, kept, onEvents });
     return { ...verdict, checkpoint: verdict.checkpoint && { ...verdict.checkpoint, ...cosigned } };
   } catch (error) {
     if (!(error instanceof NotAuthentic)) throw error;
@@ -136,4 +153,13 @@ export async function verifyAll(
       ...{ wrong: [], wrongCount: 0, checkpoint: null },
     };
   }
+}
+
+/** Adds the share of the work to the progress, and stops it if it was aborted. */
+function reporting(share: (events: number) => number, { onProgress, signal, ...options }: Options) {
+  const report = (events: number) => {
+    signal?.throwIfAborted();
+    onProgress?.({ events, share: share(events) });
+  };
+  return { ...options, onProgress: report };
 }

@@ -30,7 +30,7 @@ async function work(verifier: typeof Verifier, { address, checkpoint, key }: Tas
   let reportedAt = 0;
   // Not verified yet, and only the length of the progress bar.
   const size = Number(checkpoint.split('\n', 2)[1]);
-  const onProgress = ({ events }: { events: number }) => {
+  const onProgress = (events: number) => {
     if (performance.now() - reportedAt < EVERY_MS) return;
     reportedAt = performance.now();
     scope.postMessage({ progress: events, of: size });
