@@ -3,7 +3,7 @@ import { type Event, eventOf, parseLine, textsOf, wholeLines, WrongLine } from '
 import { NotAuthentic } from './note.js';
 import { areSame, hashOf } from './platform.js';
 import { leafHash, Tree } from './tree.js';
-import { againstOf, type Against } from './verdict.js';
+import { againstOf, type Against, count as formatted, signedBy } from './verdict.js';
 
 /** The count certificate of a petition: docs/spec/history-format.md, "Count certificate". */
 
@@ -153,4 +153,18 @@ function parse(text: string): Record<string, unknown> {
   } catch {
     throw new WrongLine('is not a JSON object');
   }
+}
+
+/** A sentence to quote. */
+export function countStatement(verdict: CountVerdict): string {
+  const { count, petitionId, organizationId, reason, checkpoint } = verdict;
+  if (!count || !checkpoint) return `The certificate proves nothing: ${reason}`;
+  const { signatures, withdrawn, invalidated } = count;
+  return (
+    `The history of organization ${organizationId} contains at least these signatures of petition ${petitionId}: ` +
+    `${formatted(signatures)} that no event in the certificate ended, ${formatted(withdrawn)} withdrawn and ${formatted(invalidated)} invalidated. ` +
+    `They are covered by the checkpoint of ${formatted(checkpoint.size)} events, ${signedBy(checkpoint)}. ` +
+    'Someone who handed over the certificate can have hidden any event, so each number can be too high or too low: only the whole ' +
+    'history shows every event. Nothing proves that the signers exist.'
+  );
 }

@@ -25,10 +25,12 @@ const DEEPEST = 200;
 export function isSorted(json: unknown, level = 1): boolean | undefined {
   if (typeof json !== 'object' || json === null) return true;
   if (level > DEEPEST) return undefined;
-  const names = Array.isArray(json) ? [] : Object.keys(json);
-  let sorted = names.every((name, n) => n === 0 || names[n - 1]! <= name);
-  for (const value of Object.values(json)) {
-    const own = isSorted(value, level + 1);
+  let [sorted, before] = [true, ''];
+  const isList = Array.isArray(json);
+  for (const name in json) {
+    if (!isList && before > name) sorted = false;
+    before = name;
+    const own = isSorted((json as Record<string, unknown>)[name], level + 1);
     if (own === undefined) return undefined;
     sorted &&= own;
   }

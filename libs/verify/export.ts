@@ -85,7 +85,10 @@ export async function* eventsOfExport(
       for (const text of textsOf(lines)) {
         line = parseLine(text);
         const mistake = orderOf(line, number, last, beforeLast);
-        if (mistake) return yield { events, mistake };
+        if (mistake) {
+          yield { events, mistake };
+          return;
+        }
         events.push(eventOf(line, organizationId));
         [number, last, beforeLast] = [number + 1, line.position, last];
         line = undefined;
@@ -204,9 +207,24 @@ export function eventOf(line: Line, organizationId: string): Event {
   const time = timeOf(line.recordedAt);
   if (time === undefined)
     throw new WrongLine('has a recordedAt that is not a valid UTC time with milliseconds');
-  const names = { schema, streamId, streamType, subjectId, type, version };
-  const content = { data, eventId, metadata, organizationId, personal: encryptedPersonal, ...names };
-  if (digestOf(content, time) !== digest)
+  if (
+    digestOf(
+      {
+        data,
+        eventId,
+        metadata,
+        organizationId,
+        personal: encryptedPersonal,
+        schema,
+        streamId,
+        streamType,
+        subjectId,
+        type,
+        version,
+      },
+      time,
+    ) !== digest
+  )
     throw new WrongLine('has a digest that does not match its content', 'digest');
   const isUnreadable = encryptedPersonal !== null && personal === null;
   const isUnproved = personalDigest === undefined && personal !== null && Object.keys(personal).length > 0;

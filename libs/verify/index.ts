@@ -3,7 +3,7 @@
  * shares no code with the part that writes the history, so that a bug there is not repeated here.
  */
 export * from './checkpoint.js';
-export { type CountVerdict, COUNTED, SignatureCount, verifyCount } from './count.js';
+export { countStatement, type CountVerdict, COUNTED, SignatureCount, verifyCount } from './count.js';
 export { canonical, digestOf } from './digest.js';
 export * from './export.js';
 export * from './note.js';

@@ -2,14 +2,13 @@
  * advocacy-verify: verifies histories of advocacy-api without the server. One file, which the build puts together, for Node.js
  * and for browsers. It has no dependencies, opens no connections and writes no files.
  */
-import { openCheckpoint, successionsOfExport } from './checkpoint.js';
-import { verifyCount } from './count.js';
-import { NotAuthentic } from './note.js';
-import { Unable, wholeNumber } from './platform.js';
-import { countStatement, inWords, statement } from './verdict.js';
+import { successionsOfExport } from './checkpoint.js';
+import { countStatement, verifyCount } from './count.js';
+import { wholeNumber } from './platform.js';
+import { inWords, statement } from './verdict.js';
 import { verifyExport } from './verify.js';
 
-export { NotAuthentic, openCheckpoint, successionsOfExport, Unable, verifyCount, verifyExport };
+export * from './index.js';
 
 const USAGE = `Usage: node advocacy-verify.mjs <export> --checkpoint <file> --key <key>
        node advocacy-verify.mjs count <certificate> --key <key>

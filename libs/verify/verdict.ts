@@ -1,5 +1,4 @@
 import { type Checkpoint, type InAll } from './checkpoint.js';
-import { type CountVerdict } from './count.js';
 import { type Code, type Cosignature } from './note.js';
 
 /** The result of a verification: docs/spec/history-format.md, "Verdict". The members of `checkpoint` depend on what was given. */
@@ -68,7 +67,7 @@ const FOREIGN = 'Nothing was compared: the checkpoint and the export belong to d
 /** Whether the export is that of another organization from its first line. */
 const isForeign = ({ code, events }: Verdict) => code === 'foreign' && events === 1;
 
-const count = (number: number) => number.toLocaleString('en');
+export const count = (number: number) => number.toLocaleString('en');
 const newer = (events: number) => `${count(events)} newer ${events === 1 ? 'event' : 'events'}`;
 const listed = (items: readonly string[]) => items.map((item, n) => `  ${n + 1}. ${item}`);
 
@@ -131,20 +130,6 @@ export function statement(verdict: Verdict, what: Compared = 'This file'): strin
     ? `; the register dated ${register.sealedAt} contains no other history of its first ${count(register.upTo)} events`
     : '';
   return `${what} contains all events of organization ${organizationId} that are covered by ${note}, complete, unchanged and in order; ${rest}${doubtful}${unique}.`;
-}
-
-/** The same about a count certificate. */
-export function countStatement(verdict: CountVerdict): string {
-  const { count: counts, petitionId, organizationId, reason, checkpoint } = verdict;
-  if (!counts || !checkpoint) return `The certificate proves nothing: ${reason}`;
-  const { signatures, withdrawn, invalidated } = counts;
-  return (
-    `The history of organization ${organizationId} contains at least these signatures of petition ${petitionId}: ` +
-    `${count(signatures)} that no event in the certificate ended, ${count(withdrawn)} withdrawn and ${count(invalidated)} invalidated. ` +
-    `They are covered by the checkpoint of ${count(checkpoint.size)} events, ${signedBy(checkpoint)}. ` +
-    'Someone who handed over the certificate can have hidden any event, so each number can be too high or too low: only the whole ' +
-    'history shows every event. Nothing proves that the signers exist.'
-  );
 }
 
 /** When and by whom a checkpoint was signed, for a sentence. */

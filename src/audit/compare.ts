@@ -1,4 +1,5 @@
-import { areSame, type Batch, leafHash, Tree } from '#libs/verify';
+import { createReadStream } from 'node:fs';
+import { areSame, type Batch, type Checkpoint, eventsOfExport, leafHash, Tree } from '#libs/verify';
 import { type TreeHead } from './consistency.js';
 
 /**
@@ -59,6 +60,22 @@ export async function compareByEvents(
     return { outcome: 'unproved', mistake: `It has ${size} of the ${newer.size} events.` };
   }
   return { outcome: comparing.outcome };
+}
+
+/**
+ * Compares two checkpoints of one organization by an export of its history.
+ *
+ * @param older has at most as many events as the newer one.
+ * @returns `unproved` with the mistake if the export is invalid.
+ * @throws Error if the file cannot be read.
+ */
+export function compareByFile(
+  older: Checkpoint,
+  newer: Checkpoint,
+  file: string,
+): Promise<{ outcome: Comparison; mistake?: string }> {
+  const events = eventsOfExport(createReadStream(file), newer.organizationId);
+  return compareByEvents(older, newer, events);
 }
 
 /** A tree that grows through the older tree to the newer one and is compared with both. */

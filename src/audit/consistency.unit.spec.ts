@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { isLong } from '../../test/length.js';
 import { type Batch, leafHash } from '#libs/verify';
 import { compareByEvents, compareBySubtrees, type ReadSubtree } from './compare.js';
-import { isConsistent } from './consistency.js';
+import { claimsOf, contradictionOf, isConsistent } from './consistency.js';
 
 /** The definitions of RFC 6962, section 2.1, literally. */
 const sha256 = (...parts: Uint8Array[]) => createHash('sha256').update(Buffer.concat(parts)).digest();
@@ -118,4 +120,32 @@ describe('comparison of two trees', () => {
     expect(await compareByEvents(head(3, 2), head(7), pieces(events(7)))).toEqual({ outcome: 'forked' });
     expect(await compareByEvents(head(7, 2), head(7), pieces(events(7)))).toEqual({ outcome: 'forked' });
   });
+});
+
+describe('the vectors that other implementations run', () => {
+  const file = join(__dirname, '../../docs/spec/history-format.json');
+  const vectors = JSON.parse(readFileSync(file, 'utf8')) as {
+    roots: { size: number; root: string }[];
+    consistency: { older: number; newer: number; path: string[] }[];
+    contradictions: { name: string; older: string; newer: string; contradict: boolean }[];
+  };
+  const bytesOf = (base64: string) => Buffer.from(base64, 'base64');
+  const headAt = (size: number) => {
+    return { size, root: bytesOf(vectors.roots.find((one) => one.size === size)!.root) };
+  };
+
+  it('consistency paths lead from each older root to the newer one, and to no other', () => {
+    for (const { older, newer, path } of vectors.consistency) {
+      const [before, after, hashes] = [headAt(older), headAt(newer), path.map(bytesOf)];
+      expect(isConsistent(before, after, hashes)).toBe(true);
+      expect(isConsistent(before, { ...after, root: sha256() }, hashes)).toBe(false);
+    }
+  });
+
+  it.each(vectors.contradictions)(
+    'two checkpoints contradict each other, or not: $name',
+    ({ older, newer, contradict }) => {
+      expect(contradictionOf(claimsOf(older)!, claimsOf(newer)!) !== undefined).toBe(contradict);
+    },
+  );
 });

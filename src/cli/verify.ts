@@ -70,7 +70,7 @@ log records. --json prints { "ok", "leaves", "organizations", "reason", "wrong":
 "wrongCount", "checkpoint" }. If the log itself differs, the organizations in <checkpoint>.organizations are checked instead.
 
 Exits with status 0 if the history matches the checkpoint, and with 1 if it differs or nothing could be verified. Verifying a file needs no
-database and no server. It takes a few hundred megabytes of memory, plus 40 to 80 bytes per stream.`,
+database and no server. It takes a few hundred megabytes of memory, plus about 200 bytes per stream.`,
     )
     .action(async (file: string | undefined, options: VerifyOptions) => {
       const { organization } = options;

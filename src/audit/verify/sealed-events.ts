@@ -37,8 +37,10 @@ export class SealedEvents {
         const leaf = leafHash(position, digest);
         const sealed = leaves?.[tree.size - begin];
         if (tree.size < size && position <= upTo && sealed) {
-          if (!areSame(sealed.hash, leaf))
-            return yield { events: events.slice(0, n), mistake: difference(position, sealed) };
+          if (!areSame(sealed.hash, leaf)) {
+            yield { events: events.slice(0, n), mistake: difference(position, sealed) };
+            return;
+          }
           if (sealed.position !== position)
             this.mistake ??= `seal_tiles has position ${sealed.position} instead of ${position}`;
           this.proved += 1;

@@ -3,8 +3,6 @@ import { open } from 'node:fs/promises';
 import { type Sql } from '#libs/database';
 import {
   ALL,
-  type Checkpoint,
-  eventsOfExport,
   NotAuthentic,
   openCheckpoint,
   type Succession,
@@ -17,7 +15,6 @@ import {
   withCheckpoint,
   witnessesOf,
 } from '#libs/verify';
-import { compareByEvents, type Comparison } from '../compare.js';
 import { type AllVerdict, compareAll } from './all.js';
 import { EventsTable, successionsOfDatabase } from './events-table.js';
 import { checkSeals } from './seal-tables.js';
@@ -63,27 +60,6 @@ export function successionsOfFile(file: string): Promise<Succession[]> {
 /** A file in large chunks. */
 export function chunksOf(file: string): AsyncIterable<Uint8Array> {
   return createReadStream(file, { highWaterMark: READ_BYTES });
-}
-
-/**
- * Compares two checkpoints of one organization by an export of its history.
- *
- * @param older has at most as many events as the newer one.
- * @returns `unproved` with the mistake if the export is invalid.
- * @throws Error if the file cannot be read.
- */
-export async function compareByFile(
-  older: Checkpoint,
-  newer: Checkpoint,
-  file: string,
-): Promise<{ outcome: Comparison; mistake?: string }> {
-  const handle = await open(file);
-  try {
-    const stream = handle.createReadStream({ highWaterMark: READ_BYTES });
-    return await compareByEvents(older, newer, eventsOfExport(stream, newer.organizationId));
-  } finally {
-    await handle.close();
-  }
 }
 
 /** Verifies an organization's stored history, and its seals in the database. */
