@@ -234,6 +234,7 @@ describe('update-organization', () => {
   it.each([
     ['null for the name', { name: null }, 'name'],
     ['an empty name', { name: ' ' }, 'name'],
+    ['a name that no one can see', { name: '\u200b \u2060' }, 'name'],
     ['a name of 201 characters', { name: 'x'.repeat(201) }, 'name'],
     ['a website of 501 characters', { website: 'x'.repeat(501) }, 'website'],
     ['an invalid email address', { email: 'rivers' }, 'email'],

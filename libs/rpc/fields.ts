@@ -178,10 +178,13 @@ function textProblem(value: unknown, max: number): string | undefined {
   return undefined;
 }
 
+/** A text that no one can see, such as a zero-width space, counts as empty. */
+const INVISIBLE = /^[\p{Default_Ignorable_Code_Point}\s]*$/u;
+
 function trim(nullable: boolean) {
   return (value: unknown) => {
     if (typeof value !== 'string') return value;
-    const trimmed = value.trim();
+    const trimmed = INVISIBLE.test(value) ? '' : value.trim();
     return trimmed === '' && nullable ? null : trimmed;
   };
 }
