@@ -42,6 +42,15 @@ export type SiteWords = {
   progress: (percent: string) => string;
   target: string;
   ask: string;
+  /** The sheet on which people sign with a pen. */
+  paper: {
+    title: string;
+    name: string;
+    agree: string;
+    signature: string;
+    online: (url: string) => string;
+    agreeTo: string;
+  };
   closes: (date: string) => string;
   closed: Notice;
   /** The short text of the button that leads to the form. */

@@ -217,6 +217,14 @@ export const TABLE: Record<string, PageEntry> = {
   },
   'petitions/:petition/invalidations': { see: READERS },
   'petitions/:petition/invalidations/export': { see: READERS },
+  'petitions/:petition/paper': { see: READERS },
+  'petitions/:petition/paper/export': { see: READERS },
+  'petitions/:petition/paper/new': {
+    see: EDITORS,
+    act: EDITORS,
+    form: () => ({ count: '3', collectedOn: '2026-11-20', note: newName() }),
+  },
+  'petitions/:petition/paper/:offline/withdraw': { see: EDITORS, act: EDITORS },
   'petitions/:petition/invalidate': {
     see: EDITORS,
     act: EDITORS,
@@ -564,6 +572,10 @@ export const RECORDS: Record<string, Maker> = {
     await call(client, 'petition.publish-petition', { petitionId });
     const contact = { email: newAddress() };
     return (await call(client, 'petition.add-signature', { petitionId, contact })).signatureId as string;
+  },
+  offline: async (_, client, { petition: petitionId }) => {
+    const fields = { petitionId, count: 3, collectedOn: '2026-11-20', note: newName() };
+    return (await call(client, 'petition.record-offline-signatures', fields)).offlineCountId as string;
   },
   invalidation: async (_, client, { petition: petitionId }) => {
     await call(client, 'petition.publish-petition', { petitionId });

@@ -16,6 +16,7 @@ export type RecordName =
   | 'signature'
   | 'comment'
   | 'invalidation'
+  | 'offlineCount'
   | 'post'
   | 'form'
   | 'publishedPost'
@@ -149,6 +150,12 @@ const RECORDS: { [name in RecordName]: Make } = {
     return { signatureId: await signWithComment(own.api, own.client, petitionId!, details) };
   },
   invalidation: makes('petition.invalidate-signatures', 'invalidationId', aSignature),
+  offlineCount: makes('petition.record-offline-signatures', 'offlineCountId', async (own) => ({
+    ...(await own.the('petition')),
+    count: 3,
+    collectedOn: '2026-11-20',
+    note: own.unique(),
+  })),
   import: makes('import.create-import', 'importId', (own) => csv('email', `${own.unique()}@example.org`)),
   form: makes('form.create-form', 'formId', named),
   post: makes('post.create-post', 'postId', named),

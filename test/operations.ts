@@ -612,6 +612,46 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       },
     ]),
   ),
+  'petition.record-offline-signatures': {
+    scope: 'petition:write',
+    fields: { note: null },
+    ask: async (own) => ({
+      ...(await own.the('petition')),
+      count: 3,
+      collectedOn: '2026-11-20',
+      note: own.unique(),
+    }),
+    reasons: {
+      async TOO_MANY_OFFLINE_COUNTS(own) {
+        const { petitionId } = await own.a('petition');
+        const fields = { petitionId, count: 1, collectedOn: '2026-11-20' };
+        await own.ask('petition.record-offline-signatures', fields);
+        await changeTable(
+          own,
+          `INSERT INTO offline_counts_v1.offline_counts
+           SELECT (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid()))).*
+           FROM offline_counts_v1.offline_counts c, generate_series(2, 2000) WHERE c.petition = '${petitionId!}'`,
+        );
+        return own.send('petition.record-offline-signatures', { ...fields, count: 2 });
+      },
+    },
+  },
+  'petition.withdraw-offline-signatures': {
+    scope: 'petition:write',
+    ask: (own) => own.a('offlineCount'),
+  },
+  'petition.list-offline-signatures': {
+    scope: 'petition:read',
+    answeredBy: 'replica',
+    ask: async (own) => {
+      await own.the('offlineCount');
+      return {};
+    },
+    otherAsks: [
+      (own) => own.the('petition'),
+      () => ({ createdAfter: '2020-01-01T00:00:00Z', updatedBefore: '2099-01-01T00:00:00Z' }),
+    ],
+  },
   'petition.export-signatures': {
     scope: 'petition:read',
     fields: { contacts: 'contact:read' },

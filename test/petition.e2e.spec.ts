@@ -78,6 +78,7 @@ describe('create-petition', () => {
         publicComments: false,
         formFields: [],
         pendingSignatures: 0,
+        offlineSignatures: 0,
         comments: 'OFF',
         autoGoal: false,
         language: null,

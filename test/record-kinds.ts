@@ -23,6 +23,7 @@ import {
   ConfirmSignature,
   invalidation,
   invalidationPlanId,
+  offlineCount,
   petition,
   RequestSignature,
 } from '../src/petitions/index.js';
@@ -646,6 +647,15 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
             petitionId: history.any('petition'),
             goal: 1 + history.random(1_000),
           }),
+        async () => {
+          const counted = { count: 1 + history.random(9), collectedOn: '2026-11-20', note: history.name() };
+          const fields = { petitionId: history.any('petition'), ...counted };
+          await history.create('offline-count', 'petition.record-offline-signatures', fields);
+        },
+        () =>
+          history.send('petition.withdraw-offline-signatures', {
+            offlineCountId: history.any('offline-count'),
+          }),
         () => history.send('petition.close-petition', { petitionId: history.any('petition') }),
         () => history.send('petition.publish-petition', { petitionId: history.any('petition') }),
         () => history.send('petition.delete-petition', { petitionId: history.any('petition') }),
@@ -864,6 +874,21 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
             }),
         ];
       },
+    },
+  },
+  'offline-count': {
+    make: makes('offlineCount'),
+    show: (own) => own.send('petition.list-offline-signatures'),
+    showsItself: true,
+    decide: (own, { id: offlineCountId }) =>
+      own.send('petition.withdraw-offline-signatures', { offlineCountId }),
+    loading: {
+      decider: offlineCount,
+      first: (any) => ({
+        type: 'OfflineSignaturesRecorded',
+        data: { petitionId: uuidv7(), count: 3, collectedOn: '2026-11-20', note: any.word() },
+      }),
+      next: () => ({ type: 'OfflineSignaturesWithdrawn', data: { petitionId: uuidv7() } }),
     },
   },
   'history-access': {

@@ -22,12 +22,82 @@ const counted = async ({ client, petitionId }: PetitionPage) => {
 };
 const contacts = async ({ client }: PetitionPage) =>
   (await client.get('contact.list-contacts', { limit: '100' })).body.data as { email: string }[];
+const ALL = { fields: ['firstName', 'zip', 'city'].map((field) => ({ field, required: false })) };
 const asked = (...fields: string[]) => fields.map((field) => ({ field, required: false }));
 const confirm = async (link: string) => {
   const { text } = await people.get(link);
   const [, request = ''] = /name="request" value="([^"]+)"/.exec(text) ?? [];
   return people.post(link, request === '' ? {} : { request });
 };
+
+describe('signatures on paper', () => {
+  it('count on the page and towards the goal, apart from the others, until they are withdrawn', async () => {
+    const page = await people.petition({ goal: 50, ask: 'Stop the dam', target: 'The council', form: ALL });
+    const { client, petitionId, path } = page;
+    await call(client, 'petition.add-signature', { petitionId, contact: { email: 'ada@example.org' } });
+    const fields = { petitionId, count: 48, collectedOn: '2026-11-20', note: 'Market square' };
+    const { offlineCountId } = await call(client, 'petition.record-offline-signatures', fields);
+    expect(await call(client, 'petition.record-offline-signatures', fields)).toEqual({ offlineCountId });
+    const twin = { 'Idempotency-Key': offlineCountId as string };
+    const other = await client.post('petition.record-offline-signatures', fields, twin);
+    expect(other.body.data.offlineCountId).not.toBe(offlineCountId);
+    const before = new Date().toISOString();
+
+    const shown = async () =>
+      JSON.parse((await people.get(`${path}/count.json`)).text) as { signatures: number };
+    await eventually(async () => expect((await shown()).signatures).toBe(97));
+    expect((await people.get(path)).text).toContain('97 signatures');
+    const listed = (await client.get('petition.list-offline-signatures', { petitionId })).body.data;
+    expect(listed).toMatchObject([
+      { petitionId, count: 48, status: 'COUNTED' },
+      { id: offlineCountId, collectedOn: '2026-11-20', note: 'Market square' },
+    ]);
+    await eventually(async () =>
+      expect(await people.api.eventTypes(client.organizationId)).toContain('PetitionGoalReached'),
+    );
+
+    const withdraw = () =>
+      client.delete('petition.withdraw-offline-signatures', { offlineCountId: offlineCountId as string });
+    expect((await withdraw()).body.data).toMatchObject({ count: 48, status: 'WITHDRAWN' });
+    expect((await withdraw()).status).toBe(200);
+    const counts = async (query: object = {}) => {
+      const { signatures, offlineSignatures } = (
+        await client.get('petition.get-petition', { petitionId, ...query })
+      ).body.data;
+      return { signatures, offlineSignatures };
+    };
+    expect(await counts()).toEqual({ signatures: 1, offlineSignatures: 48 });
+    expect(await counts({ asOf: before })).toEqual({ signatures: 1, offlineSignatures: 96 });
+    expect((await client.get('petition.get-stats', { petitionId, asOf: before })).body.data).toMatchObject({
+      signatures: 1,
+      offlineSignatures: 96,
+    });
+    // Withdrawn ones can be recorded again.
+    expect((await call(client, 'petition.record-offline-signatures', fields)).offlineCountId).not.toBe(
+      offlineCountId,
+    );
+
+    const sheet = (await people.get(`${path}/paper`)).text;
+    expect(sheet).toContain('Stop the dam');
+    expect(sheet).toMatch(/<th scope="col">Postcode<\/th>/);
+    expect(sheet.match(/<tr>/g)).toHaveLength(13);
+    expect(sheet).toContain(`src="${path}/qr.svg"`);
+    expect(sheet).toContain('may send me email updates');
+  });
+
+  it.each([
+    ['count', { count: 0 }],
+    ['count', { count: 1.5 }],
+    ['collectedOn', { collectedOn: '2026-02-30' }],
+    ['collectedOn', { collectedOn: '2999-01-01' }],
+    ['note', { note: 'x'.repeat(501) }],
+  ])('record-offline-signatures returns 400 that names %s for %j', async (path, wrong) => {
+    const { client, petitionId } = await people.petition();
+    const fields = { petitionId, count: 1, collectedOn: '2026-11-20', ...wrong };
+    const { status, body } = await client.post('petition.record-offline-signatures', fields);
+    expect([status, body.error.issues]).toEqual([400, [{ path, message: expect.any(String) }]]);
+  });
+});
 
 describe('signing', () => {
   it('counts after confirmation with the button on the emailed page, and only then creates a contact', async () => {

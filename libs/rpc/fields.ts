@@ -599,6 +599,19 @@ export function PastTimestamp(options: FieldOptions = {}): PropertyDecorator {
   });
 }
 
+const DAY = /^(?!0000)\d{4}-\d\d-\d\d$/;
+
+/** A day that has begun somewhere on earth, such as `2026-11-20`. */
+export function PastDay(options: FieldOptions = {}): PropertyDecorator {
+  return field(options, { type: 'string', format: 'date' }, (value) => {
+    if (typeof value !== 'string' || !DAY.test(value) || !isMoment(`${value}T00:00:00Z`))
+      return 'must be a day, like 2026-11-20';
+    // The first time zone is 14 hours ahead of UTC.
+    const isBegun = Date.parse(`${value}T00:00:00+14:00`) <= Date.now() + CLOCK_DIFFERENCE_MS;
+    return isBegun ? undefined : 'must not be in the future';
+  });
+}
+
 /** An Internet address, version 4 or 6. */
 export function IpAddress(options: FieldOptions = {}): PropertyDecorator {
   return field(

@@ -41,6 +41,7 @@ export {
   NestedList,
   NestedMap,
   OneOf,
+  PastDay,
   PastTimestamp,
   SLUG,
   Slug,

@@ -23,6 +23,14 @@ export const site: SiteWords = {
   progress: (percent) => `${percent} des Ziels`,
   target: 'Petition an',
   ask: 'Unsere Forderung',
+  paper: {
+    title: 'Unterschriftenliste',
+    name: 'Vor- und Nachname',
+    agree: 'E-Mails (✓)',
+    signature: 'Unterschrift',
+    online: (url) => `Sie können auch online unterschreiben: ${url}`,
+    agreeTo: 'Mit einem Häkchen in der Spalte „E-Mails“ stimmen Sie zu:',
+  },
   closes: (date) => `Sie können bis zum ${date} unterschreiben.`,
   closed: {
     title: 'Diese Petition ist beendet',

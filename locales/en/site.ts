@@ -19,6 +19,14 @@ export const site: SiteWords = {
   progress: (percent) => `${percent} of the goal`,
   target: 'Petition to',
   ask: 'What we’re asking for',
+  paper: {
+    title: 'Signature sheet',
+    name: 'First and last name',
+    agree: 'Email updates (✓)',
+    signature: 'Signature',
+    online: (url) => `You can also sign online: ${url}`,
+    agreeTo: 'If you tick the box for email updates, you agree to this:',
+  },
   closes: (date) => `You can sign until ${date}.`,
   closed: {
     title: 'This petition is closed',

@@ -22,6 +22,14 @@ export const site: SiteWords = {
   progress: (percent) => `${percent} del objetivo`,
   target: 'Petición dirigida a',
   ask: 'Lo que pedimos',
+  paper: {
+    title: 'Hoja de firmas',
+    name: 'Nombre y apellidos',
+    agree: 'Correos (✓)',
+    signature: 'Firma',
+    online: (url) => `También puede firmar en línea: ${url}`,
+    agreeTo: 'Si marca la casilla de correos, acepta lo siguiente:',
+  },
   closes: (date) => `Puede firmar hasta el ${date}.`,
   closed: {
     title: 'Esta petición está cerrada',

@@ -22,6 +22,14 @@ export const site: SiteWords = {
   progress: (percent) => `${percent} de l’objectif`,
   target: 'Pétition adressée à',
   ask: 'Ce que nous demandons',
+  paper: {
+    title: 'Feuille de signatures',
+    name: 'Prénom et nom',
+    agree: 'E-mails (✓)',
+    signature: 'Signature',
+    online: (url) => `Vous pouvez aussi signer en ligne : ${url}`,
+    agreeTo: 'En cochant la case « E-mails », vous acceptez ceci :',
+  },
   closes: (date) => `Vous pouvez signer jusqu’au ${date}.`,
   closed: {
     title: 'Cette pétition est clôturée',

@@ -268,9 +268,10 @@ export class MessageBuilder {
         organizationId,
         petitionId,
       } as unknown as Parameters<Resources['get']>[1]);
-      const own = record as unknown as PetitionFields & Pick<NonNullable<MergeFields['petition']>, 'url'>;
+      const own = record as unknown as PetitionFields &
+        Pick<NonNullable<MergeFields['petition']>, 'url'> & { signatures: number; offlineSignatures: number };
       const { url, ...values } = language === null ? own : inLanguage(own, language);
-      return pick({ ...values, url, signUrl: url });
+      return pick({ ...values, url, signUrl: url, signatures: own.signatures + own.offlineSignatures });
     } catch (error) {
       if (!(error instanceof RpcError) || error.code !== 'NOT_FOUND') throw error;
       return pick({});

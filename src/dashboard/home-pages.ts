@@ -4,7 +4,7 @@ import { type ContactRecord, nameOf } from './contacts/contact.js';
 import { type PageDefinition } from './page.js';
 import { BadgeOf, ButtonLink, Actions, MomentOf, numberIn, Progress, SectionOf } from './parts.js';
 import { WaitingComments } from './petitions/pages.js';
-import { type PetitionRecord } from './petitions/petition.js';
+import { type PetitionRecord, signaturesOf } from './petitions/petition.js';
 import { type PageContext } from './page-context.js';
 
 /** Number of records that a card shows. */
@@ -59,10 +59,10 @@ async function PetitionsOf(context: PageContext, petitions: readonly PetitionRec
         words,
         name: petition.id,
         label: texts.signatures,
-        value: petition.signatures,
+        value: signaturesOf(petition),
         max: petition.goal,
       })}
-      ${petition.signatures >= petition.goal ? html`<p class="small">${home.reached}</p>` : null}
+      ${signaturesOf(petition) >= petition.goal ? html`<p class="small">${home.reached}</p>` : null}
       ${await WaitingComments(context, petition)}`,
   );
   return SectionOf(home.open, [

@@ -6,6 +6,7 @@ import { stoodAt } from '#libs/links';
 import { Resources } from '#libs/resources';
 import { Id, Input, noSuch, Operation, PastRecord, recordSchema, textOrNull, Timestamp } from '#libs/rpc';
 import { contact, joinCountry, sumByCountry } from '../contacts/index.js';
+import { OfflineSignatures } from './offline-counts.js';
 import { petitions, signedAt } from './petitions.js';
 import { ThankYouMails } from './thank-you-mails.js';
 
@@ -17,6 +18,7 @@ const PAGE = 50;
 type Count = { signatures: number };
 export type Stats = Count & {
   petitionId: string;
+  offlineSignatures: number;
   days: ({ date: string } & Count)[];
   countries: ({ country: string | null } & Count)[];
   sources: ({ source: string | null } & Count)[];
@@ -45,6 +47,10 @@ const listOf = (properties: object) => ({
   answers: recordSchema({
     petitionId: { type: 'string' },
     ...counted,
+    offlineSignatures: {
+      type: 'integer',
+      description: 'Signatures on paper. The other numbers exclude them.',
+    },
     days: listOf({ date: { type: 'string', format: 'date' } }),
     countries: listOf({ country: textOrNull }),
     sources: listOf({ source: textOrNull }),
@@ -93,6 +99,7 @@ export class GetStatsHandler implements IQueryHandler<GetStats> {
     private readonly resources: Resources,
     private readonly records: RecordReader,
     private readonly mails: ThankYouMails,
+    private readonly offline: OfflineSignatures,
   ) {}
 
   async execute({ organizationId, petitionId, asOf }: GetStats): Promise<Stats | PastRecord<Stats>> {
@@ -115,6 +122,7 @@ export class GetStatsHandler implements IQueryHandler<GetStats> {
     const stats: Stats = {
       petitionId,
       signatures: of('all')[0]?.signatures ?? 0,
+      offlineSignatures: await this.offline.total(organizationId, petitionId, past),
       days: of('day')
         .map(({ day, signatures }) => ({ date: day!, signatures }))
         .toSorted((one, other) => (one.date < other.date ? -1 : 1)),

@@ -5,6 +5,7 @@ import { Projections } from '#libs/projections';
 import { Resources } from '#libs/resources';
 import { Input, inputOf } from '#libs/rpc';
 import { reactionTo, type Subscription } from '#libs/subscriptions';
+import { OfflineSignatures } from './offline-counts.js';
 import { petitionGoal, petitionGoalId, reachGoal } from './petition-goal.js';
 import { nextGoal, petition as decider, raiseGoal } from './petition.js';
 import { petitions } from './petitions.js';
@@ -18,19 +19,20 @@ class ReachGoal extends Input {
 
 /**
  * Appends `PetitionGoalReached` when a petition first has as many signatures as its goal: after a signature,
- * a restore or a lowered goal. The projection's count decides, once it includes the event, so signatures
+ * signatures on paper, a restore or a lowered goal. The projection's count decides, once it includes the event, so signatures
  * added and withdrawn within moments may be missed. Also raises the goal if the petition asks for it.
  */
 @Injectable()
 export class PetitionGoals implements Subscription {
   readonly name = NAME;
-  readonly handles = ['PetitionSigned', 'SignaturesRestored', 'PetitionUpdated'];
+  readonly handles = ['PetitionSigned', 'SignaturesRestored', 'OfflineSignaturesRecorded', 'PetitionUpdated'];
   readonly begins = 'at the first event';
 
   constructor(
     private readonly commands: Commands,
     private readonly projections: Projections,
     private readonly resources: Resources,
+    private readonly offline: OfflineSignatures,
   ) {}
 
   /** Only the last event of each petition: the count after it decides. */
@@ -45,7 +47,8 @@ export class PetitionGoals implements Subscription {
     await this.projections.catchUp(position, [event.type]);
     const petition = await this.resources.find(petitions, organizationId, petitionId);
     if (!petition) return;
-    const figures = { goal: petition.goal as number, signatures: petition.signatures as number };
+    const offline = await this.offline.total(organizationId, petitionId);
+    const figures = { goal: petition.goal as number, signatures: (petition.signatures as number) + offline };
     const context = reactionTo(event, NAME);
     if (reachGoal(petitionGoal.initial, petitionId, figures).length > 0) {
       const input = inputOf(ReachGoal, { petitionId }, context);

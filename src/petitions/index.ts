@@ -29,6 +29,8 @@ export { ThankYouMails, type ThankYouStatus } from './thank-you-mails.js';
 export { ConsentInput, DEFAULT_GOAL, FormFieldInput } from './petition-fields.js';
 export { ConfirmSignature } from './confirm-signature.js';
 export { COMMENT_STATES } from './comment.js';
+export { offlineCount } from './offline-count.js';
+export { OfflineSignatures } from './offline-counts.js';
 export { PublicComments } from './public-comments.js';
 export { MOST_COUNTED, Recruiting } from './recruiting.js';
 export { RequestSignature } from './request-signature.js';

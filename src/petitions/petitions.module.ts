@@ -12,6 +12,7 @@ import { ConfirmSignatureHandler } from './confirm-signature.js';
 import { PetitionGoals } from './goal-reached.js';
 import { Invalidations } from './invalidate-in-pages.js';
 import { invalidations } from './invalidations.js';
+import { offlineCounts, OfflineSignatures } from './offline-counts.js';
 import { OpenPetitions } from './open-petitions.js';
 import * as operations from './operations.js';
 import { reasons } from './reasons.js';
@@ -35,7 +36,7 @@ import { ThankYouMails } from './thank-you-mails.js';
   operations,
   services: { petition: 'Petitions that people sign, with their signatures and counts.' },
   reasons,
-  resources: [petitions, invalidations],
+  resources: [petitions, invalidations, offlineCounts],
   streams: [comment, petitionGoal, signatureRequests.decider, invalidationPlan],
   subscriptions: [
     PetitionGoals,
@@ -49,6 +50,7 @@ import { ThankYouMails } from './thank-you-mails.js';
   upcasters: { ...petitionShapes, ...signatureShapes, ...signatureRequestShapes },
   imports: [ConfirmationsModule, ContactsModule, FieldsModule, ImportJobsModule, OrganizationsModule],
   providers: [
+    OfflineSignatures,
     OpenPetitions,
     ChosenSignatures,
     CommentReview,
@@ -64,6 +66,6 @@ import { ThankYouMails } from './thank-you-mails.js';
     SignFromEmailHandler,
     petitionEnd.handler,
   ],
-  exports: [Recruiting, Signers, PetitionForms, PublicComments, ThankYouMails],
+  exports: [OfflineSignatures, Recruiting, Signers, PetitionForms, PublicComments, ThankYouMails],
 })
 export class PetitionsModule {}

@@ -196,6 +196,11 @@ export const petitionSchema = recordSchema({
     type: 'integer',
     description: 'Exact number of signatures from its page that await confirmation.',
   },
+  offlineSignatures: {
+    type: 'integer',
+    description:
+      'Signatures on paper, see `petition.record-offline-signatures`. The page shows the sum with `signatures`.',
+  },
   ...afterSigningSchema,
   comments: {
     type: 'string',

@@ -5,6 +5,7 @@ export const reasons = {
     NO_PUBLIC_COMMENT:
       'The signature has no public comment: its signer wrote none, kept it private, or was erased.',
     PETITION_NOT_CLOSED: 'The petition is not closed, so it has no outcome yet. Close it first.',
+    TOO_MANY_OFFLINE_COUNTS: 'The petition has the maximum number of counts of signatures on paper.',
     PETITION_PUBLISHED: 'The petition is published and cannot be deleted. Close it first.',
   },
 } as const;

@@ -17,6 +17,7 @@ import { forms } from '../forms/index.js';
 import {
   type Confirmation,
   inLanguage,
+  OfflineSignatures,
   type PetitionFields,
   type PetitionForm,
   petitions,
@@ -81,6 +82,7 @@ export class SiteRecords {
     private readonly slugs: OrganizationSlugs,
     private readonly addresses: SiteAddress,
     private readonly comments: PublicComments,
+    private readonly offline: OfflineSignatures,
     private readonly customFields: CustomFields,
     private readonly address: PublicAddress,
   ) {}
@@ -231,7 +233,10 @@ export class SiteRecords {
     language: string | null,
     isListed = false,
   ): Promise<FoundPetition> {
-    const stored = record as ResourceRecord & PetitionFields & { signatures: number };
+    const stored = record as ResourceRecord &
+      PetitionFields & { signatures: number; offlineSignatures: number | null };
+    // Only lists have it.
+    const offline = stored.offlineSignatures ?? (await this.offline.total(organization.id, record.id));
     const own = stored.language ?? organization.language;
     const languages = [own, ...Object.keys(stored.translations)];
     const translation = language === null ? undefined : translationIn(stored, language);
@@ -254,7 +259,7 @@ export class SiteRecords {
         target,
         content: isListed ? null : await richText.show(content),
         goal,
-        signatures,
+        signatures: signatures + offline,
         isOpen: isOpen(record),
         outcome: await outcomeOf(translated, isListed),
         closesAt: translated.closesAt === null ? null : new Date(translated.closesAt),

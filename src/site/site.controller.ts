@@ -30,6 +30,7 @@ import { questionsIn } from './questions.js';
 import { asksForMore } from './sign-form.js';
 import { QuickPages, type SharedAnswer } from './quick-pages.js';
 import { readSource, Signing } from './signing.js';
+import { signatureSheet } from './signature-sheet.js';
 import { signUpPage } from './sign-up-page.js';
 import {
   type Found,
@@ -230,6 +231,17 @@ export class SiteController {
     if (request.method === 'GET' && isPlain)
       this.quick.keep(request.url, nameOfSitePath(request.path)!, answered);
     response.status(200).set(answered.headers).end(answered.body);
+  }
+
+  @Get(':organization/petitions/:petition/paper')
+  paper(@Res() response: Response, @Next() next: NextFunction): Promise<void> {
+    return this.answer(response, next, async (named, request) => {
+      const { about, redirect } = await this.petitionOf(named, request);
+      if (redirect !== undefined) return { redirect: `${redirect}/paper` };
+      if (!about) return undefined;
+      const { organization, found, words } = about;
+      return signatureSheet({ organization, petition: found.petition, words });
+    });
   }
 
   @Get([':organization/petitions/:petition/qr.svg', ':organization/forms/:form/qr.svg'])
@@ -679,7 +691,7 @@ const PATHS: [RegExp, string][] = [
   [/^\/embed\.js$/, '/embed.js'],
   [/^\/site\/[\w.]+$/, '/site'],
   [
-    /^\/[^/]+\/petitions\/[^/]+\/(embed|count\.json|qr\.svg|qr\.png|sign|thanks)$/,
+    /^\/[^/]+\/petitions\/[^/]+\/(embed|count\.json|paper|qr\.svg|qr\.png|sign|thanks)$/,
     '/:organization/petitions/:petition/$1',
   ],
   [/^\/[^/]+\/petitions\/[^/]+\/(confirm|sign)\/[^/]+$/, '/:organization/petitions/:petition/$1'],

@@ -216,6 +216,8 @@ export const common: typeof en = {
       'Ihre Organisation hat die Höchstzahl an eigenen Feldern erreicht. Löschen Sie eines, das Sie nicht mehr brauchen.',
     OPTION_IN_USE:
       'Bei manchen Kontakten ist eine Option ausgewählt, die Sie entfernt haben. Ändern Sie zuerst diese Kontakte.',
+    TOO_MANY_OFFLINE_COUNTS:
+      'Diese Petition kann keine weiteren Zählungen von Unterschriften auf Papier haben.',
     NOT_SEALED:
       'Der Verlauf stimmt nicht mit dem überein, was früher signiert wurde. Wenden Sie sich an den Betreiber dieses Dienstes.',
   } satisfies Record<OwnReason, string>,

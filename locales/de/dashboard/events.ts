@@ -61,6 +61,8 @@ export const events: typeof en = {
   MemberRoleChanged: 'Die Rolle eines Teammitglieds wurde geändert',
   OrganizationCreated: 'Die Organisation wurde angelegt',
   OrganizationUpdated: 'Die Organisation wurde geändert',
+  OfflineSignaturesRecorded: 'Unterschriften auf Papier wurden gezählt',
+  OfflineSignaturesWithdrawn: 'Unterschriften auf Papier wurden zurückgenommen',
   PetitionClosed: 'Die Petition wurde geschlossen',
   PetitionCreated: 'Die Petition wurde angelegt',
   PetitionDeleted: 'Die Petition wurde gelöscht',

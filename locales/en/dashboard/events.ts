@@ -60,6 +60,8 @@ export const events = {
   MemberRoleChanged: 'A team member’s role was changed',
   OrganizationCreated: 'The organization was created',
   OrganizationUpdated: 'The organization was updated',
+  OfflineSignaturesRecorded: 'Signatures on paper were counted',
+  OfflineSignaturesWithdrawn: 'Signatures on paper were withdrawn',
   PetitionClosed: 'The petition was closed',
   PetitionCreated: 'The petition was created',
   PetitionDeleted: 'The petition was deleted',

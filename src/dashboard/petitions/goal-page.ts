@@ -3,7 +3,7 @@ import { nextGoal } from '../../petitions/index.js';
 import { type PageDefinition } from '../page.js';
 import { type PageContext } from '../page-context.js';
 import { ButtonLink, CheckField, FormOf, numberIn, TextField } from '../parts.js';
-import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
+import { type PetitionRecord, petitionOf, signaturesOf, toPetition } from './petition.js';
 
 /** The goal of a petition, with the next one if it is nearly reached. */
 export const goalPage: PageDefinition = {
@@ -13,7 +13,7 @@ export const goalPage: PageDefinition = {
     const { form, words, address, view } = context;
     const { goals, save } = words.petitions;
     const petition = await petitionOf(context);
-    const goal = nextGoal(petition, petition.signatures) ?? petition.goal;
+    const goal = nextGoal(petition, signaturesOf(petition)) ?? petition.goal;
     const fields = [
       TextField(form, {
         name: 'goal',
@@ -42,7 +42,7 @@ export const goalPage: PageDefinition = {
 
 /** Proposes the next goal of an open petition; null if it is far, or raised automatically. */
 export function GoalProposal({ words, address, person }: PageContext, petition: PetitionRecord): Html | null {
-  const goal = nextGoal(petition, petition.signatures);
+  const goal = nextGoal(petition, signaturesOf(petition));
   const isProposed = petition.status === 'PUBLISHED' && !petition.autoGoal && person.may('petition:write');
   if (goal === null || !isProposed) return null;
   const { nearly, raise } = words.petitions.goals;

@@ -38,7 +38,8 @@ import { FormEditorOf, typedForm } from './form-editor.js';
 import { requireFuture, TimeField, timeZoneOf, typedTime } from '../time-zone.js';
 import { outcomePage } from './outcome-page.js';
 import { goalPage, GoalProposal } from './goal-page.js';
-import { type PetitionRecord, petitionOf, toPetition } from './petition.js';
+import { paperPages } from './paper-pages.js';
+import { type PetitionRecord, petitionOf, signaturesOf, toPetition } from './petition.js';
 import { signaturePages } from './signature-pages.js';
 import { thankYouPages } from './thank-you-pages.js';
 import { LanguageField, translationPages } from './translation-pages.js';
@@ -77,8 +78,8 @@ export const petitionPages: PageDefinition[] = [
       },
       {
         name: ({ petitions }) => petitions.signatures,
-        cell: ({ signatures }, { words }) => numberIn(words, signatures),
-        exported: ({ signatures }) => signatures,
+        cell: (petition, { words }) => numberIn(words, signaturesOf(petition)),
+        exported: signaturesOf,
         isNumber: true,
       },
       {
@@ -168,6 +169,7 @@ export const petitionPages: PageDefinition[] = [
   step('close', 'closed'),
   deletionPage({ section: 'petitions', record: 'petition', find: petitionOf }),
   ...signaturePages,
+  ...paperPages,
   ...thankYouPages,
   ...translationPages,
   goalPage,
@@ -204,7 +206,7 @@ async function showPetition(context: PageContext) {
     ActivityLog(context, context.address.params.petition!, invalidationsOf(context)),
     StatsOf(context),
   ]);
-  const { id, status, url, signatures, pendingSignatures, goal, closesAt, outcome } = petition;
+  const { id, status, url, offlineSignatures, pendingSignatures, goal, closesAt, outcome } = petition;
   const mayWrite = context.person.may('petition:write');
   const isPublic = url !== null && status !== 'DRAFT';
   const { shareBy } = localeIn(words.locale).site;
@@ -216,7 +218,8 @@ async function showPetition(context: PageContext) {
         ${BadgeOf(status, petitions.statuses[status])}
         ${outcome === null ? null : BadgeOf(outcome, petitions.outcome.choices[outcome])}
       </p>
-      ${Progress({ words, label: petitions.signatures, value: signatures, max: goal })}
+      ${Progress({ words, label: petitions.signatures, value: signaturesOf(petition), max: goal })}
+      ${offlineSignatures > 0 ? html`<p>${petitions.paper.included(offlineSignatures)}</p>` : null}
       ${GoalProposal(context, petition)}
       ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
       ${await WaitingComments(context, petition)}
@@ -232,6 +235,7 @@ async function showPetition(context: PageContext) {
           ? ButtonLink(context.address, `petitions/${id}/translations`, petitions.translating.title, true)
           : null,
         ButtonLink(context.address, `petitions/${id}/signatures`, petitions.signers.title, true),
+        ButtonLink(context.address, `petitions/${id}/paper`, petitions.paper.title, true),
         mayWrite
           ? ButtonLink(context.address, `petitions/${id}/duplicate`, petitions.duplicating.link, true)
           : null,

@@ -27,6 +27,7 @@ export type PetitionRecord = {
   imageId: string | null;
   image: { url: string; alt: string } | null;
   signatures: number;
+  offlineSignatures: number;
   pendingSignatures: number;
   status: 'DRAFT' | 'PUBLISHED' | 'CLOSED';
   content: unknown;
@@ -44,6 +45,11 @@ export type PetitionRecord = {
   language: string | null;
   translations: { [language: string]: TranslationRecord };
 };
+
+/** The number on the petition's page. */
+export function signaturesOf(petition: Pick<PetitionRecord, 'signatures' | 'offlineSignatures'>): number {
+  return petition.signatures + petition.offlineSignatures;
+}
 
 /** The petition in the page's address. @throws RpcError NOT_FOUND */
 export function petitionOf({ address, api }: PageContext): Promise<PetitionRecord> {

@@ -1,0 +1,68 @@
+import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
+import { Commands, RecordReader, writeTo } from '#libs/commands';
+import { newId } from '#libs/random';
+import { Id, Input, Integer, Operation, PastDay, recordSchema, Text } from '#libs/rpc';
+import { offlineCount } from './offline-count.js';
+import { OfflineSignatures } from './offline-counts.js';
+import { existingPetition, petition } from './petition.js';
+
+@Operation({
+  method: 'POST',
+  name: 'petition.record-offline-signatures',
+  object: 'offline-count',
+  summary: 'Count signatures on paper',
+  description:
+    'Adds signatures that were collected on paper to `offlineSignatures` of the petition. Its page shows the sum with `signatures`, ' +
+    'and the goal counts them too. Keep the sheets: only their number is stored, so the count certificate does not prove them. ' +
+    'To subscribe the signers as contacts, use `petition.import-signatures` instead. Works in every status of the ' +
+    'petition. Sending the same body again returns the first count, unless it was withdrawn. To record an identical one, ' +
+    'send an `Idempotency-Key`. To undo this, use `petition.withdraw-offline-signatures`.',
+  answers: recordSchema({ offlineCountId: { type: 'string' } }),
+  reasons: ['TOO_MANY_OFFLINE_COUNTS'],
+})
+export class RecordOfflineSignatures extends Input {
+  @Id()
+  petitionId!: string;
+
+  @Integer({ min: 1, max: 1_000_000, description: 'The number of valid signatures.', example: 48 })
+  count!: number;
+
+  @PastDay({ description: 'The last day on which they were collected.', example: '2026-11-20' })
+  collectedOn!: string;
+
+  @Text({
+    max: 500,
+    optional: true,
+    nullable: true,
+    example: 'Market square, sheets 1 to 4',
+    description: 'Where the sheets come from. It stays in the history: write no names of signers.',
+  })
+  note?: string | null;
+}
+
+@CommandHandler(RecordOfflineSignatures)
+export class RecordOfflineSignaturesHandler implements ICommandHandler<RecordOfflineSignatures> {
+  constructor(
+    private readonly commands: Commands,
+    private readonly records: RecordReader,
+    private readonly offline: OfflineSignatures,
+  ) {}
+
+  async execute(command: RecordOfflineSignatures): Promise<{ offlineCountId: string }> {
+    const { organizationId, petitionId, count, collectedOn, note = null } = command;
+    const { recordId } = await this.commands.run(command, async () => {
+      const { state, version } = await this.records.load(petition, organizationId, petitionId);
+      existingPetition(state);
+      await this.offline.requireRoom(organizationId, petitionId);
+      const recordId = newId();
+      const data = { petitionId, count, collectedOn, note };
+      return {
+        recordId,
+        creates: this.commands.named(offlineCount, organizationId, ({ status }) => status === 'COUNTED'),
+        guards: [{ streamId: petitionId, version }],
+        writes: [writeTo(offlineCount, recordId, 0, [{ type: 'OfflineSignaturesRecorded', data }])],
+      };
+    });
+    return { offlineCountId: recordId };
+  }
+}

@@ -1,0 +1,23 @@
+import { changeHandler } from '#libs/resources';
+import { Id, Input, Operation } from '#libs/rpc';
+import { withdrawCount } from './offline-count.js';
+import { offlineCounts, offlineCountSchema } from './offline-counts.js';
+
+@Operation({
+  method: 'DELETE',
+  name: 'petition.withdraw-offline-signatures',
+  object: 'offline-count',
+  summary: 'Withdraw a count of signatures on paper',
+  description: 'They no longer count. The count stays in the list, with the status `WITHDRAWN`.',
+  answers: offlineCountSchema,
+})
+export class WithdrawOfflineSignatures extends Input {
+  @Id()
+  offlineCountId!: string;
+}
+
+export const WithdrawOfflineSignaturesHandler = changeHandler(
+  WithdrawOfflineSignatures,
+  offlineCounts,
+  withdrawCount,
+);
