@@ -333,6 +333,9 @@ async function makeHistory(): Promise<string> {
   await post('petition.add-signature', { petitionId, contactId: chico });
   const { data: signatures } = (await client.get('petition.list-signatures', { petitionId })).body;
   const signatureIds = signatures.slice(0, 2).map(({ id }: { id: string }) => id);
+  const onPaper = { petitionId, count: 48, collectedOn: '2026-11-20', note: 'Market square' };
+  const { offlineCountId } = await post('petition.record-offline-signatures', onPaper);
+  await client.delete('petition.withdraw-offline-signatures', { offlineCountId });
   const { invalidationId } = await post('petition.invalidate-signatures', { petitionId, signatureIds });
   await post('petition.restore-signatures', { invalidationId });
   await post('petition.invalidate-signatures', { petitionId, signatureIds: signatureIds.slice(0, 1) });

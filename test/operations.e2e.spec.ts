@@ -504,6 +504,7 @@ describe('the documented errors', () => {
     if (name === 'organizationId') return client.organizationId;
     if (name === 'asOf') return '2000-01-01T00:00:00Z';
     if (name === 'url') return 'https://example.org/';
+    if (format === 'date') return '2000-01-01';
     if (name === 'filter') return { tag: NIL };
     // Each operation uses a different email address, so that it does not find records of another one.
     if (format === 'email') return `${path.split('.')[1]}@example.org`;

@@ -614,7 +614,6 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
   ),
   'petition.record-offline-signatures': {
     scope: 'petition:write',
-    fields: { note: null },
     ask: async (own) => ({
       ...(await own.the('petition')),
       count: 3,
@@ -630,7 +629,7 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
           own,
           `INSERT INTO offline_counts_v1.offline_counts
            SELECT (jsonb_populate_record(c, jsonb_build_object('id', gen_random_uuid()))).*
-           FROM offline_counts_v1.offline_counts c, generate_series(2, 2000) WHERE c.petition = '${petitionId!}'`,
+           FROM offline_counts_v1.offline_counts c, generate_series(2, 2000)`,
         );
         return own.send('petition.record-offline-signatures', { ...fields, count: 2 });
       },

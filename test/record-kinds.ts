@@ -879,7 +879,7 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
   'offline-count': {
     make: makes('offlineCount'),
     show: (own) => own.send('petition.list-offline-signatures'),
-    showsItself: true,
+    showsItself: false,
     decide: (own, { id: offlineCountId }) =>
       own.send('petition.withdraw-offline-signatures', { offlineCountId }),
     loading: {

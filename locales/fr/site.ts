@@ -27,8 +27,8 @@ export const site: SiteWords = {
     name: 'Prénom et nom',
     agree: 'E-mails (✓)',
     signature: 'Signature',
-    online: (url) => `Vous pouvez aussi signer en ligne : ${url}`,
-    agreeTo: 'En cochant la case « E-mails », vous acceptez ceci :',
+    online: (url) => `Vous pouvez aussi signer en ligne : ${url}`,
+    agreeTo: 'En cochant la case « E-mails », vous acceptez ceci :',
   },
   closes: (date) => `Vous pouvez signer jusqu’au ${date}.`,
   closed: {

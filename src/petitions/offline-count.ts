@@ -1,7 +1,7 @@
 import { type Decider } from '#libs/event-store';
 import { noSuch } from '#libs/rpc';
 
-export type OfflineCountFields = {
+type OfflineCountFields = {
   petitionId: string;
   /** The number of signatures. */
   count: number;

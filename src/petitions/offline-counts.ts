@@ -8,7 +8,7 @@ import { OFFLINE_STATUSES, offlineCount } from './offline-count.js';
 import { petitions } from './petitions.js';
 
 /** Counts per petition, including withdrawn ones. Each response with the petition adds them up. */
-export const MAX_COUNTS = 2_000;
+const MAX_COUNTS = 2_000;
 
 export const offlineCountSchema = recordSchema({
   id: { type: 'string' },
