@@ -42,6 +42,15 @@ export type SiteWords = {
   progress: (percent: string) => string;
   target: string;
   ask: string;
+  /** The document with which a petition is handed over. */
+  delivery: {
+    by: (organization: string, date: string) => string;
+    parts: (online: string, paper: string) => string;
+    proof: string;
+    signers: string;
+    place: string;
+    deleted: string;
+  };
   /** The sheet on which people sign with a pen. */
   paper: {
     title: string;

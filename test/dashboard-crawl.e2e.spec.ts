@@ -11,7 +11,7 @@ if (findChromium() === undefined) console.log('Chromium is not installed: not ev
 
 /** Paths that return a file or an email instead of a page. */
 const isFile = (path: string) =>
-  /(^|\/)(export|mail)$|^history\/(checkpoint|events\/:event\/.+)(\/|$)/.test(path);
+  /(^|\/)(export|mail|document|certificate)$|^history\/(checkpoint|events\/:event\/.+)(\/|$)/.test(path);
 
 /** One page of each shape. In `npm test`, only these are laid out and examined; for the others, their HTML is read. */
 const SHAPES: Record<string, string> = {

@@ -97,6 +97,14 @@ const LISTS: Record<string, List> = {
     },
     add: 'petitions/:/invalidate',
   },
+  'petitions/:/paper': {
+    of: newPetition,
+    make: (client, n, petitionId) =>
+      call(client, 'petition.record-offline-signatures', {
+        ...{ petitionId, count: n + 1, collectedOn: '2026-11-20', note: name(n) },
+      }),
+    add: 'petitions/:/paper/new',
+  },
   forms: { make: byName('form.create-form'), finds: { q: 'Needle' }, add: 'forms/new' },
   posts: { make: byName('post.create-post'), finds: { q: 'Needle' }, add: 'posts/new' },
   images: {

@@ -225,6 +225,9 @@ export const TABLE: Record<string, PageEntry> = {
     form: () => ({ count: '3', collectedOn: '2026-11-20', note: newName() }),
   },
   'petitions/:petition/paper/:offline/withdraw': { see: EDITORS, act: EDITORS },
+  'petitions/:petition/delivery': { see: READERS },
+  'petitions/:petition/delivery/document': { see: READERS },
+  'petitions/:petition/delivery/certificate': { see: READERS },
   'petitions/:petition/invalidate': {
     see: EDITORS,
     act: EDITORS,

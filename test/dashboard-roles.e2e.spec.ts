@@ -179,6 +179,7 @@ const PAGE_OF: Record<string, (event: Event, below: string) => string> = {
   segment: ({ streamId }) => `segments/${streamId}`,
   'signature-invalidation': ({ streamId }, below) =>
     `${below.split('/').slice(0, 2).join('/')}/invalidations/${streamId}`,
+  'offline-count': (_, below) => below.split('/').slice(0, 2).join('/'),
   petition: ({ streamId }) => `petitions/${streamId}`,
   form: ({ streamId }) => `forms/${streamId}`,
   post: ({ streamId }) => `posts/${streamId}`,

@@ -133,8 +133,11 @@ async function answered(): Promise<{ [object: string]: any[] }> {
       ...petition,
       image: null,
       url: null,
+      // Likewise.
+      offlineSignatures: null,
     })),
     signature: await signatures(),
+    'offline-count': await all('petition.list-offline-signatures'),
     ...(await members()),
     post: (await all('post.list-posts', { include: 'content' })).map((post: object) => ({
       ...post,
@@ -170,6 +173,8 @@ it('an exported history, continued where it stopped, replays to what the API ret
   const { petitionId } = (await client.post('petition.create-petition', { name: 'River', imageId })).body
     .data;
   await client.post('petition.publish-petition', { petitionId });
+  const onPaper = { petitionId, count: 48, collectedOn: '2026-11-20' };
+  await client.post('petition.record-offline-signatures', onPaper);
   for (const contactId of contactIds) {
     await client.post('petition.add-signature', { petitionId, contactId, comment: 'Why not' });
   }

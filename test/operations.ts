@@ -676,6 +676,14 @@ export const OPERATIONS: { [operation: string]: OperationRow } = {
       },
     },
   },
+  'petition.get-delivery': {
+    scope: 'petition:read',
+    fields: { contacts: 'contact:read' },
+    bottleneck: 'streams of a key',
+    answeredBy: 'replica',
+    ask: async (own) => ({ petitionId: (await aSignature(own)).petitionId, contacts: 'true' }),
+    otherAsks: [(own) => own.the('petition')],
+  },
   'petition.invalidate-signatures': {
     scope: 'petition:write',
     ask: aSignature,

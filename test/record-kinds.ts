@@ -891,6 +891,17 @@ export const RECORD_KINDS: { [streamType: string]: RecordKind } = {
       next: () => ({ type: 'OfflineSignaturesWithdrawn', data: { petitionId: uuidv7() } }),
     },
   },
+  'petition-delivery': {
+    async make(own) {
+      const { petitionId } = await own.a('petition');
+      const { status } = await own.send('petition.get-delivery', { petitionId });
+      expect(status).toBe(200);
+      return idOf(await lastStream(own, 'petition-delivery'));
+    },
+    show: isShownInHistory('petition-delivery'),
+    showsItself: false,
+    decide: 'none',
+  },
   'history-access': {
     async make(own) {
       await own.ask('history.list-events');

@@ -1,7 +1,7 @@
 import { parse } from 'csv-parse/sync';
 import { Api, Client, NOBODY } from './harness.js';
 import { isLong } from './length.js';
-import { appendSignatures } from './signers.js';
+import { appendSignatures, signWithComment } from './signers.js';
 
 let api: Api;
 let client: Client;
@@ -127,4 +127,56 @@ it('returns 404 for another organization, and 403 for signers without contact:re
   expect((await reader.get('petition.export-signatures', { petitionId })).status).toBe(200);
   const { status, body } = await reader.get('petition.export-signatures', { petitionId, contacts: 'true' });
   expect([status, body.error.code]).toEqual([403, 'INSUFFICIENT_PERMISSIONS']);
+});
+
+it('get-delivery: prints the petition, the numbers, and with contacts=true the signers, and records the download', async () => {
+  const petitionId = await petition();
+  await client.post('petition.update-petition', {
+    ...{ petitionId, ask: 'Stop <b>it</b>', target: 'The council', comments: 'SHOWN' },
+  });
+  const ada = {
+    email: 'ada@example.org',
+    firstName: '<i>Ada',
+    lastName: 'Lovelace',
+    zip: 'N1',
+    country: 'GB',
+  };
+  await sign(petitionId, ada, 'Private');
+  const shown = { email: 'bob@example.org', comment: 'I swim there' };
+  await signWithComment(api, client, petitionId, shown);
+  const hidden = await signWithComment(api, client, petitionId, {
+    ...shown,
+    email: 'c@example.org',
+    comment: 'Spam',
+  });
+  await client.post('petition.hide-comment', { signatureId: hidden });
+  const gone = await sign(petitionId, { email: 'gone@example.org', firstName: 'Gone' });
+  await client.delete('contact.delete-contact', { contactId: gone.contactId });
+  const paper = { petitionId, count: 1_000, collectedOn: '2026-11-20' };
+  await client.post('petition.record-offline-signatures', paper);
+
+  const { status, body, headers } = await client.get('petition.get-delivery', {
+    petitionId,
+    contacts: 'true',
+  });
+  expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+  expect(headers.get('content-disposition')).toContain('attachment; filename="delivery.html"');
+  for (const text of ['Stop &lt;b&gt;it', 'The council', '1,004 signatures', '4 online and 1,000 on paper'])
+    expect(body).toContain(text);
+  expect(body).toContain('<td>&lt;i&gt;Ada Lovelace</td><td>N1, United Kingdom</td>');
+  expect(body.match(/<tr><td>/g)).toHaveLength(4);
+  expect(body).toContain('<td>Name deleted</td>');
+  expect(body).toContain('I swim there');
+  expect(body).not.toMatch(/Private|Spam|Gone|example\.org/);
+  expect(body).toMatch(/<\/html>\s*$/);
+
+  const nameless = (await client.get('petition.get-delivery', { petitionId })).body as string;
+  expect(nameless).toContain('1,004 signatures');
+  expect(nameless).not.toContain('Lovelace');
+  const events = (await client.get('history.list-events', { type: 'PetitionDelivered' })).body.data;
+  const numbers = { petitionId, signatures: 4, offlineSignatures: 1_000 };
+  expect(events.map(({ data }: { data: object }) => data)).toEqual([
+    { ...numbers, contacts: true },
+    { ...numbers, contacts: false },
+  ]);
 });

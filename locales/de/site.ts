@@ -23,6 +23,15 @@ export const site: SiteWords = {
   progress: (percent) => `${percent} des Ziels`,
   target: 'Petition an',
   ask: 'Unsere Forderung',
+  delivery: {
+    by: (organization, date) => `Eine Petition von ${organization}, Stand ${date}`,
+    parts: (online, paper) => `${online} online und ${paper} auf Papier`,
+    proof:
+      'Die Zahl der online gesammelten Unterschriften können Sie prüfen. Fragen Sie die Organisation nach dem Zählnachweis dieser Petition.',
+    signers: 'Unterzeichnende',
+    place: 'Ort',
+    deleted: 'Name gelöscht',
+  },
   paper: {
     title: 'Unterschriftenliste',
     name: 'Vor- und Nachname',

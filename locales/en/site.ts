@@ -19,6 +19,15 @@ export const site: SiteWords = {
   progress: (percent) => `${percent} of the goal`,
   target: 'Petition to',
   ask: 'What we’re asking for',
+  delivery: {
+    by: (organization, date) => `A petition by ${organization}, as of ${date}`,
+    parts: (online, paper) => `${online} online and ${paper} on paper`,
+    proof:
+      'You can check the number of signatures collected online. Ask the organization for the count certificate of this petition.',
+    signers: 'Signers',
+    place: 'Place',
+    deleted: 'Name deleted',
+  },
   paper: {
     title: 'Signature sheet',
     name: 'First and last name',

@@ -22,6 +22,15 @@ export const site: SiteWords = {
   progress: (percent) => `${percent} del objetivo`,
   target: 'Petición dirigida a',
   ask: 'Lo que pedimos',
+  delivery: {
+    by: (organization, date) => `Una petición de ${organization}, a ${date}`,
+    parts: (online, paper) => `${online} en línea y ${paper} en papel`,
+    proof:
+      'Puede comprobar el número de firmas reunidas en línea. Pida a la organización el certificado de recuento de esta petición.',
+    signers: 'Firmantes',
+    place: 'Lugar',
+    deleted: 'nombre eliminado',
+  },
   paper: {
     title: 'Hoja de firmas',
     name: 'Nombre y apellidos',

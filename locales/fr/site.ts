@@ -22,6 +22,15 @@ export const site: SiteWords = {
   progress: (percent) => `${percent} de l’objectif`,
   target: 'Pétition adressée à',
   ask: 'Ce que nous demandons',
+  delivery: {
+    by: (organization, date) => `Une pétition de ${organization}, au ${date}`,
+    parts: (online, paper) => `${online} en ligne et ${paper} sur papier`,
+    proof:
+      'Vous pouvez vérifier le nombre de signatures recueillies en ligne. Demandez à l’organisation le certificat de comptage de cette pétition.',
+    signers: 'Signataires',
+    place: 'Lieu',
+    deleted: 'nom supprimé',
+  },
   paper: {
     title: 'Feuille de signatures',
     name: 'Prénom et nom',

@@ -18,6 +18,7 @@ export * from './show-comment.js';
 export * from './hide-comment.js';
 export * from './export-signatures.js';
 export * from './get-count-certificate.js';
+export * from './get-delivery.js';
 export * from './get-stats.js';
 export * from './invalidate-signatures.js';
 export * from './restore-signatures.js';

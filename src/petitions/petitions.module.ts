@@ -20,6 +20,7 @@ import { PetitionAddress } from './petition-address.js';
 import { petitionEnd } from './petition-end.js';
 import { invalidationPlan } from './invalidation-plan.js';
 import { PlannedInvalidations } from './planned-invalidations.js';
+import { petitionDelivery } from './petition-delivery.js';
 import { PetitionForms } from './petition-forms.js';
 import { petitionGoal } from './petition-goal.js';
 import { petitionShapes } from './petition-shapes.js';
@@ -37,7 +38,7 @@ import { ThankYouMails } from './thank-you-mails.js';
   services: { petition: 'Petitions that people sign, with their signatures and counts.' },
   reasons,
   resources: [petitions, invalidations, offlineCounts],
-  streams: [comment, petitionGoal, signatureRequests.decider, invalidationPlan],
+  streams: [comment, petitionDelivery, petitionGoal, signatureRequests.decider, invalidationPlan],
   subscriptions: [
     PetitionGoals,
     Invalidations,

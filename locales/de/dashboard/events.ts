@@ -66,6 +66,7 @@ export const events: typeof en = {
   PetitionClosed: 'Die Petition wurde geschlossen',
   PetitionCreated: 'Die Petition wurde angelegt',
   PetitionDeleted: 'Die Petition wurde gelöscht',
+  PetitionDelivered: 'Ein Dokument zur Übergabe der Petition wurde heruntergeladen',
   PetitionGoalReached: 'Die Petition hat ihr Ziel erreicht',
   PetitionPublished: 'Die Petition wurde veröffentlicht',
   PetitionSigned: 'Die Petition wurde unterschrieben',

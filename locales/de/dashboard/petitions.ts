@@ -218,6 +218,19 @@ export const petitions: typeof en = {
     restore: 'Alle wiederherstellen',
     single: 'Entfernte Unterschrift',
   },
+  delivery: {
+    title: 'Übergeben',
+    text: 'Was Sie brauchen, um die Unterschriften zu übergeben.',
+    document: 'Dokument',
+    documentText:
+      'Öffnen Sie die Datei im Browser und drucken Sie sie aus. Sie enthält die Petition, die Zahl der Unterschriften und die öffentlichen Kommentare. Jeder Download steht im Verlauf.',
+    named: 'Mit Namen und Orten herunterladen',
+    nameless: 'Ohne Namen herunterladen',
+    certificate: 'Zählnachweis',
+    certificateText:
+      'Mit dieser Datei kann jeder prüfen, ohne Sie zu fragen, dass die Unterschriften von der Seite der Petition erfasst wurden. Sie enthält keine Namen.',
+    certificateButton: 'Zählnachweis herunterladen',
+  },
   paper: {
     title: 'Unterschriften auf Papier',
     text: 'Ihre Zahl kommt zu der Zahl auf der Seite der Petition hinzu. Bewahren Sie die Listen auf.',

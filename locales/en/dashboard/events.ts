@@ -65,6 +65,7 @@ export const events = {
   PetitionClosed: 'The petition was closed',
   PetitionCreated: 'The petition was created',
   PetitionDeleted: 'The petition was deleted',
+  PetitionDelivered: 'A document to hand over the petition was downloaded',
   PetitionGoalReached: 'The petition reached its goal',
   PetitionPublished: 'The petition was published',
   PetitionSigned: 'The petition was signed',

@@ -213,6 +213,19 @@ export const petitions = {
     restore: 'Restore all',
     single: 'Removed signature',
   },
+  delivery: {
+    title: 'Hand over',
+    text: 'What you need to hand the signatures over to the people you petition.',
+    document: 'Document',
+    documentText:
+      'Open the file in your browser and print it. It contains the petition, the number of signatures and the public comments. Each download is recorded in the history.',
+    named: 'Download with names and places',
+    nameless: 'Download without names',
+    certificate: 'Count certificate',
+    certificateText:
+      'Anyone can check with this file, without asking you, that the signatures from the petition’s page were recorded. It contains no names.',
+    certificateButton: 'Download certificate',
+  },
   paper: {
     title: 'Signatures on paper',
     text: 'Their number is added to the number on the petition’s page. Keep the sheets.',

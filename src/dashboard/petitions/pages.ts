@@ -34,6 +34,7 @@ import {
   typedTitle,
   WrittenOf,
 } from '../written.js';
+import { deliveryPages } from './delivery-pages.js';
 import { FormEditorOf, typedForm } from './form-editor.js';
 import { requireFuture, TimeField, timeZoneOf, typedTime } from '../time-zone.js';
 import { outcomePage } from './outcome-page.js';
@@ -44,8 +45,8 @@ import { signaturePages } from './signature-pages.js';
 import { thankYouPages } from './thank-you-pages.js';
 import { LanguageField, translationPages } from './translation-pages.js';
 
-/** Invalidations in a petition's activity. The list of removed signatures has all of them. */
-const MAX_INVALIDATIONS = 50;
+/** Invalidations, and counts on paper, in a petition's activity. Their lists have all of them. */
+const MAX_OTHERS = 50;
 
 export const petitionPages: PageDefinition[] = [
   ...listPages<PetitionRecord>({
@@ -170,6 +171,7 @@ export const petitionPages: PageDefinition[] = [
   deletionPage({ section: 'petitions', record: 'petition', find: petitionOf }),
   ...signaturePages,
   ...paperPages,
+  ...deliveryPages,
   ...thankYouPages,
   ...translationPages,
   goalPage,
@@ -203,7 +205,7 @@ async function showPetition(context: PageContext) {
   const { petitions } = words;
   const [petition, past, stats] = await Promise.all([
     petitionOf(context),
-    ActivityLog(context, context.address.params.petition!, invalidationsOf(context)),
+    ActivityLog(context, context.address.params.petition!, othersOf(context)),
     StatsOf(context),
   ]);
   const { id, status, url, offlineSignatures, pendingSignatures, goal, closesAt, outcome } = petition;
@@ -236,6 +238,7 @@ async function showPetition(context: PageContext) {
           : null,
         ButtonLink(context.address, `petitions/${id}/signatures`, petitions.signers.title, true),
         ButtonLink(context.address, `petitions/${id}/paper`, petitions.paper.title, true),
+        ButtonLink(context.address, `petitions/${id}/delivery`, petitions.delivery.title, true),
         mayWrite
           ? ButtonLink(context.address, `petitions/${id}/duplicate`, petitions.duplicating.link, true)
           : null,
@@ -256,12 +259,13 @@ async function showPetition(context: PageContext) {
   });
 }
 
-/** One event per invalidation or restoration, however many signatures it covers. */
-async function invalidationsOf({ address, api }: PageContext): Promise<ActivityEvent[]> {
-  const { records } = await api.run<{ records: { id: string }[] }>('petition.list-invalidations', {
-    petitionId: address.params.petition,
-    limit: MAX_INVALIDATIONS,
-  });
+/** One event per invalidation or restoration, however many signatures it covers, and the counts of signatures on paper. */
+async function othersOf({ address, api }: PageContext): Promise<ActivityEvent[]> {
+  const fields = { petitionId: address.params.petition, limit: MAX_OTHERS };
+  const lists = ['petition.list-invalidations', 'petition.list-offline-signatures'].map((operation) =>
+    api.run<{ records: { id: string }[] }>(operation, fields),
+  );
+  const records = (await Promise.all(lists)).flatMap((list) => list.records);
   return api.find(Activity).beginningsOf(
     api.organizationId,
     records.map(({ id }) => id),

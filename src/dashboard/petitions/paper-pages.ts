@@ -115,11 +115,11 @@ export const paperPages: PageDefinition[] = [
   {
     path: 'petitions/:petition/paper/:offline/withdraw',
     needs: 'petition:write',
-    show: (context) => {
+    show: async (context) => {
       const { title, ...question } = context.words.petitions.paper.withdrawing;
-      const back = `petitions/${context.address.params.petition!}/paper`;
-      const content = ConfirmForm(context, { ...question, back });
-      return Promise.resolve(context.view.page({ section: 'petitions', title, content }));
+      const { id } = await petitionOf(context);
+      const content = ConfirmForm(context, { ...question, back: `petitions/${id}/paper` });
+      return context.view.page({ section: 'petitions', title, content });
     },
     act: async ({ address: { params }, api }) => {
       await api.run('petition.withdraw-offline-signatures', { offlineCountId: params.offline });
