@@ -336,6 +336,7 @@ async function makeHistory(): Promise<string> {
   const onPaper = { petitionId, count: 48, collectedOn: '2026-11-20', note: 'Market square' };
   const { offlineCountId } = await post('petition.record-offline-signatures', onPaper);
   await client.delete('petition.withdraw-offline-signatures', { offlineCountId });
+  await client.get('petition.get-delivery', { petitionId });
   const { invalidationId } = await post('petition.invalidate-signatures', { petitionId, signatureIds });
   await post('petition.restore-signatures', { invalidationId });
   await post('petition.invalidate-signatures', { petitionId, signatureIds: signatureIds.slice(0, 1) });
