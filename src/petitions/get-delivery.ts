@@ -23,9 +23,7 @@ const PAGE = 1_000;
 const MAX_COMMENTS = 1_000;
 
 @Operation({
-  method: 'GET',
   name: 'petition.get-delivery',
-  object: 'delivery',
   summary: 'Get the document to hand over a petition',
   description:
     'Streams an HTML document to print, in the language of the petition: its title, what it asks for, the number of signatures, and ' +

@@ -6,7 +6,6 @@ import { offlineCounts, offlineCountSchema } from './offline-counts.js';
 import { petitions } from './petitions.js';
 
 @Operation({
-  method: 'GET',
   name: 'petition.list-offline-signatures',
   object: 'offline-counts',
   summary: 'List counts of signatures on paper',

@@ -7,7 +7,6 @@ import { OfflineSignatures } from './offline-counts.js';
 import { existingPetition, petition } from './petition.js';
 
 @Operation({
-  method: 'POST',
   name: 'petition.record-offline-signatures',
   object: 'offline-count',
   summary: 'Count signatures on paper',
