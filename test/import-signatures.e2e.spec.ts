@@ -329,7 +329,7 @@ it('an import of signatures subscribes no one without consent', async () => {
     }
   }
   const rows = people.map(({ email, said }) => `${email},${said},${pick(random, ['Bern', ''])},For it`);
-  // The last import has a column that looks as if it states consent, but states that of the signature.
+  // The last import has a column that seems to state consent, but is about the signature.
   for (const [header, onConflict] of [
     ['email,subscribed,city,comment', 'keep'],
     ['email,subscribed,city,comment', 'update'],

@@ -365,7 +365,7 @@ describe('what only the next release writes', () => {
     await write(kind, id, id, { type, data: fields });
     expect(await read(decider, id)).toMatchObject(fields);
 
-    // A change by this release keeps them, also if it sends back all that it was shown.
+    // A change by this release keeps them, even if it sends back everything that it was shown.
     const sent = {
       name: 'Renamed',
       ...(kind === 'petition' ? { publicComments: false, formFields: [{ fieldId, required: true }] } : {}),

@@ -335,7 +335,7 @@ describe('signing', () => {
     expect(await sentTo({ questioned, useEmail: questioned })).toBe(questioned);
     // Pressing “Sign now” again keeps the address, too.
     expect(await sentTo({ questioned })).toBe(questioned);
-    // An address that was changed since is neither of both.
+    // An address that was changed since is neither.
     expect(await sentTo({ questioned, useEmail: 'ada@gmail.com', email: 'ada@example.net' })).toBe(
       'ada@example.net',
     );

@@ -19,7 +19,7 @@ type Declaration<State extends object, Event extends DomainEvent> = {
 };
 
 /**
- * A change that a record makes at a time that it determines. It happens once across all instances, also if none ran at
+ * A change that a record makes at a time that it determines. It happens once across all instances, even if none ran at
  * that time.
  *
  * @returns a subscription that sets the timer from the current state, so that the last of two changes applies; the timer;

@@ -3,7 +3,7 @@ import { fieldsOf } from './fields.js';
 import { type InputClass } from './input.js';
 import { type OperationDefinition } from './operation.js';
 
-/** The errors with one status that an operation can return. `reasons`: of all its codes. */
+/** The errors with one status that an operation can return. `reasons`: the reasons of all its codes. */
 export type PossibleError = { status: number; codes: ErrorCode[]; reasons: ErrorReason[] };
 
 /** All errors that an operation can return, by status. Most follow from its shape. It declares the others. */

@@ -61,7 +61,7 @@ export class SubscriptionRunner {
     );
   }
 
-  /** @returns whether there may be more to do now. False also if another instance advances it. */
+  /** @returns whether there may be more to do now. Also false if another instance advances it. */
   async work(): Promise<boolean> {
     const retried = await this.retry();
     const hasMore = await withRowLease(

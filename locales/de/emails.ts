@@ -2,7 +2,7 @@ import { type EmailWords } from '../words.js';
 
 export const emails: EmailWords = {
   invitation: {
-    subject: (organization) => `Sie wurden zu ${organization} eingeladen`,
+    subject: (organization) => `Einladung zur Mitarbeit bei ${organization}`,
     text: (organization) =>
       `Guten Tag,\n\nSie wurden eingeladen, an den Kampagnen von ${organization} mitzuarbeiten.`,
     button: 'Einladung annehmen',
@@ -35,12 +35,12 @@ export const emails: EmailWords = {
     },
   },
   signUp: {
-    subject: (form) => `Bestätigen Sie Ihre Anmeldung: ${form}`,
+    subject: (form) => `Bitte bestätigen Sie Ihre Anmeldung: ${form}`,
     ask: (form, organization) =>
       `Sie haben sich über „${form}“ bei ${organization} angemeldet. Ihre Anmeldung gilt, sobald Sie sie bestätigen:`,
     button: 'Anmeldung bestätigen',
     ignore:
-      'Wenn Sie sich nicht angemeldet haben, können Sie diese E-Mail ignorieren. Ohne Bestätigung wird nichts gespeichert.',
+      'Wenn Sie sich nicht angemeldet haben, können Sie diese E-Mail ignorieren. Ohne Ihre Bestätigung wird nichts gespeichert.',
   },
   disabledWebhook: {
     subject: (organization) => `Ein Webhook von ${organization} wurde deaktiviert`,

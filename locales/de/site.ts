@@ -77,7 +77,7 @@ export const site: SiteWords = {
   subscribe: (organization) => `${organization} darf mich per E-Mail auf dem Laufenden halten`,
   honeypot: 'Bitte lassen Sie dieses Feld leer',
   data: (organization) =>
-    `Wir schicken Ihnen einen Link zur Bestätigung. Ihre Daten erhält nur ${organization}. Wenn Sie Ihre Unterschrift nicht bestätigen, werden sie nach sieben Tagen gelöscht.`,
+    `Wir schicken Ihnen einen Link zur Bestätigung. Ihre Daten erhält nur ${organization}. Wenn Sie Ihre Unterschrift nicht bestätigen, werden Ihre Daten nach sieben Tagen gelöscht.`,
   dataNone: (organization) => `Ihre Daten erhält nur ${organization}.`,
   faults: {
     title: 'Bitte prüfen Sie Ihre Angaben',
@@ -101,7 +101,7 @@ export const site: SiteWords = {
     missing: 'Beantworten Sie diese Frage',
     unchecked: 'Setzen Sie das Häkchen, um zu unterschreiben',
     consentChanged:
-      'Dieser Text wurde geändert, seit Sie die Seite geöffnet haben. Wenn Sie zustimmen, setzen Sie das Häkchen noch einmal',
+      'Dieser Text hat sich geändert, seit Sie die Seite geöffnet haben. Wenn Sie zustimmen, setzen Sie das Häkchen noch einmal',
     number: 'Geben Sie eine Zahl ein, etwa 42 oder 1,5',
     date: 'Geben Sie ein Datum ein',
     choice: 'Wählen Sie eine Antwort aus der Liste',
@@ -190,7 +190,7 @@ export const site: SiteWords = {
     button: 'Anmelden',
     closed: { title: 'Dieses Formular ist geschlossen', text: 'Zurzeit sind keine Anmeldungen möglich.' },
     data: (organization) =>
-      `Wir senden Ihnen einen Link zur Bestätigung. Nur ${organization} erhält Ihre Angaben. Ohne Bestätigung werden sie nach sieben Tagen gelöscht.`,
+      `Wir schicken Ihnen einen Link zur Bestätigung. Ihre Daten erhält nur ${organization}. Wenn Sie Ihre Anmeldung nicht bestätigen, werden Ihre Daten nach sieben Tagen gelöscht.`,
     share: { title: 'Diese Seite teilen', text: 'Wen könnte das noch interessieren?' },
     shareBy: { address: 'Link zu dieser Seite', qrAlt: 'QR-Code, der zu dieser Seite führt' },
     shareText: (form) => `Ich habe mich angemeldet: „${form}“. Machen Sie mit?`,
@@ -198,27 +198,27 @@ export const site: SiteWords = {
       text: 'Wir haben Ihnen einen Link geschickt. Öffnen Sie ihn und bestätigen Sie Ihre Anmeldung.',
       to: (email) =>
         `Wir haben einen Link an ${email} geschickt. Öffnen Sie ihn und bestätigen Sie Ihre Anmeldung.`,
-      hint: 'Nach einigen Minuten noch keine E-Mail? Sehen Sie im Spam-Ordner nach, oder senden Sie das Formular mit derselben Adresse noch einmal.',
+      hint: 'Nach einigen Minuten noch keine E-Mail? Sehen Sie im Spam-Ordner nach oder senden Sie das Formular noch einmal mit derselben Adresse ab.',
     },
     signed: { title: 'Vielen Dank', text: 'Sie sind angemeldet.' },
     confirm: {
       title: 'Anmeldung bestätigen',
-      text: (form) => `Sie melden sich über „${form}“ an, mit diesen Angaben:`,
+      text: (form) => `Sie melden sich über „${form}“ mit diesen Angaben an:`,
       button: 'Anmeldung bestätigen',
-      ignore: 'Wenn Sie das nicht waren, schließen Sie diese Seite. Ohne Bestätigung passiert nichts.',
+      ignore: 'Waren Sie das nicht? Dann schließen Sie diese Seite. Ohne Ihre Bestätigung passiert nichts.',
     },
-    faults: { unchecked: 'Setzen Sie hier einen Haken, um sich anzumelden' },
+    faults: { unchecked: 'Setzen Sie das Häkchen, um sich anzumelden' },
     expired: {
       title: 'Dieser Link ist abgelaufen',
-      text: 'Ihre Anmeldung wurde nicht rechtzeitig bestätigt, und Ihre Angaben wurden gelöscht. Sie können das Formular noch einmal ausfüllen.',
+      text: 'Ihre Anmeldung wurde nicht rechtzeitig bestätigt. Ihre Daten wurden gelöscht. Sie können das Formular noch einmal ausfüllen.',
     },
     unknownLink: {
       title: 'Dieser Link funktioniert nicht',
-      text: 'Vielleicht ist er unvollständig. Öffnen Sie den Link in der E-Mail noch einmal, oder füllen Sie das Formular noch einmal aus.',
+      text: 'Möglicherweise ist er unvollständig. Öffnen Sie den Link in der E-Mail noch einmal oder füllen Sie das Formular erneut aus.',
     },
     tooMany: {
       title: 'Zu viele Anmeldungen aus Ihrem Netzwerk',
-      text: 'Versuchen Sie es in einer Stunde noch einmal, oder nutzen Sie ein anderes Netzwerk.',
+      text: 'Bitte versuchen Sie es in einer Stunde noch einmal oder nutzen Sie ein anderes Netzwerk.',
     },
     back: 'Zurück zum Formular',
     again: 'Formular noch einmal ausfüllen',

@@ -35,10 +35,9 @@ export const emails: EmailWords = {
   signUp: {
     subject: (form) => `Confirme su suscripción: ${form}`,
     ask: (form, organization) =>
-      `Ha rellenado «${form}» de ${organization}. Su suscripción empieza cuando la confirme:`,
+      `Ha rellenado el formulario «${form}» de ${organization}. Confirme su suscripción para que sea efectiva:`,
     button: 'Confirmar mi suscripción',
-    ignore:
-      'Si no ha rellenado este formulario, puede ignorar este correo. Si no confirma, no se guarda nada.',
+    ignore: 'Si no ha rellenado este formulario, ignore este correo. Sin su confirmación no se guarda nada.',
   },
   disabledWebhook: {
     subject: (organization) => `Se ha desactivado un webhook de ${organization}`,

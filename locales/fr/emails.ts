@@ -37,10 +37,10 @@ export const emails: EmailWords = {
   signUp: {
     subject: (form) => `Confirmez votre inscription : ${form}`,
     ask: (form, organization) =>
-      `Vous avez rempli « ${form} » de ${organization}. Votre inscription prendra effet dès que vous l’aurez confirmée :`,
+      `Vous avez rempli le formulaire « ${form} » de ${organization}. Votre inscription prendra effet dès que vous l’aurez confirmée :`,
     button: 'Confirmer mon inscription',
     ignore:
-      'Si vous n’avez pas rempli ce formulaire, ignorez cet e-mail. Rien n’est conservé sans votre confirmation.',
+      'Si vous n’avez pas rempli ce formulaire, ignorez cet e-mail. Sans votre confirmation, rien n’est conservé.',
   },
   disabledWebhook: {
     subject: (organization) => `Webhook désactivé : ${organization}`,

@@ -157,7 +157,8 @@ export const site: SiteWords = {
     comment: 'Votre commentaire',
     commentPublic: {
       FIRST_NAME: 'Votre prénom et votre commentaire pourront être affichés sur la page de la pétition.',
-      FULL_NAME: 'Vos prénom et nom et votre commentaire pourront être affichés sur la page de la pétition.',
+      FULL_NAME:
+        'Votre prénom, votre nom et votre commentaire pourront être affichés sur la page de la pétition.',
     },
     button: 'Confirmer ma signature',
     ignore: 'Ce n’était pas vous ? Fermez cette page. Rien ne se passe sans votre confirmation.',
@@ -190,34 +191,34 @@ export const site: SiteWords = {
     button: 'Je m’inscris',
     closed: { title: 'Ce formulaire est fermé', text: 'Les inscriptions sont suspendues pour le moment.' },
     data: (organization) =>
-      `Nous vous enverrons un lien de confirmation. Seule l’organisation ${organization} reçoit vos données. Sans confirmation, elles sont supprimées au bout de sept jours.`,
+      `Nous vous enverrons un lien de confirmation. Vos données ne sont transmises qu’à ${organization}. Sans confirmation, elles sont supprimées au bout de sept jours.`,
     share: { title: 'Partager cette page', text: 'Qui d’autre pourrait être intéressé ?' },
     shareBy: { address: 'Lien vers cette page', qrAlt: 'Code QR qui mène à cette page' },
-    shareText: (form) => `Je me suis inscrit·e : « ${form} ». Et vous ?`,
+    shareText: (form) => `Je viens de m’inscrire : « ${form} ». Et vous ?`,
     asked: {
       text: 'Nous vous avons envoyé un lien. Ouvrez-le et confirmez votre inscription.',
       to: (email) => `Nous avons envoyé un lien à ${email}. Ouvrez-le et confirmez votre inscription.`,
-      hint: 'Aucun e-mail après quelques minutes ? Regardez dans vos courriers indésirables, ou renvoyez le formulaire avec la même adresse.',
+      hint: 'Toujours rien après quelques minutes ? Vérifiez vos courriers indésirables ou renvoyez le formulaire avec la même adresse.',
     },
     signed: { title: 'Merci', text: 'Votre inscription est enregistrée.' },
     confirm: {
       title: 'Confirmez votre inscription',
       text: (form) => `Vous vous inscrivez à « ${form} » avec ces informations :`,
       button: 'Confirmer mon inscription',
-      ignore: 'Si ce n’est pas vous, fermez cette page. Rien ne se passe sans confirmation.',
+      ignore: 'Ce n’était pas vous ? Fermez cette page. Rien ne se passe sans votre confirmation.',
     },
     faults: { unchecked: 'Cochez cette case pour vous inscrire' },
     expired: {
       title: 'Ce lien a expiré',
-      text: 'Votre inscription n’a pas été confirmée à temps, et vos données ont été supprimées. Vous pouvez remplir le formulaire à nouveau.',
+      text: 'Votre inscription n’a pas été confirmée à temps et vos données ont été supprimées. Vous pouvez remplir le formulaire à nouveau.',
     },
     unknownLink: {
       title: 'Ce lien ne fonctionne pas',
-      text: 'Il est peut-être incomplet. Rouvrez le lien de l’e-mail, ou remplissez le formulaire à nouveau.',
+      text: 'Il est peut-être incomplet. Ouvrez à nouveau le lien reçu par e-mail ou remplissez une nouvelle fois le formulaire.',
     },
     tooMany: {
       title: 'Trop d’inscriptions depuis votre réseau',
-      text: 'Réessayez dans une heure, ou utilisez un autre réseau.',
+      text: 'Réessayez dans une heure ou utilisez un autre réseau.',
     },
     back: 'Retour au formulaire',
     again: 'Remplir le formulaire à nouveau',

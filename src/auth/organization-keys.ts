@@ -80,7 +80,7 @@ export class OrganizationKeys {
     if (!mayMakeKeys(origins, actor.id!)) {
       throw new RpcError(
         'UNAUTHORIZED',
-        'This API key or its successor has ended and cannot create other keys.',
+        'This API key or its successor is no longer valid, so it cannot create other keys.',
         { reason: 'KEY_INVALID' },
       );
     }

@@ -27,7 +27,9 @@ import { ThankYouSender } from './thank-you-sender.js';
 
 @ProductModule({
   operations,
-  services: { broadcast: 'Emails to many contacts: written, previewed, sent and followed.' },
+  services: {
+    broadcast: 'Emails to many contacts: write, preview and send them, and follow their delivery.',
+  },
   reasons,
   resources: [broadcasts],
   upcasters: broadcastShapes,

@@ -27,7 +27,7 @@ const SORT = 'contactId';
   summary: 'List the recipients of a broadcast',
   description:
     'Available once sending starts, ordered by contact id. `PENDING` recipients are waiting and `CLAIMED` ' +
-    'ones are being sent. `SENT` messages were accepted by the mail server, `FAILED` ones were rejected. ' +
+    'ones are being sent. The mail server accepted `SENT` messages and rejected `FAILED` ones. ' +
     '`SKIPPED` recipients received nothing: they were unsubscribed, suppressed or erased after sending ' +
     'started, or the broadcast was cancelled. `IN_DOUBT` recipients may have received the message: the ' +
     'sending process crashed, stalled for half a minute or lost the database, or the connection to the ' +

@@ -8,7 +8,7 @@ import { fieldIdSchema, fields } from './fields.js';
   summary: 'Delete a custom field',
   description:
     'Its values disappear from all contacts. The encrypted history keeps them until the contact is deleted. Another ' +
-    'field can then have the same key, but not its values.',
+    'field can then get the same key, but not these values.',
   answers: fieldIdSchema,
 })
 export class DeleteField extends RecordInput('fieldId') {}

@@ -45,7 +45,7 @@ export abstract class FormFieldsInput extends Input {
   @Nested(() => ConsentInput, {
     optional: true,
     description:
-      'The checkbox to subscribe. Default: it is required, with a text of the page in its language.',
+      'The checkbox to subscribe. Default: it is required, with the page’s own text, in its language.',
   })
   consent?: ConsentInput;
 

@@ -15,7 +15,7 @@ import { petitions, signedWith } from './petitions.js';
     '`import.create-import`: CSV, tab-separated values, or NDJSON with one signer per line. ' +
     '`import.get-import`, `import.get-import-rows`, `import.get-import-problems` and ' +
     '`import.cancel-import` work for it too. Rows are read as by `contact.import-contacts`, with the same ' +
-    'rules about consent. Each contact is found or created, and signs. This also needs the scope ' +
+    'rules about consent. The contact of each row is found or created, and signs the petition. This also needs the scope ' +
     '`contact:write`.\n\nFurther columns are recognized by their usual names, and `map` can name them: ' +
     '`signedAt`, when the person signed, as a date or RFC 3339, not before 1970 (default: now); `comment`, ' +
     'up to 10,000 characters, which is not published; and `source`, up to 100 characters. A row whose ' +

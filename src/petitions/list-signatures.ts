@@ -67,7 +67,7 @@ export class ListSignatures extends CreatedPageInput() {
   @OneOf(COMMENT_STATES, {
     optional: true,
     description:
-      'Only signatures with such a public comment. Requires `status` `CONFIRMED`, which is the default.',
+      'Only signatures whose public comment has this state. Requires `status` `CONFIRMED`, which is the default.',
   })
   commentState?: CommentState;
 

@@ -49,8 +49,7 @@ export class ConsentInput {
     optional: true,
     nullable: true,
     description:
-      'The text next to the checkbox. Their consent is recorded with this exact text. Default: a text of ' +
-      'the page in its language.',
+      'The text next to the checkbox. Consent is recorded with this exact text. Default: the page’s own text, in its language.',
   })
   text?: string | null;
 

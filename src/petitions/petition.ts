@@ -160,7 +160,7 @@ export function outcomeAfter(
   }: { [Field in keyof OutcomeFields]?: OutcomeFields[Field] | undefined },
 ): OutcomeFields {
   if (outcome === null && outcomeText)
-    throw invalid([{ path: 'outcome', message: 'must be one of WON, LOST if there is an outcomeText' }]);
+    throw invalid([{ path: 'outcome', message: 'must be WON or LOST if there is an outcomeText' }]);
   const text = outcome === null ? null : outcomeText === undefined ? existing.outcomeText : outcomeText;
   const isChanged = outcome !== existing.outcome || text !== existing.outcomeText;
   if (isChanged && existing.status !== 'CLOSED') {

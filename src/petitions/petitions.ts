@@ -212,13 +212,13 @@ export const petitionSchema = recordSchema({
     ...formSchema,
     description:
       'What the form on its page asks for, in this order, next to the email address. A custom field is named by its key, ' +
-      'or `fields.comment` if that is its key.',
+      'or `fields.comment` if its key is `comment`.',
   },
   ...languageSchema,
   outcome: {
     type: ['string', 'null'],
     enum: [...OUTCOMES, null],
-    description: 'What became of a closed petition.',
+    description: 'The outcome of a closed petition.',
   },
   outcomeText: { ...textOrNull, description: 'Markdown that its page shows with the outcome.' },
 });

@@ -14,7 +14,7 @@ import {
   summary: 'Show or approve the comment of a signature',
   description:
     'Petition pages show the comment again if it was hidden. If `comments` of the petition is `APPROVED`, this approves it. ' +
-    'Comments that their signers keep private cannot be shown.',
+    'Comments that signers keep private cannot be shown.',
   answers: reviewedCommentSchema,
   reasons: ['NO_PUBLIC_COMMENT'],
 })

@@ -36,7 +36,7 @@ export class UpdatePetition extends PetitionInput {
   @OneOf(OUTCOMES, {
     optional: true,
     nullable: true,
-    description: 'What became of it. Only a closed petition has an outcome. Publishing it again deletes it.',
+    description: 'Its outcome. Only a closed petition has one. Publishing it again deletes it.',
   })
   outcome?: Outcome | null;
 

@@ -46,7 +46,7 @@ export abstract class PostFieldsInput extends Input {
   @Id({
     optional: true,
     nullable: true,
-    description: 'The petition on whose page the post appears as an update.',
+    description: 'The petition whose page shows the post as an update.',
   })
   petitionId?: string | null;
 

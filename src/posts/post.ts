@@ -11,7 +11,7 @@ export type PostFields = {
   content: Json;
   /** The path of its page; null: its id. */
   slug: string | null;
-  /** The petition on whose page it is an update. */
+  /** The petition whose page shows it as an update. */
   petitionId: string | null;
   /** When it will be published automatically: RFC 3339, UTC; null: not scheduled, or published since. */
   publishAt: string | null;

@@ -23,7 +23,7 @@ export const postSchema = recordSchema({
     ...textOrNull,
     description: 'The URL of its page; null if the operator has disabled the public site.',
   },
-  petitionId: { ...textOrNull, description: 'The petition on whose page it is an update.' },
+  petitionId: { ...textOrNull, description: 'The petition whose page shows it as an update.' },
   publishAt: {
     type: ['string', 'null'],
     format: 'date-time',

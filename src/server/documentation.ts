@@ -12,14 +12,14 @@ import { nameOf, nameSchemas } from './named-schemas.js';
 const ROUTES = {
   health: 'For load balancers and monitoring.',
   log: 'The public log of the audit log, for monitors and witnesses.',
-  hooks: 'Reports of your mail provider about bounces and complaints.',
+  hooks: 'Reports by your mail provider about bounces and complaints.',
 };
 
 const text = { type: 'string' } as const;
 const integer = { type: 'integer', minimum: 0 } as const;
 const HEADERS = {
   'X-Request-Id': { schema: text, description: 'Identifies the request in logs. Yours, if you sent one.' },
-  'RateLimit-Limit': { schema: integer, description: 'Requests per second of the tightest limit.' },
+  'RateLimit-Limit': { schema: integer, description: 'The tightest limit, in requests per second.' },
   'RateLimit-Remaining': { schema: integer, description: 'Requests that are left of it.' },
   'RateLimit-Reset': { schema: integer, description: 'Seconds until it is full again.' },
   'Retry-After': { schema: integer, description: 'Seconds to wait before the request is repeated.' },

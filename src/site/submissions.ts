@@ -48,7 +48,7 @@ class SubmittedContact {
 /** What a page of another website sends instead of a form of the public site. */
 export abstract class Submission extends Input {
   @Nested(() => SubmittedContact, {
-    description: 'What the form asks for. Details that it does not ask for are ignored.',
+    description: 'The details that the form asks for. Others are ignored.',
   })
   contact!: SubmittedContact;
 
@@ -66,7 +66,8 @@ export abstract class Submission extends Input {
   @Text({
     max: 500,
     optional: true,
-    description: 'For an input that people do not see. If a bot fills it in, the submission is suspicious.',
+    description:
+      'The value of an input that people do not see. If a bot fills it in, the submission is suspicious.',
   })
   website?: string;
 

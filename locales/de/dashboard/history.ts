@@ -123,7 +123,7 @@ export const history: typeof en = {
     noCheckpoint: 'Das ist kein signierter Prüfpunkt. Kopieren Sie alle seine Zeilen, auch die leere Zeile.',
     unfitting: 'Der Prüfpunkt und der Schlüssel passen nicht zusammen.',
     unfittingDetail:
-      'Eine der beiden Angaben ist vertippt, wurde ausgetauscht oder stammt von einem anderen Server oder aus einer anderen Zeit. Die Ereignisse wurden noch nicht geprüft.',
+      'Eine der beiden Angaben enthält einen Tippfehler, wurde ausgetauscht oder stammt von einem anderen Server oder aus einer anderen Zeit. Die Ereignisse wurden noch nicht geprüft.',
     stopped: 'Die Prüfung wurde abgebrochen. Es gibt kein Ergebnis.',
     broken: 'Der Download wurde unterbrochen, daher gibt es kein Ergebnis. Versuchen Sie es noch einmal.',
     unable:

@@ -33,7 +33,7 @@ export const team: typeof en = {
   },
   removal: {
     title: (email) => `${email} entfernen?`,
-    text: 'Die Person wird innerhalb einer Sekunde abgemeldet. Ihre Aktionen bleiben im Verlauf, aber ihre Adresse wird endgültig gelöscht. API-Schlüssel und Webhooks, die sie angelegt hat, funktionieren weiter. Auch von ihr gesendete Einladungen bleiben gültig. Prüfen Sie diese vorher.',
+    text: 'Die Person wird innerhalb einer Sekunde abgemeldet. Ihre Aktionen bleiben im Verlauf, aber ihre Adresse wird endgültig gelöscht. API-Schlüssel und Webhooks, die sie angelegt hat, funktionieren weiter. Auch von ihr gesendete Einladungen bleiben gültig. Prüfen Sie das vorher.',
     keys: 'API-Schlüssel',
     webhooks: 'Webhooks',
     invitations: 'Einladungen',

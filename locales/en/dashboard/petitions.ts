@@ -80,7 +80,7 @@ export const petitions = {
   },
   goals: {
     title: 'Set goal',
-    auto: 'Raise the goal by itself when 80% of it is reached',
+    auto: 'Raise the goal automatically when 80% of it is reached',
     nearly: 'The goal is nearly reached. People sign more if the next one is in sight.',
     raise: (goal: string) => `Raise the goal to ${goal}`,
   },

@@ -30,7 +30,7 @@ import { MergedLinks } from './merged-links.js';
   description:
     'Merges `otherIds` into `contactId`, and returns the merged contact. Lists, tags, signatures and ' +
     'consents of the others move to it, and their details fill its empty fields. If several of them signed the same petition, only one ' +
-    'signature is kept. If any of them unsubscribed, or asked for no mail at one of the addresses, the merged ' +
+    'signature is kept. If any of them unsubscribed, or opted out of email at one of the addresses, the merged ' +
     'contact is unsubscribed. The others are then deleted. Requests with their ids return 404 with the reason ' +
     '`MERGED` and `mergedInto`. You can’t undo a merge, but the history of the contact shows what the others contained.',
   answers: contactSchema,

@@ -173,7 +173,7 @@ function typedIn({ person, form }: PageContext, task: 'who' | 'mails' | 'pages')
   }
 }
 
-/** Adds `https://`, because most people type addresses without it, as browsers show them. */
+/** Adds `https://`, because browsers hide it, so most people type addresses without it. */
 function typedAddress(form: FormInput, name: string): string | null {
   const address = form.typed(name);
   return address === null || /^[a-z][a-z\d+.-]*:\/\//i.test(address) ? address : `https://${address}`;

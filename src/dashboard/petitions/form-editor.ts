@@ -8,7 +8,7 @@ import { type PetitionRecord } from './petition.js';
 
 const inputOf = (field: string) => `ask-${field}`;
 
-/** @param before the stored form, and whether a comment can be asked for: not in sign-up forms. Fields that it asks for already come first, in their order. */
+/** @param before the stored form, and whether a comment can be asked for: not in sign-up forms. Fields that it already asks for come first, in their order. */
 export async function FormEditorOf(
   context: PageContext,
   before?: Pick<PetitionRecord, 'form'>,

@@ -4,7 +4,7 @@ import { type PageDefinition } from '../page.js';
 import { AreaField, ChoiceField, FormOf } from '../parts.js';
 import { petitionOf, toPetition } from './petition.js';
 
-/** What became of a closed petition. */
+/** The outcome of a closed petition. */
 export const outcomePage: PageDefinition = {
   path: 'petitions/:petition/outcome',
   needs: 'petition:write',

@@ -10,8 +10,7 @@ import { type ImportRecord, importRecordOf, importSchema } from './import-record
   scope: SCOPE,
   summary: 'Undo an import',
   description:
-    'Deletes the contacts that the import created, like contact.delete-contact. Possible for 24 hours after the import ' +
-    'ended, also if it failed or was cancelled. It keeps contacts that another request has changed since, or linked to a ' +
+    'Deletes the contacts that the import created, like contact.delete-contact. Possible for 24 hours after the import ended, even if it failed or was cancelled. It keeps contacts that another request has changed since, or linked to a ' +
     'signature, a tag or a list, and those who signed a petition and have not confirmed it yet. Signatures that the ' +
     'import added for the deleted contacts are withdrawn. Contacts that the import updated or left unchanged are not ' +
     'touched, and keep added signatures, tags and lists.\n\nThe response is sent immediately; `undo` of ' +
