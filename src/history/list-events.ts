@@ -66,7 +66,7 @@ export class ListEventsHandler implements IQueryHandler<ListEvents> {
 
   async execute(query: ListEvents): Promise<Page<EventRecord>> {
     const { organizationId, after, limit, recordId } = query;
-    // Read before the access is recorded, so that a reader who pages to the end gets there.
+    // Read before the access is recorded, so that paging reaches an end.
     const upTo = await this.store.horizon();
     if (recordId !== undefined && !isId(recordId)) {
       await this.reads.collect(query, undefined);

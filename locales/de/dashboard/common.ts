@@ -340,7 +340,7 @@ export const common: typeof en = {
     text: 'Fragen Sie jemanden mit der Rolle Inhaber·in oder Administrator·in.',
   },
   foreignForm: {
-    title: 'Dieses Formular wurde nicht von hier gesendet',
+    title: 'Dieses Formular kam nicht von dieser Website',
     text: 'Es wurde nichts geändert. Gehen Sie zurück, laden Sie die Seite neu und versuchen Sie es noch einmal.',
   },
   tooLarge: {

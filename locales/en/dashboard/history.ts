@@ -111,7 +111,7 @@ export const history = {
     of: '{some} of {all}',
     ok: 'The events match this checkpoint.',
     okDetail:
-      'Events in the checkpoint that this server dates {sealedAt}: {events}. None was changed since you got the checkpoint. What was rewritten before doesn’t show.',
+      'Events in the checkpoint that this server dates {sealedAt}: {events}. None was changed since you got the checkpoint. Anything rewritten before that doesn’t show.',
     newer: 'Newer events, which the checkpoint doesn’t cover: {newer}. Nothing proves them.',
     wrong: 'The history failed verification.',
     wrongAt: 'The first wrong event is number {position}.',
