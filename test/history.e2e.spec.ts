@@ -147,6 +147,14 @@ async function answered(): Promise<{ [object: string]: any[] }> {
   };
 }
 
+it('GET /log/<register>/checkpoint returns 404 until the first checkpoint is registered', async () => {
+  const { status, body } = await client.request('GET', `/log/${REGISTER}/checkpoint`);
+  expect([status, body]).toMatchObject([
+    404,
+    { error: { message: expect.stringMatching(/no checkpoint yet/) } },
+  ]);
+});
+
 it('an exported history, continued where it stopped, replays to what the API returns, now and in the past', async () => {
   const { organizationId } = client;
   const file = join(directory, 'history.ndjson');
@@ -385,7 +393,7 @@ it('consistency: one checkpoint continues the other, according to an export and 
   expect(words.status).toBe(0);
   expect(words.stdout).toMatch(
     new RegExp(
-      `^The newer history begins with .* ${sizes[1]} events sealed at .* ${sizes[0]} events .*\\.\n$`,
+      `^The newer history begins with .* ${sizes[1]} events, dated \\S+ by the server,.* ${sizes[0]} events, dated .*\\.\n$`,
     ),
   );
   expect(await compare('newer', 'older')).toEqual([1, 'shrank', '']);

@@ -26,6 +26,9 @@ export class NotSealed extends Error {
   }
 }
 
+/** The log has no events yet. */
+export class NothingSealed extends NotSealed {}
+
 /** A checkpoint may have been replaced while it was read. Then only the next one gets a leaf. */
 const MOST_TRIES = 3;
 
@@ -44,7 +47,7 @@ export class Checkpoints {
     return this.sealer.signers.verifierKeyOf(organizationId);
   }
 
-  /** The last checkpoint of an organization. If there is none, it is sealed now. @throws NotSealed */
+  /** The last checkpoint of an organization. If there is none, it is sealed now. @throws NotSealed or NothingSealed */
   async last(organizationId: string): Promise<SignedTree> {
     let { stored, signed } = await this.find(organizationId);
     const isWanting = !signed?.isSignedByAll || signed.size < (stored.last?.size ?? 0);
@@ -52,7 +55,8 @@ export class Checkpoints {
       await this.sealer.sign(organizationId);
       ({ stored, signed } = await this.find(organizationId));
     }
-    if (!signed) throw new NotSealed();
+    const isEmpty = stored.note === null && !stored.last && !stored.leaf && stored.refused === null;
+    if (!signed) throw isEmpty ? new NothingSealed() : new NotSealed();
     await this.keep(signed, stored.last);
     return signed;
   }

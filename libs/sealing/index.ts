@@ -1,4 +1,4 @@
-export { Checkpoints, NotSealed } from './checkpoints.js';
+export { Checkpoints, NothingSealed, NotSealed } from './checkpoints.js';
 export { ALL_ORGANIZATIONS, logIdOf, logNameOf, REGISTER } from './note.js';
 export { writeProof } from './proofs.js';
 export { type Progress as SealingProgress, Sealer } from './sealer.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { createTestDatabase, type TestDatabase } from '#libs/testing';
 import { leafOf } from './growth.js';
-import { ALL_ORGANIZATIONS, Checkpoints, NotSealed, Sealer, Signers } from './index.js';
+import { ALL_ORGANIZATIONS, Checkpoints, NothingSealed, NotSealed, Sealer, Signers } from './index.js';
 import { isConsistent, leafHash, nodeHash, rootOfPath } from './merkle.js';
 import { isLong } from '../../test/length.js';
 import { LEAF_AT, LEAVES_AT, STORED_TREES } from './stored-trees.js';
@@ -99,6 +99,10 @@ it('proves an event by its position, and seals unsealed events first', async () 
   await append(organizationId, 1);
   const { position, digest } = (await leavesOf(organizationId)).at(-1)!;
   expect((await checkpoints.prove(organizationId, { position, digest })).checkpoint.size).toBe(606);
+});
+
+it('has no checkpoint of an organization without events', async () => {
+  await expect(checkpoints.last(uuidv7())).rejects.toThrow(NothingSealed);
 });
 
 it('returns the parts of a tree, so that a difference can be located', async () => {

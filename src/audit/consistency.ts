@@ -40,7 +40,7 @@ export function contradictionOf(older: Claims, newer: Claims): string | undefine
     return `the position of ${older.size} leaves is ${older.position}, and of ${newer.size} leaves ${newer.position}`;
   }
   if (isSame ? older.sealedAt !== newer.sealedAt : older.sealedAt > newer.sealedAt) {
-    return `${older.size} leaves were sealed at ${older.sealedAt}, and ${newer.size} leaves at ${newer.sealedAt}`;
+    return `the server dates ${older.size} leaves ${older.sealedAt}, and ${newer.size} leaves ${newer.sealedAt}`;
   }
   return undefined;
 }

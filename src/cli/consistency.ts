@@ -83,7 +83,7 @@ async function clientOf(url: string, organizationId: string, { apiKeyFile }: Opt
 
 async function compare(older: Checkpoint, newer: Checkpoint, options: Options): Promise<Finding> {
   const found = (outcome: Outcome, what: string): Finding => {
-    const pair = `the checkpoint of ${sizeAndTimeOf(newer)} and the checkpoint of ${sizeAndTimeOf(older)}`;
+    const pair = `the checkpoint of ${sizeAndTimeOf(newer)}, and the checkpoint of ${sizeAndTimeOf(older)}`;
     return {
       outcome,
       sentence: `${what} (${pair}; organization ${newer.organizationId}, key ${newer.key}).`,
@@ -140,5 +140,5 @@ async function prove(
 
 function sizeAndTimeOf(checkpoint: Checkpoint): string {
   const { size, sealedAt } = checkpoint;
-  return `${size.toLocaleString('en')} ${leavesOf(checkpoint)} sealed at ${sealedAt}`;
+  return `${size.toLocaleString('en')} ${leavesOf(checkpoint)}, dated ${sealedAt} by the server`;
 }

@@ -104,7 +104,7 @@ it.each<[string, typeof shown, RegExp]>([
   [
     'another time of the same events',
     { size: 600, sealedAt: new Date(1) },
-    /were sealed at 1970-01-01T00:00:00.000Z, and 600/,
+    /the server dates 600 leaves 1970-01-01T00:00:00.000Z, and 600/,
   ],
   [
     'no later position of more events',
@@ -114,7 +114,7 @@ it.each<[string, typeof shown, RegExp]>([
   [
     'an earlier time of more events',
     { size: 700, sealedAt: new Date(-1) },
-    /and 700 leaves at 1969-12-31T23:59:59.999Z/,
+    /and 700 leaves 1969-12-31T23:59:59.999Z/,
   ],
   ['tiles of another history', { size: 700, tilesFork: 3 }, /do not match its checkpoint/],
 ])('reports %s with both notes, and remembers it', async (_, now, sentence) => {

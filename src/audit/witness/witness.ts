@@ -145,7 +145,7 @@ export class Witness {
     const [before, now] = [claimsOf(seen.text), claimsOf(text)];
     // The cosignature states when this witness saw the note, so only a time in the future could mislead.
     if (now && Date.parse(now.sealedAt) > this.now() + MOST_AHEAD_MS)
-      return refusal(400, `The checkpoint was sealed in the future, at ${now.sealedAt}. Set the clocks.`);
+      return refusal(400, `The server dates the checkpoint in the future: ${now.sealedAt}. Set the clocks.`);
     const contradiction = before && now && contradictionOf(before, now);
     if (contradiction !== undefined) {
       await this.state.keepEvidence(origin, [seen.text, text]);

@@ -116,11 +116,11 @@ it('remembers despite files left by a crash, and does not treat damaged files as
   await expect(add(0, [], note(1, one('fork')))).rejects.toThrow(/damaged/);
 });
 
-it('does not cosign a checkpoint that was sealed more than a minute in the future', async () => {
+it('does not cosign a checkpoint that is dated more than a minute in the future', async () => {
   const at = (ms: number) => ({ sealedAt: new Date(NOW + ms) });
   expect(await add(0, [], note(1, one(), signers, at(60_001)))).toMatchObject({
     status: 400,
-    body: expect.stringContaining('sealed in the future'),
+    body: expect.stringContaining('dates the checkpoint in the future'),
   });
   expect((await add(0, [], note(1, one(), signers, at(60_000)))).status).toBe(200);
 });
