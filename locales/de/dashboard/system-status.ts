@@ -45,6 +45,7 @@ export const systemStatus: typeof en = {
     invalidations: 'Entfernte Unterschriften',
     lists: 'Listen',
     members: 'Team',
+    'offline-counts': 'Unterschriften auf Papier',
     organizations: 'Organisation',
     petitions: 'Petitionen und Unterschriften',
     posts: 'Beiträge',

@@ -46,6 +46,7 @@ export const systemStatus = {
     invalidations: 'Removed signatures',
     lists: 'Lists',
     members: 'Team',
+    'offline-counts': 'Signatures on paper',
     organizations: 'Organization',
     petitions: 'Petitions and signatures',
     posts: 'Posts',
