@@ -111,15 +111,19 @@ export class Visitor {
   }
 }
 
-/** Waits for the limits per second only: hours are a matter of the test. */
+/**
+ * Sends a request again that met a limit per second (429), or a machine that was too busy for it (503). Longer limits
+ * are a matter of the test.
+ */
 export async function retryAfter<Answer extends { status: number; headers: Headers }>(
   ask: () => Promise<Answer>,
+  statuses: readonly number[] = [429, 503],
 ) {
   for (;;) {
     const answer = await ask();
     const seconds = Number(answer.headers.get('retry-after'));
-    if (answer.status !== 429 || seconds > 5) return answer;
-    await sleep(seconds * 1_000);
+    if (!statuses.includes(answer.status) || seconds > 5) return answer;
+    await sleep(Math.max(seconds, 1) * 1_000);
   }
 }
 

@@ -2,6 +2,7 @@ import { type Page } from 'playwright-core';
 import { type AcceptedMail, type RedisServer, SmtpServer, startRedis } from '#libs/testing';
 import { formToken } from '../src/site/index.js';
 import { Api, type Client } from './harness.js';
+import { retryAfter } from './people-in.js';
 import { eventually } from './processes.js';
 
 export const PUBLIC_URL = 'https://act.example.org';
@@ -16,6 +17,9 @@ const FORM = {
     ...['lastName', 'zip', 'country', 'comment'].map((field) => ({ field, required: false })),
   ],
 };
+
+/** Rate limits are a matter of the tests. */
+const retryIfBusy = (ask: () => Promise<Response>) => retryAfter(ask, [503]);
 
 export type Sent = { status: number; location: string | null; text: string };
 
@@ -63,7 +67,7 @@ export class Public {
   }
 
   async get(path: string, headers: Record<string, string> = { Accept: 'text/html' }) {
-    const response = await fetch(this.api.origin + path, { headers, redirect: 'manual' });
+    const response = await retryIfBusy(() => fetch(this.api.origin + path, { headers, redirect: 'manual' }));
     const { status } = response;
     return {
       status,
@@ -88,12 +92,14 @@ export class Public {
     form: Record<string, string>,
     { from = randomAddress(), at = 0 } = {},
   ): Promise<Sent> {
-    const response = await fetch(this.api.instances[at]!.origin + path, {
-      method: 'POST',
-      body: new URLSearchParams(form),
-      redirect: 'manual',
-      headers: { Accept: 'text/html', 'X-Forwarded-For': from },
-    });
+    const response = await retryIfBusy(() =>
+      fetch(this.api.instances[at]!.origin + path, {
+        method: 'POST',
+        body: new URLSearchParams(form),
+        redirect: 'manual',
+        headers: { Accept: 'text/html', 'X-Forwarded-For': from },
+      }),
+    );
     return {
       status: response.status,
       location: response.headers.get('location'),

@@ -691,7 +691,8 @@ describe('the submitted form', () => {
     const page = await people.petition();
     const other = await people.petition();
     const tokens = ['', 'rubbish', people.token(page.petitionId, 25 * 3_600), people.token(other.petitionId)];
-    for (const token of [...tokens, people.token(page.petitionId, 0)]) {
+    // The request may take seconds, but not a minute.
+    for (const token of [...tokens, people.token(page.petitionId, -60)]) {
       const { status, text } = await people.sign(page, { token, comment: 'kept' });
       expect([status, text.includes('submit the form again'), text.includes('kept')]).toEqual([
         422,
@@ -732,13 +733,14 @@ describe('against fraud', () => {
     const storage = people.api.instances[0]!.app.get<WindowStorage>(getStorageToken());
     const ofNetwork = [{ key: `sign:${page.petitionId}:${networkOf(from)}`, limit: MOST }];
     for (let n = 0; n < BEFORE; n += 1) await storage.accept(ofNetwork, 3_600_000);
+    const opened = people.token(page.petitionId);
     const script = (n: number): Promise<{ status: number }> => {
       const forms: Record<string, string>[] = [
         { token: '' },
         { token: people.token(page.petitionId, 25 * 3_600) },
-        { token: people.token(page.petitionId, 0) },
+        { token: people.token(page.petitionId, -60) },
         { website: 'x' },
-        { email: 'one@example.org' },
+        { email: 'one@example.org', token: opened },
         { email: `alias+${n}@example.org` },
         { email: `al.i.as+${n}@gmail.com` },
       ];
@@ -763,16 +765,18 @@ describe('against fraud', () => {
     expect(await contacts(page)).toMatchObject([{ email: 'honest@example.org' }]);
     // Emails may arrive in another order.
     await people.linkTo('one@example.org');
-    const perMailbox = new Map<string, number>();
-    for (const { to } of people.mail.accepted) {
+    const perMailbox = new Map<string, Set<string>>();
+    for (const { to, content } of people.mail.accepted) {
       const mailbox = to
         .replace(/\+[^@]*/, '')
         .replace(/^([^@]*)@gmail\.com$/, (_, name: string) => `${name.replaceAll('.', '')}@gmail.com`);
-      perMailbox.set(mailbox, (perMailbox.get(mailbox) ?? 0) + 1);
+      // An email that timed out is sent again with the same id, even if it had arrived.
+      const [, id = ''] = /^Message-ID:\s*(\S+)/im.exec(content!)!;
+      perMailbox.set(mailbox, (perMailbox.get(mailbox) ?? new Set()).add(id));
     }
     // A repeated form is the same request.
-    expect(perMailbox.get('one@example.org')).toBe(1);
-    expect(Math.max(...perMailbox.values())).toBeLessThanOrEqual(3);
+    expect(perMailbox.get('one@example.org')!.size).toBe(1);
+    expect(Math.max(...[...perMailbox.values()].map(({ size }) => size))).toBeLessThanOrEqual(3);
     const { client, petitionId } = page;
     const more = { petitionId, status: 'PENDING', limit: '100' };
     const pending = (await client.get('petition.list-signatures', more)).body.data as {
@@ -1016,11 +1020,14 @@ describe('pages', () => {
 
   it('rate-limit a client that guesses slugs', async () => {
     const from = { 'X-Forwarded-For': randomAddress(), Accept: 'text/html' };
-    const statuses = await Promise.all(
-      Array.from({ length: 30 }, (_, n) => people.get(`/nobody-${n}`, from).then(({ status }) => status)),
-    );
-    expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(10);
-    expect(new Set(statuses)).toEqual(new Set([404, 429]));
+    // A machine that stalls spreads them over several seconds.
+    await eventually(async () => {
+      const statuses = await Promise.all(
+        Array.from({ length: 30 }, (_, n) => people.get(`/nobody-${n}`, from).then(({ status }) => status)),
+      );
+      expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(10);
+      expect(new Set(statuses)).toEqual(new Set([404, 429]));
+    });
   });
 
   it('describe themselves to sharers, load nothing from elsewhere, and run no injected code', async () => {
