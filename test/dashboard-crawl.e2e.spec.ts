@@ -2,9 +2,9 @@ import { DASHBOARD } from '#locales';
 import { PAGES } from '../src/dashboard/index.js';
 import { Browser, findChromium, type Window } from './browser.js';
 import { RECORDS, TABLE } from './dashboard-pages.js';
-import { SharedApi, type Client } from './harness.js';
+import { retryAfter, SharedApi, type Client } from './harness.js';
 import { isLong } from './length.js';
-import { invitationTo, retryAfter } from './people-in.js';
+import { invitationTo } from './people-in.js';
 
 const inBrowser = findChromium() === undefined ? describe.skip : describe;
 if (findChromium() === undefined) console.log('Chromium is not installed: not every page is opened in it.');

@@ -112,6 +112,22 @@ export class Client {
   }
 }
 
+/**
+ * Sends a request again that met a limit per second (429), or a machine that was too busy for it (503). Longer limits
+ * are a matter of the test.
+ */
+export async function retryAfter<Answer extends { status: number; headers: Headers }>(
+  ask: () => Promise<Answer>,
+  statuses: readonly number[] = [429, 503],
+) {
+  for (;;) {
+    const answer = await ask();
+    const seconds = Number(answer.headers.get('retry-after'));
+    if (!statuses.includes(answer.status) || seconds > 5) return answer;
+    await sleep(Math.max(seconds, 1) * 1_000);
+  }
+}
+
 /** Sends bytes, and reads the response until the connection is closed. */
 export async function sendBytes(origin: string, bytes: string | Uint8Array): Promise<Answer> {
   const { hostname, port } = new URL(origin);

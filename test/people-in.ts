@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { type AcceptedMail } from '#libs/testing';
-import { type Product, type Client } from './harness.js';
+import { type Product, type Client, retryAfter } from './harness.js';
 import { call, randomAddress } from './petition-page.js';
 
 type Fields = Record<string, string> | [name: string, value: string][];
@@ -108,22 +107,6 @@ export class Visitor {
       headers: response.headers,
       text: await response.text(),
     };
-  }
-}
-
-/**
- * Sends a request again that met a limit per second (429), or a machine that was too busy for it (503). Longer limits
- * are a matter of the test.
- */
-export async function retryAfter<Answer extends { status: number; headers: Headers }>(
-  ask: () => Promise<Answer>,
-  statuses: readonly number[] = [429, 503],
-) {
-  for (;;) {
-    const answer = await ask();
-    const seconds = Number(answer.headers.get('retry-after'));
-    if (!statuses.includes(answer.status) || seconds > 5) return answer;
-    await sleep(Math.max(seconds, 1) * 1_000);
   }
 }
 

@@ -1,8 +1,7 @@
 import { type Page } from 'playwright-core';
 import { type AcceptedMail, type RedisServer, SmtpServer, startRedis } from '#libs/testing';
 import { formToken } from '../src/site/index.js';
-import { Api, type Client } from './harness.js';
-import { retryAfter } from './people-in.js';
+import { Api, type Client, retryAfter } from './harness.js';
 import { eventually } from './processes.js';
 
 export const PUBLIC_URL = 'https://act.example.org';
