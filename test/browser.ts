@@ -74,7 +74,7 @@ export class Browser {
       locale,
       reducedMotion: 'reduce',
     });
-    // Only bounds a failure: Jest ends a test after three minutes.
+    // Only bounds a failure.
     context.setDefaultTimeout(120_000);
     return new Window(await context.newPage(), byKeyboard);
   }

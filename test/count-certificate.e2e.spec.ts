@@ -138,7 +138,7 @@ it(`${isLong ? '100,000' : '2,000'} signatures among those of another petition, 
     ],
   ] as const)
     expect(await verify(changed)).toMatchObject({ ok: false, reason: expect.stringMatching(reason) });
-}, 300_000);
+});
 
 describe('a changed certificate proves nothing, and the reason is named', () => {
   const eventAt = () => lines.findIndex((line) => line.includes('"type":"PetitionSigned"'));

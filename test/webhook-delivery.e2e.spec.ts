@@ -11,7 +11,7 @@ const EVENTS = IS_LONG ? 10_000 : 500;
 const AWAY_MS = IS_LONG ? 60_000 : 2_000;
 /** The maximum number of consecutive failures per event, apart from the downtime. */
 const MOST_FAILURES = IS_LONG ? 3 : 2;
-const LONGEST_MS = IS_LONG ? 900_000 : 180_000;
+const LONGEST_MS = IS_LONG ? 900_000 : 600_000;
 jest.setTimeout(LONGEST_MS);
 
 let deployment: Deployment;

@@ -35,7 +35,7 @@ beforeAll(async () => {
   );
   for (const { definition } of indexes) await source.query(definition);
   await source.query('VACUUM (ANALYZE) events');
-}, 300_000);
+});
 afterAll(() => database.drop());
 
 /** The positions of a page, and the rows that PostgreSQL examined for it in the widest step. */
