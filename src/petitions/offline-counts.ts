@@ -63,7 +63,7 @@ export class OfflineSignatures implements OnModuleInit {
   ): Promise<Map<string, number>> {
     if (!past) {
       const rows = await this.source.query<{ id: string; total: number }[]>(
-        `SELECT petition AS id, sum(count)::int AS total FROM ${offlineCounts.table}
+        `SELECT petition AS id, sum(count)::float8 AS total FROM ${offlineCounts.table}
          WHERE organization_id = $1 AND petition = ANY ($2::uuid[]) AND status = 'COUNTED' GROUP BY petition`,
         [organizationId, petitionIds],
       );
