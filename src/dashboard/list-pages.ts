@@ -328,11 +328,11 @@ export function statusColumn<Status extends string>(section: Section): Column<{ 
 }
 
 /** A column of numbers, which exports contain without separators. */
-export function numberColumn<Name extends string>(name: Name, label: Text): Column<Record<Name, number>> {
+export function numberColumn<Listed>(name: Text, value: (record: Listed) => number): Column<Listed> {
   return {
-    name: label,
-    cell: (record, { words }) => numberIn(words, record[name]),
-    exported: (record) => record[name],
+    name,
+    cell: (record, { words }) => numberIn(words, value(record)),
+    exported: value,
     isNumber: true,
   };
 }

@@ -44,8 +44,10 @@ export type Steps = {
 type Input<Shows> = (context: PageContext, record: Shows) => object | Promise<object>;
 
 type PageBelow<Shows> = {
-  title: (words: DashboardWords, record: Shows) => string;
+  title: (words: DashboardWords, record: Shows, context: PageContext) => string | Promise<string>;
   content: (context: PageContext, record: Shows) => Content;
+  /** By default, to the record's page. */
+  back?: (context: PageContext, record: Shows) => Back;
 };
 
 /** Converts an error of the operation, whose fields are not those of the form. */
@@ -80,7 +82,7 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
   /** A page below the record's. */
   function page(
     name: string,
-    { needs, title, content }: PageBelow<Shows> & { needs: string },
+    { needs, title, content, back = to }: PageBelow<Shows> & { needs: string },
   ): Omit<PageDefinition, 'act'> {
     return {
       path: `${path}/:${param}/${name}`,
@@ -89,8 +91,8 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
         const record = await find(context);
         return context.view.page({
           section,
-          back: to(context, record),
-          title: title(context.words, record),
+          back: back(context, record),
+          title: await title(context.words, record, context),
           content: await content(context, record),
         });
       },

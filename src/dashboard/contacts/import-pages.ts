@@ -32,7 +32,7 @@ import {
   LARGEST_TABLE,
   type StoredImport,
 } from '../../contacts/import/jobs/index.js';
-import { type PetitionRecord, toPetition } from '../petitions/petition.js';
+import { type PetitionRecord, petitions } from '../petitions/petition.js';
 import { isUndoing, UndoLink, UndoOf, undoPage } from './import-undo.js';
 import { choicesOf, toContacts } from './contact.js';
 import { type DashboardWords } from '#locales';
@@ -78,7 +78,7 @@ export const importPages: PageDefinition[] = [
       ];
       return context.view.page({
         section: petition ? 'petitions' : 'contacts',
-        back: petition ? toPetition(context.address, petition) : toContacts(context),
+        back: petition ? petitions.to(context, petition) : toContacts(context),
         title: petition ? signatures.title : imports.title,
         content: html`<div class="text">
           <p class="lead">${petition ? signatures.text(petition.title) : imports.text}</p>

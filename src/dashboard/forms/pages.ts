@@ -45,7 +45,10 @@ export const formPages: PageDefinition[] = [
     columns: [
       forms.titleColumn(({ posts }) => posts.fields.title),
       statusColumn('forms'),
-      numberColumn('submissions', ({ forms }) => forms.submissions),
+      numberColumn(
+        ({ forms }) => forms.submissions,
+        ({ submissions }) => submissions,
+      ),
     ],
   }),
   ...forms.writing({ content: WritingOf, input: ({ form }, record) => typedIn(form, record) }),

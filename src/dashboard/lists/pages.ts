@@ -99,7 +99,10 @@ export function pagesOfGroups({
     ...groups.list({
       columns: [
         groups.titleColumn(),
-        numberColumn('contacts', (words) => wordsOf(words).contacts),
+        numberColumn(
+          (words) => wordsOf(words).contacts,
+          ({ contacts }) => contacts,
+        ),
         { name: ({ since }) => since, cell: ({ createdAt }) => new Date(createdAt) },
       ],
     }),

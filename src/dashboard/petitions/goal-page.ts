@@ -1,44 +1,23 @@
 import { html, type Html } from '#libs/pages';
 import { nextGoal } from '../../petitions/index.js';
-import { type PageDefinition } from '../page.js';
 import { type PageContext } from '../page-context.js';
-import { ButtonLink, CheckField, FormOf, numberIn, TextField } from '../parts.js';
-import { type PetitionRecord, petitionOf, signaturesOf, toPetition } from './petition.js';
+import { ButtonLink, CheckField, fieldsFor, numberIn, TextForm } from '../parts.js';
+import { type PetitionRecord, petitions, signaturesOf } from './petition.js';
 
 /** The goal of a petition, with the next one if it is nearly reached. */
-export const goalPage: PageDefinition = {
-  path: 'petitions/:petition/goal',
-  needs: 'petition:write',
-  show: async (context) => {
-    const { form, words, address, view } = context;
-    const { goals, save } = words.petitions;
-    const petition = await petitionOf(context);
+export const goalPage = petitions.form('goal', {
+  title: ({ petitions }) => petitions.goals.title,
+  content: ({ form, words }, petition) => {
+    const { goals, fields: texts, save } = words.petitions;
     const goal = nextGoal(petition, signaturesOf(petition)) ?? petition.goal;
     const fields = [
-      TextField(form, {
-        name: 'goal',
-        label: words.petitions.fields.goal,
-        value: String(goal),
-        type: 'number',
-      }),
+      fieldsFor(form, texts).text('goal', { value: String(goal), type: 'number' }),
       CheckField(form, { name: 'autoGoal', label: goals.auto, isTicked: petition.autoGoal }),
     ];
-    return view.page({
-      section: 'petitions',
-      back: toPetition(address, petition),
-      title: goals.title,
-      content: html`<div class="text">${FormOf(form, { fields, button: save, of: petition })}</div>`,
-    });
+    return TextForm(form, { fields, button: save, of: petition });
   },
-  act: async (context) => {
-    const { form, address, api } = context;
-    const petitionId = address.params.petition!;
-    form.requireSame(await petitionOf(context));
-    const fields = { goal: Number(form.typed('goal') ?? Number.NaN), autoGoal: form.has('autoGoal') };
-    await api.run('petition.update-petition', { petitionId, ...fields });
-    return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
-  },
-};
+  input: ({ form }) => ({ goal: Number(form.typed('goal') ?? Number.NaN), autoGoal: form.has('autoGoal') }),
+});
 
 /** Proposes the next goal of an open petition; null if it is far, or raised automatically. */
 export function GoalProposal({ words, address, person }: PageContext, petition: PetitionRecord): Html | null {

@@ -1,17 +1,12 @@
-import { html } from '#libs/pages';
 import { OUTCOMES } from '../../petitions/index.js';
-import { type PageDefinition } from '../page.js';
-import { AreaField, ChoiceField, FormOf } from '../parts.js';
-import { petitionOf, toPetition } from './petition.js';
+import { AreaField, ChoiceField, TextForm } from '../parts.js';
+import { petitions } from './petition.js';
 
 /** The outcome of a closed petition. */
-export const outcomePage: PageDefinition = {
-  path: 'petitions/:petition/outcome',
-  needs: 'petition:write',
-  show: async (context) => {
-    const { form, words, address, view } = context;
+export const outcomePage = petitions.form('outcome', {
+  title: ({ petitions }) => petitions.outcome.title,
+  content: ({ form, words }, petition) => {
     const { outcome, save } = words.petitions;
-    const petition = await petitionOf(context);
     const fields = [
       ChoiceField(form, {
         name: 'outcome',
@@ -30,25 +25,12 @@ export const outcomePage: PageDefinition = {
         isOptional: true,
       }),
     ];
-    return view.page({
-      section: 'petitions',
-      back: toPetition(address, petition),
-      title: outcome.title,
-      content: html`<div class="text">${FormOf(form, { fields, button: save, of: petition })}</div>`,
-    });
+    return TextForm(form, { fields, button: save, of: petition });
   },
-  act: async (context) => {
-    const { form, address, api } = context;
-    const petitionId = address.params.petition!;
-    const petition = await petitionOf(context);
-    form.requireSame(petition);
+  input: ({ form }, petition) => {
     const [outcome, outcomeText] = [form.typed('outcome'), form.typed('outcomeText')];
-    await api.run('petition.update-petition', {
-      petitionId,
-      outcome,
-      // The text of an outcome that is deleted goes with it.
-      ...(outcome === null && outcomeText === petition.outcomeText ? {} : { outcomeText }),
-    });
-    return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
+    // The text of an outcome that is deleted goes with it.
+    const isGone = outcome === null && outcomeText === petition.outcomeText;
+    return { outcome, ...(isGone ? {} : { outcomeText }) };
   },
-};
+});

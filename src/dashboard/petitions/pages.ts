@@ -4,23 +4,23 @@ import { type DashboardWords, localeIn } from '#locales';
 import { Activity, type ActivityEvent } from '../../history/index.js';
 import { COMMENTS, DEFAULT_GOAL, PublicComments, STATUSES } from '../../petitions/index.js';
 import { ImageField } from '../image-choice.js';
-import { deletionPage, stepPage } from '../step-pages.js';
-import { FilterField, listPages } from '../list-pages.js';
+import { filteredBy, numberColumn, statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
 import {
-  AreaField,
-  ButtonLink,
-  ChoiceField,
   Actions,
+  BadgeOf,
+  ChoiceField,
   Facts,
+  fieldsFor,
   FormOf,
-  numberIn,
   Progress,
+  PublicLink,
   SectionOf,
   TextField,
+  TextForm,
   timeIn,
-  BadgeOf,
 } from '../parts.js';
+import { type Steps } from '../record-pages.js';
 import { CountsOverTime } from '../counts-over-time.js';
 import { ActivityLog } from '../activity-log.js';
 import { type FormInput, type PageContext } from '../page-context.js';
@@ -40,7 +40,7 @@ import { requireFuture, TimeField, timeZoneOf, typedTime } from '../time-zone.js
 import { outcomePage } from './outcome-page.js';
 import { goalPage, GoalProposal } from './goal-page.js';
 import { paperPages } from './paper-pages.js';
-import { type PetitionRecord, petitionOf, signaturesOf, toPetition } from './petition.js';
+import { type PetitionRecord, petitions, signaturesOf } from './petition.js';
 import { signaturePages } from './signature-pages.js';
 import { thankYouPages } from './thank-you-pages.js';
 import { LanguageField, translationPages } from './translation-pages.js';
@@ -49,116 +49,46 @@ import { LanguageField, translationPages } from './translation-pages.js';
 const MAX_OTHERS = 50;
 
 export const petitionPages: PageDefinition[] = [
-  ...listPages<PetitionRecord>({
-    path: 'petitions',
-    section: 'petitions',
-    needs: 'petition:read',
-    operation: 'petition.list-petitions',
-    title: ({ petitions }) => petitions.title,
-    text: ({ petitions }) => petitions.text,
-    empty: ({ petitions }) => petitions.none,
-    search: ({ petitions }) => petitions.search,
-    fields: ({ address }) => ({ status: address.query('status') }),
-    filters: (context) => {
-      const { petitions, state } = context.words;
-      const choices = STATUSES.map((value) => ({ value, text: petitions.statuses[value] }));
-      return Promise.resolve([FilterField(context, { name: 'status', label: state, choices })]);
-    },
-    add: { path: 'petitions/new', text: ({ petitions }) => petitions.add, needs: 'petition:write' },
+  ...petitions.list({
+    ...filteredBy(
+      'status',
+      ({ state }) => state,
+      ({ petitions: { statuses } }) => STATUSES.map((value) => ({ value, text: statuses[value] })),
+    ),
     columns: [
-      {
-        name: ({ petitions }) => petitions.fields.title,
-        cell: ({ id, title }, { address }) => html`<a href="${address.path(`petitions/${id}`)}">${title}</a>`,
-        exported: ({ title }) => title,
-      },
-      {
-        name: ({ state }) => state,
-        cell: ({ status }, { words }) => words.petitions.statuses[status],
-        badge: ({ status }) => status,
-        isObvious: true,
-      },
-      {
-        name: ({ petitions }) => petitions.signatures,
-        cell: (petition, { words }) => numberIn(words, signaturesOf(petition)),
-        exported: signaturesOf,
-        isNumber: true,
-      },
-      {
-        name: ({ petitions }) => petitions.goal,
-        cell: ({ goal }, { words }) => numberIn(words, goal),
-        exported: ({ goal }) => goal,
-        isNumber: true,
-      },
+      petitions.titleColumn(({ petitions }) => petitions.fields.title),
+      statusColumn('petitions'),
+      numberColumn(({ petitions }) => petitions.signatures, signaturesOf),
+      numberColumn(
+        ({ petitions }) => petitions.goal,
+        ({ goal }) => goal,
+      ),
     ],
   }),
+  ...petitions.writing({
+    content: WritingOf,
+    isAgain: isPreview,
+    input: async (context, petition) => {
+      const fields = typedIn(context.form, await timeZoneOf(context), petition);
+      const operation = `petition.${petition ? 'update' : 'create'}-petition`;
+      requireFuture(operation, fields, 'closesAt', petition?.closesAt ?? null);
+      return fields;
+    },
+  }),
+  petitions.shownWith(StatsOf, showPetition, (context) =>
+    ActivityLog(context, context.address.params.petition!, othersOf(context)),
+  ),
   {
-    path: 'petitions/new',
-    needs: 'petition:write',
-    show: async (context) => {
-      const { petitions } = context.words;
-      return context.view.page({
-        section: 'petitions',
-        back: { href: context.address.path('petitions'), text: petitions.title },
-        title: petitions.add,
-        content: await WritingOf(context),
-      });
-    },
-    act: async (context) => {
-      const { form, api } = context;
-      if (isPreview(form)) return form.again();
-      const fields = typedIn(form, await timeZoneOf(context));
-      requireFuture('petition.create-petition', fields, 'closesAt', null);
-      const { petitionId } = await api.run<{ petitionId: string }>('petition.create-petition', fields);
-      return { to: `petitions/${petitionId}`, done: 'petitions.created' };
-    },
-  },
-  { path: 'petitions/:petition', needs: 'petition:read', show: showPetition },
-  {
-    path: 'petitions/:petition/edit',
-    needs: 'petition:write',
-    show: async (context) => {
-      const petition = await petitionOf(context);
-      return context.view.page({
-        section: 'petitions',
-        back: toPetition(context.address, petition),
-        title: `${context.words.petitions.edit}: ${petition.title}`,
-        content: await WritingOf(context, petition),
-      });
-    },
-    act: async (context) => {
-      if (isPreview(context.form)) return context.form.again();
-      const petitionId = context.address.params.petition!;
-      const petition = await petitionOf(context);
-      context.form.requireSame(petition);
-      const fields = { petitionId, ...typedIn(context.form, await timeZoneOf(context), petition) };
-      requireFuture('petition.update-petition', fields, 'closesAt', petition.closesAt);
-      await context.api.run('petition.update-petition', fields);
-      return { to: `petitions/${petitionId}`, done: 'petitions.changed' };
-    },
-  },
-  {
-    path: 'petitions/:petition/duplicate',
-    needs: 'petition:write',
-    show: async (context) => {
-      const { petitions, nameOf } = context.words;
-      const petition = await petitionOf(context);
-      const { title, button, name } = petitions.duplicating;
-      const field = {
-        name: 'name',
-        label: nameOf,
-        value: name(petition.name).slice(0, 200),
-        isRequired: true,
-      };
-      return context.view.page({
-        section: 'petitions',
-        back: toPetition(context.address, petition),
-        title: title(petition.name),
-        content: html`<div class="text">
-          <p>${petitions.duplicating.text}</p>
-          ${FormOf(context.form, { fields: [TextField(context.form, field)], button })}
-        </div>`,
-      });
-    },
+    ...petitions.page('duplicate', {
+      needs: 'petition:write',
+      title: ({ petitions }, { name }) => petitions.duplicating.title(name),
+      content: ({ words, form }, petition) => {
+        const { text, button, name } = words.petitions.duplicating;
+        const value = name(petition.name).slice(0, 200);
+        const fields = [TextField(form, { name: 'name', label: words.nameOf, value })];
+        return html`<div class="text"><p>${text}</p>${FormOf(form, { fields, button })}</div>`;
+      },
+    }),
     act: async ({ address, api, form }) => {
       const name = form.typed('name') ?? '';
       const fields = { petitionId: address.params.petition, name };
@@ -166,9 +96,21 @@ export const petitionPages: PageDefinition[] = [
       return { to: `petitions/${petitionId}`, done: 'petitions.created' };
     },
   },
-  step('publish', 'published'),
-  step('close', 'closed'),
-  deletionPage({ section: 'petitions', record: 'petition', find: petitionOf }),
+  petitions.step('publish', {
+    ask: ({ words }, { title, status }) => {
+      const button = publishingOf(words, status);
+      return { title: `${button}: ${title}`, text: words.petitions.publishing, button };
+    },
+    done: 'published',
+  }),
+  petitions.step('close', {
+    ask: ({ words: { petitions } }, { title }) => ({
+      title: `${petitions.close}: ${title}`,
+      ...{ text: petitions.closing, button: petitions.close },
+    }),
+    done: 'closed',
+  }),
+  petitions.deletion(),
   ...signaturePages,
   ...paperPages,
   ...deliveryPages,
@@ -178,85 +120,52 @@ export const petitionPages: PageDefinition[] = [
   outcomePage,
 ];
 
-function step(step: 'publish' | 'close', done: string): PageDefinition {
-  return stepPage({
-    section: 'petitions',
-    record: 'petition',
-    step,
-    ask: async (context) => {
-      const { title, status } = await petitionOf(context);
-      const { close, closing, publishing } = context.words.petitions;
-      const isClosed = step === 'close';
-      const button = isClosed ? close : publishingOf(context.words, status);
-      return { title: `${button}: ${title}`, text: isClosed ? closing : publishing, button };
-    },
-    done,
-  });
-}
-
 /** One operation does both, but people distinguish publishing from reopening. */
 function publishingOf(words: DashboardWords, status: PetitionRecord['status']): string {
   const { publish, reopen } = words.petitions;
   return status === 'CLOSED' ? reopen : publish;
 }
 
-async function showPetition(context: PageContext) {
+async function showPetition(
+  context: PageContext,
+  petition: PetitionRecord,
+  { mayWrite, link }: Steps,
+  stats: Html | null,
+) {
   const { words } = context;
   const { petitions } = words;
-  const [petition, past, stats] = await Promise.all([
-    petitionOf(context),
-    ActivityLog(context, context.address.params.petition!, othersOf(context)),
-    StatsOf(context),
-  ]);
-  const { id, status, url, offlineSignatures, pendingSignatures, goal, closesAt, outcome } = petition;
-  const mayWrite = context.person.may('petition:write');
+  const { status, title, url, offlineSignatures, pendingSignatures, goal, closesAt, outcome } = petition;
   const isPublic = url !== null && status !== 'DRAFT';
+  const isOpen = status === 'PUBLISHED';
   const { shareBy } = localeIn(words.locale).site;
-  return context.view.page({
-    section: 'petitions',
-    back: { href: context.address.path('petitions'), text: petitions.title },
-    title: petition.title,
-    content: html`<p>
-        ${BadgeOf(status, petitions.statuses[status])}
-        ${outcome === null ? null : BadgeOf(outcome, petitions.outcome.choices[outcome])}
-      </p>
-      ${Progress({ words, label: petitions.signatures, value: signaturesOf(petition), max: goal })}
-      ${offlineSignatures > 0 ? html`<p>${petitions.paper.included(offlineSignatures)}</p>` : null}
-      ${GoalProposal(context, petition)}
-      ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
-      ${await WaitingComments(context, petition)}
-      ${Actions([
-        mayWrite && status !== 'PUBLISHED'
-          ? ButtonLink(context.address, `petitions/${id}/publish`, publishingOf(context.words, status))
-          : null,
-        isPublic ? html`<a class="button plain" href="${new URL(url).pathname}">${petitions.open}</a>` : null,
-        mayWrite ? ButtonLink(context.address, `petitions/${id}/edit`, petitions.edit, true) : null,
-        mayWrite ? ButtonLink(context.address, `petitions/${id}/goal`, petitions.goals.title, true) : null,
-        mayWrite ? ButtonLink(context.address, `petitions/${id}/thanks`, petitions.thanks.title, true) : null,
-        mayWrite
-          ? ButtonLink(context.address, `petitions/${id}/translations`, petitions.translating.title, true)
-          : null,
-        ButtonLink(context.address, `petitions/${id}/signatures`, petitions.signers.title, true),
-        ButtonLink(context.address, `petitions/${id}/paper`, petitions.paper.title, true),
-        ButtonLink(context.address, `petitions/${id}/delivery`, petitions.delivery.title, true),
-        mayWrite
-          ? ButtonLink(context.address, `petitions/${id}/duplicate`, petitions.duplicating.link, true)
-          : null,
-        mayWrite && status === 'CLOSED'
-          ? ButtonLink(context.address, `petitions/${id}/outcome`, petitions.outcome.title, true)
-          : null,
-        mayWrite && status === 'PUBLISHED'
-          ? ButtonLink(context.address, `petitions/${id}/close`, petitions.close, true)
-          : null,
-        mayWrite && status !== 'PUBLISHED'
-          ? ButtonLink(context.address, `petitions/${id}/delete`, petitions.delete, true)
-          : null,
-      ])}
-      ${closesAt === null ? null : Facts([{ name: petitions.lastDay, value: timeIn(words, closesAt, await timeZoneOf(context)) }])}
-      ${stats}
-      ${isPublic ? SectionOf(petitions.share, ShareKit({ title: petition.title, text: petition.title, url }, shareBy)) : null}
-      ${SectionOf(words.posts.preview, await WrittenOf({ ...petition, facts: askedOf(context.words, petition) }))} ${past}`,
-  });
+  return html`<p>
+      ${BadgeOf(status, petitions.statuses[status])}
+      ${outcome === null ? null : BadgeOf(outcome, petitions.outcome.choices[outcome])}
+    </p>
+    ${Progress({ words, label: petitions.signatures, value: signaturesOf(petition), max: goal })}
+    ${offlineSignatures > 0 ? html`<p>${petitions.paper.included(offlineSignatures)}</p>` : null}
+    ${GoalProposal(context, petition)}
+    ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
+    ${await WaitingComments(context, petition)}
+    ${Actions([
+      mayWrite && !isOpen && link('publish', publishingOf(words, status), false),
+      isPublic && PublicLink(url, petitions.open),
+      mayWrite && link('edit', petitions.edit),
+      mayWrite && link('goal', petitions.goals.title),
+      mayWrite && link('thanks', petitions.thanks.title),
+      mayWrite && link('translations', petitions.translating.title),
+      link('signatures', petitions.signers.title),
+      link('paper', petitions.paper.title),
+      link('delivery', petitions.delivery.title),
+      mayWrite && link('duplicate', petitions.duplicating.link),
+      mayWrite && status === 'CLOSED' && link('outcome', petitions.outcome.title),
+      mayWrite && isOpen && link('close', petitions.close),
+      mayWrite && !isOpen && link('delete', petitions.delete),
+    ])}
+    ${closesAt === null ? null : Facts([{ name: petitions.lastDay, value: timeIn(words, closesAt, await timeZoneOf(context)) }])}
+    ${stats}
+    ${isPublic ? SectionOf(petitions.share, ShareKit({ title, text: title, url }, shareBy)) : null}
+    ${SectionOf(words.posts.preview, await WrittenOf({ ...petition, facts: askedOf(words, petition) }))}`;
 }
 
 /** One event per invalidation or restoration, however many signatures it covers, and the counts of signatures on paper. */
@@ -339,37 +248,15 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
       choices: COMMENTS.map((value) => ({ value, text: fields.commentChoices[value] })),
     }),
     LanguageField(context, petition),
-    TextField(context.form, {
-      name: 'slug',
-      label: posts.fields.slug,
-      hint: posts.fields.slugHint,
-      value: petition?.slug,
-      max: 80,
-      isOptional: true,
-    }),
+    fieldsFor(context.form, posts.fields, petition).optionalText('slug', { max: 80 }),
   ];
+  const { text, optionalText, optionalArea } = fieldsFor(context.form, fields, petition);
   const written = [
     TitleField(context.form, { label: fields.title, hint: fields.titleHint, value: petition?.title }),
-    AreaField(context.form, {
-      name: 'description',
-      label: fields.description,
-      value: petition?.description,
-      isOptional: true,
-    }),
-    TextField(context.form, {
-      name: 'target',
-      label: fields.target,
-      hint: fields.targetHint,
-      value: petition?.target,
-      isOptional: true,
-    }),
-    TextField(context.form, { name: 'ask', label: fields.ask, value: petition?.ask, isOptional: true }),
-    TextField(context.form, {
-      name: 'goal',
-      label: fields.goal,
-      value: String(petition?.goal ?? DEFAULT_GOAL),
-      type: 'number',
-    }),
+    optionalArea('description'),
+    optionalText('target'),
+    optionalText('ask'),
+    text('goal', { value: String(petition?.goal ?? DEFAULT_GOAL), type: 'number' }),
     await ImageField(context, petition?.imageId),
     ContentField(context.form, petition?.content, {
       label: posts.fields.content,
@@ -385,8 +272,8 @@ async function WritingOf(context: PageContext, petition?: PetitionRecord): Promi
     target: context.form.typed('target'),
     ask: context.form.typed('ask'),
   });
-  return html`<div class="text">${FormOf(context.form, { fields: written, button, secondButton: PreviewButton(context.words), of: petition })}</div>
-    ${await PreviewOf(context, petitions.add, { before: petition, facts })}`;
+  const form = { fields: written, button, secondButton: PreviewButton(context.words), of: petition };
+  return html`${TextForm(context.form, form)} ${await PreviewOf(context, petitions.add, { before: petition, facts })}`;
 }
 
 /** How many comments await approval, with a link to them. Counting more would take longer and tell no more. */

@@ -1,8 +1,9 @@
 import { html } from '#libs/pages';
-import { listPages } from '../list-pages.js';
+import { numberColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
-import { ButtonLink, ConfirmForm, dateIn, FormOf, numberIn, TextField } from '../parts.js';
-import { petitionOf, toPetition } from './petition.js';
+import { type PageContext } from '../page-context.js';
+import { ButtonLink, ConfirmForm, dateIn, fieldsFor, TextForm } from '../parts.js';
+import { type PetitionRecord, petitions } from './petition.js';
 
 type CountRecord = {
   id: string;
@@ -14,23 +15,18 @@ type CountRecord = {
 
 /** Signatures of a petition that were collected on paper. */
 export const paperPages: PageDefinition[] = [
-  ...listPages<CountRecord>({
-    path: 'petitions/:petition/paper',
-    section: 'petitions',
-    needs: 'petition:read',
+  ...petitions.listBelow<CountRecord>('paper', {
     operation: 'petition.list-offline-signatures',
     title: ({ petitions }) => petitions.paper.title,
     text: ({ petitions }) => petitions.paper.text,
     empty: ({ petitions }) => petitions.paper.none,
-    fields: ({ address: { params } }) => ({ petitionId: params.petition }),
-    back: async (context) => toPetition(context.address, await petitionOf(context)),
     add: {
       path: ({ address: { params } }) => `petitions/${params.petition!}/paper/new`,
       text: ({ petitions }) => petitions.paper.add,
       needs: 'petition:write',
     },
     before: async (context) => {
-      const { url, status } = await petitionOf(context);
+      const { url, status } = await petitions.find(context);
       if (url === null || status === 'DRAFT') return null;
       const { sheet } = context.words.petitions.paper;
       return html`<p><a href="${new URL(url).pathname}/paper">${sheet}</a></p>`;
@@ -42,12 +38,10 @@ export const paperPages: PageDefinition[] = [
         exported: ({ collectedOn }) => collectedOn,
         isObvious: true,
       },
-      {
-        name: ({ petitions }) => petitions.paper.count,
-        cell: ({ count }, { words }) => numberIn(words, count),
-        exported: ({ count }) => count,
-        isNumber: true,
-      },
+      numberColumn(
+        ({ petitions }) => petitions.paper.count,
+        ({ count }) => count,
+      ),
       { name: ({ petitions }) => petitions.paper.note, cell: ({ note }) => note },
       {
         name: ({ state }) => state,
@@ -72,35 +66,21 @@ export const paperPages: PageDefinition[] = [
     ],
   }),
   {
-    path: 'petitions/:petition/paper/new',
-    needs: 'petition:write',
-    show: async (context) => {
-      const { form, words, address, view } = context;
-      const { paper } = words.petitions;
-      const { id } = await petitionOf(context);
-      const fields = [
-        TextField(form, { name: 'count', label: paper.count, type: 'number' }),
-        TextField(form, {
-          name: 'collectedOn',
-          label: paper.collectedOn,
-          hint: paper.collectedHint,
-          type: 'date',
-        }),
-        TextField(form, {
-          name: 'note',
-          label: paper.note,
-          hint: paper.noteHint,
-          max: 500,
-          isOptional: true,
-        }),
-      ];
-      return view.page({
-        section: 'petitions',
-        back: { href: address.path(`petitions/${id}/paper`), text: paper.title },
-        title: paper.add,
-        content: html`<div class="text">${FormOf(form, { fields, button: paper.add })}</div>`,
-      });
-    },
+    ...petitions.page('paper/new', {
+      needs: 'petition:write',
+      back: toPaper,
+      title: ({ petitions }) => petitions.paper.add,
+      content: ({ form, words }) => {
+        const { paper } = words.petitions;
+        const { text, optionalText } = fieldsFor(form, paper);
+        const fields = [
+          text('count', { type: 'number' }),
+          text('collectedOn', { hint: paper.collectedHint, type: 'date' }),
+          optionalText('note', { max: 500 }),
+        ];
+        return TextForm(form, { fields, button: paper.add });
+      },
+    }),
     act: async ({ address, api, form }) => {
       const petitionId = address.params.petition!;
       await api.run('petition.record-offline-signatures', {
@@ -117,7 +97,7 @@ export const paperPages: PageDefinition[] = [
     needs: 'petition:write',
     show: async (context) => {
       const { title, ...question } = context.words.petitions.paper.withdrawing;
-      const { id } = await petitionOf(context);
+      const { id } = await petitions.find(context);
       const content = ConfirmForm(context, { ...question, back: `petitions/${id}/paper` });
       return context.view.page({ section: 'petitions', title, content });
     },
@@ -127,3 +107,7 @@ export const paperPages: PageDefinition[] = [
     },
   },
 ];
+
+function toPaper({ words, address }: PageContext, { id }: PetitionRecord) {
+  return { href: address.path(`petitions/${id}/paper`), text: words.petitions.paper.title };
+}

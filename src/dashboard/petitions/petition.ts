@@ -1,5 +1,5 @@
 import { type Comments, type NamedForm, type Outcome } from '../../petitions/index.js';
-import { type Address, type PageContext } from '../page-context.js';
+import { recordPages } from '../record-pages.js';
 
 /** What a petition has in another language. */
 export type TranslationRecord = {
@@ -51,13 +51,4 @@ export function signaturesOf(petition: Pick<PetitionRecord, 'signatures' | 'offl
   return petition.signatures + petition.offlineSignatures;
 }
 
-/** The petition in the page's address. @throws RpcError NOT_FOUND */
-export function petitionOf({ address, api }: PageContext): Promise<PetitionRecord> {
-  return api.run<PetitionRecord>('petition.get-petition', {
-    petitionId: address.params.petition,
-  });
-}
-
-export function toPetition(address: Address, { id, title }: PetitionRecord) {
-  return { href: address.path(`petitions/${id}`), text: title };
-}
+export const petitions = recordPages<PetitionRecord>({ section: 'petitions', record: 'petition' });

@@ -4,17 +4,17 @@ import { ContactsByIds } from '../../contacts/index.js';
 import { SUSPICIONS, type Suspicion } from '../../confirmations/index.js';
 import { COMMENT_STATES, type SignatureRecord } from '../../petitions/index.js';
 import { nameOf } from '../contacts/contact.js';
-import { FilterField, listPages } from '../list-pages.js';
+import { FilterField, numberColumn } from '../list-pages.js';
 import { forExcel } from '../csv.js';
 import { type PageDefinition } from '../page.js';
 import {
   ButtonLink,
   ButtonOf,
   Facts,
+  fieldsFor,
   FormOf,
   inQuarters,
   Live,
-  numberIn,
   onceOf,
   Progress,
   SelectField,
@@ -24,7 +24,7 @@ import {
 } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type PageContext } from '../page-context.js';
-import { petitionOf, toPetition } from './petition.js';
+import { type PetitionRecord, petitions } from './petition.js';
 import { type DashboardWords } from '#locales';
 
 /** Includes the signer if the viewer may read contacts. */
@@ -43,18 +43,14 @@ type InvalidationRecord = {
 };
 
 export const signaturePages: PageDefinition[] = [
-  ...listPages<SignatureOfPetition>({
-    path: 'petitions/:petition/signatures',
-    section: 'petitions',
-    needs: 'petition:read',
+  ...petitions.listBelow<SignatureOfPetition>('signatures', {
     operation: 'petition.list-signatures',
     title: ({ petitions }) => petitions.signers.title,
     text: ({ petitions }) => petitions.signers.text,
     empty: ({ petitions }) => petitions.signers.none,
     search: ({ petitions }) => petitions.signers.search,
     searchNeeds: 'contact:read',
-    fields: ({ address: { params, query } }) => ({
-      petitionId: params.petition,
+    fields: ({ address: { query } }) => ({
       status: query('status'),
       commentState: query('commentState'),
     }),
@@ -76,7 +72,6 @@ export const signaturePages: PageDefinition[] = [
         }),
       ]);
     },
-    back: async (context) => toPetition(context.address, await petitionOf(context)),
     actions: ({ words, address, person }) => [
       person.may('petition:write') && person.may('contact:write')
         ? ButtonLink(
@@ -151,37 +146,32 @@ export const signaturePages: PageDefinition[] = [
           ),
   }),
   {
-    path: 'petitions/:petition/signatures/:signature/invalidate',
-    needs: 'petition:write',
-    show: async (context) => {
-      const [petition, signer] = await Promise.all([petitionOf(context), signerAsked(context)]);
-      const { invalidations, signers } = context.words.petitions;
-      return context.view.page({
-        section: 'petitions',
-        back: { href: context.address.path(`petitions/${petition.id}/signatures`), text: signers.title },
-        title: signer === undefined ? invalidations.takeOut(1) : `${signers.takeOutOf(signer)}?`,
-        content: html`<div class="text">
+    ...petitions.page('signatures/:signature/invalidate', {
+      needs: 'petition:write',
+      back: toSignatures,
+      title: async ({ petitions: { invalidations, signers } }, _, context) => {
+        const signer = await signerAsked(context);
+        return signer === undefined ? invalidations.takeOut(1) : `${signers.takeOutOf(signer)}?`;
+      },
+      content: ({ words, form }) => {
+        const { invalidations, signers } = words.petitions;
+        return html`<div class="text">
           <p>${signers.takingOut}</p>
-          ${FormOf(context.form, { fields: [], button: invalidations.takeOut(1) })}
-        </div>`,
-      });
-    },
+          ${FormOf(form, { fields: [], button: invalidations.takeOut(1) })}
+        </div>`;
+      },
+    }),
     act: (context) => invalidate(context, { signatureIds: [context.address.params.signature] }),
   },
   {
-    path: 'petitions/:petition/signatures/:signature/comment',
-    needs: 'petition:write',
-    show: async (context) => {
-      const petition = await petitionOf(context);
-      const { signers, comments } = context.words.petitions;
-      return context.view.page({
-        section: 'petitions',
-        back: { href: context.address.path(`petitions/${petition.id}/signatures`), text: signers.title },
-        title: comments.title,
-        content: html`<p>${comments.text}</p>
+    ...petitions.page('signatures/:signature/comment', {
+      needs: 'petition:write',
+      back: toSignatures,
+      title: ({ petitions }) => petitions.comments.title,
+      content: (context) =>
+        html`<p>${context.words.petitions.comments.text}</p>
           ${CommentForm(context, context.address.params.signature!, ['show', 'hide'])}`,
-      });
-    },
+    }),
     act: async ({ address, api, form }) => {
       const { petition, signature } = address.params;
       await api.run(form.get('review') === 'show' ? 'petition.show-comment' : 'petition.hide-comment', {
@@ -193,16 +183,11 @@ export const signaturePages: PageDefinition[] = [
       return { to: `petitions/${petition!}/signatures${query}`, done: 'petitions.commentReviewed' };
     },
   },
-  ...listPages<InvalidationRecord>({
-    path: 'petitions/:petition/invalidations',
-    section: 'petitions',
-    needs: 'petition:read',
+  ...petitions.listBelow<InvalidationRecord>('invalidations', {
     operation: 'petition.list-invalidations',
     title: ({ petitions }) => petitions.invalidations.title,
     text: ({ petitions }) => petitions.invalidations.text,
     empty: ({ petitions }) => petitions.invalidations.none,
-    fields: ({ address: { params } }) => ({ petitionId: params.petition }),
-    back: async (context) => toPetition(context.address, await petitionOf(context)),
     add: {
       path: ({ address: { params } }) => `petitions/${params.petition!}/invalidate`,
       text: ({ petitions }) => petitions.invalidations.start,
@@ -224,15 +209,21 @@ export const signaturePages: PageDefinition[] = [
         badge: ({ status }) => status,
         isObvious: true,
       },
-      {
-        name: ({ petitions }) => petitions.invalidations.many,
-        cell: ({ matched }, { words }) => numberIn(words, matched),
-        exported: ({ matched }) => matched,
-        isNumber: true,
-      },
+      numberColumn(
+        ({ petitions }) => petitions.invalidations.many,
+        ({ matched }) => matched,
+      ),
     ],
   }),
-  { path: 'petitions/:petition/invalidate', needs: 'petition:write', show: showChoosing, act: removeChosen },
+  {
+    ...petitions.page('invalidate', {
+      needs: 'petition:write',
+      back: toInvalidations,
+      title: ({ petitions }) => petitions.invalidations.chooseTitle,
+      content: ChoosingOf,
+    }),
+    act: removeChosen,
+  },
   {
     path: 'petitions/:petition/invalidations/:invalidation',
     needs: 'petition:read',
@@ -245,6 +236,14 @@ export const signaturePages: PageDefinition[] = [
     },
   },
 ];
+
+function toSignatures({ words, address }: PageContext, { id }: PetitionRecord) {
+  return { href: address.path(`petitions/${id}/signatures`), text: words.petitions.signers.title };
+}
+
+function toInvalidations({ words, address }: PageContext, { id }: PetitionRecord) {
+  return { href: address.path(`petitions/${id}/invalidations`), text: words.petitions.invalidations.title };
+}
 
 /** Adds the signers if the viewer may read contacts. */
 async function withSigners(
@@ -349,21 +348,14 @@ function conditionOf(read: (name: string) => string | null | undefined): Record<
 }
 
 /** Counts the matching signatures first. The user sees the number before anything is removed. */
-async function showChoosing(context: PageContext) {
-  const { words } = context;
+function ChoosingOf({ words, form, address }: PageContext): Html {
   const { invalidations, suspicions } = words.petitions;
-  const petition = await petitionOf(context);
-  const typed = (name: string) => context.form.get(name) ?? context.address.query(name);
+  const typed = (name: string) => form.get(name) ?? address.query(name);
+  const { optionalText } = fieldsFor(form, invalidations);
   const fields = [
-    TextField(context.form, {
-      name: 'emailDomain',
-      label: invalidations.emailDomain,
-      hint: invalidations.emailDomainHint,
-      value: typed('emailDomain'),
-      isOptional: true,
-    }),
+    optionalText('emailDomain', { value: typed('emailDomain') }),
     ...(['createdAfter', 'createdBefore'] as const).map((name) =>
-      TextField(context.form, {
+      TextField(form, {
         name,
         label: name === 'createdAfter' ? invalidations.after : invalidations.before,
         value: typed(name),
@@ -371,38 +363,32 @@ async function showChoosing(context: PageContext) {
         isOptional: true,
       }),
     ),
-    TextField(context.form, {
+    TextField(form, {
       name: 'clientAddress',
       label: invalidations.network,
       hint: invalidations.networkHint,
       value: typed('clientAddress'),
       isOptional: true,
     }),
-    SelectField(context.form, {
+    SelectField(form, {
       name: 'suspicion',
       label: invalidations.suspicion,
       value: typed('suspicion'),
-      isOptional: true,
       choices: [
         { value: '', text: invalidations.none2 },
         ...SUSPICIONS.map((value) => ({ value, text: suspicions[value] })),
       ],
     }),
   ];
-  const found = context.form.found === undefined ? null : FoundOf(context, context.form.found);
-  return context.view.page({
-    section: 'petitions',
-    back: { href: context.address.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
-    title: invalidations.chooseTitle,
-    content: html`<div class="text">
-      <p class="lead">${invalidations.chooseText}</p>
-      ${found} ${FormOf(context.form, { fields, button: invalidations.look })}
-    </div>`,
-  });
+  return html`<div class="text">
+    <p class="lead">${invalidations.chooseText}</p>
+    ${form.found === undefined ? null : FoundOf({ words, form }, form.found)}
+    ${FormOf(form, { fields, button: invalidations.look })}
+  </div>`;
 }
 
 /** A separate form repeats the counted condition, because the fields below may have changed since. */
-function FoundOf({ words, form }: PageContext, signatures: number): Html {
+function FoundOf({ words, form }: Pick<PageContext, 'words' | 'form'>, signatures: number): Html {
   const { invalidations } = words.petitions;
   // Focused, so that screen readers announce the result first.
   const first = trusted(' id="found" tabindex="-1" autofocus');
@@ -450,7 +436,7 @@ async function showInvalidation(context: PageContext) {
   const { invalidations } = words.petitions;
   const invalidationId = context.address.params.invalidation!;
   const [petition, found] = await Promise.all([
-    petitionOf(context),
+    petitions.find(context),
     context.api.run<InvalidationRecord>('petition.get-invalidation', { invalidationId }),
   ]);
   // Loaded after the invalidation. A page that shows a final status stops polling, so its activity must be complete.
@@ -461,7 +447,7 @@ async function showInvalidation(context: PageContext) {
   const facts = factsOf(context.words, found);
   return context.view.page({
     section: 'petitions',
-    back: { href: context.address.path(`petitions/${petition.id}/invalidations`), text: invalidations.title },
+    back: toInvalidations(context, petition),
     title: matched === 1 ? invalidations.single : invalidations.title,
     content: html`<p>${BadgeOf(status, invalidations.statuses[status])}</p>
       ${Live(context, {

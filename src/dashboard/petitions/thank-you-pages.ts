@@ -6,90 +6,81 @@ import { mailPage } from '../document.js';
 import { type PageDefinition } from '../page.js';
 import { type FormInput, type PageContext } from '../page-context.js';
 import { AreaField, ButtonLink, Facts, FormOf, numberIn, SectionOf, TextField } from '../parts.js';
-import { petitionOf, type PetitionRecord } from './petition.js';
+import { type PetitionRecord, petitions } from './petition.js';
 
 type Preview = { subject: string; html: string; text: string };
 type Counts = Record<'sent' | 'waiting' | 'skipped' | 'failed' | 'inDoubt', number>;
 
-const path = 'petitions/:petition/thanks';
-
 /** What signers see and receive after signing. */
 export const thankYouPages: PageDefinition[] = [
   {
-    path,
-    needs: 'petition:write',
-    show: async (context) => {
-      const { form, words } = context;
-      const { thanks } = words.petitions;
-      const petition = await petitionOf(context);
-      const { thankYou, thankYouMail } = petition;
-      const fields = [
-        html`<h2>${thanks.page}</h2>`,
-        ...ThankYouFields(context, thankYou),
-        html`<h2>${thanks.mail}</h2>
-          <p class="hint">${thanks.mailText}</p>`,
-        TextField(form, {
-          ...{ name: 'thankYouMail.subject', label: thanks.subject, isOptional: true, max: 200 },
-          value: thankYouMail?.subject,
-        }),
-        AreaField(form, {
-          ...{ name: 'thankYouMail.content', label: thanks.content, isOptional: true, isLong: true },
-          hint: words.posts.fields.contentHint,
-          value: thankYouMail?.content,
-        }),
-        MergeFields(words, await customFieldsOf(context)),
-      ];
-      return page(
-        context,
-        petition,
-        thanks.title,
-        html`<div class="text">
-        ${FormOf(form, { fields, button: words.petitions.save, of: petition })}
-        ${
-          thankYouMail
-            ? html`<p>${ButtonLink(context.address, `petitions/${petition.id}/thanks/preview`, thanks.preview, true)}
-              ${context.person.may('broadcast:send') ? ButtonLink(context.address, `petitions/${petition.id}/thanks/test`, words.broadcasts.test.title, true) : null}</p>`
-            : null
-        }
-      </div>
-      ${await OutcomesOf(context)}`,
-      );
-    },
+    ...petitions.page('thanks', {
+      needs: 'petition:write',
+      title: ({ petitions }) => petitions.thanks.title,
+      content: async (context, petition) => {
+        const { address, form, person, words } = context;
+        const { thanks, save } = words.petitions;
+        const { id, thankYou, thankYouMail } = petition;
+        const fields = [
+          html`<h2>${thanks.page}</h2>`,
+          ...ThankYouFields(context, thankYou),
+          html`<h2>${thanks.mail}</h2>
+            <p class="hint">${thanks.mailText}</p>`,
+          TextField(form, {
+            ...{ name: 'thankYouMail.subject', label: thanks.subject, isOptional: true, max: 200 },
+            value: thankYouMail?.subject,
+          }),
+          AreaField(form, {
+            ...{ name: 'thankYouMail.content', label: thanks.content, isOptional: true, isLong: true },
+            hint: words.posts.fields.contentHint,
+            value: thankYouMail?.content,
+          }),
+          MergeFields(words, await customFieldsOf(context)),
+        ];
+        const link = (step: string, text: string) =>
+          ButtonLink(address, `petitions/${id}/thanks/${step}`, text, true);
+        return html`<div class="text">
+          ${FormOf(form, { fields, button: save, of: petition })}
+          ${
+            thankYouMail
+              ? html`<p>${link('preview', thanks.preview)}
+                ${person.may('broadcast:send') ? link('test', words.broadcasts.test.title) : null}</p>`
+              : null
+          }
+        </div>
+        ${await OutcomesOf(context)}`;
+      },
+    }),
     act: async (context) => {
-      const { form, address, api } = context;
-      const petition = await petitionOf(context);
+      const { form, api } = context;
+      const petition = await petitions.find(context);
       form.requireSame(petition);
-      const fields = { petitionId: petition.id, ...typedIn(form) };
-      await api.run('petition.update-petition', fields);
-      return { to: `petitions/${address.params.petition!}/thanks`, done: 'petitions.changed' };
+      await api.run('petition.update-petition', { petitionId: petition.id, ...typedIn(form) });
+      return { to: `petitions/${petition.id}/thanks`, done: 'petitions.changed' };
     },
   },
-  {
-    path: `${path}/preview`,
+  petitions.page('thanks/preview', {
     needs: 'petition:read',
-    show: async (context) => {
-      const { broadcasts, petitions } = context.words;
-      const [petition, { subject, text }] = [await petitionOf(context), await previewOf(context)];
-      return page(
-        context,
-        petition,
-        petitions.thanks.preview,
-        html`<p class="lead">${subject}</p>
-        <iframe sandbox title="${broadcasts.frame}" src="${context.address.path(`petitions/${petition.id}/thanks/mail`)}"></iframe>
-        ${SectionOf(broadcasts.previewText, html`<pre class="code" tabindex="0">${text}</pre>`)}`,
-      );
+    title: ({ petitions }) => petitions.thanks.preview,
+    content: async (context, { id }) => {
+      const { broadcasts } = context.words;
+      const { subject, text } = await previewOf(context);
+      return html`<p class="lead">${subject}</p>
+        <iframe sandbox title="${broadcasts.frame}" src="${context.address.path(`petitions/${id}/thanks/mail`)}"></iframe>
+        ${SectionOf(broadcasts.previewText, html`<pre class="code" tabindex="0">${text}</pre>`)}`;
     },
-  },
+  }),
   {
-    path: `${path}/mail`,
+    path: 'petitions/:petition/thanks/mail',
     needs: 'petition:read',
     show: async (context) => mailPage(context.words, (await previewOf(context)).html),
   },
   {
-    path: `${path}/test`,
-    needs: 'broadcast:send',
-    show: async (context) =>
-      page(context, await petitionOf(context), context.words.broadcasts.test.title, TestForm(context)),
+    ...petitions.page('thanks/test', {
+      needs: 'broadcast:send',
+      title: ({ broadcasts }) => broadcasts.test.title,
+      content: TestForm,
+    }),
     act: async ({ words, address, form, api }) => {
       const petitionId = address.params.petition!;
       await sendTest({ words, form, api }, 'petition.send-thank-you-test', { petitionId });
@@ -127,16 +118,6 @@ export function ThankYouFields({ form, words }: PageContext, thankYou: PetitionR
 export function typedThankYou(form: FormInput): Record<string, string | null> {
   const fields = ['title', 'text', 'nextUrl', 'nextLabel'] as const;
   return Object.fromEntries(fields.map((name) => [name, form.typed(`thankYou.${name}`)]));
-}
-
-function page(
-  { address, view }: PageContext,
-  { id, title: petition }: { id: string; title: string },
-  title: string,
-  content: ReturnType<typeof html>,
-) {
-  const isFirst = address.path(`petitions/${id}`);
-  return view.page({ section: 'petitions', back: { href: isFirst, text: petition }, title, content });
 }
 
 function previewOf({ address, api }: PageContext): Promise<Preview> {

@@ -13,10 +13,9 @@ import {
   SectionOf,
   Table,
   TextField,
+  TextForm,
 } from '../parts.js';
-import { type PetitionRecord, petitionOf, toPetition, type TranslationRecord } from './petition.js';
-
-const path = 'petitions/:petition/translations';
+import { type PetitionRecord, petitions, type TranslationRecord } from './petition.js';
 
 /** Languages to choose from: those of most readers, and minority languages of Europe. The API accepts every language. */
 const OFFERED = (
@@ -27,78 +26,64 @@ const OFFERED = (
 /** The texts of a petition in other languages. */
 export const translationPages: PageDefinition[] = [
   {
-    path,
-    needs: 'petition:write',
-    show: async (context) => {
-      const { address, form, view, words } = context;
-      const { translating, fields } = words.petitions;
-      const petition = await petitionOf(context);
-      const { id, title, translations } = petition;
-      const own = await ownLanguageOf(context, petition);
-      const rows = Object.entries(translations).map(([language, texts]) => [
-        html`<a href="${address.path(`petitions/${id}/translations/edit?language=${language}`)}">${languageName(language, words.locale)}</a>`,
-        html`<span lang="${language}" dir="auto">${texts.title}</span>`,
-        translating.done(...doneIn(context, petition, texts)),
-      ]);
-      const columns = [{ name: translating.language }, { name: fields.title }, { name: translating.texts }];
-      const choices = choicesIn(
-        words.locale,
-        OFFERED.filter((language) => language !== own && !Object.hasOwn(translations, language)),
-      );
-      return view.page({
-        section: 'petitions',
-        back: toPetition(address, petition),
-        title: translating.title,
-        content: html`<p class="lead">${translating.text}</p>
-          ${Table({
-            caption: translating.title,
-            columns,
-            rows: [
-              [
-                languageName(own, words.locale),
-                html`<span lang="${own}" dir="auto">${title}</span>`,
-                translating.original,
-              ],
-              ...rows,
-            ],
-          })}
-          ${SectionOf(
-            translating.add,
-            html`<div class="text">${FormOf(form, { fields: [SelectField(form, { name: 'language', label: translating.language, choices })], button: translating.start })}</div>`,
-          )}`,
-      });
-    },
+    ...petitions.page('translations', {
+      needs: 'petition:write',
+      title: ({ petitions }) => petitions.translating.title,
+      content: async (context, petition) => {
+        const { address, form, words } = context;
+        const { translating, fields } = words.petitions;
+        const { id, title, translations } = petition;
+        const own = await ownLanguageOf(context, petition);
+        const titleIn = (language: string, text: string) =>
+          html`<span lang="${language}" dir="auto">${text}</span>`;
+        const rows = Object.entries(translations).map(([language, texts]) => [
+          html`<a href="${address.path(`petitions/${id}/translations/edit?language=${language}`)}">${languageName(language, words.locale)}</a>`,
+          titleIn(language, texts.title),
+          translating.done(...doneIn(context, petition, texts)),
+        ]);
+        const columns = [{ name: translating.language }, { name: fields.title }, { name: translating.texts }];
+        const isOffered = (language: string) => language !== own && !Object.hasOwn(translations, language);
+        const choices = choicesIn(words.locale, OFFERED.filter(isOffered));
+        const original = [languageName(own, words.locale), titleIn(own, title), translating.original];
+        const field = SelectField(form, { name: 'language', label: translating.language, choices });
+        return html`<p class="lead">${translating.text}</p>
+          ${Table({ caption: translating.title, columns, rows: [original, ...rows] })}
+          ${SectionOf(translating.add, TextForm(form, { fields: [field], button: translating.start }))}`;
+      },
+    }),
     act: async (context) => {
-      const petition = await petitionOf(context);
+      const petition = await petitions.find(context);
       const { id } = petition;
       const { language } = await languageOf(context, petition, context.form.typed('language') ?? '');
       return { to: `petitions/${id}/translations/edit?language=${language}` };
     },
   },
   {
-    path: `${path}/edit`,
-    needs: 'petition:write',
-    show: async (context) => {
-      const { address, form, view, words } = context;
-      const { translating, save, open } = words.petitions;
-      const petition = await petitionOf(context);
-      const { language, name } = await languageOf(context, petition);
-      const texts = petition.translations[language];
-      const isPublic = texts && petition.url !== null && petition.status !== 'DRAFT';
-      const fields = await fieldsOf(context, petition, language);
-      return view.page({
-        section: 'petitions',
-        back: { href: address.path(`petitions/${petition.id}/translations`), text: translating.title },
-        title: translating.into(name),
-        content: html`<p class="lead">${translating.hint}</p>
+    ...petitions.page('translations/edit', {
+      needs: 'petition:write',
+      back: ({ words, address }, { id }) => ({
+        href: address.path(`petitions/${id}/translations`),
+        text: words.petitions.translating.title,
+      }),
+      title: async ({ petitions }, petition, context) =>
+        petitions.translating.into((await languageOf(context, petition)).name),
+      content: async (context, petition) => {
+        const { address, form, words } = context;
+        const { translating, save, open } = words.petitions;
+        const { id, url, status, translations } = petition;
+        const { language } = await languageOf(context, petition);
+        const texts = translations[language];
+        const isPublic = texts && url !== null && status !== 'DRAFT';
+        const fields = await fieldsOf(context, petition, language);
+        return html`<p class="lead">${translating.hint}</p>
           ${FormOf(form, { fields, button: save, of: petition })}
-          <p>${isPublic ? html`<a class="button plain" href="${new URL(petition.url!).pathname}?lang=${language}">${open}</a>` : null}
-          ${texts ? ButtonLink(address, `petitions/${petition.id}/translations/delete?language=${language}`, translating.delete, true) : null}</p>`,
-      });
-    },
+          <p>${isPublic ? html`<a class="button plain" href="${new URL(url).pathname}?lang=${language}">${open}</a>` : null}
+          ${texts ? ButtonLink(address, `petitions/${id}/translations/delete?language=${language}`, translating.delete, true) : null}</p>`;
+      },
+    }),
     act: async (context) => {
       const { form, api } = context;
-      const petition = await petitionOf(context);
+      const petition = await petitions.find(context);
       const { language } = await languageOf(context, petition);
       form.requireSame(petition);
       const typed = typedIn(form, context, petition, language);
@@ -110,11 +95,11 @@ export const translationPages: PageDefinition[] = [
     },
   },
   {
-    path: `${path}/delete`,
+    path: 'petitions/:petition/translations/delete',
     needs: 'petition:write',
     show: async (context) => {
       const { translating } = context.words.petitions;
-      const petition = await petitionOf(context);
+      const petition = await petitions.find(context);
       const { language, name } = await languageOf(context, petition);
       if (!Object.hasOwn(petition.translations, language)) throw noSuch('translation');
       return context.view.page({
@@ -129,7 +114,7 @@ export const translationPages: PageDefinition[] = [
       });
     },
     act: async (context) => {
-      const petition = await petitionOf(context);
+      const petition = await petitions.find(context);
       const { language } = await languageOf(context, petition);
       const translations = { [language]: null };
       await context.api.run('petition.update-petition', { petitionId: petition.id, translations });
