@@ -47,21 +47,17 @@ export function OptionsOf(options: readonly Option[], chosen: string | undefined
   )}`;
 }
 
-/** A checkbox. Browsers do not send it if it is not checked. */
-export function CheckOf({
-  id,
-  value,
-  isChecked,
-  lang = null,
-  ...field
-}: Omit<Field, 'hint'> & {
+type CheckOfOptions = Omit<Field, 'hint'> & {
   /** The attributes of the label, if its language is not that of the page. */
   lang?: Html | null;
   /** If several boxes share a name. */
   id?: string;
   value: string;
   isChecked: boolean;
-}): Html {
+};
+
+/** A checkbox. Browsers do not send it if it is not checked. */
+export function CheckOf({ id, value, isChecked, lang = null, ...field }: CheckOfOptions): Html {
   const { name, label, fault, optional, isRequired = false } = field;
   const own = id ?? name;
   return html`<div class="check">

@@ -29,6 +29,13 @@ export type PostgresServer = {
   remove(): Promise<void>;
 };
 
+type StartPostgresOptions = {
+  directory?: string;
+  settings?: { [name: string]: string | number };
+  initdb?: readonly string[];
+  replicaOf?: PostgresServer;
+};
+
 /**
  * Starts a separate PostgreSQL cluster that a test can stop, crash and freeze, with the programs that the product embeds. If the tests
  * run as root, it runs as the system user "postgres".
@@ -42,12 +49,7 @@ export async function startPostgres({
   settings = {},
   replicaOf,
   initdb = [],
-}: {
-  directory?: string;
-  settings?: { [name: string]: string | number };
-  initdb?: readonly string[];
-  replicaOf?: PostgresServer;
-} = {}): Promise<PostgresServer> {
+}: StartPostgresOptions = {}): Promise<PostgresServer> {
   const home = directory ?? (await mkdtemp(join(tmpdir(), 'postgres-')));
   await chmod(home, 0o711);
   const programs = await findPrograms();

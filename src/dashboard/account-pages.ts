@@ -25,24 +25,20 @@ export function organizationsPage(
   });
 }
 
+type AccountPageOptions = {
+  sessions: readonly ListedSession[];
+  passkeys: readonly ListedPasskey[];
+  /** Options for creating a passkey; undefined if this address cannot have passkeys. */
+  adding: object | undefined;
+  done: string | undefined;
+  /** The person's email address. */
+  name: string;
+};
+
 export function accountPage(
   words: DashboardWords,
   person: Person,
-  {
-    sessions,
-    passkeys,
-    adding,
-    done,
-    name,
-  }: {
-    sessions: readonly ListedSession[];
-    passkeys: readonly ListedPasskey[];
-    /** Options for creating a passkey; undefined if this address cannot have passkeys. */
-    adding: object | undefined;
-    done: string | undefined;
-    /** The person's email address. */
-    name: string;
-  },
+  { sessions, passkeys, adding, done, name }: AccountPageOptions,
 ): Page {
   const { title, text, this: here, seen, end } = words.sessions;
   return pageOf({

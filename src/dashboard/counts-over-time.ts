@@ -10,29 +10,25 @@ const DAY_MS = 86_400_000;
 
 type CountOfDay = { date: string; count: number };
 
+type CountsOverTimeOptions = {
+  title: string;
+  /** What is counted: “Signatures”. */
+  counted: string;
+  days: readonly CountOfDay[];
+  /** Between the plot and the tables. */
+  note?: Html | null;
+  /** Those without any name are left out. */
+  tables: readonly {
+    title: string;
+    column: string;
+    rows: readonly (readonly [name: string | null, count: number])[];
+  }[];
+};
+
 /** A plot of what happened each day, and tables of where it came from. Null if nothing happened. */
 export function CountsOverTime(
   words: DashboardWords,
-  {
-    title,
-    counted,
-    days,
-    note = null,
-    tables,
-  }: {
-    title: string;
-    /** What is counted: “Signatures”. */
-    counted: string;
-    days: readonly CountOfDay[];
-    /** Between the plot and the tables. */
-    note?: Html | null;
-    /** Those without any name are left out. */
-    tables: readonly {
-      title: string;
-      column: string;
-      rows: readonly (readonly [name: string | null, count: number])[];
-    }[];
-  },
+  { title, counted, days, note = null, tables }: CountsOverTimeOptions,
 ): Html | null {
   const { stats } = words.petitions;
   if (days.length === 0) return null;

@@ -236,21 +236,16 @@ export function FileField(form: FormInput, options: FieldOptions & { accept: str
   );
 }
 
+type ChoiceFieldOptions = Omit<FieldOptions, 'value'> & {
+  choices: readonly Choice[];
+  values?: readonly string[];
+  isMany?: boolean;
+};
+
 /** Radio buttons, or checkboxes with `isMany`. */
 export function ChoiceField(
   form: FormInput,
-  {
-    name,
-    label,
-    hint,
-    choices,
-    values = [],
-    isMany = false,
-  }: Omit<FieldOptions, 'value'> & {
-    choices: readonly Choice[];
-    values?: readonly string[];
-    isMany?: boolean;
-  },
+  { name, label, hint, choices, values = [], isMany = false }: ChoiceFieldOptions,
 ): Html {
   const field = fieldIn(form, { name, label, hint });
   // Groups of checkboxes do not support `aria-required` and `aria-invalid` (WAI-ARIA 1.2, role group).
@@ -324,6 +319,15 @@ export function TextForm(form: FormInput, options: Parameters<typeof FormOf>[1])
   return html`<div class="text">${FormOf(form, options)}</div>`;
 }
 
+type FormOfOptions = {
+  fields: readonly (Html | null)[];
+  button: string;
+  secondButton?: Html | null;
+  of?: { updatedAt: string | Date } | undefined;
+  takesFile?: boolean;
+  isFinal?: boolean;
+};
+
 /**
  * A form with its errors above and its button below.
  *
@@ -332,21 +336,7 @@ export function TextForm(form: FormInput, options: Parameters<typeof FormOf>[1])
  */
 export function FormOf(
   form: FormInput,
-  {
-    fields,
-    button,
-    secondButton,
-    of,
-    takesFile = false,
-    isFinal = false,
-  }: {
-    fields: readonly (Html | null)[];
-    button: string;
-    secondButton?: Html | null;
-    of?: { updatedAt: string | Date } | undefined;
-    takesFile?: boolean;
-    isFinal?: boolean;
-  },
+  { fields, button, secondButton, of, takesFile = false, isFinal = false }: FormOfOptions,
 ): Html {
   const { sureOf: sure } = form;
   return html`${RefusalOf(form)}
@@ -438,20 +428,16 @@ export function inQuarters(label: string, value: number, max: number): string {
   return `${label}: ${max === 0 ? 0 : Math.floor((4 * Math.min(value, max)) / max) * 25} %`;
 }
 
-/** A progress bar. @param name required if a page has more than one. */
-export function Progress({
-  words,
-  name = 'progress',
-  label,
-  value,
-  max,
-}: {
+type ProgressOptions = {
   words: DashboardWords;
   name?: string;
   label: string;
   value: number;
   max: number;
-}): Html {
+};
+
+/** A progress bar. @param name required if a page has more than one. */
+export function Progress({ words, name = 'progress', label, value, max }: ProgressOptions): Html {
   const id = `${name}-text`;
   return html`<p id="${id}">${label}: ${words.ofAll(numberIn(words, value), numberIn(words, max))}</p>
     <progress aria-labelledby="${id}" value="${Math.min(value, max)}" max="${Math.max(max, 1)}"></progress>`;
@@ -461,18 +447,15 @@ type Bar = { name: string; value: number };
 
 const WIDEST_BAR = 40;
 
-/** A bar chart over time, with a summary for screen readers and the same data as a table. */
-export function Plot({
-  words,
-  title,
-  bars,
-  columns,
-}: {
+type PlotOptions = {
   words: DashboardWords;
   title: string;
   bars: readonly Bar[];
   columns: readonly [string, string];
-}): Html {
+};
+
+/** A bar chart over time, with a summary for screen readers and the same data as a table. */
+export function Plot({ words, title, bars, columns }: PlotOptions): Html {
   const [width, height] = [640, 200];
   const highest = bars.reduce((high, bar) => (bar.value > high.value ? bar : high), bars[0]!);
   const most = Math.max(1, highest.value);
@@ -513,18 +496,15 @@ export function Plot({
   </figure>`;
 }
 
-/** A table in which each row has a bar. */
-export function Shares({
-  words,
-  caption,
-  bars,
-  columns,
-}: {
+type SharesOptions = {
   words: DashboardWords;
   caption: string;
   bars: readonly Bar[];
   columns: readonly [string, string];
-}): Html {
+};
+
+/** A table in which each row has a bar. */
+export function Shares({ words, caption, bars, columns }: SharesOptions): Html {
   const most = Math.max(1, ...bars.map(({ value }) => value));
   const share = (value: number) =>
     html`<svg viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect width="${((100 * value) / most).toFixed(1)}" height="1" /></svg>`;

@@ -3,22 +3,18 @@ import { type DashboardWords } from '#locales';
 import { LINK_MINUTES } from '../team/index.js';
 import { noticePage, pageOf } from './document.js';
 
+type SignInPageOptions = {
+  email?: string;
+  fault?: string;
+  done?: string | undefined;
+  passkey?: object | undefined;
+  /** The server writes emails to files. */
+  isWritten?: boolean;
+};
+
 export function signInPage(
   words: DashboardWords,
-  {
-    email = '',
-    fault,
-    done,
-    passkey,
-    isWritten = false,
-  }: {
-    email?: string;
-    fault?: string;
-    done?: string | undefined;
-    passkey?: object | undefined;
-    /** The server writes emails to files. */
-    isWritten?: boolean;
-  } = {},
+  { email = '', fault, done, passkey, isWritten = false }: SignInPageOptions = {},
 ): Page {
   const { title, hint, button } = words.signIn;
   const text = isWritten ? words.signIn.written : words.signIn.text;
@@ -60,22 +56,17 @@ export function signInPage(
   });
 }
 
-/** Hidden unless the browser supports passkeys. Its script asks the device and sends the form with the response. */
-export function PasskeyForm({
-  words,
-  action,
-  kind,
-  options,
-  title,
-  button,
-}: {
+type PasskeyFormOptions = {
   words: DashboardWords;
   action: string;
   kind: 'get' | 'create';
   options: object;
   title: string | null;
   button: string;
-}): Html {
+};
+
+/** Hidden unless the browser supports passkeys. Its script asks the device and sends the form with the response. */
+export function PasskeyForm({ words, action, kind, options, title, button }: PasskeyFormOptions): Html {
   return html`<form
     method="post"
     action="${action}"

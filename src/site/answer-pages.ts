@@ -10,6 +10,14 @@ import { type Kept, type SiteOrganization, type SiteForm } from './site-types.js
 /** The petition or sign-up form of a page. */
 type About = { organization: SiteOrganization; petition: SiteForm; words: SiteWords };
 
+type SubmittedPageOptions = About & {
+  isFramed?: boolean;
+  /** The address that a link was sent to, and the rest of the input. Undefined after the page was reloaded. */
+  sent?: { email: string; kept: Kept };
+  /** The path of the challenge; null if no proof of work is required. */
+  proof?: string | null;
+};
+
 /** The page after submitting the form. It does not reveal whether the person had signed before. */
 export function submittedPage({
   organization,
@@ -18,13 +26,7 @@ export function submittedPage({
   isFramed = false,
   sent,
   proof = null,
-}: About & {
-  isFramed?: boolean;
-  /** The address that a link was sent to, and the rest of the input. Undefined after the page was reloaded. */
-  sent?: { email: string; kept: Kept };
-  /** The path of the challenge; null if no proof of work is required. */
-  proof?: string | null;
-}): Page {
+}: SubmittedPageOptions): Page {
   const { asked } = words;
   const thanks = thanksOf(petition, words);
   const notice = petition.isConfirmed
@@ -59,20 +61,16 @@ function Webmail(email: string, { asked }: SiteWords): Html | null {
     : null;
 }
 
-/** Sends the same input again, with another address. */
-function Correction({
-  sent: { email, kept },
-  petition,
-  words,
-  isFramed,
-  proof,
-}: {
+type CorrectionOptions = {
   sent: { email: string; kept: Kept };
   petition: SiteForm;
   words: SiteWords;
   isFramed: boolean;
   proof: string | null;
-}): Html {
+};
+
+/** Sends the same input again, with another address. */
+function Correction({ sent: { email, kept }, petition, words, isFramed, proof }: CorrectionOptions): Html {
   const { wrong, sendAgain } = words.asked;
   return html`<details data-thanks="${pathOf(petition, '/thanks')}">
     <summary>${wrong}</summary>
@@ -166,6 +164,15 @@ export function endedPage({
   return noticePage({ organization, words, notice: words[ending], more: again, status: 410 });
 }
 
+type NoticePageOptions = {
+  organization?: SiteOrganization | null;
+  words: SiteWords;
+  notice: Notice;
+  more?: Html;
+  status: number;
+  isFramed?: boolean;
+};
+
 /** A page with one message, with or without an organization. */
 export function noticePage({
   organization = null,
@@ -174,14 +181,7 @@ export function noticePage({
   more,
   status,
   isFramed = false,
-}: {
-  organization?: SiteOrganization | null;
-  words: SiteWords;
-  notice: Notice;
-  more?: Html;
-  status: number;
-  isFramed?: boolean;
-}): Page {
+}: NoticePageOptions): Page {
   const content = NoticeOf({ notice, ...(more ? { more } : {}) });
   return pageOf({
     organization,

@@ -10,6 +10,14 @@ type ListedPetition = Pick<
 >;
 type ListedPost = Pick<SitePost, 'title' | 'path' | 'description' | 'image' | 'publishedAt'>;
 
+type OrganizationPageOptions = {
+  organization: SiteOrganization;
+  petitions: readonly ListedPetition[];
+  posts: readonly ListedPost[];
+  forms: readonly Pick<SiteForm, 'title' | 'path'>[];
+  words: SiteWords;
+};
+
 /** Published petitions, posts and sign-up forms of an organization. */
 export function organizationPage({
   organization,
@@ -17,13 +25,7 @@ export function organizationPage({
   posts,
   forms,
   words,
-}: {
-  organization: SiteOrganization;
-  petitions: readonly ListedPetition[];
-  posts: readonly ListedPost[];
-  forms: readonly Pick<SiteForm, 'title' | 'path'>[];
-  words: SiteWords;
-}): Page {
+}: OrganizationPageOptions): Page {
   const isEmpty = petitions.length + posts.length === 0;
   return pageOf({
     organization,

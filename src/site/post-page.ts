@@ -4,17 +4,19 @@ import { type Page, pageOf } from './document.js';
 import { dateIn, PictureOf } from './parts.js';
 import { type PostSubject, type SiteOrganization, type SitePost } from './site-types.js';
 
+type PostPageOptions = {
+  organization: SiteOrganization;
+  post: SitePost;
+  petition: PostSubject | null;
+  words: SiteWords;
+};
+
 export function postPage({
   organization,
   post: { title, url, description, content, image, publishedAt },
   petition,
   words,
-}: {
-  organization: SiteOrganization;
-  post: SitePost;
-  petition: PostSubject | null;
-  words: SiteWords;
-}): Page {
+}: PostPageOptions): Page {
   return pageOf({
     organization,
     words,

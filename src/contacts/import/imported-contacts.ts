@@ -542,21 +542,18 @@ function describeIssue({ path, message }: { path: string; message: string }): st
 
 const NOT_A_COLUMN = 'is not a column that can be imported';
 
+type CheckColumnsOptions = {
+  unknown: 'refuse' | 'ignore';
+  isDecided: boolean;
+  isIgnored: (column: string) => boolean;
+  accepted: readonly string[];
+};
+
 function checkColumns(
   columns: readonly string[],
   meanings: readonly (string | null)[],
   values: readonly (readonly string[] | undefined)[],
-  {
-    unknown,
-    isDecided,
-    isIgnored,
-    accepted,
-  }: {
-    unknown: 'refuse' | 'ignore';
-    isDecided: boolean;
-    isIgnored: (column: string) => boolean;
-    accepted: readonly string[];
-  },
+  { unknown, isDecided, isIgnored, accepted }: CheckColumnsOptions,
 ): void {
   const issues = columns.flatMap((column, at): Issue[] => {
     const path = column === '' ? `Column ${at + 1}` : column.slice(0, 100);
