@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { migrate, openDatabase } from '../dist/libs/database/index.js';
 import { EventStore, Keyring } from '../dist/libs/event-store/index.js';
-import { digestOf, leafHash, toBase64, Tree, wholeLines } from '../dist/libs/verify/index.js';
+import { digestOf, leafHash, toBase64, Tree, linesOf } from '../dist/libs/verify/index.js';
 import { migrations } from '../dist/migrations/index.js';
 import { verifyDatabase, verifyFile } from '../dist/src/audit/index.js';
 import { verifyHistory } from '../test/verifier.mjs';
@@ -96,12 +96,8 @@ async function write(url, events, file, checkpoint) {
 async function recompute(file, checkpoint) {
   const tree = new Tree();
   let cpu = 0;
-  for await (const lines of wholeLines(createReadStream(file, { highWaterMark: 2 ** 20 }))) {
-    const events = Buffer.from(lines)
-      .toString()
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
+  for await (const lines of linesOf(createReadStream(file, { highWaterMark: 2 ** 20 }))) {
+    const events = lines.map((line) => JSON.parse(line));
     const before = process.cpuUsage();
     for (const event of events) {
       const { data, eventId, metadata, organizationId, encryptedPersonal: personal } = event;

@@ -1,4 +1,4 @@
-import { type Line, textsOf, wholeLines, WrongLine } from './export.js';
+import { type Line, linesOf, WrongLine } from './export.js';
 import { ALL, isKeyOf, isSignedBy, keyName, notACheckpoint, NotAuthentic } from './note.js';
 import { parseVerifierKey, readNote, type VerifierKey, verifierKeyOf } from './note.js';
 import { areSame, fromBase64, hashOf, isEd25519, timeOf, toBase64, wholeNumber } from './platform.js';
@@ -14,7 +14,7 @@ export type Checkpoint = {
   position: number;
   sealedAt: string;
   signer: VerifierKey;
-  /** The name and id of the key that signed it, and of the given key if that one has been replaced. */
+  /** The name and id of the key that signed it, and of the given one if that has been replaced. */
   key: string;
   givenKey?: string;
   /** Complete subtrees, from the left. In notes up to version 0.3.0 they do not reach the end. */
@@ -29,7 +29,6 @@ export type Succession = { position: number; from: unknown; to: unknown; signatu
 export class FalseSuccession extends NotAuthentic {}
 export const SUCCESSIONS_OF = 'signing-key';
 export const SUCCESSION = 'SigningKeyRotated';
-/** More key rotations than any organization has. */
 export const MOST_SUCCESSIONS = 1_000;
 
 /** Parses a checkpoint signed by the key, or by one that the `successions` in the history prove. @throws NotAuthentic */
@@ -93,8 +92,8 @@ async function successorsOf(
 export async function successionsOfExport(chunks: AsyncIterable<Uint8Array>): Promise<Succession[]> {
   const found: Succession[] = [];
   try {
-    for await (const lines of wholeLines(chunks))
-      for (const text of textsOf(lines)) {
+    for await (const lines of linesOf(chunks))
+      for (const text of lines) {
         // Member names have only one spelling.
         const succession = text.includes(`"type":"${SUCCESSION}"`) ? successionOf(text) : undefined;
         if (succession && found.length < MOST_SUCCESSIONS) found.push(succession);
@@ -116,41 +115,33 @@ function successionOf(text: string): Succession | undefined {
   }
 }
 
-const MISTAKES = {
-  organizationId: 'first line is not advocacy-api/<organizationId>',
-  size: 'second line is not a number of events',
-  root: 'third line is not a hash in base64',
-  position: 'fourth line is not "position <n>"',
-  sealedAt: 'fifth line is not "sealed <time>"',
-};
-type Parsed = Pick<Checkpoint, keyof typeof MISTAKES | 'parts'>;
-
 /** The text of a note: five lines, and in old ones parts. @throws NotAuthentic */
-function parseText(text: string): Parsed {
-  const [origin = '', size, root, position = '', sealed = '', ...lines] = text.slice(0, -1).split('\n');
-  const time = /^sealed (\S+)$/.exec(sealed)?.[1];
+function parseText(text: string): Omit<Checkpoint, 'key' | 'signer'> {
+  const [origin = '', count, hash, third = '', fourth = '', ...lines] = text.slice(0, -1).split('\n');
+  const [organizationId, size, root] = [
+    /^advocacy-api\/(\S+)$/.exec(origin)?.[1],
+    wholeNumber(count),
+    hashOf(hash),
+  ];
+  const position = wholeNumber(/^position (\S+)$/.exec(third)?.[1]);
+  const sealedAt = /^sealed (\S+)$/.exec(fourth)?.[1];
+  const wrong = (mistake: string) => notACheckpoint(mistake, 'tree');
+  if (organizationId === undefined) throw wrong('its first line is not advocacy-api/<organizationId>');
+  if (size === undefined) throw wrong('its second line is not a number of events');
+  if (root === undefined) throw wrong('its third line is not a hash in base64');
+  if (position === undefined) throw wrong('its fourth line is not "position <n>"');
+  if (sealedAt === undefined || timeOf(sealedAt) === undefined)
+    throw wrong('its fifth line is not "sealed <time>"');
   const parts: Part[] = [];
-  const parsed: { [Name in keyof Parsed]: Parsed[Name] | undefined } = {
-    organizationId: /^advocacy-api\/(\S+)$/.exec(origin)?.[1],
-    size: wholeNumber(size),
-    root: hashOf(root),
-    position: wholeNumber(/^position (\S+)$/.exec(position)?.[1]),
-    sealedAt: timeOf(time) === undefined ? undefined : time,
-    parts,
-  };
-  for (const [name, mistake] of Object.entries(MISTAKES))
-    if (parsed[name as keyof Parsed] === undefined) throw notACheckpoint(`its ${mistake}`, 'tree');
   let end = 0;
   for (const line of lines) {
     const part = line.startsWith('part ') ? parsePart(line.slice('part '.length)) : undefined;
-    const what = `"${line}" is not "part <first position> <last position> <leaves> <hash>"`;
-    if (!part) throw notACheckpoint(what, 'tree');
+    if (!part) throw wrong(`"${line}" is not "part <first position> <last position> <leaves> <hash>"`);
+    if (!isSubtree(part, end, size)) throw wrong('its parts are not complete subtrees of the tree');
     parts.push(part);
-    if (!isSubtree(part, end, parsed.size!))
-      throw notACheckpoint('its parts are not complete subtrees of the tree', 'tree');
     end += part.leaves;
   }
-  return parsed as Parsed;
+  return { organizationId, size, root, position, sealedAt, parts };
 }
 
 /** Whether the part, which begins with leaf `start`, is a complete subtree of a tree of `size` leaves. */

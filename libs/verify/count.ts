@@ -1,5 +1,5 @@
 import { type Checkpoint, isSubtree, openCheckpoint } from './checkpoint.js';
-import { type Event, eventOf, parseLine, textsOf, wholeLines, WrongLine } from './export.js';
+import { type Event, eventOf, linesOf, parseLine, WrongLine } from './export.js';
 import { NotAuthentic } from './note.js';
 import { areSame, hashOf } from './platform.js';
 import { leafHash, Tree } from './tree.js';
@@ -9,7 +9,6 @@ import { againstOf, type Against, count as formatted, signedBy } from './verdict
 
 const [SIGNED, WITHDRAWN] = ['PetitionSigned', 'SignatureWithdrawn'];
 const [INVALIDATED, RESTORED] = ['SignaturesInvalidated', 'SignaturesRestored'];
-/** The types of the events that change the number of signatures. */
 export const COUNTED = [SIGNED, 'SignatureMoved', WITHDRAWN, INVALIDATED, RESTORED] as string[];
 
 /** `signatures`: the valid ones. Invalidated ones that were withdrawn are only `withdrawn`. */
@@ -66,8 +65,7 @@ export type CountVerdict = Record<'organizationId' | 'petitionId' | 'reason', st
 export async function verifyCount(chunks: AsyncIterable<Uint8Array>, key: string): Promise<CountVerdict> {
   const certificate = new Certificate();
   try {
-    for await (const lines of wholeLines(chunks))
-      for (const text of textsOf(lines)) await certificate.read(text, key);
+    for await (const lines of linesOf(chunks)) for (const text of lines) await certificate.read(text, key);
     return certificate.end();
   } catch (error) {
     if (!(error instanceof NotAuthentic || error instanceof WrongLine)) throw error;
@@ -78,14 +76,12 @@ export async function verifyCount(chunks: AsyncIterable<Uint8Array>, key: string
 }
 
 class Certificate {
-  /** Lines read. */
   line = 0;
   private head: { checkpoint: Checkpoint; petitionId: string; counted: SignatureCount } | undefined;
   private stated: string | undefined;
   private readonly tree = new Tree();
   private position = 0;
 
-  /** @throws NotAuthentic or WrongLine */
   async read(text: string, key: string): Promise<void> {
     if (this.stated !== undefined) throw new WrongLine('follows the counts');
     if (!this.head) this.head = await headOf(text, key);

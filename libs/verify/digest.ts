@@ -10,18 +10,14 @@ const timed = new Uint8Array(HASH + 8);
 
 /** The digest of an event, in hexadecimal. @param content its members in any order. @param recordedAt ms since 1970. */
 export function digestOf(content: Content, recordedAt: number): string {
-  sha256(canonical(content), timed);
+  timed.set(sha256(canonical(content)));
   writeInt64(recordedAt, timed, HASH);
   return hexSha256(timed);
 }
 
-/** Far above the server's limit (64 in `content`), and far below any stack limit. */
 const DEEPEST = 200;
 
-/**
- * Whether the members of parsed JSON are sorted as in RFC 8785 at every level: by the UTF-16 units of their names, which is how
- * ECMAScript compares strings. Undefined if it is nested deeper than 200 levels.
- */
+/** Whether the members of parsed JSON are sorted as in RFC 8785 at every level. Undefined if it is nested deeper than 200. */
 export function isSorted(json: unknown, level = 1): boolean | undefined {
   if (typeof json !== 'object' || json === null) return true;
   if (level > DEEPEST) return undefined;

@@ -1,16 +1,15 @@
 import { canonical, digestOf, isSorted } from './digest.js';
 import { type Code } from './note.js';
-import { decode, hexSha256, joined, timeOf } from './platform.js';
+import { decoder, hexSha256, joined, timeOf } from './platform.js';
 
 /** Reads an export: docs/spec/history-format.md, "Export". */
 
 /** An event that is valid on its own. Ids are UUIDs in lower case. */
 export type Event = Pick<Line, 'position' | 'streamId' | 'version' | 'type' | 'subjectId' | 'digest'> & {
-  /** Only in exports. */
   data?: object;
   /** Milliseconds since 1970. */
   time: number;
-  /** What is known of its personal data: it cannot be decrypted, or it is readable and no digest covers it. */
+  /** Its personal data cannot be decrypted, or it is readable and no digest covers it. */
   personal: 'unreadable' | 'unproved' | null;
 };
 
@@ -29,48 +28,48 @@ export class WrongLine extends Error {
 /** The last line has no end. */
 export class Truncated extends WrongLine {}
 
-type Check<Value> = (value: unknown) => value is Value;
-const isText: Check<string> = (value) => typeof value === 'string';
-const isObject: Check<object> = (value): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-export const isId: Check<string> = (value): value is string =>
-  isText(value) && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(value);
-const isUpTo = (most: number, least = 1): Check<number> => {
-  return (value): value is number =>
-    Number.isInteger(value) && least <= Number(value) && Number(value) <= most;
-};
-const orNull = <Value>(check: Check<Value>): Check<Value | null> => {
-  return (value): value is Value | null => value === null || check(value);
-};
+/** A line as it is written. */
+export type Line = Record<'position' | 'previousPosition' | 'version' | 'schema', number> &
+  Record<
+    'organizationId' | 'streamType' | 'streamId' | 'eventId' | 'type' | 'recordedAt' | 'digest',
+    string
+  > &
+  Record<'data' | 'metadata', object> & { personal: object | null } & Record<
+    'encryptedPersonal' | 'subjectId',
+    string | null
+  >;
+
+type Check = (value: unknown) => boolean;
+const isText: Check = (value) => typeof value === 'string';
+const isObject: Check = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
+const ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+export const isId = (value: unknown): value is string => isText(value) && ID.test(value as string);
+const isWithin = (least: number, most: number, value: unknown) =>
+  Number.isInteger(value) && least <= Number(value) && Number(value) <= most;
 
 /** The members of a line in their order. */
-const CHECKS = {
-  position: isUpTo(Number.MAX_SAFE_INTEGER),
-  previousPosition: isUpTo(Number.MAX_SAFE_INTEGER, 0),
+const CHECKS: Record<keyof Line, Check> = {
+  position: (value) => isWithin(1, Number.MAX_SAFE_INTEGER, value),
+  previousPosition: (value) => isWithin(0, Number.MAX_SAFE_INTEGER, value),
   organizationId: isText,
   streamType: isText,
   streamId: isId,
-  version: isUpTo(2 ** 31 - 1),
+  version: (value) => isWithin(1, 2 ** 31 - 1, value),
   eventId: isText,
   type: isText,
-  schema: isUpTo(2 ** 15 - 1),
+  schema: (value) => isWithin(1, 2 ** 15 - 1, value),
   data: isObject,
-  personal: orNull(isObject),
-  encryptedPersonal: orNull(isText),
-  subjectId: orNull(isId),
+  personal: (value) => value === null || isObject(value),
+  encryptedPersonal: (value) => value === null || isText(value),
+  subjectId: (value) => value === null || isId(value),
   metadata: isObject,
   recordedAt: isText,
   digest: isText,
 };
 const MEMBERS = Object.keys(CHECKS) as (keyof Line)[];
-/** A line as it is written. */
-export type Line = {
-  [Name in keyof typeof CHECKS]: (typeof CHECKS)[Name] extends Check<infer Value> ? Value : never;
-};
 
 /** Far above any event, because a request has at most 1 MiB. A file without line feeds does not fill the memory. */
 const LONGEST_LINE = 16 * 1024 * 1024;
-const TOO_LONG = `has more than ${LONGEST_LINE} bytes`;
 
 /** The events of an export in the file's order. Each is checked on its own and against the line before. */
 export async function* eventsOfExport(
@@ -81,8 +80,8 @@ export async function* eventsOfExport(
   let events: Event[] = [];
   let line: Line | undefined;
   try {
-    for await (const lines of wholeLines(chunks)) {
-      for (const text of textsOf(lines)) {
+    for await (const lines of linesOf(chunks)) {
+      for (const text of lines) {
         line = parseLine(text);
         const mistake = orderOf(line, number, last, beforeLast);
         if (mistake) {
@@ -121,31 +120,28 @@ function orderOf(line: Line, number: number, last: number, beforeLast: number): 
   return { position: previousPosition > beforeLast ? previousPosition : last, code: 'order', reason };
 }
 
-/** Chunks of complete lines. @throws WrongLine if the rest is not a line. */
-export async function* wholeLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let begun: Uint8Array[] = [];
-  let length = 0;
+/** The lines of each chunk, without their line feeds. @throws WrongLine after those before a line that is not complete UTF-8. */
+export async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string[]> {
+  let rest = new Uint8Array();
   for await (const chunk of chunks) {
-    const end = chunk.lastIndexOf(10) + 1;
-    if (end > 0) {
-      yield joined(...begun, chunk.subarray(0, end));
-      [begun, length] = [[], 0];
+    const bytes = joined(rest, chunk);
+    const lines: string[] = [];
+    let start = 0;
+    try {
+      for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, start)) {
+        if (end - start > LONGEST_LINE) break;
+        lines.push(decoder.decode(bytes.subarray(start, end)));
+        start = end + 1;
+      }
+    } catch {
+      yield lines;
+      throw new WrongLine('is not UTF-8');
     }
-    if (end < chunk.length) begun.push(chunk.subarray(end));
-    length += chunk.length - end;
-    if (length > LONGEST_LINE) throw new WrongLine(TOO_LONG);
+    yield lines;
+    rest = bytes.subarray(start);
+    if (rest.length > LONGEST_LINE) throw new WrongLine(`has more than ${LONGEST_LINE} bytes`);
   }
-  if (length > 0) throw new Truncated('does not end with a line feed. The file is truncated');
-}
-
-/** The complete lines of a chunk, without their line feeds. @throws WrongLine */
-export function* textsOf(lines: Uint8Array): Generator<string> {
-  for (let start = 0, end; (end = lines.indexOf(10, start)) >= 0; start = end + 1) {
-    if (end - start > LONGEST_LINE) throw new WrongLine(TOO_LONG);
-    const text = decode(lines.subarray(start, end));
-    if (text === undefined) throw new WrongLine('is not UTF-8');
-    yield text;
-  }
+  if (rest.length > 0) throw new Truncated('does not end with a line feed. The file is truncated');
 }
 
 /** Checks that a line is an event, and its spelling. @throws WrongLine */
@@ -164,7 +160,6 @@ export function parseLine(text: string): Line {
     throw new WrongLine('is nested too deeply');
   if (isSpelled(text, line)) return line;
   const unknown = Object.keys(line).find((name) => !Object.hasOwn(CHECKS, name));
-  // The digest would not cover it.
   if (unknown !== undefined)
     throw new WrongLine(`has "${unknown}", which is not a member of an event`, 'spelling');
   const causes =

@@ -1,4 +1,4 @@
-import { areSame, bytesOf, fromBase64, hexOf, isEd25519, joined, sha256Of } from './platform.js';
+import { areSame, bytesOf, fromBase64, hexOf, isEd25519, joined, sha256 } from './platform.js';
 
 /** Signed notes, their keys and cosignatures of witnesses (C2SP signed-note and tlog-cosignature). */
 
@@ -36,7 +36,6 @@ export type Cosignature = { witness: string; time: Date };
 /** Algorithm bytes of Ed25519 keys: a signature covers the text, a cosignature covers the time and the text. */
 export const ALGORITHMS = { signature: 0x01, cosignature: 0x04 } as const;
 
-/** The name of keys that sign the checkpoints of all organizations. */
 const GENERAL_NAME = 'advocacy-api';
 /** The log of the checkpoints of all organizations: its name in origins, and its id in the database. */
 export const ALL = { name: 'all', id: '00000000-0000-0000-0000-000000000000' } as const;
@@ -79,13 +78,11 @@ export function parseVerifierKey(text: string, algorithm: number = ALGORITHMS.si
   throw new NotAuthentic('The verifier key is incomplete or damaged. Copy it again.', 'key');
 }
 
-/** @param bytes the algorithm byte and the public key. */
 export function verifierKeyOf(name: string, bytes: Uint8Array): VerifierKey {
-  const id = sha256Of(joined(bytesOf(`${name}\n`), bytes)).subarray(0, KEY_ID);
+  const id = sha256(joined(bytesOf(`${name}\n`), bytes)).subarray(0, KEY_ID);
   return { name, id, bytes, publicKey: bytes.subarray(1) };
 }
 
-/** A key's name in messages. The id stands for the public key. */
 export const keyName = ({ name, id }: Pick<VerifierKey, 'name' | 'id'>) => `${name}+${hexOf(id)}`;
 
 /** Whether a key may sign for this log: it has the log's name, or signs for all organizations of a server. */

@@ -1,11 +1,9 @@
 /** What the verifier needs of Node.js or a browser. It imports nothing, so that the verifier is one file for both. */
 
-/** Bytes of a hash. */
 export const HASH = 32;
 
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** What is used of Node.js. The types of browsers do not include it. */
 type NodeCrypto = {
   hash: (algorithm: string, data: string | Uint8Array, encoding: 'binary' | 'hex') => string;
   createPublicKey: (key: object) => object;
@@ -15,38 +13,26 @@ const { process } = globalThis as { process?: { getBuiltinModule?: (name: string
 const node = process?.getBuiltinModule?.('node:crypto') as NodeCrypto | undefined;
 
 const encoder = new TextEncoder();
-const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+/** Throws a TypeError if bytes are not UTF-8. */
+export const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export const bytesOf = (text: string): Bytes => encoder.encode(text);
 
-/** Decodes UTF-8. Undefined for other bytes. */
-export function decode(bytes: Uint8Array): string | undefined {
-  try {
-    return decoder.decode(bytes);
-  } catch {
-    return undefined;
-  }
-}
-
 /**
- * Writes the SHA-256 of a string (UTF-8) or bytes. Node.js returns it as a string three times as fast as in a new buffer.
- * WebCrypto would need a promise for each of a million hashes.
+ * The SHA-256 of a string (UTF-8) or bytes. Node.js returns it as a string three times as fast as in a buffer. WebCrypto would
+ * need a promise for each of a million hashes.
  */
-export function sha256(data: string | Uint8Array, into: Uint8Array): void {
+export function sha256(data: string | Uint8Array): Bytes {
+  const hash = new Uint8Array(HASH);
   const bytes = node?.hash('sha256', data, 'binary');
   const words = bytes === undefined ? wordsOf(typeof data === 'string' ? bytesOf(data) : data) : [];
-  for (let n = 0; n < HASH; n += 1) into[n] = bytes?.charCodeAt(n) ?? words[n >> 2]! >>> (24 - 8 * (n & 3));
-}
-
-export function sha256Of(data: string | Uint8Array): Bytes {
-  const hash = new Uint8Array(HASH);
-  sha256(data, hash);
+  for (let n = 0; n < HASH; n += 1) hash[n] = bytes?.charCodeAt(n) ?? words[n >> 2]! >>> (24 - 8 * (n & 3));
   return hash;
 }
 
 /** The SHA-256 in hexadecimal. */
 export const hexSha256 = (data: string | Uint8Array) =>
-  node ? node.hash('sha256', data, 'hex') : hexOf(sha256Of(data));
+  node ? node.hash('sha256', data, 'hex') : hexOf(sha256(data));
 
 /** The first 32 bits of the fractional parts of roots of the first primes (FIPS 180-4, sections 4.2.2 and 5.3.3). */
 function fractions(count: number, root: (prime: number) => number): Int32Array {
@@ -101,13 +87,10 @@ export function writeInt64(number: number, into: Uint8Array, at: number): void {
 export const areSame = (one: Uint8Array, other: Uint8Array) =>
   one.length === other.length && one.every((byte, n) => byte === other[n]);
 
-export function joined(...parts: readonly Uint8Array[]): Bytes {
-  const whole = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    whole.set(part, at);
-    at += part.length;
-  }
+export function joined(one: Uint8Array, other: Uint8Array): Bytes {
+  const whole = new Uint8Array(one.length + other.length);
+  whole.set(one);
+  whole.set(other, one.length);
   return whole;
 }
 
@@ -133,24 +116,12 @@ export function fromBase64(text = ''): Bytes | undefined {
   return toBase64(bytes) === text ? bytes : undefined;
 }
 
-/** Decodes a hash in base64. Undefined for any other text. */
-export function hashOf(text?: string): Uint8Array | undefined {
-  const bytes = fromBase64(text);
-  return bytes?.length === HASH ? bytes : undefined;
-}
-
-/** The second of the previous time, because most events share it with the one before. */
-let second = { text: '', time: NaN };
+export const hashOf = (text?: string) => (text?.length === 44 ? fromBase64(text) : undefined);
 
 /** Parses RFC 3339 in UTC with milliseconds, as milliseconds since 1970. Undefined for any other text. */
 export function timeOf(text = ''): number | undefined {
-  const start = text.slice(0, 19);
-  if (start !== second.text) {
-    const time = Date.parse(`${start}.000Z`);
-    if (Number.isNaN(time) || new Date(time).toISOString() !== `${start}.000Z`) return undefined;
-    second = { text: start, time };
-  }
-  return /^\.\d{3}Z$/.test(text.slice(19)) ? second.time + Number(text.slice(20, 23)) : undefined;
+  const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(text) ? Date.parse(text) : NaN;
+  return !Number.isNaN(time) && new Date(time).toISOString() === text ? time : undefined;
 }
 
 /** A decimal number without leading zeros. Undefined for any other text. */
@@ -166,15 +137,11 @@ export class Unable extends Error {}
 const SPKI_PREFIX = Uint8Array.of(0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00);
 
 /** Whether this is the Ed25519 signature of the text. @throws Unable */
-export async function isEd25519(
-  publicKey: Uint8Array,
-  text: string,
-  signature: Uint8Array,
-): Promise<boolean> {
-  const spki = joined(SPKI_PREFIX, publicKey);
+export async function isEd25519(publicKey: Uint8Array, signed: string, signature: Uint8Array) {
+  const [spki, text] = [joined(SPKI_PREFIX, publicKey), bytesOf(signed)];
   if (node) {
     const key = node.createPublicKey({ key: spki, format: 'der', type: 'spki' });
-    return node.verify(null, bytesOf(text), key, signature);
+    return node.verify(null, text, key, signature);
   }
   let key: Awaited<ReturnType<typeof crypto.subtle.importKey>>;
   try {
@@ -183,5 +150,5 @@ export async function isEd25519(
     if (error instanceof DOMException && error.name === 'DataError') return false;
     throw new Unable('This browser does not support Ed25519.', { cause: error });
   }
-  return crypto.subtle.verify({ name: 'Ed25519' }, key, joined(signature), bytesOf(text));
+  return crypto.subtle.verify({ name: 'Ed25519' }, key, signature.slice(), text);
 }

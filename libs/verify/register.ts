@@ -10,6 +10,8 @@ import { type Registered } from './verdict.js';
 /** The reserved organization whose history is the register. */
 export const REGISTER = '00000000-0000-0000-0000-000000000001';
 
+const TWO_HISTORIES = 'The server has registered two histories of one organization.';
+
 /** Hexadecimal hashes. */
 type Entry = { previous: string; size: string; root: string };
 
@@ -22,8 +24,11 @@ export class RegisterEntries {
     if (type !== 'CheckpointsRegistered') return;
     const { checkpoints } = data as { checkpoints?: unknown };
     for (const entry of Array.isArray(checkpoints) ? (checkpoints as unknown[]) : [undefined]) {
-      const other = isEntry(entry) ? this.entries.get(entry.previous) : undefined;
-      if (!isEntry(entry) || other) throw new NotAuthentic(mistakeAt(position, other?.position), 'register');
+      if (!isEntry(entry))
+        throw new NotAuthentic(`The register has a malformed entry at position ${position}.`, 'register');
+      const other = this.entries.get(entry.previous);
+      const both = `The register has two entries after the same one, at positions ${other?.position} and ${position}.`;
+      if (other) throw new NotAuthentic(`${both} ${TWO_HISTORIES}`, 'register');
       this.entries.set(entry.previous, { ...entry, position });
     }
   }
@@ -36,14 +41,6 @@ export class RegisterEntries {
 function isEntry(entry: unknown): entry is Entry {
   const { previous, size, root } = (entry ?? {}) as Record<string, unknown>;
   return [previous, size, root].every((value) => typeof value === 'string' && /^[0-9a-f]{64}$/.test(value));
-}
-
-function mistakeAt(position: number, other: number | undefined): string {
-  if (other === undefined) return `The register has a malformed entry at position ${position}.`;
-  return (
-    `The register has two entries after the same one, at positions ${other} and ${position}. ` +
-    'The server has registered two histories of one organization.'
-  );
 }
 
 /** Follows an organization's entries in a register while its tree grows. */
@@ -68,10 +65,8 @@ export class RegisteredHistory {
     const isSame = this.hashOf('root', toBase64(tree.root())) === this.next.root;
     this.next = isSame ? this.entries.after(this.hashOf('previous', size)) : undefined;
     if (isSame) this.found.upTo = size;
-    else
-      this.mistake =
-        `The register contains another history of the first ${size} events of this organization. ` +
-        'The server has signed two histories.';
+    const other = `The register contains another history of the first ${size} events of this organization.`;
+    if (!isSame) this.mistake = `${other} The server has signed two histories.`;
   }
 
   /** What is wrong with a history whose checkpoint has `size` events. */

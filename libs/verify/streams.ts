@@ -10,10 +10,7 @@ export const ENDINGS: ReadonlySet<string> = new Set([
 /** A Map has at most 2^24 entries, and a large petition more streams. */
 const MAPS = 256;
 
-/**
- * A stream, and the subject with its id. `version` and `time` of its last event; `unreadable`: the first position with unreadable
- * data of the subject, or 0; `end`: whether the checkpoint covers the event that destroyed its key.
- */
+/** `unreadable`: the first position with unreadable data, or 0. `end`: whether the checkpoint covers the destruction of its key. */
 type Stream = { version: number; time: number; unreadable: number; end: 'covered' | 'late' | null };
 
 /** Compares events of the same stream, or about the same subject. */
@@ -44,10 +41,7 @@ export class Streams {
     for (const map of this.maps) for (const [id, { end }] of map) if (end !== null) yield id;
   }
 
-  /**
-   * Subjects with unreadable data whose key no event destroyed, or `isLate`: only one that the checkpoint does not cover. With the
-   * first such position of each, in the order of these.
-   */
+  /** The first unreadable position of each subject whose key no event destroyed, or only one after the checkpoint. */
   unexplained(): { subjectId: string; position: number; isLate: boolean }[] {
     const found = [];
     for (const map of this.maps)
@@ -57,7 +51,6 @@ export class Streams {
   }
 
   private streamOf(id: string): Stream {
-    // The last digits of an id are random in every version.
     const map = this.maps[Number.parseInt(id.slice(-2), 16)]!;
     const stream = map.get(id) ?? { version: 0, time: -Infinity, unreadable: 0, end: null };
     if (stream.version === 0) map.set(id, stream);

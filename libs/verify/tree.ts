@@ -1,4 +1,4 @@
-import { HASH, sha256, sha256Of, writeHex, writeInt64 } from './platform.js';
+import { HASH, sha256, writeHex, writeInt64 } from './platform.js';
 
 /** Hashes of an append-only Merkle tree (RFC 6962, section 2.1). */
 
@@ -8,7 +8,7 @@ const leaf = new Uint8Array(1 + 8 + HASH);
 export function leafHash(position: number, digest: string): Uint8Array {
   writeInt64(position, leaf, 1);
   writeHex(digest, leaf, 9);
-  return sha256Of(leaf);
+  return sha256(leaf);
 }
 
 /** A checkpoint as a leaf of the log of all organizations. */
@@ -21,20 +21,15 @@ export function claimHash({ organizationId, size, root }: Claim): Uint8Array {
   writeHex(organizationId, claim, 1);
   writeInt64(size, claim, 17);
   claim.set(root, 25);
-  return sha256Of(claim);
+  return sha256(claim);
 }
 
 const node = new Uint8Array(1 + 2 * HASH).fill(1);
 
-export function nodeHash(
-  left: Uint8Array,
-  right: Uint8Array,
-  into: Uint8Array = new Uint8Array(HASH),
-): Uint8Array {
+export function nodeHash(left: Uint8Array, right: Uint8Array): Uint8Array {
   node.set(left, 1);
   node.set(right, 1 + HASH);
-  sha256(node, into);
-  return into;
+  return sha256(node);
 }
 
 /** A tree of any size. It stores only its right edge: one hash for each bit of its size. */
@@ -44,28 +39,25 @@ export class Tree {
   readonly completed: Uint8Array[] = [];
   top = 0;
   /** By level n: the complete subtree of 2^n leaves that waits for its right sibling. */
-  private readonly edge: Uint8Array[] = [];
-  private readonly isWaiting: boolean[] = [];
+  private readonly edge: (Uint8Array | undefined)[] = [];
 
   /** Appends a complete subtree of 2^`level` leaves. The tree's size must be a multiple of that. */
   append(hash: Uint8Array, level = 0): void {
-    const at = (buffers: Uint8Array[], n: number) => (buffers[n] ??= new Uint8Array(HASH));
-    at(this.completed, level).set(hash);
     this.size += 2 ** level;
+    this.completed[level] = hash;
     let top = level;
-    for (; this.isWaiting[top]; top += 1) {
-      nodeHash(this.edge[top]!, this.completed[top]!, at(this.completed, top + 1));
-      this.isWaiting[top] = false;
+    for (let left = this.edge[top]; left; left = this.edge[top]) {
+      this.edge[top] = undefined;
+      this.completed[top + 1] = nodeHash(left, this.completed[top]!);
+      top += 1;
     }
-    at(this.edge, top).set(this.completed[top]!);
-    this.isWaiting[top] = true;
+    this.edge[top] = this.completed[top];
     this.top = top;
   }
 
   root(): Uint8Array {
-    const waiting = this.edge.filter((_, level) => this.isWaiting[level]);
-    if (waiting.length === 0) return sha256Of('');
-    return waiting.reduce((root, left) => nodeHash(left, root)).slice();
+    const [lowest, ...others] = this.edge.filter((hash) => hash !== undefined);
+    return lowest ? others.reduce((root, left) => nodeHash(left, root), lowest) : sha256('');
   }
 }
 
@@ -76,8 +68,8 @@ export function rootOfPath(
   size: number,
   path: readonly Uint8Array[],
 ): Uint8Array | undefined {
-  if (size < 2 || path.length === 0) return index === 0 && size === 1 && path.length === 0 ? leaf : undefined;
-  const [below, sibling] = [path.slice(0, -1), path.at(-1)!];
+  const [below, sibling] = [path.slice(0, -1), path.at(-1)];
+  if (size < 2 || !sibling) return index === 0 && size === 1 && !sibling ? leaf : undefined;
   let left = 1;
   while (left * 2 < size) left *= 2;
   const isLeft = index < left;

@@ -43,7 +43,6 @@ export function unproved(code: Code | null, reason: string | null): Verdict {
   };
 }
 
-/** What was compared with the checkpoint. */
 type Compared = 'This file' | 'The database';
 
 /** What a positive verdict does not prove: docs/guides/verify-a-server.md explains each. */
@@ -64,7 +63,6 @@ function othersSee({ witnesses, register }: Against): string {
 
 const FOREIGN = 'Nothing was compared: the checkpoint and the export belong to different organizations.';
 
-/** Whether the export is that of another organization from its first line. */
 const isForeign = ({ code, events }: Verdict) => code === 'foreign' && events === 1;
 
 export const count = (number: number) => number.toLocaleString('en');
@@ -88,13 +86,8 @@ export function inWords(verdict: Verdict, what: Compared = 'This file'): string 
   lines.push(...warnings.map((warning) => `Note: ${warning.reason}`));
   const others = verdict.warningCount - warnings.length;
   if (others > 0) lines.push(`${count(others)} more notes are not shown.`);
-  if (ok && checkpoint)
-    lines.push(
-      'Proved by:',
-      ...listed(provedBy(checkpoint)),
-      'Not proved:',
-      ...listed(notProved(checkpoint)),
-    );
+  if (ok && checkpoint) lines.push('Proved by:', ...listed(provedBy(checkpoint)));
+  if (ok && checkpoint) lines.push('Not proved:', ...listed(notProved(checkpoint)));
   return lines.map((line) => `${line}\n`).join('');
 }
 
@@ -115,21 +108,17 @@ export function statement(verdict: Verdict, what: Compared = 'This file'): strin
   if (!checkpoint) return `Nothing was compared: ${reason}`;
   if (isForeign(verdict)) return FOREIGN;
   const { organizationId, size, position, inAll, register } = checkpoint;
-  const logged = inAll
-    ? `, number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations dated up to ${inAll.sealedAt}`
-    : '';
-  const note = `the checkpoint of ${count(size)} events, up to position ${position}, ${signedBy(checkpoint)}${logged}`;
+  let note = `the checkpoint of ${count(size)} events, up to position ${position}, ${signedBy(checkpoint)}`;
+  if (inAll)
+    note += `, number ${count(inAll.index + 1)} of the ${count(inAll.size)} checkpoints of all organizations dated up to ${inAll.sealedAt}`;
   if (!ok) return `${what} does not match ${note} of organization ${organizationId}: ${reason}`;
-  const rest =
+  let rest =
     newerEvents === 0 ? 'it contains no newer event' : `the checkpoint does not cover ${newer(newerEvents)}`;
-  const doubtful =
-    unprovedPersonal === 0
-      ? ''
-      : `; nothing proves the readable personal data of ${count(unprovedPersonal)} events written by versions up to 0.7.0`;
-  const unique = register
-    ? `; the register dated ${register.sealedAt} contains no other history of its first ${count(register.upTo)} events`
-    : '';
-  return `${what} contains all events of organization ${organizationId} that are covered by ${note}, complete, unchanged and in order; ${rest}${doubtful}${unique}.`;
+  if (unprovedPersonal > 0)
+    rest += `; nothing proves the readable personal data of ${count(unprovedPersonal)} events written by versions up to 0.7.0`;
+  if (register)
+    rest += `; the register dated ${register.sealedAt} contains no other history of its first ${count(register.upTo)} events`;
+  return `${what} contains all events of organization ${organizationId} that are covered by ${note}, complete, unchanged and in order; ${rest}.`;
 }
 
 /** When and by whom a checkpoint was signed, for a sentence. */

@@ -14,19 +14,13 @@ type Beside = {
   endedLater?: (subjectIds: Iterable<string>) => Promise<ReadonlySet<string>>;
   /** Returns the first of these subjects, whose keys an event destroyed, that has a key again. */
   firstWithKey?: (subjectIds: Iterable<string>) => Promise<string | undefined>;
-  /** @param events read so far. */
   onProgress?: ((events: number) => void) | undefined;
 };
 
 /** How far times can go back: those of requests that run at the same moment differ by seconds. */
 const TOLERANCE_MS = 60_000;
 
-/**
- * Compares events, in order of position, with a checkpoint.
- *
- * Names the first difference exactly if an event contradicts itself or another. Otherwise, the parts of the checkpoint show
- * between which positions it lies.
- */
+/** Compares events with a checkpoint. If none contradicts itself or another, its parts show between which positions they differ. */
 export async function verifyEvents(
   checkpoint: Checkpoint,
   batches: AsyncIterable<Batch> | Iterable<Batch>,
@@ -53,8 +47,7 @@ export async function verifyEvents(
   const rest = () => `between ${begun} and position ${checkpoint.position}, the checkpoint’s`;
   const missing = (): Verdict => {
     const count = missingOf(checkpoint, tree.size);
-    // Everything between the last event and the checkpoint's position may be missing. If nothing is between them, an earlier
-    // event is missing.
+    // If nothing is between the last event and the checkpoint's position, an earlier event is missing.
     if (last >= checkpoint.position) return wrong(unprovedFrom, 'missing', `${count}, ${rest()}.`);
     const newest = `These are the newest, after position ${last}, or others ${rest()}.`;
     return wrong(last + 1, 'missing', `${count}. ${newest}`);

@@ -7,7 +7,6 @@ import { REGISTER, RegisteredHistory, RegisterEntries } from './register.js';
 import { MOST_WARNINGS, unproved, type Verdict } from './verdict.js';
 import { verifyEvents } from './verify-events.js';
 
-/** An export of the register, and its checkpoint. */
 export type RegisterFiles = { chunks: () => AsyncIterable<Uint8Array>; checkpoint: string };
 
 /** What was given with a checkpoint, each as text. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HASH, MOST_SUCCESSIONS, nodeHash, type Succession, SUCCESSION } from '#libs/verify';
+import { HASH, MOST_SUCCESSIONS, nodeHash, type Succession, SUCCESSION, Tree } from '#libs/verify';
 import { type ReadSubtree } from '../compare.js';
 import { fetchAnswer, fetchChunks, type HttpAnswer, NotAnswered } from '../fetch-answer.js';
 
@@ -136,20 +136,10 @@ function indexPath(index: number): string {
 }
 
 /** The root of a row of 2^n hashes. */
-function combine(hashes: Buffer): Buffer {
-  let row = hashes;
-  while (row.length > HASH) {
-    const above = Buffer.alloc(row.length / 2);
-    for (let at = 0; at < above.length; at += HASH) {
-      const [left, right] = [
-        row.subarray(2 * at, 2 * at + HASH),
-        row.subarray(2 * at + HASH, 2 * at + 2 * HASH),
-      ];
-      nodeHash(left, right, above.subarray(at, at + HASH));
-    }
-    row = above;
-  }
-  return row;
+function combine(hashes: Buffer): Uint8Array {
+  const tree = new Tree();
+  for (let at = 0; at < hashes.length; at += HASH) tree.append(hashes.subarray(at, at + HASH));
+  return tree.root();
 }
 
 /** The message of one of our error bodies, in one line. Other bodies are not repeated. */

@@ -3,14 +3,13 @@ import {
   type Checkpoint,
   eventOf,
   leafHash,
+  linesOf,
   NotAuthentic,
   parseLine,
   REGISTER,
   RegisterEntries,
-  textsOf,
   Tree,
   Truncated,
-  wholeLines,
   WrongLine,
 } from '#libs/verify';
 import { NotAnswered } from '../fetch-answer.js';
@@ -40,8 +39,8 @@ export class RegisterReader {
   async read({ size, root, position }: Checkpoint): Promise<string | undefined> {
     if (this.tree.size === size || this.now() < this.readAt + INTERVAL_MS) return undefined;
     try {
-      for await (const lines of wholeLines(this.client.registerAfter(this.position))) {
-        for (const text of textsOf(lines)) {
+      for await (const lines of linesOf(this.client.registerAfter(this.position))) {
+        for (const text of lines) {
           const event = eventOf(parseLine(text), REGISTER);
           if (event.position > position) break;
           this.tree.append(leafHash(event.position, event.digest));
