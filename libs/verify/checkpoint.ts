@@ -132,46 +132,45 @@ function parseText(text: string): Omit<Checkpoint, 'key' | 'signer'> {
   if (position === undefined) throw wrong('its fourth line is not "position <n>"');
   if (sealedAt === undefined || timeOf(sealedAt) === undefined)
     throw wrong('its fifth line is not "sealed <time>"');
-  const parts: Part[] = [];
-  let end = 0;
-  for (const line of lines) {
-    const part = line.startsWith('part ') ? parsePart(line.slice('part '.length)) : undefined;
-    if (!part) throw wrong(`"${line}" is not "part <first position> <last position> <leaves> <hash>"`);
-    if (!isSubtree(part, end, size)) throw wrong('its parts are not complete subtrees of the tree');
-    parts.push(part);
-    end += part.leaves;
-  }
+  // Versions up to 0.3.0.
+  const parts = partsOf(lines, size, 'part ');
+  if (typeof parts === 'string') throw wrong(parts.startsWith('"') ? parts : `its parts ${parts}`);
   return { organizationId, size, root, position, sealedAt, parts };
 }
 
-/** Whether the part, which begins with leaf `start`, is a complete subtree of a tree of `size` leaves. */
-export const isSubtree = ({ leaves }: Pick<Part, 'leaves'>, start: number, size: number) =>
+/** Whether this many leaves, from leaf `start`, are a complete subtree of a tree of `size` leaves. */
+export const isSubtree = (leaves: number, start: number, size: number) =>
   Number.isInteger(Math.log2(leaves)) && start % leaves === 0 && start + leaves <= size;
 
-function parsePart(line: string): Part | undefined {
-  const [first, last, count, root, ...others] = line.split(' ');
-  const [firstPosition, lastPosition, leaves] = [first, last, count].map(wholeNumber);
-  const hash = hashOf(root);
-  if (firstPosition === undefined || lastPosition === undefined || !leaves || !hash) return undefined;
-  return others.length === 0 ? { firstPosition, lastPosition, leaves, hash } : undefined;
+/** Complete subtrees from the left, or what is wrong with them. */
+function partsOf(lines: readonly string[], size: number, prefix = ''): Part[] | string {
+  const parts: Part[] = [];
+  let end = 0;
+  for (const line of lines) {
+    const [first, last, count, root, ...others] = line.slice(prefix.length).split(' ');
+    const [firstPosition, lastPosition, leaves] = [first, last, count].map(wholeNumber);
+    const hash = line.startsWith(prefix) && others.length === 0 ? hashOf(root) : undefined;
+    if (firstPosition === undefined || lastPosition === undefined || !leaves || !hash)
+      return `"${line}" is not "${prefix}<first position> <last position> <leaves> <hash>"`;
+    if (!isSubtree(leaves, end, size)) return 'are not complete subtrees of the tree';
+    parts.push({ firstPosition, lastPosition, leaves, hash });
+    end += leaves;
+  }
+  return parts;
 }
 
 /** Parses the parts that a server sends with a checkpoint, unsigned. @returns the parts, or what is wrong with them. */
 export function openParts(text: string, { size, root, position }: Checkpoint): readonly Part[] | string {
   const lines = text.split('\n');
   if (lines.pop() !== '') return 'their last line does not end with a line feed';
+  const parts = partsOf(lines, size);
+  if (typeof parts === 'string') return parts.startsWith('"') ? parts : `they ${parts}`;
   const tree = new Tree();
-  const parts: Part[] = [];
   let before = 0;
-  for (const line of lines) {
-    const part = parsePart(line);
-    if (!part) return `"${line}" is not "<first position> <last position> <leaves> <hash>"`;
-    if (!isSubtree(part, tree.size, size)) return 'they are not complete subtrees of the tree';
-    const { firstPosition, lastPosition, leaves, hash } = part;
+  for (const { firstPosition, lastPosition, leaves, hash } of parts) {
     if (firstPosition <= before || lastPosition - firstPosition < leaves - 1 || lastPosition > position)
       return 'their positions do not ascend to the checkpoint’s';
     before = lastPosition;
-    parts.push(part);
     tree.append(hash, Math.log2(leaves));
   }
   return tree.size === size && areSame(tree.root(), root) ? parts : 'they do not lead to its root';

@@ -1,6 +1,5 @@
-import { canonical, digestOf, isSorted } from './digest.js';
-import { type Code } from './note.js';
-import { decoder, hexSha256, joined, timeOf } from './platform.js';
+import { type Code, NotAuthentic } from './note.js';
+import { decoder, HASH, hexSha256, joined, sha256, timeOf, writeInt64 } from './platform.js';
 
 /** Reads an export: docs/spec/history-format.md, "Export". */
 
@@ -18,26 +17,22 @@ export type Batch = { events: readonly Event[]; mistake?: Mistake | undefined };
 export type Mistake = { position: number; code: Code; reason: string };
 
 /** What is wrong with a line, without the line's number. */
-export class WrongLine extends Error {
-  readonly code: Code;
+export class WrongLine extends NotAuthentic {
   constructor(what: string, code: Code = 'line') {
-    super(what);
-    this.code = code;
+    super(what, code);
   }
 }
 /** The last line has no end. */
 export class Truncated extends WrongLine {}
 
+type Text = 'organizationId' | 'streamType' | 'streamId' | 'eventId' | 'type' | 'recordedAt' | 'digest';
+type Whole = 'position' | 'previousPosition' | 'version' | 'schema';
+type Optional = { personal: object | null; encryptedPersonal: string | null; subjectId: string | null };
 /** A line as it is written. */
-export type Line = Record<'position' | 'previousPosition' | 'version' | 'schema', number> &
-  Record<
-    'organizationId' | 'streamType' | 'streamId' | 'eventId' | 'type' | 'recordedAt' | 'digest',
-    string
-  > &
-  Record<'data' | 'metadata', object> & { personal: object | null } & Record<
-    'encryptedPersonal' | 'subjectId',
-    string | null
-  >;
+export type Line = Record<Text, string> &
+  Record<Whole, number> &
+  Record<'data' | 'metadata', object> &
+  Optional;
 
 type Check = (value: unknown) => boolean;
 const isText: Check = (value) => typeof value === 'string';
@@ -68,7 +63,7 @@ const CHECKS: Record<keyof Line, Check> = {
 };
 const MEMBERS = Object.keys(CHECKS) as (keyof Line)[];
 
-/** Far above any event, because a request has at most 1 MiB. A file without line feeds does not fill the memory. */
+/** Bytes. A file without line feeds does not fill the memory. */
 const LONGEST_LINE = 16 * 1024 * 1024;
 
 /** The events of an export in the file's order. Each is checked on its own and against the line before. */
@@ -225,4 +220,50 @@ export function eventOf(line: Line, organizationId: string): Event {
   const isUnproved = personalDigest === undefined && personal !== null && Object.keys(personal).length > 0;
   const known = isUnreadable ? 'unreadable' : isUnproved ? 'unproved' : null;
   return { position, streamId, version, type, subjectId, digest, data, time, personal: known };
+}
+
+/** What the digest covers in addition to the time. `personal`: base64 of the stored bytes. */
+export type Content = Record<'data' | 'metadata', unknown> &
+  Record<'eventId' | 'organizationId' | 'streamId' | 'streamType' | 'type', string> &
+  Record<'personal' | 'subjectId', string | null> &
+  Record<'schema' | 'version', number>;
+
+const timed = new Uint8Array(HASH + 8);
+
+/** The digest of an event, in hexadecimal. @param content its members in any order. @param recordedAt ms since 1970. */
+export function digestOf(content: Content, recordedAt: number): string {
+  timed.set(sha256(canonical(content)));
+  writeInt64(recordedAt, timed, HASH);
+  return hexSha256(timed);
+}
+
+const DEEPEST = 200;
+
+/** Whether the members of parsed JSON are sorted as in RFC 8785 at every level. Undefined if it is nested deeper than 200. */
+export function isSorted(json: unknown, level = 1): boolean | undefined {
+  if (typeof json !== 'object' || json === null) return true;
+  if (level > DEEPEST) return undefined;
+  let [sorted, before] = [true, ''];
+  const isList = Array.isArray(json);
+  for (const name in json) {
+    if (!isList && before > name) sorted = false;
+    before = name;
+    const own = isSorted((json as Record<string, unknown>)[name], level + 1);
+    if (own === undefined) return undefined;
+    sorted &&= own;
+  }
+  return sorted;
+}
+
+/** The canonical form of parsed JSON (RFC 8785), which formats numbers and strings as ECMAScript does. */
+export function canonical(json: unknown): string {
+  if (isSorted(json)) return JSON.stringify(json);
+  // Not an object with sorted members, because ECMAScript puts names that are integers first.
+  const inOrder = (value: unknown): string => {
+    if (Array.isArray(value)) return `[${value.map(inOrder).join(',')}]`;
+    if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+    const members = Object.entries(value).sort(([one], [other]) => (one < other ? -1 : 1));
+    return `{${members.map(([name, own]) => `${JSON.stringify(name)}:${inOrder(own)}`).join(',')}}`;
+  };
+  return inOrder(json);
 }

@@ -4,13 +4,11 @@
  */
 export * from './checkpoint.js';
 export { countStatement, type CountVerdict, COUNTED, SignatureCount, verifyCount } from './count.js';
-export { canonical, digestOf } from './digest.js';
 export * from './export.js';
 export * from './note.js';
 export { areSame, fromBase64, HASH, hashOf, timeOf, toBase64, Unable, wholeNumber } from './platform.js';
 export { REGISTER, RegisterEntries } from './register.js';
-export { ENDINGS } from './streams.js';
 export { type Claim, claimHash, leafHash, nodeHash, Tree } from './tree.js';
 export * from './verdict.js';
-export { insertedAt, missingOf, verifyEvents } from './verify-events.js';
+export { ENDINGS, insertedAt, missingOf, verifyEvents } from './verify-events.js';
 export * from './verify.js';

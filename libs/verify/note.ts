@@ -4,17 +4,10 @@ import { areSame, bytesOf, fromBase64, hexOf, isEd25519, joined, sha256 } from '
 
 /** The kinds of differences, for programs and translations. Each has its own sentences in English. */
 export type Code = NoteCode | LineCode | HistoryCode;
-type NoteCode =
-  | 'key'
-  | 'note'
-  | 'unsigned'
-  | 'signature'
-  | 'successor'
-  | 'cosignatures'
-  | 'proof'
-  | 'register';
+type NoteCode = 'key' | 'note' | 'unsigned' | 'signature' | 'successor' | 'cosignatures' | 'proof';
 type LineCode = 'line' | 'spelling' | 'foreign' | 'order' | 'personal' | 'digest';
-type HistoryCode = 'tree' | 'missing' | 'late' | 'version' | 'root' | 'unreadable' | 'revived' | 'seals';
+type HistoryCode = TreeCode | 'missing' | 'late' | 'version' | 'unreadable' | 'revived';
+type TreeCode = 'tree' | 'root' | 'seals' | 'register';
 
 /** A note or a key that proves nothing. The message gives the reason. */
 export class NotAuthentic extends Error {

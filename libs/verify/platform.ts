@@ -56,18 +56,15 @@ function wordsOf(message: Uint8Array): Int32Array {
   view.setUint32(padded.length - 4, message.length << 3);
   const state = Int32Array.from(INITIAL);
   for (let block = 0; block < padded.length; block += 64) {
-    for (let t = 0; t < 16; t += 1) schedule[t] = view.getInt32(block + 4 * t);
-    for (let t = 16; t < 64; t += 1) {
-      const [x, y] = [schedule[t - 15]!, schedule[t - 2]!];
-      const s0 = rotated(x, 7) ^ rotated(x, 18) ^ (x >>> 3);
-      const s1 = rotated(y, 17) ^ rotated(y, 19) ^ (y >>> 10);
-      schedule[t] = (((schedule[t - 16]! + s0) | 0) + ((schedule[t - 7]! + s1) | 0)) | 0;
-    }
     let [a, b, c, d] = [state[0]!, state[1]!, state[2]!, state[3]!];
     let [e, f, g, h] = [state[4]!, state[5]!, state[6]!, state[7]!];
     for (let t = 0; t < 64; t += 1) {
+      const [x, y] = [schedule[t - 15]!, schedule[t - 2]!];
+      const w0 = rotated(x, 7) ^ rotated(x, 18) ^ (x >>> 3);
+      const w1 = rotated(y, 17) ^ rotated(y, 19) ^ (y >>> 10);
+      schedule[t] = t < 16 ? view.getInt32(block + 4 * t) : schedule[t - 16]! + w0 + schedule[t - 7]! + w1;
       const s1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25);
-      const one = (((h + s1) | 0) + ((((e & f) ^ (~e & g)) + ((ROUNDS[t]! + schedule[t]!) | 0)) | 0)) | 0;
+      const one = (h + s1 + ((e & f) ^ (~e & g)) + ROUNDS[t]! + schedule[t]!) | 0;
       const s0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22);
       const other = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
       [h, g, f, e, d, c, b, a] = [g, f, e, (d + one) | 0, c, b, a, (one + other) | 0];
