@@ -158,7 +158,7 @@ const MAPS = 256;
 type Stream = { version: number; time: number; unreadable: number; end: 'covered' | 'late' | null };
 
 /** Compares events of the same stream, or about the same subject. */
-export class Streams {
+class Streams {
   private readonly maps = Array.from({ length: MAPS }, () => new Map<string, Stream>());
 
   /** Adds an event. @param isNewer than the checkpoint. @returns what is wrong with it, and what is suspicious. */

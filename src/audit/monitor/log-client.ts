@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { HASH, MOST_SUCCESSIONS, nodeHash, type Succession, SUCCESSION, Tree } from '#libs/verify';
+import { HASH, MOST_SUCCESSIONS, type Succession, SUCCESSION, Tree } from '#libs/verify';
 import { type ReadSubtree } from '../compare.js';
 import { fetchAnswer, fetchChunks, type HttpAnswer, NotAnswered } from '../fetch-answer.js';
 
