@@ -37,6 +37,7 @@ import { SubjectsEnded1764000000041 } from './0041-subjects-ended.js';
 import { UndoneImports1764000000042 } from './0042-undone-imports.js';
 import { ThankYouMails1764000000043 } from './0043-thank-you-mails.js';
 import { SignUpsEnded1764000000044 } from './0044-sign-ups-ended.js';
+import { BroadcastLinks1764000000045 } from './0045-broadcast-links.js';
 
 export { schema } from './schema.js';
 
@@ -82,4 +83,5 @@ export const migrations = [
   UndoneImports1764000000042,
   ThankYouMails1764000000043,
   SignUpsEnded1764000000044,
+  BroadcastLinks1764000000045,
 ];

@@ -190,3 +190,45 @@ it('signs for the contact that the recipient was merged into, and for suppressed
   });
   expect(await signatures(page)).toMatchObject([{ id: signatureId }]);
 });
+
+it('counts clicks on links that are the same for everyone, once per network, and leads nowhere else', async () => {
+  const ada = await person();
+  const content =
+    '[News](https://example.org/news?a=1&b=2) [Yours](https://example.org/?me={{ contact.email }})';
+  const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
+    ...{ name: newId(), content, countClicks: true, audience: { contactIds: [ada.contactId] } },
+  });
+  const shown = async () => (await client.get('broadcast.get-broadcast', { broadcastId })).body.data;
+  expect(await shown()).toMatchObject({ countClicks: true, clicks: null });
+  const preview = (await client.get('broadcast.preview-broadcast', { broadcastId })).body.data;
+  expect(preview.html).toContain('href="https://example.org/news?a=1&amp;b=2"');
+  await call(client, 'broadcast.send-broadcast', { broadcastId });
+  await eventually(async () => expect(people.mailsTo(ada.email)).toHaveLength(1));
+  const whole = people
+    .mailsTo(ada.email)[0]!
+    .content!.replace(/=\r?\n/g, '')
+    .replaceAll('=3D', '=');
+  const path = `/l/${broadcastId}/1`;
+  expect(whole).toContain(`href="https://act.example.org${path}"`);
+  expect(whole).toMatch(/href="https:\/\/example\.org\/\?me=/);
+  // The text says where the link leads.
+  expect(whole).toContain('https://example.org/news?a=1&b=2');
+
+  const click = async (from: string, init: RequestInit = {}, at = path) => {
+    const { origin } = people.api;
+    const headers = { 'X-Forwarded-For': from, ...init.headers };
+    const { status, headers: sent } = await fetch(origin + at, { redirect: 'manual', ...init, headers });
+    return [status, sent.get('location')];
+  };
+  const there = [302, 'https://example.org/news?a=1&b=2'];
+  expect(await click('192.0.2.1')).toEqual(there);
+  expect(await click('192.0.2.1')).toEqual(there);
+  expect(await click('192.0.2.2', {}, `${path}?url=https://evil.example`)).toEqual(there);
+  expect(await click('192.0.2.3', { method: 'HEAD' })).toEqual(there);
+  expect(await click('192.0.2.4', { headers: { 'Sec-Purpose': 'prefetch' } })).toEqual(there);
+  for (const wrong of [`/l/${broadcastId}/2`, `/l/${broadcastId}/0`, `/l/${newId()}/1`, '/l/x/1', '/l'])
+    expect((await click('192.0.2.5', {}, wrong))[0]).toBe(404);
+  expect((await shown()).clicks).toEqual([{ url: there[1], clicks: 2 }]);
+  const { status, body } = await client.post('organization.update-organization', { slug: 'l' });
+  expect([status, body.error.issues?.[0]?.path]).toEqual([400, 'slug']);
+});

@@ -84,6 +84,14 @@ export abstract class BroadcastFieldsInput extends Input {
       'address are always left out. Default: no one.',
   })
   audience?: AudienceInput;
+
+  @Flag({
+    optional: true,
+    description:
+      'Counts how often each link is followed, without recording by whom: links that are the same for everyone lead through this server. ' +
+      'Default: false.',
+  })
+  countClicks?: boolean;
 }
 
 /** Choosing recipients by a list or petition reveals who is on it. @throws RpcError INSUFFICIENT_PERMISSIONS, NOT_FOUND */

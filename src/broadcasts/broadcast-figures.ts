@@ -4,6 +4,7 @@ import { isId } from '#libs/rpc';
 import { DataSource } from 'typeorm';
 import { type BroadcastStatus } from './broadcast.js';
 import { broadcasts } from './broadcasts.js';
+import { Clicks } from './clicks.js';
 import { Recipients, type SendingFigures } from './recipients.js';
 
 export type BroadcastRecord = ResourceRecord;
@@ -24,6 +25,7 @@ export class BroadcastFigures {
   constructor(
     private readonly source: DataSource,
     private readonly recipients: Recipients,
+    private readonly clicks: Clicks,
   ) {}
 
   async of(record: ResourceRecord): Promise<BroadcastRecord> {
@@ -35,12 +37,15 @@ export class BroadcastFigures {
   async ofAll(records: readonly ResourceRecord[]): Promise<BroadcastRecord[]> {
     const started = records.filter(({ recipients }) => recipients !== null);
     const sendings = await this.sendingsOf(started);
-    const figures = await this.recipients.figures(records[0]?.organizationId ?? '', [...sendings.values()]);
+    const organizationId = records[0]?.organizationId ?? '';
+    const figures = await this.recipients.figures(organizationId, [...sendings.values()]);
+    const counting = started.filter(({ countClicks }) => countClicks === true).map(({ id }) => id);
+    const clicks = counting.length > 0 ? await this.clicks.of(organizationId, counting) : undefined;
     return records.map((record) => {
       const found = figures.get(sendings.get(record.id) ?? '');
       if (!found) return record;
       const { waitsFor: _, ...recipients } = found;
-      return { ...record, recipients };
+      return { ...record, recipients, clicks: clicks?.get(record.id) ?? null };
     });
   }
 

@@ -9,6 +9,8 @@ import { SuppressionsModule } from '../suppressions/index.js';
 import { BroadcastFigures } from './broadcast-figures.js';
 import { broadcastShapes } from './broadcast.js';
 import { broadcasts } from './broadcasts.js';
+import { ClickController } from './click.controller.js';
+import { Clicks } from './clicks.js';
 import { FinishBroadcastHandler } from './finish-broadcast.js';
 import { MessageBuilder } from './message-builder.js';
 import * as operations from './operations.js';
@@ -44,8 +46,10 @@ import { ThankYouSender } from './thank-you-sender.js';
     PetitionsModule,
     SuppressionsModule,
   ],
+  controllers: [ClickController],
   providers: [
     BroadcastFigures,
+    Clicks,
     FinishBroadcastHandler,
     MessageBuilder,
     PreviewReaders,

@@ -55,6 +55,13 @@ export const broadcastSchema = recordSchema({
       unsubscribed: count,
     },
   },
+  countClicks: { type: 'boolean' },
+  clicks: {
+    type: ['array', 'null'],
+    description:
+      'With `countClicks`, its links and how often they were followed, once per network and hour; null before sending starts and with `asOf`.',
+    items: recordSchema({ url: { type: 'string' }, clicks: { type: 'integer' } }),
+  },
   organizationId: { type: 'string' },
 });
 

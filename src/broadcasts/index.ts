@@ -1,5 +1,6 @@
 export { findAlteredRecipients } from './altered-recipients.js';
 export { audienceFields, broadcast, momentOfSending, STATUSES } from './broadcast.js';
+export { nameOfClickPath } from './click.controller.js';
 export { BroadcastFigures } from './broadcast-figures.js';
 export { BroadcastsModule } from './broadcasts.module.js';
 export { digestOfRecipients } from './audience.js';

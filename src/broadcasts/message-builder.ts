@@ -15,6 +15,7 @@ import { htmlOf, type Sender, textOf } from './layout.js';
 import { CONTACT_FIELDS, type MergeFields, PETITION_FIELDS, TemplateError } from './merge-fields.js';
 import { type CompiledTemplate, templates } from './templates.js';
 import { SignLinks } from './sign-links.js';
+import { withCounts } from './counted-links.js';
 import { unsubscribeToken } from './unsubscribe-token.js';
 
 /** The parts shared by all messages of a broadcast. */
@@ -26,6 +27,8 @@ export type MessageTemplate = {
   organization: MergeFields['organization'];
   petition: MergeFields['petition'];
   petitionId: string | undefined;
+  /** Links whose clicks are counted. */
+  links?: readonly string[];
   /** The keys of custom fields by their ids. */
   keys: ReadonlyMap<string, string>;
 };
@@ -191,7 +194,7 @@ export class MessageBuilder {
       ? { unsubscribes: contact.id, signs: contact.id }
       : { unsubscribes: NOBODY },
   ): Promise<Letter> {
-    const { organizationId, broadcastId, template, sender, organization } = writing;
+    const { organizationId, broadcastId, template, sender, organization, links: counted } = writing;
     const token = unsubscribeToken(this.store.keyring, {
       organizationId,
       contactId: links.unsubscribes,
@@ -217,7 +220,16 @@ export class MessageBuilder {
     });
     return {
       subject: rendered.subject,
-      html: htmlOf(rendered, sender, unsubscribeUrl),
+      html: htmlOf(
+        {
+          ...rendered,
+          html: counted
+            ? withCounts(rendered.html, counted, `${this.address.url}/l/${broadcastId}`)
+            : rendered.html,
+        },
+        sender,
+        unsubscribeUrl,
+      ),
       text: textOf(rendered, sender, unsubscribeUrl),
       unsubscribeUrl,
       took,

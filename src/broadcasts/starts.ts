@@ -6,6 +6,7 @@ import { newId } from '#libs/random';
 import { Suppressions } from '../suppressions/index.js';
 import { reachOf } from './audience.js';
 import { broadcast, momentOfSending, type ExistingBroadcast } from './broadcast.js';
+import { Clicks } from './clicks.js';
 import { type Blocked, MessageBuilder } from './message-builder.js';
 import { Recipients } from './recipients.js';
 
@@ -19,6 +20,7 @@ export class Starts {
     private readonly suppressions: Suppressions,
     private readonly messageBuilder: MessageBuilder,
     private readonly recipients: Recipients,
+    private readonly clicks: Clicks,
   ) {}
 
   /**
@@ -53,6 +55,7 @@ export class Starts {
       blockers.push({ blocker: 'NO_RECIPIENTS', path: 'audience', message });
     }
     if (blockers.length > 0) return blockers;
+    if (state.countClicks) await this.clicks.store(organizationId, broadcastId, state.content);
     const { position, total: recipients, digest } = reach;
     const started = { type: 'BroadcastStarted', data: { sendingId, position, recipients, digest } } as const;
     return {

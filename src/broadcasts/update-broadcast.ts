@@ -31,8 +31,8 @@ export class UpdateBroadcastHandler implements ICommandHandler<UpdateBroadcast> 
   ) {}
 
   async execute(command: UpdateBroadcast): Promise<BroadcastRecord> {
-    const { name, subject, preheader, content, format, audience } = command;
-    const given = { name, subject, preheader, content, format, audience: audienceOf(audience) };
+    const { name, subject, preheader, content, format, audience, countClicks } = command;
+    const given = { name, subject, preheader, content, format, audience: audienceOf(audience), countClicks };
     const record = await this.commands.change(
       broadcasts,
       command,

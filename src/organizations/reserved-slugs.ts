@@ -10,6 +10,7 @@ export const RESERVED_SLUGS: ReadonlySet<string> = new Set([
   'health',
   'hooks',
   'images',
+  'l',
   'log',
   'metrics',
   'openapi',

@@ -9,6 +9,7 @@ import { Concurrency } from '#libs/rate-limit';
 import { ErrorFilter, type ErrorCode, replaceUndecodablePath, RpcExpressAdapter } from '#libs/rpc';
 import { AppModule } from './app.module.js';
 import { type Config } from '../config/index.js';
+import { nameOfClickPath } from '../broadcasts/index.js';
 import { nameOfDashboardPath } from '../dashboard/index.js';
 import { nameOfLogPath } from '../history/index.js';
 import { nameOfImagePath } from '../images/index.js';
@@ -37,6 +38,7 @@ export async function createApplication(
       : (nameOfLogPath(path) ??
         nameOfMailHook(path) ??
         nameOfUnsubscribePath(path) ??
+        nameOfClickPath(path) ??
         nameOfImagePath(path) ??
         nameOfDashboardPath(path) ??
         nameOfSitePath(path));

@@ -20,6 +20,7 @@ export const broadcasts: typeof en = {
   add: 'Neue E-Mail',
   edit: 'Bearbeiten',
   fields: {
+    countClicks: 'Klicks auf Links zählen, ohne festzuhalten, wer klickt',
     name: 'Interner Name',
     nameHint: 'Unter diesem Namen findet Ihr Team die E-Mail in der Liste. Ohne Angabe gilt der Betreff.',
     subject: 'Betreff',
@@ -171,6 +172,13 @@ export const broadcasts: typeof en = {
   },
   untracked:
     'Öffnungen und Klicks werden nicht gemessen. Dafür wären ein verstecktes Bild und umgeschriebene Links nötig, die verraten, was jede Person liest, und E-Mail-Programme verfälschen die Zahlen.',
+  clicks: {
+    title: 'Klicks',
+    link: 'Link',
+    times: 'Klicks',
+    untracked:
+      'Klicks werden gezählt, ohne festzuhalten, wer geklickt hat, einmal pro Netzwerk und Stunde. Auch Virenscanner folgen Links. Öffnungen werden nicht erfasst.',
+  },
   what: 'Ergebnis',
   recipients: {
     title: 'Empfänger',

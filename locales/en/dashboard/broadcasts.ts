@@ -19,6 +19,7 @@ export const broadcasts = {
   add: 'New email',
   edit: 'Edit',
   fields: {
+    countClicks: 'Count clicks on links, without recording who clicked',
     name: 'Internal name',
     nameHint: 'Your team sees this name in the list of emails. If you leave it empty, the subject is used.',
     subject: 'Subject',
@@ -175,6 +176,13 @@ export const broadcasts = {
   },
   untracked:
     'Opens and clicks are not tracked. Tracking would need a hidden picture and rewritten links that reveal what each person reads, and email programs falsify the numbers.',
+  clicks: {
+    title: 'Clicks',
+    link: 'Link',
+    times: 'Clicks',
+    untracked:
+      'Clicks are counted without recording who clicked, once per network and hour. Mail scanners also follow links. Opens are not tracked.',
+  },
   what: 'Result',
   recipients: {
     title: 'Recipients',

@@ -40,6 +40,8 @@ export type BroadcastRecord = {
   status: 'DRAFT' | 'SCHEDULED' | 'SENDING' | 'PAUSED' | 'SENT' | 'CANCELLED';
   sendAt: string | null;
   recipients: Recipients | null;
+  countClicks: boolean;
+  clicks: { url: string; clicks: number }[] | null;
 };
 
 export const broadcasts = recordPages<BroadcastRecord>({ section: 'broadcasts', record: 'broadcast' });

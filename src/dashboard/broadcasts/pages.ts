@@ -147,7 +147,7 @@ function statusText({ broadcasts }: DashboardWords, { status, recipients }: Broa
 
 /** Progress and results. At the end, the progress bar shows how many emails were sent. */
 function ResultsOf(words: DashboardWords, broadcast: BroadcastRecord) {
-  const { recipients, status } = broadcast;
+  const { recipients, status, countClicks, clicks } = broadcast;
   if (recipients === null || status === 'DRAFT' || status === 'SCHEDULED') return null;
   const { broadcasts } = words;
   const { total, sent } = recipients;
@@ -172,5 +172,18 @@ function ResultsOf(words: DashboardWords, broadcast: BroadcastRecord) {
           }),
         )
   }
-  <p class="hint">${broadcasts.untracked}</p>`;
+  ${
+    clicks === null
+      ? null
+      : SectionOf(
+          broadcasts.clicks.title,
+          Shares({
+            words,
+            caption: broadcasts.clicks.title,
+            columns: [broadcasts.clicks.link, broadcasts.clicks.times],
+            bars: clicks.map(({ url, clicks: value }) => ({ name: url, value })),
+          }),
+        )
+  }
+  <p class="hint">${countClicks ? broadcasts.clicks.untracked : broadcasts.untracked}</p>`;
 }

@@ -195,6 +195,11 @@ async function WritingOf(
     optionalText('preheader'),
     like?.format === 'HTML' ? html`<p class="hint">${fields.html}</p>` : area('content', { isLong: true }),
     optionalText('name', { max: 200 }),
+    CheckField(context.form, {
+      name: 'countClicks',
+      label: fields.countClicks,
+      isTicked: like?.countClicks === true,
+    }),
     MergeFields(context.words, customFields),
     like?.format === 'HTML' ? null : BlocksOf(context.words),
   ];
@@ -301,6 +306,7 @@ function typedIn(form: FormInput, before?: Audience): Record<string, unknown> {
     name: name ?? readableSubject(subject!),
     ...(subject === null ? {} : { subject }),
     preheader: form.typed('preheader'),
+    countClicks: form.has('countClicks'),
     ...(form.has('content') ? { content: form.get('content') } : {}),
     ...(Object.keys(audience).length > 0 || before ? { audience } : {}),
   };
