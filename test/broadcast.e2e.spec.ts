@@ -99,6 +99,8 @@ it('create-broadcast returns 200 with the id, the same for the same body, and ge
     startedAt: null,
     finishedAt: null,
     recipients: null,
+    countClicks: false,
+    clicks: null,
     organizationId: client.organizationId,
   };
   expect(await get(broadcastId)).toEqual(record);

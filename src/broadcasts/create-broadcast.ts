@@ -49,7 +49,7 @@ export class CreateBroadcastHandler implements ICommandHandler<CreateBroadcast> 
     const { subject = template?.subject ?? name, preheader = template?.preheader ?? null } = command;
     const { content = template?.content ?? '', format = template?.format ?? 'MARKDOWN' } = command;
     const audience = audienceOf(command.audience) ?? {};
-    const { countClicks = template?.countClicks ?? false } = command;
+    const { countClicks = false } = command;
     const data = { name, subject, preheader, content, format, audience, countClicks };
     const event: BroadcastEvent = { type: 'BroadcastCreated', data };
     return this.commands.create(broadcasts, command, event, () => {
