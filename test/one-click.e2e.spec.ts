@@ -32,6 +32,13 @@ async function person(fields: object = {}): Promise<Person> {
   return { contactId, email };
 }
 
+/** The source of the first email to this address. */
+const received = (email: string) =>
+  people
+    .mailsTo(email)[0]!
+    .content!.replace(/=\r?\n/g, '')
+    .replaceAll('=3D', '=');
+
 /** Asks everyone who has not signed yet. @returns the path of the link that this person received. */
 async function linkFor({ petitionId }: PetitionPage, { email }: Person): Promise<string> {
   const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
@@ -44,10 +51,7 @@ async function linkFor({ petitionId }: PetitionPage, { email }: Person): Promise
     const { status } = (await client.get('broadcast.get-broadcast', { broadcastId })).body.data;
     expect([status, people.mailsTo(email).length]).toEqual(['SENT', 1]);
   });
-  const whole = people
-    .mailsTo(email)[0]!
-    .content!.replace(/=\r?\n/g, '')
-    .replaceAll('=3D', '=');
+  const whole = received(email);
   const [, path] = /https:\/\/act\.example\.org(\/\S*\/sign\/[\w-]{107})/.exec(whole) ?? [];
   return path!;
 }
@@ -203,11 +207,8 @@ it('counts clicks on links that are the same for everyone, once per network, and
   const preview = (await client.get('broadcast.preview-broadcast', { broadcastId })).body.data;
   expect(preview.html).toContain('href="https://example.org/news?a=1&amp;b=2"');
   await call(client, 'broadcast.send-broadcast', { broadcastId });
-  await eventually(async () => expect(people.mailsTo(ada.email)).toHaveLength(1));
-  const whole = people
-    .mailsTo(ada.email)[0]!
-    .content!.replace(/=\r?\n/g, '')
-    .replaceAll('=3D', '=');
+  await eventually(async () => expect((await shown()).status).toBe('SENT'));
+  const whole = received(ada.email);
   const path = `/l/${broadcastId}/1`;
   expect(whole).toContain(`href="https://act.example.org${path}"`);
   expect(whole).toMatch(/href="https:\/\/example\.org\/\?me=/);
