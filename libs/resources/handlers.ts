@@ -8,21 +8,45 @@ import { ResourceCommands } from './resource-commands.js';
 import { type Resource } from './resource.js';
 import { type ListQuery, Resources } from './resources.js';
 
-/** The handler of an operation that creates a record. @param event returns the new record's first event. */
-export function createHandler<Command extends Input & { name: string }, Event extends DomainEvent>(
+/** The handler of a command on records. */
+function commandHandler<Command extends Input>(
   input: InputClass<Command>,
-  resource: Resource<object, Event>,
-  event: (command: Command) => NoInfer<Event>,
+  execute: (commands: ResourceCommands, command: Command) => Promise<object>,
 ): Type {
   @CommandHandler(input)
   class Handler {
     constructor(readonly commands: ResourceCommands) {}
 
     execute(command: Command): Promise<object> {
-      return this.commands.create(resource, command, event(command));
+      return execute(this.commands, command);
     }
   }
   return Handler;
+}
+
+/** The handler of a query of records. */
+function queryHandler<Query extends Input>(
+  input: InputClass<Query>,
+  execute: (resources: Resources, query: Query) => Promise<object>,
+): Type {
+  @QueryHandler(input)
+  class Handler {
+    constructor(readonly resources: Resources) {}
+
+    execute(query: Query): Promise<object> {
+      return execute(this.resources, query);
+    }
+  }
+  return Handler;
+}
+
+/** The handler of an operation that creates a record. @param event returns the new record's first event. */
+export function createHandler<Command extends Input & { name: string }, Event extends DomainEvent>(
+  input: InputClass<Command>,
+  resource: Resource<object, Event>,
+  event: (command: Command) => NoInfer<Event>,
+): Type {
+  return commandHandler(input, (commands, command) => commands.create(resource, command, event(command)));
 }
 
 /** The handler of an operation that creates a copy of a record. @param event returns the copy's first event. */
@@ -35,28 +59,14 @@ export function duplicateHandler<
   resource: Resource<State, Event>,
   event: (state: State, command: Command) => NoInfer<Event>,
 ): Type {
-  @CommandHandler(input)
-  class Handler {
-    constructor(readonly commands: ResourceCommands) {}
-
-    execute(command: Command): Promise<object> {
-      return this.commands.duplicate(resource, command, (state) => event(state, command));
-    }
-  }
-  return Handler;
+  return commandHandler(input, (commands, command) =>
+    commands.duplicate(resource, command, (state) => event(state, command)),
+  );
 }
 
 /** The handler of an operation that returns a record, or its past state at `asOf`. */
 export function getHandler(input: InputClass, resource: Resource): Type {
-  @QueryHandler(input)
-  class Handler {
-    constructor(readonly resources: Resources) {}
-
-    execute(query: Input): Promise<object> {
-      return this.resources.get(resource, query);
-    }
-  }
-  return Handler;
+  return queryHandler(input, (resources, query) => resources.get(resource, query));
 }
 
 /** The handler of an operation that returns a page of records. */
@@ -65,15 +75,7 @@ export function listHandler<Query extends Input & ListQuery>(
   resource: Resource,
   conditions: (query: Query) => readonly (Condition | undefined)[],
 ): Type {
-  @QueryHandler(input)
-  class Handler {
-    constructor(readonly resources: Resources) {}
-
-    execute(query: Query): Promise<object> {
-      return this.resources.list(resource, query, conditions(query));
-    }
-  }
-  return Handler;
+  return queryHandler(input, (resources, query) => resources.list(resource, query, conditions(query)));
 }
 
 /** The handler of an operation that changes a record and returns it. */
@@ -82,15 +84,9 @@ export function changeHandler<Command extends Input, State extends object, Event
   resource: Resource<State, Event>,
   decide: (state: State, command: Command) => NoInfer<Event>[],
 ): Type {
-  @CommandHandler(input)
-  class Handler {
-    constructor(readonly commands: ResourceCommands) {}
-
-    execute(command: Command): Promise<object> {
-      return this.commands.change(resource, command, (state) => decide(state, command));
-    }
-  }
-  return Handler;
+  return commandHandler(input, (commands, command) =>
+    commands.change(resource, command, (state) => decide(state, command)),
+  );
 }
 
 /** The handler of an operation that deletes a record. */
@@ -99,15 +95,7 @@ export function deleteHandler<State extends object, Event extends DomainEvent>(
   resource: Resource<State, Event>,
   decide: (state: State) => NoInfer<Event>[],
 ): Type {
-  @CommandHandler(input)
-  class Handler {
-    constructor(readonly commands: ResourceCommands) {}
-
-    execute(command: Input): Promise<object> {
-      return this.commands.end(resource, command, decide);
-    }
-  }
-  return Handler;
+  return commandHandler(input, (commands, command) => commands.end(resource, command, decide));
 }
 
 /** The handler of an operation that links a record to people and returns it. */
