@@ -30,7 +30,7 @@ export class DashboardController {
 
   @Get(['', '{*below}'])
   show(@Req() request: Request, @Res() response: Response): Promise<void> {
-    return this.answer(request, response, ({ show }, context) => show(context));
+    return this.answer(request, response, async ({ show }, context) => show(context));
   }
 
   @Post(['', '{*below}'])
@@ -44,7 +44,7 @@ export class DashboardController {
         context.form.refusal = refusalOf(error, context.words);
         if (!context.form.refusal) throw error;
         // Shows the page again with the typed input.
-        return page.show(context);
+        return await page.show(context);
       }
     });
   }

@@ -77,7 +77,7 @@ export type ListOptions<Listed> = {
   /** The text to search if the operation cannot, because the data is encrypted. Only for lists with a few hundred records. */
   searchIn?: (record: Listed, context: PageContext) => string;
   /** Additional search fields. */
-  filters?: (context: PageContext) => Promise<readonly Html[]>;
+  filters?: (context: PageContext) => readonly Html[] | Promise<readonly Html[]>;
   /** The page that creates a record. */
   add?: { path: string | ((context: PageContext) => string); text: Text; needs: string };
   /** Why the search cannot match anything. The operation, which would reject it, is then not called. */
@@ -87,7 +87,7 @@ export type ListOptions<Listed> = {
   /** Actions above the list, in addition to `add`. */
   actions?: (context: PageContext) => readonly (Html | null)[];
   /** Content above the list. */
-  before?: (context: PageContext) => Promise<Html | null>;
+  before?: (context: PageContext) => Html | null | Promise<Html | null>;
   back?: (context: PageContext) => Back | Promise<Back>;
   /** Adds data that the operation does not return. */
   complete?: (context: PageContext, records: Listed[]) => Promise<Listed[]>;
@@ -345,10 +345,9 @@ export function filteredBy(
 ): Required<Pick<ListOptions<never>, 'fields' | 'filters'>> {
   return {
     fields: ({ address }) => ({ [name]: address.query(name) }),
-    filters: (context) =>
-      Promise.resolve([
-        FilterField(context, { name, label: label(context.words), choices: choices(context.words) }),
-      ]),
+    filters: (context) => [
+      FilterField(context, { name, label: label(context.words), choices: choices(context.words) }),
+    ],
   };
 }
 

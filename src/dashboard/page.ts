@@ -16,7 +16,7 @@ export type PageDefinition = {
   isThere?: (person: Member) => boolean;
   /** The scope required to send the form, if it differs from `needs`. */
   changes?: string;
-  show: (context: PageContext) => Promise<Page | StreamedAnswer>;
+  show: (context: PageContext) => Page | StreamedAnswer | Promise<Page | StreamedAnswer>;
   /** @returns a redirect, a page if the result is shown only once, or `context.again()`. Errors of operations are shown on the page itself. */
   act?: (context: PageContext) => Promise<Done | Page | { isShownAgain: true }>;
   /** The form uploads a file: `act` reads the request itself with `context.upload()`. */

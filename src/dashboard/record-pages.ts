@@ -173,6 +173,41 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
     };
   }
 
+  type Adding = Pick<Parameters<typeof form>[1], 'isAgain' | 'explain'> & {
+    content: (context: PageContext, record?: Shows) => Content;
+    input: (context: PageContext, record?: Shows) => object | Promise<object>;
+    newTitle?: (words: DashboardWords) => string;
+    /** Answers the form; by default, with a redirect to the new record's page. */
+    created?: (context: PageContext, made: Record<string, string>) => Awaited<ReturnType<Act>>;
+  };
+  type Writing = Adding & { editTitle?: (words: DashboardWords, name: string) => string };
+
+  /** The page that creates a record. */
+  function adding({ content, input, isAgain, explain, created, newTitle }: Adding): PageDefinition {
+    return {
+      path: `${path}/new`,
+      needs: writes,
+      show: async (context) =>
+        context.view.page({
+          section,
+          back: toAll(context),
+          title: newTitle?.(context.words) ?? textsIn(context.words, section).add,
+          content: await content(context),
+        }),
+      act: async (context) => {
+        if (isAgain?.(context.form)) return context.form.again();
+        const made = await run<Record<string, string>>(
+          context,
+          named('create'),
+          await input(context),
+          explain,
+        );
+        if (created) return created(context, made);
+        return { to: `${path}/${made[idField]!}`, done: `${section}.created` };
+      },
+    };
+  }
+
   /** The record's page, which ends with its activity. @param load what it shows in addition. */
   function shownWith<Beside>(
     load: (context: PageContext, found: Promise<Shows>) => Promise<Beside>,
@@ -235,50 +270,15 @@ export function recordPages<Shows extends Shown>(kind: Kind<Shows>) {
       exported: titleOf,
     }),
 
-    /** The pages that create and change a record; `created` replaces the redirect to its page. */
+    /** The pages that create and change a record. */
     writing({
-      content,
-      input,
-      isAgain,
-      explain,
-      created,
-      ...titles
-    }: {
-      content: (context: PageContext, record?: Shows) => Content;
-      input: (context: PageContext, record?: Shows) => object | Promise<object>;
-      isAgain?: (form: FormInput) => boolean;
-      explain?: Explain;
-      created?: (context: PageContext, made: Record<string, string>) => ReturnType<Act>;
-      newTitle?: (words: DashboardWords) => string;
-      editTitle?: (words: DashboardWords, name: string) => string;
-    }): PageDefinition[] {
-      const { newTitle = (words) => textsIn(words, section).add } = titles;
-      const { editTitle = ({ posts }, name) => `${posts.edit}: ${name}` } = titles;
-      return [
-        {
-          path: `${path}/new`,
-          needs: writes,
-          show: async (context) =>
-            context.view.page({
-              section,
-              back: toAll(context),
-              title: newTitle(context.words),
-              content: await content(context),
-            }),
-          act: async (context) => {
-            if (isAgain?.(context.form)) return context.form.again();
-            const fields = (await input(context)) as Record<string, unknown>;
-            const made = await run<Record<string, string>>(context, named('create'), fields, explain);
-            if (created) return created(context, made);
-            return { to: `${path}/${made[idField]!}`, done: `${section}.created` };
-          },
-        },
-        form('edit', {
-          title: (words, record) => editTitle(words, titleOf(record)),
-          ...{ content, input, isAgain, explain },
-        }),
-      ];
+      editTitle = ({ posts }, name) => `${posts.edit}: ${name}`,
+      ...written
+    }: Writing): PageDefinition[] {
+      const title = (words: DashboardWords, record: Shows) => editTitle(words, titleOf(record));
+      return [adding(written), form('edit', { title, ...written })];
     },
+    adding,
 
     shown: (content: (context: PageContext, record: Shows, steps: Steps) => Content) =>
       shownWith(() => Promise.resolve(undefined), content),

@@ -27,14 +27,12 @@ export const imagePages: PageDefinition[] = [
         ...NamesOf(context),
         FileField(context.form, { name: 'file', label: file, hint: fileHint, accept: 'image/*' }),
       ];
-      return Promise.resolve(
-        context.view.page({
-          section: 'images',
-          back: images.toAll(context),
-          title: add,
-          content: TextForm(context.form, { fields, button: upload, takesFile: true }),
-        }),
-      );
+      return context.view.page({
+        section: 'images',
+        back: images.toAll(context),
+        title: add,
+        content: TextForm(context.form, { fields, button: upload, takesFile: true }),
+      });
     },
     act: async (context) => {
       const file = await context.form.upload();

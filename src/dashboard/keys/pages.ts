@@ -18,7 +18,7 @@ import {
   timeIn,
 } from '../parts.js';
 import { recordPages } from '../record-pages.js';
-import { type PageContext } from '../page-context.js';
+import { type FormInput, type PageContext } from '../page-context.js';
 import { sectionAbout } from '../sections.js';
 
 const DEFAULT_RATE = 10;
@@ -41,50 +41,35 @@ export const keyPages: PageDefinition[] = [
       { name: ({ keys }) => keys.lastUsed, cell: ({ lastUsedAt }, { words }) => usedIn(words, lastUsedAt) },
     ],
   }),
-  {
-    path: 'keys/new',
-    needs: 'api-key:write',
-    show: (context) => {
-      const { keys: texts } = context.words;
-      const { fields } = texts;
-      const own = scopesOf(context.person.organization.role);
+  keys.adding({
+    content: ({ words, form, person }) => {
+      const { fields, button } = words.keys;
+      const own = scopesOf(person.organization.role);
       const scopes = allScopes().filter((scope) => hasScope(own, scope));
-      const { text, optionalText } = fieldsFor(context.form, fields);
+      const { text, optionalText } = fieldsFor(form, fields);
       const written = [
         text('name', { max: 200 }),
-        ChoiceField(context.form, {
+        ChoiceField(form, {
           name: 'scopes',
           label: fields.scopes,
           isMany: true,
-          choices: scopes.map((value) => ({ value, text: scopeIn(context.words, value) })),
+          choices: scopes.map((value) => ({ value, text: scopeIn(words, value) })),
         }),
         text('rateLimit', { type: 'number', value: String(DEFAULT_RATE) }),
         optionalText('expiresAt', { hint: fields.expiresHint, type: 'datetime-local' }),
       ];
-      return Promise.resolve(
-        context.view.page({
-          section: 'keys',
-          back: keys.toAll(context),
-          title: texts.add,
-          content: TextForm(context.form, { fields: written, button: texts.button }),
-        }),
-      );
+      return TextForm(form, { fields: written, button });
     },
-    act: async (context) => {
-      const expiresAt = context.form.typed('expiresAt');
-      const made = await context.api.run<{ key: string | null }>('api-key.create-api-key', {
-        name: context.form.typed('name') ?? '',
-        scopes: context.form.getAll('scopes'),
-        rateLimit: Number(context.form.typed('rateLimit') ?? Number.NaN),
+    input: ({ form }) => {
+      const expiresAt = form.typed('expiresAt');
+      return {
+        ...namedIn(form),
+        rateLimit: Number(form.typed('rateLimit') ?? Number.NaN),
         expiresAt: expiresAt === null ? undefined : `${expiresAt.slice(0, 16)}:00Z`,
-      });
-      return shownOnce(context, {
-        ...made,
-        name: context.form.typed('name') ?? '',
-        scopes: context.form.getAll('scopes'),
-      });
+      };
     },
-  },
+    created: (context, { key }) => shownOnce(context, { key: key ?? null, ...namedIn(context.form) }),
+  }),
   keys.shown(({ words }, key, { mayWrite, link }) => {
     const { keys } = words;
     const mayEnd = isGood(key) && mayWrite;
@@ -129,6 +114,10 @@ export const keyPages: PageDefinition[] = [
     ...{ done: 'revoked', all: true },
   }),
 ];
+
+function namedIn(form: FormInput) {
+  return { name: form.typed('name') ?? '', scopes: form.getAll('scopes') };
+}
 
 /** No operation returns a single key, so this searches all keys ever created. An organization has a few hundred at most. */
 async function findKey({ address, api }: PageContext): Promise<ApiKeyRecord> {

@@ -63,14 +63,14 @@ export const signaturePages: PageDefinition[] = [
         { value: 'PENDING', text: statuses.PENDING },
         { value: 'INVALIDATED', text: statuses.INVALIDATED },
       ];
-      return Promise.resolve([
+      return [
         FilterField(context, { name: 'status', label: state, choices, hasAll: false }),
         FilterField(context, {
           name: 'commentState',
           label: petitions.comments.title,
           choices: COMMENT_STATES.map((value) => ({ value, text: petitions.comments.states[value] })),
         }),
-      ]);
+      ];
     },
     actions: ({ words, address, person }) => [
       person.may('petition:write') && person.may('contact:write')

@@ -20,12 +20,12 @@ export const suppressionPages: PageDefinition[] = [
     },
     filters: ({ words, address }) => {
       const { email } = words.suppressions;
-      return Promise.resolve([
+      return [
         html`<div class="field">
           <label for="email">${email}</label>
           <input id="email" name="email" type="search" autocomplete="off" value="${address.query('email') ?? ''}" />
         </div>`,
-      ]);
+      ];
     },
     add: {
       path: 'suppressions/new',
@@ -59,14 +59,12 @@ export const suppressionPages: PageDefinition[] = [
       const fields = [
         TextField(context.form, { name: 'email', label: suppressions.email, type: 'email', max: 254 }),
       ];
-      return Promise.resolve(
-        context.view.page({
-          section: 'suppressions',
-          back: toAll(context),
-          title: suppressions.add,
-          content: TextForm(context.form, { fields, button: suppressions.button }),
-        }),
-      );
+      return context.view.page({
+        section: 'suppressions',
+        back: toAll(context),
+        title: suppressions.add,
+        content: TextForm(context.form, { fields, button: suppressions.button }),
+      });
     },
     act: async ({ form, api }) => {
       await api.run('suppression.create-suppression', { email: form.typed('email') ?? '' });
@@ -79,18 +77,16 @@ export const suppressionPages: PageDefinition[] = [
     show: (context) => {
       const { lifting } = context.words.suppressions;
       const email = context.address.query('email') ?? context.form.typed('email') ?? '';
-      return Promise.resolve(
-        context.view.page({
-          section: 'suppressions',
-          title: lifting.title(email),
-          content: ConfirmForm(context, {
-            text: lifting.text,
-            fields: [html`<input type="hidden" name="email" value="${email}" />`],
-            button: lifting.button,
-            back: 'suppressions',
-          }),
+      return context.view.page({
+        section: 'suppressions',
+        title: lifting.title(email),
+        content: ConfirmForm(context, {
+          text: lifting.text,
+          fields: [html`<input type="hidden" name="email" value="${email}" />`],
+          button: lifting.button,
+          back: 'suppressions',
         }),
-      );
+      });
     },
     act: async ({ form, api }) => {
       await api.run('suppression.delete-suppression', { email: form.typed('email') ?? '' });

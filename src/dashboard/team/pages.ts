@@ -75,14 +75,12 @@ export const teamPages: PageDefinition[] = [
         TextField(context.form, { name: 'email', label: words.email, type: 'email', max: 254 }),
         RoleField(context),
       ];
-      return Promise.resolve(
-        context.view.page({
-          section: 'team',
-          back: toTeam(context),
-          title,
-          content: html`<div class="text"><p class="lead">${text}</p>${FormOf(context.form, { fields, button })}</div>`,
-        }),
-      );
+      return context.view.page({
+        section: 'team',
+        back: toTeam(context),
+        title,
+        content: html`<div class="text"><p class="lead">${text}</p>${FormOf(context.form, { fields, button })}</div>`,
+      });
     },
     act: async ({ form, api }) => {
       await api.run('team.invite-member', {

@@ -80,8 +80,7 @@ export const webhookPages: PageDefinition[] = [
         eventTypes: eventTypes.length === 0 ? null : eventTypes,
       };
     },
-    created: (context, { webhookId, secret }) =>
-      Promise.resolve(secretOnce(context, webhookId!, secret ?? null)),
+    created: (context, { webhookId, secret }) => secretOnce(context, webhookId!, secret ?? null),
   }),
   webhooks.shown(showWebhook),
   step('pause', { done: 'paused' }),
