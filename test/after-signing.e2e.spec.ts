@@ -18,14 +18,6 @@ beforeEach(async () => {
 const XSS = `<script>alert(1)</script><img src=x onerror=alert(2)>"'`;
 const MAIL = { subject: 'Thank you, {{ contact.firstName }}', content: 'For **{{ petition.title }}**.' };
 
-/** Signs and confirms. Returns the path of the confirmation link. */
-async function signAndConfirm(page: PetitionPage, email: string, more = {}): Promise<string> {
-  expect((await site.sign(page, { email, ...more })).status).toBe(200);
-  const path = await site.linkTo(email);
-  expect(await site.post(path, {})).toMatchObject({ status: 303, location: path });
-  return path;
-}
-
 const statsOf = async ({ petitionId }: PetitionPage) =>
   (await client.get('petition.get-stats', { petitionId })).body.data;
 const thanksTo = (email: string) =>
@@ -40,7 +32,7 @@ describe('thankYou', () => {
       nextLabel: `Donate ${XSS}`,
     };
     const page = await site.petition({ thankYou }, client);
-    const path = await signAndConfirm(page, 'ada@example.org');
+    const path = await site.signAndConfirm(page, 'ada@example.org');
     const { text } = await site.get(path);
     expect(text).toContain('<strong>Well done</strong>');
     expect(text).toContain('href="https://rivers.example.org/donate?a=1&amp;b=&quot;2&quot;"');
@@ -103,7 +95,7 @@ describe('thankYouMail', () => {
     const { petitionId } = page;
     const contact = { email: 'api@example.org', firstName: 'Api' };
     await call(client, 'petition.add-signature', { petitionId, contact });
-    const path = await signAndConfirm(page, 'once@example.org', { firstName: 'Eve' });
+    const path = await site.signAndConfirm(page, 'once@example.org', { firstName: 'Eve' });
     // Confirming again, signing again and withdrawing send nothing.
     await Promise.all([site.post(path, {}), site.post(path, {}, { at: 1 })]);
     await eventually(() => expect(thanksTo('once@example.org')).toHaveLength(1));
@@ -112,7 +104,7 @@ describe('thankYouMail', () => {
     expect(content).toContain('<strong>Save the river</strong>');
     expect(content).toContain('List-Unsubscribe-Post: List-Unsubscribe=One-Click');
     expect(content).toContain('Auto-Submitted: auto-generated');
-    await signAndConfirm(page, 'last@example.org');
+    await site.signAndConfirm(page, 'last@example.org');
     await eventually(async () =>
       expect((await statsOf(page)).thankYouMails).toEqual({
         sent: 2,
@@ -129,14 +121,14 @@ describe('thankYouMail', () => {
   it('skips suppressed signers, and is not sent for signatures without one', async () => {
     const page = await site.petition({ thankYouMail: MAIL }, client);
     await call(client, 'suppression.create-suppression', { email: 'stop@example.org' });
-    await signAndConfirm(page, 'stop@example.org');
+    await site.signAndConfirm(page, 'stop@example.org');
     await eventually(async () => expect((await statsOf(page)).thankYouMails?.skipped).toBe(1));
     expect(thanksTo('stop@example.org')).toEqual([]);
     const { petitionId } = page;
     await call(client, 'petition.update-petition', { petitionId, thankYouMail: null });
-    await signAndConfirm(page, 'none@example.org');
+    await site.signAndConfirm(page, 'none@example.org');
     await call(client, 'petition.update-petition', { petitionId, thankYouMail: MAIL });
-    await signAndConfirm(page, 'later@example.org');
+    await site.signAndConfirm(page, 'later@example.org');
     await eventually(() => expect(thanksTo('later@example.org')).toHaveLength(1));
     expect(thanksTo('none@example.org')).toEqual([]);
   });
@@ -193,7 +185,7 @@ describe('recruiting', () => {
   it('counts who signed through a link, and subtracts withdrawn signatures', async () => {
     const page = await site.petition({}, client);
     const { petitionId } = page;
-    const path = await signAndConfirm(page, 'recruiter@example.org');
+    const path = await site.signAndConfirm(page, 'recruiter@example.org');
     const { via, text } = await viaOn(path);
     expect(via).toMatch(/^[\w-]{32}$/);
     expect(text).not.toContain('through your link');
@@ -206,7 +198,7 @@ describe('recruiting', () => {
     expect((await site.get(`${page.path}?via=${via}`)).text).toContain(`name="via" value="${via}"`);
     expect((await site.sign(page, { email: 'x', via })).text).toContain(`name="via" value="${via}"`);
     expect((await site.get(page.path)).text).not.toContain('name="via"');
-    for (const n of [1, 2, 3]) await signAndConfirm(page, `friend-${n}@example.org`, { via });
+    for (const n of [1, 2, 3]) await site.signAndConfirm(page, `friend-${n}@example.org`, { via });
     expect((await viaOn(path)).text).toContain('3 people signed through your link');
     expect(await recruiting(page)).toEqual({ recruited: 3, recruiters: [{ signatureId, signatures: 3 }] });
     const [, , , { contactId }] = await signaturesOf(page);
@@ -221,7 +213,7 @@ describe('recruiting', () => {
     expect((await site.get(`${page.path}/qr.svg?via=${'x'.repeat(32)}`)).text).toBe(one);
     // An erased recruiter stays counted, without a name, and recruits no one else.
     await client.delete('contact.delete-contact', { contactId: ada });
-    await signAndConfirm(page, 'too-late@example.org', { via });
+    await site.signAndConfirm(page, 'too-late@example.org', { via });
     expect(await recruiting(page)).toEqual({ recruited: 2, recruiters: [{ signatureId, signatures: 2 }] });
   });
 
@@ -230,10 +222,10 @@ describe('recruiting', () => {
     const { petitionId } = page;
     const other = await site.petition({ name: 'Lake' }, client);
     const foreign = await site.petition({}, await site.api.organization());
-    const { via } = await viaOn(await signAndConfirm(page, 'self@example.org'));
+    const { via } = await viaOn(await site.signAndConfirm(page, 'self@example.org'));
     const tokens = [
-      (await viaOn(await signAndConfirm(other, 'bob@example.org'))).via,
-      (await viaOn(await signAndConfirm(foreign, 'eve@example.org'))).via,
+      (await viaOn(await site.signAndConfirm(other, 'bob@example.org'))).via,
+      (await viaOn(await site.signAndConfirm(foreign, 'eve@example.org'))).via,
       (via.startsWith('A') ? 'B' : 'A') + via.slice(1),
       via.slice(1),
       `${via}A`,
@@ -241,7 +233,7 @@ describe('recruiting', () => {
       'x'.repeat(5_000),
     ];
     for (const [n, token] of tokens.entries())
-      await signAndConfirm(page, `person-${n}@example.org`, { via: token });
+      await site.signAndConfirm(page, `person-${n}@example.org`, { via: token });
     expect(await recruiting(page)).toEqual(NONE);
     // After withdrawing, they could sign by their own link.
     const [{ contactId }] = await signaturesOf(page);

@@ -2,7 +2,7 @@ import { schemaOf } from '#libs/projections';
 import { newId } from '#libs/random';
 import { projections } from '../src/modules.js';
 import { type Client } from './harness.js';
-import { call, type PetitionPage, Public } from './petition-page.js';
+import { call, linkIn, type PetitionPage, Public } from './petition-page.js';
 import { eventually } from './processes.js';
 
 const DAY = 86_400_000;
@@ -32,13 +32,6 @@ async function person(fields: object = {}): Promise<Person> {
   return { contactId, email };
 }
 
-/** The source of the first email to this address. */
-const received = (email: string) =>
-  people
-    .mailsTo(email)[0]!
-    .content!.replace(/=\r?\n/g, '')
-    .replaceAll('=3D', '=');
-
 /** Asks everyone who has not signed yet. @returns the path of the link that this person received. */
 async function linkFor({ petitionId }: PetitionPage, { email }: Person): Promise<string> {
   const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
@@ -51,9 +44,7 @@ async function linkFor({ petitionId }: PetitionPage, { email }: Person): Promise
     const { status } = (await client.get('broadcast.get-broadcast', { broadcastId })).body.data;
     expect([status, people.mailsTo(email).length]).toEqual(['SENT', 1]);
   });
-  const whole = received(email);
-  const [, path] = /https:\/\/act\.example\.org(\/\S*\/sign\/[\w-]{107})/.exec(whole) ?? [];
-  return path!;
+  return linkIn(people.mailsTo(email)[0]!, 'sign');
 }
 
 const signatures = async ({ petitionId }: PetitionPage) =>
@@ -208,7 +199,10 @@ it('counts clicks on links that are the same for everyone, once per network, and
   expect(preview.html).toContain('href="https://example.org/news?a=1&amp;b=2"');
   await call(client, 'broadcast.send-broadcast', { broadcastId });
   await eventually(async () => expect((await shown()).status).toBe('SENT'));
-  const whole = received(ada.email);
+  const whole = people
+    .mailsTo(ada.email)[0]!
+    .content!.replace(/=\r?\n/g, '')
+    .replaceAll('=3D', '=');
   const path = `/l/${broadcastId}/1`;
   expect(whole).toContain(`href="https://act.example.org${path}"`);
   expect(whole).toMatch(/href="https:\/\/example\.org\/\?me=/);

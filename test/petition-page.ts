@@ -106,6 +106,14 @@ export class Public {
     };
   }
 
+  /** Signs and confirms. @returns the path of the thank-you page. */
+  async signAndConfirm(page: PetitionPage, email: string, more = {}): Promise<string> {
+    expect((await this.sign(page, { email, ...more })).status).toBe(200);
+    const path = await this.linkTo(email);
+    expect(await this.post(path, {})).toMatchObject({ status: 303, location: path });
+    return path;
+  }
+
   /** The emails to an address so far, oldest first. */
   mailsTo(address: string): AcceptedMail[] {
     return this.mail.accepted.filter(({ to }) => to === address);
@@ -132,11 +140,11 @@ export async function ageForm(tab: Pick<Page, 'locator'>, api: Api, petitionId: 
   );
 }
 
-/** The path of the confirmation link. */
-export function linkIn({ content = '' }: AcceptedMail): string {
+/** The path of the link to confirm, or of the personal link to sign. */
+export function linkIn({ content = '' }: AcceptedMail, to: 'confirm' | 'sign' = 'confirm'): string {
   const whole = content.replace(/=\r?\n/g, '').replaceAll('=3D', '=');
-  const [, path] = /https:\/\/act\.example\.org(\/\S*\/confirm\/[\w-]+)/.exec(whole) ?? [];
-  if (path === undefined) throw new Error('This email has no confirmation link.');
+  const [, path] = new RegExp(`https://act\\.example\\.org(/\\S*/${to}/[\\w-]+)`).exec(whole) ?? [];
+  if (path === undefined) throw new Error(`This email has no link to ${to}.`);
   return path;
 }
 

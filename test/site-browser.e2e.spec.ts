@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo } from 'node:net';
 import { NOBODY as NO_BROADCAST, unsubscribeToken } from '../src/broadcasts/index.js';
 import { Browser, findChromium, type Look } from './browser.js';
-import { ageForm, Public, type PetitionPage, call } from './petition-page.js';
+import { ageForm, Public, linkIn, type PetitionPage, call } from './petition-page.js';
 import { picture } from './pictures.js';
 import { isLong, someOf } from './length.js';
 import { eventually } from './processes.js';
@@ -57,6 +57,8 @@ withChromium('in Chromium', () => {
       colour: '#ffcc00',
       imageId,
       privacyUrl: 'https://rivers.example.org/privacy',
+      mailFrom: { name: 'Rivers', address: 'office@example.org' },
+      postalAddress: '1 Quay',
     });
     page = await people.petition(
       {
@@ -67,6 +69,7 @@ withChromium('in Chromium', () => {
         ask: 'Switch the basin on.',
         content: `## Why\n\n- One\n- ${LONG}\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n\`\`\`\n${'x'.repeat(300)}\n\`\`\``,
         publicComments: true,
+        thankYouMail: { subject: 'Thanks', content: 'Dear {{ contact.firstName }}' },
       },
       client,
     );
@@ -211,12 +214,12 @@ withChromium('in Chromium', () => {
       ['without JavaScript', false],
     ]),
   )(
-    'a visitor reads, signs, confirms and sees the count increase, with the keyboard only, %s',
+    'a visitor signs, confirms, recruits two more and signs again by email, with the keyboard only, %s',
     async (_, javaScript) => {
       const email = `keyboard-${javaScript}@gmail.com`;
       const window = await browser.open({ javaScript, width: 360 });
       const { page: tab } = window;
-      await tab.goto(origin + page.path);
+      await tab.goto(`${origin}${page.path}?source=share`);
       const before = await tab.locator('.count [data-signatures]').textContent();
       // axe-core needs scripts. Without them the page is the same.
       const look = async () => expect(javaScript ? await window.findings() : []).toEqual([]);
@@ -235,6 +238,8 @@ withChromium('in Chromium', () => {
       await press('Why are you signing?', 'For the kingfishers');
       await window.tabTo('Show my comment on this page?');
       await tab.keyboard.type('Yes');
+      await window.tabTo('Clean Rivers may send me email updates');
+      await tab.keyboard.press('Space');
       await window.tabTo('Sign now');
       await tab.keyboard.press('Enter');
       await tab.locator('h2', { hasText: `Did you mean ${email}?` }).waitFor();
@@ -271,6 +276,41 @@ withChromium('in Chromium', () => {
         expect(await tab.locator('.count [data-signatures]').textContent()).not.toBe(before);
         expect(await tab.locator('.comments').innerText()).toContain('For the kingfishers');
       });
+
+      const thanked = () => people.mailsTo(email).filter(({ content }) => /^Subject: Thanks/m.test(content!));
+      await eventually(() => expect(thanked()).toHaveLength(1));
+      await tab.goto(origin + link);
+      const [, via = ''] = /\?via=([\w-]{32})"/.exec(await tab.content()) ?? [];
+      for (const friend of ['bob', 'eve'])
+        await people.signAndConfirm(page, `${friend}-${javaScript}@example.org`, { via });
+      await eventually(async () => {
+        await tab.reload();
+        expect(await tab.locator('main').innerText()).toContain('2 people signed through your link');
+      });
+      const { client, petitionId } = page;
+      const stats = (await client.get('petition.get-stats', { petitionId })).body.data;
+      expect(stats.recruiters[0].signatures).toBe(2);
+
+      const lake = await people.petition({ name: `Save the lake ${javaScript}` }, client);
+      const { broadcastId } = await call(client, 'broadcast.create-broadcast', {
+        name: `Lake ${javaScript}`,
+        content: '[Sign]({{ petition.signUrl }})',
+        audience: { all: true, excludePetitionIds: [lake.petitionId] },
+      });
+      await call(client, 'broadcast.send-broadcast', { broadcastId });
+      await eventually(() => expect(people.mailsTo(email)).toHaveLength(3));
+      const personal = origin + linkIn(people.mailsTo(email)[2]!, 'sign');
+      const signed = async () =>
+        (await client.get('petition.list-signatures', { petitionId: lake.petitionId })).body.data;
+      await tab.goto(personal);
+      await look();
+      expect(await signed()).toEqual([]);
+      await window.tabTo('Sign as Ada Lovelace');
+      await tab.keyboard.press('Enter');
+      await tab.locator('h1', { hasText: 'Thank you for signing' }).waitFor();
+      await tab.goto(personal);
+      await tab.locator('h1', { hasText: 'Thank you for signing' }).waitFor();
+      expect(await signed()).toMatchObject([{ status: 'CONFIRMED', source: 'email' }]);
       // A browser logs the status of the question.
       window.requireQuiet(origin, /status of 422/);
     },
