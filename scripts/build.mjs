@@ -95,6 +95,8 @@ async function buildVerifier(folder) {
   const { build: bundle } = await import('esbuild');
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
   await bundle({
+    // Its comments name files, so the same source gives the same bytes wherever it is built.
+    absWorkingDir: folder,
     entryPoints: [join(folder, 'dist/libs/verify/main.js')],
     outfile: join(folder, 'dist/advocacy-verify.mjs'),
     bundle: true,

@@ -40,7 +40,7 @@ export class VerifierKeyController {
       summary: 'Download the program that verifies histories',
       description:
         'Returns `advocacy-verify`, one file for Node.js and browsers without dependencies. Needs no API key. If you do not ' +
-        'trust this server, take the same file from the source code of a release, and compare.',
+        'trust this server, build the same file from the source code of a release, and compare.',
     }),
     swagger.ApiResponse({
       status: 200,

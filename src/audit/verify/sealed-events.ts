@@ -15,6 +15,8 @@ import { type SealedLeaf, type Seals } from './seal-tables.js';
 export class SealedEvents {
   private readonly tree = new Tree();
   private proved = 0;
+  /** Whether the difference was found here, so that its reason is exact. */
+  private isLocated = false;
   /** What is wrong with the seals. */
   private mistake: string | null;
 
@@ -38,6 +40,7 @@ export class SealedEvents {
         const sealed = leaves?.[tree.size - begin];
         if (tree.size < size && position <= upTo && sealed) {
           if (!areSame(sealed.hash, leaf)) {
+            this.isLocated = true;
             yield { events: events.slice(0, n), mistake: difference(position, sealed) };
             return;
           }
@@ -50,6 +53,7 @@ export class SealedEvents {
       }
       const next = tree.size < size && mistake ? leaves?.[tree.size - begin] : undefined;
       const isMissing = next && mistake && next.position < mistake.position && mistake.position <= upTo;
+      this.isLocated = isMissing === true;
       yield isMissing ? { events, mistake: missingAt(next.position) } : { events, mistake };
     }
   }
@@ -67,7 +71,8 @@ export class SealedEvents {
       const reason = `Every event matches its digest, but the database’s own seals are wrong: ${mistake}.`;
       return { ...found, ok: false, code: 'seals', firstWrongPosition: null, reason };
     }
-    const [sealed] = verdict.code === 'missing' ? ((await seals.leaves?.(proved, 1)) ?? []) : [];
+    const isVague = verdict.code === 'missing' && !this.isLocated;
+    const [sealed] = isVague ? ((await seals.leaves?.(proved, 1)) ?? []) : [];
     if (sealed) {
       found.firstWrongPosition = sealed.position;
       found.reason = `${missingOf(checkpoint, proved)}, from position ${sealed.position} on.`;

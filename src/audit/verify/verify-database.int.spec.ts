@@ -345,7 +345,8 @@ describe('a stored history', () => {
   });
 
   it('names an event that was deleted', async () => {
-    await expectPlaced(remove(at(300), at(301)), { live: at(300), exported: at(256) });
+    const { live } = await expectPlaced(remove(at(300), at(301)), { live: at(300), exported: at(256) });
+    expect(live.reason).toBe(`The event at position ${at(300)} is missing.`);
     if (isLong) {
       await expectPlaced(remove(at(0)), { live: at(0), exported: at(0) });
       await expectPlaced(remove(at(294)), { live: at(294), exported: at(256) });
