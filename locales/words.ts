@@ -31,6 +31,8 @@ export type SiteWords = {
   languages: string;
   privacy: string;
   feed: string;
+  /** The page of the server itself, with links to its parts. */
+  home: { title: string; dashboard: string; documentation: string; openapi: string };
   website: string;
   petitions: string;
   posts: string;

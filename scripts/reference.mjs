@@ -424,7 +424,7 @@ function rateLimitsPage() {
   const organization = inspectConfig({}).config.organizationRateLimit;
   return page(
     'Rate limits',
-    'A response to a key with a rate limit carries `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. A 429 carries `Retry-After`. ' +
+    'A response to a key with a rate limit carries `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`, and the same as `RateLimit` and `RateLimit-Policy`. A 429 carries `Retry-After`. ' +
       'With `REDIS_URL`, limits count over all instances; otherwise per instance.',
     '## API',
     table(

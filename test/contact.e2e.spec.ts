@@ -221,6 +221,9 @@ describe('create-contact', () => {
     ['first_name', 'firstName'],
     ['Lastname', 'lastName'],
     ['on-conflict', 'onConflict'],
+    ['postal_code', 'zip'],
+    ['merge_fields', 'customFields'],
+    ['listId', 'listIds'],
   ])('returns 400 for %s, and suggests %s', async (written, meant) => {
     const { status, body } = await client.post('contact.create-contact', person({ [written]: 'x' }));
     expect(status).toBe(400);

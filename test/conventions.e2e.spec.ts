@@ -1,7 +1,8 @@
 import { Concurrency } from '#libs/rate-limit';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { gzipSync } from 'node:zlib';
+import { type IncomingHttpHeaders, request } from 'node:http';
+import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import { type ErrorCode, isReasoned, reasonsOf } from '#libs/rpc';
 import { type Answer, Api, type Client, DatabaseGate, sendBytes } from './harness.js';
 import { isLong } from './length.js';
@@ -39,6 +40,8 @@ async function expectError(answer: Answer, status: number, code: ErrorCode): Pro
   for (const issue of body.error.issues ?? []) {
     expect(issue).toEqual({ path: expect.any(String), message: expect.any(String) });
   }
+  const anchor = body.error.reason === undefined ? '' : `#${body.error.reason}`;
+  expect(body.error.docs).toMatch(new RegExp(`/errors/${code}${anchor}$`));
   const page = await fetch(body.error.docs);
   expect(page.status).toBe(200);
   const explanation = await page.text();
@@ -72,7 +75,6 @@ function person({ organizationId } = client): { organizationId: string; email: s
 
 describe('an unknown URL', () => {
   it.each([
-    '/',
     '/v1',
     '/v1/contact',
     '/v1/contact.',
@@ -106,6 +108,82 @@ describe('an unknown URL', () => {
       await expectError(answer, 404, 'NOT_FOUND');
     },
   );
+});
+
+it.each([
+  ['/v1/contact.create', 'POST /v1/contact.create-contact'],
+  ['/contacts/list', 'GET /v1/contact.list-contacts'],
+  ['/v1/getContact', 'GET /v1/contact.get-contact'],
+  ['/v2/petition.pubilsh-petition', 'POST /v1/petition.publish-petition'],
+  ['/v1/nothing.like-it', undefined],
+])('suggests the operation that %s was meant to be', async (path, meant) => {
+  const { body } = await client.request('POST', path, '{}');
+  const [, suggested] = / Did you mean (.*)\? /.exec(body.error.message) ?? [];
+  expect(suggested).toBe(meant);
+});
+
+describe('GET /', () => {
+  it('links to the parts of the server: JSON for programs, a page for browsers', async () => {
+    const { body } = await client.request('GET', '/');
+    expect(Object.keys(body.data)).toEqual(['version', 'documentation', 'openapi', 'dashboard']);
+    expect(body.object).toBe('server');
+    const browser = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8', 'Accept-Language': 'de' };
+    const page = await client.request('GET', '/', undefined, browser);
+    expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    expect(page.headers.get('vary')).toContain('Accept');
+    expect(page.body).toMatch(/<html lang="de">[^]*href="\/dashboard"[^]*href="\/docs">API-Dokumentation</);
+  });
+});
+
+describe('compression', () => {
+  const unpack: Record<string, (bytes: Buffer) => Buffer> = {
+    gzip: gunzipSync,
+    br: brotliDecompressSync,
+    identity: (bytes) => bytes,
+  };
+
+  /** Unlike fetch, it does not decompress. */
+  function get(path: string, accepted: string): Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }> {
+    return new Promise((resolve, reject) => {
+      const headers = { 'Accept-Encoding': accepted, Authorization: `Bearer ${client.key}` };
+      request(api.origin + path, { headers }, async (response) => {
+        const chunks: Buffer[] = [];
+        for await (const chunk of response) chunks.push(chunk as Buffer);
+        resolve({ headers: response.headers, bytes: Buffer.concat(chunks) });
+      })
+        .on('error', reject)
+        .end();
+    });
+  }
+
+  it.each([
+    ['a record', '/v1/post.get-post?postId=', 'gzip', 'br'],
+    ['a streamed export', '/v1/contact.export-contacts?format=csv', 'gzip', 'br'],
+    ['a file', '/openapi.json', 'br', 'br'],
+  ])('of %s is what the client accepts', async (_, path, first, second) => {
+    await client.post('contact.create-contact', { ...person(), bio: 'x'.repeat(10_000) });
+    const { body } = await client.post('post.create-post', { name: 'Long', content: 'x'.repeat(10_000) });
+    const whole = path.endsWith('=') ? path + body.data.postId : path;
+    const plain = (await get(whole, 'identity')).bytes;
+    for (const [accepted, encoding] of [
+      ['gzip, deflate, br', first],
+      ['gzip;q=0, br', second],
+      ['gzip', 'gzip'],
+      ['*', first],
+      ['deflate', 'identity'],
+      ['br;q=0, gzip;q=0', 'identity'],
+    ] as const) {
+      const { headers, bytes } = await get(whole, accepted);
+      expect([accepted, headers['content-encoding'] ?? 'identity']).toEqual([accepted, encoding]);
+      expect(headers.vary).toBe('Accept-Encoding');
+      expect(unpack[encoding]!(bytes).equals(plain)).toBe(true);
+    }
+  });
+
+  it('leaves out short responses', async () => {
+    const { headers } = await get('/v1/organization.get-organization', 'gzip');
+    expect([headers['content-encoding'], headers.vary]).toEqual([undefined, undefined]);
+  });
 });
 
 describe('a method that the operation does not support', () => {

@@ -244,7 +244,7 @@ describe('ready', () => {
       code: 'SERVICE_UNAVAILABLE',
       reason: 'DATABASE_UNREACHABLE',
       message: 'The database does not respond.',
-      docs: `${origin}/errors/SERVICE_UNAVAILABLE`,
+      docs: `${origin}/errors/SERVICE_UNAVAILABLE#DATABASE_UNREACHABLE`,
       requestId: headers.get('x-request-id'),
     });
     gate.open();

@@ -103,7 +103,15 @@ describe('on one instance', () => {
     return clock.standStill(await round());
   }
 
-  const first = { 'ratelimit-limit': '10', 'ratelimit-remaining': '9', 'ratelimit-reset': '1' };
+  /** The headers of the first request. @param reason of the error beyond the limit. */
+  const firstOf = (reason: string) => ({
+    'ratelimit-limit': '10',
+    'ratelimit-remaining': '9',
+    'ratelimit-reset': '1',
+    'ratelimit-policy': `"${reason}";q=10;w=1`,
+    ratelimit: `"${reason}";r=9;t=1`,
+  });
+  const first = firstOf('KEY_RATE');
 
   it.each<[number, string, (client: Client) => Promise<Answer>]>([
     [200, 'a success', (client) => list(client)],
@@ -135,7 +143,7 @@ describe('on one instance', () => {
   it('counts a 401 against the address', async () => {
     const stranger = new Client(api.origin, '', undefined);
     const answer = await list(stranger, newAddress());
-    expect([answer.status, limitHeaders(answer)]).toEqual([401, first]);
+    expect([answer.status, limitHeaders(answer)]).toEqual([401, firstOf('ADDRESS_RATE')]);
   });
 
   it('counts reads of any public log without a key against the address', async () => {
@@ -158,7 +166,7 @@ describe('on one instance', () => {
         return all;
       };
     });
-    expect(limitHeaders(answers[0]!)).toEqual(first);
+    expect(limitHeaders(answers[0]!)).toEqual(firstOf('ADDRESS_RATE'));
     expect(answers.map(({ status }) => status)).toEqual([...Array(3).fill([200, 200, 404]).flat(), 200, 429]);
     expect(answers[10]!.body.error.reason).toBe('ADDRESS_RATE');
   });
@@ -506,6 +514,8 @@ describe('on two instances with Redis', () => {
         'ratelimit-limit': '10',
         'ratelimit-remaining': '0',
         'ratelimit-reset': '1',
+        'ratelimit-policy': '"KEY_RATE";q=10;w=1',
+        ratelimit: '"KEY_RATE";r=0;t=1',
         'retry-after': '1',
       });
 

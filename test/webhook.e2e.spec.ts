@@ -160,7 +160,7 @@ it('events are sent as get-event shows them, signed, in order, and only those of
   }
   for (const { id, headers, text, body } of received) {
     const { body: shown } = await client.get('history.get-event', { eventId: id });
-    expect(body).toEqual(shown.data);
+    expect(body).toEqual({ ...shown.data, organizationId: client.organizationId });
     expect(new StandardWebhook(secret).verify(text, headers as Record<string, string>)).toEqual(body);
     expect(headers['content-type']).toBe('application/json');
   }
@@ -417,7 +417,12 @@ it('test-webhook sends immediately and returns the result, once per Idempotency-
     ]);
   }
   expect(receiver.of(path)).toHaveLength(1);
-  expect(receiver.of(path)[0]!.body).toMatchObject({ type: 'webhook.test', recordId: webhookId, data: {} });
+  expect(receiver.of(path)[0]!.body).toMatchObject({
+    type: 'webhook.test',
+    organizationId: client.organizationId,
+    recordId: webhookId,
+    data: {},
+  });
   answers.set(path, (_, response) => void response.writeHead(302, { location: receiver.at('other') }).end());
   const { body } = await client.post('webhook.test-webhook', { webhookId });
   expect(body.data).toMatchObject({ delivered: false, statusCode: 302, reason: expect.any(String) });

@@ -104,10 +104,14 @@ describe('RateLimitGuard', () => {
       const headers = { key: randomUUID(), limit: '25' };
       return [await fetch(`${url}/one`, { headers }), await fetch(`${url}/one`, { headers })];
     });
-    const limit = { 'ratelimit-limit': '25', 'ratelimit-reset': '1' };
+    const limit = {
+      'ratelimit-limit': '25',
+      'ratelimit-reset': '1',
+      'ratelimit-policy': '"KEY_RATE";q=25;w=1',
+    };
     expect(answers.map(limitHeaders)).toEqual([
-      { ...limit, 'ratelimit-remaining': '24' },
-      { ...limit, 'ratelimit-remaining': '23' },
+      { ...limit, 'ratelimit-remaining': '24', ratelimit: '"KEY_RATE";r=24;t=1' },
+      { ...limit, 'ratelimit-remaining': '23', ratelimit: '"KEY_RATE";r=23;t=1' },
     ]);
   });
 
@@ -119,6 +123,8 @@ describe('RateLimitGuard', () => {
       'ratelimit-limit': '1',
       'ratelimit-remaining': '0',
       'ratelimit-reset': '1',
+      'ratelimit-policy': '"KEY_RATE";q=1;w=1',
+      ratelimit: '"KEY_RATE";r=0;t=1',
       'retry-after': '1',
     });
     expect(await rejected!.json()).toEqual({

@@ -25,7 +25,13 @@ export const DEFAULT_LIMIT = 10;
 /** The window of a limit, in milliseconds. */
 export const WINDOW = 1_000;
 
-const HEADERS = ['RateLimit-Limit', 'RateLimit-Remaining', 'RateLimit-Reset'];
+const HEADERS = [
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'RateLimit',
+  'RateLimit-Policy',
+];
 
 /** The number of requests that rate limits have allowed and rejected in this process. */
 export const decisions = new Tally(['accepted', 'refused']);
@@ -35,7 +41,8 @@ const SKIP = 'THROTTLER:SKIPdefault';
 
 /**
  * Applies one budget per caller to all routes. Every limited response has the headers `RateLimit-Limit`,
- * `RateLimit-Remaining` and `RateLimit-Reset` (seconds), and a rejection also `Retry-After` (seconds).
+ * `RateLimit-Remaining` and `RateLimit-Reset` (seconds), the same in the current draft's `RateLimit` and `RateLimit-Policy`, and a
+ * rejection also `Retry-After` (seconds).
  * `@SkipThrottle()` exempts a route. `@Throttle()` has no effect, because budgets do not belong to routes.
  */
 @Injectable()
@@ -69,9 +76,13 @@ export class RateLimitGuard extends ThrottlerGuard {
     const [{ limit, reason }, { totalHits, timeToExpire, isBlocked, timeToBlockExpire }] = records
       .map((record, n): Counted => [limits[n]!, record])
       .reduce(tighter);
+    const remaining = Math.max(0, limit - totalHits);
     response.setHeader('RateLimit-Limit', limit);
-    response.setHeader('RateLimit-Remaining', Math.max(0, limit - totalHits));
+    response.setHeader('RateLimit-Remaining', remaining);
     response.setHeader('RateLimit-Reset', timeToExpire);
+    // draft-ietf-httpapi-ratelimit-headers-10. The policy is named after the reason of the error.
+    response.setHeader('RateLimit', `"${reason}";r=${remaining};t=${timeToExpire}`);
+    response.setHeader('RateLimit-Policy', `"${reason}";q=${limit};w=${WINDOW / 1_000}`);
     decisions.add(isBlocked ? 'refused' : 'accepted');
     if (!isBlocked) return;
 

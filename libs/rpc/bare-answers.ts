@@ -61,8 +61,9 @@ export class BareAnswers {
   ): string {
     errorAnswers.add(reason ?? code);
     const docs = this.docsUrl(code, request);
+    const error = { code, message, docs, requestId };
     return JSON.stringify({
-      error: { code, ...(reason ? { reason } : {}), message, docs, requestId },
+      error: reason ? { ...error, reason, docs: `${docs}#${reason}` } : error,
     } satisfies ErrorBody);
   }
 }

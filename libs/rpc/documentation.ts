@@ -135,7 +135,7 @@ function errorSchema({ status, codes, reasons }: PossibleError): FieldSchema {
         code: { type: 'string', enum: codes },
         ...(reasons.length > 0 ? { reason: { type: 'string', enum: reasons } } : {}),
         message: { type: 'string' },
-        docs: { type: 'string', format: 'uri', description: 'Explains the code and each of its reasons.' },
+        docs: { type: 'string', format: 'uri', description: 'A page that explains the code and the reason.' },
         requestId: { type: 'string' },
         // A conflict lists its issues if there are several blockers.
         ...(status === 400 || status === 409 ? { issues } : {}),
@@ -182,7 +182,7 @@ function errorExample(code: ErrorCode, reason?: ErrorReason): object {
     reason === undefined
       ? 'One sentence that describes the problem, for people.'
       : explainedReasons(code)[reason];
-  const docs = `https://api.example.org/errors/${code}`;
+  const docs = `https://api.example.org/errors/${code}${reason === undefined ? '' : `#${reason}`}`;
   const issues = [{ path: 'email', message: 'must be an email address' }];
   const fields = reason === undefined ? [] : Object.entries(fieldsOfReason(code, reason));
   return {

@@ -128,7 +128,7 @@ function errorBody({ code, message, details }: RpcError, requestId: string, docs
       code,
       ...(reason ? { reason } : {}),
       message,
-      docs,
+      docs: reason ? `${docs}#${reason}` : docs,
       requestId,
       ...fields,
       ...(issues ? { issues } : {}),

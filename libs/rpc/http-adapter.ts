@@ -2,6 +2,7 @@ import { type NestApplicationOptions } from '@nestjs/common';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import express, { type Express } from 'express';
 import http from 'node:http';
+import { endWith } from './compression.js';
 import { followFormerName } from './former-names.js';
 
 /** A route that was declared with `app.get(…)`, `app.post(…)` and so on, as Express stores it. */
@@ -82,13 +83,13 @@ export class RpcExpressAdapter extends ExpressAdapter {
    * compare it with the client's cache, and send head and body separately: 12 µs more on Node.js 20.
    */
   override reply(response: http.ServerResponse, body: unknown, statusCode?: number): unknown {
-    if (!isPlain(body) || response.headersSent) return super.reply(response, body, statusCode) as unknown;
-    const text = JSON.stringify(body);
+    const isTyped = typeof body === 'string' && response.hasHeader('Content-Type');
+    if (response.headersSent || !(isTyped || isPlain(body)))
+      return super.reply(response, body, statusCode) as unknown;
     if (statusCode !== undefined) response.statusCode = statusCode;
+    if (isTyped) return endWith(response, body);
     response.setHeader('Content-Type', 'application/json; charset=utf-8');
-    response.setHeader('Content-Length', Buffer.byteLength(text));
-    // As a string, so that head and body are written together.
-    return response.end(text);
+    return endWith(response, JSON.stringify(body));
   }
 
   override initHttpServer(options: NestApplicationOptions = {}): void {

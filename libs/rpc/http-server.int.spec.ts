@@ -206,7 +206,7 @@ describe('ServerLife', () => {
           code: 'SERVICE_UNAVAILABLE',
           reason: 'SHUTTING_DOWN',
           message: 'This instance is shutting down. Send the request again.',
-          docs: 'http://api.example.org/errors/SERVICE_UNAVAILABLE',
+          docs: 'http://api.example.org/errors/SERVICE_UNAVAILABLE#SHUTTING_DOWN',
           requestId: 'mine',
         },
       });
@@ -671,7 +671,7 @@ describe('ServerLife', () => {
         code: 'SERVICE_UNAVAILABLE',
         reason: 'DEADLINE_EXCEEDED',
         message: expect.stringContaining(message),
-        docs: 'http://api.example.org/errors/SERVICE_UNAVAILABLE',
+        docs: 'http://api.example.org/errors/SERVICE_UNAVAILABLE#DEADLINE_EXCEEDED',
         requestId: headers['x-request-id'],
       });
       expect(hung!.isGivenUp).toBe(true);

@@ -1,4 +1,5 @@
 export { type RequestContext, requestContext, systemContext } from './context.js';
+export { shared } from './compression.js';
 export { operationsModule } from './controller.js';
 export { comparableEmail, isEmailAddress } from './email-address.js';
 export {

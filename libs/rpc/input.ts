@@ -2,6 +2,7 @@ import { validateSync } from 'class-validator';
 import { type RequestContext, systemContext } from './context.js';
 import { type Issue, RpcError } from './errors.js';
 import { fieldsOf, type FieldSchema, hasOnlyFields, Id, type Source, Timestamp } from './fields.js';
+import { unknownField } from './unknown-field.js';
 
 /** The base of every input class. An input is the command or query itself. */
 export abstract class Input {
@@ -103,7 +104,7 @@ function readFields<T extends object>(
   const fields = fieldsOf(type);
   for (const name of Object.keys(raw)) {
     if (issues.length >= MOST_ISSUES) break;
-    if (!fields.has(name)) issues.push(unknownField(prefix, name, fields.keys()));
+    if (!fields.has(name)) issues.push(unknownField(type, prefix, name));
   }
 
   const input = new type();
@@ -184,18 +185,4 @@ export function invalid(issues: Issue[]): RpcError {
   const sentences = listed.slice(0, 5).map(({ path, message }) => `${path || 'The input'} ${message}`);
   const more = issues.length > 5 ? ` and ${issues.length - 5} more` : '';
   return new RpcError('BAD_REQUEST', `${sentences.join('; ')}${more}.`, { issues: listed });
-}
-
-function unknownField(prefix: string, name: string, known: Iterable<string>): Issue {
-  const meant =
-    name === 'orgId' ? 'organizationId' : [...known].find((field) => letters(field) === letters(name));
-  return {
-    path: prefix + (name.length > LONGEST_PATH ? `${name.slice(0, LONGEST_PATH)}…` : name),
-    message: meant === undefined ? 'is not a field of this operation' : `is not known: use ${meant}`,
-  };
-}
-
-/** Makes `first_name` and `FirstName` equal to `firstName`. */
-function letters(name: string): string {
-  return name.slice(0, LONGEST_PATH).replace(/[_-]/g, '').toLowerCase();
 }

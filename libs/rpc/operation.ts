@@ -92,6 +92,11 @@ export function findOperation(name: string): OperationDefinition | undefined {
   return input && operationOf(input);
 }
 
+/** `contact.create-contact` and so on. */
+export function operationNames(): Iterable<string> {
+  return all?.keys() ?? [];
+}
+
 /** The input class of an operation. @throws Error if it does not exist. */
 export function operationNamed(name: string): InputClass {
   const input = all?.get(name);

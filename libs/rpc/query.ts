@@ -26,7 +26,7 @@ export function refuseQuery(request: Request): void {
  * guards run, so such requests would not count against the rate limit.
  */
 export function replaceUndecodablePath(request: Request, _response: Response, next: NextFunction): void {
-  if (!isDecodable(request.path)) request.url = '/';
+  if (!isDecodable(request.path)) request.url = '/v1/';
   next();
 }
 

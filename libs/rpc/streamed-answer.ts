@@ -1,5 +1,6 @@
 import { type Request, type Response } from 'express';
 import { pipeline } from 'node:stream/promises';
+import { compressorFor } from './compression.js';
 import { whileAllowed } from './access-checks.js';
 
 /** A response of any length, sent as it is produced and only as fast as the client reads. */
@@ -48,12 +49,15 @@ export async function sendStream(
   try {
     const first = await nextChunk();
     if (request.isGivenUp) return;
+    const compressor = compressorFor(response);
     // Not `response.type()`, which would set the charset.
     response.setHeader('Content-Type', contentType);
     response.setHeader('Content-Disposition', `attachment; filename="${fileName}"`);
     if (first.done || request.method === 'HEAD') response.end();
     // If the client had already disconnected, pipeline() would wait forever.
-    else if (!response.destroyed) await pipeline(from(first), response);
+    else if (response.destroyed) return;
+    else if (compressor) await pipeline(from(first), compressor, response);
+    else await pipeline(from(first), response);
   } catch (error) {
     // Otherwise, the client has disconnected.
     if (failed) throw error;

@@ -8,6 +8,7 @@ import { once } from 'node:events';
 import { get, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createBrotliDecompress, createGunzip } from 'node:zlib';
 import { IncidentLog } from '#libs/database';
 import { eventually } from '#libs/testing';
 import { documentRoutes, ErrorFilter, Input, Integer, OneOf, Operation } from './index.js';
@@ -175,6 +176,20 @@ async function answerTo(sent: ReturnType<typeof request>): Promise<{ status?: nu
   for await (const part of response.setEncoding('utf8')) text += part;
   return { status: response.statusCode!, body: JSON.parse(text) };
 }
+
+it.each(['gzip', 'br'])('a stream compressed with %s passes on each chunk immediately', async (encoding) => {
+  const headers = { 'Accept-Encoding': encoding };
+  const sent = get(`${origin}/v1/byte.list-bytes?count=100000`, { headers }).on('error', () => undefined);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  expect(response.headers['content-encoding']).toBe(encoding);
+  const unpacked = response.pipe(encoding === 'gzip' ? createGunzip() : createBrotliDecompress());
+  const [first] = (await once(unpacked, 'data')) as [Buffer];
+  expect(first.toString()).toMatch(/^\{"n":0\}/);
+  // Without flushing, hundreds of these chunks would wait for each other.
+  expect(chunks).toBeLessThan(100);
+  sent.destroy();
+  await until(() => isEnded);
+});
 
 describe('an error that the operation', () => {
   const previous = declareReasons([{ CONFLICT: { KEY_ENDED: 'The key has ended.', EMAIL_TAKEN: 'Taken.' } }]);

@@ -4,6 +4,8 @@ import { type Request } from 'express';
 import { Documented } from './documented.js';
 import { RpcError } from './errors.js';
 import { RpcExpressAdapter } from './http-adapter.js';
+import { findOperation, operationNames } from './operation.js';
+import { mostSimilar } from './similar.js';
 
 /** Responds to paths without an operation. It is a normal route, so the rate limit applies. */
 @Controller()
@@ -20,6 +22,15 @@ export class UnknownOperationController {
         headers: { Allow: allowed.join(', ') },
       });
     }
-    throw new RpcError('NOT_FOUND', 'This operation does not exist. See the list of all operations: /docs');
+    throw new RpcError(
+      'NOT_FOUND',
+      `This operation does not exist. ${suggestion(request.path)}See the list of all operations: /docs`,
+    );
   }
+}
+
+/** For `/v1/contact.create`, `/contacts/create` or `/v1/createContact`. */
+function suggestion(path: string): string {
+  const meant = mostSimilar(path.replace(/^\/v\d+\//, ''), operationNames());
+  return meant === undefined ? '' : `Did you mean ${findOperation(meant)!.method} /v1/${meant}? `;
 }

@@ -9,6 +9,12 @@ export const site: SiteWords = {
   languages: 'Sprachen',
   privacy: 'Datenschutz',
   feed: 'RSS-Feed',
+  home: {
+    title: 'Kampagnenplattform',
+    dashboard: 'Dashboard',
+    documentation: 'API-Dokumentation',
+    openapi: 'OpenAPI-Dokument',
+  },
   website: 'Website',
   petitions: 'Petitionen',
   posts: 'Neuigkeiten',

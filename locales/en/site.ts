@@ -9,6 +9,12 @@ export const site: SiteWords = {
   languages: 'Languages',
   privacy: 'Privacy',
   feed: 'RSS feed',
+  home: {
+    title: 'Advocacy platform',
+    dashboard: 'Dashboard',
+    documentation: 'API documentation',
+    openapi: 'OpenAPI document',
+  },
   website: 'Website',
   petitions: 'Petitions',
   posts: 'News',

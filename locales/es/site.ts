@@ -9,6 +9,12 @@ export const site: SiteWords = {
   languages: 'Idiomas',
   privacy: 'Privacidad',
   feed: 'Canal RSS',
+  home: {
+    title: 'Plataforma de movilización',
+    dashboard: 'Panel de control',
+    documentation: 'Documentación de la API',
+    openapi: 'Documento OpenAPI',
+  },
   website: 'Sitio web',
   petitions: 'Peticiones',
   posts: 'Novedades',

@@ -9,6 +9,12 @@ export const site: SiteWords = {
   languages: 'Langues',
   privacy: 'Confidentialité',
   feed: 'Flux RSS',
+  home: {
+    title: 'Plateforme de mobilisation',
+    dashboard: 'Tableau de bord',
+    documentation: 'Documentation de l’API',
+    openapi: 'Document OpenAPI',
+  },
   website: 'Site web',
   petitions: 'Pétitions',
   posts: 'Actualités',

@@ -1,5 +1,6 @@
 import { type Request, type Response } from 'express';
 import { scriptFile } from '#libs/pages';
+import { shared } from '#libs/rpc';
 
 /** The scripts that browsers run, and their location. Our own are in `browser/`. */
 const SCRIPTS = {
@@ -25,16 +26,15 @@ export function sendScript(name: string, request: Request, response: Response): 
   if (!Object.hasOwn(SCRIPTS, base)) return false;
   const { text, digest } = scriptFile(SCRIPTS[base as ScriptName]);
   const isThis = request.url.endsWith(`?${digest}`);
-  response
-    .set({
-      'Content-Type': 'text/javascript; charset=utf-8',
-      'X-Content-Type-Options': 'nosniff',
-      // During a deployment, the request may reach an instance of another version.
-      'Cache-Control': isThis ? 'public, max-age=31536000, immutable' : 'no-cache',
-      // Workers have their own policy, which comes with their script.
-      'Content-Security-Policy':
-        "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'",
-    })
-    .end(text);
+  const own = {
+    'Content-Type': 'text/javascript; charset=utf-8',
+    'X-Content-Type-Options': 'nosniff',
+    // During a deployment, the request may reach an instance of another version.
+    'Cache-Control': isThis ? 'public, max-age=31536000, immutable' : 'no-cache',
+    // Workers have their own policy, which comes with their script.
+    'Content-Security-Policy': "default-src 'none'; script-src 'self'; connect-src 'self'; worker-src 'self'",
+  };
+  const { headers, body } = shared(request, own, text);
+  response.set(headers).end(body);
   return true;
 }

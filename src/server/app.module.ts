@@ -19,11 +19,12 @@ import { MODULES } from '../modules.js';
 import { SelfCheck } from '../self-check/index.js';
 import { CAPTCHA } from '../site/index.js';
 import { Destinations } from '../webhooks/index.js';
+import { HomeController } from './home.controller.js';
 import { HealthAccess, HealthController, Readiness } from './health.controller.js';
 import { VerifierKeyController } from './verifier-key.controller.js';
 import { type Runtime } from './runtime.js';
 
-@Module({ controllers: [HealthController, VerifierKeyController] })
+@Module({ controllers: [HealthController, HomeController, VerifierKeyController] })
 export class AppModule {
   static of(
     { source, reads, reserved, store, projections, incidents, ...foundation }: Runtime,

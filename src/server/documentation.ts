@@ -2,7 +2,14 @@ import { type NestExpressApplication } from '@nestjs/platform-express';
 import * as swagger from '@nestjs/swagger';
 import { DocumentBuilder, type OpenAPIObject, SwaggerModule } from '@nestjs/swagger';
 import { type Express, type Request, type Response } from 'express';
-import { documentRoutes, errorContent, errorExamples, RpcExpressAdapter, sharedSchemas } from '#libs/rpc';
+import {
+  documentRoutes,
+  errorContent,
+  errorExamples,
+  RpcExpressAdapter,
+  shared,
+  sharedSchemas,
+} from '#libs/rpc';
 import { programVersion } from '../environment/index.js';
 import { services } from '../modules.js';
 import { ROLES, scopesOf } from '../team/index.js';
@@ -22,6 +29,16 @@ const HEADERS = {
   'RateLimit-Limit': { schema: integer, description: 'The tightest limit, in requests per second.' },
   'RateLimit-Remaining': { schema: integer, description: 'Requests that are left of it.' },
   'RateLimit-Reset': { schema: integer, description: 'Seconds until it is full again.' },
+  RateLimit: {
+    schema: text,
+    description:
+      'The requests that are left of the tightest limit, and the seconds until it is full again: `"KEY_RATE";r=9;t=1`.',
+  },
+  'RateLimit-Policy': {
+    schema: text,
+    description:
+      'The tightest limit: its requests and seconds. Its name is the reason of the error beyond it: `"KEY_RATE";q=10;w=1`.',
+  },
   'Retry-After': { schema: integer, description: 'Seconds to wait before the request is repeated.' },
   'Idempotent-Replayed': {
     schema: { ...text, enum: ['true'] as string[] },
@@ -50,7 +67,10 @@ export function documentationOf(app: NestExpressApplication, publicUrl: string |
     customSiteTitle: 'Advocacy API',
   });
   const json = Buffer.from(JSON.stringify(document));
-  pages.get('/openapi.json', (_request: Request, response: Response) => response.type('json').send(json));
+  pages.get('/openapi.json', (request: Request, response: Response) => {
+    const { headers, body } = shared(request, { 'Content-Type': 'application/json; charset=utf-8' }, json);
+    response.set(headers).send(body);
+  });
   return pages.getInstance();
 }
 

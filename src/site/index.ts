@@ -1,3 +1,4 @@
+export { pageOf } from './document.js';
 export { nameOfSitePath } from './site.controller.js';
 export { CAPTCHA } from './proof-of-work.js';
 export { QuickPages } from './quick-pages.js';

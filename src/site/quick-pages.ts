@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
-import { type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
+import { type IncomingMessage, type ServerResponse } from 'node:http';
 import { DatabaseMonitor, RequestCounts } from '#libs/operations';
 import { languageOf } from '#libs/pages';
-import { answerHeaders } from '#libs/rpc';
+import { answerHeaders, shared } from '#libs/rpc';
 
 /** A response that is the same for everyone within a second. `madeAt`: from `performance.now()`. */
 export type SharedAnswer = {
@@ -22,7 +22,7 @@ const MAX_CACHED = 1_000;
 /** Readers served per turn of the event loop. They take about a millisecond. */
 const BATCH = 16;
 
-type Known = { headers: OutgoingHttpHeaders; body: Buffer; name: string; until: number };
+type Known = { headers: Readonly<Record<string, string>>; body: Buffer; name: string; until: number };
 
 /**
  * Caches responses by address and sends them before anything else runs. A petition can have a hundred thousand readers on its biggest
@@ -52,7 +52,7 @@ export class QuickPages {
     }
     if (languages) this.languages.set(url, languages);
     else this.languages.delete(url);
-    const all = { ...answerHeaders, ...headers, 'Content-Length': body.length };
+    const all = { ...answerHeaders, ...headers, 'Content-Length': String(body.length) };
     this.known.set(languages ? `${url} ${language}` : url, { headers: all, body, name, until });
   }
 
@@ -89,7 +89,8 @@ export class QuickPages {
     }
   }
 
-  private send(response: ServerResponse, { headers, body, name }: Known): void {
+  private send(response: ServerResponse, { name, ...known }: Known): void {
+    const { headers, body } = shared(response.req, known.headers, known.body);
     response.writeHead(200, headers);
     response.end(body);
     this.counts.add(name, 200, 0);

@@ -3,7 +3,7 @@ import { type NextFunction, type Request, type Response } from 'express';
 import { TtlCache } from '#libs/database';
 import { formatDate, formatNumber, qrCode, readForm, scriptFile, sendPage } from '#libs/pages';
 import { RateLimitGuard } from '#libs/rate-limit';
-import { Documented, isId, LONGEST_SLUG, RpcError, SLUG } from '#libs/rpc';
+import { Documented, isId, LONGEST_SLUG, RpcError, shared, SLUG } from '#libs/rpc';
 import { LOCALES, localeFor, localeIn, localeNear, type SiteWords } from '#locales';
 import { countryName } from '../contacts/index.js';
 import { type CustomValue } from '../fields/index.js';
@@ -617,7 +617,8 @@ export class SiteController {
     const isPlain = query === '' || query === `?lang=${page.language}`;
     if (page.isShared && request.method === 'GET' && isPlain)
       this.quick.keep(request.url, nameOfSitePath(request.path)!, sent);
-    sendPage(response, sent);
+    // Pages for one person contain secrets, which their compressed length could reveal.
+    sendPage(response, { ...sent, ...(page.isShared ? shared(request, sent.headers, sent.body) : {}) });
   }
 }
 
@@ -715,8 +716,7 @@ function readsPages(request: Request): boolean {
 
 function sendText(response: Response, type: string, text: Buffer | string, caching: string): void {
   if (response.req.isGivenUp) return;
-  response
-    .status(200)
-    .set({ 'Content-Type': `${type}; charset=utf-8`, 'Cache-Control': caching })
-    .end(text);
+  const own = { 'Content-Type': `${type}; charset=utf-8`, 'Cache-Control': caching };
+  const { headers, body } = shared(response.req, own, Buffer.isBuffer(text) ? text : Buffer.from(text));
+  response.status(200).set(headers).end(body);
 }

@@ -62,7 +62,7 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
     };
     const attempt = await this.requests.send(webhookId, existingWebhook(state), {
       id: event.id,
-      body: JSON.stringify(event),
+      body: JSON.stringify({ ...event, organizationId }),
     });
     if (!attempt) {
       throw new RpcError('SERVICE_UNAVAILABLE', 'This instance is shutting down. Retry the request.', {

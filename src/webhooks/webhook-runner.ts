@@ -251,8 +251,9 @@ export class WebhookRunner {
 
   private send(webhook: ExistingWebhook, event: RecordedEvent): Promise<Attempt | undefined> {
     const shown = webhook.personalData ? event : { ...event, personal: null };
-    const body = JSON.stringify(eventRecord(shown));
-    return this.requests.send(this.target.webhookId, webhook, { id: event.eventId, body });
+    const { organizationId, webhookId } = this.target;
+    const body = JSON.stringify({ ...eventRecord(shown), organizationId });
+    return this.requests.send(webhookId, webhook, { id: event.eventId, body });
   }
 
   private async keep(
