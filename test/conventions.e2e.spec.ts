@@ -1,7 +1,7 @@
 import { Concurrency } from '#libs/rate-limit';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { type IncomingHttpHeaders, request } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import { type ErrorCode, isReasoned, reasonsOf } from '#libs/rpc';
 import { type Answer, Api, type Client, DatabaseGate, sendBytes } from './harness.js';
@@ -143,17 +143,16 @@ describe('compression', () => {
   };
 
   /** Unlike fetch, it does not decompress. */
-  function get(path: string, accepted: string): Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }> {
-    return new Promise((resolve, reject) => {
-      const headers = { 'Accept-Encoding': accepted, Authorization: `Bearer ${client.key}` };
-      request(api.origin + path, { headers }, async (response) => {
-        const chunks: Buffer[] = [];
-        for await (const chunk of response) chunks.push(chunk as Buffer);
-        resolve({ headers: response.headers, bytes: Buffer.concat(chunks) });
-      })
-        .on('error', reject)
-        .end();
-    });
+  async function get(
+    path: string,
+    accepted: string,
+  ): Promise<{ headers: IncomingHttpHeaders; bytes: Buffer }> {
+    const headers = { 'Accept-Encoding': accepted, Authorization: `Bearer ${client.key}` };
+    const sent = request(api.origin + path, { headers }).end();
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    const chunks: Buffer[] = [];
+    for await (const chunk of response) chunks.push(chunk as Buffer);
+    return { headers: response.headers, bytes: Buffer.concat(chunks) };
   }
 
   it.each([

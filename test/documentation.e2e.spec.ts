@@ -2,6 +2,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expectEntries } from '#libs/testing';
+import { isId } from '#libs/rpc';
 import { groupsOfContacts } from '../src/contacts/index.js';
 import '../src/modules.js';
 import { documentedReasons } from './documented.js';
@@ -136,6 +137,12 @@ describe('the OpenAPI document', () => {
     });
   });
 
+  it('requires exactly one of fields that exclude each other', () => {
+    const { schema } =
+      document.paths['/v1/petition.add-signature'].post.requestBody.content['application/json'];
+    expect(schema.oneOf).toEqual([{ required: ['contactId'] }, { required: ['contact'] }]);
+  });
+
   it('contains no name of a class, table or file', () => {
     expect(JSON.stringify(document)).not.toMatch(/Controller|Handler|_v1\b|#libs|\.ts\b|[a-z]+_[a-z]+/);
   });
@@ -217,7 +224,7 @@ describe('the contact operations', () => {
   const inputs = {
     'POST contact.create-contact': {
       organizationId: id,
-      email: { type: 'string', format: 'email', required: true },
+      email: { type: 'string', format: 'idn-email', required: true },
       subscribed: { type: 'boolean', default: true, required: false },
       onConflict: { type: 'string', enum: ['fail', 'update'], default: 'fail', required: false },
       consent: { type: 'object', required: false },
@@ -228,14 +235,14 @@ describe('the contact operations', () => {
     'GET contact.get-contact': {
       contactId: filter,
       externalId: filter,
-      email: { type: 'string', format: 'email', required: false },
+      email: { type: 'string', format: 'idn-email', required: false },
       organizationId: id,
       asOf: moment,
       include: { type: 'array', required: false },
     },
     'GET contact.list-contacts': {
       organizationId: ownOrganization,
-      email: { type: 'string', format: 'email', required: false },
+      email: { type: 'string', format: 'idn-email', required: false },
       externalId: filter,
       subscribed: { type: 'boolean', required: false },
       country: filter,
@@ -269,7 +276,7 @@ describe('the contact operations', () => {
     },
     'GET contact.export-contacts': {
       organizationId: ownOrganization,
-      email: { type: 'string', format: 'email', required: false },
+      email: { type: 'string', format: 'idn-email', required: false },
       externalId: filter,
       subscribed: { type: 'boolean', required: false },
       country: filter,
@@ -289,7 +296,7 @@ describe('the contact operations', () => {
     'POST contact.update-contact': {
       organizationId: ownOrganization,
       contactId: id,
-      email: { type: 'string', format: 'email', required: false },
+      email: { type: 'string', format: 'idn-email', required: false },
       subscribed: { type: 'boolean', required: false },
       consent: { type: 'object', required: false },
       ...assigned,
@@ -368,6 +375,9 @@ function expectToFit(value: any, given: Schema, where: string): void {
   expect({ where, types }).toEqual({ where, types: expect.arrayContaining([type]) });
   if (schema.enum) expect(schema.enum).toContain(value);
   if (schema.format === 'date-time') expect(new Date(value).toISOString()).toBe(value);
+  if (value !== null && schema.format === 'uuid')
+    expect({ where, isId: isId(value) }).toEqual({ where, isId: true });
+  if (value !== null && schema.format === 'uri') expect(URL.canParse(value)).toBe(true);
   if (type === 'array') value.forEach((element: any) => expectToFit(element, schema.items, `${where}[]`));
   if (type !== 'object') return;
   if (typeof schema.additionalProperties === 'object') {

@@ -507,7 +507,7 @@ describe('the documented errors', () => {
     if (format === 'date') return '2000-01-01';
     if (name === 'filter') return { tag: NIL };
     // Each operation uses a different email address, so that it does not find records of another one.
-    if (format === 'email') return `${path.split('.')[1]}@example.org`;
+    if (format === 'idn-email') return `${path.split('.')[1]}@example.org`;
     if (type === 'array') return [valueOf('', items, path)];
     if (properties) {
       const fields = Object.entries<any>(properties);

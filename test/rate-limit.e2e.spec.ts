@@ -188,7 +188,12 @@ describe('on one instance', () => {
       expect([refused.status, refused.body.error.code]).toEqual([429, 'RATE_LIMIT_EXCEEDED']);
       expect(refused.body.error.message).toContain('10 requests per second');
       expect(refused.body.error.requestId).toBe(refused.headers.get('x-request-id'));
-      expect(limitHeaders(refused)).toEqual({ ...first, 'ratelimit-remaining': '0', 'retry-after': '1' });
+      expect(limitHeaders(refused)).toEqual({
+        ...first,
+        'ratelimit-remaining': '0',
+        ratelimit: '"KEY_RATE";r=0;t=1',
+        'retry-after': '1',
+      });
     }
     clock.passSecond();
     expect((await list(client)).status).toBe(200);

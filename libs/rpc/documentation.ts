@@ -11,9 +11,23 @@ import { type FieldSchema, fieldsOf } from './fields.js';
 import { type OperationDefinition } from './operation.js';
 import { type PossibleError } from './possible-errors.js';
 
-/** A record's schema. Every field is always present; unset ones are null. */
+/**
+ * A record's schema. Every field is always present; unset ones are null. Ids are UUIDs and addresses are URIs, unless their
+ * schema has a `format` of its own, which may be undefined.
+ */
 export function recordSchema(fields: Record<string, FieldSchema>): FieldSchema {
-  return { type: 'object', properties: fields, required: Object.keys(fields) };
+  const properties = Object.fromEntries(
+    Object.entries(fields).map(([name, schema]) => [name, withFormat(name, schema)]),
+  );
+  return { type: 'object', properties, required: Object.keys(fields) };
+}
+
+function withFormat(name: string, schema: FieldSchema): FieldSchema {
+  const { type, items } = schema;
+  if (name.endsWith('Ids') && items) return { ...schema, items: withFormat('id', items) };
+  if (![type].flat().includes('string') || 'format' in schema) return schema;
+  if (/^id$|Id$/.test(name)) return { ...schema, format: 'uuid' };
+  return /^url$|Url$/.test(name) ? { ...schema, format: 'uri' } : schema;
 }
 
 /** The schema of a record in lists, which contain `content` only on request. */
@@ -31,7 +45,8 @@ export const textOrNull: FieldSchema = { type: ['string', 'null'] };
 /** The actor that caused an event. */
 export const actorSchema = recordSchema({
   type: { type: 'string', enum: ['api-key', 'user', 'system', 'public'] },
-  id: textOrNull,
+  // The program itself and its command line have names.
+  id: { ...textOrNull, format: undefined },
 });
 
 /** An attached image; null until images can be stored. */
@@ -39,7 +54,7 @@ export const imageSchema: FieldSchema = {
   type: ['object', 'null'],
   properties: {
     name: { type: 'string' },
-    url: { type: 'string' },
+    url: { type: 'string', format: 'uri' },
     alt: textOrNull,
     type: { type: 'string' },
   },

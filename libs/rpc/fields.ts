@@ -17,7 +17,8 @@ import { storedBytes } from '#libs/database';
 /** The part of an OpenAPI schema object that fields and records use. */
 export type FieldSchema = {
   type?: string | string[];
-  format?: string;
+  /** undefined in records: an id that is no UUID, see `recordSchema`. */
+  format?: string | undefined;
   description?: string;
   enum?: readonly unknown[];
   default?: unknown;
@@ -252,7 +253,7 @@ export function WebAddress(options: FieldOptions & { max: number }): PropertyDec
 export function Email(options: FieldOptions = {}): PropertyDecorator {
   return field(
     options,
-    { type: 'string', format: 'email', maxLength: 254 },
+    { type: 'string', format: 'idn-email', maxLength: 254 },
     (value) =>
       textProblem(value, 254) ??
       (isEmailAddress(value) ? undefined : 'must be an email address, like ada@example.org'),
@@ -264,7 +265,7 @@ export function Email(options: FieldOptions = {}): PropertyDecorator {
 export function Id(options: FieldOptions = {}): PropertyDecorator {
   return field(
     { namesRecord: true, ...options },
-    { type: 'string' },
+    { type: 'string', format: 'uuid' },
     (value) => (typeof value === 'string' ? textProblem(value, 10_000) : 'must be a string'),
     trim(false),
   );
@@ -393,7 +394,7 @@ export function Ids(options: FieldOptions & { max: number }): PropertyDecorator 
   const { max } = options;
   return field(
     { namesRecord: true, ...options },
-    { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: max },
+    { type: 'array', items: { type: 'string', format: 'uuid' }, minItems: 1, maxItems: max },
     (value) => {
       if (!Array.isArray(value) || value.length === 0 || value.length > max) {
         return `must be a list of 1 to ${max} IDs`;
@@ -413,7 +414,7 @@ export function Emails(options: FieldOptions & { max: number }): PropertyDecorat
     options,
     {
       type: 'array',
-      items: { type: 'string', format: 'email', maxLength: 254 },
+      items: { type: 'string', format: 'idn-email', maxLength: 254 },
       minItems: 1,
       maxItems: max,
     },

@@ -47,7 +47,7 @@ export function errorDocumentation(
 function inputDocumentation(
   { ApiBody, ApiConsumes, ApiHeader, ApiQuery }: typeof Swagger,
   input: InputClass,
-  { method, bodyTypes }: OperationDefinition,
+  { method, bodyTypes, exactlyOne }: OperationDefinition,
 ): MethodDecorator[] {
   const query = [...fieldsOf(input)].map(([name, { required, schema }]) => {
     const { description, ...rest } = schema;
@@ -62,8 +62,9 @@ function inputDocumentation(
   });
   if (method === 'GET') return query;
   if (!bodyTypes) {
+    const oneOf = exactlyOne?.map((name) => ({ required: [name] }));
     return [
-      ApiBody({ schema: inputSchema(input) as object, required: true }),
+      ApiBody({ schema: { ...(inputSchema(input) as object), ...(oneOf && { oneOf }) }, required: true }),
       ApiHeader(idempotencyKeyHeader),
     ];
   }

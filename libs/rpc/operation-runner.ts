@@ -3,7 +3,7 @@ import { CommandBus, QueryBus } from '@nestjs/cqrs';
 import { traced } from '#libs/tracing';
 import { type RequestContext } from './context.js';
 import { RpcError } from './errors.js';
-import { type Input, type InputClass, parseInput, type StreamedBody } from './input.js';
+import { type Input, type InputClass, invalid, parseInput, type StreamedBody } from './input.js';
 import { type OperationDefinition, operationOf } from './operation.js';
 import { inPast } from './past.js';
 import { type Caller } from './request.js';
@@ -37,7 +37,7 @@ export class OperationRunner {
   }
 
   /**
-   * Checks fields in the order that the API promises: each field, the organization, the scopes of fields. The input has no context yet.
+   * Checks fields in the order that the API promises: each field, the organization, the scopes of fields, `exactlyOne`. The input has no context yet.
    *
    * @throws RpcError BAD_REQUEST, FORBIDDEN or INSUFFICIENT_PERMISSIONS.
    */
@@ -47,7 +47,7 @@ export class OperationRunner {
     fields: unknown,
     { organizationId, scopes }: Pick<Caller, 'organizationId' | 'scopes'>,
   ): T {
-    const { method, bodyTypes } = operation;
+    const { method, bodyTypes, exactlyOne } = operation;
     const input = parseInput(type, fields, method === 'GET' || bodyTypes ? 'query' : 'body');
     input.organizationId ??= organizationId;
     if (input.organizationId !== organizationId) {
@@ -57,6 +57,7 @@ export class OperationRunner {
       );
     }
     requireFieldScopes(operation, scopes, input);
+    if (exactlyOne) requireOne(input, exactlyOne);
     return input;
   }
 
@@ -79,4 +80,13 @@ export class OperationRunner {
       isPast ? () => inPast(work) : work,
     );
   }
+}
+
+/** @throws RpcError BAD_REQUEST */
+function requireOne(input: object, [first, ...others]: readonly string[]): void {
+  const given = [first!, ...others].filter((name) => (input as Record<string, unknown>)[name] !== undefined);
+  if (given.length === 1) return;
+  throw invalid([
+    { path: first!, message: `or ${others.join(' or ')} is required: send exactly one of them` },
+  ]);
 }

@@ -24,6 +24,8 @@ export type OperationDefinition = {
    * of a field.
    */
   fieldScopes?: Readonly<Record<string, string>>;
+  /** Optional fields of which each request must have one. */
+  exactlyOne?: readonly string[];
   /** The media types of a streamed body. The fields are then in the query. */
   bodyTypes?: readonly string[];
   /** Whether the streamed body may be compressed with gzip. */

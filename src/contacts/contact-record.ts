@@ -26,7 +26,7 @@ const fields = {
   updatedAt: time,
   email: {
     type: ['string', 'null'],
-    format: 'email',
+    format: 'idn-email',
     description: 'With `asOf`, null if the contact has since been erased.',
   },
   firstName: detail,
@@ -41,7 +41,7 @@ const fields = {
   country: detail,
   externalIds: {
     type: 'array',
-    items: { type: 'string' },
+    items: { type: 'string', format: undefined },
     description: 'The ids of the person in other systems, like `civicrm:123`.',
   },
   customFields: {

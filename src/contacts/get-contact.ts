@@ -4,7 +4,6 @@ import {
   Email,
   Id,
   Input,
-  invalid,
   Operation,
   PastRecord,
   rejectWithPast,
@@ -29,6 +28,7 @@ import { contactParts, MOST_INCLUDED, PART_SCOPES, PartReads, partSchemas } from
   description:
     'Send exactly one of `contactId`, `externalId` and `email`. With `include`, the response also contains what belongs to the contact. To list the rest, use tag.list-tags, ' +
     'list.list-lists, petition.list-signatures or contact.list-consents with `contactId`.',
+  exactlyOne: ['contactId', 'externalId', 'email'],
   answers: {
     ...contactSchema,
     get properties() {
@@ -90,12 +90,8 @@ export class GetContactHandler implements IQueryHandler<GetContact> {
       : { ...record, ...(await this.partsOf({ ...query, contactId })) };
   }
 
-  /** @throws RpcError BAD_REQUEST unless the query names one contact, NOT_FOUND if no contact has the id or address now. */
+  /** @throws RpcError NOT_FOUND if no contact has the id or address now. */
   private async idOf({ organizationId, contactId, externalId, email }: GetContact): Promise<string> {
-    if ([contactId, externalId, email].filter((given) => given !== undefined).length !== 1) {
-      const message = 'or externalId or email is required: send exactly one of them';
-      throw invalid([{ path: 'contactId', message }]);
-    }
     if (contactId !== undefined) return contactId;
     if (externalId !== undefined) {
       const [owner] = await this.commands.findOwners(organizationId, [externalIdKey(externalId)]);

@@ -32,6 +32,7 @@ export const eventSchema = recordSchema({
   occurredAt: timestamp,
   requestId: {
     type: 'string',
+    format: undefined,
     description:
       'The request that caused the event. Contains its X-Request-Id if that is a UUID, a ULID or 32 hexadecimal ' +
       'digits; otherwise a keyed hash of it, `h_…`. The filter `requestId` accepts both.',

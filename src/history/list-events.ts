@@ -36,9 +36,9 @@ export class ListEvents extends Input {
   @Text({ max: 200, optional: true, example: 'PetitionSigned' })
   type?: string;
 
-  @Id({
+  @Text({
+    max: 200,
     optional: true,
-    namesRecord: false,
     description: 'The actor that caused the event, for example an API key.',
   })
   actorId?: string;

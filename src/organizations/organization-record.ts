@@ -16,7 +16,7 @@ export const organizationSchema = recordSchema({
   country: textOrNull,
   publicLog: { type: 'boolean', description: "Whether anyone can read the organization's `/log/…`." },
   mailFrom: {
-    ...recordSchema({ name: textOrNull, address: { type: 'string', format: 'email' } }),
+    ...recordSchema({ name: textOrNull, address: { type: 'string', format: 'idn-email' } }),
     type: ['object', 'null'],
     description: 'The sender of email; null: the sender set by the operator of this server.',
   },

@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { Commands, type Decision, RecordReader } from '#libs/commands';
 import { type Guard, type StreamWrite } from '#libs/event-store';
 import { ResourceCommands } from '#libs/resources';
-import { Id, Input, invalid, isId, Nested, noSuch, Operation, RpcError, Text } from '#libs/rpc';
+import { Id, Input, isId, Nested, noSuch, Operation, RpcError, Text } from '#libs/rpc';
 import {
   AcceptsGroups,
   ASSIGNED_SCOPES,
@@ -41,6 +41,7 @@ import { type SignatureAnswer, signatureAnswerSchema } from './signature-record.
     'contact: `consentRecorded` is then false. To resubscribe the contact, use contact.create-contact with ' +
     '`onConflict: update`. `tags` and `listIds` are added to the signer in the same transaction.',
   answers: signatureAnswerSchema,
+  exactlyOne: ['contactId', 'contact'],
   reasons: ['PETITION_NOT_PUBLISHED', 'PETITION_CLOSED'],
   // It can create contacts, and its response reveals whether someone already was one.
   get fieldScopes() {
@@ -52,7 +53,7 @@ export class AddSignature extends Input {
   @Id()
   petitionId!: string;
 
-  @Id({ optional: true, description: 'Send either this or `contact`.' })
+  @Id({ optional: true, description: 'An existing contact. Send either this or `contact`.' })
   contactId?: string;
 
   @Nested(() => InlineContact, { optional: true, description: 'Send either this or `contactId`.' })
@@ -86,7 +87,7 @@ export class AddSignatureHandler implements ICommandHandler<AddSignature> {
   ) {}
 
   async execute(command: AddSignature): Promise<SignatureAnswer> {
-    requireOneSigner(command);
+    requireOwnOrganization(command);
     if (command.contact) requireStated(command.contact, 'contact.');
     const { recordId, decision, position } = await this.commands.run(command, (skipCache) =>
       this.decide(command, skipCache),
@@ -226,10 +227,7 @@ function sign(
   return withAssignment({ recordId: linkId, guards, writes: [write], claims: [claim] }, ofContact);
 }
 
-function requireOneSigner({ organizationId, contactId, contact }: AddSignature): void {
-  if ((contactId === undefined) === (contact === undefined)) {
-    throw invalid([{ path: 'contactId', message: 'or contact is required: send one of them, not both' }]);
-  }
+function requireOwnOrganization({ organizationId, contact }: AddSignature): void {
   if (contact?.organizationId !== undefined && contact.organizationId !== organizationId) {
     throw new RpcError(
       'FORBIDDEN',

@@ -172,7 +172,8 @@ export const petitionSchema = recordSchema({
   target: textOrNull,
   description: textOrNull,
   ask: textOrNull,
-  imageId: textOrNull,
+  // Any text, before images could be stored.
+  imageId: { ...textOrNull, format: undefined },
   signatures: { type: 'integer', description: 'Exact number of valid signatures.' },
   organizationId: { type: 'string' },
   status: { type: 'string', enum: STATUSES },

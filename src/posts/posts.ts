@@ -12,7 +12,8 @@ export const postSchema = recordSchema({
   name: { type: 'string' },
   title: { type: 'string' },
   description: textOrNull,
-  imageId: textOrNull,
+  // Any text, before images could be stored.
+  imageId: { ...textOrNull, format: undefined },
   organizationId: { type: 'string' },
   status: { type: 'string', enum: STATUSES },
   publishedAt: { type: ['string', 'null'], format: 'date-time', description: 'When it was last published.' },

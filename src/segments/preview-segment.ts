@@ -32,6 +32,7 @@ type SegmentPreview = { count: number; isExact: boolean; contacts: ContactRecord
     },
     contacts: { type: 'array', items: contactSchema, maxItems: SHOWN },
   }),
+  exactlyOne: ['segmentId', 'filter'],
   fieldScopes: { segmentId: 'contact:read', filter: 'contact:read' },
 })
 export class PreviewSegment extends Input {
@@ -72,9 +73,6 @@ export class PreviewSegmentHandler implements IQueryHandler<PreviewSegment> {
     segmentId,
     filter: text,
   }: PreviewSegment): Promise<Filter> {
-    if ((segmentId === undefined) === (text === undefined)) {
-      throw invalid([{ path: 'segmentId', message: 'or filter is required, and not both' }]);
-    }
     if (segmentId !== undefined) {
       const record = await this.resources.findAt(segments, organizationId, segmentId);
       if (!record) throw noSuch('segment');

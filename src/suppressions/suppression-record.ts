@@ -20,7 +20,7 @@ export const suppressionSchema = recordSchema({
   reason: { type: 'string', enum: [...REASONS], description: 'The first of the current reasons.' },
   email: {
     type: ['string', 'null'],
-    format: 'email',
+    format: 'idn-email',
     description:
       'null once erased, and if no contact has the reported address. The suppression still applies.',
   },

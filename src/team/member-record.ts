@@ -31,7 +31,7 @@ const userId = {
   type: 'string',
   description: 'Identifies the same person in all organizations. Appears as the `actor` of their actions.',
 };
-const email = { type: ['string', 'null'], format: 'email' };
+const email = { type: ['string', 'null'], format: 'idn-email' };
 
 export const memberSchema = recordSchema({
   id: { type: 'string' },

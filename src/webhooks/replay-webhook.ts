@@ -1,7 +1,7 @@
 import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { EventStore } from '#libs/event-store';
 import { ResourceCommands, type ResourceRecord } from '#libs/resources';
-import { Integer, invalid, Operation, RecordInput, Timestamp } from '#libs/rpc';
+import { Integer, Operation, RecordInput, Timestamp } from '#libs/rpc';
 import { replayWebhook } from './webhook.js';
 import { webhooks, webhookSchema } from './webhooks.js';
 
@@ -14,6 +14,7 @@ import { webhooks, webhookSchema } from './webhooks.js';
     'repeating the request starts the replay again. The response does not show the progress: `position`, ' +
     '`lag` and `lastDelivery` are null. To follow it, use `webhook.get-webhook`.',
   answers: webhookSchema,
+  exactlyOne: ['fromPosition', 'from'],
 })
 export class ReplayWebhook extends RecordInput('webhookId') {
   @Integer({
@@ -37,9 +38,6 @@ export class ReplayWebhookHandler implements ICommandHandler<ReplayWebhook> {
 
   async execute(command: ReplayWebhook): Promise<ResourceRecord> {
     const { fromPosition, from } = command;
-    if ((fromPosition === undefined) === (from === undefined)) {
-      throw invalid([{ path: 'fromPosition', message: 'or from is required: send one of them, not both' }]);
-    }
     const after = fromPosition ?? (await this.positionBefore(command.organizationId, from!));
     return this.commands.change(webhooks, command, (state) => replayWebhook(state, after));
   }

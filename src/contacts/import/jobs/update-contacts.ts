@@ -66,6 +66,9 @@ type UpdateAnswer = { contacts: number; operationId: string | null };
     },
     operationId: { ...textOrNull, description: 'null with `dryRun`, and if all contacts are updated.' },
   }),
+  get exactlyOne() {
+    return ['contactIds', ...Object.keys(CHOICE_SCOPES), 'matching'];
+  },
   get fieldScopes() {
     return { ...CHANGED_SCOPES, ...CHOICE_SCOPES, matching: 'contact:read' };
   },
@@ -121,11 +124,6 @@ export class UpdateContactsHandler implements ICommandHandler<UpdateContacts> {
 
   async execute(command: UpdateContacts): Promise<UpdateAnswer> {
     const { contactIds, dryRun } = command;
-    const choices = ['contactIds', ...Object.keys(CHOICE_SCOPES), 'matching'];
-    if (choices.filter((field) => valueOf(command, field) !== undefined).length !== 1) {
-      const others = choices.slice(1).join(' or ');
-      throw invalid([{ path: 'contactIds', message: `or ${others} is required: send exactly one of them` }]);
-    }
     if (contactIds) return this.updateNow(command, contactIds);
     const chosen = await this.choose(command);
     if (!dryRun) return this.requests.runOutside(command, () => this.updateChosen(command, chosen));
