@@ -30,6 +30,10 @@ export function readableLine(line: string, isColoured = hasColours): string {
   return [head.join(' '), ...[stack].flat().map((text) => `  ${String(text).trim()}`)].join('\n') + '\n';
 }
 
+/** Longer lists, such as the migrations of a new database, would fill the screen. The log of programs has all of them. */
+const MOST_SHOWN = 5;
+
 function shown(value: unknown): string {
+  if (Array.isArray(value) && value.length > MOST_SHOWN) return `[${value.length} items]`;
   return typeof value === 'string' && /^[^\s"=\p{Cc}]+$/u.test(value) ? value : JSON.stringify(value);
 }

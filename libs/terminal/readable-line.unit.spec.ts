@@ -10,6 +10,12 @@ it('shows time, level, message and fields, quoting what contains spaces', () => 
   );
 });
 
+it('shows the length of a long list', () => {
+  expect(readableLine(line({ message: 'done', migrations: ['a', 'b', 'c', 'd', 'e', 'f'] }), false)).toBe(
+    '14:03:07 info  done migrations=[6 items]\n',
+  );
+});
+
 it('colours the level of warnings and errors only', () => {
   expect(readableLine(line({ level: 'warn', message: 'late' }), true)).toBe(
     '14:03:07 \u001B[33mwarn \u001B[39m late\n',

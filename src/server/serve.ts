@@ -35,7 +35,8 @@ const EMBEDDED_STOP_MS = 10_000;
  * A later one means that an operator does not want to wait for SHUTDOWN_DELAY.
  */
 const ONE_SIGNAL_MS = 1_000;
-const QUIET_MS = 1_000;
+/** On a busy machine, the next email of the demo can take two seconds. */
+const QUIET_MS = 3_000;
 const MAX_QUIET_WAIT_MS = 10_000;
 /** How long to wait until a reader has read the last log lines. */
 const FLUSH_MS = 300;
