@@ -104,6 +104,7 @@ withChromium('in Chromium', () => {
         '/clean-rivers',
         page.path,
         `${page.path}/embed`,
+        `${page.path}/paper`,
         `${page.path}/thanks`,
         '/clean-rivers/posts/news',
         `${page.path}/confirm/nothing`,
@@ -122,6 +123,11 @@ withChromium('in Chromium', () => {
         if (answer!.status() >= 400) continue;
         const bytes = (await answer!.body()).length;
         expect([path, bytes < 50 * 1_024]).toEqual([path, true]);
+      }
+      await tab.goto(`${origin}${page.path}/paper`);
+      for (const format of ['A4', 'Letter']) {
+        const pdf = (await tab.pdf({ format })).toString('latin1');
+        expect([format, pdf.match(/\/Type\s*\/Page\b/g)]).toEqual([format, [expect.any(String)]]);
       }
       const other = await browser.open(look);
       for (const path of isLong ? paths.slice(0, 5) : paths.slice(0, 2)) await other.page.goto(origin + path);

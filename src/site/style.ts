@@ -41,8 +41,9 @@ summary{color:var(--accent);font-weight:600}
 .list .inside{padding:var(--space-4)}
 .list .picture{margin:0}.list .picture img{border-radius:0;aspect-ratio:2;object-fit:cover}
 .list p:last-child{margin:0}
-.paper img{float:right;margin-left:var(--space-3);background:#fff}.paper table{width:100%;border-collapse:collapse}
-.paper td,.paper th{padding:var(--space-1);border:1px solid var(--quiet);font-size:var(--text-1);text-align:left;overflow-wrap:anywhere}.paper td{height:11mm}
+.paper img{float:right;margin-left:var(--space-3);background:#fff}.paper table{width:100%;table-layout:fixed;border-collapse:collapse}.paper p{overflow-wrap:anywhere}
+.paper td,.paper th{padding:.2rem;border:1px solid var(--quiet);font-size:.75rem;line-height:1.25;text-align:left;overflow-wrap:anywhere}.paper td{height:10mm}
+.paper th:last-child{width:22%}.paper th:nth-last-child(2){width:11%}
 .embed{padding:var(--space-3)}.embed main{padding:0}
 .embed h1{display:-webkit-box;overflow:hidden;-webkit-box-orient:vertical;-webkit-line-clamp:3}.embed .pair{grid-template-columns:1fr 1fr;align-items:end}
 @media (max-width:30rem){.sign-bar{margin-inline:calc(-1*var(--space-3));padding-inline:var(--space-3)}}
@@ -52,7 +53,7 @@ summary{color:var(--accent);font-weight:600}
 .beside{grid-area:1/2/3;position:sticky;align-self:start}
 .sheet .submit{position:sticky;bottom:0;padding:var(--space-2) 0;background:var(--sheet);box-shadow:0 -.75rem .75rem var(--sheet)}
 .sign-bar{display:none}}
-@media print{.paper h1{font-size:var(--text-3)}.sheet form,.sheet h2,.sharing :not(.field,.field *),.sign-bar,.foot{display:none}.sheet{border:0;padding:0}.beside{position:static}}`;
+@media print{main{padding:0}.paper{font-size:.8rem}.paper h1{font-size:1.1rem}.paper p{margin:0 0 .3rem}.paper img{width:24mm;height:24mm}.sheet form,.sheet h2,.sharing :not(.field,.field *),.sign-bar,.foot{display:none}.sheet{border:0;padding:0}.beside{position:static}}`;
 
 /** The stylesheet with the organization's colour. */
 export const styleFor = stylesOf(OWN_STYLE);
