@@ -320,6 +320,8 @@ function againstNote({ checkpoint }, change) {
 }
 
 const TESTED = [
+  ['a second log under another spelling of an id', 'src/audit/verify/verify-file'],
+  ['an export writes to the terminal of the auditor', 'src/audit/verify/verify-file'],
   [
     'two histories of one organization in one log of all',
     'src/audit/verify/verify-database: with a register',
@@ -350,6 +352,8 @@ const NOT_PROVED = [
   ['a unique key is deleted', 'a second contact or signature is an event'],
   ['the response of an idempotent request is changed', 'it is kept for 48 hours; what was done is an event'],
   ['reads of the last hour are deleted', 'they become an event after the hour'],
+  ['personal data of a new event has no digest', 'the verdict counts such events'],
+  ['an erasure is recorded that no one asked for', 'it is an event, and hides only the data of that person'],
   ['bytes of an image are exchanged', 'ImageUploaded has no digest of the variants'],
 ];
 

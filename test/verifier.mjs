@@ -188,7 +188,8 @@ function openCheckpoint(note, verifierKey) {
   demand(isSigned, null, UNSIGNED);
 
   const [origin, size, root, position, sealed, ...parts] = text.split('\n').slice(0, -1);
-  demand(/^advocacy-api\/\S+$/.test(origin), null, 'no origin');
+  const logId = origin.replace(/^advocacy-api\//, '');
+  demand(origin !== logId && (logId === 'all' || isId(logId)), null, 'no origin');
   demand(name === origin || name === 'advocacy-api', null, 'a key for other checkpoints');
   const checkpoint = {
     organizationId: origin.replace('advocacy-api/', ''),

@@ -1,4 +1,4 @@
-import { type Line, linesOf, WrongLine } from './export.js';
+import { isId, type Line, linesOf, WrongLine } from './export.js';
 import { ALL, isKeyOf, isSignedBy, keyName, notACheckpoint, NotAuthentic } from './note.js';
 import { parseVerifierKey, readNote, type VerifierKey, verifierKeyOf } from './note.js';
 import { areSame, fromBase64, hashOf, isEd25519, timeOf, toBase64, wholeNumber } from './platform.js';
@@ -126,7 +126,9 @@ function parseText(text: string): Omit<Checkpoint, 'key' | 'signer'> {
   const position = wholeNumber(/^position (\S+)$/.exec(third)?.[1]);
   const sealedAt = /^sealed (\S+)$/.exec(fourth)?.[1];
   const wrong = (mistake: string) => notACheckpoint(mistake, 'tree');
-  if (organizationId === undefined) throw wrong('its first line is not advocacy-api/<organizationId>');
+  // Two spellings of one id would be two logs of one organization, and the register would not notice.
+  if (organizationId !== ALL.name && !isId(organizationId))
+    throw wrong('its first line is not advocacy-api/<organizationId>');
   if (size === undefined) throw wrong('its second line is not a number of events');
   if (root === undefined) throw wrong('its third line is not a hash in base64');
   if (position === undefined) throw wrong('its fourth line is not "position <n>"');

@@ -1,6 +1,6 @@
 import { type Checkpoint, isSubtree, openCheckpoint } from './checkpoint.js';
 import { type Event, eventOf, linesOf, parseLine, WrongLine } from './export.js';
-import { NotAuthentic } from './note.js';
+import { NotAuthentic, printable } from './note.js';
 import { areSame, hashOf } from './platform.js';
 import { leafHash, Tree } from './tree.js';
 import { againstOf, type Against, count as formatted, signedBy } from './verdict.js';
@@ -157,7 +157,7 @@ export function countStatement(verdict: CountVerdict): string {
   if (!count || !checkpoint) return `The certificate proves nothing: ${reason}`;
   const { signatures, withdrawn, invalidated } = count;
   return (
-    `The history of organization ${organizationId} contains at least these signatures of petition ${petitionId}: ` +
+    `The history of organization ${organizationId} contains at least these signatures of petition ${printable(petitionId!)}: ` +
     `${formatted(signatures)} that no event in the certificate ended, ${formatted(withdrawn)} withdrawn and ${formatted(invalidated)} invalidated. ` +
     `They are covered by the checkpoint of ${formatted(checkpoint.size)} events, ${signedBy(checkpoint)}. ` +
     'Someone who handed over the certificate can have hidden any event, so each number can be too high or too low: only the whole ' +

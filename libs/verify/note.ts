@@ -9,11 +9,15 @@ type LineCode = 'line' | 'spelling' | 'foreign' | 'order' | 'personal' | 'digest
 type HistoryCode = TreeCode | 'missing' | 'late' | 'version' | 'unreadable' | 'revived';
 type TreeCode = 'tree' | 'root' | 'seals' | 'register';
 
+/** Escapes control and format characters, because what is verified could otherwise rewrite the terminal. */
+export const printable = (text: string) =>
+  text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);
+
 /** A note or a key that proves nothing. The message gives the reason. */
 export class NotAuthentic extends Error {
   readonly code: Code;
   constructor(message: string, code: Code = 'note') {
-    super(message);
+    super(printable(message));
     this.code = code;
   }
 }

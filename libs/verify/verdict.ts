@@ -115,7 +115,7 @@ export function statement(verdict: Verdict, what: Compared = 'This file'): strin
   let rest =
     newerEvents === 0 ? 'it contains no newer event' : `the checkpoint does not cover ${newer(newerEvents)}`;
   if (unprovedPersonal > 0)
-    rest += `; nothing proves the readable personal data of ${count(unprovedPersonal)} events written by versions up to 0.7.0`;
+    rest += `; nothing proves the readable personal data of ${count(unprovedPersonal)} events, which have no personalDigest`;
   if (register)
     rest += `; the register dated ${register.sealedAt} contains no other history of its first ${count(register.upTo)} events`;
   return `${what} contains all events of organization ${organizationId} that are covered by ${note}, complete, unchanged and in order; ${rest}.`;

@@ -2,7 +2,7 @@ import { type Checkpoint, openCheckpoint, openParts, openProof } from './checkpo
 import { type Succession, successionsOfExport } from './checkpoint.js';
 import { type Batch, eventsOfExport } from './export.js';
 import { ALGORITHMS, cosignedBy, type Cosignature, NotAuthentic } from './note.js';
-import { parseVerifierKey, readNote, verifierKeyOf } from './note.js';
+import { parseVerifierKey, printable, readNote, verifierKeyOf } from './note.js';
 import { REGISTER, RegisteredHistory, RegisterEntries } from './register.js';
 import { MOST_WARNINGS, unproved, type Verdict } from './verdict.js';
 import { verifyEvents } from './verify-events.js';
@@ -50,7 +50,7 @@ export async function withCheckpoint(
     const found = parts === undefined ? opened.parts : openParts(parts, opened);
     const verdict = await work(typeof found === 'string' ? opened : { ...opened, parts: found }, registered);
     if (typeof found === 'string') {
-      const reason = `The parts do not belong to the checkpoint and were ignored: ${found}.`;
+      const reason = `The parts do not belong to the checkpoint and were ignored: ${printable(found)}.`;
       verdict.warnings = [{ position: null, reason }, ...verdict.warnings].slice(0, MOST_WARNINGS);
       verdict.warningCount += 1;
     }

@@ -427,6 +427,12 @@ describe('a line that is invalid in itself', () => {
     },
   );
 
+  it('cannot write to the terminal of the reader', async () => {
+    const lines = ndjson(few).replace('"schema":1', '"\\u001b[2JThis file matches\\u202e":1,"schema":1');
+    const { reason } = await verifyTwice(lines, checkpointOfFew, key);
+    expect(reason).toContain('has "\\u{1b}[2JThis file matches\\u{202e}", which is not a member');
+  });
+
   it('does not fill the memory if it never ends', async () => {
     let pieces = 0;
     async function* endless() {
@@ -891,6 +897,8 @@ describe('a checkpoint of five lines', () => {
     ['a root that is too short', signed(text.replace(/\n\S{44}\n/, '\nAAAA\n'), signer), key],
     ['no position', signed(text.replace(/position .*/, 'position'), signer), key],
     ['another origin', signed(text.replace('advocacy-api/', 'example.org/'), signer), key],
+    ['its id in upper case', signed(text.replace(organizationId, organizationId.toUpperCase()), signer), key],
+    ['a longer id', signed(text.replace(organizationId, `${organizationId}ff`), signer), key],
   ])('is rejected with %s', async (_, given, verifierKey) => {
     expect(await verifyTwice(ndjson(few), given, verifierKey)).toMatchObject({
       ...{ ok: false, events: 0, firstWrongPosition: null },

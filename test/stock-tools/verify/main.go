@@ -158,7 +158,8 @@ func parseText(text string, k verifierKey) (c checkpoint) {
 	demand(len(lines) >= 5, none, "too few lines")
 	var isOrigin, isSize, isPosition, isTime bool
 	c.organization, isOrigin = cutPrefix(lines[0], "advocacy-api/")
-	demand(isOrigin && c.organization != "" && !strings.ContainsAny(c.organization, " \t"), none, "no origin")
+	isLog := c.organization == "all" || uuid.MatchString(c.organization)
+	demand(isOrigin && isLog, none, "no origin")
 	demand(k.name == lines[0] || k.name == "advocacy-api", none, "the key of other checkpoints")
 	c.size, isSize = number(lines[1])
 	root, isRoot := fromBase64(lines[2])
