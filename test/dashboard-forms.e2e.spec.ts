@@ -298,9 +298,11 @@ it.each([
   [['history:read'], 'history.list-events'],
   [['team:read'], 'team.list-members'],
   [['organization:read', 'contact:read'], 'organization.get-organization'],
+  // The choice to read everything.
+  [['*:read'], 'organization.get-organization'],
 ])('a new key with %j shows an example that it permits', async (scopes, operation) => {
   const form = [
-    ['name', `Key ${operation}`],
+    ['name', `Key ${scopes.join()}`],
     ['rateLimit', '10'],
     ...scopes.map((scope) => ['scopes', scope]),
   ] as [string, string][];

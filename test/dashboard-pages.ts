@@ -60,6 +60,7 @@ export const newName = (): string => `Name ${(names += 1)}`;
 /** Every page of an organization, by its path. */
 export const TABLE: Record<string, PageEntry> = {
   '': { see: ROLES },
+  search: { see: ROLES },
   contacts: { see: READERS },
   'contacts/export': { see: READERS },
   'contacts/new': { see: EDITORS, act: EDITORS, form: () => ({ email: newAddress(), firstName: 'Ada' }) },

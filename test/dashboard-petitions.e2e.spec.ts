@@ -258,6 +258,50 @@ it('a petition’s page shows its closing time', async () => {
   });
 });
 
+it('shows one main action, at most three others, and the rest in a menu that ends with the destructive ones', async () => {
+  const { petitionId } = await signedPetition();
+  const actionsOf = async () => {
+    const { text } = await get(`petitions/${petitionId}`);
+    const [, shown, menu] = /<ul class="actions">([^]*?)<details class="more">([^]*?)<\/details>/.exec(text)!;
+    const buttons = (html: string) =>
+      [...html.matchAll(/class="button([^"]*)" href="[^"]*?(\w+)"/g)].map(([, kind, step]) => step! + kind!);
+    return { shown: buttons(shown!), last: buttons(menu!).at(-1) };
+  };
+  expect(await actionsOf()).toMatchObject({ shown: ['signatures', expect.anything(), 'edit plain'] });
+  await post(`petitions/${petitionId}/close`);
+  expect(await actionsOf()).toMatchObject({
+    shown: ['outcome', 'signatures plain', expect.anything()],
+    last: 'delete final',
+  });
+});
+
+it('one search finds records of all kinds and pages, as far as the role may see them', async () => {
+  const name = 'Sökning';
+  await call(client, 'petition.create-petition', { name, title: `${name} petition` });
+  for (const n of [1, 2, 3, 4, 5, 6]) await call(client, 'tag.create-tag', { name: `${name} ${n}` });
+  const { organizationId } = client;
+  await call(client, 'contact.create-contact', {
+    organizationId,
+    email: 'search@example.org',
+    firstName: name,
+  });
+  const found = async (q: string, visitor = owner) => {
+    const { text } = await get(`search?q=${encodeURIComponent(q)}`, visitor);
+    return said(text.slice(text.indexOf('<h1>')));
+  };
+  const text = await found(name);
+  for (const one of [`${name} petition`, 'Contacts', `${name} 6`, 'All results: Tags'])
+    expect(text).toContain(one);
+  expect(text).not.toContain(`${name} 1 `);
+  expect(await found('Webhook')).toMatch(/Pages Webhooks/);
+  const auditor = await signedIn(api, client, 'AUDITOR', 'auditor@example.org');
+  for (const [q, visitor] of [
+    [name, auditor],
+    ['Webhook', viewer],
+  ] as const)
+    expect(await found(q, visitor)).toContain('Nothing found');
+});
+
 it('a closed petition is reopened, with the same label everywhere', async () => {
   const { petitionId } = await signedPetition();
   await post(`petitions/${petitionId}/close`);
@@ -521,13 +565,15 @@ describe('translations', () => {
     ]);
     expect((await post(`${path}/delete?language=pt-BR`)).status).toBe(303);
     expect(await stored()).toEqual({});
-    for (const language of ['en', 'klingon!', ''])
+    for (const language of ['en', 'klingon!'])
       for (const { status } of [
         await get(`${path}/edit?language=${language}`),
         await post(path, { language }),
       ])
         expect([language, status]).toEqual([language, 404]);
     expect((await get(`${path}/delete?language=de`)).status).toBe(404);
+    // No language is preselected.
+    expect((await post(path, { language: '' })).status).toBe(422);
   });
 
   it('keeps texts that the page does not show', async () => {

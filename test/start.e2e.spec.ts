@@ -328,7 +328,7 @@ describe('embedded', () => {
     expect((await owner.get(pathname)).text).toContain('<form method="post">');
     const home = `/dashboard/${organizationId}`;
     expect((await owner.post(pathname)).location).toBe(home);
-    expect((await owner.get(home)).text).toContain('<h1>Demo organization</h1>');
+    expect((await owner.get(home)).text).toContain('>Demo organization</a>');
     expect((await demo.get('team.list-members')).body.data).toMatchObject([
       { email: 'you@example.org', role: 'OWNER' },
     ]);

@@ -18,15 +18,25 @@ export function accentsOf(colour: string | null): { light: Accent; dark: Accent 
 }
 
 function accentOn(colour: string, scheme: 'light' | 'dark'): Accent {
-  const target: Rgb = scheme === 'light' ? [0, 0, 0] : [1, 1, 1];
   const own = rgbOf(colour);
+  const lightness = (Math.max(...own) + Math.min(...own)) / 2;
+  const target = scheme === 'light' ? 0 : 1;
   let accent = own;
   for (let step = 1; step <= STEPS && !isReadable(accent, scheme); step += 1) {
-    accent = own.map((part, n) => part + ((target[n]! - part) * step) / STEPS) as unknown as Rgb;
+    accent = withLightness(own, lightness + ((target - lightness) * step) / STEPS);
   }
   const white: Rgb = [1, 1, 1];
   const onAccent = contrast(accent, white) >= MIN_CONTRAST ? '#ffffff' : '#000000';
   return { accent: hexOf(accent), onAccent };
+}
+
+/** Keeps the hue and the saturation (HSL). Mixed with white, a colour would become dull. */
+function withLightness(colour: Rgb, wanted: number): Rgb {
+  const own = (Math.max(...colour) + Math.min(...colour)) / 2;
+  const room = (lightness: number) => Math.min(lightness, 1 - lightness);
+  // Black and white have no hue.
+  const share = room(own) === 0 ? 0 : room(wanted) / room(own);
+  return colour.map((part) => Math.min(1, Math.max(0, wanted + (part - own) * share))) as unknown as Rgb;
 }
 
 /** Whether a colour is readable as text on each surface, and as a background of black or white text. */

@@ -51,7 +51,7 @@ export function pageOf(options: PageOptions): Page {
       ),
     ],
     body: html`<a class="skip" href="#main">${words.skip}</a>
-      ${person ? BarOf(person, words) : null}
+      ${person ? BarOf(person, options) : null}
       <p class="away" id="away" role="alert" hidden>${words.away}</p>
       ${person?.organization ? FramedBy(options, person) : html`<div class="wide">${MainOf(options)}</div>`}`,
     loads: ['img', 'script', 'connect', 'worker', 'frame'],
@@ -91,10 +91,19 @@ function MainOf({ title, heading = title, content, back, done }: PageOptions): H
   </main>`;
 }
 
-function BarOf({ organization }: Person, words: DashboardWords): Html {
+function BarOf({ organization }: Person, { words, section }: PageOptions): Html {
+  const home = `/dashboard${organization ? `/${organization.id}` : ''}`;
   return html`<header class="bar">
     <div class="wide">
-      <strong>${organization?.name ?? words.name}</strong>
+      <a class="own" href="${home}">${organization?.name ?? words.name}</a>
+      ${
+        // The page of the search has its own box. On narrow screens, the menu has a link to it.
+        organization === undefined || section === 'search'
+          ? null
+          : html`<form class="seek" role="search" aria-label="${words.searching.title}" action="${home}/search">
+              <input name="q" type="search" maxlength="200" aria-label="${words.searching.title}" aria-keyshortcuts="/" placeholder="${words.searching.title}" />
+            </form>`
+      }
       <a href="/dashboard/account">${words.account}</a>
       <form method="post" action="/dashboard/sign-out"><button>${words.signOut}</button></form>
     </div>

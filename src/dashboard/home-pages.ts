@@ -17,7 +17,7 @@ export const homePages: PageDefinition[] = [
     path: '',
     needs: null,
     show: async (context) => {
-      const { words, person } = context;
+      const { words } = context;
       const petitions = await openPetitions(context);
       const cards = await Promise.all([
         PetitionsOf(context, petitions),
@@ -28,7 +28,6 @@ export const homePages: PageDefinition[] = [
       return context.view.page({
         section: 'overview',
         title: words.sections.overview,
-        heading: person.organization.name,
         content: html`${await StepsOf(context, petitions)} ${FirstActions(context)}
           <div class="pair">${cards}</div>`,
       });

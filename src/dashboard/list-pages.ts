@@ -187,12 +187,13 @@ async function showList<Listed extends { id?: string }>(context: PageContext, op
       ${above}
       ${isNothing ? Actions(actions?.(context) ?? []) : Actions([adding, ...(actions?.(context) ?? [])])}
       ${isNothing || !(search || filters) ? null : Search(context, search?.(words), fields)}
-      <p class="pot" id="found" role="status">${isSearched ? foundIn(words, rows.length, listed.next !== null) : null}</p>
+      <p class="small" id="found" role="status">${isSearched ? foundIn(words, rows.length, listed.next !== null) : null}</p>
       <div id="list">
         ${
           rows.length === 0
             ? none
-            : html`${Choice(
+            : html`${isSearched ? html`<p><a href="${context.address.pathname}">${words.showAll}</a></p>` : null}
+              ${Choice(
                 context.address,
                 choosing,
                 Table({

@@ -16,6 +16,7 @@ import { type PageDefinition } from './page.js';
 import { petitionPages } from './petitions/pages.js';
 import { postPages } from './posts/pages.js';
 import { publishableKeyPages } from './publishable-keys/pages.js';
+import { searchPages } from './search-pages.js';
 import { segmentPages } from './segments/pages.js';
 import { suppressionPages } from './suppressions/pages.js';
 import { teamPages } from './team/pages.js';
@@ -25,6 +26,7 @@ import { systemStatusPages } from './status/pages.js';
 /** All pages of an organization. Add new pages here, and their permissions to the table in `test/dashboard-pages.ts`. */
 export const PAGES: PageDefinition[] = [
   ...homePages,
+  ...searchPages,
   ...petitionPages,
   ...formPages,
   ...contactPages,

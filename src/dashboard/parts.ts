@@ -63,12 +63,24 @@ export function PublicLink(url: string | null, text: string): Html | null {
   return url === null ? null : html`<a class="button plain" href="${new URL(url).pathname}">${text}</a>`;
 }
 
-/** A row of actions. Those that are not possible now are null or false. */
-export function Actions(actions: readonly (Html | null | false)[]): Html | null {
-  const shown = actions.filter((action) => action instanceof Html);
-  return shown.length === 0
-    ? null
-    : html`<ul class="actions">${shown.map((action) => html`<li>${action}</li>`)}</ul>`;
+/** A longer row of actions is hard to scan. */
+const MAX_ACTIONS = 4;
+
+/**
+ * A row of actions, the most important first. Those that are not possible now are null or false.
+ *
+ * @param words if given, only the first actions of a long row are shown, and the others are in a menu.
+ */
+export function Actions(actions: readonly (Html | null | false)[], words?: DashboardWords): Html | null {
+  const all = actions.filter((action) => action instanceof Html);
+  if (all.length === 0) return null;
+  const shown = words === undefined || all.length <= MAX_ACTIONS ? all.length : MAX_ACTIONS - 1;
+  const items = (some: readonly Html[]) => some.map((action) => html`<li>${action}</li>`);
+  const others = all.slice(shown);
+  return html`<ul class="actions">
+    ${items(all.slice(0, shown))}
+    ${others.length === 0 ? null : html`<li><details class="more"><summary class="button plain">${words!.more}</summary><ul>${items(others)}</ul></details></li>`}
+  </ul>`;
 }
 
 /** Texts up to this length stay on one line, and are cut off if they are too wide. So are addresses of any length. */
@@ -126,12 +138,18 @@ const TONES: Record<string, 'good' | 'doubt' | 'bad'> = {
   ACTIVE: 'good',
   SENT: 'good',
   CONFIRMED: 'good',
+  DELIVERED: 'good',
+  UP_TO_DATE: 'good',
+  BEHIND: 'doubt',
+  STALLED: 'bad',
+  PARKED: 'bad',
   SCHEDULED: 'doubt',
   SENDING: 'doubt',
   PAUSED: 'doubt',
   PENDING: 'doubt',
   IN_DOUBT: 'doubt',
   DISABLED: 'bad',
+  FAILING: 'bad',
   FAILED: 'bad',
   WON: 'good',
 };

@@ -41,7 +41,10 @@ type NavigationGroup = keyof DashboardWords['groups'];
 /** The navigation: its groups, with the sections of each in display order. */
 export function navigation(): { group: NavigationGroup | null; sections: Record<Section, Place> }[] {
   return [
-    { group: null, sections: { overview: { path: '', needs: null } } },
+    {
+      group: null,
+      sections: { overview: { path: '', needs: null }, search: { path: 'search', needs: null } },
+    },
     {
       group: 'campaigns',
       sections: {

@@ -11,11 +11,13 @@ const OWN_STYLE = `
 @media (pointer:coarse),(max-width:30rem){:root{--height:2.75rem}}
 [hidden]{display:none!important}
 main{padding:var(--space-4) 0 var(--space-5)}
-h2{margin-bottom:var(--space-2)}.lead{margin-bottom:var(--space-3)}
+::placeholder{color:var(--quiet);opacity:1}
+h2{margin-bottom:var(--space-2)}.lead{max-width:42rem;margin-bottom:var(--space-3)}
 .bar{border-top:4px solid var(--accent);border-bottom:1px solid var(--line)}
 .bar .wide{display:flex;flex-wrap:wrap;gap:0 var(--space-3);align-items:center;max-width:none}
-.bar strong{flex:1 1 6rem;overflow:hidden;white-space:nowrap;text-overflow:ellipsis}
-.bar a,.bar button{display:inline-flex;align-items:center;min-height:2.75rem;padding:0;border:0;background:none;color:var(--ink);font:inherit;text-decoration:underline;cursor:pointer}
+.bar .own{flex:1 1 6rem;display:block;align-content:center;font-weight:600;text-decoration:none;overflow:hidden;white-space:nowrap;text-overflow:ellipsis}
+.bar a,.bar button{display:inline-flex;align-items:center;min-height:2.75rem;padding:0;border:0;background:none;color:var(--ink);font:inherit;cursor:pointer}.bar a:not(:hover),.bar button:not(:hover){text-decoration:none}
+.seek{display:none;flex:0 1 20rem}.seek input{min-height:2rem;padding-block:.125rem;background:var(--sheet)}#found{margin:0}.beside-ways [href$="/search"]{display:none}
 .frame{max-width:none}.frame main{max-width:64rem}
 .ways ul{margin:0 0 var(--space-2);padding:0;list-style:none}
 .ways p{margin:var(--space-2) 0 0;padding:0 var(--space-2);color:var(--quiet);font-size:var(--text-1);font-weight:600}
@@ -59,6 +61,9 @@ form:has(tbody :checked) .choosing{position:sticky;border-top:1px solid var(--li
 .choosing .button{margin:0}.choosing .tick{display:flex;gap:var(--space-2);align-items:center;margin:0}
 .section{margin-top:2rem}
 .actions{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-3);padding:0;list-style:none}.hint+.actions,.small+.actions{margin-top:var(--space-3)}
+.actions form{height:100%}.actions form .button{margin:0}.more{position:relative;margin:0}.more summary{list-style:none;cursor:pointer}.more summary::-webkit-details-marker{display:none}.more summary::after{content:" ▾"}
+.more ul{position:absolute;z-index:1;min-width:100%;width:max-content;max-width:18rem;margin:var(--space-1) 0 0;padding:var(--space-1);border:1px solid var(--line);border-radius:.5rem;background:var(--ground);box-shadow:0 .5rem 1.5rem #0003;list-style:none}
+.more .button:not(summary){display:flex;align-items:center;width:100%;padding:.25rem var(--space-2);border:0;background:none;font-weight:400;text-align:left}.more .button:not(summary):hover{background:var(--sheet)}.more .final{color:var(--fault)!important}
 .find{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:end;margin:0 0 var(--space-3)}
 .find .button{margin:0}
 .find .field{flex:1 1 12rem;min-width:0;max-width:20rem;margin:0}.find input{max-width:100%}.find select{width:100%}
@@ -81,7 +86,7 @@ progress{height:.5rem;margin-bottom:var(--space-3)}p:has(+progress){margin-botto
 .shares{margin:0 0 var(--space-4)}.shares tbody th{min-width:0;width:100%;max-width:none;font-weight:400}.shares td{min-width:0}.shares svg{display:block;width:100%;height:.375rem}
 .sheet .choices{max-height:14rem;overflow-y:auto}
 .pair{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,20rem),1fr));gap:0 var(--space-5)}
-h1,h2,h3,th,.button{hyphens:auto}
+h1,h2,h3,tbody th,.button{hyphens:auto;hyphenate-limit-chars:12 5 5}thead th{hyphens:manual}
 input,select,textarea,fieldset{scroll-margin-top:8rem}
 .faults h2{margin-top:0}
 form details{margin:0 0 var(--space-3)}
@@ -110,6 +115,7 @@ form .button{margin-bottom:var(--space-1)}
 @media (min-width:75rem){.beside{display:grid;grid-template-columns:minmax(0,1fr) 20rem;gap:0 var(--space-4);align-items:start;margin-bottom:var(--space-3)}}
 @media (min-width:60rem){
 .frame{display:grid;grid-template-columns:13rem minmax(0,1fr);gap:0 var(--space-5)}
+.seek{display:block}
 .beside-ways{position:sticky;top:0;display:block;align-self:start;max-height:100vh;overflow-y:auto;padding:var(--space-3) 0}.menu{display:none}}`;
 
 /** The stylesheet with the organization's colour. */

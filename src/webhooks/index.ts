@@ -3,5 +3,6 @@ export { Destinations } from './destinations.js';
 export { ReplayWebhook } from './replay-webhook.js';
 export { disableWebhook, webhook } from './webhook.js';
 export { WEBHOOK_BACKLOG } from './webhook-sender.js';
+export { DELIVERY_REASONS } from './webhook-requests.js';
 export { webhooks } from './webhooks.js';
 export { WebhooksModule } from './webhooks.module.js';

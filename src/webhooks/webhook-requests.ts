@@ -15,7 +15,7 @@ const MAX_STORED_BYTES = 1024;
 const IDLE_MS = 5_000;
 
 /** Failure reasons that reveal nothing about this machine's network. */
-const REASONS = {
+export const DELIVERY_REASONS = {
   notConnected: 'Could not connect to the address, or delivery to it is not allowed.',
   notSecure: 'Could not establish a secure connection: the certificate is not valid for the address.',
   ended: 'The connection closed before a response arrived.',
@@ -72,7 +72,7 @@ export class WebhookRequests {
       const { statusCode, answer } = await this.post(webhookId, webhook, message, at);
       const delivered = statusCode >= 200 && statusCode < 300;
       const isRedirect = statusCode >= 300 && statusCode < 400;
-      const reason = delivered ? null : isRedirect ? REASONS.redirect : REASONS.refused;
+      const reason = delivered ? null : isRedirect ? DELIVERY_REASONS.redirect : DELIVERY_REASONS.refused;
       return ended({ delivered, statusCode, answer, reason });
     } catch (error) {
       if (this.isEnded) return undefined;
@@ -173,12 +173,14 @@ function isLate(error: unknown): boolean {
 }
 
 function reasonOf(error: unknown): string {
-  if (isLate(error)) return REASONS.late;
+  if (isLate(error)) return DELIVERY_REASONS.late;
   const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
-  if (/CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_SSL|EPROTO/.test(code)) return REASONS.notSecure;
+  if (/CERT|SELF_SIGNED|UNABLE_TO|ERR_TLS|ERR_SSL|EPROTO/.test(code)) return DELIVERY_REASONS.notSecure;
   const isBegun = !(error instanceof DestinationNotAllowed) && !['connect', 'getaddrinfo'].includes(syscall);
   // An AggregateError means that every resolved address failed.
-  return isBegun && !(error instanceof AggregateError) ? REASONS.ended : REASONS.notConnected;
+  return isBegun && !(error instanceof AggregateError)
+    ? DELIVERY_REASONS.ended
+    : DELIVERY_REASONS.notConnected;
 }
 
 /** `Promise.withResolvers`, which Node.js 20 lacks. */

@@ -11,6 +11,7 @@ export const keys: typeof en = {
   add: 'API-Schlüssel anlegen',
   may: 'Berechtigungen',
   everything: 'Alles',
+  everythingRead: 'Alles lesen',
   lastUsed: 'Zuletzt verwendet',
   never: 'Nie',
   live: 'Aktiv',

@@ -9,6 +9,7 @@ export const keys = {
   add: 'Create API key',
   may: 'Permissions',
   everything: 'Everything',
+  everythingRead: 'Read everything',
   lastUsed: 'Last used',
   never: 'Never',
   live: 'Active',

@@ -84,23 +84,27 @@ function showBroadcast(
     ${Live(context, { isGoing: isGoing(broadcast), status: statusText(words, broadcast) })}
     ${ResultsOf(words, broadcast)}
     ${blockers.length > 0 ? BlockersOf(words, blockers) : null}
+    ${Actions(
+      [
+        maySend && status === 'SENDING' && press('pause', broadcasts.steps.pause),
+        maySend && status === 'PAUSED' && press('resume', broadcasts.steps.resume, false),
+        maySend && status === 'DRAFT' && link('send', broadcasts.send.link, false),
+        maySend && status === 'SCHEDULED' && link('send', broadcasts.send.changeLink, false),
+        !isOpen && link('recipients', broadcasts.recipients.title, isStarted && maySend),
+        mayWrite && isOpen && link('edit', broadcasts.edit),
+        maySend && isOpen && link('test', broadcasts.test.title),
+        link('preview', broadcasts.preview),
+        isOpen && link('audience', broadcasts.audience.title),
+        maySend && (isStarted || status === 'SCHEDULED') && link('cancel', broadcasts.steps.cancel),
+        mayWrite &&
+          (status === 'SENT' || status === 'CANCELLED') &&
+          ButtonLink(address, `broadcasts/new?like=${id}`, broadcasts.again, true),
+        mayWrite && (status === 'DRAFT' || status === 'CANCELLED') && link('delete', broadcasts.delete),
+      ],
+      words,
+    )}
     ${SectionOf(broadcasts.audience.title, audience ?? html`<p>${broadcasts.audience.nobody}</p>`)}
-    ${Actions([
-      maySend && status === 'SENDING' && press('pause', broadcasts.steps.pause),
-      maySend && status === 'PAUSED' && press('resume', broadcasts.steps.resume, false),
-      maySend && status === 'DRAFT' && link('send', broadcasts.send.link, false),
-      maySend && status === 'SCHEDULED' && link('send', broadcasts.send.changeLink, false),
-      link('preview', broadcasts.preview),
-      isOpen && link('audience', broadcasts.audience.title),
-      maySend && isOpen && link('test', broadcasts.test.title),
-      !isOpen && link('recipients', broadcasts.recipients.title),
-      mayWrite && isOpen && link('edit', broadcasts.edit),
-      maySend && (isStarted || status === 'SCHEDULED') && link('cancel', broadcasts.steps.cancel),
-      mayWrite &&
-        (status === 'SENT' || status === 'CANCELLED') &&
-        ButtonLink(address, `broadcasts/new?like=${id}`, broadcasts.again, true),
-      mayWrite && (status === 'DRAFT' || status === 'CANCELLED') && link('delete', broadcasts.delete),
-    ])}`;
+    ${blockers.length > 0 ? null : SectionOf(words.posts.preview, html`<iframe sandbox loading="lazy" title="${broadcasts.frame}" src="${address.path(`broadcasts/${id}/mail`)}"></iframe>`)}`;
 }
 
 /** Whether the page polls. After a pause or cancellation, in-flight messages still arrive. */

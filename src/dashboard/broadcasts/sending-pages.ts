@@ -193,7 +193,10 @@ export const sendingPages: PageDefinition[] = [
       },
       {
         name: ({ broadcasts }) => broadcasts.recipients.detail,
-        cell: ({ detail }, { words }) => detail && detailIn(words, detail),
+        // Of an email that was sent, it is the message's id, which only the export contains.
+        cell: ({ status, detail }, { words }) =>
+          status === 'SENT' ? null : detail && detailIn(words, detail),
+        exported: ({ detail }) => detail,
       },
     ],
   }),

@@ -41,6 +41,26 @@ const addSelectPage = () => {
 addSelectPage();
 document.addEventListener('htmx:afterSettle', addSelectPage);
 
+// Menus close as people expect it.
+const closeMenus = (isOutside: (menu: HTMLElement) => boolean) => {
+  for (const menu of document.querySelectorAll<HTMLDetailsElement>('.more[open]'))
+    if (isOutside(menu)) menu.open = false;
+};
+document.addEventListener('click', ({ target }) => closeMenus((menu) => !menu.contains(target as Node)));
+document.addEventListener('keydown', (event) => {
+  const { key, target } = event;
+  if (key === 'Escape') {
+    const menu = (target as HTMLElement).closest('.more');
+    closeMenus(() => true);
+    menu?.querySelector('summary')?.focus();
+  }
+  // Moves to the search, unless the user is typing.
+  if (key !== '/' || event.ctrlKey || event.metaKey || event.altKey) return;
+  if ((target as HTMLElement).matches('input, select, textarea')) return;
+  event.preventDefault();
+  document.querySelector<HTMLInputElement>('input[type=search]')?.focus();
+});
+
 for (const field of document.querySelectorAll<HTMLElement>('[data-copy]')) {
   const { copy, copied } = field.dataset;
   const button = document.createElement('button');

@@ -121,15 +121,18 @@ export const contactPages: PageDefinition[] = [
     (context, contact, { mayWrite, link }, [mails, belonging, consents, customFields]) => {
       const { words, person, address } = context;
       const { edit, erase, merge, addTo, exportPerson, fields, subscribed } = words.contacts;
-      return html`${Actions([
-        mayWrite && link('edit', edit, false),
-        mayWrite &&
-          canGroup(person) &&
-          ButtonLink(address, `contacts/group?contact=${contact.id}`, addTo, true),
-        mayWrite && link('merge', merge),
-        mayWrite && person.may('contact:export') && link('export', exportPerson),
-        mayWrite && link('erase', erase),
-      ])}
+      return html`${Actions(
+        [
+          mayWrite && link('edit', edit, false),
+          mayWrite &&
+            canGroup(person) &&
+            ButtonLink(address, `contacts/group?contact=${contact.id}`, addTo, true),
+          mayWrite && link('merge', merge),
+          mayWrite && person.may('contact:export') && link('export', exportPerson),
+          mayWrite && link('erase', erase),
+        ],
+        words,
+      )}
       ${Facts([
         { name: fields.email, value: contact.email },
         { name: subscribed, value: mails },

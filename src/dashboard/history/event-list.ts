@@ -37,7 +37,7 @@ export async function showEvents(context: PageContext) {
       <p class="small">${history.exportText}</p>
       ${FiltersOf(context, people)} ${OnlyOf(context, events[0])}
       <div id="list">
-        ${events.length === 0 ? html`<p>${context.words.nothingFound}</p>` : EventsOf(context, events, nameOf)}
+        ${events.length === 0 ? html`<p>${context.words.foundNone}. ${context.words.nothingFound}</p>` : EventsOf(context, events, nameOf)}
         <nav class="paging" aria-label="${context.words.pages}">
           ${hasNewer ? way({ after: null, before: null }, history.newest) : null}
           ${hasNewer && newest ? way({ after: String(newest.position), before: null }, history.newer) : null}

@@ -10,6 +10,7 @@ import {
   ChoiceField,
   dateIn,
   Actions,
+  BadgeOf,
   Facts,
   fieldsFor,
   SecretField,
@@ -22,6 +23,8 @@ import { type FormInput, type PageContext } from '../page-context.js';
 import { sectionAbout } from '../sections.js';
 
 const DEFAULT_RATE = 10;
+/** A choice that is no scope: everything may be read. */
+const READ_ALL = '*:read';
 /** Seconds, within the limit of the operation. */
 const OVERLAPS = ['0', '3600', '86400'];
 
@@ -37,7 +40,12 @@ export const keyPages: PageDefinition[] = [
     columns: [
       keys.titleColumn(),
       { name: ({ keys }) => keys.begins, cell: ({ prefix }) => prefix },
-      { name: ({ state }) => state, cell: (key, { words }) => stateOf(words, key) },
+      {
+        name: ({ state }) => state,
+        cell: (key, { words }) => stateOf(words, key),
+        badge: toneOf,
+        isObvious: true,
+      },
       { name: ({ keys }) => keys.lastUsed, cell: ({ lastUsedAt }, { words }) => usedIn(words, lastUsedAt) },
     ],
   }),
@@ -53,13 +61,25 @@ export const keyPages: PageDefinition[] = [
           name: 'scopes',
           label: fields.scopes,
           isMany: true,
+<<<<<<< HEAD
           choices: scopes.map((value) => ({ value, text: scopeIn(words, value) })),
+=======
+          choices: [
+            { value: READ_ALL, text: texts.everythingRead },
+            ...scopes.map((value) => ({
+              value,
+              text: scopeIn(context.words, value),
+              ...(value === '*' ? {} : { group: whatOf(context.words, value) }),
+            })),
+          ],
+>>>>>>> 6a1738ec (Pages of records show one main action, with a search, a menu for rare actions, and the text of emails)
         }),
         text('rateLimit', { type: 'number', value: String(DEFAULT_RATE) }),
         optionalText('expiresAt', { hint: fields.expiresHint, type: 'datetime-local' }),
       ];
       return TextForm(form, { fields: written, button });
     },
+<<<<<<< HEAD
     input: ({ form }) => {
       const expiresAt = form.typed('expiresAt');
       return {
@@ -67,18 +87,33 @@ export const keyPages: PageDefinition[] = [
         rateLimit: Number(form.typed('rateLimit') ?? Number.NaN),
         expiresAt: expiresAt === null ? undefined : `${expiresAt.slice(0, 16)}:00Z`,
       };
+=======
+    act: async (context) => {
+      const expiresAt = context.form.typed('expiresAt');
+      const made = await context.api.run<{ key: string | null }>('api-key.create-api-key', {
+        name: context.form.typed('name') ?? '',
+        scopes: typedScopes(context),
+        rateLimit: Number(context.form.typed('rateLimit') ?? Number.NaN),
+        expiresAt: expiresAt === null ? undefined : `${expiresAt.slice(0, 16)}:00Z`,
+      });
+      return shownOnce(context, {
+        ...made,
+        name: context.form.typed('name') ?? '',
+        scopes: typedScopes(context),
+      });
+>>>>>>> 6a1738ec (Pages of records show one main action, with a search, a menu for rare actions, and the text of emails)
     },
     created: (context, { key }) => shownOnce(context, { key: key ?? null, ...namedIn(context.form) }),
   }),
   keys.shown(({ words }, key, { mayWrite, link }) => {
     const { keys } = words;
     const mayEnd = isGood(key) && mayWrite;
-    return html`${Actions([
+    return html`<p>${BadgeOf(toneOf(key), stateOf(words, key))}</p>
+    ${Actions([
       mayEnd && key.revokedAt === null && link('rotate', keys.rotate),
       mayEnd && link('revoke', keys.revoke),
     ])}
     ${Facts([
-      { name: words.state, value: stateOf(words, key) },
       { name: keys.begins, value: key.prefix },
       { name: keys.may, value: key.scopes.map((scope) => scopeIn(words, scope)).join(', ') },
       { name: keys.lastUsed, value: usedIn(words, key.lastUsedAt) },
@@ -115,8 +150,16 @@ export const keyPages: PageDefinition[] = [
   }),
 ];
 
+<<<<<<< HEAD
 function namedIn(form: FormInput) {
   return { name: form.typed('name') ?? '', scopes: form.getAll('scopes') };
+=======
+/** The scopes that were ticked. `READ_ALL` stands for those of the person that read. */
+function typedScopes({ person, form }: PageContext): string[] {
+  const own = scopesOf(person.organization.role);
+  const reads = allScopes().filter((scope) => scope.endsWith(':read') && hasScope(own, scope));
+  return [...new Set(form.getAll('scopes').flatMap((scope) => (scope === READ_ALL ? reads : scope)))];
+>>>>>>> 6a1738ec (Pages of records show one main action, with a search, a menu for rare actions, and the text of emails)
 }
 
 /** No operation returns a single key, so this searches all keys ever created. An organization has a few hundred at most. */
@@ -138,6 +181,10 @@ function isGood({ revokedAt, expiresAt }: ApiKeyRecord): boolean {
   return [revokedAt, expiresAt].every((end) => end === null || Date.parse(end) > Date.now());
 }
 
+function toneOf(key: ApiKeyRecord): string {
+  return isGood(key) ? 'ACTIVE' : 'REVOKED';
+}
+
 /** A rotated key stays active until its `revokedAt`, which can be in the future. */
 function stateOf(words: DashboardWords, key: ApiKeyRecord): string {
   const { keys } = words;
@@ -150,11 +197,18 @@ function usedIn(words: DashboardWords, lastUsedAt: Date | null): string {
   return lastUsedAt === null ? words.keys.never : timeIn(words, lastUsedAt);
 }
 
-function scopeIn({ keys, sections }: DashboardWords, scope: string): string {
+/** What a scope is about: a section. */
+function whatOf({ keys, sections }: DashboardWords, scope: string): string {
+  const [service = ''] = scope.split(':');
+  return service === 'history' ? keys.historyScope : sections[sectionAbout(service)!]!;
+}
+
+function scopeIn(words: DashboardWords, scope: string): string {
+  const { keys } = words;
   if (scope === '*') return keys.everything;
   if (scope in keys.public) return keys.public[scope as keyof typeof keys.public];
-  const [service = '', right = ''] = scope.split(':');
-  const what = service === 'history' ? keys.historyScope : sections[sectionAbout(service)!]!;
+  const [, right] = scope.split(':');
+  const what = whatOf(words, scope);
   if (right === 'read') return keys.read(what);
   if (right === 'export') return keys.export(what);
   return right === 'send' ? keys.send(what) : keys.write(what);

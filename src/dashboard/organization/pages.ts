@@ -26,7 +26,7 @@ export const organizationPages: PageDefinition[] = [
         SectionOf(title, [
           Facts(facts),
           context.person.may('organization:write')
-            ? html`<p><a href="${context.address.path(path)}" aria-label="${title}: ${said.change}">${said.change}</a></p>`
+            ? html`<p><a class="button plain" href="${context.address.path(path)}" aria-label="${said.change}: ${title}">${said.change}</a></p>`
             : null,
         ]);
       return context.view.page({

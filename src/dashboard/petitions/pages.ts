@@ -147,21 +147,25 @@ async function showPetition(
     ${GoalProposal(context, petition)}
     ${pendingSignatures > 0 ? html`<p>${petitions.pending(pendingSignatures)}</p>` : null}
     ${await WaitingComments(context, petition)}
-    ${Actions([
-      mayWrite && !isOpen && link('publish', publishingOf(words, status), false),
-      isPublic && PublicLink(url, petitions.open),
-      mayWrite && link('edit', petitions.edit),
-      mayWrite && link('goal', petitions.goals.title),
-      mayWrite && link('thanks', petitions.thanks.title),
-      mayWrite && link('translations', petitions.translating.title),
-      link('signatures', petitions.signers.title),
-      link('paper', petitions.paper.title),
-      link('delivery', petitions.delivery.title),
-      mayWrite && link('duplicate', petitions.duplicating.link),
-      mayWrite && status === 'CLOSED' && link('outcome', petitions.outcome.title),
-      mayWrite && isOpen && link('close', petitions.close),
-      mayWrite && !isOpen && link('delete', petitions.delete),
-    ])}
+    ${Actions(
+      [
+        mayWrite && status === 'DRAFT' && link('publish', petitions.publish, false),
+        mayWrite && status === 'CLOSED' && link('outcome', petitions.outcome.title, false),
+        link('signatures', petitions.signers.title, mayWrite && !isOpen),
+        isPublic && PublicLink(url, petitions.open),
+        mayWrite && link('edit', petitions.edit),
+        mayWrite && link('goal', petitions.goals.title),
+        mayWrite && link('thanks', petitions.thanks.title),
+        mayWrite && link('translations', petitions.translating.title),
+        link('paper', petitions.paper.title),
+        link('delivery', petitions.delivery.title),
+        mayWrite && link('duplicate', petitions.duplicating.link),
+        mayWrite && isOpen && link('close', petitions.close),
+        mayWrite && status === 'CLOSED' && link('publish', petitions.reopen),
+        mayWrite && !isOpen && link('delete', petitions.delete),
+      ],
+      words,
+    )}
     ${closesAt === null ? null : Facts([{ name: petitions.lastDay, value: timeIn(words, closesAt, await timeZoneOf(context)) }])}
     ${stats}
     ${isPublic ? SectionOf(petitions.share, ShareKit({ title, text: title, url }, shareBy)) : null}

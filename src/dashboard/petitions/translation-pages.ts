@@ -1,5 +1,5 @@
 import { html, type Html, languageName } from '#libs/pages';
-import { noSuch } from '#libs/rpc';
+import { invalid, noSuch } from '#libs/rpc';
 import { languageTag } from '../../petitions/index.js';
 import { type PageDefinition } from '../page.js';
 import { type FormInput, type PageContext } from '../page-context.js';
@@ -43,7 +43,7 @@ export const translationPages: PageDefinition[] = [
         ]);
         const columns = [{ name: translating.language }, { name: fields.title }, { name: translating.texts }];
         const isOffered = (language: string) => language !== own && !Object.hasOwn(translations, language);
-        const choices = choicesIn(words.locale, OFFERED.filter(isOffered));
+        const choices = [{ value: '', text: '–' }, ...choicesIn(words.locale, OFFERED.filter(isOffered))];
         const original = [languageName(own, words.locale), titleIn(own, title), translating.original];
         const field = SelectField(form, { name: 'language', label: translating.language, choices });
         return html`<p class="lead">${translating.text}</p>
@@ -54,7 +54,9 @@ export const translationPages: PageDefinition[] = [
     act: async (context) => {
       const petition = await petitions.find(context);
       const { id } = petition;
-      const { language } = await languageOf(context, petition, context.form.typed('language') ?? '');
+      const typed = context.form.typed('language');
+      if (typed === null) throw invalid([{ path: 'language', message: 'is required' }]);
+      const { language } = await languageOf(context, petition, typed);
       return { to: `petitions/${id}/translations/edit?language=${language}` };
     },
   },

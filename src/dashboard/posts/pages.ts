@@ -60,14 +60,17 @@ export const postPages: PageDefinition[] = [
     const isPublic = status === 'PUBLISHED';
     const petition = await petitionOf(context, post);
     return html`<p>${BadgeOf(status, posts.statuses[status])}</p>
-      ${Actions([
-        mayWrite && link('edit', posts.edit, false),
-        mayWrite && !isPublic && press('publish', posts.publish, false),
-        mayWrite && isPublic && link('archive', posts.archive),
-        isPublic && PublicLink(url, posts.open),
-        petition && context.person.may('broadcast:write') ? link('email', posts.emailing.title) : null,
-        mayWrite && link('delete', posts.delete),
-      ])}
+      ${Actions(
+        [
+          mayWrite && !isPublic && press('publish', posts.publish, false),
+          mayWrite && link('edit', posts.edit, !isPublic),
+          mayWrite && isPublic && link('archive', posts.archive),
+          isPublic && PublicLink(url, posts.open),
+          petition && context.person.may('broadcast:write') ? link('email', posts.emailing.title) : null,
+          mayWrite && link('delete', posts.delete),
+        ],
+        context.words,
+      )}
       ${await FactsOf(context, post, petition)}
       ${
         image

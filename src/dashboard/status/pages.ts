@@ -3,7 +3,7 @@ import { DatabaseMonitor } from '#libs/operations';
 import { Sealer } from '#libs/sealing';
 import { type Failures, Subscriptions } from '#libs/subscriptions';
 import { type PageDefinition } from '../page.js';
-import { Live, numberIn, SectionOf, Table } from '../parts.js';
+import { BadgeOf, Live, numberIn, SectionOf, Table } from '../parts.js';
 import { type PageContext } from '../page-context.js';
 import { type DashboardWords } from '#locales';
 
@@ -12,6 +12,9 @@ const MOMENTARY = 100;
 
 /** `behind` clears by itself; `stalled` and `paused` need someone to act. */
 type State = 'upToDate' | 'behind' | 'stalled' | 'paused';
+
+/** As in `BadgeOf`. */
+const TONES = { upToDate: 'UP_TO_DATE', behind: 'BEHIND', stalled: 'STALLED', paused: 'PAUSED' };
 
 /** A row of the page: its name, state and how many events it is behind. */
 type Part = { name: Html | string; state: State; lag: number };
@@ -111,17 +114,29 @@ function namedIn(names: Readonly<Record<string, string>>, name: string): string 
   return Object.hasOwn(names, name) ? names[name]! : name;
 }
 
+/** Parts that are up to date need no attention, so they are behind a summary. */
 function PartsOf(words: DashboardWords, caption: string, parts: readonly Part[]): Html {
   const { systemStatus: said } = words;
-  return Table({
-    caption,
-    columns: [{ name: said.name }, { name: said.state }, { name: said.lag, isNumber: true }],
-    rows: parts.map(({ name, state, lag }) => [
-      name,
-      state === 'stalled' ? html`<strong class="badge">${said.states[state]}</strong>` : said.states[state],
-      numberIn(words, lag),
-    ]),
-  });
+  const isFine = ({ state }: Part) => state === 'upToDate';
+  const tableOf = (some: readonly Part[]) =>
+    some.length === 0
+      ? null
+      : Table({
+          caption,
+          columns: [
+            { name: said.name },
+            { name: said.state, isObvious: true },
+            { name: said.lag, isNumber: true },
+          ],
+          rows: some.map(({ name, state, lag }) => [
+            name,
+            BadgeOf(TONES[state], said.states[state]),
+            numberIn(words, lag),
+          ]),
+        });
+  const fine = parts.filter(isFine);
+  return html`${tableOf(parts.filter((part) => !isFine(part)))}
+  ${fine.length === 0 ? null : html`<details><summary>${said.states.upToDate}: ${numberIn(words, fine.length)}</summary>${tableOf(fine)}</details>`}`;
 }
 
 function FailuresOf({ words, address }: PageContext, failures: readonly Failures[]): Html | null {

@@ -2,6 +2,7 @@ import { html, type Html, type Page } from '#libs/pages';
 import { allEventTypes } from '#libs/modules';
 import { RpcError } from '#libs/rpc';
 import { type DashboardWords } from '#locales';
+import { DELIVERY_REASONS } from '../../webhooks/index.js';
 import { kindIn } from '../history/event-list.js';
 import { statusColumn } from '../list-pages.js';
 import { type PageDefinition } from '../page.js';
@@ -94,7 +95,10 @@ export const webhookPages: PageDefinition[] = [
         statusCode: number | null;
       }>('webhook.test-webhook', { webhookId });
       if (!delivered)
-        throw new RpcError('BAD_REQUEST', words.webhooks.testFailed(reason ?? String(statusCode ?? '')));
+        throw new RpcError(
+          'BAD_REQUEST',
+          words.webhooks.testFailed(reasonIn(words, reason) ?? String(statusCode ?? '')),
+        );
       return { to: `webhooks/${webhookId}`, done: 'webhooks.tested' };
     },
   }),
@@ -135,7 +139,13 @@ export const webhookPages: PageDefinition[] = [
     empty: ({ webhooks }) => webhooks.deliveries.none,
     search: ({ webhooks }) => webhooks.deliveries.search,
     searchIn: ({ type, outcome, statusCode, reason }, { words }) =>
-      [eventIn(words, type), type, words.webhooks.deliveries.outcomes[outcome], statusCode, reason].join(' '),
+      [
+        eventIn(words, type),
+        type,
+        words.webhooks.deliveries.outcomes[outcome],
+        statusCode,
+        reasonIn(words, reason),
+      ].join(' '),
     columns: [
       {
         name: ({ webhooks }) => webhooks.deliveries.event,
@@ -150,11 +160,13 @@ export const webhookPages: PageDefinition[] = [
       {
         name: ({ webhooks }) => webhooks.deliveries.outcome,
         cell: ({ outcome }, { words }) => words.webhooks.deliveries.outcomes[outcome],
+        badge: ({ outcome }) => outcome,
         isObvious: true,
       },
       {
         name: ({ webhooks }) => webhooks.deliveries.answer,
-        cell: ({ statusCode, reason }) => [statusCode, reason].filter((part) => part !== null).join(' '),
+        cell: ({ statusCode, reason }, { words }) =>
+          [statusCode, reasonIn(words, reason)].filter((part) => part !== null).join(' '),
       },
       {
         name: ({ webhooks }) => webhooks.deliveries.again,
@@ -193,6 +205,12 @@ export const webhookPages: PageDefinition[] = [
   },
 ];
 
+/** Why a delivery failed, in the user's language. */
+function reasonIn({ webhooks }: DashboardWords, reason: string | null): string | null {
+  const name = Object.entries(DELIVERY_REASONS).find(([, text]) => text === reason)?.[0];
+  return name === undefined ? reason : webhooks.deliveries.reasons[name as keyof typeof DELIVERY_REASONS];
+}
+
 function showWebhook(
   { words }: PageContext,
   { url, status, lastDelivery, eventTypes, lag }: WebhookRecord,
@@ -207,15 +225,18 @@ function showWebhook(
       : `${timeIn(words, lastDelivery.at)}: ${webhooks.deliveries.outcomes[lastDelivery.outcome]}`;
   const isOn = status === 'ACTIVE' || status === 'FAILING';
   return html`<p>${BadgeOf(status, webhooks.statuses[status])}</p>
-    ${Actions([
-      link('deliveries', webhooks.deliveries.title, false),
-      mayWrite && press('test', webhooks.test),
-      mayWrite && (isOn ? press('pause', webhooks.pause) : press('resume', webhooks.resume, false)),
-      mayWrite && link('edit', webhooks.edit),
-      mayWrite && link('rotate', webhooks.rotate),
-      mayWrite && link('replay', webhooks.replay),
-      mayWrite && link('delete', webhooks.delete),
-    ])}
+    ${Actions(
+      [
+        link('deliveries', webhooks.deliveries.title, false),
+        mayWrite && press('test', webhooks.test),
+        mayWrite && (isOn ? press('pause', webhooks.pause) : press('resume', webhooks.resume, false)),
+        mayWrite && link('edit', webhooks.edit),
+        mayWrite && link('rotate', webhooks.rotate),
+        mayWrite && link('replay', webhooks.replay),
+        mayWrite && link('delete', webhooks.delete),
+      ],
+      words,
+    )}
     ${Facts([
       { name: webhooks.url, value: url },
       { name: webhooks.events, value: heard },
