@@ -61,49 +61,29 @@ export const keyPages: PageDefinition[] = [
           name: 'scopes',
           label: fields.scopes,
           isMany: true,
-<<<<<<< HEAD
-          choices: scopes.map((value) => ({ value, text: scopeIn(words, value) })),
-=======
           choices: [
-            { value: READ_ALL, text: texts.everythingRead },
+            { value: READ_ALL, text: words.keys.everythingRead },
             ...scopes.map((value) => ({
               value,
-              text: scopeIn(context.words, value),
-              ...(value === '*' ? {} : { group: whatOf(context.words, value) }),
+              text: scopeIn(words, value),
+              ...(value === '*' ? {} : { group: whatOf(words, value) }),
             })),
           ],
->>>>>>> 6a1738ec (Pages of records show one main action, with a search, a menu for rare actions, and the text of emails)
         }),
         text('rateLimit', { type: 'number', value: String(DEFAULT_RATE) }),
         optionalText('expiresAt', { hint: fields.expiresHint, type: 'datetime-local' }),
       ];
       return TextForm(form, { fields: written, button });
     },
-<<<<<<< HEAD
-    input: ({ form }) => {
-      const expiresAt = form.typed('expiresAt');
-      return {
-        ...namedIn(form),
-        rateLimit: Number(form.typed('rateLimit') ?? Number.NaN),
-        expiresAt: expiresAt === null ? undefined : `${expiresAt.slice(0, 16)}:00Z`,
-      };
-=======
-    act: async (context) => {
+    input: (context) => {
       const expiresAt = context.form.typed('expiresAt');
-      const made = await context.api.run<{ key: string | null }>('api-key.create-api-key', {
-        name: context.form.typed('name') ?? '',
-        scopes: typedScopes(context),
+      return {
+        ...namedIn(context),
         rateLimit: Number(context.form.typed('rateLimit') ?? Number.NaN),
         expiresAt: expiresAt === null ? undefined : `${expiresAt.slice(0, 16)}:00Z`,
-      });
-      return shownOnce(context, {
-        ...made,
-        name: context.form.typed('name') ?? '',
-        scopes: typedScopes(context),
-      });
->>>>>>> 6a1738ec (Pages of records show one main action, with a search, a menu for rare actions, and the text of emails)
+      };
     },
-    created: (context, { key }) => shownOnce(context, { key: key ?? null, ...namedIn(context.form) }),
+    created: (context, { key }) => shownOnce(context, { key: key ?? null, ...namedIn(context) }),
   }),
   keys.shown(({ words }, key, { mayWrite, link }) => {
     const { keys } = words;
@@ -150,16 +130,12 @@ export const keyPages: PageDefinition[] = [
   }),
 ];
 
-<<<<<<< HEAD
-function namedIn(form: FormInput) {
-  return { name: form.typed('name') ?? '', scopes: form.getAll('scopes') };
-=======
-/** The scopes that were ticked. `READ_ALL` stands for those of the person that read. */
-function typedScopes({ person, form }: PageContext): string[] {
+/** The name and the scopes that were ticked. `READ_ALL` stands for all scopes to read that the person has. */
+function namedIn({ person, form }: PageContext) {
   const own = scopesOf(person.organization.role);
   const reads = allScopes().filter((scope) => scope.endsWith(':read') && hasScope(own, scope));
-  return [...new Set(form.getAll('scopes').flatMap((scope) => (scope === READ_ALL ? reads : scope)))];
->>>>>>> 6a1738ec (Pages of records show one main action, with a search, a menu for rare actions, and the text of emails)
+  const scopes = form.getAll('scopes').flatMap((scope) => (scope === READ_ALL ? reads : scope));
+  return { name: form.typed('name') ?? '', scopes: [...new Set(scopes)] };
 }
 
 /** No operation returns a single key, so this searches all keys ever created. An organization has a few hundred at most. */
