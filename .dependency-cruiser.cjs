@@ -82,7 +82,10 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/dashboard/[^/]+$',
-        pathNot: ['/(index|pages|(home|account|search|sign-in)-pages|[^/]+\\.(module|controller))\\.ts$', tests],
+        pathNot: [
+          '/(index|pages|(home|account|search|sign-in)-pages|[^/]+\\.(module|controller))\\.ts$',
+          tests,
+        ],
       },
       to: { path: '^src/dashboard/((?!browser/)[^/]+/|(pages|(home|account|search|sign-in)-pages)\\.ts$)' },
     },
