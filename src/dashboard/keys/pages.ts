@@ -19,7 +19,7 @@ import {
   timeIn,
 } from '../parts.js';
 import { recordPages } from '../record-pages.js';
-import { type FormInput, type PageContext } from '../page-context.js';
+import { type PageContext } from '../page-context.js';
 import { sectionAbout } from '../sections.js';
 
 const DEFAULT_RATE = 10;
