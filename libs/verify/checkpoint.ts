@@ -22,7 +22,7 @@ export type Checkpoint = {
 };
 type Part = { firstPosition: number; lastPosition: number; leaves: number; hash: Uint8Array };
 
-/** A key rotation in the history: a key was replaced by another, and has signed that. */
+/** A key rotation in the history: the signature is that of `from`. */
 export type Succession = { position: number; from: unknown; to: unknown; signature: unknown };
 
 /** The history contains a successor that the key has not signed. */
@@ -118,11 +118,8 @@ function successionOf(text: string): Succession | undefined {
 /** The text of a note: five lines, and in old ones parts. @throws NotAuthentic */
 function parseText(text: string): Omit<Checkpoint, 'key' | 'signer'> {
   const [origin = '', count, hash, third = '', fourth = '', ...lines] = text.slice(0, -1).split('\n');
-  const [organizationId, size, root] = [
-    /^advocacy-api\/(\S+)$/.exec(origin)?.[1],
-    wholeNumber(count),
-    hashOf(hash),
-  ];
+  const organizationId = /^advocacy-api\/(\S+)$/.exec(origin)?.[1];
+  const [size, root] = [wholeNumber(count), hashOf(hash)];
   const position = wholeNumber(/^position (\S+)$/.exec(third)?.[1]);
   const sealedAt = /^sealed (\S+)$/.exec(fourth)?.[1];
   const wrong = (mistake: string) => notACheckpoint(mistake, 'tree');

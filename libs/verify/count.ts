@@ -69,8 +69,8 @@ export async function verifyCount(chunks: AsyncIterable<Uint8Array>, key: string
     return certificate.end();
   } catch (error) {
     if (!(error instanceof NotAuthentic)) throw error;
-    const reason =
-      error instanceof WrongLine ? `Line ${certificate.line + 1} ${error.message}.` : error.message;
+    const { message } = error;
+    const reason = error instanceof WrongLine ? `Line ${certificate.line + 1} ${message}.` : message;
     return { ok: false, organizationId: null, petitionId: null, count: null, reason, checkpoint: null };
   }
 }

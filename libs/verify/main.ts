@@ -57,10 +57,9 @@ async function run(args: string[]): Promise<number> {
   }
   const verdict = await verifyExport(chunks(), read(checkpoint)!, keyOf(given), {
     ...{ parts: read(values.parts), proof: read(values.proof), witnesses: witness.map(keyOf), quorum },
-    register:
-      register === undefined
-        ? undefined
-        : { chunks: chunksOf(register), checkpoint: read(`${register}.checkpoint`)! },
+    ...(register !== undefined && {
+      register: { chunks: chunksOf(register), checkpoint: read(`${register}.checkpoint`)! },
+    }),
     successions: () => successionsOfExport(chunks()),
   });
   process.stdout.write(json ? `${JSON.stringify(verdict)}\n` : inWords(verdict));

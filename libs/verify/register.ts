@@ -33,9 +33,7 @@ export class RegisterEntries {
     }
   }
 
-  after(previous: string): Entry | undefined {
-    return this.entries.get(previous);
-  }
+  after = (previous: string): Entry | undefined => this.entries.get(previous);
 }
 
 function isEntry(entry: unknown): entry is Entry {

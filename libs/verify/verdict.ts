@@ -22,10 +22,11 @@ export type Verdict = {
 
 export const MOST_WARNINGS = 20;
 
-export type Against = Pick<
-  Checkpoint,
-  'organizationId' | 'size' | 'position' | 'sealedAt' | 'key' | 'givenKey'
-> & { witnesses?: readonly Cosignature[]; inAll?: InAll; register?: Registered };
+export type Against = Omit<Checkpoint, 'root' | 'signer' | 'parts'> & {
+  witnesses?: readonly Cosignature[];
+  inAll?: InAll;
+  register?: Registered;
+};
 
 /** `events` and `sealedAt`: of the register. `upTo`: this many events of the organization have no second history in it. */
 export type Registered = { events: number; sealedAt: string; upTo: number };

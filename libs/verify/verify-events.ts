@@ -36,9 +36,13 @@ export async function verifyEvents(
   let begun = 'the beginning';
   let endOfPart = parts[0]?.leaves;
 
-  const wrong = (firstWrongPosition: number | null, code: Code, reason: string): Verdict => {
-    return { ...found, ok: false, firstWrongPosition, code, reason };
-  };
+  const wrong = (at: number | null, code: Code, reason: string): Verdict => ({
+    ...found,
+    ok: false,
+    firstWrongPosition: at,
+    code,
+    reason,
+  });
   const warn = (position: number, reason: string): void => {
     found.warningCount += 1;
     if (found.warnings.length < MOST_WARNINGS) found.warnings.push({ position, reason });
@@ -91,12 +95,8 @@ export async function verifyEvents(
       }
       if (tree.size < size) continue;
       if (!areSame(tree.root(), root)) {
-        if (found.provedEvents === size)
-          return wrong(
-            null,
-            'root',
-            'The checkpoint is inconsistent: its root does not follow from its parts.',
-          );
+        const inconsistent = 'The checkpoint is inconsistent: its root does not follow from its parts.';
+        if (found.provedEvents === size) return wrong(null, 'root', inconsistent);
         const reason = `The history differs from the checkpoint ${rest()}, although every event matches its digest.`;
         const without = ' Without the parts of the checkpoint, it cannot be located more exactly.';
         return wrong(unprovedFrom, 'root', checkpoint.parts.length === 0 ? reason + without : reason);
@@ -126,24 +126,19 @@ export async function verifyEvents(
   }
   const revived = await firstWithKey?.(streams.ended());
   if (revived !== undefined) {
-    const reason =
-      `Every event matches its digest, but the encryption key of ${revived} is back in the table subject_keys, although an event ` +
-      'destroyed it. The personal data can be read again. Delete this row, and find out who restored it.';
-    return wrong(null, 'revived', reason);
+    const back = `the encryption key of ${revived} is back in the table subject_keys, although an event destroyed it`;
+    const advice = 'The personal data can be read again. Delete this row, and find out who restored it.';
+    return wrong(null, 'revived', `Every event matches its digest, but ${back}. ${advice}`);
   }
   const mistake = register?.judge(size);
   if (register) against.register = register.found;
   return mistake === undefined ? found : wrong(null, 'register', mistake);
 }
 
-export function missingOf({ size }: Pick<Checkpoint, 'size'>, found: number): string {
-  const [count, are] = [size - found, size - found === 1 ? 'is' : 'are'];
-  return `${count} of the ${size} events of the checkpoint ${are} missing`;
-}
-
-export function insertedAt(position: number): string {
-  return `The event at position ${position} was inserted after the checkpoint, although its position is before it.`;
-}
+export const missingOf = ({ size }: Pick<Checkpoint, 'size'>, found: number) =>
+  `${size - found} of the ${size} events of the checkpoint ${size - found === 1 ? 'is' : 'are'} missing`;
+export const insertedAt = (position: number) =>
+  `The event at position ${position} was inserted after the checkpoint, although its position is before it.`;
 
 /** The types of the events that destroy the key of the contact, API key, suppressed address, request or member of their stream. */
 export const ENDINGS: ReadonlySet<string> = new Set([
