@@ -3,6 +3,7 @@ import { SmtpServer } from '#libs/testing';
 import { type Client } from './harness.js';
 import { Deployment, eventually, type ServerProcess } from './processes.js';
 import { isLong, longIt, someOf } from './length.js';
+import { linkIn } from './petition-page.js';
 
 /** The number of recipients. BROADCAST_RECIPIENTS sets it. */
 const RECIPIENTS = Number(process.env.BROADCAST_RECIPIENTS ?? (isLong ? 300 : 60));
@@ -13,7 +14,7 @@ let client: Client;
 let mail: SmtpServer;
 beforeAll(async () => {
   deployment = await Deployment.create();
-  mail = await SmtpServer.start();
+  mail = await SmtpServer.start({ keepContent: true });
 });
 beforeEach(async () => {
   client = await deployment.organization();
@@ -367,3 +368,49 @@ longIt('a frozen process settles its claimed messages when it resumes', async ()
   }, 60);
   expect([...mail.addresses].filter(([, times]) => times > 1)).toEqual([]);
 });
+
+longIt(
+  '200 people press their personal links on two servers, one of which is killed: each counts once',
+  async () => {
+    const [one, two] = await twoServers();
+    const broadcastId = await newBroadcast(one, 200);
+    const { petitionId } = await call(one, 'petition.create-petition', { name: 'Save the lake' });
+    await call(one, 'petition.publish-petition', { petitionId });
+    const audience = { all: true, excludePetitionIds: [petitionId] };
+    const content = '[Sign]({{ petition.signUrl }})';
+    await call(one, 'broadcast.update-broadcast', { broadcastId, content, audience });
+    await call(one, 'broadcast.send-broadcast', { broadcastId });
+    await eventually(async () => expect((await status(one, broadcastId)).status).toBe('SENT'), 60);
+    await mail.settle();
+    const links = mail.accepted.map((message) => linkIn(message, 'sign'));
+    expect(new Set(links).size).toBe(200);
+
+    let counted = 0;
+    /** Presses the button until a server answers. Whether the killed one counted the signature is unknown. */
+    const sign = async (link: string, first: ServerProcess) => {
+      for (let at = first; ; at = one) {
+        const sent = await fetch(at.origin + link, {
+          method: 'POST',
+          headers: { Accept: 'text/html' },
+          redirect: 'manual',
+        }).catch(() => undefined);
+        if (sent?.status !== 303) continue;
+        expect(sent.headers.get('location')).toBe(link);
+        counted += 1;
+        return;
+      }
+    };
+    const killed = eventually(() => expect(counted).toBeGreaterThan(20)).then(() => two.end('SIGKILL'));
+    await Promise.all(links.map((link, n) => sign(link, n % 2 === 0 ? one : two)));
+    await killed;
+    // Everyone presses again.
+    await Promise.all(links.map((link) => sign(link, one)));
+    const { body } = await client.at(one.origin).get('petition.get-petition', { petitionId });
+    expect(body.data.signatures).toBe(200);
+    const signers = await sql<{ signers: number }>(
+      `SELECT count(DISTINCT subject_id)::int AS signers FROM events WHERE organization_id = $1 AND type = 'PetitionSigned'`,
+      [client.organizationId],
+    );
+    expect(signers).toEqual([{ signers: 200 }]);
+  },
+);
