@@ -61,7 +61,7 @@ form:has(tbody :checked) .choosing{position:sticky;border-top:1px solid var(--li
 .choosing .button{margin:0}.choosing .tick{display:flex;gap:var(--space-2);align-items:center;margin:0}
 .section{margin-top:2rem}
 .actions{display:flex;flex-wrap:wrap;gap:var(--space-2);margin:0 0 var(--space-3);padding:0;list-style:none}.hint+.actions,.small+.actions{margin-top:var(--space-3)}
-.actions form{height:100%}.actions form .button{margin:0}.more{position:relative;margin:0}.more summary{list-style:none;cursor:pointer}.more summary::-webkit-details-marker{display:none}.more summary::after{content:" ▾"}
+.actions form{height:100%}.actions form .button{margin:0}.more{position:relative;margin:0}.more summary{list-style:none;cursor:pointer}.more summary::-webkit-details-marker{display:none}.more summary::after{content:"▾";margin-left:.35em}
 .more ul{position:absolute;z-index:1;min-width:100%;width:max-content;max-width:18rem;margin:var(--space-1) 0 0;padding:var(--space-1);border:1px solid var(--line);border-radius:.5rem;background:var(--ground);box-shadow:0 .5rem 1.5rem #0003;list-style:none}
 .more .button:not(summary){display:flex;align-items:center;width:100%;padding:.25rem var(--space-2);border:0;background:none;font-weight:400;text-align:left}.more .button:not(summary):hover{background:var(--sheet)}.more .final{color:var(--fault)!important}
 .find{display:flex;flex-wrap:wrap;gap:var(--space-2) var(--space-3);align-items:end;margin:0 0 var(--space-3)}
@@ -81,7 +81,7 @@ summary{min-height:var(--height);padding:.3rem 0}
 .past{margin:0 0 var(--space-2);padding:0;list-style:none}.past li{padding:var(--space-2) 0;border-bottom:1px solid var(--line)}
 .past p{margin:0}.past p>a:only-child:not(.button){display:inline;padding:0}
 progress{height:.5rem;margin-bottom:var(--space-3)}p:has(+progress){margin-bottom:var(--space-1)}
-.plot{margin:0 0 var(--space-4)}.plot svg{display:block;width:100%;height:10rem;border-bottom:1px solid var(--line)}.plot rect,.shares rect{fill:var(--accent)}
+.plot{margin:0}.plot svg{display:block;width:100%;height:10rem;border-bottom:1px solid var(--line)}.plot rect,.shares rect{fill:var(--accent)}
 .sheet{margin-bottom:var(--space-3)}.ends{display:flex;flex-wrap:wrap;justify-content:space-between;gap:0 var(--space-3);margin:0;color:var(--quiet);font-size:var(--text-1)}.past .ends{align-items:baseline;font-size:var(--text-2)}.past .ends time{font-size:var(--text-1)}
 .shares{margin:0 0 var(--space-4)}.shares tbody th{min-width:0;width:100%;max-width:none;font-weight:400}.shares td{min-width:0}.shares svg{display:block;width:100%;height:.375rem}
 .sheet .choices{max-height:14rem;overflow-y:auto}
@@ -102,12 +102,12 @@ iframe{width:100%;height:32rem;border:1px solid var(--line);border-radius:.5rem;
 .thumb{width:8rem;border-radius:.375rem}
 @media (max-width:30rem){
 .table thead{position:absolute;left:-99rem}.table table,.table tbody,.table tr,.table tbody th{display:block}
-.table tr{padding:.3rem 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:100%;padding:0;border:0;text-align:left}
-.table tbody th{min-width:0}
+.table tr{padding:.2rem 0;border-bottom:1px solid var(--line)}.table tbody th,.table td{max-width:100%;padding:0;border:0;text-align:left}
+.table tbody th{min-width:0;line-height:1.35}.more,.more summary{height:100%}
 .table td{display:inline-block;margin-right:var(--space-2);font-size:var(--text-1);vertical-align:top}
 .table tr:has(.tick){position:relative;padding-left:2.25rem}.table .tick{position:absolute;left:0;margin:-.375rem 0}
 .table td[data-label]::before{content:attr(data-label) " ";color:var(--quiet)}.table td:empty{display:none}
-.table td{line-height:1.4}.lead{margin-bottom:var(--space-2);font-size:var(--text-1)}textarea.long{min-height:12rem}.section{margin-top:var(--space-4)}.choices{--height:2.25rem}
+.table td{line-height:1.35}.lead{margin-bottom:var(--space-2);font-size:var(--text-1)}textarea.long{min-height:12rem}.section{margin-top:var(--space-4)}.choices{--height:2.25rem}
 .actions{display:grid;grid-template-columns:repeat(2,minmax(0,1fr))}.actions .button{display:flex;align-items:center;justify-content:center;width:100%;height:100%;padding-inline:.25rem}.facts{grid-template-columns:repeat(2,minmax(0,1fr))}main{padding-top:var(--space-2)}
 form .button{margin-bottom:var(--space-1)}
 .choosing .button{padding-inline:.5rem}.find .field{max-width:none}}

@@ -104,7 +104,7 @@ function showBroadcast(
       words,
     )}
     ${SectionOf(broadcasts.audience.title, audience ?? html`<p>${broadcasts.audience.nobody}</p>`)}
-    ${blockers.length > 0 ? null : SectionOf(words.posts.preview, html`<iframe sandbox loading="lazy" title="${broadcasts.frame}" src="${address.path(`broadcasts/${id}/mail`)}"></iframe>`)}`;
+    ${blockers.length > 0 ? null : SectionOf(words.posts.preview, html`<iframe sandbox title="${broadcasts.frame}" src="${address.path(`broadcasts/${id}/mail`)}"></iframe>`)}`;
 }
 
 /** Whether the page polls. After a pause or cancellation, in-flight messages still arrive. */

@@ -3,7 +3,7 @@ import { Activity, type ActivityEvent } from '../../history/index.js';
 import { LANGUAGES, type OrganizationRecord, publicLogId, senderId } from '../../organizations/index.js';
 import { findImage, ImageField, Thumb } from '../image-choice.js';
 import { type PageDefinition } from '../page.js';
-import { CheckField, Facts, fieldsFor, PublicLink, SectionOf, TextField, TextForm } from '../parts.js';
+import { CheckField, Facts, fieldsFor, SectionOf, TextField, TextForm } from '../parts.js';
 import { ActivityLog } from '../activity-log.js';
 import { type Api, type FormInput, type PageContext } from '../page-context.js';
 
@@ -48,13 +48,13 @@ export const organizationPages: PageDefinition[] = [
             { name: fields.postalAddress, value: own.postalAddress },
           ])}
           ${part(said.pages, 'organization/pages', [
-            { name: fields.page, value: url },
+            { name: fields.page, value: url && html`<a href="${new URL(url).pathname}">${url}</a>` },
             { name: fields.colour, value: own.colour },
             ...(context.person.may('image:read') ? [{ name: fields.logo, value: logo && Thumb(logo) }] : []),
             { name: fields.privacyUrl, value: own.privacyUrl },
             { name: fields.timeZone, value: own.timeZone },
           ])}
-          ${url === null ? null : html`<p>${PublicLink(url, fields.page)}</p>`} ${past}`,
+          ${past}`,
       });
     },
   },

@@ -281,12 +281,9 @@ function nameOfSigner({ signer, status }: SignatureOfPetition, words: DashboardW
 }
 
 /** The status of a removed signature links to its invalidation, which can be restored. */
-function StateOf(
-  { status, invalidationId }: SignatureOfPetition,
-  { words, address }: PageContext,
-): Html | string {
+function StateOf({ status, invalidationId }: SignatureOfPetition, { words, address }: PageContext): Html {
   const text = words.petitions.signers.statuses[status];
-  if (invalidationId === null) return text;
+  if (invalidationId === null) return BadgeOf(status, text);
   const path = `petitions/${address.params.petition!}/invalidations/${invalidationId}`;
   return html`<a href="${address.path(path)}">${text}</a>`;
 }
