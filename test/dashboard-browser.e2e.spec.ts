@@ -425,6 +425,26 @@ inBrowser('in Chromium', () => {
     window.requireQuiet(api.origin, /Blocked script execution in '[^']+\/mail'/);
   });
 
+  it('the / key opens the search unless the user is typing, and Escape closes a menu', async () => {
+    const { page } = await browser.open({});
+    await page.goto(api.origin + (await invitationTo(api, client, 'OWNER', 'keys@example.org')));
+    await page.locator('form .button').click();
+    await page.waitForURL(`${api.origin}/dashboard/${client.organizationId}`);
+    const { petitionId } = (await client.post('petition.create-petition', { name: 'Sea / coast' })).body.data;
+    await page.keyboard.type('/Sea /');
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: 'Sea / coast' }).click();
+    await page.waitForURL(`**/petitions/${petitionId}`);
+    const menu = page.locator('.more');
+    await menu.locator('summary').click();
+    expect(await menu.getByRole('link').count()).toBeGreaterThan(1);
+    await page.keyboard.press('Escape');
+    expect(await menu.getByRole('link').count()).toBe(0);
+    await menu.locator('summary').click();
+    await page.locator('h1').click();
+    expect(await menu.getByRole('link').count()).toBe(0);
+  });
+
   it('every section is accessible, dark and light, wide and narrow', async () => {
     // `dashboard-crawl.e2e.spec.ts` opens every page in the second look.
     for (const look of someOf<Look>([{ isDark: true }, { width: 360, locale: 'de-DE' }])) {
