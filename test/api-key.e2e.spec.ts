@@ -829,8 +829,8 @@ describe('streaming with a key that is revoked during the stream', () => {
     expect(namesOf('bodyTypes')).toEqual(Object.keys(BODIES).toSorted());
     // These need a record. The server cuts off every streamed response in the same way.
     const withId = [
-      ...['petition.export-signatures', 'petition.get-count-certificate', 'contact.export-person'],
-      ...['import.get-import-rows', 'import.get-import-problems'],
+      ...['petition.export-signatures', 'petition.get-count-certificate', 'petition.get-delivery'],
+      ...['contact.export-person', 'import.get-import-rows', 'import.get-import-problems'],
     ];
     expect(namesOf('answerTypes')).toEqual([...ANSWERS, ...withId].toSorted());
   });

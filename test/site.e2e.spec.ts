@@ -513,7 +513,7 @@ describe('signing', () => {
     await eventually(() => expect(people.mailsTo('GraceHopper+again@googlemail.com')).toHaveLength(1));
     const [mail] = people.mailsTo('GraceHopper+again@googlemail.com');
     expect(mail!.content).toContain('already signed');
-    expect(() => linkIn(mail!)).toThrow('no confirmation link');
+    expect(() => linkIn(mail!)).toThrow('no link to confirm');
     await eventually(async () => expect(await counted(page)).toEqual([1, 0]));
 
     const { client, petitionId } = page;
