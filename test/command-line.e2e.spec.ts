@@ -1,9 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { command } from './commands.js';
-import { Client } from './harness.js';
+import { Webhook as StandardWebhook } from 'standardwebhooks';
+import { Client, NOBODY } from './harness.js';
 import { Visitor } from './people-in.js';
 import {
+  CLI,
   cli,
   createDirectory,
   Deployment,
@@ -13,6 +15,7 @@ import {
   type Result,
   ServerProcess,
 } from './processes.js';
+import { Receiver } from './receiver.js';
 import { isLong, longIt } from './length.js';
 
 let deployment: Deployment;
@@ -331,6 +334,63 @@ describe('user', () => {
       [`--organization|${client.organizationId}|--email|a@b.org|--role|BOSS`]: /--role must be one of/,
       '--organization|nobody|--email|a@b.org': /organization/i,
     }));
+});
+
+describe('listen', () => {
+  let receiver: Receiver;
+  afterAll(() => receiver.stop());
+
+  it('sends events of these types after a position, signed, until it is interrupted', async () => {
+    let isAway = false;
+    receiver = await Receiver.start((_, response) => void response.writeHead(isAway ? 503 : 200).end());
+    const online = client.at(server.origin);
+    await online.post('list.create-list', { name: 'Before' });
+    const options = { 'forward-to': receiver.at('hook'), organization: client.organizationId };
+    const words = Object.entries({ ...options, types: 'ListCreated,ListDeleted', 'from-position': '0' });
+    const args = [CLI, 'listen', ...words.flatMap(([name, value]) => [`--${name}`, value])];
+    const program = new Program(process.execPath, args, deployment.environment);
+    await eventually(() => expect(receiver.deliveries).toHaveLength(1));
+    await online.post('post.create-post', { name: 'Other' });
+    const { body } = await online.post('list.create-list', { name: 'Meanwhile' });
+    await eventually(() => expect(receiver.deliveries).toHaveLength(2));
+    const [, secret = ''] = /^Secret: (whsec_\S+)$/m.exec(program.stderr) ?? [];
+    const { text, headers } = receiver.deliveries[1]!;
+    expect(new StandardWebhook(secret).verify(text, headers as Record<string, string>)).toMatchObject({
+      type: 'ListCreated',
+      recordId: body.data.listId,
+      organizationId: client.organizationId,
+    });
+    isAway = true;
+    await online.delete('list.delete-list', { listId: body.data.listId });
+    await eventually(() => expect(program.stdout.split('\n')).toHaveLength(4));
+    program.send('SIGINT');
+    const { status, stdout } = await program.ended;
+    const lines = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect([status, lines.map(({ type, delivered }) => [type, delivered])]).toEqual([
+      0,
+      [
+        ['ListCreated', true],
+        ['ListCreated', true],
+        ['ListDeleted', false],
+      ],
+    ]);
+  });
+
+  it('exits with 1 and one sentence for each mistake', async () => {
+    // Without another organization, it would be the default.
+    await deployment.organization();
+    await expectMistakes(['listen'], {
+      '': /--forward-to/,
+      '--forward-to|localhost:4000': /must be a URL/,
+      '--forward-to|http://localhost:1|--types|Nothing': /^Nothing is not an event type/,
+      '--forward-to|http://localhost:1|--from-position|-1': /whole number/,
+      '--forward-to|http://localhost:1': /--organization/,
+      [`--forward-to|http://localhost:1|--organization|${NOBODY}`]: /No organization/,
+    });
+  });
 });
 
 describe('migrate', () => {

@@ -6,6 +6,7 @@ import { doctorCommand } from './doctor.js';
 import { erasuresCommands } from './erasures.js';
 import { historyCommands } from './history.js';
 import { keysCommands } from './keys.js';
+import { listenCommand } from './listen.js';
 import { organizationCommands } from './organization.js';
 import { projectionCommands } from './projections.js';
 import { withSession } from './session.js';
@@ -43,6 +44,7 @@ Create an organization with its first API key, and a second key that can only re
   subscriptionsCommands(program);
   userCommands(program);
   webhookCommands(program);
+  listenCommand(program);
   erasuresCommands(program);
   doctorCommand(program);
   witnessCommand(program);

@@ -1,5 +1,6 @@
 import { type Command } from 'commander';
 import { type ReplayWebhook } from '../webhooks/index.js';
+import { positionIn } from './listen.js';
 import { UsageError, withSession } from './session.js';
 
 type ReplayOptions = { organization: string; fromPosition?: string; from?: string };
@@ -42,8 +43,5 @@ async function beginningIn({
     if (!isMoment(from)) throw new UsageError('--from must be a time, such as 2026-11-20T09:30:00Z.');
     return { from };
   }
-  const position = /^\d{1,16}$/.test(fromPosition!) ? Number(fromPosition) : NaN;
-  if (!Number.isSafeInteger(position))
-    throw new UsageError('--from-position must be a whole number, 0 or more.');
-  return { fromPosition: position };
+  return { fromPosition: positionIn(fromPosition)! };
 }

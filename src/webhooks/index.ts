@@ -1,5 +1,6 @@
 export { findCursorsBeyondEnd } from './altered-cursors.js';
 export { Destinations } from './destinations.js';
+export { forwardEvents, forwardingSecret } from './forward-events.js';
 export { ReplayWebhook } from './replay-webhook.js';
 export { disableWebhook, webhook } from './webhook.js';
 export { WEBHOOK_BACKLOG } from './webhook-sender.js';

@@ -2,7 +2,7 @@ import { CommandHandler, type ICommandHandler } from '@nestjs/cqrs';
 import { RecordReader, Requests } from '#libs/commands';
 import { newId } from '#libs/random';
 import { Operation, RecordInput, recordSchema, RpcError, textOrNull } from '#libs/rpc';
-import { type EventRecord } from '../history/index.js';
+import { type WebhookBody } from './webhook-body.js';
 import { WebhookRequests } from './webhook-requests.js';
 import { existingWebhook, webhook } from './webhook.js';
 
@@ -48,7 +48,7 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
 
   private async send({ context, organizationId, webhookId }: TestWebhook): Promise<TestAnswer> {
     const { state } = await this.records.load(webhook, organizationId, webhookId);
-    const event: EventRecord = {
+    const event: WebhookBody = {
       id: newId(),
       position: 0,
       type: TEST_TYPE,
@@ -59,10 +59,11 @@ export class TestWebhookHandler implements ICommandHandler<TestWebhook> {
       requestId: context.requestId,
       actor: context.actor,
       data: {},
+      organizationId,
     };
     const attempt = await this.requests.send(webhookId, existingWebhook(state), {
       id: event.id,
-      body: JSON.stringify({ ...event, organizationId }),
+      body: JSON.stringify(event),
     });
     if (!attempt) {
       throw new RpcError('SERVICE_UNAVAILABLE', 'This instance is shutting down. Retry the request.', {

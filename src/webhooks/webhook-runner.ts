@@ -2,10 +2,10 @@ import { type DataSource } from 'typeorm';
 import { inTransaction, type Transaction } from '#libs/database';
 import { type EventStore, type RecordedEvent } from '#libs/event-store';
 import { MOST_ATTEMPTS, pauseAfter, type RowLease, withRowLease } from '#libs/work';
-import { eventRecord } from '../history/index.js';
 import { type Deliveries, type Delivery } from './deliveries.js';
 import { type Attempt, type WebhookRequests } from './webhook-requests.js';
 import { type ExistingWebhook, type Webhook } from './webhook.js';
+import { webhookBody } from './webhook-body.js';
 import { webhooks } from './webhooks.js';
 
 /** Events per page, and how many of them are sent concurrently. */
@@ -251,9 +251,8 @@ export class WebhookRunner {
 
   private send(webhook: ExistingWebhook, event: RecordedEvent): Promise<Attempt | undefined> {
     const shown = webhook.personalData ? event : { ...event, personal: null };
-    const { organizationId, webhookId } = this.target;
-    const body = JSON.stringify({ ...eventRecord(shown), organizationId });
-    return this.requests.send(webhookId, webhook, { id: event.eventId, body });
+    const body = JSON.stringify(webhookBody(shown));
+    return this.requests.send(this.target.webhookId, webhook, { id: event.eventId, body });
   }
 
   private async keep(
